@@ -1,0 +1,27 @@
+# Compiler settings that every target of ours shares (target atoll_compiler, linked privately by atoll_library & co).
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(ATOLL_CCACHE ccache)
+if(ATOLL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ATOLL_CCACHE})
+endif()
+
+find_program(ATOLL_MOLD mold)
+if(ATOLL_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(atoll_compiler INTERFACE)
+# -ffp-contract=off: replay is bit-exact on every instruction set, so the compiler may not fuse on its own.
+target_compile_options(atoll_compiler INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter -Werror -ffp-contract=off)
+
+if(ATOLL_SANITIZE)
+  add_compile_options(-fsanitize=${ATOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ATOLL_SANITIZE})
+endif()

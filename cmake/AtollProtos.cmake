@@ -1,0 +1,26 @@
+# atoll_proto_library(NAME protos_gen PROTOS atoll/v1/run.proto ... ROOT dir): messages and gRPC stubs from .proto files.
+function(atoll_proto_library)
+  cmake_parse_arguments(A "" "NAME;ROOT" "PROTOS;GRPC_PROTOS" ${ARGN})
+  set(out ${CMAKE_BINARY_DIR}/gen)
+  file(MAKE_DIRECTORY ${out})
+  find_program(ATOLL_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
+  set(srcs)
+  foreach(proto ${A_PROTOS} ${A_GRPC_PROTOS})
+    string(REGEX REPLACE "\\.proto$" "" base ${proto})
+    set(files ${out}/${base}.pb.cc ${out}/${base}.pb.h)
+    set(args --cpp_out=${out})
+    if(proto IN_LIST A_GRPC_PROTOS)
+      list(APPEND files ${out}/${base}.grpc.pb.cc ${out}/${base}.grpc.pb.h)
+      list(APPEND args --grpc_out=${out} --plugin=protoc-gen-grpc=${ATOLL_GRPC_PLUGIN})
+    endif()
+    add_custom_command(OUTPUT ${files}
+      COMMAND protobuf::protoc ${args} -I ${A_ROOT} ${A_ROOT}/${proto}
+      DEPENDS ${A_ROOT}/${proto} ${A_DEPENDS} COMMENT "protoc ${proto}" VERBATIM)
+    list(APPEND srcs ${files})
+  endforeach()
+  # Generated code is not ours: no warnings, and its headers count as system headers.
+  add_library(atoll_${A_NAME} STATIC ${srcs})
+  add_library(atoll::${A_NAME} ALIAS atoll_${A_NAME})
+  target_include_directories(atoll_${A_NAME} SYSTEM PUBLIC ${out})
+  target_link_libraries(atoll_${A_NAME} PUBLIC protobuf::libprotobuf gRPC::grpc++)
+endfunction()

@@ -1,0 +1,108 @@
+#ifndef ATOLL_CORE_RUN_OPTIONS_H_
+#define ATOLL_CORE_RUN_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/clock.h"
+
+// The run's configuration as plain values: protos/config turns the protobuf RunConfig into this after checking it, with
+// defaults filled in. Field meanings and ranges stand in protos/atoll/v1/run.proto.
+
+namespace atoll {
+
+enum class CodecKind : uint8_t { kFp32 = 1, kFp16 = 2, kBf16 = 3, kInt8 = 4 };
+enum class InnerOptimizerKind : uint8_t { kAdamW = 1, kAdam = 2, kSgd = 3 };
+enum class OuterOptimizerKind : uint8_t { kNesterov = 1, kSgd = 2, kAdam = 3 };
+enum class MergeWeighting : uint8_t { kUniform = 1, kTokens = 2, kTokensSquaredPerStep = 3 };
+enum class Precision : uint8_t { kFp32 = 1, kBf16 = 2 };
+enum class DataMode : uint8_t { kShared = 1, kLocal = 2 };
+enum class EvaluatedBy : uint8_t { kWorker = 1, kEvaluator = 2 };
+
+struct GptOptions {
+  uint32_t layers = 0;
+  uint32_t heads = 0;
+  uint32_t width = 0;
+  uint32_t context = 0;     // tokens
+  uint32_t vocabulary = 0;  // tokens
+  bool tied_embeddings = true;
+  double dropout = 0;
+  bool bias = true;
+};
+
+struct DataOptions {
+  std::string tokenizer;
+  DataMode mode = DataMode::kShared;
+  uint32_t partitions = 0;  // never 0 after parsing
+};
+
+struct InnerOptions {
+  uint32_t steps = 0;  // H
+  InnerOptimizerKind optimizer = InnerOptimizerKind::kAdamW;
+  double learning_rate = 0;
+  double min_learning_rate_ratio = 0.1;
+  uint32_t warmup_steps = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+  double momentum = 0;
+  double clip_norm = 1;
+  uint32_t batch = 0;  // sequences per micro-batch
+  uint32_t accumulation = 1;
+  Precision precision = Precision::kFp32;
+};
+
+struct OuterOptions {
+  OuterOptimizerKind optimizer = OuterOptimizerKind::kNesterov;
+  double learning_rate = 0.7;
+  double momentum = 0.9;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 0.1;
+  friend bool operator==(const OuterOptions&, const OuterOptions&) = default;
+};
+
+struct RoundOptions {
+  Duration deadline = Seconds(600);
+  double quorum = 1;     // fraction of the expected workers
+  uint32_t minimum = 1;  // contributions
+  Duration grace = Seconds(10);
+  Duration lease = Seconds(15);
+  uint32_t start_workers = 0;  // never 0 after parsing
+};
+
+struct RunOptions {
+  std::string name;
+  uint32_t workers = 0;
+  uint32_t rounds = 0;
+  uint64_t seed = 1337;
+  GptOptions model;
+  DataOptions data;
+  InnerOptions inner;
+  OuterOptions outer;
+  MergeWeighting weights = MergeWeighting::kTokens;
+  RoundOptions round;
+  CodecKind push_codec = CodecKind::kFp32;
+  CodecKind pull_codec = CodecKind::kFp32;
+  bool error_feedback = true;
+  double error_feedback_beta = 1;
+  uint32_t evaluation_every = 1;
+  uint32_t evaluation_batches = 40;
+  EvaluatedBy evaluated_by = EvaluatedBy::kWorker;
+  uint32_t keep_versions = 2;
+  uint32_t shards = 4;
+  uint32_t max_workers = 1000;
+  uint64_t contribution_budget_bytes = uint64_t{4096} << 20;
+
+  /// Tokens of one inner step on one worker: batch * accumulation * context.
+  uint64_t tokens_per_step() const {
+    return uint64_t{inner.batch} * inner.accumulation * model.context;
+  }
+  /// The token budget that ends the run: rounds * H * tokens per step * planned workers.
+  uint64_t total_tokens() const { return uint64_t{rounds} * inner.steps * tokens_per_step() * workers; }
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_RUN_OPTIONS_H_

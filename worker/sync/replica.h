@@ -1,0 +1,55 @@
+#ifndef ATOLL_WORKER_SYNC_REPLICA_H_
+#define ATOLL_WORKER_SYNC_REPLICA_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/fragment_plan.h"
+#include "core/manifest.h"
+
+namespace atoll {
+
+/// What one inner step did. `loss` is the mean over the step's tokens, in nats per token.
+struct InnerStepResult {
+  double loss = 0;
+  double gradient_norm = 0;  // global L2 norm before clipping
+  uint64_t tokens = 0;       // targets predicted, over all micro-batches
+};
+
+/// Mean loss over held-out text, in nats per token.
+struct EvaluationResult {
+  double loss = 0;
+  uint64_t tokens = 0;
+};
+
+/// One worker's copy of the model with its inner optimizer and its data: what the outer synchronisation drives.
+/// Not thread-safe: one thread owns a replica. Implemented by worker/torch, and by fakes in tests.
+class Replica {
+ public:
+  virtual ~Replica() = default;
+
+  virtual const Manifest& manifest() const = 0;
+
+  /// Copies the fragment's tensors out of the model into `out` (fragment.elements float32, padding set to zero).
+  virtual absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) = 0;
+
+  /// Overwrites the fragment's tensors with `values` (fragment.elements float32). The inner optimizer's state stays.
+  virtual absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) = 0;
+
+  /// One inner optimizer step at this learning rate, on the next samples of the worker's data.
+  /// FailedPrecondition when the loss or the gradient is not finite; the model is then unchanged.
+  virtual absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) = 0;
+
+  /// Where the worker stands in its own sequence of samples; Seek continues from there.
+  virtual uint64_t samples_consumed() const = 0;
+  virtual absl::Status Seek(uint64_t samples_consumed) = 0;
+
+  /// Loss of the parameters as they are now on the first `max_batches` batches of the held-out text, dropout off.
+  virtual absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_REPLICA_H_
