@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Proves what the README promises: on a minimal Debian 12 or 13 with apt and nothing else, test.sh and quickstart.sh work.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'HELP'
+Usage: scripts/fresh_machine_test.sh 12|13 [options]
+
+Makes a minimal Debian in a folder with debootstrap, copies the committed source tree (HEAD) into it, and runs there,
+as a new user would: scripts/test.sh, then scripts/quickstart.sh --rounds 2 --workers 2. Prints how long each stage
+took. Needs root, debootstrap and git (scripts/setup.sh --groups fresh), about 12 GB of disk, and a Debian mirror.
+
+  --only STAGE   base, setup, test or quickstart: only that stage (and the base, when it is not there yet)
+  --root DIR     where the Debian goes (default: a new folder under $TMPDIR or /tmp); one that is there is used again
+  --keep         leave the folder behind, to look into it or to use it again with --root
+  --mirror URI   the mirror (default: the one in this machine's own apt configuration)
+  -h, --help     this text
+
+Exit codes: 0 every stage passed, 1 a stage failed or left a process running, 2 wrong usage,
+3 this machine cannot do it (not root, no debootstrap, no mirror known).
+HELP
+}
+
+say() { echo "fresh: $*"; }
+die() { local code=$1; shift; echo "fresh: $*" >&2; exit "$code"; }
+
+release= only=all root= keep=no mirror=
+while [ $# -gt 0 ]; do
+  case "$1" in
+    12|13) release=$1 ;;
+    --only|--root|--mirror)
+      [ $# -ge 2 ] || die 2 "$1 needs a value"
+      case "$1" in --only) only=$2 ;; --root) root=$2 ;; --mirror) mirror=$2 ;; esac
+      shift ;;
+    --keep) keep=yes ;;
+    -h|--help) usage; exit 0 ;;
+    *) usage >&2; die 2 "unknown argument '$1'" ;;
+  esac
+  shift
+done
+case "$release" in 12) suite=bookworm ;; 13) suite=trixie ;; *) usage >&2; die 2 "say which Debian: 12 or 13" ;; esac
+case "$only" in all|base|setup|test|quickstart) ;; *) die 2 "--only takes base, setup, test or quickstart" ;; esac
+[ "$(id -u)" -eq 0 ] || die 3 "must be root (chroot and mount)"
+command -v debootstrap >/dev/null || die 3 "debootstrap is missing; run scripts/setup.sh --groups fresh"
+
+# The mirrors this machine already uses: a chroot must reach the network in the same way as its host.
+apt_uri() { apt-get indextargets --format '$(REPO_URI)' "Origin: Debian" "Label: $1" 2>/dev/null | head -n 1; }
+mirror=${mirror:-$(apt_uri Debian)}
+[ -n "$mirror" ] || die 3 "no Debian mirror in this machine's apt configuration; name one with --mirror URI"
+security=$(apt_uri Debian-Security)
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+if [ -z "$root" ]; then root=$(mktemp -d "${TMPDIR:-/tmp}/atoll-fresh-$release.XXXXXX"); fi
+mkdir -p "$root"
+root=$(cd "$root" && pwd)
+[ "$root" != / ] || die 2 "--root must not be /"
+
+inside_pids() {  # processes whose root folder is the chroot
+  local p
+  for p in /proc/[0-9]*; do
+    if [ "$(readlink "$p/root" 2>/dev/null)" = "$root" ]; then echo "${p#/proc/}"; fi
+  done
+}
+unmount_all() {
+  local target
+  while read -r target; do umount "$target" || umount -l "$target"; done < <(
+    awk -v r="$root/" 'index($2, r) == 1 { print $2 }' /proc/self/mounts | sort -r)
+}
+cleanup() {
+  local code=$? pid
+  trap - EXIT INT TERM
+  for pid in $(inside_pids); do kill -KILL "$pid" 2>/dev/null || true; done
+  unmount_all
+  # Never remove the folder while something is mounted in it: that would empty the host's own /dev.
+  if [ "$keep" = no ] && ! grep -qF " $root/" /proc/self/mounts; then
+    rm -rf --one-file-system "$root"
+  else
+    say "left in $root"
+  fi
+  exit "$code"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+copy_network_settings() {
+  local file line
+  for file in /etc/resolv.conf /etc/hosts; do if [ -e "$file" ]; then cp -L "$file" "$root$file"; fi; done
+  mkdir -p "$root/etc/ssl/certs" "$root/usr/local/share/ca-certificates" "$root/etc/apt/apt.conf.d"
+  if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
+    cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  fi
+  cp -rL /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/" 2>/dev/null || true
+  # Proxies, certificate files and validity checks of the host's apt, without its credentials.
+  { apt-config dump | grep -E '^Acquire::(https?::|Check-|Retries)' | grep -vE '//[^/]*@' || true; } \
+    >"$root/etc/apt/apt.conf.d/90host"
+  while read -r line; do
+    if [ -f "$line" ]; then install -D -m 644 "$line" "$root$line"; fi
+  done < <(sed -n 's/.*"\(\/[^"]*\)".*/\1/p' "$root/etc/apt/apt.conf.d/90host")
+}
+
+write_sources() {
+  rm -f "$root"/etc/apt/sources.list.d/*
+  {
+    echo "deb [signed-by=$keyring] $mirror $suite main"
+    echo "deb [signed-by=$keyring] $mirror $suite-updates main"
+    if [ -n "$security" ]; then echo "deb [signed-by=$keyring] $security $suite-security main"; fi
+  } >"$root/etc/apt/sources.list"
+}
+
+make_base() {
+  if [ -x "$root/usr/bin/apt-get" ]; then
+    say "using the Debian that is in $root"
+  else
+    debootstrap --variant=minbase --keyring="$keyring" "$suite" "$root" "$mirror" >"$root.debootstrap.log" 2>&1 ||
+      { tail -n 20 "$root.debootstrap.log" >&2; return 1; }
+    rm -f "$root.debootstrap.log"
+  fi
+  copy_network_settings
+  write_sources
+  mkdir -p "$root/src"
+}
+
+mount_kernel_folders() {
+  mount -t proc proc "$root/proc"
+  mount --rbind /sys "$root/sys" && mount --make-rslave "$root/sys"
+  mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev"
+}
+
+copy_source() {
+  rm -rf "$root/src/atoll"
+  mkdir -p "$root/src/atoll"
+  git archive --format=tar HEAD | tar -x -C "$root/src/atoll"
+}
+
+in_chroot() {
+  local proxies=() name
+  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+    if [ -n "${!name:-}" ]; then proxies+=("$name=${!name}"); fi
+  done
+  chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    LANG=C.UTF-8 TERM="${TERM:-dumb}" "${proxies[@]}" /bin/bash -c "cd /src/atoll && $1" </dev/null
+}
+
+declare -a names times results
+failed=no
+stage() {  # stage NAME COMMAND...
+  local name=$1 start=$SECONDS result=passed left
+  shift
+  say "stage $name"
+  "$@" || result="FAILED ($?)"
+  left=$(inside_pids | tr '\n' ' ')
+  if [ -n "$left" ]; then result="FAILED (left running: $left)"; fi
+  names+=("$name") times+=("$((SECONDS - start))") results+=("$result")
+  if [ "$result" != passed ]; then failed=yes; fi
+}
+wanted() { [ "$only" = all ] || [ "$only" = "$1" ]; }
+
+stage base make_base
+if [ "$failed" = no ]; then
+  mount_kernel_folders
+  copy_source
+  if [ "$only" = setup ]; then stage setup in_chroot ./scripts/setup.sh; fi
+  if wanted test; then stage test in_chroot ./scripts/test.sh; fi
+  if wanted quickstart; then stage quickstart in_chroot "./scripts/quickstart.sh --rounds 2 --workers 2"; fi
+fi
+
+say "Debian $release ($suite), $(nproc) cores, $(git rev-parse --short HEAD)"
+for i in "${!names[@]}"; do printf 'fresh:   %-12s %6d s  %s\n' "${names[$i]}" "${times[$i]}" "${results[$i]}"; done
+[ "$failed" = no ]

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Installs what is missing from scripts/packages.txt. Does nothing, and needs no root, when all of it is there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'HELP'
+Usage: scripts/setup.sh [--groups LIST] [--list] [--check]
+
+Installs the Debian packages that Atoll needs and that are not installed yet. It asks no question, starts no
+service, and changes nothing when nothing is missing. Needs root or sudo only when something is missing.
+
+  --groups LIST  which groups of scripts/packages.txt, separated by commas (default: build,torch,test)
+                   build  compile and run everything but the LibTorch worker
+                   torch  LibTorch for the worker (leave out to use your own through CMAKE_PREFIX_PATH)
+                   test   tests and benchmarks
+                   lint   scripts/format.sh, scripts/lint.sh
+                   fresh  scripts/fresh_machine_test.sh
+  --list         print the packages of the groups, and stop
+  --check        print what is missing, and stop; exit code 1 when something is
+  -h, --help     this text
+
+Exit codes: 0 all is there, 1 something is missing or could not be installed, 2 wrong usage,
+3 not a Debian system (the list of what is needed is printed).
+HELP
+}
+
+die() { echo "setup: $2" >&2; exit "$1"; }
+
+groups=build,torch,test
+mode=install
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --groups) [ $# -ge 2 ] || die 2 "--groups needs a list"; groups=$2; shift ;;
+    --groups=*) groups=${1#*=} ;;
+    --list) mode=list ;;
+    --check) mode=check ;;
+    -h|--help) usage; exit 0 ;;
+    *) usage >&2; die 2 "unknown option '$1'" ;;
+  esac
+  shift
+done
+
+packages=()
+for group in ${groups//,/ }; do
+  mapfile -t found < <(awk -v g="$group" '$1 == g { print $2 }' scripts/packages.txt)
+  [ ${#found[@]} -gt 0 ] || die 2 "no group '$group' in scripts/packages.txt (build, torch, test, lint, fresh)"
+  packages+=("${found[@]}")
+done
+
+if [ "$mode" = list ]; then
+  printf '%s\n' "${packages[@]}"
+  exit 0
+fi
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "setup: this system has no apt. Install the equivalents of these Debian packages by hand:" >&2
+  printf '  %s\n' "${packages[@]}" >&2
+  echo "and then: cmake --preset release && cmake --build --preset release (docs/dependencies.md has versions)" >&2
+  exit 3
+fi
+
+missing=()
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
+for package in "${packages[@]}"; do
+  grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
+done
+
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "setup: all ${#packages[@]} packages are installed"
+  exit 0
+fi
+echo "setup: missing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
+[ "$mode" = install ] || exit 1
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || die 1 "not root and no sudo; as root, run: apt-get install ${missing[*]}"
+  as_root=(sudo)
+fi
+
+# Debian starts a service when its package is installed. Prometheus is here for promtool and for tests that start it
+# themselves, so keep it from starting now and at boot; a policy that the machine already has stays as it is.
+policy=/usr/sbin/policy-rc.d
+wrote_policy=no
+new_service=no
+case " ${missing[*]} " in *" prometheus "*) new_service=yes ;; esac
+restore() {
+  if [ "$wrote_policy" = yes ]; then "${as_root[@]}" rm -f "$policy"; fi
+}
+trap restore EXIT
+if [ "$new_service" = yes ] && [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\ncase "$1" in prometheus*) exit 101 ;; esac\nexit 0\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  wrote_policy=yes
+  "${as_root[@]}" chmod 755 "$policy"
+fi
+
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@"; }
+
+start=$SECONDS
+echo "setup: apt-get update"
+apt update -qq </dev/null || die 1 "apt-get update failed; see its message above"
+echo "setup: apt-get install (this takes a few minutes the first time)"
+apt install -qq -y --no-install-recommends "${missing[@]}" </dev/null >"${TMPDIR:-/tmp}/atoll-setup.$$.log" 2>&1 || {
+  tail -n 40 "${TMPDIR:-/tmp}/atoll-setup.$$.log" >&2
+  die 1 "apt-get install failed (log: ${TMPDIR:-/tmp}/atoll-setup.$$.log); Debian 12 and 13 have all of these packages"
+}
+rm -f "${TMPDIR:-/tmp}/atoll-setup.$$.log"
+if [ "$new_service" = yes ] && [ -d /run/systemd/system ]; then
+  "${as_root[@]}" systemctl --quiet disable prometheus.service || true
+fi
+echo "setup: installed ${#missing[@]} packages in $((SECONDS - start)) s"
