@@ -1,0 +1,180 @@
+#ifndef ATOLL_STORAGE_RUN_STORE_H_
+#define ATOLL_STORAGE_RUN_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+#include "core/contribution.h"
+#include "core/fragment_plan.h"
+#include "core/manifest.h"
+
+// Where a run lives: its identity, configuration, members, contributions, round records and versions.
+// The protocol is docs/storage_format.md. What a call that returned OK wrote survives kill -9 and power loss.
+
+namespace atoll {
+
+/// Who this run is. `config` is an opaque serialised configuration (the storage does not look into it).
+struct RunIdentity {
+  std::string run_id;  // 16 hex digits
+  std::string name;
+  Epoch epoch;
+  int64_t created_unix_ns = 0;
+  uint32_t shards = 0;
+  uint64_t chunk_elements = 0;
+  friend bool operator==(const RunIdentity&, const RunIdentity&) = default;
+};
+
+struct ConfigEntry {
+  uint64_t version = 0;  // dense from 1
+  int64_t recorded_unix_ns = 0;
+  std::string bytes;
+  friend bool operator==(const ConfigEntry&, const ConfigEntry&) = default;
+};
+
+/// What is remembered of a worker between its lives.
+struct WorkerEntry {
+  WorkerName name;
+  std::string secret_hash;  // SHA-256 hex of the worker's secret
+  Incarnation incarnation;  // the latest issued
+  uint8_t role = 0;
+  std::optional<uint32_t> partition;
+  bool departed = false;  // left or lost
+  friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
+};
+
+/// How far a partition of the data was consumed by committed contributions.
+struct PartitionEntry {
+  uint32_t partition = 0;
+  uint64_t samples_consumed = 0;
+  friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
+};
+
+struct EvaluationEntry {
+  FragmentId fragment;
+  Version version;
+  double loss = 0;
+  uint64_t tokens = 0;
+  int64_t unix_ns = 0;
+  friend bool operator==(const EvaluationEntry&, const EvaluationEntry&) = default;
+};
+
+/// A milestone, kept for `atollctl events`. `bytes` is an opaque serialised event.
+struct EventEntry {
+  uint64_t sequence = 0;
+  std::string bytes;
+};
+
+/// One fragment as found on open: `stored` is the newest version whose tensors are on disk, `head` the newest
+/// committed; `to_replay` are the records of stored+1 .. head, ascending; `accepted` are the contributions on
+/// base == head.
+struct FragmentRecovery {
+  FragmentId fragment;
+  Version stored;
+  Version head;
+  std::vector<RoundRecord> to_replay;
+  std::vector<Contribution> accepted;
+};
+
+/// Everything that was on disk, small things in full, tensors by reference (ReadVersion, OpenPayload).
+struct Recovery {
+  RunIdentity identity;
+  std::vector<ConfigEntry> configs;          // ascending; never empty
+  std::optional<Manifest> manifest;          // absent: not seeded
+  std::vector<FragmentRecovery> fragments;   // empty: not seeded
+  std::vector<WorkerEntry> workers;          // by name
+  std::vector<PartitionEntry> partitions;    // by partition
+  std::vector<RoundRecord> rounds;           // every record kept, ascending by (fragment, version)
+  std::vector<EvaluationEntry> evaluations;  // ascending by (fragment, version)
+  uint64_t last_event_sequence = 0;
+};
+
+/// The tensors of one fragment at one version: flat float32 vectors in layout order, each layout.elements
+/// long.
+struct FragmentTensors {
+  std::vector<float> parameters;
+  std::vector<std::vector<float>> state;  // outer optimizer state vectors
+};
+struct FragmentTensorsView {
+  std::span<const float> parameters;
+  std::vector<std::span<const float>> state;
+};
+
+/// A staged payload, readable (memory-mapped where the store can) as long as the object lives.
+class Payload {
+ public:
+  virtual ~Payload() = default;
+  virtual std::span<const std::byte> bytes() const = 0;
+};
+
+/// One contribution on its way in. Bytes are written in ascending order without gaps. Not thread-safe; one
+/// upload per key at a time (a second Start for the same key fails with Aborted while the first lives).
+/// Destroying an upload that was not accepted leaves what arrived so that it can be resumed, until its base
+/// is no longer current.
+class Upload {
+ public:
+  virtual ~Upload() = default;
+  virtual uint64_t received_bytes() const = 0;
+  virtual absl::Status Append(std::span<const std::byte> data) = 0;
+  /// The payload as staged so far, for checking before it is accepted.
+  virtual absl::StatusOr<std::unique_ptr<Payload>> View() = 0;
+  /// Makes payload and record durable (one fsync + one synced record); after OK it may be acknowledged.
+  /// contribution.key and payload_bytes must match the upload.
+  virtual absl::Status Accept(const Contribution& contribution) = 0;
+  /// Throws the bytes away.
+  virtual void Discard() = 0;
+};
+
+/// Thread-safe unless said otherwise. All writes are refused with ResourceExhausted when the disk is full,
+/// and may be repeated; nothing half-written is ever visible.
+class RunStore {
+ public:
+  virtual ~RunStore() = default;
+
+  /// What was found on open; nullopt: an empty directory. Read once.
+  virtual absl::StatusOr<std::optional<Recovery>> Recover() = 0;
+
+  virtual absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) = 0;
+  virtual absl::Status PutConfig(const ConfigEntry& config) = 0;
+  virtual absl::Status PutWorker(const WorkerEntry& worker) = 0;
+  virtual absl::Status PutEvaluation(const EvaluationEntry& evaluation) = 0;
+  /// Not synced: an event may be lost with power, never reordered.
+  virtual absl::Status AppendEvent(const EventEntry& event) = 0;
+  /// Events with sequence > after, ascending, at most `limit`.
+  virtual absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) = 0;
+
+  /// Version 0 of all fragments, as a whole or not at all. `tensors[i]` belongs to `layouts[i]`.
+  virtual absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                            const std::vector<FragmentTensorsView>& tensors) = 0;
+
+  virtual absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
+                                                              uint64_t payload_bytes) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) = 0;
+
+  /// One synced record: the round, the new head, and `partitions` advanced. Requires record.version == head +
+  /// 1 and every contribution accepted. The version exists from here on.
+  virtual absl::Status CommitRound(const RoundRecord& record,
+                                   const std::vector<PartitionEntry>& partitions) = 0;
+
+  /// Writes the tensors of a committed version behind it, marks it stored (one synced record), then drops
+  /// versions older than the newest `keep` and the contributions that no retained version needs for replay.
+  /// One call per fragment at a time.
+  virtual absl::Status StoreVersion(const FragmentLayout& layout, Version version,
+                                    const FragmentTensorsView& tensors, uint32_t keep) = 0;
+
+  virtual absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) = 0;
+
+  /// Bytes on disk, all files of the run.
+  virtual absl::StatusOr<uint64_t> DiskBytes() = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_RUN_STORE_H_
