@@ -1,0 +1,37 @@
+#ifndef ATOLL_SERVER_SNAPSHOT_H_
+#define ATOLL_SERVER_SNAPSHOT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/ids.h"
+#include "core/contribution.h"
+#include "core/run_options.h"
+
+namespace atoll {
+
+/// Bytes of one data chunk on the wire.
+inline constexpr size_t kWireChunkBytes = size_t{1} << 20;
+
+/// One published version of one fragment, immutable: what a pull streams. Held by shared pointer, so that a
+/// slow reader keeps its own version alive and takes no lock.
+struct Snapshot {
+  Epoch epoch;
+  FragmentId fragment;
+  Version version;
+  CodecKind codec = CodecKind::kFp32;
+  uint64_t elements = 0;
+  uint64_t committed_tokens = 0;       // over the whole run, at this version
+  ContentHash published;               // of `payload`
+  std::span<const std::byte> payload;  // the published encoding, owned by `owner`
+  std::shared_ptr<const void> owner;
+  std::vector<uint32_t> chunk_crc32c;  // of each kWireChunkBytes of payload, the last one shorter
+};
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_SNAPSHOT_H_

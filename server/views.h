@@ -1,0 +1,193 @@
+#ifndef ATOLL_SERVER_VIEWS_H_
+#define ATOLL_SERVER_VIEWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "core/contribution.h"
+
+// What the coordinator shows of itself, in plain values. Each mirrors a message of atoll/v1/types.proto or
+// admin.proto, where the fields are described; server/rpc converts.
+
+namespace atoll {
+
+enum class RunStateView : uint8_t {
+  kStarting = 1,
+  kTraining = 2,
+  kDegraded = 3,
+  kCritical = 4,
+  kFinished = 5
+};
+
+struct FragmentView {
+  FragmentId id;
+  Version version;
+  uint64_t elements = 0;
+};
+
+struct PartitionView {
+  uint32_t partition = 0;
+  uint32_t partitions = 0;
+  uint64_t samples_consumed = 0;
+};
+
+struct RoundPlanView {
+  uint32_t inner_steps = 0;
+  uint32_t active_workers = 0;
+  uint64_t committed_tokens = 0;
+  uint64_t total_tokens = 0;
+  bool evaluate = false;
+  Duration deadline{};
+};
+
+struct EvaluationView {
+  Version version;
+  double loss = 0;  // nats per token
+  uint64_t tokens = 0;
+};
+
+struct CapabilitiesView {
+  std::string software_version;
+  std::string device;
+  std::string device_name;
+  uint32_t threads = 0;
+};
+
+/// Values of WorkerPhase in types.proto.
+enum class WorkerPhaseView : uint8_t {
+  kUnknown = 0,
+  kJoining = 1,
+  kSeeding = 2,
+  kPulling = 3,
+  kEvaluating = 4,
+  kTraining = 5,
+  kPushing = 6,
+  kWaiting = 7,
+  kLeaving = 8
+};
+
+struct ProgressView {
+  WorkerPhaseView phase = WorkerPhaseView::kUnknown;
+  Version base;
+  uint32_t step = 0;
+  uint32_t steps = 0;
+  double loss = 0;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  double tokens_per_second = 0;
+  uint64_t memory_bytes = 0;
+  double compute_seconds = 0;
+  double wait_seconds = 0;
+  double exchange_seconds = 0;
+  std::string waiting_for;
+};
+
+struct RoundSummaryView {
+  FragmentId fragment;
+  Version version;
+  uint32_t contributions = 0;
+  double train_loss = 0;
+  uint64_t tokens = 0;
+  uint64_t committed_tokens = 0;
+  double open_seconds = 0;
+  double commit_seconds = 0;
+  uint64_t payload_bytes = 0;
+  std::string close_reason;
+  int64_t closed_unix_ns = 0;
+};
+
+/// Values of RunEvent.Kind in types.proto.
+enum class EventKind : uint8_t {
+  kUnknown = 0,
+  kWorkerJoined = 1,
+  kWorkerLeft = 2,
+  kWorkerLost = 3,
+  kSeeded = 4,
+  kRoundClosed = 5,
+  kEvaluated = 6,
+  kContributionRefused = 7,
+  kRunHeld = 8,
+  kRunFinished = 9,
+  kStorageFailing = 10,
+  kStorageRecovered = 11,
+  kCoordinatorStarted = 12,
+  kWorkerReturned = 13
+};
+
+struct EventView {
+  uint64_t sequence = 0;
+  int64_t unix_ns = 0;
+  EventKind kind = EventKind::kUnknown;
+  std::string message;
+  WorkerName worker;
+  FragmentId fragment;
+  Version version;
+  std::optional<RoundSummaryView> round;
+  std::optional<EvaluationView> evaluation;
+};
+
+struct FragmentStatusView {
+  FragmentId id;
+  Version version;
+  Version stored;
+  uint64_t elements = 0;
+  ContentHash published;
+  double open_seconds = 0;
+  std::vector<WorkerName> arrived;
+  std::vector<WorkerName> missing;
+  std::string waiting_for;
+  double wait_ends_in_s = 0;
+};
+
+struct StatusView {
+  std::string run_id;
+  std::string run_name;
+  Epoch epoch;
+  RunStateView state = RunStateView::kStarting;
+  std::string state_reason;
+  double uptime_s = 0;
+  std::string config_bytes;  // serialised RunConfig
+  uint64_t config_version = 0;
+  uint64_t parameters = 0;
+  std::vector<FragmentStatusView> fragments;
+  uint64_t committed_tokens = 0;
+  uint64_t total_tokens = 0;
+  double position_steps = 0;
+  uint64_t total_steps = 0;
+  double learning_rate = 0;
+  double tokens_per_second = 0;
+  double eta_seconds = 0;
+  uint64_t push_bytes = 0;
+  uint64_t pull_bytes = 0;
+  uint64_t data_parallel_bytes = 0;
+  std::vector<RoundSummaryView> rounds;
+  std::vector<EvaluationView> evaluations;
+  std::optional<EvaluationView> first_evaluation;
+  std::string data_directory;
+  std::string storage_error;
+  uint32_t live_trainers = 0;
+};
+
+struct WorkerView {
+  WorkerName name;
+  Incarnation incarnation;
+  uint8_t role = 0;   // values of Role in types.proto
+  std::string state;  // active, lost, left
+  double lease_remaining_s = 0;
+  CapabilitiesView capabilities;
+  std::optional<PartitionView> data;
+  ProgressView progress;
+  double seconds_since_heartbeat = 0;
+  uint64_t contributions_accepted = 0;
+  uint64_t contributions_refused = 0;
+  uint64_t push_bytes = 0;
+  uint64_t pull_bytes = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_VIEWS_H_
