@@ -16,6 +16,10 @@ if(ATOLL_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# <stdlib.h> has a function called atoll; the header says how the namespace of that name lives beside it. Generated
+# code needs it too, so it goes to everything.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-include${PROJECT_SOURCE_DIR}/cmake/namespace_atoll.h>)
+
 add_library(atoll_compiler INTERFACE)
 # -ffp-contract=off: replay is bit-exact on every instruction set, so the compiler may not fuse on its own.
 target_compile_options(atoll_compiler INTERFACE
