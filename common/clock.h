@@ -6,7 +6,8 @@
 namespace atoll {
 
 using Duration = std::chrono::nanoseconds;
-/// A point on the steady clock. Every deadline and lease is one of these, so that a jump of the wall clock moves none.
+/// A point on the steady clock. Every deadline and lease is one of these, so that a jump of the wall clock
+/// moves none.
 using MonoTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 /// Wall-clock time, for logs, records and people only; never compared with a deadline.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;

@@ -38,8 +38,8 @@ using FragmentId = StrongId<struct FragmentIdTag, uint32_t>;
 /// One RocksDB database with one writer thread; dense from 0.
 using ShardId = StrongId<struct ShardIdTag, uint32_t>;
 
-/// The name under which a worker joined: [a-z0-9]([a-z0-9.-]*), at most kMaxWorkerName bytes. Summation order is
-/// the byte order of these names.
+/// The name under which a worker joined: [a-z0-9]([a-z0-9.-]*), at most kMaxWorkerName bytes. Summation order
+/// is the byte order of these names.
 using WorkerName = std::string;
 inline constexpr size_t kMaxWorkerName = 63;
 

@@ -11,10 +11,10 @@
 #define ATOLL_STATUS_CONCAT_INNER_(a, b) a##b
 #define ATOLL_STATUS_CONCAT_(a, b) ATOLL_STATUS_CONCAT_INNER_(a, b)
 
-#define ATOLL_RETURN_IF_ERROR(expr)                     \
-  do {                                                  \
-    absl::Status atoll_status_ = (expr);                \
-    if (!atoll_status_.ok()) return atoll_status_;      \
+#define ATOLL_RETURN_IF_ERROR(expr)                \
+  do {                                             \
+    absl::Status atoll_status_ = (expr);           \
+    if (!atoll_status_.ok()) return atoll_status_; \
   } while (false)
 
 #define ATOLL_ASSIGN_OR_RETURN(lhs, expr) \

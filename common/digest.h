@@ -1,0 +1,47 @@
+#ifndef ATOLL_COMMON_DIGEST_H_
+#define ATOLL_COMMON_DIGEST_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace atoll {
+
+/// SHA-256 in pieces (OpenSSL). Not thread-safe. Movable.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void Update(std::string_view bytes);
+  void Update(std::span<const std::byte> bytes);
+  /// The digest as 64 lower-case hexadecimal digits; the object starts afresh.
+  std::string FinishHex();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// SHA-256 of `bytes`, 64 lower-case hexadecimal digits.
+std::string Sha256Hex(std::string_view bytes);
+
+/// `n` bytes from the system's cryptographic generator: secrets, epochs. Aborts when the generator is broken.
+std::string RandomBytes(size_t n);
+/// A random 64-bit number that is never 0, from the same generator.
+uint64_t RandomNonZero64();
+
+std::string ToHex(std::string_view bytes);
+
+/// Equality in time that depends on the lengths only: for comparing secrets.
+bool ConstantTimeEqual(std::string_view a, std::string_view b);
+
+}  // namespace atoll
+
+#endif  // ATOLL_COMMON_DIGEST_H_

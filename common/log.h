@@ -1,0 +1,98 @@
+#ifndef ATOLL_COMMON_LOG_H_
+#define ATOLL_COMMON_LOG_H_
+
+#include <concepts>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace atoll {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
+enum class LogFormat { kText, kJson };
+
+/// "debug", "info", "warning", "error", "off"; "text", "json". InvalidArgument lists what is allowed.
+absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name);
+absl::StatusOr<LogFormat> ParseLogFormat(std::string_view name);
+
+/// One value of a field. Numbers and booleans stay what they are in JSON.
+class LogValue {
+ public:
+  LogValue(bool v) : value_(v) {}                                   // NOLINT(google-explicit-constructor)
+  LogValue(const char* v) : value_(std::string(v)) {}               // NOLINT(google-explicit-constructor)
+  LogValue(std::string_view v) : value_(std::string(v)) {}          // NOLINT(google-explicit-constructor)
+  LogValue(std::string v) : value_(std::move(v)) {}                 // NOLINT(google-explicit-constructor)
+  LogValue(const absl::Status& v) : value_(v.ToString()) {}         // NOLINT(google-explicit-constructor)
+  LogValue(std::signed_integral auto v) : value_(int64_t{v}) {}     // NOLINT(google-explicit-constructor)
+  LogValue(std::unsigned_integral auto v) : value_(uint64_t{v}) {}  // NOLINT(google-explicit-constructor)
+  LogValue(std::floating_point auto v)
+      : value_(static_cast<double>(v)) {}  // NOLINT(google-explicit-constructor)
+
+  using Variant = std::variant<bool, int64_t, uint64_t, double, std::string>;
+  const Variant& value() const { return value_; }
+
+ private:
+  Variant value_;
+};
+
+using LogFields = std::vector<std::pair<std::string, LogValue>>;
+
+struct LogOptions {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+  /// Where lines go: this stream when set (it must outlive every copy of the logger), else this file
+  /// (appended to) when not empty, else stderr, in colour when that is a terminal.
+  std::ostream* stream = nullptr;
+  std::string file;
+};
+
+/// Writes what happened, to whom, and what will be done. Made in main and handed down by value: a copy is a
+/// pointer and the fields it carries. Thread-safe; a line is written whole. A Logger made by the default
+/// constructor writes nothing.
+///
+///   text: 12:34:56.789 info  round    round closed  version=12 contributions=4
+///   json: {"time":"2026-01-31T12:34:56.789Z","level":"info","component":"round","message":"round
+///   closed","version":12,...}
+class Logger {
+ public:
+  Logger() = default;
+  /// PermissionDenied and kin when the file cannot be opened.
+  static absl::StatusOr<Logger> Create(const LogOptions& options);
+
+  /// A logger that adds this field to every line. "component" is printed in a column of its own.
+  Logger With(std::string key, LogValue value) const;
+
+  bool Enabled(LogLevel level) const;
+  void Log(LogLevel level, std::string_view message, const LogFields& fields = {}) const;
+  void Debug(std::string_view message, const LogFields& fields = {}) const {
+    Log(LogLevel::kDebug, message, fields);
+  }
+  void Info(std::string_view message, const LogFields& fields = {}) const {
+    Log(LogLevel::kInfo, message, fields);
+  }
+  void Warning(std::string_view message, const LogFields& fields = {}) const {
+    Log(LogLevel::kWarning, message, fields);
+  }
+  void Error(std::string_view message, const LogFields& fields = {}) const {
+    Log(LogLevel::kError, message, fields);
+  }
+  void Flush() const;
+
+ private:
+  struct Backend;
+  std::shared_ptr<Backend> backend_;
+  std::string component_;
+  std::shared_ptr<const LogFields> fields_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_COMMON_LOG_H_

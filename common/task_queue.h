@@ -1,0 +1,47 @@
+#ifndef ATOLL_COMMON_TASK_QUEUE_H_
+#define ATOLL_COMMON_TASK_QUEUE_H_
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "common/mutex.h"
+
+namespace atoll {
+
+/// One named thread that runs tasks in the order in which they were posted. The owner joins it, by Stop or by
+/// the destructor. Tasks must not throw. Thread-safe.
+class TaskQueue {
+ public:
+  /// `name` is shown by top and gdb; the kernel keeps 15 bytes of it.
+  explicit TaskQueue(std::string name);
+  ~TaskQueue();
+  TaskQueue(const TaskQueue&) = delete;
+  TaskQueue& operator=(const TaskQueue&) = delete;
+
+  /// False, and the task is dropped unrun, after Stop.
+  [[nodiscard]] bool Post(std::function<void()> task);
+  /// Refuses new tasks, runs those already posted, joins the thread. Idempotent; not from a task.
+  void Stop();
+  /// Returns once every task posted before the call has run. Not from a task.
+  void Drain();
+  size_t pending() const;
+
+ private:
+  void Run();
+
+  const std::string name_;
+  mutable Mutex mutex_;
+  CondVar wake_;
+  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses everything above
+};
+
+/// Names the calling thread (15 bytes are kept).
+void SetThreadName(const std::string& name);
+
+}  // namespace atoll
+
+#endif  // ATOLL_COMMON_TASK_QUEUE_H_
