@@ -10,8 +10,8 @@
 
 namespace atoll {
 
-/// Every tensor starts at a multiple of this many elements in its fragment's flat vector, so that a codec's block never
-/// straddles two tensors. The gap is zero in every vector: parameters, momentum, pseudo-gradient.
+/// Every tensor starts at a multiple of this many elements in its fragment's flat vector, so that a codec's
+/// block never straddles two tensors. The gap is zero in every vector: parameters, momentum, pseudo-gradient.
 inline constexpr uint64_t kSlotAlignment = 256;
 
 /// Where one tensor lies in its fragment's flat vector. Units: float32 elements.
@@ -28,9 +28,9 @@ struct FragmentLayout {
   uint64_t elements = 0;
 };
 
-/// Splits the manifest into `fragments` fragments of whole tensors (order kept inside a fragment). With one fragment it
-/// holds all tensors in manifest order. With several, tensors are bin-packed by size (largest first, ties by manifest
-/// order, into the lightest fragment, ties to the lowest id), which is deterministic.
+/// Splits the manifest into `fragments` fragments of whole tensors (order kept inside a fragment). With one
+/// fragment it holds all tensors in manifest order. With several, tensors are bin-packed by size (largest
+/// first, ties by manifest order, into the lightest fragment, ties to the lowest id), which is deterministic.
 /// InvalidArgument when fragments is 0 or above the number of tensors.
 absl::StatusOr<std::vector<FragmentLayout>> PlanFragments(const Manifest& manifest, uint32_t fragments);
 
@@ -45,8 +45,9 @@ struct Chunk {
 /// Every chunk boundary (but the fragment's end) is a multiple of this, which every codec's block divides.
 inline constexpr uint64_t kChunkAlignment = 4096;
 
-/// Cuts a fragment into chunks of `chunk_elements` (rounded up to kChunkAlignment; the last one shorter) and deals them
-/// to shards round-robin, starting at shard (fragment id mod shards), so that every shard works on every round.
+/// Cuts a fragment into chunks of `chunk_elements` (rounded up to kChunkAlignment; the last one shorter) and
+/// deals them to shards round-robin, starting at shard (fragment id mod shards), so that every shard works on
+/// every round.
 std::vector<Chunk> MapChunks(const FragmentLayout& fragment, uint32_t shards, uint64_t chunk_elements);
 
 }  // namespace atoll

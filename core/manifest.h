@@ -11,8 +11,8 @@
 
 namespace atoll {
 
-/// One parameter tensor. Parameters are float32 on the coordinator, always. `embedding` marks a lookup table, which
-/// some merges average plainly.
+/// One parameter tensor. Parameters are float32 on the coordinator, always. `embedding` marks a lookup table,
+/// which some merges average plainly.
 struct TensorSpec {
   std::string name;
   std::vector<int64_t> shape;  // empty: a scalar
@@ -33,10 +33,12 @@ inline constexpr size_t kMaxTensorName = 512;
 inline constexpr size_t kMaxTensorRank = 8;
 inline constexpr uint64_t kMaxRunElements = uint64_t{1} << 40;
 
-/// Refuses duplicate or empty names, non-positive dimensions, overflow, and anything above the bounds; names the tensor.
+/// Refuses duplicate or empty names, non-positive dimensions, overflow, and anything above the bounds; names
+/// the tensor.
 absl::Status ValidateManifest(const Manifest& manifest);
 
-/// SHA-256 (lower-case hex) of the canonical text of the manifest ("name dim dim ... [embedding]\n" per tensor); what a Join checks.
+/// SHA-256 (lower-case hex) of the canonical text of the manifest ("name dim dim ... [embedding]\n" per
+/// tensor); what a Join checks.
 std::string ManifestHash(const Manifest& manifest);
 
 }  // namespace atoll

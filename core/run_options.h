@@ -6,8 +6,8 @@
 
 #include "common/clock.h"
 
-// The run's configuration as plain values: protos/config turns the protobuf RunConfig into this after checking it, with
-// defaults filled in. Field meanings and ranges stand in protos/atoll/v1/run.proto.
+// The run's configuration as plain values: protos/config turns the protobuf RunConfig into this after
+// checking it, with defaults filled in. Field meanings and ranges stand in protos/atoll/v1/run.proto.
 
 namespace atoll {
 
@@ -96,9 +96,7 @@ struct RunOptions {
   uint64_t contribution_budget_bytes = uint64_t{4096} << 20;
 
   /// Tokens of one inner step on one worker: batch * accumulation * context.
-  uint64_t tokens_per_step() const {
-    return uint64_t{inner.batch} * inner.accumulation * model.context;
-  }
+  uint64_t tokens_per_step() const { return uint64_t{inner.batch} * inner.accumulation * model.context; }
   /// The token budget that ends the run: rounds * H * tokens per step * planned workers.
   uint64_t total_tokens() const { return uint64_t{rounds} * inner.steps * tokens_per_step() * workers; }
 };

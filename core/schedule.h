@@ -5,13 +5,14 @@
 
 namespace atoll {
 
-/// Position in the run as a (fractional) inner step of the planned run: tokens / (tokens per step * planned workers).
-/// Counted in committed tokens, so that a worker which joins or returns is at the right learning rate.
+/// Position in the run as a (fractional) inner step of the planned run: tokens / (tokens per step * planned
+/// workers). Counted in committed tokens, so that a worker which joins or returns is at the right learning
+/// rate.
 double SchedulePosition(const RunOptions& run, double tokens);
 
-/// Learning rate of the inner step at `position` (0: the first step): linear warmup lr*(position+1)/warmup, then cosine
-/// from the peak to min_learning_rate_ratio*peak over the rest of the run's total steps, constant after. This is
-/// nanoGPT's schedule over the run's TOTAL inner steps; it is never reset per round.
+/// Learning rate of the inner step at `position` (0: the first step): linear warmup lr*(position+1)/warmup,
+/// then cosine from the peak to min_learning_rate_ratio*peak over the rest of the run's total steps, constant
+/// after. This is nanoGPT's schedule over the run's TOTAL inner steps; it is never reset per round.
 double LearningRateAt(const RunOptions& run, double position);
 
 /// Tokens the whole run is taken to have processed before inner step `step` of a round whose base had

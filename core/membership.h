@@ -1,0 +1,163 @@
+#ifndef ATOLL_CORE_MEMBERSHIP_H_
+#define ATOLL_CORE_MEMBERSHIP_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/ids.h"
+
+namespace atoll {
+
+/// trainer: contributes. evaluator: evaluates published versions. observer: watches. Only trainers are ever
+/// waited for.
+enum class WorkerRole : uint8_t { kTrainer = 1, kEvaluator = 2, kObserver = 3 };
+
+/// active: its lease runs. draining: the same, but it will leave and is not expected in new rounds. lost: its
+/// lease ran out. left: it said goodbye.
+enum class MemberState : uint8_t { kActive = 1, kDraining = 2, kLost = 3, kLeft = 4 };
+
+std::string_view WorkerRoleName(WorkerRole role);
+std::string_view MemberStateName(MemberState state);
+
+/// What a worker says about itself with a heartbeat; for status and metrics, never for a decision about
+/// weights.
+struct WorkerProgress {
+  std::string phase;  // "computing", "pushing", "pulling", "waiting", ...
+  Version base;
+  uint32_t inner_step = 0;  // of inner_steps
+  uint32_t inner_steps = 0;
+  double loss = 0;  // nats per token, last inner step
+  double learning_rate = 0;
+  double tokens_per_second = 0;
+  uint64_t tokens_total = 0;
+  uint64_t memory_bytes = 0;
+};
+
+struct Member {
+  WorkerName name;
+  std::string secret_hash;  // SHA-256, hex, of the secret in its state directory
+  WorkerRole role = WorkerRole::kTrainer;
+  Incarnation incarnation;
+  std::optional<uint32_t> partition;  // of the shared data; trainers only
+  uint64_t samples_consumed = 0;      // of its partition, as committed
+  MemberState state = MemberState::kActive;
+  MonoTime joined_at;
+  MonoTime lease_expires_at;
+  WorkerProgress progress;
+
+  bool live() const { return state == MemberState::kActive || state == MemberState::kDraining; }
+};
+
+/// What is stored of a member, so that after a restart of the coordinator it keeps its name, partition and
+/// position.
+struct MemberRecord {
+  WorkerName name;
+  std::string secret_hash;
+  WorkerRole role = WorkerRole::kTrainer;
+  Incarnation incarnation;
+  std::optional<uint32_t> partition;
+  uint64_t samples_consumed = 0;
+  MemberState state = MemberState::kActive;
+  friend bool operator==(const MemberRecord&, const MemberRecord&) = default;
+};
+
+MemberRecord RecordOf(const Member& member);
+
+struct MembershipOptions {
+  Duration lease = Seconds(15);
+  uint32_t max_workers = 1000;
+  uint32_t partitions = 0;  // of the shared data; 0: data is local, nobody gets one
+};
+
+struct JoinOutcome {
+  Incarnation incarnation;
+  std::optional<uint32_t> partition;
+  uint64_t samples_consumed = 0;          // where to go on in the partition
+  bool returning = false;                 // the same worker (name and secret) was known before
+  std::optional<Incarnation> superseded;  // an earlier life of it that was still live
+  std::optional<WorkerName>
+      partition_from;  // the departed worker whose partition this was; its record changed too
+};
+
+/// OK when a name is [a-z0-9]([a-z0-9.-]*) of at most kMaxWorkerName bytes.
+absl::Status ValidateWorkerName(std::string_view name);
+
+/// Who takes part in the run. Pure state: time is an argument, nothing is stored or sent here. Not
+/// thread-safe.
+class Membership {
+ public:
+  explicit Membership(const MembershipOptions& options);
+
+  /// Puts back what was stored, once, before anything else. Members that were live get a fresh lease from
+  /// `now`, so that a worker needs no new Join after a restart of the coordinator. `next_incarnation` is
+  /// raised above every record's.
+  void Restore(std::span<const MemberRecord> records, Incarnation next_incarnation, MonoTime now);
+
+  /// Admits a worker and gives it the next incarnation (strictly increasing over the run) and, when it is a
+  /// trainer of shared data, a partition: its former one, else the lowest never used, else that of the
+  /// longest departed worker (with its position, so that no sample is skipped).
+  ///   InvalidArgument    the name is not a valid one, or the secret hash is empty
+  ///   AlreadyExists      a live worker with another secret has the name
+  ///   ResourceExhausted  max_workers are live, or all partitions are in use
+  /// The same secret supersedes an earlier life at once. Another secret may take the name only when the lease
+  /// has run out or its owner left; it then gets the partition and position, but is not `returning`.
+  absl::StatusOr<JoinOutcome> Join(std::string_view name, std::string_view secret_hash, WorkerRole role,
+                                   MonoTime now);
+
+  /// Whether this life may act: NotFound ("join again") for an unknown, departed or dispossessed worker,
+  /// FailedPrecondition ("superseded") for an earlier life. A lost worker whose place is still free may act.
+  absl::Status CheckCurrent(std::string_view name, Incarnation incarnation) const;
+
+  /// CheckCurrent, then a new lease; a lost worker is live again (ResourceExhausted when max_workers are).
+  absl::Status Renew(std::string_view name, Incarnation incarnation, MonoTime now,
+                     const WorkerProgress* progress = nullptr);
+
+  /// Marks members whose lease ran out as lost; their names, in order.
+  std::vector<WorkerName> Expire(MonoTime now);
+  /// When Expire has something to do next, if anyone is live.
+  std::optional<MonoTime> NextExpiry() const;
+
+  /// CheckCurrent, then the member is left (Leave) or draining (Drain).
+  absl::Status Leave(std::string_view name, Incarnation incarnation, MonoTime now);
+  absl::Status Drain(std::string_view name, Incarnation incarnation);
+
+  /// The worker's position in its data after a committed contribution; it never goes back.
+  void RecordConsumed(std::string_view name, uint64_t samples_consumed);
+
+  /// Null when the name was never seen. Pointers are valid until the next change.
+  const Member* Find(std::string_view name) const;
+  /// All, by name, departed ones included.
+  std::vector<const Member*> All() const;
+  /// Names, in order, of active (not draining) trainers.
+  std::vector<WorkerName> ActiveTrainers() const;
+  bool IsLive(std::string_view name) const;
+  size_t live_count() const;
+  size_t live_count(WorkerRole role) const;
+  Incarnation next_incarnation() const { return next_incarnation_; }
+
+ private:
+  struct PartitionGrant {
+    std::optional<uint32_t> partition;
+    uint64_t samples_consumed = 0;
+    std::optional<WorkerName> from;
+  };
+  absl::StatusOr<PartitionGrant> GrantPartition(const Member* known, WorkerRole role) const;
+  absl::Status CheckRoom(const Member* known) const;
+  Member* FindMutable(std::string_view name);
+
+  const MembershipOptions options_;
+  Incarnation next_incarnation_{1};
+  std::map<WorkerName, Member, std::less<>> members_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_MEMBERSHIP_H_

@@ -1,0 +1,31 @@
+#ifndef ATOLL_CORE_OUTER_OPTIMIZER_H_
+#define ATOLL_CORE_OUTER_OPTIMIZER_H_
+
+#include <cstddef>
+#include <span>
+
+#include "common/ids.h"
+#include "core/run_options.h"
+
+namespace atoll {
+
+/// Vectors of the fragment's size that the optimizer keeps between steps: nesterov 1 (v), sgd 0, adam 2 (m,
+/// v). All start at zero.
+size_t OuterStateVectors(OuterOptimizerKind kind);
+
+/// One outer step on a range: theta_out from theta_in and the mean pseudo-gradient d, updating `state` in
+/// place. Element-wise, float32, in this order of operations, never fused (docs/outer_step.md):
+///   nesterov  v = mu*v + d ;  theta = theta - eta*(d + mu*v)      torch.optim.SGD(nesterov=True)
+///   sgd       theta = theta - eta*d
+///   adam      m = b1*m + (1-b1)*d ;  v = b2*v + ((1-b2)*d)*d ;
+///             theta = theta - (eta/(1-b1^t)) * (m / (sqrt(v)/sqrt(1-b2^t) + eps))   torch.optim.Adam, t =
+///             new_version
+/// All spans have the same size; `state` has OuterStateVectors(options.optimizer) of them. theta_out may be
+/// theta_in. new_version is the version that this step makes (1 for the first).
+void OuterStepRange(const OuterOptions& options, Version new_version, std::span<const float> mean,
+                    std::span<const float> theta_in, std::span<float> theta_out,
+                    std::span<const std::span<float>> state);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_OUTER_OPTIMIZER_H_

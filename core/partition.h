@@ -1,0 +1,41 @@
+#ifndef ATOLL_CORE_PARTITION_H_
+#define ATOLL_CORE_PARTITION_H_
+
+#include <array>
+#include <cstdint>
+
+namespace atoll {
+
+/// Samples in `tokens` tokens of text: window i starts at token i*context and has context+1 tokens (the
+/// targets are the inputs shifted by one), so there are (tokens-1)/context; 0 when the text is shorter than
+/// one window.
+uint64_t SampleCount(uint64_t tokens, uint32_t context);
+
+/// The order in which a run visits its samples: pass after pass over all of them, each in its own
+/// pseudo-random order. Position g >= 0 of the run is sample Permutation_{g / samples}(g mod samples).
+/// Stateless, O(1) per sample, the same on every machine: a Feistel network with cycle walking, specified to
+/// the bit in docs/data_order.md. Immutable after construction except for a cached key: copy it per thread.
+class SampleOrder {
+ public:
+  /// samples >= 1, at most 2^62.
+  SampleOrder(uint64_t samples, uint64_t seed);
+
+  uint64_t samples() const { return samples_; }
+
+  /// Sample at this position of the run.
+  uint64_t At(uint64_t position) const;
+
+  /// k-th sample of partition `partition` of `partitions`: At(k*partitions + partition). Partitions share no
+  /// position, and together they cover all. Requires partition < partitions.
+  uint64_t SampleAt(uint32_t partition, uint32_t partitions, uint64_t k) const;
+
+ private:
+  static constexpr int kRounds = 6;
+  uint64_t samples_;
+  uint64_t seed_;
+  uint32_t half_bits_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_PARTITION_H_

@@ -1,0 +1,109 @@
+#ifndef ATOLL_CORE_ROUND_H_
+#define ATOLL_CORE_ROUND_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/ids.h"
+#include "core/contribution.h"
+#include "core/membership.h"
+#include "core/round_policy.h"
+
+namespace atoll {
+
+/// How a round opens.
+struct RoundOpening {
+  Epoch epoch;
+  FragmentId fragment;
+  Version base;
+  MonoTime opened_at;               // the base's publication
+  std::vector<WorkerName> members;  // active trainers at that moment
+};
+
+/// The open round of one fragment: who is waited for, and what arrived. Pure state, time is an argument; not
+/// thread-safe.
+///
+/// Who is waited for. A worker that was an active trainer when the base was published is a *candidate*. A
+/// live candidate is expected when it has begun to pull the base, and, for one lease after the round's start,
+/// even before that (else the fastest worker could pull, push and close the round alone). A worker that joins
+/// later is not expected: it may contribute if it is in time, and is a candidate in the next round; so a
+/// joiner never delays others.
+///
+/// Gathering. At version 0, and whenever no live candidate is left, the round gathers: whoever joins then is
+/// a candidate. Gathering ends when `start_workers` candidates are there, or some time after the first: the
+/// deadline at version 0, one lease later on. The round does not close while it gathers, and its deadline
+/// counts from the end of the gathering.
+class Round {
+ public:
+  Round(const RoundOpening& opening, const RoundOptions& options);
+
+  Epoch epoch() const { return epoch_; }
+  FragmentId fragment() const { return fragment_; }
+  Version base() const { return base_; }
+  MonoTime opened_at() const { return opened_at_; }
+
+  /// An active trainer joined (or returned).
+  void Joined(std::string_view worker, MonoTime now, const Membership& membership);
+
+  /// A trainer began to pull this base.
+  void Pulled(std::string_view worker);
+
+  /// The worker left, is draining without a contribution to come, or was lost: not waited for unless it
+  /// returns (Joined) or, when it only was silent, renews its lease (which needs no call). What arrived from
+  /// it stays.
+  void Departed(std::string_view worker);
+
+  enum class Arrival : uint8_t { kAccepted = 1, kDuplicate = 2 };
+
+  /// What a contribution of this key would be: kDuplicate when the same content is already here,
+  /// AlreadyExists when other content of the same worker is, FailedPrecondition when epoch, fragment or base
+  /// is not this round's.
+  absl::StatusOr<Arrival> Check(const Contribution& contribution) const;
+
+  /// Check, then keeps it when it is new.
+  absl::StatusOr<Arrival> Arrived(const Contribution& contribution, MonoTime now);
+
+  bool HasArrived(std::string_view worker) const;
+
+  /// What arrived, in summation order.
+  std::vector<Contribution> Contributions() const;
+  size_t arrived_count() const { return arrivals_.size(); }
+
+  bool Gathering(MonoTime now) const;
+
+  RoundView View(MonoTime now, const Membership& membership) const;
+
+ private:
+  struct ArrivedAt {
+    Contribution contribution;
+    MonoTime at;
+    uint64_t order = 0;
+  };
+  MonoTime StartedAt(MonoTime now) const;
+  std::vector<WorkerName> Expected(MonoTime now, const Membership& membership) const;
+  void BeginGathering(MonoTime now, Duration length);
+  void AddCandidate(std::string_view worker, MonoTime now);
+
+  const Epoch epoch_;
+  const FragmentId fragment_;
+  const Version base_;
+  const MonoTime opened_at_;
+  const RoundOptions options_;
+  std::set<WorkerName, std::less<>> candidates_;
+  std::set<WorkerName, std::less<>> pulled_;
+  std::map<WorkerName, ArrivedAt, std::less<>> arrivals_;
+  bool gathering_ = false;
+  std::optional<MonoTime> gather_until_;
+  MonoTime started_at_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_ROUND_H_

@@ -1,0 +1,65 @@
+#ifndef ATOLL_CORE_ROUND_POLICY_H_
+#define ATOLL_CORE_ROUND_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "core/run_options.h"
+
+namespace atoll {
+
+/// starting: gathering the first workers. training: rounds close as they should. degraded: a round is held
+/// open past its deadline, or nobody is there. critical: held for more than three deadlines. finished: the
+/// token budget is used up (set by the run, never by the policy).
+enum class RunHealth : uint8_t { kStarting = 1, kTraining = 2, kDegraded = 3, kCritical = 4, kFinished = 5 };
+
+std::string_view RunHealthName(RunHealth health);
+
+struct ArrivalView {
+  WorkerName worker;
+  MonoTime at;
+};
+
+/// One fragment's open round as the policy sees it. Made by Round::View.
+struct RoundView {
+  Version base;
+  MonoTime started_at;  // from when the deadline counts: the base's publication, or the end of the gathering
+  bool gathering = false;
+  std::optional<MonoTime> gather_until;  // set once the first worker is there
+  uint32_t gathered = 0;                 // workers there so far
+  std::vector<WorkerName> expected;      // live, waited for, not yet arrived; in order of name
+  std::vector<ArrivalView> arrived;      // in order of arrival, late folds left out
+  uint32_t live_trainers = 0;
+};
+
+struct RoundDecision {
+  /// wait: nothing to do before next_check or the next event. close: merge what arrived. hold: the deadline
+  /// has passed below the minimum; the round stays open.
+  enum class Action : uint8_t { kWait = 1, kClose = 2, kHold = 3 };
+  Action action = Action::kWait;
+  RunHealth health = RunHealth::kTraining;
+  std::string reason;                   // for people: what is waited for, or why it closes
+  std::vector<WorkerName> waiting_for;  // names, empty when it is "someone"
+  std::optional<MonoTime>
+      next_check;  // until when, if nothing else happens; none: only an event changes anything
+};
+
+/// When does a round close? Pure: the same view gives the same decision. In this order:
+///   1. nobody is live and nothing arrived, or the round is still gathering: wait
+///   2. everyone expected arrived, and at least the minimum: close
+///   3. the quorum (ceil(quorum * (expected + arrived)), at least the minimum) is there and the grace that
+///   began with its
+///      last arrival ran out: close
+///   4. the deadline passed with at least the minimum: close
+///   5. the deadline passed: hold; degraded, after three deadlines critical
+///   6. else wait
+RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_ROUND_POLICY_H_
