@@ -45,7 +45,7 @@ struct DatasetView {
 struct JoinCall {
   WorkerName worker;
   std::string secret;
-  MemberRole role = MemberRole::kTrainer;
+  WorkerRole role = WorkerRole::kTrainer;
   std::string manifest_hash;  // empty: not known yet
   CapabilitiesView capabilities;
   std::optional<DatasetView> dataset;
