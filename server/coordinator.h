@@ -69,6 +69,7 @@ struct JoinResult {
   std::vector<ContributionKey> accepted;
   uint64_t committed_tokens = 0;
   uint64_t total_tokens = 0;
+  std::optional<Manifest> manifest;  // set for observers once the run is seeded
 };
 
 struct HeartbeatCall {
