@@ -1,0 +1,244 @@
+#ifndef ATOLL_WORKER_SYNC_CONNECTION_H_
+#define ATOLL_WORKER_SYNC_CONNECTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/ids.h"
+#include "core/contribution.h"
+#include "core/manifest.h"
+#include "core/membership.h"
+#include "core/run_options.h"
+
+// What a worker asks of its coordinator, in plain values. The fields mirror atoll/v1/coordinator.proto, where
+// they are described; docs/wire_format.md has the order of calls.
+
+namespace atoll {
+
+/// Who calls, in which life, of which run (WorkerRef on the wire).
+struct MemberRef {
+  std::string run_id;
+  Epoch epoch;
+  WorkerName worker;
+  Incarnation incarnation;
+  friend bool operator==(const MemberRef&, const MemberRef&) = default;
+};
+
+/// The worker's token files; `fingerprint` is the SHA-256 that is equal for equal files.
+struct DatasetFacts {
+  std::string tokenizer;
+  uint32_t vocabulary = 0;
+  uint64_t train_tokens = 0;
+  std::string fingerprint;
+};
+
+struct DeviceFacts {
+  std::string device;  // cpu, cuda:0
+  std::string device_name;
+  uint32_t threads = 0;
+};
+
+struct JoinParameters {
+  WorkerName worker;
+  std::string secret;
+  WorkerRole role = WorkerRole::kTrainer;
+  std::string manifest_hash;  // empty: the model is not known yet
+  DeviceFacts device;
+  std::optional<DatasetFacts> dataset;  // trainers and evaluators
+  std::string expected_run;             // empty: any
+};
+
+enum class RunState : uint8_t { kUnknown, kStarting, kTraining, kDegraded, kCritical, kFinished };
+
+struct FragmentHead {
+  FragmentId id;
+  Version version;
+  uint64_t elements = 0;  // float32 values of the flat vector, padding included
+  std::string endpoint;   // empty: the address that answered
+};
+
+/// The worker's part of the shared data.
+struct DataPart {
+  uint32_t partition = 0;
+  uint32_t partitions = 0;
+  uint64_t samples_consumed = 0;  // in committed contributions
+  friend bool operator==(const DataPart&, const DataPart&) = default;
+};
+
+/// One contribution, named within its member and epoch.
+struct PushKey {
+  FragmentId fragment;
+  Version base;
+  uint32_t sequence = 0;
+  friend bool operator==(const PushKey&, const PushKey&) = default;
+};
+
+struct JoinInfo {
+  MemberRef member;
+  Duration lease{};
+  Duration heartbeat{};
+  RunOptions run;  // parsed and checked
+  uint64_t config_version = 0;
+  std::string manifest_hash;  // empty: the run is not seeded
+  std::optional<DataPart> data;
+  std::vector<FragmentHead> fragments;
+  RunState state = RunState::kUnknown;
+  bool seed_granted = false;
+  bool returning = false;
+  std::vector<PushKey> accepted;  // already held, on the current bases
+  uint64_t committed_tokens = 0;
+  uint64_t total_tokens = 0;
+};
+
+/// Values of WorkerPhase in types.proto.
+enum class WorkerPhase : uint8_t {
+  kUnknown = 0,
+  kJoining = 1,
+  kSeeding = 2,
+  kPulling = 3,
+  kEvaluating = 4,
+  kTraining = 5,
+  kPushing = 6,
+  kWaiting = 7,
+  kLeaving = 8,
+};
+
+/// A worker's account of itself; shown, never trusted for the mathematics.
+struct ProgressReport {
+  WorkerPhase phase = WorkerPhase::kUnknown;
+  Version base;
+  uint32_t step = 0;   // inner steps done in this round
+  uint32_t steps = 0;  // of so many
+  double loss = 0;     // of the last inner step, nats per token
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  double tokens_per_second = 0;  // while computing
+  uint64_t memory_bytes = 0;
+  double compute_seconds = 0;  // since the process started, as the next two
+  double wait_seconds = 0;
+  double exchange_seconds = 0;
+  std::string waiting_for;  // in words; empty while it computes
+};
+
+/// Loss of the published parameters of one version on held-out text.
+struct EvaluationReport {
+  Version version;
+  double loss = 0;  // nats per token
+  uint64_t tokens = 0;
+  friend bool operator==(const EvaluationReport&, const EvaluationReport&) = default;
+};
+
+enum class WorkerCommand : uint8_t { kNone, kDrain, kRestart, kStop, kResync };
+
+struct HeartbeatOrders {
+  Duration lease{};
+  RunState state = RunState::kUnknown;
+  std::vector<FragmentHead> fragments;
+  bool seed_granted = false;
+  WorkerCommand command = WorkerCommand::kNone;
+};
+
+/// One fragment's initial parameters, `values` flat as core/fragment_plan.h lays them out.
+struct SeedFragment {
+  FragmentId id;
+  std::span<const float> values;
+};
+
+struct PullWish {
+  FragmentId fragment;
+  std::optional<Version> after;  // wait for a version above this one; none: the head
+  Duration wait{};               // how long the call may wait for it, at most 60 s
+  uint64_t elements = 0;         // expected size of the flat vector
+  CodecKind codec = CodecKind::kFp32;
+};
+
+enum class PullKind : uint8_t { kParameters, kNotYet, kRunFinished };
+
+/// What a worker is to do with the version it pulled (RoundPlan on the wire).
+struct PlannedRound {
+  uint32_t inner_steps = 0;
+  uint32_t active_workers = 1;
+  uint64_t committed_tokens = 0;
+  uint64_t total_tokens = 0;
+  bool evaluate = false;
+  Duration deadline{};
+};
+
+struct PulledFragment {
+  PullKind kind = PullKind::kNotYet;
+  Epoch epoch;
+  Version version;
+  ContentHash published;
+  PlannedRound plan;
+  RunState state = RunState::kUnknown;
+  std::string waiting_for;  // kNotYet
+  uint64_t wire_bytes = 0;  // payload and framing as protobuf
+  Duration waited{};        // until the coordinator answered
+  Duration transfer{};      // from then to the last byte
+};
+
+/// One contribution on its way. The payload is sent beside it and never changes between attempts.
+struct PushOffer {
+  PushKey key;
+  CodecKind codec = CodecKind::kFp32;
+  uint32_t payload_crc32c = 0;
+  uint64_t tokens = 0;
+  uint32_t steps = 0;
+  uint64_t samples_consumed = 0;
+  double mean_loss = 0;  // nats per token
+};
+
+/// The contribution is on the coordinator's disk.
+struct PushReceipt {
+  bool duplicate = false;
+  Version head;
+  uint32_t arrived = 0;
+  uint32_t expected = 0;
+  uint64_t wire_bytes = 0;
+};
+
+enum class PushFate : uint8_t { kUnknown, kPartial, kAccepted, kCommitted, kMissed };
+
+struct PushStatus {
+  PushFate fate = PushFate::kUnknown;
+  uint64_t received_bytes = 0;
+  Version head;
+};
+
+/// The coordinator as a worker sees it. One attempt per call; a failure carries its RefusalReason
+/// (refusal.h). Thread-safe; calls block. Implemented over gRPC by worker/client and by fakes in tests;
+/// decorated by RetryingConnection and MeteredConnection.
+class CoordinatorConnection {
+ public:
+  virtual ~CoordinatorConnection() = default;
+
+  virtual absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) = 0;
+  virtual absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
+                                                    std::span<const EvaluationReport> evaluations) = 0;
+  /// All fragments, in the order of their ids; version 0 appears when this returns OK.
+  virtual absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
+                                      std::span<const SeedFragment> fragments) = 0;
+  /// `payload` has CodecFor(wish.codec).EncodedSize(wish.elements) bytes and is filled only when the answer
+  /// is kParameters; every chunk and the whole were then checked. After an error its contents are undefined.
+  virtual absl::StatusOr<PulledFragment> Pull(const MemberRef& member, const PullWish& wish,
+                                              std::span<std::byte> payload) = 0;
+  /// Sends payload[from, end).
+  virtual absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+                                           std::span<const std::byte> payload, uint64_t from) = 0;
+  virtual absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) = 0;
+  virtual absl::Status Leave(const MemberRef& member, const std::string& reason) = 0;
+
+  /// Ends a Pull in progress, and every later one, with Cancelled: the worker is to stop. From any thread.
+  virtual void CancelPulls() = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_CONNECTION_H_

@@ -1,0 +1,71 @@
+#ifndef ATOLL_WORKER_SYNC_REFUSAL_H_
+#define ATOLL_WORKER_SYNC_REFUSAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+
+namespace atoll {
+
+/// Why the coordinator refused a call: the reasons of docs/wire_format.md ("Errors"), and none.
+enum class RefusalReason : uint8_t {
+  kNone,  // a failure without a reason: the network, a deadline, a fault
+  kProtocolMismatch,
+  kWrongRun,
+  kWrongEpoch,
+  kSuperseded,
+  kNotAMember,
+  kNameTaken,
+  kManifestMismatch,
+  kDatasetMismatch,
+  kStaleBase,
+  kUnknownBase,
+  kWrongCodec,
+  kWrongSize,
+  kWrongFragment,
+  kBadChunk,
+  kNotFinite,
+  kAlreadyPushed,
+  kNotSeeded,
+  kOverBudget,
+  kStorageFull,
+  kShuttingDown,
+};
+
+/// As docs/wire_format.md spells it ("STALE_BASE"); "" for kNone.
+std::string_view RefusalReasonName(RefusalReason reason);
+/// kNone when there is no such reason (a newer coordinator may know more).
+RefusalReason ParseRefusalReason(std::string_view name);
+
+/// Marks a status as refused for this reason. OK and kNone come back as they are.
+absl::Status WithRefusal(absl::Status status, RefusalReason reason);
+RefusalReason RefusalOf(const absl::Status& status);
+
+/// How long the coordinator asks to wait before the call is tried again (RetryInfo).
+absl::Status WithRetryDelay(absl::Status status, Duration delay);
+std::optional<Duration> RetryDelayOf(const absl::Status& status);
+
+/// What a worker does about a failed call.
+enum class Reaction : uint8_t {
+  kRetry,   // the same call again, after a pause: network, deadline, budget, full disk, shutdown, not seeded
+  kRejoin,  // Join again; with kWrongEpoch, local progress is dropped
+  kAdoptHead,  // this contribution will never count: pull the head
+  kResume,     // an upload was damaged on the way: send again from what GetPushStatus says
+  kExit,       // no waiting helps; see ExitCodeOf
+};
+
+/// The table of docs/wire_format.md. Without a reason: Unavailable, DeadlineExceeded, ResourceExhausted,
+/// Aborted and Internal (what transports report when a connection breaks) are retried, DataLoss resumed, the
+/// rest is final.
+Reaction ReactionTo(const absl::Status& status);
+
+/// kRefused for a refusal, kUsage or kInternal for a defect, else DefaultExitCode.
+ExitCode ExitCodeOf(const absl::Status& status);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_REFUSAL_H_
