@@ -5,6 +5,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo" FORCE)
+endif()
 
 find_program(ATOLL_CCACHE ccache)
 if(ATOLL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -18,7 +21,9 @@ endif()
 
 # <stdlib.h> has a function called atoll; the header says how the namespace of that name lives beside it. Generated
 # code needs it too, so it goes to everything.
-add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-include${PROJECT_SOURCE_DIR}/cmake/namespace_atoll.h>)
+set(ATOLL_NAMESPACE_HEADER ${CMAKE_CURRENT_LIST_DIR}/namespace_atoll.h)
+set(ATOLL_NAMESPACE_OPTION $<$<COMPILE_LANGUAGE:CXX>:-include${ATOLL_NAMESPACE_HEADER}>)
+add_compile_options(${ATOLL_NAMESPACE_OPTION})
 
 add_library(atoll_compiler INTERFACE)
 # -ffp-contract=off: replay is bit-exact on every instruction set, so the compiler may not fuse on its own.
@@ -28,4 +33,10 @@ target_compile_options(atoll_compiler INTERFACE
 if(ATOLL_SANITIZE)
   add_compile_options(-fsanitize=${ATOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATOLL_SANITIZE})
+  # A report ends the program, so that a test fails on it. Known reports of foreign libraries are listed with a reason.
+  set(ATOLL_SANITIZE_ENVIRONMENT
+    "ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1:check_initialization_order=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/sanitizers/lsan.supp:print_suppressions=0"
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/sanitizers/tsan.supp:halt_on_error=1:second_deadlock_stack=1")
 endif()
