@@ -15,10 +15,10 @@ namespace atoll {
 /// contributions on one base from the final one (always 0 while rounds are blocking). Ordered as it is
 /// summed: by fragment, base, worker name, sequence.
 struct ContributionKey {
-  Epoch epoch;
-  FragmentId fragment;
-  Version base;
-  WorkerName worker;
+  Epoch epoch = {};
+  FragmentId fragment = {};
+  Version base = {};
+  WorkerName worker = {};
   uint32_t sequence = 0;
   friend auto operator<=>(const ContributionKey&, const ContributionKey&) = default;
 };
@@ -32,8 +32,8 @@ struct ContentHash {
 
 /// One worker's encoded pseudo-gradient, as accepted and staged. The payload is stored beside it.
 struct Contribution {
-  ContributionKey key;
-  Incarnation incarnation;
+  ContributionKey key = {};
+  Incarnation incarnation = {};
   CodecKind codec = CodecKind::kFp32;
   uint64_t payload_bytes = 0;
   uint32_t payload_crc32c = 0;    // of the whole payload
@@ -48,19 +48,19 @@ struct Contribution {
 /// What went into one outer step: with version `base` and the contributions' payloads, it rebuilds version
 /// base+1 bit for bit.
 struct RoundRecord {
-  Epoch epoch;
-  FragmentId fragment;
-  Version version;                          // the version this round made
-  uint64_t config_version = 0;              // which recorded configuration was in force
-  OuterOptions outer;                       // outer step as applied
-  std::vector<Contribution> contributions;  // in summation order
-  std::vector<float> weights;               // normalised, one per contribution
-  uint64_t committed_tokens = 0;            // over the whole run, after this round
-  int64_t closed_unix_ns = 0;               // wall clock, for people
-  std::string close_reason;                 // from the round policy
-  ContentHash parameters;                   // of theta after the step
-  ContentHash state;                        // of the outer optimizer's state after the step
-  ContentHash published;                    // of the published encoding, what a pull decodes to
+  Epoch epoch = {};
+  FragmentId fragment = {};
+  Version version = {};                          // the version this round made
+  uint64_t config_version = 0;                   // which recorded configuration was in force
+  OuterOptions outer = {};                       // outer step as applied
+  std::vector<Contribution> contributions = {};  // in summation order
+  std::vector<float> weights = {};               // normalised, one per contribution
+  uint64_t committed_tokens = 0;                 // over the whole run, after this round
+  int64_t closed_unix_ns = 0;                    // wall clock, for people
+  std::string close_reason = {};                 // from the round policy
+  ContentHash parameters = {};                   // of theta after the step
+  ContentHash state = {};                        // of the outer optimizer's state after the step
+  ContentHash published = {};                    // of the published encoding, what a pull decodes to
   friend bool operator==(const RoundRecord&, const RoundRecord&) = default;
 };
 

@@ -30,8 +30,8 @@ std::string_view MemberStateName(MemberState state);
 /// What a worker says about itself with a heartbeat; for status and metrics, never for a decision about
 /// weights.
 struct WorkerProgress {
-  std::string phase;  // "computing", "pushing", "pulling", "waiting", ...
-  Version base;
+  std::string phase = {};  // "computing", "pushing", "pulling", "waiting", ...
+  Version base = {};
   uint32_t inner_step = 0;  // of inner_steps
   uint32_t inner_steps = 0;
   double loss = 0;  // nats per token, last inner step
@@ -42,16 +42,16 @@ struct WorkerProgress {
 };
 
 struct Member {
-  WorkerName name;
-  std::string secret_hash;  // SHA-256, hex, of the secret in its state directory
+  WorkerName name = {};
+  std::string secret_hash = {};  // SHA-256, hex, of the secret in its state directory
   WorkerRole role = WorkerRole::kTrainer;
-  Incarnation incarnation;
-  std::optional<uint32_t> partition;  // of the shared data; trainers only
-  uint64_t samples_consumed = 0;      // of its partition, as committed
+  Incarnation incarnation = {};
+  std::optional<uint32_t> partition = std::nullopt;  // of the shared data; trainers only
+  uint64_t samples_consumed = 0;                     // of its partition, as committed
   MemberState state = MemberState::kActive;
-  MonoTime joined_at;
-  MonoTime lease_expires_at;
-  WorkerProgress progress;
+  MonoTime joined_at = {};
+  MonoTime lease_expires_at = {};
+  WorkerProgress progress = {};
 
   bool live() const { return state == MemberState::kActive || state == MemberState::kDraining; }
 };
@@ -59,11 +59,11 @@ struct Member {
 /// What is stored of a member, so that after a restart of the coordinator it keeps its name, partition and
 /// position.
 struct MemberRecord {
-  WorkerName name;
-  std::string secret_hash;
+  WorkerName name = {};
+  std::string secret_hash = {};
   WorkerRole role = WorkerRole::kTrainer;
-  Incarnation incarnation;
-  std::optional<uint32_t> partition;
+  Incarnation incarnation = {};
+  std::optional<uint32_t> partition = std::nullopt;
   uint64_t samples_consumed = 0;
   MemberState state = MemberState::kActive;
   friend bool operator==(const MemberRecord&, const MemberRecord&) = default;
@@ -78,11 +78,11 @@ struct MembershipOptions {
 };
 
 struct JoinOutcome {
-  Incarnation incarnation;
-  std::optional<uint32_t> partition;
-  uint64_t samples_consumed = 0;          // where to go on in the partition
-  bool returning = false;                 // the same worker (name and secret) was known before
-  std::optional<Incarnation> superseded;  // an earlier life of it that was still live
+  Incarnation incarnation = {};
+  std::optional<uint32_t> partition = std::nullopt;
+  uint64_t samples_consumed = 0;                         // where to go on in the partition
+  bool returning = false;                                // the same worker (name and secret) was known before
+  std::optional<Incarnation> superseded = std::nullopt;  // an earlier life of it that was still live
   std::optional<WorkerName>
       partition_from;  // the departed worker whose partition this was; its record changed too
 };
@@ -145,9 +145,9 @@ class Membership {
 
  private:
   struct PartitionGrant {
-    std::optional<uint32_t> partition;
+    std::optional<uint32_t> partition = std::nullopt;
     uint64_t samples_consumed = 0;
-    std::optional<WorkerName> from;
+    std::optional<WorkerName> from = std::nullopt;
   };
   absl::StatusOr<PartitionGrant> GrantPartition(const Member* known, WorkerRole role) const;
   absl::Status CheckRoom(const Member* known) const;

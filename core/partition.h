@@ -1,7 +1,6 @@
 #ifndef ATOLL_CORE_PARTITION_H_
 #define ATOLL_CORE_PARTITION_H_
 
-#include <array>
 #include <cstdint>
 
 namespace atoll {

@@ -20,26 +20,28 @@ namespace atoll {
 
 /// How a round opens.
 struct RoundOpening {
-  Epoch epoch;
-  FragmentId fragment;
-  Version base;
-  MonoTime opened_at;               // the base's publication
-  std::vector<WorkerName> members;  // active trainers at that moment
+  Epoch epoch = {};
+  FragmentId fragment = {};
+  Version base = {};
+  MonoTime opened_at = {};               // the base's publication
+  std::vector<WorkerName> members = {};  // active trainers at that moment
 };
 
 /// The open round of one fragment: who is waited for, and what arrived. Pure state, time is an argument; not
-/// thread-safe.
+/// thread-safe. Who is live is the membership's to know, and is asked at each View.
 ///
 /// Who is waited for. A worker that was an active trainer when the base was published is a *candidate*. A
 /// live candidate is expected when it has begun to pull the base, and, for one lease after the round's start,
 /// even before that (else the fastest worker could pull, push and close the round alone). A worker that joins
 /// later is not expected: it may contribute if it is in time, and is a candidate in the next round; so a
-/// joiner never delays others.
+/// joiner never delays others. Only when no candidate is live and none has contributed are such workers
+/// waited for. A silent worker that is lost is not waited for, and is again when it renews its lease. What
+/// arrived from a worker stays, wherever it goes.
 ///
-/// Gathering. At version 0, and whenever no live candidate is left, the round gathers: whoever joins then is
-/// a candidate. Gathering ends when `start_workers` candidates are there, or some time after the first: the
-/// deadline at version 0, one lease later on. The round does not close while it gathers, and its deadline
-/// counts from the end of the gathering.
+/// Gathering. At version 0, and when a worker joins while no candidate is live and none has contributed, the
+/// round gathers: whoever is there or joins is a candidate. Gathering ends when `start_workers` candidates
+/// are live, or some time after the first: the deadline at version 0, one lease later on. The round does not
+/// close while it gathers, and its deadline counts from the end of the gathering.
 class Round {
  public:
   Round(const RoundOpening& opening, const RoundOptions& options);
@@ -49,16 +51,12 @@ class Round {
   Version base() const { return base_; }
   MonoTime opened_at() const { return opened_at_; }
 
-  /// An active trainer joined (or returned).
+  /// An active trainer joined, or came back as a new incarnation; the membership already has it.
   void Joined(std::string_view worker, MonoTime now, const Membership& membership);
 
-  /// A trainer began to pull this base.
+  /// A trainer began to pull this base, or reports that it computes on it (after a restart of the
+  /// coordinator).
   void Pulled(std::string_view worker);
-
-  /// The worker left, is draining without a contribution to come, or was lost: not waited for unless it
-  /// returns (Joined) or, when it only was silent, renews its lease (which needs no call). What arrived from
-  /// it stays.
-  void Departed(std::string_view worker);
 
   enum class Arrival : uint8_t { kAccepted = 1, kDuplicate = 2 };
 
@@ -82,14 +80,14 @@ class Round {
 
  private:
   struct ArrivedAt {
-    Contribution contribution;
-    MonoTime at;
-    uint64_t order = 0;
+    Contribution contribution = {};
+    MonoTime at = {};
   };
   MonoTime StartedAt(MonoTime now) const;
+  size_t LiveCandidates(const Membership& membership) const;
+  bool Abandoned(const Membership& membership) const;
   std::vector<WorkerName> Expected(MonoTime now, const Membership& membership) const;
-  void BeginGathering(MonoTime now, Duration length);
-  void AddCandidate(std::string_view worker, MonoTime now);
+  void EndGatheringIfComplete(MonoTime now, size_t candidates);
 
   const Epoch epoch_;
   const FragmentId fragment_;
@@ -99,9 +97,9 @@ class Round {
   std::set<WorkerName, std::less<>> candidates_;
   std::set<WorkerName, std::less<>> pulled_;
   std::map<WorkerName, ArrivedAt, std::less<>> arrivals_;
+  MonoTime started_at_;  // of the round, or of its gathering while that goes on
   bool gathering_ = false;
-  std::optional<MonoTime> gather_until_;
-  MonoTime started_at_;
+  std::optional<MonoTime> gather_until_;  // set by the first candidate
 };
 
 }  // namespace atoll

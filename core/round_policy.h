@@ -21,19 +21,20 @@ enum class RunHealth : uint8_t { kStarting = 1, kTraining = 2, kDegraded = 3, kC
 std::string_view RunHealthName(RunHealth health);
 
 struct ArrivalView {
-  WorkerName worker;
-  MonoTime at;
+  WorkerName worker = {};
+  MonoTime at = {};
 };
 
 /// One fragment's open round as the policy sees it. Made by Round::View.
 struct RoundView {
-  Version base;
-  MonoTime started_at;  // from when the deadline counts: the base's publication, or the end of the gathering
+  Version base = {};
+  // From when the deadline counts: the base's publication, or the end of the gathering.
+  MonoTime started_at = {};
   bool gathering = false;
-  std::optional<MonoTime> gather_until;  // set once the first worker is there
-  uint32_t gathered = 0;                 // workers there so far
-  std::vector<WorkerName> expected;      // live, waited for, not yet arrived; in order of name
-  std::vector<ArrivalView> arrived;      // in order of arrival, late folds left out
+  std::optional<MonoTime> gather_until = std::nullopt;  // set once the first worker is there
+  uint32_t gathered = 0;                                // workers there so far
+  std::vector<WorkerName> expected = {};                // live, waited for, not yet arrived; in order of name
+  std::vector<ArrivalView> arrived = {};                // in order of arrival, late folds left out
   uint32_t live_trainers = 0;
 };
 
@@ -43,10 +44,12 @@ struct RoundDecision {
   enum class Action : uint8_t { kWait = 1, kClose = 2, kHold = 3 };
   Action action = Action::kWait;
   RunHealth health = RunHealth::kTraining;
-  std::string reason;                   // for people: what is waited for, or why it closes
-  std::vector<WorkerName> waiting_for;  // names, empty when it is "someone"
-  std::optional<MonoTime>
-      next_check;  // until when, if nothing else happens; none: only an event changes anything
+  /// For people: what is waited for, or why it closes.
+  std::string reason = {};
+  /// Names; empty when it is "someone".
+  std::vector<WorkerName> waiting_for = {};
+  /// Until when, if nothing else happens; without it only an event changes anything.
+  std::optional<MonoTime> next_check = std::nullopt;
 };
 
 /// When does a round close? Pure: the same view gives the same decision. In this order:

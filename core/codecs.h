@@ -1,0 +1,20 @@
+#ifndef ATOLL_CORE_CODECS_H_
+#define ATOLL_CORE_CODECS_H_
+
+#include "core/codec.h"
+
+// The codecs themselves, one function per kind; everyone else goes through CodecFor (core/codec.h).
+
+namespace atoll {
+
+const Codec& Fp32Codec();
+const Codec& Fp16Codec();
+const Codec& Bf16Codec();
+const Codec& Int8Codec();
+
+/// InvalidArgument when a payload has not the exact size for `elements` values.
+absl::Status CheckPayloadSize(const Codec& codec, std::span<const std::byte> payload, uint64_t elements);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_CODECS_H_

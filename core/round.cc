@@ -1,0 +1,147 @@
+#include "core/round.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/merge.h"
+
+namespace atoll {
+namespace {
+
+absl::Status WrongRound(const ContributionKey& key, std::string_view what, uint64_t given, uint64_t open) {
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "contribution of worker '%s' is for %s %d, the open round has %d; pull the current version", key.worker,
+      std::string(what), given, open));
+}
+
+bool SameContent(const Contribution& a, const Contribution& b) {
+  return a.key == b.key && a.codec == b.codec && a.payload_bytes == b.payload_bytes &&
+         a.payload_crc32c == b.payload_crc32c;
+}
+
+}  // namespace
+
+Round::Round(const RoundOpening& opening, const RoundOptions& options)
+    : epoch_(opening.epoch),
+      fragment_(opening.fragment),
+      base_(opening.base),
+      opened_at_(opening.opened_at),
+      options_(options),
+      candidates_(opening.members.begin(), opening.members.end()),
+      started_at_(opening.opened_at) {
+  gathering_ = base_ == Version(0);
+  if (gathering_ && !candidates_.empty()) gather_until_ = opened_at_ + options_.deadline;
+  EndGatheringIfComplete(opened_at_, candidates_.size());
+}
+
+void Round::EndGatheringIfComplete(MonoTime now, size_t candidates) {
+  if (!gathering_ || candidates < options_.start_workers) return;
+  gathering_ = false;
+  gather_until_.reset();
+  started_at_ = now;
+}
+
+size_t Round::LiveCandidates(const Membership& membership) const {
+  return static_cast<size_t>(std::count_if(candidates_.begin(), candidates_.end(),
+                                           [&](const WorkerName& name) { return membership.IsLive(name); }));
+}
+
+bool Round::Abandoned(const Membership& membership) const {
+  const auto counts = [&](const WorkerName& name) { return membership.IsLive(name) || HasArrived(name); };
+  return std::none_of(candidates_.begin(), candidates_.end(), counts);
+}
+
+void Round::Joined(std::string_view worker, MonoTime now, const Membership& membership) {
+  // Whatever an earlier life pulled is gone with it.
+  if (const auto it = pulled_.find(worker); it != pulled_.end()) pulled_.erase(it);
+  if (!Gathering(now)) {
+    // A worker that restarts in the middle of a round starts it anew, as a joiner does, and must delay
+    // nobody.
+    if (const auto it = candidates_.find(worker); it != candidates_.end() && !HasArrived(worker))
+      candidates_.erase(it);
+    if (!Abandoned(membership)) return;
+    gathering_ = true;
+    gather_until_ = now + options_.lease;
+    started_at_ = now;
+    for (const WorkerName& name : membership.ActiveTrainers()) candidates_.insert(name);
+  }
+  candidates_.emplace(worker);
+  if (!gather_until_) gather_until_ = now + options_.deadline;
+  EndGatheringIfComplete(now, LiveCandidates(membership));
+}
+
+void Round::Pulled(std::string_view worker) { pulled_.emplace(worker); }
+
+absl::StatusOr<Round::Arrival> Round::Check(const Contribution& contribution) const {
+  const ContributionKey& key = contribution.key;
+  if (key.epoch != epoch_) return WrongRound(key, "epoch", key.epoch.value(), epoch_.value());
+  if (key.fragment != fragment_) return WrongRound(key, "fragment", key.fragment.value(), fragment_.value());
+  if (key.base != base_) return WrongRound(key, "base version", key.base.value(), base_.value());
+  const auto it = arrivals_.find(key.worker);
+  if (it == arrivals_.end()) return Arrival::kAccepted;
+  if (SameContent(it->second.contribution, contribution)) return Arrival::kDuplicate;
+  return absl::AlreadyExistsError(
+      absl::StrFormat("worker '%s' has already contributed to base version %d, with other content; it counts "
+                      "once: pull the next version",
+                      key.worker, base_.value()));
+}
+
+absl::StatusOr<Round::Arrival> Round::Arrived(const Contribution& contribution, MonoTime now) {
+  ATOLL_ASSIGN_OR_RETURN(const Arrival arrival, Check(contribution));
+  if (arrival == Arrival::kAccepted) {
+    arrivals_.emplace(contribution.key.worker, ArrivedAt{.contribution = contribution, .at = now});
+  }
+  return arrival;
+}
+
+bool Round::HasArrived(std::string_view worker) const { return arrivals_.find(worker) != arrivals_.end(); }
+
+std::vector<Contribution> Round::Contributions() const {
+  std::vector<Contribution> contributions;
+  contributions.reserve(arrivals_.size());
+  for (const auto& [name, arrived] : arrivals_) contributions.push_back(arrived.contribution);
+  SortForSummation(contributions);
+  return contributions;
+}
+
+bool Round::Gathering(MonoTime now) const { return gathering_ && (!gather_until_ || now < *gather_until_); }
+
+MonoTime Round::StartedAt(MonoTime now) const {
+  return gathering_ && gather_until_ && now >= *gather_until_ ? *gather_until_ : started_at_;
+}
+
+std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membership) const {
+  std::vector<WorkerName> expected;
+  if (Abandoned(membership)) {
+    for (const WorkerName& name : membership.ActiveTrainers()) {
+      if (pulled_.contains(name) && !HasArrived(name)) expected.push_back(name);
+    }
+    return expected;
+  }
+  const bool may_yet_pull = now < StartedAt(now) + options_.lease;
+  for (const WorkerName& name : candidates_) {
+    const Member* member = membership.Find(name);
+    if (member == nullptr || !member->live() || HasArrived(name)) continue;
+    // A draining worker finishes what it has begun and begins nothing.
+    const bool will_pull = may_yet_pull && member->state == MemberState::kActive;
+    if (pulled_.contains(name) || will_pull) expected.push_back(name);
+  }
+  return expected;
+}
+
+RoundView Round::View(MonoTime now, const Membership& membership) const {
+  RoundView view{.base = base_,
+                 .started_at = StartedAt(now),
+                 .gathering = Gathering(now),
+                 .gather_until = gather_until_,
+                 .gathered = static_cast<uint32_t>(LiveCandidates(membership)),
+                 .expected = Expected(now, membership),
+                 .live_trainers = static_cast<uint32_t>(membership.live_count(WorkerRole::kTrainer))};
+  for (const auto& [name, arrived] : arrivals_) view.arrived.push_back({.worker = name, .at = arrived.at});
+  std::stable_sort(view.arrived.begin(), view.arrived.end(),
+                   [](const ArrivalView& a, const ArrivalView& b) { return a.at < b.at; });
+  return view;
+}
+
+}  // namespace atoll

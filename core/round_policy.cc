@@ -1,0 +1,122 @@
+#include "core/round_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace atoll {
+namespace {
+
+using Action = RoundDecision::Action;
+
+// After this many deadlines a held round is critical.
+constexpr int kCriticalDeadlines = 3;
+// Names in a reason; the rest is counted.
+constexpr size_t kNamesInReason = 8;
+
+std::string Names(const std::vector<WorkerName>& names) {
+  const size_t shown = std::min(names.size(), kNamesInReason);
+  std::string text = absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", ");
+  if (shown < names.size()) text += absl::StrFormat(" and %d more", names.size() - shown);
+  return text;
+}
+
+size_t QuorumCount(size_t total, const RoundOptions& options) {
+  // The tolerance keeps 0.6 * 5 = 3.0000000000000004 from asking for four.
+  const auto quorum = static_cast<size_t>(std::ceil(options.quorum * static_cast<double>(total) - 1e-9));
+  return std::max({quorum, static_cast<size_t>(options.minimum), size_t{1}});
+}
+
+RoundDecision Gather(const RoundView& view, const RoundOptions& options) {
+  RoundDecision decision{.action = Action::kWait,
+                         .health = view.base == Version(0) ? RunHealth::kStarting : RunHealth::kTraining,
+                         .next_check = view.gather_until};
+  decision.reason = absl::StrFormat("waiting for workers to join: %d of %d are there", view.gathered,
+                                    options.start_workers);
+  return decision;
+}
+
+RoundDecision NobodyThere(const RoundView& view) {
+  return {.action = Action::kWait,
+          .health = view.base == Version(0) ? RunHealth::kStarting : RunHealth::kDegraded,
+          .reason = "no worker is live; waiting for workers to join"};
+}
+
+RoundDecision Close(std::string reason) {
+  return {.action = Action::kClose, .health = RunHealth::kTraining, .reason = std::move(reason)};
+}
+
+RoundDecision Hold(MonoTime now, MonoTime deadline, const RoundView& view, const RoundOptions& options) {
+  const MonoTime critical_at = view.started_at + kCriticalDeadlines * options.deadline;
+  RoundDecision decision{.action = Action::kHold,
+                         .health = now >= critical_at ? RunHealth::kCritical : RunHealth::kDegraded,
+                         .waiting_for = view.expected};
+  if (now < critical_at) decision.next_check = critical_at;
+  decision.reason = absl::StrFormat(
+      "held open %.1f s past the deadline: %d contributions, at least %d are needed%s",
+      ToSeconds(now - deadline), view.arrived.size(), options.minimum,
+      view.expected.empty() ? "; waiting for workers to join" : "; waiting for " + Names(view.expected));
+  return decision;
+}
+
+RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_what) {
+  RoundDecision decision{.action = Action::kWait,
+                         .health = RunHealth::kTraining,
+                         .waiting_for = view.expected,
+                         .next_check = until};
+  decision.reason = absl::StrFormat("%d of %d contributions, %s", view.arrived.size(),
+                                    view.arrived.size() + view.expected.size(), std::string(for_what));
+  if (!view.expected.empty()) decision.reason += "; waiting for " + Names(view.expected);
+  return decision;
+}
+
+}  // namespace
+
+std::string_view RunHealthName(RunHealth health) {
+  switch (health) {
+    case RunHealth::kStarting:
+      return "starting";
+    case RunHealth::kTraining:
+      return "training";
+    case RunHealth::kDegraded:
+      return "degraded";
+    case RunHealth::kCritical:
+      return "critical";
+    case RunHealth::kFinished:
+      return "finished";
+  }
+  return "unknown";
+}
+
+RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options) {
+  const size_t arrived = view.arrived.size();
+  if (view.live_trainers == 0 && arrived == 0) return NobodyThere(view);
+  if (view.gathering) return Gather(view, options);
+
+  const bool enough = arrived >= std::max<size_t>(options.minimum, 1);
+  if (enough && view.expected.empty()) {
+    return Close(absl::StrFormat("all %d expected contributions arrived", arrived));
+  }
+  const MonoTime deadline = view.started_at + options.deadline;
+  const size_t quorum = QuorumCount(arrived + view.expected.size(), options);
+  if (arrived >= quorum) {
+    const MonoTime grace_over = std::max(view.arrived[quorum - 1].at, view.started_at) + options.grace;
+    if (now >= grace_over) {
+      return Close(absl::StrFormat("quorum: %d of %d arrived and the grace of %.1f s is over; without %s",
+                                   arrived, arrived + view.expected.size(), ToSeconds(options.grace),
+                                   Names(view.expected)));
+    }
+    if (now < deadline) return Wait(view, std::min(grace_over, deadline), "quorum reached, grace running");
+  }
+  if (now < deadline) return Wait(view, deadline, enough ? "the minimum is there" : "below the minimum");
+  if (enough) {
+    return Close(absl::StrFormat("deadline: %d of %d arrived within %.1f s; without %s", arrived,
+                                 arrived + view.expected.size(), ToSeconds(options.deadline),
+                                 Names(view.expected)));
+  }
+  return Hold(now, deadline, view, options);
+}
+
+}  // namespace atoll

@@ -1,0 +1,143 @@
+#include "core/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+
+namespace atoll {
+namespace {
+
+using Json = nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
+
+constexpr uint64_t kLengthBytes = 8;
+
+absl::Status Bad(std::string_view source, const std::string& what) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is not a safetensors file: %s", std::string(source), what));
+}
+
+uint64_t DtypeBytes(std::string_view dtype) {
+  if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
+  if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
+  if (dtype == "F16" || dtype == "BF16" || dtype == "I16" || dtype == "U16") return 2;
+  if (dtype == "I8" || dtype == "U8" || dtype == "BOOL") return 1;
+  return 0;
+}
+
+/// Reads one entry's dtype, shape and range; the range is still relative to the data section.
+absl::StatusOr<std::pair<uint64_t, SafetensorsEntry>> ParseEntry(const std::string& name, const Json& json,
+                                                                 std::span<const std::byte> data,
+                                                                 std::string_view source) {
+  SafetensorsEntry entry{.name = name, .dtype = {}, .shape = {}, .bytes = {}};
+  const auto bad = [&](std::string_view what) {
+    return Bad(source, absl::StrFormat("tensor '%s' %s", name, std::string(what)));
+  };
+  if (name.empty() || name.size() > kMaxTensorName) return bad("has an empty or overlong name");
+  if (!json.is_object() || !json.contains("dtype") || !json["dtype"].is_string() || !json.contains("shape") ||
+      !json["shape"].is_array() || !json.contains("data_offsets") || !json["data_offsets"].is_array() ||
+      json["data_offsets"].size() != 2) {
+    return bad("lacks dtype, shape or data_offsets");
+  }
+  entry.dtype = json["dtype"].get<std::string>();
+  uint64_t bytes = DtypeBytes(entry.dtype);
+  if (bytes == 0) return bad(absl::StrFormat("has the unknown dtype '%s'", entry.dtype));
+  if (json["shape"].size() > kMaxTensorRank) return bad("has too many dimensions");
+  for (const Json& dimension : json["shape"]) {
+    if (!dimension.is_number_unsigned()) return bad("has a dimension that is not a whole number");
+    const uint64_t d = dimension.get<uint64_t>();
+    if (d > kMaxRunElements || (d != 0 && bytes > (kMaxRunElements * 8) / d)) return bad("is too large");
+    bytes *= d;
+    entry.shape.push_back(static_cast<int64_t>(d));
+  }
+  const Json& offsets = json["data_offsets"];
+  if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+    return bad("has bad data_offsets");
+  const uint64_t begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
+  if (begin > end || end > data.size()) return bad("reaches beyond the end of the file");
+  if (end - begin != bytes) return bad("has a range that does not fit its shape and dtype");
+  entry.bytes = data.subspan(begin, bytes);
+  return std::pair(begin, std::move(entry));
+}
+
+absl::StatusOr<Json> ParseHeader(std::span<const std::byte> file, std::string_view source) {
+  if (file.size() < kLengthBytes) return Bad(source, "it is shorter than 8 bytes");
+  uint64_t length = 0;
+  std::memcpy(&length, file.data(), kLengthBytes);
+  if (length > kMaxSafetensorsHeader || length > file.size() - kLengthBytes) {
+    return Bad(source, absl::StrFormat("its header claims %d bytes", length));
+  }
+  const char* text = reinterpret_cast<const char*>(file.data() + kLengthBytes);
+  // Depth and duplicates are bounded by hand: a hostile header must not exhaust the stack or hide a tensor.
+  bool hostile = false;
+  const auto guard = [&hostile](int depth, Json::parse_event_t, Json&) {
+    if (depth > 4) hostile = true;
+    return !hostile;
+  };
+  Json json = Json::parse(text, text + length, guard, /*allow_exceptions=*/false);
+  if (hostile || json.is_discarded() || !json.is_object())
+    return Bad(source, "its header is not a JSON object");
+  return json;
+}
+
+}  // namespace
+
+std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json json;
+  if (!metadata.empty()) json["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  for (const TensorSpec& tensor : manifest.tensors) {
+    const uint64_t end = offset + tensor.elements() * sizeof(float);
+    json[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = json.dump();
+  text.append((8 - (kLengthBytes + text.size()) % 8) % 8, ' ');
+  const uint64_t length = text.size();
+  std::string header(reinterpret_cast<const char*>(&length), kLengthBytes);
+  return header + text;
+}
+
+absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file, std::string_view source) {
+  ATOLL_ASSIGN_OR_RETURN(const Json json, ParseHeader(file, source));
+  uint64_t length = 0;
+  std::memcpy(&length, file.data(), kLengthBytes);
+  const std::span<const std::byte> data = file.subspan(kLengthBytes + length);
+  if (json.size() > kMaxTensors + 1) return Bad(source, "it holds too many tensors");
+
+  SafetensorsFile result;
+  std::vector<std::pair<uint64_t, SafetensorsEntry>> entries;
+  for (const auto& [name, value] : json.items()) {
+    if (name == "__metadata__") {
+      if (!value.is_object()) return Bad(source, "__metadata__ is not an object");
+      for (const auto& [key, text] : value.items()) {
+        if (!text.is_string()) return Bad(source, "__metadata__ holds something other than text");
+        result.metadata[key] = text.get<std::string>();
+      }
+      continue;
+    }
+    ATOLL_ASSIGN_OR_RETURN(auto entry, ParseEntry(name, value, data, source));
+    entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, a.second.bytes.size()) < std::pair(b.first, b.second.bytes.size());
+  });
+  uint64_t expected = 0;
+  for (auto& [begin, entry] : entries) {
+    if (begin != expected)
+      return Bad(source, absl::StrFormat("tensor '%s' leaves a gap or overlaps", entry.name));
+    expected += entry.bytes.size();
+    result.tensors.push_back(std::move(entry));
+  }
+  if (expected != data.size()) return Bad(source, "bytes are left over after the last tensor");
+  return result;
+}
+
+}  // namespace atoll

@@ -1,0 +1,47 @@
+#ifndef ATOLL_CORE_SAFETENSORS_H_
+#define ATOLL_CORE_SAFETENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/manifest.h"
+
+// The safetensors file format (Hugging Face): 8 bytes little-endian header length, a JSON header that maps
+// each tensor's name to dtype, shape and byte range, then the tensors' bytes without gaps. Pure: bytes in,
+// bytes out.
+
+namespace atoll {
+
+/// Bounds on a foreign header.
+inline constexpr uint64_t kMaxSafetensorsHeader = uint64_t{100} << 20;
+
+/// One tensor of a file. `bytes` points into the file's bytes.
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;  // "F32", "F16", "BF16", ...
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+struct SafetensorsFile {
+  std::vector<SafetensorsEntry> tensors;        // in the order of their bytes
+  std::map<std::string, std::string> metadata;  // "__metadata__"
+};
+
+/// Header of a file that holds the manifest's tensors as float32 in manifest order, padded with spaces so
+/// that the data starts at a multiple of 8 bytes.
+std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::string, std::string>& metadata);
+
+/// Checks everything before it returns: lengths, ranges without overlap or gap, shape x dtype = bytes, bounds
+/// on names, rank and number of tensors. InvalidArgument names `source` and the tensor.
+absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file, std::string_view source);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_SAFETENSORS_H_
