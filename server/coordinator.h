@@ -70,6 +70,7 @@ struct JoinResult {
   uint64_t committed_tokens = 0;
   uint64_t total_tokens = 0;
   std::optional<Manifest> manifest;  // set for observers once the run is seeded
+  uint64_t last_event_sequence = 0;  // of the newest event there is
 };
 
 struct HeartbeatCall {

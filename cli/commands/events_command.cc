@@ -1,0 +1,58 @@
+#include <cstdio>
+#include <ctime>
+
+#include "cli/commands/commands.h"
+#include "cli/json.h"
+#include "cli/observer_client.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+struct EventsOptions {
+  uint64_t after = 0;
+  bool follow = false;
+};
+
+std::string LocalTime(int64_t unix_nanos) {
+  const std::time_t seconds = unix_nanos / 1'000'000'000;
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%F %T", &parts);
+  return text;
+}
+
+bool PrintEvent(const v1::RunEvent& event, bool json) {
+  if (json) return PrintJson(event, /*compact=*/true).ok();
+  std::printf("%6llu  %s  %-20s  %s\n", static_cast<unsigned long long>(event.sequence()),
+              LocalTime(event.unix_nanos()).c_str(), v1::RunEvent::Kind_Name(event.kind()).c_str(),
+              event.message().c_str());
+  std::fflush(stdout);
+  return true;
+}
+
+absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(const auto client,
+                         ObserverClient::Join(global.coordinator, Seconds(global.timeout_s)));
+  const uint64_t newest = client->run().last_event_sequence();
+  if (!options.follow && newest <= options.after) return absl::OkStatus();
+  return client->Watch(options.after, [&](const v1::RunEvent& event) {
+    return PrintEvent(event, global.json) && (options.follow || event.sequence() < newest);
+  });
+}
+
+}  // namespace
+
+void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("events", "What happened in the run, in order, from the coordinator's log");
+  auto options = std::make_shared<EventsOptions>();
+  command->add_option("--after", options->after, "Only events after this sequence number")
+      ->capture_default_str();
+  command->add_flag("--follow", options->follow, "Go on as events happen");
+  command->callback(
+      [&global, &action, options] { action = [&global, options] { return Events(global, *options); }; });
+}
+
+}  // namespace atoll

@@ -1,0 +1,86 @@
+#include <cstdio>
+#include <span>
+
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/observer_client.h"
+#include "common/durable_file.h"
+#include "common/file.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "core/fragment_plan.h"
+#include "core/safetensors.h"
+#include "protos/wire/manifest.h"
+
+namespace atoll {
+namespace {
+
+/// Writes the manifest's tensors out of the fragments' flat vectors, leaving the padding behind.
+absl::Status WriteTensors(const std::string& path, const Manifest& manifest,
+                          const std::vector<FragmentLayout>& layouts,
+                          const std::vector<PulledFragment>& fragments) {
+  std::vector<std::span<const float>> tensors(manifest.tensors.size());
+  for (size_t f = 0; f < layouts.size(); ++f) {
+    for (const TensorSlot& slot : layouts[f].slots) {
+      tensors[slot.tensor] = std::span(fragments[f].values).subspan(slot.offset, slot.elements);
+    }
+  }
+  const std::string partial = path + ".partial";
+  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial, OpenMode::kTruncate));
+  const std::string header = SafetensorsHeader(
+      manifest, {{"format", "pt"}, {"atoll_version", absl::StrFormat("%d", fragments.front().version)}});
+  ATOLL_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(header))));
+  uint64_t offset = header.size();
+  for (const std::span<const float> tensor : tensors) {
+    ATOLL_RETURN_IF_ERROR(file.WriteAt(offset, std::as_bytes(tensor)));
+    offset += tensor.size_bytes();
+  }
+  ATOLL_RETURN_IF_ERROR(file.Sync());
+  ATOLL_RETURN_IF_ERROR(file.Close());
+  return RenameFile(partial, path);
+}
+
+absl::Status Export(const GlobalOptions& global, const std::string& path) {
+  ATOLL_ASSIGN_OR_RETURN(const auto client,
+                         ObserverClient::Join(global.coordinator, Seconds(global.timeout_s)));
+  const v1::JoinReply& run = client->run();
+  if (run.manifest().tensors().empty()) {
+    return absl::FailedPreconditionError(
+        "the run has no parameters yet: no worker has seeded it; start a worker first");
+  }
+  ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(run.manifest()));
+  ATOLL_ASSIGN_OR_RETURN(const auto layouts,
+                         PlanFragments(manifest, static_cast<uint32_t>(run.fragments_size())));
+  std::vector<PulledFragment> fragments;
+  for (const FragmentLayout& layout : layouts) {
+    ATOLL_ASSIGN_OR_RETURN(PulledFragment fragment, client->PullHead(layout.id.value()));
+    if (fragment.values.size() != layout.elements) {
+      return absl::DataLossError(absl::StrFormat("fragment %d has %d values, its tensors %d",
+                                                 layout.id.value(), fragment.values.size(), layout.elements));
+    }
+    fragments.push_back(std::move(fragment));
+  }
+  ATOLL_RETURN_IF_ERROR(WriteTensors(path, manifest, layouts, fragments));
+  if (global.json) {
+    std::printf("{\"file\": \"%s\", \"version\": %llu, \"parameters\": %llu}\n", path.c_str(),
+                static_cast<unsigned long long>(fragments.front().version),
+                static_cast<unsigned long long>(manifest.elements()));
+  } else {
+    std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(),
+                static_cast<unsigned long long>(fragments.front().version), manifest.tensors.size(),
+                HumanCount(static_cast<double>(manifest.elements())).c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("export", "Write the published parameters to a safetensors file, tensor names kept");
+  auto path = std::make_shared<std::string>("model.safetensors");
+  command->add_option("--out", *path, "The file")->capture_default_str();
+  command->callback([&global, &action, path] { action = [&global, path] { return Export(global, *path); }; });
+}
+
+}  // namespace atoll

@@ -1,0 +1,111 @@
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/dashboard.h"
+#include "cli/json.h"
+#include "cli/rpc_client.h"
+#include "cli/terminal.h"
+#include "common/shutdown.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+struct WatchOptions {
+  double interval_s = 0.5;
+  double line_interval_s = 5;
+  bool until_finished = false;
+};
+
+/// Where the view goes: a live screen, plain lines at intervals, or JSON lines.
+class Screen {
+ public:
+  Screen(const GlobalOptions& global, const WatchOptions& options) : json_(global.json), options_(options) {
+    if (!json_ && InspectTerminal().interactive) live_.emplace();
+  }
+
+  absl::Status Show(const v1::GetStatusReply& status, const v1::ListWorkersReply& workers, MonoTime now) {
+    if (live_.has_value()) {
+      const DashboardStyle style = InspectTerminal().style;  // the window may have changed
+      live_->Draw(RenderDashboard(status, workers, style), style.height);
+      return absl::OkStatus();
+    }
+    if (now - last_line_ < Seconds(options_.line_interval_s)) return absl::OkStatus();
+    last_line_ = now;
+    if (json_) return PrintJson(status, /*compact=*/true);
+    std::printf("%s\n", RenderLine(status).c_str());
+    std::fflush(stdout);
+    return absl::OkStatus();
+  }
+
+  void ShowAway(const absl::Status& status) {
+    const std::string line = absl::StrFormat(" coordinator away, trying again: %s", status.message());
+    if (live_.has_value()) {
+      live_->Draw({line}, 2);
+    } else {
+      std::fprintf(stderr, "%s\n", line.c_str());
+    }
+  }
+
+ private:
+  const bool json_;
+  const WatchOptions options_;
+  std::optional<LiveView> live_;
+  MonoTime last_line_{};
+};
+
+absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Shutdown> shutdown, Shutdown::Install());
+  AdminClient client(global.admin, Seconds(global.timeout_s));
+  const SystemClock clock;
+  v1::GetStatusReply last;
+  bool seen = false;
+  {
+    Screen screen(global, options);
+    while (!shutdown->requested()) {
+      auto status = client.GetStatus(1000);
+      auto workers =
+          status.ok() ? client.ListWorkers(true) : absl::StatusOr<v1::ListWorkersReply>(status.status());
+      if (!workers.ok()) {
+        if (!seen) return workers.status();
+        screen.ShowAway(workers.status());
+      } else {
+        seen = true;
+        last = *std::move(status);
+        ATOLL_RETURN_IF_ERROR(screen.Show(last, *workers, clock.Now()));
+        if (options.until_finished && last.state() == v1::RUN_STATE_FINISHED) break;
+      }
+      shutdown->WaitFor(Seconds(options.interval_s));
+    }
+  }
+  if (!global.json) {
+    for (const std::string& line : RenderSummary(last, InspectTerminal().style))
+      std::printf("%s\n", line.c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "watch",
+      "The run, live: a screen on a terminal, a line every few seconds elsewhere, JSON lines with --json");
+  auto options = std::make_shared<WatchOptions>();
+  command->add_option("--interval", options->interval_s, "Seconds between looks")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  command
+      ->add_option("--line-interval", options->line_interval_s,
+                   "Seconds between lines where there is no terminal")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  command->add_flag("--until-finished", options->until_finished, "End when the run has finished");
+  command->callback(
+      [&global, &action, options] { action = [&global, options] { return Watch(global, *options); }; });
+}
+
+}  // namespace atoll

@@ -1,0 +1,280 @@
+#include "cli/dashboard.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/plot.h"
+#include "common/clock.h"
+#include "common/human.h"
+
+namespace atoll {
+namespace {
+
+std::string Paint(const std::string& text, const char* sgr, const DashboardStyle& style) {
+  return style.colour ? absl::StrFormat("\x1b[%sm%s\x1b[0m", sgr, text) : text;
+}
+
+const char* StateName(v1::RunState state) {
+  switch (state) {
+    case v1::RUN_STATE_STARTING:
+      return "starting";
+    case v1::RUN_STATE_TRAINING:
+      return "training";
+    case v1::RUN_STATE_DEGRADED:
+      return "degraded";
+    case v1::RUN_STATE_CRITICAL:
+      return "critical";
+    case v1::RUN_STATE_FINISHED:
+      return "finished";
+    default:
+      return "unknown";
+  }
+}
+
+const char* StateColour(v1::RunState state) {
+  switch (state) {
+    case v1::RUN_STATE_TRAINING:
+      return "32";
+    case v1::RUN_STATE_FINISHED:
+      return "36";
+    case v1::RUN_STATE_CRITICAL:
+      return "31";
+    default:
+      return "33";
+  }
+}
+
+const char* PhaseName(v1::WorkerPhase phase) {
+  switch (phase) {
+    case v1::WORKER_PHASE_JOINING:
+      return "joining";
+    case v1::WORKER_PHASE_SEEDING:
+      return "seeding";
+    case v1::WORKER_PHASE_PULLING:
+      return "pulling";
+    case v1::WORKER_PHASE_EVALUATING:
+      return "evaluating";
+    case v1::WORKER_PHASE_TRAINING:
+      return "training";
+    case v1::WORKER_PHASE_PUSHING:
+      return "pushing";
+    case v1::WORKER_PHASE_WAITING:
+      return "waiting";
+    case v1::WORKER_PHASE_LEAVING:
+      return "leaving";
+    default:
+      return "-";
+  }
+}
+
+std::string Bar(double fraction, int width) {
+  const double filled = std::clamp(fraction, 0.0, 1.0) * width;
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i + 0.5 <= filled ? "█" : "░";
+  return bar;
+}
+
+double Fraction(const v1::GetStatusReply& status) {
+  return status.total_tokens() == 0
+             ? 0
+             : static_cast<double>(status.committed_tokens()) / static_cast<double>(status.total_tokens());
+}
+
+uint64_t HeadVersion(const v1::GetStatusReply& status) {
+  uint64_t version = 0;
+  for (const auto& fragment : status.fragments()) version = std::max(version, fragment.version());
+  return version;
+}
+
+std::string LossText(double loss) { return absl::StrFormat("%.3f (perplexity %.2f)", loss, std::exp(loss)); }
+
+std::string ValidationText(const v1::GetStatusReply& status) {
+  if (status.evaluations().empty()) return "not evaluated yet";
+  const auto& last = status.evaluations(status.evaluations_size() - 1);
+  std::string text = absl::StrFormat("%s at version %d", LossText(last.loss()), last.version());
+  if (status.has_first_evaluation() && status.first_evaluation().version() != last.version()) {
+    text += absl::StrFormat(", from %.3f", status.first_evaluation().loss());
+  }
+  return text;
+}
+
+std::string TrainText(const v1::GetStatusReply& status) {
+  if (status.rounds().empty()) return "-";
+  return absl::StrFormat("%.3f", status.rounds(status.rounds_size() - 1).train_loss());
+}
+
+std::string TimeLeft(const v1::GetStatusReply& status) {
+  if (status.state() == v1::RUN_STATE_FINISHED) return "done";
+  if (status.eta_seconds() <= 0) return "time left not known yet";
+  return "~" + HumanDuration(Seconds(status.eta_seconds())) + " left";
+}
+
+std::string TrafficText(const v1::GetStatusReply& status) {
+  const v1::Traffic& traffic = status.traffic();
+  return absl::StrFormat("%s up, %s down: %s fewer bytes than data-parallel (%s)",
+                         HumanBytes(traffic.push_bytes()), HumanBytes(traffic.pull_bytes()),
+                         TrafficRatio(traffic), HumanBytes(traffic.data_parallel_bytes()));
+}
+
+std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const DashboardStyle& style) {
+  std::vector<std::string> lines;
+  for (const auto& fragment : status.fragments()) {
+    if (fragment.waiting_for().empty()) continue;
+    std::string line = status.fragments_size() > 1 ? absl::StrFormat(" fragment %d: ", fragment.id()) : " ";
+    line += "waiting for " + fragment.waiting_for();
+    if (fragment.wait_ends_in_s() > 0) {
+      line += absl::StrFormat(", at most %s more", HumanDuration(Seconds(fragment.wait_ends_in_s())));
+    }
+    lines.push_back(Paint(line, "33", style));
+  }
+  if (!status.storage_error().empty())
+    lines.push_back(Paint(" storage: " + status.storage_error(), "31", style));
+  return lines;
+}
+
+std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const DashboardStyle& style,
+                                    int height) {
+  Curve train{"train loss", "34", {}}, validation{"validation loss", "35", {}};
+  const double steps = std::max(1u, status.config().inner().steps());
+  for (const auto& round : status.rounds()) {
+    if (round.fragment() == 0) train.points.emplace_back(round.version() * steps, round.train_loss());
+  }
+  for (const auto& evaluation : status.evaluations()) {
+    validation.points.emplace_back(evaluation.version() * steps, evaluation.loss());
+  }
+  return PlotCurves({train, validation}, style.width, height, style.colour);
+}
+
+/// Columns of `text`: continuation bytes of UTF-8 and colour codes take none.
+size_t Columns(const std::string& text) {
+  size_t columns = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i < text.size() && text[i] != 'm') ++i;
+      continue;
+    }
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) ++columns;
+  }
+  return columns;
+}
+
+/// Worker names and reasons come over the wire: nothing but printable ASCII and UTF-8 reaches the terminal.
+std::string Printable(const std::string& text) {
+  std::string clean;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) clean += c;
+  }
+  return clean;
+}
+
+std::string Fit(std::string text, size_t width) {
+  if (text.size() > width) text = text.substr(0, width - 1) + "~";
+  return text + std::string(width - text.size(), ' ');
+}
+
+}  // namespace
+
+std::string TrafficRatio(const v1::Traffic& traffic) {
+  const uint64_t moved = traffic.push_bytes() + traffic.pull_bytes();
+  if (moved == 0 || traffic.data_parallel_bytes() == 0) return "-";
+  const double ratio = static_cast<double>(traffic.data_parallel_bytes()) / static_cast<double>(moved);
+  return absl::StrFormat(ratio < 10 ? "%.1fx" : "%.0fx", ratio);
+}
+
+std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const DashboardStyle& style) {
+  std::vector<std::string> lines;
+  const std::string left = absl::StrFormat(" %s  %s  run %s", Paint("atoll", "1", style),
+                                           Paint(Printable(status.run_name()), "1", style), status.run_id());
+  const std::string right =
+      absl::StrFormat("%s elapsed, %s", HumanDuration(Seconds(status.uptime_s())), TimeLeft(status));
+  const int gap = style.width - static_cast<int>(Columns(left) + Columns(right)) - 1;
+  lines.push_back(left + std::string(std::max(gap, 2), ' ') + right);
+  std::string state = " " + Paint(StateName(status.state()), StateColour(status.state()), style);
+  if (!status.state_reason().empty()) state += ": " + Printable(status.state_reason());
+  lines.push_back(state);
+  const double fraction = Fraction(status);
+  lines.push_back(absl::StrFormat(" round %d of %d  %s %3.0f %%  inner step %.0f of %d  lr %.2e  %s",
+                                  HeadVersion(status), status.config().run().rounds(), Bar(fraction, 20),
+                                  fraction * 100, status.position_steps(), status.total_steps(),
+                                  status.learning_rate(), HumanRate(status.tokens_per_second(), "tok/s")));
+  lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
+  lines.push_back(" moved " + TrafficText(status));
+  for (std::string& line : WaitLines(status, style)) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, const DashboardStyle& style) {
+  std::vector<std::string> lines;
+  lines.push_back(
+      Paint(" worker              state    phase        step     loss     tok/s   up        down      lease",
+            "2", style));
+  for (const auto& worker : workers.workers()) {
+    const v1::Progress& progress = worker.progress();
+    lines.push_back(
+        absl::StrFormat(" %s %s %s %s %7.3f  %8s  %s %s %s", Fit(Printable(worker.name()), 19),
+                        Fit(worker.state(), 8), Fit(PhaseName(progress.phase()), 11),
+                        Fit(absl::StrFormat("%d/%d", progress.step(), progress.steps()), 8), progress.loss(),
+                        HumanCount(progress.tokens_per_second()), Fit(HumanBytes(worker.push_bytes()), 9),
+                        Fit(HumanBytes(worker.pull_bytes()), 9),
+                        worker.state() == "active"
+                            ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
+                            : "-"));
+    if (!progress.waiting_for().empty() && worker.state() == "active") {
+      lines.back() += Paint("  waits for " + Printable(progress.waiting_for()), "2", style);
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
+                                         const v1::ListWorkersReply& workers, const DashboardStyle& style) {
+  std::vector<std::string> lines = RenderStatus(status, style);
+  const std::vector<std::string> table = RenderWorkers(workers, style);
+  const int room = style.height - static_cast<int>(lines.size() + table.size()) - 3;
+  lines.push_back("");
+  for (std::string& line : CurveLines(status, style, std::clamp(room, 0, 16)))
+    lines.push_back(std::move(line));
+  lines.push_back("");
+  lines.insert(lines.end(), table.begin(), table.end());
+  return lines;
+}
+
+std::string RenderLine(const v1::GetStatusReply& status) {
+  std::string line = absl::StrFormat(
+      "%s: round %d of %d, inner step %.0f of %d, lr %.2e, %s, validation loss %s, train loss %s, moved %s, "
+      "%d workers, %s",
+      StateName(status.state()), HeadVersion(status), status.config().run().rounds(), status.position_steps(),
+      status.total_steps(), status.learning_rate(), HumanRate(status.tokens_per_second(), "tok/s"),
+      ValidationText(status), TrainText(status), TrafficText(status), status.live_trainers(),
+      TimeLeft(status));
+  for (const auto& fragment : status.fragments()) {
+    if (!fragment.waiting_for().empty()) line += "; waiting for " + fragment.waiting_for();
+  }
+  return Printable(line);
+}
+
+std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const DashboardStyle& style) {
+  std::vector<std::string> lines;
+  lines.push_back(Paint(absl::StrFormat(" run %s: %s at version %d", Printable(status.run_name()),
+                                        StateName(status.state()), HeadVersion(status)),
+                        "1", style));
+  if (status.has_first_evaluation() && !status.evaluations().empty()) {
+    const auto& last = status.evaluations(status.evaluations_size() - 1);
+    lines.push_back(absl::StrFormat("   validation loss  %s at version %d",
+                                    LossText(status.first_evaluation().loss()),
+                                    status.first_evaluation().version()));
+    lines.push_back(
+        absl::StrFormat("               ->   %s at version %d, held-out text, published parameters",
+                        LossText(last.loss()), last.version()));
+  }
+  lines.push_back("   moved            " + TrafficText(status));
+  lines.push_back(absl::StrFormat("   tokens           %s of %s, %s parameters",
+                                  HumanCount(status.committed_tokens()), HumanCount(status.total_tokens()),
+                                  HumanCount(status.parameters())));
+  lines.push_back("   data directory   " + status.data_directory());
+  return lines;
+}
+
+}  // namespace atoll

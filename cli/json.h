@@ -1,0 +1,15 @@
+#ifndef ATOLL_CLI_JSON_H_
+#define ATOLL_CLI_JSON_H_
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+
+namespace atoll {
+
+/// Prints the message on standard output as JSON with the .proto's field names, absent numbers as 0; on one
+/// line when `compact`.
+absl::Status PrintJson(const google::protobuf::Message& message, bool compact = false);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_JSON_H_

@@ -1,0 +1,161 @@
+#include "cli/observer_client.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "cli/rpc_client.h"
+#include "common/content_hash.h"
+#include "common/crc32c.h"
+#include "common/digest.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "protos/wire/protocol.h"
+
+namespace atoll {
+namespace {
+
+constexpr uint64_t kMaxElements = uint64_t{1} << 36;
+
+std::unique_ptr<grpc::ClientContext> Context(Duration deadline) {
+  auto context = std::make_unique<grpc::ClientContext>();
+  context->set_deadline(std::chrono::system_clock::now() +
+                        std::chrono::duration_cast<std::chrono::milliseconds>(deadline));
+  return context;
+}
+
+/// Fills `payload` from the stream behind the header, checking order and checksum of each chunk.
+absl::Status ReadChunks(grpc::ClientReader<v1::PullChunk>& reader, std::span<std::byte> payload,
+                        const std::function<void(uint64_t, uint64_t)>& progress) {
+  v1::PullChunk chunk;
+  uint64_t received = 0;
+  while (received < payload.size() && reader.Read(&chunk)) {
+    const std::string& data = chunk.data();
+    if (chunk.offset() != received || data.size() > payload.size() - received) {
+      return absl::DataLossError(
+          absl::StrFormat("the pull went on at byte %d instead of %d", chunk.offset(), received));
+    }
+    if (Crc32c(data) != chunk.crc32c()) {
+      return absl::DataLossError(
+          absl::StrFormat("the chunk at byte %d arrived damaged; try again", received));
+    }
+    std::memcpy(payload.data() + received, data.data(), data.size());
+    received += data.size();
+    if (progress) progress(received, payload.size());
+  }
+  if (received < payload.size()) {
+    return absl::UnavailableError(
+        absl::StrFormat("the pull broke off at byte %d of %d", received, payload.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header) {
+  if (header.outcome() != v1::PullHeader::PARAMETERS) {
+    return absl::FailedPreconditionError(
+        "the run has no parameters yet; it waits for " +
+        (header.waiting_for().empty() ? "a worker to seed it" : header.waiting_for()));
+  }
+  const Codec* codec = FindCodec(static_cast<CodecKind>(header.codec()));
+  if (codec == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrFormat("the run publishes with codec %d, which this program lacks", header.codec()));
+  }
+  if (header.elements() > kMaxElements || header.payload_bytes() != codec->EncodedSize(header.elements())) {
+    return absl::DataLossError("the pull's header contradicts itself");
+  }
+  return codec;
+}
+
+}  // namespace
+
+ObserverClient::ObserverClient(std::string address, std::unique_ptr<v1::Coordinator::Stub> stub,
+                               v1::JoinReply run, std::string name)
+    : address_(std::move(address)), stub_(std::move(stub)), run_(std::move(run)), name_(std::move(name)) {}
+
+ObserverClient::~ObserverClient() {
+  v1::LeaveRequest request;
+  *request.mutable_worker() = Self();
+  request.set_reason("done reading");
+  v1::LeaveReply reply;
+  // Nobody waits for an observer: if this is lost, its lease runs out.
+  stub_->Leave(Context(Seconds(2)).get(), request, &reply).ok();
+}
+
+absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::string& address,
+                                                                     Duration deadline) {
+  auto stub = v1::Coordinator::NewStub(OpenChannel(address));
+  v1::JoinRequest request;
+  *request.mutable_protocol() = OurProtocolVersion();
+  const std::string name = "observer-" + ToHex(RandomBytes(4));
+  request.set_worker(name);
+  request.set_secret(RandomBytes(32));
+  request.set_role(v1::ROLE_OBSERVER);
+  v1::JoinReply reply;
+  auto context = Context(deadline);
+  context->set_wait_for_ready(true);
+  ATOLL_RETURN_IF_ERROR(FromGrpcStatus(stub->Join(context.get(), request, &reply), address));
+  return std::unique_ptr<ObserverClient>(
+      new ObserverClient(address, std::move(stub), std::move(reply), name));
+}
+
+v1::WorkerRef ObserverClient::Self() const {
+  v1::WorkerRef self;
+  self.set_run_id(run_.run_id());
+  self.set_epoch(run_.epoch());
+  self.set_worker(name_);
+  self.set_incarnation(run_.incarnation());
+  return self;
+}
+
+absl::StatusOr<PulledFragment> ObserverClient::PullHead(
+    uint32_t fragment, const std::function<void(uint64_t, uint64_t)>& progress) {
+  v1::PullRequest request;
+  *request.mutable_worker() = Self();
+  request.set_fragment(fragment);
+  auto context = std::make_unique<grpc::ClientContext>();
+  const auto reader = stub_->Pull(context.get(), request);
+  v1::PullChunk first;
+  if (!reader->Read(&first)) {
+    const absl::Status status = FromGrpcStatus(reader->Finish(), address_);
+    return status.ok() ? absl::UnavailableError("the pull ended before it began") : status;
+  }
+  const auto codec = CheckHeader(first.header());
+  if (!codec.ok()) {
+    context->TryCancel();
+    reader->Finish().ok();
+    return codec.status();
+  }
+  std::vector<std::byte> payload(first.header().payload_bytes());
+  const absl::Status read = ReadChunks(*reader, payload, progress);
+  context->TryCancel();
+  reader->Finish().ok();
+  ATOLL_RETURN_IF_ERROR(read);
+  const Hash128 hash = HashBytes(payload);
+  if (hash.low != first.header().published().low() || hash.high != first.header().published().high()) {
+    return absl::DataLossError("the parameters do not have the published hash; try again");
+  }
+  ATOLL_RETURN_IF_ERROR((*codec)->Validate(payload, first.header().elements()));
+  PulledFragment result{.version = first.header().version(),
+                        .values = std::vector<float>(first.header().elements())};
+  (*codec)->DecodeRange(payload, first.header().elements(), 0, result.values);
+  return result;
+}
+
+absl::Status ObserverClient::Watch(uint64_t after_sequence,
+                                   const std::function<bool(const v1::RunEvent&)>& sink) {
+  v1::WatchRunRequest request;
+  request.set_after_sequence(after_sequence);
+  grpc::ClientContext context;
+  const auto reader = stub_->WatchRun(&context, request);
+  v1::RunEvent event;
+  while (reader->Read(&event)) {
+    if (sink(event)) continue;
+    context.TryCancel();
+    reader->Finish().ok();
+    return absl::OkStatus();
+  }
+  return FromGrpcStatus(reader->Finish(), address_);
+}
+
+}  // namespace atoll

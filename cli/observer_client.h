@@ -1,0 +1,51 @@
+#ifndef ATOLL_CLI_OBSERVER_CLIENT_H_
+#define ATOLL_CLI_OBSERVER_CLIENT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "atoll/v1/coordinator.grpc.pb.h"
+#include "common/clock.h"
+
+namespace atoll {
+
+/// One published version of a fragment, decoded: a flat float32 vector in layout order.
+struct PulledFragment {
+  uint64_t version = 0;
+  std::vector<float> values;
+};
+
+/// A reader on the data port: joins as an observer, for which no round waits. Not thread-safe.
+class ObserverClient {
+ public:
+  /// Joins; leaves on destruction. Unavailable when nobody answers within `deadline`.
+  static absl::StatusOr<std::unique_ptr<ObserverClient>> Join(const std::string& address, Duration deadline);
+  ~ObserverClient();
+
+  const v1::JoinReply& run() const { return run_; }
+
+  /// The head of one fragment, checked against every chunk's crc32c and the published content hash.
+  /// `progress` is called with bytes received and bytes in all.
+  absl::StatusOr<PulledFragment> PullHead(uint32_t fragment,
+                                          const std::function<void(uint64_t, uint64_t)>& progress = {});
+
+  /// Calls `sink` with each event after `after_sequence` until it returns false or the stream ends.
+  absl::Status Watch(uint64_t after_sequence, const std::function<bool(const v1::RunEvent&)>& sink);
+
+ private:
+  ObserverClient(std::string address, std::unique_ptr<v1::Coordinator::Stub> stub, v1::JoinReply run,
+                 std::string name);
+  v1::WorkerRef Self() const;
+
+  const std::string address_;
+  const std::unique_ptr<v1::Coordinator::Stub> stub_;
+  const v1::JoinReply run_;
+  const std::string name_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_OBSERVER_CLIENT_H_

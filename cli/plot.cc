@@ -1,0 +1,123 @@
+#include "cli/plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+
+namespace atoll {
+namespace {
+
+constexpr int kLabelWidth = 8;
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  void Add(double v) {
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  bool empty() const { return low > high; }
+  double Fraction(double v) const { return high > low ? (v - low) / (high - low) : 0.5; }
+};
+
+/// A grid of dots, 2 wide and 4 high per cell; each cell remembers the curve that drew last in it.
+class DotGrid {
+ public:
+  DotGrid(int width, int height)
+      : width_(width), height_(height), dots_(width * height, 0), owner_(dots_.size(), -1) {}
+
+  void Set(int x, int y, int curve) {
+    // Bits of U+2800's dots by (column, row), from the Unicode braille block.
+    static constexpr int kBits[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
+    if (x < 0 || y < 0 || x >= width_ * 2 || y >= height_ * 4) return;
+    const int cell = (y / 4) * width_ + x / 2;
+    dots_[cell] |= kBits[x % 2][y % 4];
+    owner_[cell] = curve;
+  }
+
+  void Line(int x0, int y0, int x1, int y1, int curve) {
+    const int steps = std::max({std::abs(x1 - x0), std::abs(y1 - y0), 1});
+    for (int i = 0; i <= steps; ++i) {
+      Set(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps, curve);
+    }
+  }
+
+  std::string Row(int row, const std::vector<Curve>& curves, bool colour) const {
+    std::string text;
+    for (int column = 0; column < width_; ++column) {
+      const int cell = row * width_ + column;
+      if (dots_[cell] == 0) {
+        text += ' ';
+        continue;
+      }
+      const std::string glyph = {static_cast<char>(0xE2), static_cast<char>(0xA0 | (dots_[cell] >> 6)),
+                                 static_cast<char>(0x80 | (dots_[cell] & 0x3F))};
+      const std::string& sgr = curves[owner_[cell]].colour;
+      text += colour && !sgr.empty() ? "\x1b[" + sgr + "m" + glyph + "\x1b[0m" : glyph;
+    }
+    return text;
+  }
+
+ private:
+  const int width_;
+  const int height_;
+  std::vector<int> dots_;
+  std::vector<int> owner_;
+};
+
+std::string Legend(const std::vector<Curve>& curves, bool colour) {
+  std::string text;
+  for (const Curve& curve : curves) {
+    if (curve.points.empty()) continue;
+    const std::string name = "── " + curve.name + "   ";
+    text += colour && !curve.colour.empty() ? "\x1b[" + curve.colour + "m" + name + "\x1b[0m" : name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour) {
+  Range xs, ys;
+  for (const Curve& curve : curves) {
+    for (const auto& [x, y] : curve.points) {
+      if (!std::isfinite(x) || !std::isfinite(y)) continue;
+      xs.Add(x);
+      ys.Add(y);
+    }
+  }
+  const int columns = width - kLabelWidth - 2;
+  const int rows = height - 2;
+  if (xs.empty() || columns < 10 || rows < 2) return {};
+
+  DotGrid grid(columns, rows);
+  for (size_t c = 0; c < curves.size(); ++c) {
+    int last_x = -1, last_y = -1;
+    for (const auto& [x, y] : curves[c].points) {
+      if (!std::isfinite(x) || !std::isfinite(y)) continue;
+      const int px = static_cast<int>(std::lround(xs.Fraction(x) * (columns * 2 - 1)));
+      const int py = static_cast<int>(std::lround((1 - ys.Fraction(y)) * (rows * 4 - 1)));
+      grid.Line(last_x < 0 ? px : last_x, last_x < 0 ? py : last_y, px, py, static_cast<int>(c));
+      last_x = px;
+      last_y = py;
+    }
+  }
+  std::vector<std::string> lines;
+  for (int row = 0; row < rows; ++row) {
+    const bool labelled = row == 0 || row == rows - 1 || row == rows / 2;
+    const double value = ys.high - (ys.high - ys.low) * row / std::max(rows - 1, 1);
+    lines.push_back(
+        (labelled ? absl::StrFormat("%*.3f", kLabelWidth, value) : std::string(kLabelWidth, ' ')) +
+        (labelled ? " ┤" : " │") + grid.Row(row, curves, colour));
+  }
+  std::string axis;
+  for (int i = 0; i < columns; ++i) axis += "─";
+  lines.push_back(std::string(kLabelWidth, ' ') + " └" + axis);
+  lines.push_back(std::string(kLabelWidth + 2, ' ') + Legend(curves, colour) +
+                  absl::StrFormat("step %.0f to %.0f", xs.low, xs.high));
+  return lines;
+}
+
+}  // namespace atoll

@@ -1,0 +1,23 @@
+#ifndef ATOLL_CLI_PLOT_H_
+#define ATOLL_CLI_PLOT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace atoll {
+
+/// One curve: (x, y) with x ascending. `colour` is an SGR code ("36"), empty for none.
+struct Curve {
+  std::string name;
+  std::string colour;
+  std::vector<std::pair<double, double>> points;
+};
+
+/// Curves drawn with braille dots (2 x 4 a cell) in `width` x `height` cells, y labels at the left, the range
+/// of x below. Points that are not finite are left out. Empty when there is nothing to draw or no room.
+std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_PLOT_H_

@@ -1,0 +1,31 @@
+#ifndef ATOLL_CLI_TERMINAL_H_
+#define ATOLL_CLI_TERMINAL_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/dashboard.h"
+
+namespace atoll {
+
+/// Whether standard output is a terminal, and its size and colours (NO_COLOR and TERM=dumb turn colours off).
+struct Terminal {
+  bool interactive = false;
+  DashboardStyle style;
+};
+Terminal InspectTerminal();
+
+/// A region that is drawn over in place: hides the cursor and shows it again on destruction. One per process.
+class LiveView {
+ public:
+  LiveView();
+  ~LiveView();
+  LiveView(const LiveView&) = delete;
+  LiveView& operator=(const LiveView&) = delete;
+  /// Replaces what is shown, without flicker; lines beyond the screen's height are cut.
+  void Draw(const std::vector<std::string>& lines, int height);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_TERMINAL_H_

@@ -1,0 +1,102 @@
+#include "core/safetensors.h"
+
+#include <cstring>
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+Manifest TwoTensors() {
+  return Manifest{{{.name = "wte", .shape = {4, 2}, .embedding = true}, {.name = "bias", .shape = {3}}}};
+}
+
+std::vector<std::byte> FileOf(const std::string& header, size_t floats) {
+  std::vector<std::byte> file(header.size() + floats * sizeof(float));
+  std::memcpy(file.data(), header.data(), header.size());
+  for (size_t i = 0; i < floats; ++i) {
+    const float value = static_cast<float>(i);
+    std::memcpy(file.data() + header.size() + i * sizeof(float), &value, sizeof(float));
+  }
+  return file;
+}
+
+std::vector<std::byte> RawFile(const std::string& json, size_t data_bytes) {
+  const uint64_t length = json.size();
+  std::vector<std::byte> file(8 + json.size() + data_bytes);
+  std::memcpy(file.data(), &length, 8);
+  std::memcpy(file.data() + 8, json.data(), json.size());
+  return file;
+}
+
+TEST(Safetensors, ReadsBackWhatItWrote) {
+  const std::vector<std::byte> bytes = FileOf(SafetensorsHeader(TwoTensors(), {{"version", "7"}}), 11);
+  const auto file = ParseSafetensors(bytes, "m.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->tensors.size(), 2u);
+  EXPECT_EQ(file->tensors[0].name, "wte");
+  EXPECT_EQ(file->tensors[0].shape, (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(file->tensors[1].bytes.size(), 12u);
+  float value = 0;
+  std::memcpy(&value, file->tensors[1].bytes.data(), sizeof value);
+  EXPECT_EQ(value, 8.0f);
+  EXPECT_EQ(file->metadata.at("version"), "7");
+}
+
+TEST(Safetensors, DataStartsAlignedForMapping) {
+  EXPECT_EQ(SafetensorsHeader(TwoTensors(), {}).size() % 8, 0u);
+  EXPECT_EQ(SafetensorsHeader(TwoTensors(), {{"a", "b"}}).size() % 8, 0u);
+}
+
+struct BadFile {
+  const char* json;
+  size_t data;
+  const char* message;
+};
+
+TEST(Safetensors, RefusesHostileHeadersNamingTheTensor) {
+  const BadFile cases[] = {
+      {"[1]", 0, "not a JSON object"},
+      {"{", 0, "not a JSON object"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 8,
+       "tensor 'a' has a range that does not fit"},
+      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4, "tensor 'a' reaches beyond the end"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4, "tensor 'a' reaches beyond the end"},
+      {R"({"a":{"dtype":"F3","shape":[1],"data_offsets":[0,4]}})", 4, "unknown dtype 'F3'"},
+      {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, "not a whole number"},
+      {R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}})", 4, "is too large"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8, "gap or overlaps"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 8, "left over"},
+      {R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4, "lacks dtype"},
+      {R"({"a":[[[[[[1]]]]]]})", 0, "not a JSON object"},
+  };
+  for (const BadFile& bad : cases) {
+    const auto file = ParseSafetensors(RawFile(bad.json, bad.data), "bad.safetensors");
+    ASSERT_FALSE(file.ok()) << bad.json;
+    EXPECT_THAT(file.status().message(), HasSubstr(bad.message)) << bad.json;
+    EXPECT_THAT(file.status().message(), HasSubstr("bad.safetensors"));
+  }
+}
+
+TEST(Safetensors, SurvivesRandomDamage) {
+  const std::vector<std::byte> good = FileOf(SafetensorsHeader(TwoTensors(), {}), 11);
+  std::mt19937 rng(7);
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<std::byte> bytes = good;
+    for (int k = 0; k < 3; ++k) bytes[rng() % bytes.size()] = static_cast<std::byte>(rng());
+    if (rng() % 4 == 0) bytes.resize(rng() % bytes.size());
+    const auto file = ParseSafetensors(bytes, "fuzz");
+    if (!file.ok()) continue;
+    for (const auto& tensor : file->tensors) {
+      ASSERT_GE(tensor.bytes.data(), bytes.data());
+      ASSERT_LE(tensor.bytes.data() + tensor.bytes.size(), bytes.data() + bytes.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace atoll
