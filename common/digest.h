@@ -1,7 +1,6 @@
 #ifndef ATOLL_COMMON_DIGEST_H_
 #define ATOLL_COMMON_DIGEST_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

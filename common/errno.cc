@@ -1,0 +1,76 @@
+#include "common/errno.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace atoll {
+namespace {
+
+absl::StatusCode CodeFor(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return absl::StatusCode::kResourceExhausted;
+    case ENOENT:
+      return absl::StatusCode::kNotFound;
+    case EEXIST:
+      return absl::StatusCode::kAlreadyExists;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::StatusCode::kPermissionDenied;
+    case EADDRINUSE:
+    case EADDRNOTAVAIL:
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EAGAIN:
+      return absl::StatusCode::kUnavailable;
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ELOOP:
+      return absl::StatusCode::kInvalidArgument;
+    case ENOTDIR:
+    case EISDIR:
+    case ENOTEMPTY:
+    case EBUSY:
+    case EXDEV:
+      return absl::StatusCode::kFailedPrecondition;
+    case EIO:
+      return absl::StatusCode::kDataLoss;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+const char* AdviceFor(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return " (the disk is full: make room and try again)";
+    case EMFILE:
+    case ENFILE:
+      return " (raise the limit of open files, ulimit -n)";
+    case EROFS:
+      return " (mounted read-only)";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+absl::Status ErrnoToStatus(int error_number, std::string_view doing) {
+  return absl::Status(CodeFor(error_number),
+                      absl::StrCat(std::string(doing), ": ", std::generic_category().message(error_number),
+                                   AdviceFor(error_number)));
+}
+
+}  // namespace atoll

@@ -1,0 +1,156 @@
+#include "common/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "common/durable_file.h"
+#include "common/errno.h"
+#include "common/file_descriptor.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+std::string ParentOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// One mkdir. True when the folder is new; false when it was there.
+absl::StatusOr<bool> MakeDir(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) == 0) return true;
+  const int error = errno;
+  struct stat info;
+  if (error == EEXIST && ::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return false;
+    return absl::FailedPreconditionError(
+        absl::StrCat("create folder ", path, ": a file of that name is in the way"));
+  }
+  return ErrnoToStatus(error, absl::StrCat("create folder ", path));
+}
+
+absl::Status WriteAndSync(const std::string& path, std::string_view contents, unsigned mode) {
+  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path, OpenMode::kTruncate));
+  if (::chmod(path.c_str(), mode) != 0) return ErrnoToStatus(errno, absl::StrCat("chmod ", path));
+  ATOLL_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(contents.data(), contents.size()))));
+  ATOLL_RETURN_IF_ERROR(file.Sync());
+  return file.Close();
+}
+
+}  // namespace
+
+std::string JoinPath(std::string_view folder, std::string_view name) {
+  std::string path(folder);
+  if (!path.empty() && path.back() != '/') path.push_back('/');
+  path.append(name);
+  return path;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoToStatus(errno, absl::StrCat("open ", path));
+  std::string contents;
+  std::string buffer(size_t{1} << 16, '\0');
+  while (true) {
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoToStatus(errno, absl::StrCat("read ", path));
+    if (n == 0) return contents;
+    if (contents.size() + static_cast<size_t>(n) > max_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("read ", path, ": larger than ", max_bytes, " bytes"));
+    }
+    contents.append(buffer, 0, static_cast<size_t>(n));
+  }
+}
+
+absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode) {
+  const std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
+  absl::Status status = WriteAndSync(temporary, contents, mode);
+  if (status.ok()) status = RenameFile(temporary, path);
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return FsyncDir(ParentOf(path));
+}
+
+absl::Status FsyncDir(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoToStatus(errno, absl::StrCat("open folder ", path));
+  if (::fsync(fd.get()) != 0) return ErrnoToStatus(errno, absl::StrCat("fsync folder ", path));
+  return absl::OkStatus();
+}
+
+absl::Status CreateDirs(const std::string& path) {
+  std::filesystem::path prefix;
+  for (const auto& part : std::filesystem::path(path)) {
+    prefix /= part;
+    if (part.empty() || part == "/") continue;
+    ATOLL_ASSIGN_OR_RETURN(const bool created, MakeDir(prefix.string()));
+    if (created) ATOLL_RETURN_IF_ERROR(FsyncDir(ParentOf(prefix.string())));
+  }
+  return absl::OkStatus();
+}
+
+bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+absl::StatusOr<uint64_t> FileSize(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("stat ", path));
+  return static_cast<uint64_t>(info.st_size);
+}
+
+absl::StatusOr<std::vector<std::string>> ListDir(const std::string& path) {
+  std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
+  if (folder == nullptr) return ErrnoToStatus(errno, absl::StrCat("open folder ", path));
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;  // readdir tells an error from the end only by this
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return ErrnoToStatus(errno, absl::StrCat("list folder ", path));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::Status RemoveFile(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    return ErrnoToStatus(errno, absl::StrCat("remove ", path));
+  return absl::OkStatus();
+}
+
+absl::Status RemoveAll(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("remove ", path));
+  return absl::OkStatus();
+}
+
+absl::Status RenameFile(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("rename ", from, " to ", to));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
+  struct statvfs info;
+  if (::statvfs(path.c_str(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("statvfs ", path));
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+}  // namespace atoll

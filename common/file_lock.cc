@@ -1,0 +1,41 @@
+#include "common/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/errno.h"
+#include "common/file.h"
+
+namespace atoll {
+namespace {
+
+std::string OwnerOf(const std::string& path) {
+  const auto contents = ReadFile(path, 64);
+  if (!contents.ok()) return "another process";
+  const std::string pid(absl::StripAsciiWhitespace(*contents));
+  return pid.empty() ? "another process" : absl::StrCat("process ", pid);
+}
+
+}  // namespace
+
+absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.valid()) return ErrnoToStatus(errno, absl::StrCat("open lock file ", path));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return ErrnoToStatus(errno, absl::StrCat("lock ", path));
+    return absl::FailedPreconditionError(absl::StrCat(path, " is locked by ", OwnerOf(path),
+                                                      ": stop that process, or choose another directory"));
+  }
+  const std::string pid = absl::StrCat(::getpid(), "\n");
+  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) {
+    return ErrnoToStatus(errno, absl::StrCat("write lock file ", path));
+  }
+  return FileLock(std::move(fd), path);
+}
+
+}  // namespace atoll

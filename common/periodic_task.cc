@@ -1,0 +1,45 @@
+#include "common/periodic_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/task_queue.h"
+
+namespace atoll {
+
+PeriodicTask::PeriodicTask(std::string name, Duration period, std::function<void()> run)
+    : name_(std::move(name)), period_(period), run_(std::move(run)), thread_([this] { Loop(); }) {}
+
+PeriodicTask::~PeriodicTask() { Stop(); }
+
+void PeriodicTask::Wake() {
+  MutexLock lock(&mutex_);
+  woken_ = true;
+  wake_.NotifyOne();
+}
+
+void PeriodicTask::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.NotifyOne();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void PeriodicTask::Loop() {
+  SetThreadName(name_);
+  MonoTime due = std::chrono::steady_clock::now() + period_;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      while (!stopping_ && !woken_ && std::chrono::steady_clock::now() < due) wake_.WaitUntil(&mutex_, due);
+      if (stopping_) return;
+      woken_ = false;
+    }
+    due = std::chrono::steady_clock::now() + period_;
+    run_();
+  }
+}
+
+}  // namespace atoll

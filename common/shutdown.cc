@@ -1,0 +1,148 @@
+#include "common/shutdown.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "common/errno.h"
+#include "common/exit_codes.h"
+#include "common/file_descriptor.h"
+#include "common/mutex.h"
+#include "common/task_queue.h"
+
+namespace atoll {
+namespace {
+
+// What a signal handler may touch: nothing but lock-free atomics and write(2). Handlers belong to the
+// process, so this is the one piece of global state.
+std::atomic<int> g_event_fd{-1};
+std::atomic<int> g_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void HandleSignal(int number) {
+  int none = 0;
+  if (!g_signal.compare_exchange_strong(none, number)) ::_exit(ToInt(ExitCode::kInterrupted));
+  const int saved_errno = errno;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(g_event_fd.load(), &one, sizeof(one));
+  errno = saved_errno;
+}
+
+}  // namespace
+
+struct Shutdown::State {
+  FileDescriptor event;
+  struct sigaction old_term, old_int, old_pipe;
+
+  mutable Mutex mutex;
+  CondVar changed;
+  bool requested ABSL_GUARDED_BY(mutex) = false;
+  bool closing ABSL_GUARDED_BY(mutex) = false;
+  std::vector<std::function<void()>> callbacks ABSL_GUARDED_BY(mutex);
+};
+
+Shutdown::Shutdown() : state_(std::make_unique<State>()) {}
+
+absl::StatusOr<std::unique_ptr<Shutdown>> Shutdown::Install() {
+  FileDescriptor event(::eventfd(0, EFD_CLOEXEC));
+  if (!event.valid()) return ErrnoToStatus(errno, "make an eventfd for signals");
+  int none = -1;
+  if (!g_event_fd.compare_exchange_strong(none, event.get())) {
+    return absl::FailedPreconditionError("signal handlers are already installed in this process");
+  }
+  g_signal = 0;
+  std::unique_ptr<Shutdown> shutdown(new Shutdown());
+  shutdown->state_->event = std::move(event);
+  struct sigaction action = {};
+  action.sa_handler = &HandleSignal;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGTERM, &action, &shutdown->state_->old_term);
+  ::sigaction(SIGINT, &action, &shutdown->state_->old_int);
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, &shutdown->state_->old_pipe);
+  shutdown->watcher_ = std::thread([raw = shutdown.get()] { raw->Watch(); });
+  return shutdown;
+}
+
+Shutdown::~Shutdown() {
+  {
+    MutexLock lock(&state_->mutex);
+    state_->closing = true;
+    state_->changed.NotifyAll();
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(state_->event.get(), &one, sizeof(one));
+  watcher_.join();
+  ::sigaction(SIGTERM, &state_->old_term, nullptr);
+  ::sigaction(SIGINT, &state_->old_int, nullptr);
+  ::sigaction(SIGPIPE, &state_->old_pipe, nullptr);
+  g_event_fd = -1;
+}
+
+// The event counts signals, requests and new callbacks alike; each makes this thread look again.
+void Shutdown::Watch() {
+  SetThreadName("shutdown");
+  while (true) {
+    uint64_t count = 0;
+    if (::read(state_->event.get(), &count, sizeof(count)) < 0 && errno == EINTR) continue;
+    std::vector<std::function<void()>> due;
+    {
+      MutexLock lock(&state_->mutex);
+      if (state_->closing) return;
+      if (g_signal.load() != 0) state_->requested = true;
+      if (!state_->requested) continue;
+      due.swap(state_->callbacks);
+      state_->changed.NotifyAll();
+    }
+    for (const auto& callback : due) callback();
+  }
+}
+
+void Shutdown::Request() {
+  {
+    MutexLock lock(&state_->mutex);
+    state_->requested = true;
+    state_->changed.NotifyAll();
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(state_->event.get(), &one, sizeof(one));
+}
+
+bool Shutdown::requested() const {
+  if (g_signal.load() != 0) return true;
+  MutexLock lock(&state_->mutex);
+  return state_->requested;
+}
+
+int Shutdown::signal() const { return g_signal.load(); }
+
+void Shutdown::Wait() {
+  MutexLock lock(&state_->mutex);
+  while (!state_->requested) state_->changed.Wait(&state_->mutex);
+}
+
+bool Shutdown::WaitFor(Duration timeout) {
+  const MonoTime deadline = std::chrono::steady_clock::now() + timeout;
+  MutexLock lock(&state_->mutex);
+  while (!state_->requested && std::chrono::steady_clock::now() < deadline) {
+    state_->changed.WaitUntil(&state_->mutex, deadline);
+  }
+  return state_->requested;
+}
+
+void Shutdown::OnRequest(std::function<void()> callback) {
+  {
+    MutexLock lock(&state_->mutex);
+    state_->callbacks.push_back(std::move(callback));
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(state_->event.get(), &one, sizeof(one));
+}
+
+}  // namespace atoll

@@ -1,0 +1,68 @@
+#include "common/task_queue.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace atoll {
+
+void SetThreadName(const std::string& name) {
+  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
+TaskQueue::TaskQueue(std::string name) : name_(std::move(name)), thread_([this] { Run(); }) {}
+
+TaskQueue::~TaskQueue() { Stop(); }
+
+bool TaskQueue::Post(std::function<void()> task) {
+  MutexLock lock(&mutex_);
+  if (stopping_) return false;
+  tasks_.push_back(std::move(task));
+  wake_.NotifyOne();
+  return true;
+}
+
+void TaskQueue::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.NotifyOne();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void TaskQueue::Drain() {
+  Mutex mutex;
+  CondVar reached;
+  bool done = false;
+  const bool posted = Post([&] {
+    MutexLock lock(&mutex);
+    done = true;
+    reached.NotifyOne();
+  });
+  if (!posted) return;  // Stop runs what was posted
+  MutexLock lock(&mutex);
+  while (!done) reached.Wait(&mutex);
+}
+
+size_t TaskQueue::pending() const {
+  MutexLock lock(&mutex_);
+  return tasks_.size();
+}
+
+void TaskQueue::Run() {
+  SetThreadName(name_);
+  while (true) {
+    std::function<void()> task;
+    {
+      MutexLock lock(&mutex_);
+      while (tasks_.empty() && !stopping_) wake_.Wait(&mutex_);
+      if (tasks_.empty()) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+  }
+}
+
+}  // namespace atoll
