@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_SNAPSHOT_H_
 #define ATOLL_SERVER_SNAPSHOT_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,10 @@ struct Snapshot {
   std::span<const std::byte> payload;  // the published encoding, owned by `owner`
   std::shared_ptr<const void> owner;
   std::vector<uint32_t> chunk_crc32c;  // of each kWireChunkBytes of payload, the last one shorter
+
+  /// Set when a version two above this one is published: whoever still streams this one ends the stream, so
+  /// that the memory comes back, and its client pulls the head.
+  std::shared_ptr<std::atomic<bool>> outdated = std::make_shared<std::atomic<bool>>(false);
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 

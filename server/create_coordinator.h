@@ -1,0 +1,57 @@
+#ifndef ATOLL_SERVER_CREATE_COORDINATOR_H_
+#define ATOLL_SERVER_CREATE_COORDINATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "core/run_options.h"
+#include "server/coordinator.h"
+#include "server/observer.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+struct CoordinatorOptions {
+  RunOptions run;              // checked by the parser of the configuration
+  std::string config_bytes;    // the same as serialised RunConfig: what workers get and the store keeps
+  std::string data_directory;  // for people
+
+  uint32_t fragments = 1;                         // of a new run; an existing one keeps its own
+  uint64_t chunk_elements = uint64_t{1} << 18;    // of a new run: float32 values in one stored chunk
+  uint32_t merge_threads = 0;                     // 0: min(shards, processors)
+  Duration tick = Seconds(0.05);                  // how often time is looked at
+  Duration heartbeat{};                           // asked of workers; 0: a third of the lease
+  Duration storage_retry = Seconds(1);            // between attempts while the disk refuses
+  Duration final_evaluation_wait = Seconds(120);  // at most, before RUN_FINISHED is announced
+  /// Contributions whose norm is above this are refused as not finite: their squares would overflow float32.
+  double max_contribution_norm = 1e18;
+};
+
+struct CoordinatorDeps {
+  std::unique_ptr<RunStore> store;
+  const Clock* clock = nullptr;  // outlives the coordinator
+  Logger log;
+  CoordinatorObserver* observer = nullptr;  // outlives the coordinator; null: nobody counts
+  /// Reads a configuration recorded by an earlier start, to see what changed since. Null: only what the store
+  /// itself knows (shards) is compared.
+  std::function<absl::StatusOr<RunOptions>(const std::string& config_bytes)> parse_config;
+};
+
+/// Opens the run in the store, or begins one when the store is empty: recovers the newest version (replaying
+/// rounds whose tensors were not stored yet, and comparing the bits with what was committed), opens the
+/// rounds, starts the threads. Blocks until the coordinator can serve.
+///   InvalidArgument     an option is out of range
+///   FailedPrecondition  the configuration does not fit the run that is in the store: names the field
+///   DataLoss            what is on disk does not give the version that was committed: names it
+absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOptions options,
+                                                               CoordinatorDeps deps);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_CREATE_COORDINATOR_H_

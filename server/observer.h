@@ -1,0 +1,49 @@
+#ifndef ATOLL_SERVER_OBSERVER_H_
+#define ATOLL_SERVER_OBSERVER_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "server/views.h"
+
+namespace atoll {
+
+/// What the coordinator tells to whoever counts (monitoring implements it with prometheus-cpp). Called from
+/// many threads at once, never under a lock of the coordinator; must not block. Every method does nothing
+/// unless overridden.
+class CoordinatorObserver {
+ public:
+  virtual ~CoordinatorObserver() = default;
+
+  /// A version was published. Everything a histogram of rounds wants stands in the summary.
+  virtual void OnRoundClosed(const RoundSummaryView& round) {}
+  /// One contribution's end: "accepted", "duplicate", or the reason of its refusal in lower case
+  /// ("stale_base", "not_finite", ...; "other" when it had none).
+  virtual void OnContribution(std::string_view result) {}
+
+  /// One upload that ended (well or not): payload bytes received by it and how long it took.
+  virtual void OnPush(uint64_t bytes, double seconds) {}
+  /// Bytes that left in one pull, as counted by CountPulledBytes.
+  virtual void OnPullBytes(uint64_t bytes) {}
+
+  /// Decode, merge, outer step, hashes of one round.
+  virtual void OnMergeSeconds(double seconds) {}
+  /// The synced record that makes a version exist; each successful attempt.
+  virtual void OnCommitSeconds(double seconds) {}
+  /// The tensors of one version written behind it; each successful attempt.
+  virtual void OnStoreSeconds(double seconds) {}
+
+  /// Called with every change, and with every tick.
+  virtual void OnWorkers(uint32_t active_trainers, uint32_t active_others, uint32_t lost) {}
+  virtual void OnRunState(RunStateView state) {}
+  virtual void OnVersion(FragmentId fragment, Version published, Version stored) {}
+  virtual void OnCommittedTokens(uint64_t committed, uint64_t total) {}
+  virtual void OnStorageFailing(bool failing) {}
+
+  virtual void OnEvaluation(const EvaluationView& evaluation) {}
+  virtual void OnEvent(EventKind kind) {}
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_OBSERVER_H_

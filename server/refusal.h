@@ -1,0 +1,72 @@
+#ifndef ATOLL_SERVER_REFUSAL_H_
+#define ATOLL_SERVER_REFUSAL_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+
+// Why a call was refused, in a form that a program can act on: docs/wire_format.md, "Errors". It travels as a
+// payload of the absl::Status (key kRefusalPayloadUrl, a text of "key=value" lines), so that it passes
+// through every layer that knows only absl::Status.
+
+namespace atoll {
+
+enum class RefusalReason : uint8_t {
+  kNone = 0,  // a refusal that only carries a retry delay
+  kProtocolMismatch,
+  kWrongRun,
+  kWrongEpoch,
+  kSuperseded,
+  kNotAMember,
+  kNameTaken,
+  kManifestMismatch,
+  kDatasetMismatch,
+  kStaleBase,
+  kUnknownBase,
+  kWrongCodec,
+  kWrongSize,
+  kWrongFragment,
+  kBadChunk,
+  kNotFinite,
+  kAlreadyPushed,
+  kNotSeeded,
+  kOverBudget,
+  kStorageFull,
+  kShuttingDown,
+};
+
+inline constexpr char kRefusalPayloadUrl[] = "atoll.refusal";
+/// Metadata of kStaleBase: the version that the worker should adopt, decimal.
+inline constexpr char kHeadVersionKey[] = "head_version";
+
+/// "STALE_BASE"; empty for kNone.
+std::string_view RefusalReasonName(RefusalReason reason);
+/// The status code that docs/wire_format.md gives this reason.
+absl::StatusCode RefusalCode(RefusalReason reason);
+
+struct Refusal {
+  RefusalReason reason = RefusalReason::kNone;
+  std::map<std::string, std::string> metadata;  // keys and values without newlines
+  std::optional<Duration> retry_after;
+};
+
+/// A status of the reason's code with the refusal attached.
+absl::Status Refuse(RefusalReason reason, std::string_view message);
+absl::Status Refuse(const Refusal& refusal, std::string_view message);
+
+/// The status as it is, with "try again after" attached. Keeps a refusal that is already there.
+absl::Status WithRetryAfter(absl::Status status, Duration retry_after);
+
+/// nullopt when the status carries none.
+std::optional<Refusal> RefusalOf(const absl::Status& status);
+/// Shorthand: kNone when the status carries none.
+RefusalReason ReasonOf(const absl::Status& status);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_REFUSAL_H_
