@@ -15,6 +15,11 @@ pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 if(ATOLL_WITH_TORCH)
+  # On Debian 12 RocksDB brings gflags::gflags_shared, while LibTorch looks for the same library as `gflags`.
+  if(TARGET gflags::gflags_shared AND NOT TARGET gflags)
+    add_library(gflags INTERFACE IMPORTED)
+    target_link_libraries(gflags INTERFACE gflags::gflags_shared)
+  endif()
   find_package(Torch CONFIG REQUIRED)
 endif()
 if(ATOLL_BUILD_TESTS)
