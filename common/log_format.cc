@@ -59,7 +59,7 @@ std::string QuoteIfNeeded(const std::string& text) {
 void AppendFields(const LogFields& fields, const char* first, std::string* out) {
   for (const auto& [key, value] : fields) {
     absl::StrAppend(out, first, key, "=",
-                    QuoteIfNeeded(Escape(RenderLogValue(value), /*keep_newlines=*/false)));
+                    Escape(QuoteIfNeeded(RenderLogValue(value)), /*keep_newlines=*/false));
     first = " ";
   }
 }

@@ -1,0 +1,38 @@
+#include "common/errno.h"
+
+#include <cerrno>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+TEST(ErrnoTest, NamesWhatWasDoneAndGivesAdvice) {
+  const absl::Status status = ErrnoToStatus(ENOSPC, "write /data/a");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "write /data/a: No space left on device (the disk is full: make room and try again)");
+}
+
+TEST(ErrnoTest, MapsCodes) {
+  const std::pair<int, absl::StatusCode> cases[] = {
+      {EDQUOT, absl::StatusCode::kResourceExhausted},
+      {EMFILE, absl::StatusCode::kResourceExhausted},
+      {ENOENT, absl::StatusCode::kNotFound},
+      {EEXIST, absl::StatusCode::kAlreadyExists},
+      {EACCES, absl::StatusCode::kPermissionDenied},
+      {EROFS, absl::StatusCode::kPermissionDenied},
+      {EADDRINUSE, absl::StatusCode::kUnavailable},
+      {ECONNREFUSED, absl::StatusCode::kUnavailable},
+      {EINVAL, absl::StatusCode::kInvalidArgument},
+      {EISDIR, absl::StatusCode::kFailedPrecondition},
+      {ENOTDIR, absl::StatusCode::kFailedPrecondition},
+      {EIO, absl::StatusCode::kDataLoss},
+      {EPIPE, absl::StatusCode::kInternal},
+  };
+  for (const auto& [error, code] : cases) EXPECT_EQ(ErrnoToStatus(error, "x").code(), code) << error;
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,101 @@
+#include "common/shutdown.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "common/mutex.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+TEST(ShutdownTest, ASignalIsWaitedFor) {
+  auto shutdown = Shutdown::Install();
+  ASSERT_TRUE(shutdown.ok()) << shutdown.status();
+  EXPECT_FALSE((*shutdown)->requested());
+  EXPECT_FALSE((*shutdown)->WaitFor(Seconds(0.01)));
+  ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);
+  (*shutdown)->Wait();
+  EXPECT_TRUE((*shutdown)->requested());
+  EXPECT_TRUE((*shutdown)->WaitFor(Seconds(0)));
+  EXPECT_EQ((*shutdown)->signal(), SIGTERM);
+}
+
+TEST(ShutdownTest, RequestWithoutASignal) {
+  auto shutdown = Shutdown::Install();
+  ASSERT_TRUE(shutdown.ok());
+  std::thread other([&] { (*shutdown)->Request(); });
+  (*shutdown)->Wait();
+  other.join();
+  EXPECT_EQ((*shutdown)->signal(), 0);
+}
+
+TEST(ShutdownTest, CallbacksRunOnceInOrderAndAlsoWhenAddedLate) {
+  auto shutdown = Shutdown::Install();
+  ASSERT_TRUE(shutdown.ok());
+  Mutex mutex;
+  CondVar changed;
+  std::string order;
+  const auto add = [&](char c) {
+    return [&, c] {
+      MutexLock lock(&mutex);
+      order.push_back(c);
+      changed.NotifyAll();
+    };
+  };
+  (*shutdown)->OnRequest(add('a'));
+  (*shutdown)->OnRequest(add('b'));
+  (*shutdown)->Request();
+  (*shutdown)->Request();
+  {
+    MutexLock lock(&mutex);
+    while (order.size() < 2) changed.Wait(&mutex);
+  }
+  (*shutdown)->OnRequest(add('c'));
+  MutexLock lock(&mutex);
+  while (order.size() < 3) changed.Wait(&mutex);
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(ShutdownTest, OneAtATime) {
+  auto first = Shutdown::Install();
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(Shutdown::Install().status().code(), absl::StatusCode::kFailedPrecondition);
+  first->reset();
+  EXPECT_TRUE(Shutdown::Install().ok());
+}
+
+TEST(ShutdownTest, SigpipeIsIgnored) {
+  auto shutdown = Shutdown::Install();
+  ASSERT_TRUE(shutdown.ok());
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  EXPECT_EQ(::write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  ::close(ends[1]);
+}
+
+TEST(ShutdownTest, ASecondSignalEndsTheProcess) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto shutdown = Shutdown::Install();
+    if (!shutdown.ok()) ::_exit(1);
+    ::raise(SIGINT);
+    (*shutdown)->Wait();
+    ::raise(SIGINT);
+    ::_exit(2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+}
+
+}  // namespace
+}  // namespace atoll
