@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Formats the C++ files as .clang-format says, or checks that they are.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'HELP'
+Usage: scripts/format.sh [--check] [FILE...]
+
+Runs clang-format 14 (Debian 12's) on the given files, or on all C++ files. Other versions lay out some lines
+differently, so they are not used.
+
+  --check     change nothing; print what is not formatted, exit code 1 when there is something
+  -h, --help  this text
+
+Exit codes: 0 ok, 1 not formatted (with --check), 2 wrong usage, 77 no clang-format 14 here.
+HELP
+}
+
+check=no
+files=()
+for arg in "$@"; do
+  case "$arg" in
+    --check) check=yes ;;
+    -h|--help) usage; exit 0 ;;
+    -*) usage >&2; exit 2 ;;
+    *) files+=("$arg") ;;
+  esac
+done
+
+formatter=
+for candidate in clang-format-14 clang-format; do
+  if command -v "$candidate" >/dev/null && "$candidate" --version | grep -q 'version 14\.'; then
+    formatter=$candidate
+    break
+  fi
+done
+if [ -z "$formatter" ]; then
+  echo "format: skipped: clang-format 14 is not installed here" >&2
+  exit 77
+fi
+
+if [ ${#files[@]} -eq 0 ]; then
+  mapfile -d '' -t files < <(find common core storage protos monitoring server worker cli tests bench \
+    \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 2>/dev/null | sort -z)
+fi
+if [ "$check" = yes ]; then
+  "$formatter" --dry-run --Werror "${files[@]}"
+  echo "format: ${#files[@]} files are formatted"
+else
+  "$formatter" -i "${files[@]}"
+fi

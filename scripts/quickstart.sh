@@ -1,0 +1,258 @@
+#!/usr/bin/env bash
+# One command from a bare Debian machine to a language model trained with DiLoCo: see --help.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'HELP'
+Trains a small GPT on this machine with DiLoCo: one coordinator, four workers, real English text, a few minutes.
+
+  ./scripts/quickstart.sh                    install what is missing, build, train, show it live
+  ./scripts/quickstart.sh                    again: goes on with the same run (after its end: as many rounds more)
+  ./scripts/quickstart.sh --fresh            throw the run away and start anew
+  ./scripts/quickstart.sh --text my.txt ...  train on your own text (implies --fresh)
+
+Options:
+  --workers N        worker processes (4)
+  --rounds N         outer steps in all (from configs/quickstart.yaml)
+  --kill-a-worker    kill one worker in mid-run and bring it back: the run survives
+  --dir DIR          where the run lives (run/quickstart)
+  --preset NAME      build preset (release)
+  --no-setup         do not install packages
+  -h, --help
+
+Ctrl-C stops everything cleanly; what was committed stays, and the same command goes on from there.
+HELP
+}
+
+die() { echo "quickstart: $*" >&2; exit 2; }
+say() { printf '\n\033[1m==> %s\033[0m\n' "$*"; }
+
+workers=4 rounds="" fresh=no kill_one=no dir=run/quickstart preset=release setup=yes
+texts=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --workers|--rounds|--dir|--preset) [ $# -ge 2 ] || die "$1 needs a value; see --help" ;;
+  esac
+  case $1 in
+    --workers) workers=$2; shift 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    --dir) dir=$2; shift 2 ;;
+    --preset) preset=$2; shift 2 ;;
+    --fresh) fresh=yes; shift ;;
+    --kill-a-worker) kill_one=yes; shift ;;
+    --no-setup) setup=no; shift ;;
+    --text)
+      shift
+      while [ $# -gt 0 ] && [ "${1#--}" = "$1" ]; do texts+=("$1"); shift; done
+      [ ${#texts[@]} -gt 0 ] || die "--text needs at least one file"
+      fresh=yes ;;
+    -h|--help) usage; exit 0 ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+done
+[[ $workers =~ ^[1-9][0-9]{0,2}$ ]] || die "--workers takes a number from 1 to 999, not '$workers'"
+[[ -z $rounds || $rounds =~ ^[1-9][0-9]{0,6}$ ]] || die "--rounds takes a number from 1 on, not '$rounds'"
+for text in "${texts[@]}"; do [ -r "$text" ] || die "cannot read the text file '$text'"; done
+
+bin=build/$preset/bin
+logs=$dir/logs
+config=$dir/run.yaml
+children=() worker_pids=() helper_pid="" coordinator_pid=""
+
+# Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; should the
+# script itself be killed, the kernel tells them (pdeathsig).
+start() {
+  local log=$1; shift
+  setsid setpriv --pdeathsig TERM "$@" >>"$log" 2>&1 </dev/null &
+  started_pid=$!
+  children+=("$started_pid")
+}
+
+wait_gone() {  # PID SECONDS: true when the process is gone by then
+  local i
+  for ((i = 0; i < $2 * 10; i++)); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done
+  return 1
+}
+
+stop_all() {
+  trap - INT TERM EXIT
+  [ -z "$helper_pid" ] || kill -KILL "$helper_pid" 2>/dev/null || true  # its worker gets SIGTERM
+  local pid
+  for pid in "${worker_pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in "${worker_pids[@]}"; do wait_gone "$pid" 20 || kill -KILL "$pid" 2>/dev/null || true; done
+  if [ -n "$coordinator_pid" ]; then
+    kill -TERM "$coordinator_pid" 2>/dev/null || true
+    wait_gone "$coordinator_pid" 30 || kill -KILL "$coordinator_pid" 2>/dev/null || true
+  fi
+  for pid in "${children[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+}
+
+interrupted() {
+  echo
+  say "Stopping: workers first, then the coordinator"
+  stop_all
+  echo "Nothing is left running. Everything committed is in $dir; go on with: ./scripts/quickstart.sh${dir_option}"
+  exit 130
+}
+dir_option=""; [ "$dir" = run/quickstart ] || dir_option=" --dir $dir"
+
+build() {
+  if [ "$setup" = yes ]; then say "Packages"; scripts/setup.sh; fi
+  say "Build ($preset)"
+  cmake --preset "$preset" >"$logs/configure.log" 2>&1 || { tail -30 "$logs/configure.log"; die "cmake failed; see $logs/configure.log"; }
+  cmake --build --preset "$preset" --target atoll-coordinator atoll-worker atollctl atoll-data
+}
+
+# The GNU Collaborative International Dictionary of English, from Debian's package, unpacked without installing it.
+fetch_text() {
+  local work=$dir/download
+  rm -rf "$work"; mkdir -p "$work"
+  if ! (cd "$work" && apt-get download dict-gcide >apt.log 2>&1); then
+    echo "Refreshing the package lists first."
+    if [ "$(id -u)" = 0 ]; then apt-get update -qq; else sudo apt-get update -qq; fi
+    (cd "$work" && apt-get download dict-gcide >apt.log 2>&1) || { cat "$work/apt.log"; die "cannot download dict-gcide; use --text FILE"; }
+  fi
+  dpkg -x "$work"/dict-gcide_*.deb "$work"
+  zcat "$work/usr/share/dictd/gcide.dict.dz" >"$dir/gcide.txt"
+  rm -rf "$work"
+}
+
+prepare_data() {
+  [ ! -f "$dir/tokens/meta.json" ] || return 0
+  say "Text"
+  if [ ${#texts[@]} -eq 0 ]; then
+    fetch_text
+    texts=("$dir/gcide.txt")
+  fi
+  "$bin/atoll-data" tokenize --tokenizer bytes --out "$dir/tokens" "${texts[@]}"
+}
+
+recorded() { sed -n "s/^  $1: *\([0-9]*\).*/\1/p" "$config" 2>/dev/null | head -n 1; }
+
+write_config() {
+  local total=$rounds
+  if [ -z "$total" ]; then
+    total=$(recorded rounds)
+    if [ -z "$total" ]; then
+      total=$(sed -n 's/^  rounds: *\([0-9]*\).*/\1/p' configs/quickstart.yaml)
+    elif [ -f "$dir/finished" ]; then
+      total=$((total + $(sed -n 's/^  rounds: *\([0-9]*\).*/\1/p' configs/quickstart.yaml)))
+    fi
+  fi
+  sed -e "s/^  workers: .*/  workers: $workers/" -e "s/^  rounds: .*/  rounds: $total/" configs/quickstart.yaml >"$config"
+  "$bin/atollctl" config validate "$config"
+}
+
+port_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+start_coordinator() {
+  local data=7600 admin=7601 metrics=7602
+  if ! port_free 7600 || ! port_free 7601 || ! port_free 7602; then data=0 admin=0 metrics=0; fi
+  rm -f "$dir/ports.json"
+  start "$logs/coordinator.log" "$bin/atoll-coordinator" --config "$config" --data-dir "$dir/coordinator" \
+    --listen "127.0.0.1:$data" --admin-listen "127.0.0.1:$admin" --metrics-listen "127.0.0.1:$metrics" \
+    --port-file "$dir/ports.json" --log-format json
+  coordinator_pid=$started_pid
+  local i
+  for ((i = 0; i < 300; i++)); do
+    [ ! -s "$dir/ports.json" ] || break
+    kill -0 "$coordinator_pid" 2>/dev/null || { tail -n 5 "$logs/coordinator.log"; stop_all; die "the coordinator did not start; see $logs/coordinator.log"; }
+    sleep 0.1
+  done
+  port() { grep -o "\"$1\": *\"[^\"]*\"" "$dir/ports.json" | cut -d'"' -f4; }
+  coordinator=$(port data) admin_address=$(port admin) metrics_address=$(port metrics)
+  [ -n "$coordinator" ] || { stop_all; die "the coordinator did not say where it listens; see $logs/coordinator.log"; }
+}
+
+start_worker() {  # INDEX
+  start "$logs/worker-$1.log" "$bin/atoll-worker" --coordinator "$coordinator" --name "w$1" --data "$dir/tokens" \
+    --state-dir "$dir/workers/w$1" --threads "$threads" --log-format json
+  worker_pids[$1]=$started_pid
+}
+
+kill_one_worker() {  # kills the last worker after a third of the rounds and brings it back
+  local victim=$((workers - 1)) goal=$(($(recorded rounds) / 3 + 1)) version
+  while sleep 1; do
+    version=$("$bin/atollctl" --admin "$admin_address" status --json 2>/dev/null | grep -m1 -A4 '"fragments"' | grep -o '"version": *"[0-9]*"' | grep -o '[0-9]*' || true)
+    [ "${version:-0}" -lt "$goal" ] || break
+  done
+  kill -KILL "${worker_pids[$victim]}" 2>/dev/null || true
+  echo "quickstart: killed worker w$victim (kill -9) at version $version" >>"$logs/quickstart.log"
+  sleep 8
+  start_worker "$victim"
+  echo "quickstart: started worker w$victim again" >>"$logs/quickstart.log"
+  wait "$started_pid" || true  # pdeathsig: the worker ends with this subshell
+}
+
+finish() {
+  say "Result"
+  local i
+  "$bin/atollctl" --admin "$admin_address" status --summary
+  if [ "$kill_one" = yes ]; then sed 's/^/   /' "$logs/quickstart.log"; fi
+  "$bin/atollctl" --coordinator "$coordinator" export --out "$dir/model.safetensors" | sed 's/^/   /'
+  say "What it writes now"
+  "$bin/atoll-worker" generate --coordinator "$coordinator" --prompt "$prompt" --tokens 240 --temperature 0.7 --top-k 40 \
+    --seed 1 --threads "$(nproc)" 2>>"$logs/generate.log" | sed 's/^/   /'
+  touch "$dir/finished"
+  for ((i = 0; i < workers; i++)); do wait_gone "${worker_pids[$i]}" 20 || true; done
+  [ -z "$helper_pid" ] || wait_gone "$helper_pid" 20 || true
+  stop_all
+  cat <<HERE
+
+   model            $dir/model.safetensors (safetensors, float32)
+   run directory    $dir (coordinator's state: $dir/coordinator, tokens: $dir/tokens)
+   logs             $logs
+   train further    ./scripts/quickstart.sh$dir_option
+   start anew       ./scripts/quickstart.sh --fresh$dir_option
+HERE
+}
+
+[ "$fresh" = no ] || rm -rf "$dir"
+mkdir -p "$logs" "$dir/workers"
+build
+prepare_data
+if [ -f "$config" ] && [ "$(recorded workers)" != "$workers" ]; then
+  echo "This run was planned for $(recorded workers) workers; now there are $workers."
+fi
+write_config
+rm -f "$dir/finished" "$logs/quickstart.log"
+prompt=${QUICKSTART_PROMPT:-"Wood "}
+threads=$(( $(nproc) / workers )); [ "$threads" -ge 1 ] || threads=1
+
+trap interrupted INT TERM
+trap stop_all EXIT
+say "Training: one coordinator, $workers workers"
+start_coordinator
+for ((w = 0; w < workers; w++)); do start_worker "$w"; done
+echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
+if [ "$kill_one" = yes ]; then kill_one_worker & helper_pid=$!; fi
+
+# The view runs beside this script, which waits for it and looks after the processes meanwhile.
+"$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished &
+watch_pid=$!
+children+=("$watch_pid")
+reason=""
+while kill -0 "$watch_pid" 2>/dev/null; do
+  sleep 0.5
+  if ! kill -0 "$coordinator_pid" 2>/dev/null; then reason="the coordinator died; see $logs/coordinator.log"; break; fi
+  alive=0
+  for pid in "${worker_pids[@]}"; do if kill -0 "$pid" 2>/dev/null; then alive=$((alive + 1)); fi; done
+  if [ "$alive" = 0 ]; then
+    sleep 2  # they leave a moment before the view has seen the end
+    kill -0 "$watch_pid" 2>/dev/null || break
+    reason="all workers ended before the run did; see $logs/worker-0.log"
+    break
+  fi
+done
+if [ -n "$reason" ]; then
+  kill -TERM "$watch_pid" 2>/dev/null || true
+  wait_gone "$watch_pid" 5 || true
+  tail -n 3 "$logs/coordinator.log" "$logs"/worker-*.log >&2 || true
+  stop_all
+  die "$reason"
+fi
+wait "$watch_pid" || { stop_all; die "the live view failed; see above"; }
+finish
+trap - EXIT

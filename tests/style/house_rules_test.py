@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""The house test can fail: each rule, broken once and kept once."""
+import pathlib
+import tempfile
+import unittest
+
+import house_rules
+
+GUARDED = "#ifndef ATOLL_CORE_MERGE_H_\n#define ATOLL_CORE_MERGE_H_\n\n#endif  // ATOLL_CORE_MERGE_H_\n"
+
+
+def function_of(lines):
+    return "absl::Status Merge(int a) {\n" + "  a++;\n" * (lines - 2) + "}\n"
+
+
+class HouseRulesTest(unittest.TestCase):
+    def test_header_guard(self):
+        self.assertEqual(house_rules.check_code_file("core/merge.h", GUARDED), [])
+        self.assertNotEqual(house_rules.check_code_file("core/other.h", GUARDED), [])
+        self.assertNotEqual(house_rules.check_code_file("core/merge.h", "#pragma once\n"), [])
+
+    def test_file_length(self):
+        self.assertNotEqual(house_rules.check_code_file("core/a.cc", "int x;\n" * 601), [])
+        self.assertEqual(house_rules.check_code_file("core/a.cc", "int x;\n" * 600), [])
+
+    def test_function_length(self):
+        self.assertEqual(house_rules.check_functions("core/a.cc", function_of(60)), [])
+        self.assertNotEqual(house_rules.check_functions("core/a.cc", function_of(61)), [])
+        two = "int Declared(int a);\n" + function_of(40) + "\n" + function_of(40)
+        self.assertEqual(house_rules.check_functions("core/a.cc", two), [])
+
+    def test_sizes(self):
+        self.assertEqual(house_rules.check_sizes([100] * 20), [])
+        self.assertNotEqual(house_rules.check_sizes([130] * 20), [])
+        self.assertNotEqual(house_rules.check_sizes([50] * 16 + [500] * 4), [])
+        self.assertNotEqual(house_rules.check_sizes([]), [])
+
+    def test_machine_paths_and_conflicts(self):
+        self.assertNotEqual(house_rules.check_text_file("docs/a.md", "see /" + "home/ann/atoll"), [])
+        self.assertNotEqual(house_rules.check_text_file("docs/a.md", "<" * 7 + " HEAD"), [])
+        self.assertEqual(house_rules.check_text_file("docs/a.md", "see docs/b.md and server/rpc/home/x"), [])
+
+    def test_links(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "docs").mkdir()
+            (root / "docs" / "b.md").write_text("b")
+            self.assertEqual(house_rules.check_links(root, "docs/a.md", "[b](b.md#x) [w](https://example.org/x)"), [])
+            self.assertNotEqual(house_rules.check_links(root, "docs/a.md", "[b](c.md)"), [])
+            self.assertEqual(house_rules.check_links(root, "docs/a.md", "`[b](c.md)`"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
