@@ -4,6 +4,9 @@ function(atoll_proto_library)
   set(out ${CMAKE_BINARY_DIR}/gen)
   file(MAKE_DIRECTORY ${out})
   find_program(ATOLL_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
+  # A message changes when a message that it imports does, so every file depends on all of them.
+  list(TRANSFORM A_PROTOS PREPEND ${A_ROOT}/ OUTPUT_VARIABLE protos)
+  list(TRANSFORM A_GRPC_PROTOS PREPEND ${A_ROOT}/ OUTPUT_VARIABLE grpc_protos)
   set(srcs)
   foreach(proto ${A_PROTOS} ${A_GRPC_PROTOS})
     string(REGEX REPLACE "\\.proto$" "" base ${proto})
@@ -15,7 +18,7 @@ function(atoll_proto_library)
     endif()
     add_custom_command(OUTPUT ${files}
       COMMAND protobuf::protoc ${args} -I ${A_ROOT} ${A_ROOT}/${proto}
-      DEPENDS ${A_ROOT}/${proto} ${A_DEPENDS} COMMENT "protoc ${proto}" VERBATIM)
+      DEPENDS ${protos} ${grpc_protos} COMMENT "protoc ${proto}" VERBATIM)
     list(APPEND srcs ${files})
   endforeach()
   # Generated code is not ours: no warnings, and its headers count as system headers.
