@@ -212,8 +212,8 @@ struct PushStatus {
   Version head;
 };
 
-/// The coordinator as a worker sees it. One attempt per call; a failure carries its RefusalReason
-/// (refusal.h). Thread-safe; calls block. Implemented over gRPC by worker/client and by fakes in tests;
+/// The coordinator as a worker sees it. One attempt per call; a failure carries its RejectionReason
+/// (rejection.h). Thread-safe; calls block. Implemented over gRPC by worker/client and by fakes in tests;
 /// decorated by RetryingConnection and MeteredConnection.
 class CoordinatorConnection {
  public:

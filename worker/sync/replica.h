@@ -24,18 +24,20 @@ struct EvaluationResult {
   uint64_t tokens = 0;
 };
 
-/// One worker's copy of the model with its inner optimizer and its data: what the outer synchronisation drives.
-/// Not thread-safe: one thread owns a replica. Implemented by worker/torch, and by fakes in tests.
+/// One worker's copy of the model with its inner optimizer and its data: what the outer synchronisation
+/// drives. Not thread-safe: one thread owns a replica. Implemented by worker/torch, and by fakes in tests.
 class Replica {
  public:
   virtual ~Replica() = default;
 
   virtual const Manifest& manifest() const = 0;
 
-  /// Copies the fragment's tensors out of the model into `out` (fragment.elements float32, padding set to zero).
+  /// Copies the fragment's tensors out of the model into `out` (fragment.elements float32, padding set to
+  /// zero).
   virtual absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) = 0;
 
-  /// Overwrites the fragment's tensors with `values` (fragment.elements float32). The inner optimizer's state stays.
+  /// Overwrites the fragment's tensors with `values` (fragment.elements float32). The inner optimizer's state
+  /// stays.
   virtual absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) = 0;
 
   /// One inner optimizer step at this learning rate, on the next samples of the worker's data.
@@ -46,7 +48,8 @@ class Replica {
   virtual uint64_t samples_consumed() const = 0;
   virtual absl::Status Seek(uint64_t samples_consumed) = 0;
 
-  /// Loss of the parameters as they are now on the first `max_batches` batches of the held-out text, dropout off.
+  /// Loss of the parameters as they are now on the first `max_batches` batches of the held-out text, dropout
+  /// off.
   virtual absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) = 0;
 };
 

@@ -1,5 +1,5 @@
-#ifndef ATOLL_WORKER_SYNC_REFUSAL_H_
-#define ATOLL_WORKER_SYNC_REFUSAL_H_
+#ifndef ATOLL_WORKER_SYNC_REJECTION_H_
+#define ATOLL_WORKER_SYNC_REJECTION_H_
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace atoll {
 
 /// Why the coordinator refused a call: the reasons of docs/wire_format.md ("Errors"), and none.
-enum class RefusalReason : uint8_t {
+enum class RejectionReason : uint8_t {
   kNone,  // a failure without a reason: the network, a deadline, a fault
   kProtocolMismatch,
   kWrongRun,
@@ -37,16 +37,15 @@ enum class RefusalReason : uint8_t {
 };
 
 /// As docs/wire_format.md spells it ("STALE_BASE"); "" for kNone.
-std::string_view RefusalReasonName(RefusalReason reason);
+std::string_view RejectionReasonName(RejectionReason reason);
 /// kNone when there is no such reason (a newer coordinator may know more).
-RefusalReason ParseRefusalReason(std::string_view name);
+RejectionReason ParseRejectionReason(std::string_view name);
 
-/// Marks a status as refused for this reason. OK and kNone come back as they are.
-absl::Status WithRefusal(absl::Status status, RefusalReason reason);
-RefusalReason RefusalOf(const absl::Status& status);
+/// The status with this reason in its detail (common/status_detail.h). OK and kNone come back as they are.
+absl::Status WithRejection(absl::Status status, RejectionReason reason);
+RejectionReason RejectionOf(const absl::Status& status);
 
 /// How long the coordinator asks to wait before the call is tried again (RetryInfo).
-absl::Status WithRetryDelay(absl::Status status, Duration delay);
 std::optional<Duration> RetryDelayOf(const absl::Status& status);
 
 /// What a worker does about a failed call.
@@ -68,4 +67,4 @@ ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace atoll
 
-#endif  // ATOLL_WORKER_SYNC_REFUSAL_H_
+#endif  // ATOLL_WORKER_SYNC_REJECTION_H_

@@ -1,0 +1,70 @@
+#ifndef ATOLL_WORKER_SYNC_BOARD_H_
+#define ATOLL_WORKER_SYNC_BOARD_H_
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "worker/sync/connection.h"
+
+namespace atoll {
+
+/// What a worker's time goes into.
+enum class TimeUse : uint8_t { kCompute, kExchange, kWait };
+
+/// What the worker was told, by the coordinator or by its own process.
+struct Orders {
+  bool stop = false;          // leave after the inner step in progress
+  bool drain = false;         // finish the round, push, leave
+  bool resync = false;        // drop the round, pull the head
+  bool seed_granted = false;  // this worker is to seed the run
+  absl::Status membership;    // not OK: a heartbeat was refused like this; join again, or exit
+};
+
+/// The notice board between the training thread, which reports progress and follows orders, and the heartbeat
+/// thread, which carries both to and from the coordinator. Thread-safe; never blocks for long.
+class Board {
+ public:
+  /// A new life: the heartbeats carry it from now on, and what was said to the former one is forgotten.
+  void SetMember(const MemberRef& member, bool seed_granted) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<MemberRef> member() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// `change` must not call the board.
+  void Update(const std::function<void(ProgressReport&)>& change) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetPhase(WorkerPhase phase, const std::string& waiting_for = "") ABSL_LOCKS_EXCLUDED(mutex_);
+  void Spend(TimeUse use, Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
+  ProgressReport progress() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// Evaluations stay until a heartbeat has delivered them.
+  void AddEvaluation(const EvaluationReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<EvaluationReport> evaluations() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void EvaluationsDelivered(std::span<const EvaluationReport> delivered) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// What a heartbeat of `member` brought back; answers to a former life are ignored.
+  void Receive(const MemberRef& member, const HeartbeatOrders& orders) ABSL_LOCKS_EXCLUDED(mutex_);
+  void HeartbeatRefused(const MemberRef& member, const absl::Status& refusal) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// SIGTERM and kin.
+  void RequestStop() ABSL_LOCKS_EXCLUDED(mutex_);
+  Orders orders() const ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The order to resync was followed.
+  void ResyncDone() ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The grant was used; a heartbeat may bring another one.
+  void SeedGrantUsed() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<MemberRef> member_ ABSL_GUARDED_BY(mutex_);
+  ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
+  std::vector<EvaluationReport> evaluations_ ABSL_GUARDED_BY(mutex_);
+  Orders orders_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_BOARD_H_

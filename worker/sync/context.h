@@ -1,0 +1,29 @@
+#ifndef ATOLL_WORKER_SYNC_CONTEXT_H_
+#define ATOLL_WORKER_SYNC_CONTEXT_H_
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/sleeper.h"
+#include "worker/sync/board.h"
+#include "worker/sync/observer.h"
+
+namespace atoll {
+
+/// What every part of one worker shares. The pointers are never null and outlive the parts.
+struct WorkerContext {
+  const Clock* clock = nullptr;
+  Sleeper* sleeper = nullptr;  // interrupted when the worker is to stop
+  WorkerObserver* observer = nullptr;
+  Board* board = nullptr;
+  Logger log;
+};
+
+/// Phase and reason, on the board and for the observer.
+inline void EnterPhase(const WorkerContext& context, WorkerPhase phase, const std::string& waiting_for = "") {
+  context.board->SetPhase(phase, waiting_for);
+  context.observer->OnPhase(phase);
+}
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_CONTEXT_H_

@@ -1,0 +1,56 @@
+#ifndef ATOLL_WORKER_SYNC_DELIVERY_H_
+#define ATOLL_WORKER_SYNC_DELIVERY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/sync/connection.h"
+#include "worker/sync/context.h"
+#include "worker/sync/patience.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// What became of a contribution.
+enum class Verdict : uint8_t {
+  kCounted,    // it is on the coordinator's disk, or in a version already
+  kLost,       // it will never count: adopt the head, give its content back
+  kNotFinite,  // it will never count, and its content is worthless
+};
+
+struct DeliveryReport {
+  Verdict verdict = Verdict::kCounted;
+  bool duplicate = false;
+  uint64_t wire_bytes = 0;  // of the upload that was acknowledged
+  uint32_t arrived = 0;     // contributions of the round on the coordinator, when known
+  uint32_t expected = 0;
+  absl::Status refusal = absl::OkStatus();  // kLost, kNotFinite: why
+};
+
+/// Brings one contribution to the coordinator, for as long as it takes. After every failure GetPushStatus
+/// decides: what was accepted is not sent again, what arrived in part is resumed, the same bytes are sent
+/// otherwise.
+///   Cancelled   the worker is stopping; the fate is not known
+///   others      final refusals (the reason is attached), or WRONG_EPOCH from Session::Rejoin
+class Delivery {
+ public:
+  Delivery(Session* session, Patience* patience, const WorkerContext& context)
+      : session_(session), patience_(patience), context_(context) {}
+
+  absl::StatusOr<DeliveryReport> Deliver(const PushOffer& offer, std::span<const std::byte> payload);
+
+ private:
+  absl::StatusOr<DeliveryReport> Insist(const PushOffer& offer, std::span<const std::byte> payload);
+  absl::Status Overcome(const absl::Status& failure, const PushOffer& offer);
+
+  Session* const session_;
+  Patience* const patience_;
+  const WorkerContext context_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_DELIVERY_H_

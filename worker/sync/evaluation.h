@@ -1,0 +1,25 @@
+#ifndef ATOLL_WORKER_SYNC_EVALUATION_H_
+#define ATOLL_WORKER_SYNC_EVALUATION_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "common/ids.h"
+#include "worker/sync/context.h"
+#include "worker/sync/heartbeater.h"
+#include "worker/sync/replica.h"
+
+namespace atoll {
+
+/// Evaluates the replica, which must hold exactly the published parameters of `version`, and reports the loss
+/// with a heartbeat that is sent at once.
+absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
+                             Heartbeater& heartbeater, const WorkerContext& context);
+
+/// Before leaving: beats until every evaluation has been delivered, at most `attempts` times. Failing is
+/// logged.
+void DeliverEvaluations(Heartbeater& heartbeater, int attempts, const WorkerContext& context);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_EVALUATION_H_

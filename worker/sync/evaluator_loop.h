@@ -1,0 +1,43 @@
+#ifndef ATOLL_WORKER_SYNC_EVALUATOR_LOOP_H_
+#define ATOLL_WORKER_SYNC_EVALUATOR_LOOP_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/sync/context.h"
+#include "worker/sync/heartbeater.h"
+#include "worker/sync/outer_sync.h"
+#include "worker/sync/parameter_follower.h"
+#include "worker/sync/replica.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// The evaluator's role: follows the published parameters, evaluates the versions whose plan asks for it,
+/// reports. No round waits for it; versions that came and went during an evaluation are skipped. Not
+/// thread-safe.
+class EvaluatorLoop {
+ public:
+  /// All pointers outlive this object.
+  EvaluatorLoop(Session* session, Replica* replica, std::vector<FragmentLayout> layout,
+                Heartbeater* heartbeater, const WorkerContext& context)
+      : session_(session),
+        replica_(replica),
+        heartbeater_(heartbeater),
+        context_(context),
+        follower_(session, replica, std::move(layout), context) {}
+
+  /// As OuterSync::Run.
+  absl::StatusOr<SyncEnd> Run();
+
+ private:
+  Session* const session_;
+  Replica* const replica_;
+  Heartbeater* const heartbeater_;
+  const WorkerContext context_;
+  ParameterFollower follower_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_EVALUATOR_LOOP_H_

@@ -1,0 +1,72 @@
+#include "worker/sync/heartbeater.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <utility>
+
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t total_pages = 0;
+  uint64_t resident_pages = 0;
+  if (!(statm >> total_pages >> resident_pages)) return 0;
+  return resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+absl::Status Heartbeater::Beat() {
+  const auto member = context_.board->member();
+  if (!member.has_value()) return absl::OkStatus();
+  ProgressReport progress = context_.board->progress();
+  progress.memory_bytes = ResidentBytes();
+  const auto evaluations = context_.board->evaluations();
+  const auto orders = connection_->Heartbeat(*member, progress, evaluations);
+  if (orders.ok()) {
+    context_.board->EvaluationsDelivered(evaluations);
+    context_.board->Receive(*member, *orders);
+  } else if (const Reaction reaction = ReactionTo(orders.status());
+             RejectionOf(orders.status()) != RejectionReason::kNone &&
+             (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {
+    context_.board->HeartbeatRefused(*member, orders.status());
+  }
+  Complain(orders.status());
+  return orders.status();
+}
+
+void Heartbeater::Complain(const absl::Status& error) {
+  bool was_failing = false;
+  {
+    const MutexLock lock(&mutex_);
+    was_failing = std::exchange(failing_, !error.ok());
+  }
+  if (!error.ok() && !was_failing) {
+    context_.log.Warning("heartbeats fail; training goes on", {{"error", error}});
+  } else if (error.ok() && was_failing) {
+    context_.log.Info("heartbeats succeed again");
+  }
+}
+
+void Heartbeater::Start(Duration period) {
+  const MutexLock lock(&mutex_);
+  if (task_ != nullptr) return;
+  task_ = std::make_unique<PeriodicTask>("heartbeat", period, [this] { static_cast<void>(Beat()); });
+}
+
+void Heartbeater::Wake() {
+  const MutexLock lock(&mutex_);
+  if (task_ != nullptr) task_->Wake();
+}
+
+void Heartbeater::Stop() {
+  std::unique_ptr<PeriodicTask> task;
+  {
+    const MutexLock lock(&mutex_);
+    task = std::move(task_);
+  }
+  if (task != nullptr) task->Stop();
+}
+
+}  // namespace atoll

@@ -1,0 +1,47 @@
+#ifndef ATOLL_WORKER_SYNC_HEARTBEATER_H_
+#define ATOLL_WORKER_SYNC_HEARTBEATER_H_
+
+#include <memory>
+
+#include "common/mutex.h"
+#include "common/periodic_task.h"
+#include "worker/sync/connection.h"
+#include "worker/sync/context.h"
+
+namespace atoll {
+
+/// Keeps the lease: carries the board's progress and evaluations to the coordinator and its orders back, from
+/// a thread and over a connection of its own, so that neither training nor a large transfer delays it.
+/// Thread-safe.
+class Heartbeater {
+ public:
+  /// `connection` is for heartbeats only, and outlives this object.
+  Heartbeater(CoordinatorConnection* connection, const WorkerContext& context)
+      : connection_(connection), context_(context) {}
+  ~Heartbeater() { Stop(); }
+
+  /// One heartbeat now, on the calling thread, if the worker is a member. What was learnt is on the board.
+  absl::Status Beat() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// Beats every `period` until Stop; a second call has no effect.
+  void Start(Duration period) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Beats soon instead of waiting for the period: there is something to tell.
+  void Wake() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void Complain(const absl::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  CoordinatorConnection* const connection_;
+  const WorkerContext context_;
+  Mutex mutex_;
+  bool failing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<PeriodicTask> task_ ABSL_GUARDED_BY(mutex_);
+};
+
+/// Bytes of this process in physical memory; 0 when the kernel does not say.
+uint64_t ResidentBytes();
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_HEARTBEATER_H_

@@ -1,0 +1,46 @@
+#include "worker/sync/inner_round.h"
+
+#include <algorithm>
+
+#include "common/status.h"
+#include "core/schedule.h"
+
+namespace atoll {
+
+absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
+                                         const std::function<absl::StatusOr<bool>()>& interrupt,
+                                         const WorkerContext& context) {
+  EnterPhase(context, WorkerPhase::kTraining);
+  context.board->Update([&](ProgressReport& progress) {
+    progress.step = 0;
+    progress.steps = plan.inner_steps;
+  });
+  const uint32_t active = std::max<uint32_t>(plan.active_workers, 1);
+  InnerRound round;
+  for (uint32_t step = 0; step < plan.inner_steps; ++step) {
+    ATOLL_ASSIGN_OR_RETURN(round.interrupted, interrupt());
+    if (round.interrupted) break;
+    const double tokens = TokensAtStep(run, plan.committed_tokens, step, active);
+    const double learning_rate = LearningRateAt(run, SchedulePosition(run, tokens));
+    const MonoTime begin = context.clock->Now();
+    ATOLL_ASSIGN_OR_RETURN(const InnerStepResult result, replica.InnerStep(learning_rate));
+    const Duration took = context.clock->Now() - begin;
+    round.steps += 1;
+    round.tokens += result.tokens;
+    round.loss_sum += result.loss;
+    round.compute += took;
+    context.board->Spend(TimeUse::kCompute, took);
+    context.board->Update([&](ProgressReport& progress) {
+      progress.step = step + 1;
+      progress.loss = result.loss;
+      progress.gradient_norm = result.gradient_norm;
+      progress.learning_rate = learning_rate;
+      const double seconds = ToSeconds(round.compute);
+      if (seconds > 0) progress.tokens_per_second = static_cast<double>(round.tokens) / seconds;
+    });
+    context.observer->OnInnerStep(result, learning_rate, took);
+  }
+  return round;
+}
+
+}  // namespace atoll

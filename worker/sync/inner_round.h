@@ -1,0 +1,34 @@
+#ifndef ATOLL_WORKER_SYNC_INNER_ROUND_H_
+#define ATOLL_WORKER_SYNC_INNER_ROUND_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "core/run_options.h"
+#include "worker/sync/context.h"
+#include "worker/sync/replica.h"
+
+namespace atoll {
+
+/// The inner steps of one round.
+struct InnerRound {
+  uint32_t steps = 0;  // done
+  uint64_t tokens = 0;
+  double loss_sum = 0;  // over the steps
+  Duration compute{};
+  bool interrupted = false;  // before all steps were done
+  double mean_loss() const { return steps == 0 ? 0 : loss_sum / steps; }
+};
+
+/// Takes plan.inner_steps inner steps at the learning rates that the run's schedule has for them, counted in
+/// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step; true ends the
+/// round early. FailedPrecondition from the replica (loss or gradient not finite) comes back as it is, so do
+/// its other errors.
+absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
+                                         const std::function<absl::StatusOr<bool>()>& interrupt,
+                                         const WorkerContext& context);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_INNER_ROUND_H_

@@ -1,0 +1,43 @@
+#ifndef ATOLL_WORKER_SYNC_METERED_CONNECTION_H_
+#define ATOLL_WORKER_SYNC_METERED_CONNECTION_H_
+
+#include <string>
+
+#include "worker/sync/connection.h"
+#include "worker/sync/context.h"
+
+namespace atoll {
+
+/// Decorator: accounts where the time of each call went (waiting for an answer, moving bytes) on the board,
+/// and tells the observer. As thread-safe as what it wraps.
+class MeteredConnection final : public CoordinatorConnection {
+ public:
+  /// `inner` outlives this object.
+  MeteredConnection(CoordinatorConnection* inner, const WorkerContext& context)
+      : inner_(inner), context_(context) {}
+
+  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
+                                            std::span<const EvaluationReport> evaluations) override;
+  absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
+                              std::span<const SeedFragment> fragments) override;
+  absl::StatusOr<PulledFragment> Pull(const MemberRef& member, const PullWish& wish,
+                                      std::span<std::byte> payload) override;
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+                                   std::span<const std::byte> payload, uint64_t from) override;
+  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::Status Leave(const MemberRef& member, const std::string& reason) override;
+  void CancelPulls() override;
+
+ private:
+  /// Runs `call` and books its time as exchange.
+  template <typename Call>
+  auto Exchange(Call call) -> decltype(call());
+
+  CoordinatorConnection* const inner_;
+  const WorkerContext context_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_METERED_CONNECTION_H_

@@ -1,0 +1,88 @@
+#ifndef ATOLL_WORKER_SYNC_OUTER_SYNC_H_
+#define ATOLL_WORKER_SYNC_OUTER_SYNC_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/sync/context.h"
+#include "worker/sync/delivery.h"
+#include "worker/sync/heartbeater.h"
+#include "worker/sync/inner_round.h"
+#include "worker/sync/outbox.h"
+#include "worker/sync/parameter_follower.h"
+#include "worker/sync/replica.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// Why a worker's loop ended without an error.
+enum class SyncEnd : uint8_t {
+  kFinished,  // the run's budget is spent
+  kDrained,   // ordered to leave after its round
+  kStopped,   // ordered to leave, or SIGTERM
+  kDiverged,  // too many rounds in a row were not finite
+};
+
+struct OuterSyncOptions {
+  uint32_t max_rounds_not_finite = 3;  // in a row
+};
+
+/// The blocking DiLoCo loop (arXiv 2311.08105): adopt the published parameters, take H inner steps, push the
+/// pseudo-gradient base - local, wait for the next version. One object lives for one epoch of the run and one
+/// replica.
+///
+/// Local parameters never survive a push: whatever its verdict, the next thing is the published version, and
+/// what was refused returns to the error-feedback residual. Not thread-safe. Memory per parameter: 4 bytes of
+/// base, 4 of residual, 4 of pseudo-gradient, and the encoded payload.
+class OuterSync {
+ public:
+  /// All pointers outlive this object. `replica` stands at its place in the data.
+  OuterSync(const OuterSyncOptions& options, Session* session, Replica* replica,
+            const std::vector<FragmentLayout>& layout, Patience* patience, Heartbeater* heartbeater,
+            const WorkerContext& context);
+
+  /// Runs until there is a reason to end. WRONG_EPOCH (rejection.h): local progress is void, join and begin
+  /// anew.
+  absl::StatusOr<SyncEnd> Run();
+
+  const Outbox& outbox(size_t fragment) const { return outboxes_[fragment]; }
+
+ private:
+  using Until = ParameterFollower::Until;
+  using Outcome = ParameterFollower::Outcome;
+  /// What to pull next, or why to end.
+  struct NextMove {
+    Until until = Until::kNext;
+    std::optional<SyncEnd> end = std::nullopt;
+  };
+
+  absl::StatusOr<NextMove> Work();
+  absl::StatusOr<NextMove> TrainAndPush();
+  absl::StatusOr<NextMove> Obey();
+  absl::Status Seed();
+  absl::StatusOr<NextMove> PushAll(const InnerRound& round);
+  NextMove DropRound(const absl::Status& error);
+  void NoteDoneBases();
+  bool AllDone() const;
+  void LogRound(const InnerRound& round, Duration duration);
+
+  const OuterSyncOptions options_;
+  Session* const session_;
+  Replica* const replica_;
+  const std::vector<FragmentLayout> layout_;
+  Patience* const patience_;
+  Heartbeater* const heartbeater_;
+  const WorkerContext context_;
+  ParameterFollower follower_;
+  Delivery delivery_;
+  std::vector<Outbox> outboxes_;
+  std::vector<float> scratch_;  // pseudo-gradient of the fragment being packed
+  std::optional<Version> evaluated_;
+  uint32_t rounds_not_finite_ = 0;  // in a row
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_OUTER_SYNC_H_

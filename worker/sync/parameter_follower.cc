@@ -1,0 +1,116 @@
+#include "worker/sync/parameter_follower.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+/// One long poll. Short enough that an order given meanwhile is followed soon.
+constexpr Duration kPullWait = Seconds(10);
+
+/// Orders that end a wait for parameters. Seeding interests only those who wait for the first version.
+bool OrderedAway(const Orders& orders, bool has_version) {
+  return orders.stop || orders.drain || orders.resync || (orders.seed_granted && !has_version);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<FragmentLayout>> LayOutFragments(const Manifest& manifest,
+                                                            const std::vector<FragmentHead>& heads) {
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
+                         PlanFragments(manifest, static_cast<uint32_t>(heads.size())));
+  for (size_t i = 0; i < heads.size(); ++i) {
+    // Before the run is seeded the coordinator does not know the sizes yet, and says 0.
+    const bool fits =
+        heads[i].id == layout[i].id && (heads[i].elements == 0 || heads[i].elements == layout[i].elements);
+    if (!fits) {
+      return absl::FailedPreconditionError(
+          absl::StrFormat("fragment %d has %d elements on the coordinator and fragment %d has %d here: the "
+                          "two lay the model out "
+                          "differently; run the same version of both",
+                          heads[i].id.value(), heads[i].elements, layout[i].id.value(), layout[i].elements));
+    }
+  }
+  return layout;
+}
+
+ParameterFollower::ParameterFollower(Session* session, Replica* replica, std::vector<FragmentLayout> layout,
+                                     const WorkerContext& context)
+    : session_(session), replica_(replica), context_(context) {
+  fragments_.reserve(layout.size());
+  for (FragmentLayout& one : layout) {
+    const uint64_t elements = one.elements;
+    fragments_.push_back({std::move(one), std::nullopt, std::vector<float>(elements)});
+  }
+}
+
+absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::Advance(Until until) {
+  for (FragmentBase& fragment : fragments_) {
+    ATOLL_ASSIGN_OR_RETURN(const Outcome outcome, AdvanceFragment(fragment, until));
+    if (outcome != Outcome::kAdopted) return outcome;
+  }
+  context_.board->Update([this](ProgressReport& progress) {
+    progress.base = version();
+    progress.waiting_for.clear();
+  });
+  return Outcome::kAdopted;
+}
+
+absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(FragmentBase& fragment,
+                                                                              Until until) {
+  const CodecKind codec = session_->info().run.pull_codec;
+  PullWish wish{.fragment = fragment.layout.id,
+                .after = until == Until::kNext ? fragment.version : std::nullopt,
+                .wait = kPullWait,
+                .elements = fragment.layout.elements,
+                .codec = codec};
+  payload_.resize(CodecFor(codec).EncodedSize(wish.elements));
+  EnterPhase(context_, WorkerPhase::kPulling);
+  while (true) {
+    const Orders orders = context_.board->orders();
+    if (OrderedAway(orders, fragment.version.has_value())) return Outcome::kOrdered;
+    ATOLL_RETURN_IF_ERROR(session_->Heed(orders));
+    auto pulled = session_->With(
+        [&](const MemberRef& member) { return session_->connection()->Pull(member, wish, payload_); });
+    if (absl::IsCancelled(pulled.status()) && context_.board->orders().stop) return Outcome::kOrdered;
+    ATOLL_RETURN_IF_ERROR(pulled.status());
+    run_state_ = pulled->state;
+    switch (pulled->kind) {
+      case PullKind::kParameters:
+        ATOLL_RETURN_IF_ERROR(Adopt(fragment, *pulled, payload_));
+        return Outcome::kAdopted;
+      case PullKind::kRunFinished:
+        return Outcome::kFinished;
+      case PullKind::kNotYet:
+        EnterPhase(context_, WorkerPhase::kWaiting, pulled->waiting_for);
+        break;
+    }
+  }
+}
+
+absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledFragment& pulled,
+                                      std::span<const std::byte> payload) {
+  if (pulled.epoch != session_->info().member.epoch) {
+    return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
+                         RejectionReason::kWrongEpoch);
+  }
+  if (fragment.version.has_value() && pulled.version < *fragment.version) {
+    return absl::InternalError(absl::StrFormat("fragment %d went back from version %d to %d in one epoch",
+                                               fragment.layout.id.value(), fragment.version->value(),
+                                               pulled.version.value()));
+  }
+  const Codec& codec = CodecFor(session_->info().run.pull_codec);
+  ATOLL_RETURN_IF_ERROR(codec.Validate(payload, fragment.layout.elements));
+  codec.DecodeRange(payload, fragment.layout.elements, 0, fragment.values);
+  ATOLL_RETURN_IF_ERROR(replica_->WriteFragment(fragment.layout, fragment.values));
+  fragment.version = pulled.version;
+  plan_ = pulled.plan;
+  return absl::OkStatus();
+}
+
+}  // namespace atoll

@@ -1,0 +1,75 @@
+#ifndef ATOLL_WORKER_SYNC_PARAMETER_FOLLOWER_H_
+#define ATOLL_WORKER_SYNC_PARAMETER_FOLLOWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/fragment_plan.h"
+#include "worker/sync/context.h"
+#include "worker/sync/replica.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// What the fragment's next contribution is measured from: the exact published values.
+struct FragmentBase {
+  FragmentLayout layout;
+  std::optional<Version> version;  // none: nothing was pulled yet
+  std::vector<float> values;       // layout.elements, as published
+};
+
+/// Checks the run's fragments against the model and lays them out. FailedPrecondition when they do not fit.
+absl::StatusOr<std::vector<FragmentLayout>> LayOutFragments(const Manifest& manifest,
+                                                            const std::vector<FragmentHead>& heads);
+
+/// Keeps a replica on the published parameters: pulls every fragment, keeps the decoded values as the base,
+/// and writes them into the replica. Not thread-safe. Memory: 4 bytes per parameter for the bases, and one
+/// payload of the largest fragment.
+class ParameterFollower {
+ public:
+  /// The layout is of `replica`'s manifest (LayOutFragments). All pointers outlive this object.
+  ParameterFollower(Session* session, Replica* replica, std::vector<FragmentLayout> layout,
+                    const WorkerContext& context);
+
+  enum class Until : uint8_t {
+    kHead,  // whatever is published now, as soon as something is
+    kNext,  // a version above the present base
+  };
+  enum class Outcome : uint8_t {
+    kAdopted,   // the replica and the bases hold the new versions
+    kFinished,  // there will be no newer version
+    kOrdered,   // the wait ended because of an order (stop, drain, resync, seed): see the board
+  };
+  /// Waits for as long as it takes, minding orders. Fragments that have no newer version when the run
+  /// finishes or an order comes stay as they were.
+  absl::StatusOr<Outcome> Advance(Until until);
+
+  const std::vector<FragmentBase>& fragments() const { return fragments_; }
+  /// Of the first fragment, for people and for evaluation.
+  Version version() const { return fragments_.front().version.value_or(Version()); }
+  /// What to do with the versions adopted last.
+  const PlannedRound& plan() const { return plan_; }
+  RunState run_state() const { return run_state_; }
+
+ private:
+  absl::StatusOr<Outcome> AdvanceFragment(FragmentBase& fragment, Until until);
+  absl::Status Adopt(FragmentBase& fragment, const PulledFragment& pulled,
+                     std::span<const std::byte> payload);
+
+  Session* const session_;
+  Replica* const replica_;
+  const WorkerContext context_;
+  std::vector<FragmentBase> fragments_;
+  std::vector<std::byte> payload_;  // of the pull in progress
+  PlannedRound plan_;
+  RunState run_state_ = RunState::kUnknown;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_PARAMETER_FOLLOWER_H_

@@ -1,0 +1,46 @@
+#include "worker/sync/patience.h"
+
+#include "common/human.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+
+bool Patience::Pause(const absl::Status& error, const std::string& what) {
+  const MonoTime now = context_.clock->Now();
+  const auto hint = RetryDelayOf(error);
+  const Duration pause = hint.has_value() ? backoff_.NextAtLeast(*hint) : backoff_.Next();
+  const bool first = !waiting_since_.has_value();
+  if (first) waiting_since_ = now;
+  if (first || now - last_said_ >= options_.log_every) {
+    last_said_ = now;
+    Say(error, what, pause);
+  }
+  context_.board->Update([&](ProgressReport& progress) {
+    progress.waiting_for = "the coordinator, " + what + ": " + std::string(error.message());
+  });
+  context_.observer->OnRetry(error, pause);
+  const bool slept = context_.sleeper->SleepFor(pause);
+  const Duration waited = context_.clock->Now() - now;
+  context_.board->Spend(TimeUse::kWait, waited);
+  context_.observer->OnWaited(waited);
+  return slept;
+}
+
+void Patience::Say(const absl::Status& error, const std::string& what, Duration pause) {
+  context_.log.Warning("waiting for the coordinator, will keep trying",
+                       {{"to", what},
+                        {"since", HumanDuration(context_.clock->Now() - *waiting_since_)},
+                        {"next_try_in", HumanDuration(pause)},
+                        {"error", error}});
+}
+
+void Patience::Over() {
+  if (!waiting_since_.has_value()) return;
+  context_.log.Info("the coordinator answers again",
+                    {{"after", HumanDuration(context_.clock->Now() - *waiting_since_)}});
+  waiting_since_.reset();
+  backoff_.Reset();
+  context_.board->Update([](ProgressReport& progress) { progress.waiting_for.clear(); });
+}
+
+}  // namespace atoll

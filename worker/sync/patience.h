@@ -1,0 +1,44 @@
+#ifndef ATOLL_WORKER_SYNC_PATIENCE_H_
+#define ATOLL_WORKER_SYNC_PATIENCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/backoff.h"
+#include "common/clock.h"
+#include "worker/sync/context.h"
+
+namespace atoll {
+
+struct PatienceOptions {
+  BackoffOptions backoff{.initial = Seconds(0.2), .maximum = Seconds(15), .multiplier = 2};
+  Duration log_every = Seconds(10);
+};
+
+/// Waiting for a coordinator that is away: exponential backoff with full jitter for as long as it takes, with
+/// a line in the log when it begins, one every `log_every` after, and one when it is over. Not thread-safe.
+class Patience {
+ public:
+  Patience(const PatienceOptions& options, uint64_t seed, const WorkerContext& context)
+      : options_(options), backoff_(options.backoff, seed), context_(context) {}
+
+  /// After a failed attempt at `what` ("to push version 12"): sleeps. False: the worker is stopping, give up.
+  bool Pause(const absl::Status& error, const std::string& what);
+  /// After an attempt that succeeded.
+  void Over();
+
+ private:
+  void Say(const absl::Status& error, const std::string& what, Duration pause);
+
+  const PatienceOptions options_;
+  Backoff backoff_;
+  const WorkerContext context_;
+  std::optional<MonoTime> waiting_since_;
+  MonoTime last_said_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_PATIENCE_H_

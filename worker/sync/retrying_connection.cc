@@ -1,0 +1,62 @@
+#include "worker/sync/retrying_connection.h"
+
+#include "absl/strings/str_format.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+
+template <typename Attempt>
+auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> decltype(attempt()) {
+  while (true) {
+    auto result = attempt();
+    const Reaction reaction = result.ok() ? Reaction::kExit : ReactionTo(result.status());
+    if (result.ok() || (reaction != Reaction::kRetry && reaction != Reaction::kResume)) {
+      patience_->Over();  // an answer, whichever
+      return result;
+    }
+    if (!patience_->Pause(result.status(), what)) {
+      return absl::CancelledError(
+          absl::StrFormat("stopped while trying %s: %s", what, std::string(result.status().message())));
+    }
+  }
+}
+
+absl::StatusOr<JoinInfo> RetryingConnection::Join(const JoinParameters& parameters) {
+  return Insist("to join", [&] { return inner_->Join(parameters); });
+}
+
+absl::StatusOr<HeartbeatOrders> RetryingConnection::Heartbeat(const MemberRef& member,
+                                                              const ProgressReport& progress,
+                                                              std::span<const EvaluationReport> evaluations) {
+  return inner_->Heartbeat(member, progress, evaluations);
+}
+
+absl::Status RetryingConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
+                                                std::span<const SeedFragment> fragments) {
+  return inner_->SeedParameters(member, manifest, fragments);
+}
+
+absl::StatusOr<PulledFragment> RetryingConnection::Pull(const MemberRef& member, const PullWish& wish,
+                                                        std::span<std::byte> payload) {
+  const std::string what =
+      wish.after.has_value() ? absl::StrFormat("to pull a version above %d", wish.after->value()) : "to pull";
+  return Insist(what, [&] { return inner_->Pull(member, wish, payload); });
+}
+
+absl::StatusOr<PushReceipt> RetryingConnection::Push(const MemberRef& member, const PushOffer& offer,
+                                                     std::span<const std::byte> payload, uint64_t from) {
+  return inner_->Push(member, offer, payload, from);
+}
+
+absl::StatusOr<PushStatus> RetryingConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+  return Insist(absl::StrFormat("to learn what became of the push on version %d", key.base.value()),
+                [&] { return inner_->GetPushStatus(member, key); });
+}
+
+absl::Status RetryingConnection::Leave(const MemberRef& member, const std::string& reason) {
+  return inner_->Leave(member, reason);
+}
+
+void RetryingConnection::CancelPulls() { inner_->CancelPulls(); }
+
+}  // namespace atoll

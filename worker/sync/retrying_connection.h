@@ -1,0 +1,44 @@
+#ifndef ATOLL_WORKER_SYNC_RETRYING_CONNECTION_H_
+#define ATOLL_WORKER_SYNC_RETRYING_CONNECTION_H_
+
+#include <string>
+
+#include "worker/sync/connection.h"
+#include "worker/sync/patience.h"
+
+namespace atoll {
+
+/// Decorator: Join, Pull and GetPushStatus, which are idempotent, are tried again for as long as it takes
+/// when waiting can help (Reaction::kRetry, and kResume for a pull that was damaged on the way). Push is not
+/// (Delivery asks for its fate between attempts), nor are Heartbeat (the next one comes anyway),
+/// SeedParameters (the grant may have moved) and Leave (the lease ends by itself). Cancelled when the worker
+/// is stopping. Not thread-safe: one thread's.
+class RetryingConnection final : public CoordinatorConnection {
+ public:
+  /// Both outlive this object.
+  RetryingConnection(CoordinatorConnection* inner, Patience* patience) : inner_(inner), patience_(patience) {}
+
+  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
+                                            std::span<const EvaluationReport> evaluations) override;
+  absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
+                              std::span<const SeedFragment> fragments) override;
+  absl::StatusOr<PulledFragment> Pull(const MemberRef& member, const PullWish& wish,
+                                      std::span<std::byte> payload) override;
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+                                   std::span<const std::byte> payload, uint64_t from) override;
+  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::Status Leave(const MemberRef& member, const std::string& reason) override;
+  void CancelPulls() override;
+
+ private:
+  template <typename Attempt>
+  auto Insist(const std::string& what, Attempt attempt) -> decltype(attempt());
+
+  CoordinatorConnection* const inner_;
+  Patience* const patience_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_RETRYING_CONNECTION_H_

@@ -1,0 +1,22 @@
+#ifndef ATOLL_WORKER_SYNC_SEEDING_H_
+#define ATOLL_WORKER_SYNC_SEEDING_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/fragment_plan.h"
+#include "worker/sync/context.h"
+#include "worker/sync/replica.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// Uploads the replica's initial parameters as version 0. Only for the worker that holds the grant (Orders).
+/// One attempt; any failure leaves the run unseeded, unless an attempt whose answer was lost seeded it. Holds
+/// 4 bytes per parameter while it runs.
+absl::Status SeedRun(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
+                     const WorkerContext& context);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_SEEDING_H_

@@ -1,0 +1,64 @@
+#include "worker/sync/session.h"
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+/// What an epoch, a configuration or a part of the data that changed under a worker means for it.
+absl::Status Void(std::string_view what) {
+  return WithRejection(
+      absl::AbortedError(
+          absl::StrFormat("%s while this worker was away; its local progress is dropped", std::string(what))),
+      RejectionReason::kWrongEpoch);
+}
+
+}  // namespace
+
+absl::Status Session::Join(const std::string& manifest_hash) {
+  parameters_.manifest_hash = manifest_hash;
+  auto joined = connection_->Join(parameters_);
+  if (!joined.ok()) return joined.status();
+  info_ = *std::move(joined);
+  context_.board->SetMember(info_.member, info_.seed_granted);
+  context_.observer->OnJoined(info_, joined_);
+  joined_ = true;
+  parameters_.expected_run = info_.member.run_id;
+  context_.log.Debug("joined", {{"run", info_.run.name},
+                                {"incarnation", info_.member.incarnation.value()},
+                                {"returning", info_.returning},
+                                {"seed_granted", info_.seed_granted}});
+  return absl::OkStatus();
+}
+
+absl::Status Session::Rejoin(const absl::Status& cause) {
+  const JoinInfo before = info_;
+  context_.log.Warning("no longer a member, joining again", {{"because", cause}});
+  ATOLL_RETURN_IF_ERROR(Join(parameters_.manifest_hash));
+  if (info_.member.epoch != before.member.epoch) return Void("the run was restored");
+  if (info_.config_version != before.config_version) return Void("the run's configuration changed");
+  const bool same_part = info_.data.has_value() == before.data.has_value() &&
+                         (!info_.data.has_value() || info_.data->partition == before.data->partition);
+  if (!same_part) return Void("the worker's part of the data went to another");
+  return absl::OkStatus();
+}
+
+absl::Status Session::Heed(const Orders& orders) {
+  if (orders.membership.ok()) return absl::OkStatus();
+  if (ReactionTo(orders.membership) == Reaction::kRejoin) return Rejoin(orders.membership);
+  return orders.membership;
+}
+
+void Session::Leave(const std::string& reason) {
+  if (!joined_) return;
+  EnterPhase(context_, WorkerPhase::kLeaving);
+  const absl::Status left = connection_->Leave(info_.member, reason);
+  if (left.ok()) {
+    context_.log.Info("left the run", {{"reason", reason}});
+  } else {
+    context_.log.Warning("could not say goodbye; the lease will end by itself", {{"error", left}});
+  }
+}
+
+}  // namespace atoll

@@ -1,0 +1,67 @@
+#ifndef ATOLL_WORKER_SYNC_SESSION_H_
+#define ATOLL_WORKER_SYNC_SESSION_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/sync/connection.h"
+#include "worker/sync/context.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+
+/// A worker's membership: joins, and joins again when the coordinator has forgotten it. The training
+/// thread's; the heartbeat thread reads the member from the board.
+class Session {
+ public:
+  /// `connection` retries and outlives the session.
+  Session(CoordinatorConnection* connection, JoinParameters parameters, const WorkerContext& context)
+      : connection_(connection), parameters_(std::move(parameters)), context_(context) {}
+
+  /// Joins; without a manifest hash (empty) when the model is not known yet. From the first success on, no
+  /// other run is joined.
+  absl::Status Join(const std::string& manifest_hash);
+
+  /// Joins again because of `cause` (NOT_A_MEMBER, WRONG_EPOCH). WRONG_EPOCH when the run was restored
+  /// meanwhile, or the worker's data or configuration is another one now: local progress is void.
+  absl::Status Rejoin(const absl::Status& cause);
+
+  /// call(member), again after a Rejoin for as long as that is the answer to its failure.
+  template <typename Call>
+  auto With(Call call) -> decltype(call(MemberRef())) {
+    while (true) {
+      auto result = call(info_.member);
+      if (result.ok() || ReactionTo(StatusOf(result)) != Reaction::kRejoin) return result;
+      const absl::Status rejoined = Rejoin(StatusOf(result));
+      if (!rejoined.ok()) return rejoined;
+    }
+  }
+
+  /// Follows what heartbeats learnt about the membership: Rejoin, or the refusal itself when it is final.
+  absl::Status Heed(const Orders& orders);
+
+  /// Of the latest Join.
+  const JoinInfo& info() const { return info_; }
+  bool joined() const { return joined_; }
+  CoordinatorConnection* connection() const { return connection_; }
+  /// Goodbye; a failure is logged and no more, since the lease ends by itself.
+  void Leave(const std::string& reason);
+
+ private:
+  static const absl::Status& StatusOf(const absl::Status& status) { return status; }
+  template <typename T>
+  static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+    return result.status();
+  }
+
+  CoordinatorConnection* const connection_;
+  JoinParameters parameters_;
+  const WorkerContext context_;
+  JoinInfo info_;
+  bool joined_ = false;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_SESSION_H_

@@ -1,0 +1,109 @@
+#include "worker/sync/worker.h"
+
+#include <optional>
+#include <utility>
+
+#include "common/status.h"
+#include "worker/sync/evaluation.h"
+#include "worker/sync/evaluator_loop.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+std::string_view ReasonText(SyncEnd end) {
+  switch (end) {
+    case SyncEnd::kFinished:
+      return "the run is finished";
+    case SyncEnd::kDrained:
+      return "drained";
+    case SyncEnd::kStopped:
+      return "stopped";
+    case SyncEnd::kDiverged:
+      break;
+  }
+  return "its rounds are not finite";
+}
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options, WorkerDeps deps)
+    : options_(std::move(options)),
+      deps_(std::move(deps)),
+      context_{deps_.clock, deps_.sleeper, deps_.observer, &board_, deps_.log},
+      patience_(options_.patience, options_.backoff_seed, context_),
+      metered_data_(deps_.data, context_),
+      metered_control_(deps_.control, context_),
+      connection_(&metered_data_, &patience_),
+      session_(&connection_, options_.join, context_),
+      heartbeater_(&metered_control_, context_) {}
+
+WorkerEnd Worker::Run() {
+  const absl::StatusOr<SyncEnd> end = Live();
+  heartbeater_.Stop();
+  return EndOf(end);
+}
+
+void Worker::RequestStop() {
+  board_.RequestStop();
+  connection_.CancelPulls();
+}
+
+absl::StatusOr<SyncEnd> Worker::Live() {
+  EnterPhase(context_, WorkerPhase::kJoining);
+  ATOLL_RETURN_IF_ERROR(session_.Join(""));
+  context_.log.Info("joined the run", {{"run", session_.info().run.name},
+                                       {"worker", session_.info().member.worker},
+                                       {"returning", session_.info().returning}});
+  heartbeater_.Start(session_.info().heartbeat);
+  std::optional<DataPart> built_for;
+  while (true) {
+    if (replica_ == nullptr || session_.info().data.has_value() != built_for.has_value() ||
+        (built_for.has_value() && built_for->partition != session_.info().data->partition)) {
+      ATOLL_RETURN_IF_ERROR(BuildReplica());
+      built_for = session_.info().data;
+    }
+    ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
+    auto end = Synchronise();
+    if (end.ok() || RejectionOf(end.status()) != RejectionReason::kWrongEpoch) return end;
+    context_.log.Warning("beginning anew from the published parameters", {{"because", end.status()}});
+  }
+}
+
+absl::Status Worker::BuildReplica() {
+  replica_.reset();  // two models may not fit
+  ATOLL_ASSIGN_OR_RETURN(replica_, deps_.make_replica(session_.info()));
+  context_.log.Info("built the model", {{"parameters", replica_->manifest().elements()},
+                                        {"tensors", replica_->manifest().tensors.size()}});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SyncEnd> Worker::Synchronise() {
+  const JoinInfo& info = session_.info();
+  if (info.data.has_value()) ATOLL_RETURN_IF_ERROR(replica_->Seek(info.data->samples_consumed));
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
+                         LayOutFragments(replica_->manifest(), info.fragments));
+  if (options_.join.role == WorkerRole::kTrainer) {
+    OuterSync sync(options_.outer, &session_, replica_.get(), layout, &patience_, &heartbeater_, context_);
+    return sync.Run();
+  }
+  EvaluatorLoop loop(&session_, replica_.get(), std::move(layout), &heartbeater_, context_);
+  return loop.Run();
+}
+
+WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
+  const bool stopped = absl::IsCancelled(end.status()) && board_.orders().stop;
+  if (!end.ok() && !stopped) {
+    // A superseded worker's name belongs to another process now: no goodbye in its place.
+    if (RejectionOf(end.status()) != RejectionReason::kSuperseded) session_.Leave("failed");
+    return {ExitCodeOf(end.status()), end.status()};
+  }
+  const SyncEnd how = stopped ? SyncEnd::kStopped : *end;
+  if (how != SyncEnd::kStopped) DeliverEvaluations(heartbeater_, options_.final_heartbeats, context_);
+  session_.Leave(std::string(ReasonText(how)));
+  if (how != SyncEnd::kDiverged) return {};
+  return {ExitCode::kNumerics,
+          absl::FailedPreconditionError("the training diverged: several rounds in a row were not finite")};
+}
+
+}  // namespace atoll

@@ -1,0 +1,87 @@
+#ifndef ATOLL_WORKER_SYNC_WORKER_H_
+#define ATOLL_WORKER_SYNC_WORKER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/exit_codes.h"
+#include "common/sleeper.h"
+#include "worker/sync/connection.h"
+#include "worker/sync/context.h"
+#include "worker/sync/heartbeater.h"
+#include "worker/sync/metered_connection.h"
+#include "worker/sync/outer_sync.h"
+#include "worker/sync/patience.h"
+#include "worker/sync/replica.h"
+#include "worker/sync/retrying_connection.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// Builds the model, its inner optimizer and its data from what the coordinator said.
+using ReplicaFactory = std::function<absl::StatusOr<std::unique_ptr<Replica>>(const JoinInfo& info)>;
+
+struct WorkerOptions {
+  JoinParameters join;  // without a manifest hash
+  OuterSyncOptions outer;
+  PatienceOptions patience;
+  uint64_t backoff_seed = 0;
+  int final_heartbeats = 30;  // attempts to deliver the last evaluation before leaving
+};
+
+struct WorkerDeps {
+  CoordinatorConnection* data = nullptr;     // outlives the worker
+  CoordinatorConnection* control = nullptr;  // for heartbeats, a channel of its own; outlives the worker
+  const Clock* clock = nullptr;              // outlives the worker
+  Sleeper* sleeper = nullptr;                // outlives the worker
+  WorkerObserver* observer = nullptr;        // outlives the worker
+  Logger log;
+  ReplicaFactory make_replica;
+};
+
+/// How a worker ended, and what its process should exit with. `status` says why when it is not a clean end.
+struct WorkerEnd {
+  ExitCode code = ExitCode::kOk;
+  absl::Status status;
+};
+
+/// One worker's life: join, build the model, join with it, seed when granted, train (or evaluate) until the
+/// run is finished or somebody orders otherwise, leave.
+class Worker {
+ public:
+  Worker(WorkerOptions options, WorkerDeps deps);
+
+  /// Blocks for the whole life; once.
+  WorkerEnd Run();
+
+  /// Finish the inner step in progress, leave, return from Run. The sleeper must be interrupted besides, so
+  /// that waits end. From any thread.
+  void RequestStop();
+
+  const Board& board() const { return board_; }
+
+ private:
+  absl::StatusOr<SyncEnd> Live();
+  absl::Status BuildReplica();
+  absl::StatusOr<SyncEnd> Synchronise();
+  WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
+
+  const WorkerOptions options_;
+  const WorkerDeps deps_;
+  Board board_;
+  const WorkerContext context_;
+  Patience patience_;
+  MeteredConnection metered_data_;
+  MeteredConnection metered_control_;
+  RetryingConnection connection_;
+  Session session_;
+  Heartbeater heartbeater_;
+  std::unique_ptr<Replica> replica_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_WORKER_H_
