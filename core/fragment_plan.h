@@ -23,8 +23,8 @@ struct TensorSlot {
 
 /// One fragment's flat vector: `elements` float32 values, padding included, a multiple of kSlotAlignment.
 struct FragmentLayout {
-  FragmentId id;
-  std::vector<TensorSlot> slots;
+  FragmentId id = {};
+  std::vector<TensorSlot> slots = {};
   uint64_t elements = 0;
 };
 
@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<FragmentLayout>> PlanFragments(const Manifest& manife
 /// A contiguous piece of a fragment's flat vector, owned by one shard. Units: float32 elements.
 struct Chunk {
   uint32_t index = 0;
-  ShardId shard;
+  ShardId shard = {};
   uint64_t begin = 0;
   uint64_t end = 0;
 };

@@ -14,8 +14,8 @@ namespace atoll {
 /// One parameter tensor. Parameters are float32 on the coordinator, always. `embedding` marks a lookup table,
 /// which some merges average plainly.
 struct TensorSpec {
-  std::string name;
-  std::vector<int64_t> shape;  // empty: a scalar
+  std::string name = {};
+  std::vector<int64_t> shape = {};  // empty: a scalar
   bool embedding = false;
   uint64_t elements() const;
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
@@ -23,7 +23,7 @@ struct TensorSpec {
 
 /// The model's tensors in the order that the model declares them. Immutable once a run is seeded.
 struct Manifest {
-  std::vector<TensorSpec> tensors;
+  std::vector<TensorSpec> tensors = {};
   uint64_t elements() const;
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };

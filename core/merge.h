@@ -32,7 +32,7 @@ void SortForSummation(std::vector<Contribution>& contributions);
 /// One summand of a merge. The payload has been validated for the number of elements and outlives the call.
 struct MergeInput {
   const Codec* codec = nullptr;
-  std::span<const std::byte> payload;
+  std::span<const std::byte> payload = {};
   float weight = 0;
 };
 

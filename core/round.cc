@@ -71,6 +71,15 @@ void Round::Joined(std::string_view worker, MonoTime now, const Membership& memb
   EndGatheringIfComplete(now, LiveCandidates(membership));
 }
 
+void Round::Revived(std::string_view worker, MonoTime now, const Membership& membership) {
+  if (Gathering(now)) return;
+  const std::vector<WorkerName> active = membership.ActiveTrainers();
+  if (active.size() == 1 && active.front() == worker && arrivals_.empty()) {
+    gathering_ = false;
+    started_at_ = now;
+  }
+}
+
 void Round::Pulled(std::string_view worker) { pulled_.emplace(worker); }
 
 absl::StatusOr<Round::Arrival> Round::Check(const Contribution& contribution) const {
@@ -138,6 +147,10 @@ RoundView Round::View(MonoTime now, const Membership& membership) const {
                  .gathered = static_cast<uint32_t>(LiveCandidates(membership)),
                  .expected = Expected(now, membership),
                  .live_trainers = static_cast<uint32_t>(membership.live_count(WorkerRole::kTrainer))};
+  const auto has_pulled = [&](const WorkerName& name) { return pulled_.contains(name); };
+  if (!std::all_of(view.expected.begin(), view.expected.end(), has_pulled)) {
+    view.expected_change_at = view.started_at + options_.lease;
+  }
   for (const auto& [name, arrived] : arrivals_) view.arrived.push_back({.worker = name, .at = arrived.at});
   std::stable_sort(view.arrived.begin(), view.arrived.end(),
                    [](const ArrivalView& a, const ArrivalView& b) { return a.at < b.at; });

@@ -54,6 +54,10 @@ class Round {
   /// An active trainer joined, or came back as a new incarnation; the membership already has it.
   void Joined(std::string_view worker, MonoTime now, const Membership& membership);
 
+  /// A lost trainer renewed its lease: the same life goes on. If nobody else was there, the deadline counts
+  /// anew, else after an outage of all workers the first of them would close the round alone.
+  void Revived(std::string_view worker, MonoTime now, const Membership& membership);
+
   /// A trainer began to pull this base, or reports that it computes on it (after a restart of the
   /// coordinator).
   void Pulled(std::string_view worker);

@@ -44,6 +44,12 @@ RoundDecision NobodyThere(const RoundView& view) {
           .reason = "no worker is live; waiting for workers to join"};
 }
 
+/// The earlier of the two, if there are any.
+std::optional<MonoTime> Earlier(std::optional<MonoTime> a, std::optional<MonoTime> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
 RoundDecision Close(std::string reason) {
   return {.action = Action::kClose, .health = RunHealth::kTraining, .reason = std::move(reason)};
 }
@@ -54,6 +60,7 @@ RoundDecision Hold(MonoTime now, MonoTime deadline, const RoundView& view, const
                          .health = now >= critical_at ? RunHealth::kCritical : RunHealth::kDegraded,
                          .waiting_for = view.expected};
   if (now < critical_at) decision.next_check = critical_at;
+  decision.next_check = Earlier(decision.next_check, view.expected_change_at);
   decision.reason = absl::StrFormat(
       "held open %.1f s past the deadline: %d contributions, at least %d are needed%s",
       ToSeconds(now - deadline), view.arrived.size(), options.minimum,
@@ -65,7 +72,7 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
   RoundDecision decision{.action = Action::kWait,
                          .health = RunHealth::kTraining,
                          .waiting_for = view.expected,
-                         .next_check = until};
+                         .next_check = Earlier(until, view.expected_change_at)};
   decision.reason = absl::StrFormat("%d of %d contributions, %s", view.arrived.size(),
                                     view.arrived.size() + view.expected.size(), std::string(for_what));
   if (!view.expected.empty()) decision.reason += "; waiting for " + Names(view.expected);

@@ -36,6 +36,8 @@ struct RoundView {
   std::vector<WorkerName> expected = {};                // live, waited for, not yet arrived; in order of name
   std::vector<ArrivalView> arrived = {};                // in order of arrival, late folds left out
   uint32_t live_trainers = 0;
+  /// When `expected` changes by time alone: those who did not begin to pull are then given up.
+  std::optional<MonoTime> expected_change_at = std::nullopt;
 };
 
 struct RoundDecision {

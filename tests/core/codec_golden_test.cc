@@ -1,0 +1,67 @@
+// The bytes of every codec are frozen: tests/golden/core/*.hex, written by an independent implementation
+// (make_codecs.py beside them).
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/test_values.h"
+
+namespace atoll {
+namespace {
+
+std::vector<float> GoldenValues() {
+  std::vector<float> values(800);
+  for (int i = 0; i < 800; ++i) {
+    values[i] = static_cast<float>((i * 7919 % 2001 - 1000) / 1024.0 * std::exp2(i % 13 - 8));
+  }
+  values[3] = 0.0f;
+  values[4] = -0.0f;
+  values[790] = 1e6f;
+  values[6] = 0x1p-24f;
+  values[7] = 0x1p-25f;
+  std::fill(values.begin() + 256, values.begin() + 512, 0.0f);
+  return values;
+}
+
+std::string ReadHex(const std::string& name) {
+  std::ifstream file(std::string(ATOLL_SOURCE_DIR) + "/tests/golden/core/" + name + ".hex");
+  std::string all;
+  for (std::string line; std::getline(file, line);) all += line;
+  return all;
+}
+
+std::string ToHex(std::span<const std::byte> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const std::byte b : bytes) {
+    hex += kDigits[std::to_integer<int>(b) >> 4];
+    hex += kDigits[std::to_integer<int>(b) & 15];
+  }
+  return hex;
+}
+
+class CodecGolden : public testing::TestWithParam<CodecKind> {};
+
+TEST_P(CodecGolden, BytesAreFrozen) {
+  const Codec& codec = CodecFor(GetParam());
+  const std::string golden = ReadHex(std::string(CodecName(GetParam())));
+  ASSERT_FALSE(golden.empty());
+  EXPECT_EQ(ToHex(Encoded(codec, GoldenValues())), golden);
+}
+
+TEST_P(CodecGolden, EncodingWhatWasDecodedGivesTheSameBytes) {
+  const Codec& codec = CodecFor(GetParam());
+  const std::vector<std::byte> payload = Encoded(codec, GoldenValues());
+  const std::vector<float> decoded = Decoded(codec, payload, 800);
+  EXPECT_EQ(Decoded(codec, Encoded(codec, decoded), 800), decoded);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CodecGolden, testing::ValuesIn(kAllCodecs),
+                         [](const auto& test) { return std::string(CodecName(test.param)); });
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,115 @@
+#include "core/error_feedback.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/test_values.h"
+
+namespace atoll {
+namespace {
+
+constexpr size_t kElements = 6000;
+
+class ErrorFeedbackOf : public testing::TestWithParam<CodecKind> {
+ protected:
+  const Codec& codec_ = CodecFor(GetParam());
+  std::vector<std::byte> payload_ = std::vector<std::byte>(codec_.EncodedSize(kElements));
+};
+INSTANTIATE_TEST_SUITE_P(All, ErrorFeedbackOf, testing::ValuesIn(kAllCodecs),
+                         [](const auto& test) { return std::string(CodecName(test.param)); });
+
+TEST_P(ErrorFeedbackOf, SentAndResidualMakeUpTheWholeToTheBit) {
+  constexpr float kBeta = 0.95f;
+  ErrorFeedback feedback(codec_, kBeta, kElements);
+  size_t exact = 0;
+  for (uint64_t round = 0; round < 5; ++round) {
+    const std::vector<float> before(feedback.residual().begin(), feedback.residual().end());
+    const std::vector<float> delta = RandomValues(kElements, round);
+    ASSERT_TRUE(feedback.Encode(delta, payload_).ok());
+    const std::vector<float> sent = Decoded(codec_, payload_, kElements);
+    for (size_t i = 0; i < kElements; ++i) {
+      const float whole = kBeta * before[i] + delta[i];
+      ASSERT_EQ(feedback.residual()[i], whole - sent[i]);
+      const bool sterbenz = sent[i] == 0 || (std::abs(sent[i]) <= 2 * std::abs(whole) &&
+                                             std::abs(whole) <= 2 * std::abs(sent[i]));
+      if (!sterbenz) continue;
+      ASSERT_EQ(sent[i] + feedback.residual()[i], whole) << i;
+      ++exact;
+    }
+  }
+  EXPECT_GT(exact, 5 * kElements * 95 / 100);
+}
+
+TEST_P(ErrorFeedbackOf, NothingIsLostOverManyRounds) {
+  ErrorFeedback feedback(codec_, 1, kElements);
+  std::vector<double> pushed(kElements), received(kElements);
+  double largest = 0;
+  for (uint64_t round = 0; round < 30; ++round) {
+    const std::vector<float> delta = RandomValues(kElements, 100 + round);
+    ASSERT_TRUE(feedback.Encode(delta, payload_).ok());
+    const std::vector<float> sent = Decoded(codec_, payload_, kElements);
+    for (size_t i = 0; i < kElements; ++i) {
+      pushed[i] += delta[i];
+      received[i] += sent[i];
+      largest = std::max(largest, std::abs(double{delta[i]}));
+    }
+  }
+  for (size_t i = 0; i < kElements; ++i) {
+    ASSERT_NEAR(pushed[i], received[i] + feedback.residual()[i], 30 * 1e-7 * largest) << i;
+  }
+}
+
+TEST_P(ErrorFeedbackOf, ARefusedPushComesBack) {
+  ErrorFeedback feedback(codec_, 1, kElements);
+  const std::vector<float> delta = RandomValues(kElements, 1);
+  ASSERT_TRUE(feedback.Encode(delta, payload_).ok());
+  feedback.GiveBack(payload_);
+  for (size_t i = 0; i < kElements; ++i) {
+    ASSERT_NEAR(feedback.residual()[i], delta[i], 1.2e-7 * std::abs(delta[i])) << i;
+  }
+}
+
+TEST(ErrorFeedback, LosslessCodecLeavesNoResidual) {
+  ErrorFeedback feedback(CodecFor(CodecKind::kFp32), 1, kElements);
+  std::vector<std::byte> payload(kElements * 4);
+  ASSERT_TRUE(feedback.Encode(RandomValues(kElements, 1), payload).ok());
+  EXPECT_THAT(feedback.residual(), testing::Each(0.0f));
+}
+
+TEST(ErrorFeedback, RefusesNonFiniteAndKeepsItsResidual) {
+  const Codec& codec = CodecFor(CodecKind::kInt8);
+  ErrorFeedback feedback(codec, 1, kElements);
+  std::vector<std::byte> payload(codec.EncodedSize(kElements));
+  ASSERT_TRUE(feedback.Encode(RandomValues(kElements, 1), payload).ok());
+  const std::vector<float> before(feedback.residual().begin(), feedback.residual().end());
+  std::vector<float> bad = RandomValues(kElements, 2);
+  bad[5999] = std::numeric_limits<float>::infinity();
+  const absl::Status status = feedback.Encode(bad, payload);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("element 5999"));
+  EXPECT_EQ(Bits(feedback.residual()), Bits(before));
+}
+
+TEST(ErrorFeedback, ResidualSurvivesARestart) {
+  const Codec& codec = CodecFor(CodecKind::kInt8);
+  ErrorFeedback first(codec, 0.9, kElements), second(codec, 0.9, kElements);
+  std::vector<std::byte> payload(codec.EncodedSize(kElements)), again = payload;
+  ASSERT_TRUE(first.Encode(RandomValues(kElements, 1), payload).ok());
+  ASSERT_TRUE(second.Restore(first.residual()).ok());
+  ASSERT_TRUE(first.Encode(RandomValues(kElements, 2), payload).ok());
+  ASSERT_TRUE(second.Encode(RandomValues(kElements, 2), again).ok());
+  EXPECT_EQ(payload, again);
+
+  EXPECT_EQ(second.Restore(std::vector<float>(3)).code(), absl::StatusCode::kInvalidArgument);
+  std::vector<float> nan(kElements, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(second.Restore(nan).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Bits(second.residual()), Bits(first.residual()));
+  second.Reset();
+  EXPECT_THAT(second.residual(), testing::Each(0.0f));
+}
+
+}  // namespace
+}  // namespace atoll

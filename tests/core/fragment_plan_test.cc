@@ -1,0 +1,104 @@
+#include "core/fragment_plan.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+Manifest RandomManifest(size_t tensors, uint32_t seed) {
+  std::mt19937 engine(seed);
+  Manifest manifest;
+  for (size_t i = 0; i < tensors; ++i) {
+    manifest.tensors.push_back(
+        {.name = "t" + std::to_string(i), .shape = {1 + static_cast<int64_t>(engine() % 5000)}});
+  }
+  return manifest;
+}
+
+TEST(PlanFragments, OneFragmentHoldsAllInOrder) {
+  const Manifest manifest = {
+      {{.name = "a", .shape = {3, 100}}, {.name = "b"}, {.name = "c", .shape = {256}}}};
+  const auto plan = PlanFragments(manifest, 1);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->size(), 1u);
+  const FragmentLayout& layout = plan->front();
+  EXPECT_EQ(layout.elements, 512u + 256 + 256);
+  ASSERT_EQ(layout.slots.size(), 3u);
+  EXPECT_EQ(layout.slots[1].tensor, 1u);
+  EXPECT_EQ(layout.slots[1].offset, 512u);
+  EXPECT_EQ(layout.slots[1].elements, 1u);
+  EXPECT_EQ(layout.slots[2].offset, 768u);
+}
+
+TEST(PlanFragments, EveryTensorIsSomewhereOnceAndLoadsAreEven) {
+  for (const uint32_t fragments : {2u, 3u, 8u, 40u}) {
+    const Manifest manifest = RandomManifest(40, fragments);
+    const auto plan = PlanFragments(manifest, fragments);
+    ASSERT_TRUE(plan.ok());
+    std::vector<int> seen(40);
+    uint64_t lightest = UINT64_MAX, heaviest = 0;
+    for (uint32_t f = 0; f < fragments; ++f) {
+      const FragmentLayout& layout = (*plan)[f];
+      EXPECT_EQ(layout.id, FragmentId(f));
+      EXPECT_FALSE(layout.slots.empty());
+      uint64_t end = 0;
+      for (const TensorSlot& slot : layout.slots) {
+        ++seen[slot.tensor];
+        EXPECT_EQ(slot.offset % kSlotAlignment, 0u);
+        EXPECT_GE(slot.offset, end);
+        EXPECT_EQ(slot.elements, manifest.tensors[slot.tensor].elements());
+        end = slot.offset + slot.elements;
+      }
+      EXPECT_EQ(layout.elements, (end + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment);
+      lightest = std::min(lightest, layout.elements);
+      heaviest = std::max(heaviest, layout.elements);
+    }
+    EXPECT_THAT(seen, testing::Each(1));
+    EXPECT_LE(heaviest - lightest, 5120u) << "more than the largest tensor apart";
+  }
+}
+
+TEST(PlanFragments, LargestFirstTiesByOrder) {
+  const Manifest manifest = {
+      {{.name = "a", .shape = {256}}, {.name = "b", .shape = {1024}}, {.name = "c", .shape = {256}}}};
+  const auto plan = PlanFragments(manifest, 2);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ((*plan)[0].slots.size(), 1u);
+  EXPECT_EQ((*plan)[0].slots[0].tensor, 1u);
+  ASSERT_EQ((*plan)[1].slots.size(), 2u);
+  EXPECT_EQ((*plan)[1].slots[0].tensor, 0u);
+}
+
+TEST(PlanFragments, RefusesMoreFragmentsThanTensors) {
+  EXPECT_EQ(PlanFragments(RandomManifest(3, 1), 4).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlanFragments(RandomManifest(3, 1), 0).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(MapChunks, CoversTheFragmentAndUsesEveryShard) {
+  const FragmentLayout layout{.id = FragmentId(5), .slots = {}, .elements = 10 * 8192 + 256};
+  const std::vector<Chunk> chunks = MapChunks(layout, 4, 8000);  // rounded up to 8192
+  ASSERT_EQ(chunks.size(), 11u);
+  uint64_t end = 0;
+  for (const Chunk& chunk : chunks) {
+    EXPECT_EQ(chunk.begin, end);
+    EXPECT_EQ(chunk.begin % kChunkAlignment, 0u);
+    EXPECT_EQ(chunk.shard, ShardId((5 + chunk.index) % 4));
+    end = chunk.end;
+  }
+  EXPECT_EQ(end, layout.elements);
+  EXPECT_EQ(chunks.back().end - chunks.back().begin, 256u);
+}
+
+TEST(MapChunks, SmallestChunkIsTheAlignment) {
+  const FragmentLayout layout{.id = FragmentId(0), .slots = {}, .elements = 4096};
+  EXPECT_EQ(MapChunks(layout, 4, 0).size(), 1u);
+  EXPECT_TRUE(MapChunks({}, 4, 4096).empty());
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,209 @@
+#include "core/membership.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr absl::StatusCode kNotFound = absl::StatusCode::kNotFound;
+
+MonoTime At(double seconds) { return MonoTime(Seconds(seconds)); }
+
+class MembershipTest : public testing::Test {
+ protected:
+  JoinOutcome Join(const std::string& name, double at, const std::string& secret = "s",
+                   WorkerRole role = WorkerRole::kTrainer) {
+    const absl::StatusOr<JoinOutcome> outcome = members_.Join(name, name + secret, role, At(at));
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return outcome.ok() ? *outcome : JoinOutcome{};
+  }
+  absl::Status Refusal(const std::string& name, double at, const std::string& secret = "s") {
+    return members_.Join(name, name + secret, WorkerRole::kTrainer, At(at)).status();
+  }
+
+  Membership members_{{.lease = Seconds(15), .max_workers = 4, .partitions = 3}};
+};
+
+TEST(WorkerNames, AreDnsLike) {
+  for (const char* good : {"a", "0", "worker-0", "w.3", "a-.", "0123456789"})
+    EXPECT_TRUE(ValidateWorkerName(good).ok()) << good;
+  EXPECT_TRUE(ValidateWorkerName(std::string(63, 'a')).ok());
+  for (const char* bad : {"", "-a", ".a", "A", "a b", "a/b", "a_b", "a\n", "\xc3\xa4"}) {
+    EXPECT_EQ(ValidateWorkerName(bad).code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+  EXPECT_FALSE(ValidateWorkerName(std::string(64, 'a')).ok());
+  EXPECT_FALSE(ValidateWorkerName(std::string_view("a\0b", 3)).ok());
+}
+
+TEST_F(MembershipTest, GivesIncarnationsAndPartitions) {
+  EXPECT_EQ(Join("b", 0).incarnation, Incarnation(1));
+  const JoinOutcome second = Join("a", 0);
+  EXPECT_EQ(second.incarnation, Incarnation(2));
+  EXPECT_EQ(second.partition, 1u);
+  EXPECT_FALSE(second.returning);
+  EXPECT_EQ(second.superseded, std::nullopt);
+  EXPECT_EQ(Join("eval", 0, "s", WorkerRole::kEvaluator).partition, std::nullopt);
+  EXPECT_THAT(members_.ActiveTrainers(), ElementsAre("a", "b"));
+  EXPECT_EQ(members_.live_count(), 3u);
+  EXPECT_EQ(members_.live_count(WorkerRole::kEvaluator), 1u);
+}
+
+TEST_F(MembershipTest, ReturningWorkerKeepsItsPlaceAndSupersedesItself) {
+  Join("a", 0);
+  Join("b", 0);
+  members_.RecordConsumed("b", 600);
+  members_.RecordConsumed("b", 500);  // never goes back
+  const JoinOutcome again = Join("b", 3);
+  EXPECT_TRUE(again.returning);
+  EXPECT_EQ(again.superseded, Incarnation(2));
+  EXPECT_EQ(again.incarnation, Incarnation(3));
+  EXPECT_EQ(again.partition, 1u);
+  EXPECT_EQ(again.samples_consumed, 600u);
+  const absl::Status old = members_.CheckCurrent("b", Incarnation(2));
+  EXPECT_EQ(old.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(old.message()), HasSubstr("superseded by incarnation 3"));
+  EXPECT_TRUE(members_.CheckCurrent("b", Incarnation(3)).ok());
+}
+
+TEST_F(MembershipTest, StrangerIsRefusedWhileTheLeaseRuns) {
+  Join("a", 0);
+  const absl::Status refused = Refusal("a", 14, "other");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("choose another name"));
+  EXPECT_TRUE(members_.CheckCurrent("a", Incarnation(1)).ok());
+  // After it the name is free, with its part of the data and the position in it.
+  members_.RecordConsumed("a", 70);
+  const JoinOutcome taken = Join("a", 15, "other");
+  EXPECT_FALSE(taken.returning);
+  EXPECT_EQ(taken.partition, 0u);
+  EXPECT_EQ(taken.samples_consumed, 70u);
+  EXPECT_EQ(members_.CheckCurrent("a", Incarnation(1)).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Refusal("a", 16).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(MembershipTest, RefusesWhatItCannotAdmit) {
+  EXPECT_EQ(Refusal("Not Valid", 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(members_.Join("a", "", WorkerRole::kTrainer, At(0)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  for (const char* name : {"a", "b", "c"}) Join(name, 0);
+  const absl::Status no_data = Refusal("d", 0);
+  EXPECT_EQ(no_data.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(no_data.message()), HasSubstr("all 3 parts"));
+  Join("watch", 0, "s", WorkerRole::kObserver);
+  const absl::Status full = Refusal("e", 0);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(full.message()), HasSubstr("maximum of 4"));
+  Join("a", 1);  // a member that returns needs no more room
+  EXPECT_EQ(members_.Find("d"), nullptr) << "a refused join leaves no trace";
+}
+
+TEST_F(MembershipTest, SilenceLosesTheLeaseAndASignOfLifeRestoresIt) {
+  Join("a", 0);
+  Join("b", 10);
+  EXPECT_EQ(members_.NextExpiry(), At(15));
+  EXPECT_THAT(members_.Expire(At(14.9)), IsEmpty());
+  EXPECT_THAT(members_.Expire(At(15)), ElementsAre("a"));
+  EXPECT_THAT(members_.Expire(At(15)), IsEmpty()) << "lost once";
+  EXPECT_FALSE(members_.IsLive("a"));
+  EXPECT_TRUE(members_.CheckCurrent("a", Incarnation(1)).ok()) << "its place is still free";
+
+  WorkerProgress progress{.phase = "computing", .inner_step = 7};
+  EXPECT_TRUE(members_.Renew("a", Incarnation(1), At(20), &progress).ok());
+  EXPECT_TRUE(members_.IsLive("a"));
+  EXPECT_EQ(members_.Find("a")->progress.inner_step, 7u);
+  EXPECT_THAT(members_.Expire(At(30)), ElementsAre("b"));
+  EXPECT_EQ(members_.NextExpiry(), At(35));
+}
+
+TEST_F(MembershipTest, DepartedWorkersPartIsGivenAwayLast) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  members_.RecordConsumed("a", 111);
+  ASSERT_TRUE(members_.Leave("a", Incarnation(1), At(1)).ok());
+  const JoinOutcome unused_first = Join("c", 2);
+  EXPECT_EQ(unused_first.partition, 2u);
+  EXPECT_EQ(unused_first.partition_from, std::nullopt);
+  members_.Expire(At(15));  // b is lost later than a left
+  ASSERT_TRUE(members_.Renew("c", Incarnation(3), At(15)).ok());
+  const JoinOutcome inherited = Join("d", 16);
+  EXPECT_EQ(inherited.partition, 0u);
+  EXPECT_EQ(inherited.partition_from, "a");
+  EXPECT_EQ(inherited.samples_consumed, 111u) << "goes on where the departed one stopped";
+  // The one that lost its part is told to join again; it then gets the part of another departed worker.
+  EXPECT_EQ(members_.CheckCurrent("a", Incarnation(1)).code(), kNotFound);
+  const JoinOutcome back = Join("a", 17);
+  EXPECT_TRUE(back.returning);
+  EXPECT_EQ(back.partition, 1u);
+  EXPECT_EQ(back.partition_from, "b");
+  EXPECT_EQ(members_.Renew("b", Incarnation(2), At(18)).code(), kNotFound);
+}
+
+TEST_F(MembershipTest, LeavingAndUnknownWorkersMustJoinAgain) {
+  Join("a", 0);
+  EXPECT_EQ(members_.CheckCurrent("ghost", Incarnation(1)).code(), kNotFound);
+  EXPECT_EQ(members_.Renew("a", Incarnation(99), At(1)).code(), kNotFound);
+  EXPECT_TRUE(members_.Leave("a", Incarnation(1), At(1)).ok());
+  const absl::Status left = members_.CheckCurrent("a", Incarnation(1));
+  EXPECT_EQ(left.code(), kNotFound);
+  EXPECT_THAT(std::string(left.message()), HasSubstr("has left the run; join again"));
+  EXPECT_TRUE(Join("a", 2).returning);
+}
+
+TEST_F(MembershipTest, DrainingWorkerIsLiveButNotExpectedAnew) {
+  Join("a", 0);
+  ASSERT_TRUE(members_.Drain("a", Incarnation(1)).ok());
+  EXPECT_TRUE(members_.IsLive("a"));
+  EXPECT_THAT(members_.ActiveTrainers(), IsEmpty());
+  ASSERT_TRUE(members_.Renew("a", Incarnation(1), At(1)).ok());
+  EXPECT_EQ(members_.Find("a")->state, MemberState::kDraining);
+}
+
+TEST_F(MembershipTest, RestoresWhatWasStored) {
+  Join("a", 0);
+  Join("b", 0);
+  members_.RecordConsumed("a", 42);
+  ASSERT_TRUE(members_.Leave("b", Incarnation(2), At(1)).ok());
+  std::vector<MemberRecord> records;
+  for (const Member* member : members_.All()) records.push_back(RecordOf(*member));
+
+  Membership restored({.lease = Seconds(15), .max_workers = 4, .partitions = 3});
+  restored.Restore(records, Incarnation(2), At(1000));
+  EXPECT_EQ(restored.next_incarnation(), Incarnation(3)) << "above every record's";
+  EXPECT_TRUE(restored.IsLive("a"));
+  EXPECT_FALSE(restored.IsLive("b"));
+  EXPECT_EQ(restored.NextExpiry(), At(1015)) << "a fresh lease";
+  EXPECT_TRUE(restored.Renew("a", Incarnation(1), At(1001)).ok()) << "no new Join is needed";
+  EXPECT_EQ(RecordOf(*restored.Find("a")), records[0]);
+  EXPECT_EQ(restored.Join("a", "as", WorkerRole::kTrainer, At(1002))->samples_consumed, 42u);
+}
+
+TEST(Membership, LocalDataHasNoPartitionsButPositions) {
+  Membership members({.partitions = 0});
+  EXPECT_EQ(members.Join("a", "x", WorkerRole::kTrainer, At(0))->partition, std::nullopt);
+  members.RecordConsumed("a", 9);
+  EXPECT_EQ(members.Join("a", "x", WorkerRole::kTrainer, At(1))->samples_consumed, 9u);
+  members.Expire(At(100));
+  EXPECT_EQ(members.Join("a", "stranger", WorkerRole::kTrainer, At(101))->samples_consumed, 0u);
+}
+
+TEST_F(MembershipTest, LostWorkerFindsNoRoomWhenTheRunIsFull) {
+  Join("a", 0);
+  members_.Expire(At(15));
+  for (const char* name : {"b", "c"}) Join(name, 15);
+  for (const char* name : {"x", "y"}) Join(name, 15, "s", WorkerRole::kObserver);
+  EXPECT_EQ(members_.Renew("a", Incarnation(1), At(16)).code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(Names, AreKnown) {
+  EXPECT_EQ(WorkerRoleName(WorkerRole::kEvaluator), "evaluator");
+  EXPECT_EQ(MemberStateName(MemberState::kDraining), "draining");
+}
+
+}  // namespace
+}  // namespace atoll

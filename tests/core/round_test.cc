@@ -1,0 +1,276 @@
+#include "core/round.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+using Action = RoundDecision::Action;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+MonoTime At(double seconds) { return MonoTime(Seconds(seconds)); }
+
+const RoundOptions kOptions{
+    .deadline = Seconds(100), .quorum = 1, .grace = Seconds(10), .lease = Seconds(15), .start_workers = 3};
+
+Contribution Of(const std::string& worker, uint64_t base, uint32_t crc = 1) {
+  return {.key = {.epoch = Epoch(5), .base = Version(base), .worker = worker},
+          .payload_bytes = 8,
+          .payload_crc32c = crc};
+}
+
+/// Members and a round of them, driven as the coordinator drives them.
+class RoundTest : public testing::Test {
+ protected:
+  void Join(const std::string& name, double at, WorkerRole role = WorkerRole::kTrainer) {
+    ASSERT_TRUE(members_.Join(name, name, role, At(at)).ok());
+    if (round_ && role == WorkerRole::kTrainer) round_->Joined(name, At(at), members_);
+  }
+  void Open(uint64_t base, double at) {
+    round_.emplace(RoundOpening{.epoch = Epoch(5),
+                                .fragment = FragmentId(0),
+                                .base = Version(base),
+                                .opened_at = At(at),
+                                .members = members_.ActiveTrainers()},
+                   kOptions);
+  }
+  /// Heartbeats of everyone but these.
+  void Heartbeats(double at, const std::set<std::string>& silent = {}) {
+    for (const Member* member : members_.All()) {
+      if (silent.contains(member->name) || member->state == MemberState::kLeft) continue;
+      const bool was_lost = member->state == MemberState::kLost;
+      ASSERT_TRUE(members_.Renew(member->name, member->incarnation, At(at)).ok());
+      if (was_lost) round_->Revived(member->name, At(at), members_);
+    }
+    members_.Expire(At(at));
+  }
+  void Push(const std::string& worker, double at) {
+    const auto arrival = round_->Arrived(Of(worker, round_->base().value()), At(at));
+    ASSERT_TRUE(arrival.ok()) << arrival.status();
+    ASSERT_EQ(*arrival, Round::Arrival::kAccepted);
+  }
+  void Pull(std::initializer_list<const char*> workers) {
+    for (const char* worker : workers) round_->Pulled(worker);
+  }
+  std::vector<WorkerName> Expected(double now) { return round_->View(At(now), members_).expected; }
+  Action Decision(double now) { return Decide(At(now), round_->View(At(now), members_), kOptions).action; }
+
+  Membership members_{{.lease = Seconds(15), .partitions = 0}};
+  std::optional<Round> round_;
+};
+
+TEST_F(RoundTest, FirstRoundGathersItsWorkers) {
+  Open(0, 0);
+  EXPECT_TRUE(round_->Gathering(At(1000))) << "waits for the first worker however long that takes";
+  Join("a", 1000);
+  Pull({"a"});
+  Push("a", 1001);
+  EXPECT_EQ(Decision(1001), Action::kWait) << "the fastest does not close the round alone";
+  Join("b", 1002);
+  EXPECT_TRUE(round_->Gathering(At(1002)));
+  Join("c", 1003);
+  EXPECT_FALSE(round_->Gathering(At(1003)));
+  EXPECT_THAT(Expected(1003), ElementsAre("b", "c"));
+  EXPECT_EQ(round_->View(At(1003), members_).started_at, At(1003)) << "the deadline counts from here";
+  Pull({"b", "c"});
+  Push("c", 1004);
+  EXPECT_EQ(Decision(1004), Action::kWait);
+  Push("b", 1005);
+  EXPECT_EQ(Decision(1005), Action::kClose);
+}
+
+TEST_F(RoundTest, GatheringEndsAfterTheDeadline) {
+  Open(0, 0);
+  Join("a", 50);
+  Pull({"a"});
+  Push("a", 51);
+  Heartbeats(149);
+  EXPECT_EQ(Decision(149), Action::kWait);
+  EXPECT_EQ(Decide(At(149), round_->View(At(149), members_), kOptions).next_check, At(150));
+  EXPECT_EQ(Decision(150), Action::kClose) << "one is the minimum, and nobody else is there";
+}
+
+TEST_F(RoundTest, SlowPullerIsWaitedForFromTheStart) {
+  for (const char* name : {"a", "b", "c"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a"});
+  Push("a", 1);
+  EXPECT_THAT(Expected(1), ElementsAre("b", "c"))
+      << "members at publication, though they have not pulled yet";
+  EXPECT_EQ(Decision(1), Action::kWait);
+  Pull({"b"});
+  Heartbeats(14);
+  EXPECT_EQ(round_->View(At(14), members_).expected_change_at, At(15));
+  // c lives but never pulls: after one lease it is not waited for, until it does pull.
+  EXPECT_THAT(Expected(15), ElementsAre("b"));
+  Pull({"c"});
+  EXPECT_THAT(Expected(15), ElementsAre("b", "c"));
+}
+
+TEST_F(RoundTest, JoinerNeverDelaysOthersButCountsWhenItIsInTime) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b"});
+  Join("late", 3);
+  Pull({"late"});
+  EXPECT_THAT(Expected(4), ElementsAre("a", "b"));
+  Push("a", 5);
+  Push("late", 6);
+  Push("b", 7);
+  EXPECT_EQ(Decision(7), Action::kClose);
+  EXPECT_EQ(round_->Contributions().size(), 3u);
+  Open(5, 8);
+  EXPECT_THAT(Expected(8), ElementsAre("a", "b", "late")) << "a candidate of the next round";
+}
+
+TEST_F(RoundTest, RestartedWorkerDoesNotDelayTheRoundItLeft) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b"});
+  Join("b", 5);  // a new incarnation, with nothing pulled
+  Pull({"b"});
+  EXPECT_THAT(Expected(6), ElementsAre("a"));
+  Push("a", 7);
+  EXPECT_EQ(Decision(7), Action::kClose);
+}
+
+TEST_F(RoundTest, LoneWorkerThatRestartsIsWaitedFor) {
+  Join("a", 0);
+  Open(4, 0);
+  Pull({"a"});
+  Join("a", 5);
+  EXPECT_TRUE(round_->Gathering(At(6))) << "others may be restarting with it";
+  EXPECT_THAT(Expected(6), ElementsAre("a"));
+  Pull({"a"});
+  Push("a", 21);
+  EXPECT_EQ(Decision(21), Action::kClose);
+}
+
+TEST_F(RoundTest, AllRestartTogether) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b"});
+  Join("a", 5);
+  Join("b", 6);
+  Pull({"a", "b"});
+  EXPECT_THAT(Expected(7), ElementsAre("a", "b"));
+  Push("b", 21);
+  EXPECT_EQ(Decision(21), Action::kWait);
+  Push("a", 22);
+  EXPECT_EQ(Decision(22), Action::kClose);
+}
+
+TEST_F(RoundTest, ResumedRunGathersForOneLease) {
+  Open(9, 0);  // a coordinator that starts again the next day, everybody long gone
+  EXPECT_EQ(Decision(5), Action::kWait);
+  Join("x", 300);
+  Pull({"x"});
+  EXPECT_TRUE(round_->Gathering(At(301)));
+  EXPECT_FALSE(round_->Gathering(At(315)));
+  Join("y", 310);
+  Pull({"y"});
+  Heartbeats(316);
+  EXPECT_THAT(Expected(316), ElementsAre("x", "y"));
+  EXPECT_EQ(round_->View(At(316), members_).started_at, At(315));
+}
+
+TEST_F(RoundTest, LostWorkerIsNotWaitedForAndIsAgainWhenItIsBack) {
+  for (const char* name : {"a", "b", "c"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b", "c"});
+  Push("a", 5);
+  Push("b", 6);
+  Heartbeats(15, {"c"});
+  EXPECT_EQ(Decision(15), Action::kClose);
+  Heartbeats(16);
+  EXPECT_THAT(Expected(16), ElementsAre("c")) << "frozen and thawed before anyone decided";
+  EXPECT_EQ(Decision(16), Action::kWait);
+}
+
+TEST_F(RoundTest, AfterAnOutageOfAllTheFirstToReturnDoesNotCloseAlone) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b"});
+  Heartbeats(500, {"a", "b"});
+  EXPECT_EQ(Decision(500), Action::kWait);
+  ASSERT_TRUE(members_.Renew("a", Incarnation(1), At(1000)).ok());
+  round_->Revived("a", At(1000), members_);
+  Heartbeats(1001);
+  Push("a", 1002);
+  EXPECT_EQ(Decision(1002), Action::kWait) << "the deadline counts anew";
+  EXPECT_THAT(Expected(1002), ElementsAre("b"));
+}
+
+TEST_F(RoundTest, WhatArrivedStaysWhenItsWorkerGoes) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b"});
+  Push("a", 1);
+  ASSERT_TRUE(members_.Leave("a", Incarnation(1), At(2)).ok());
+  ASSERT_TRUE(members_.Leave("b", Incarnation(2), At(3)).ok());
+  EXPECT_EQ(Decision(3), Action::kClose);
+  EXPECT_EQ(round_->Contributions().size(), 1u);
+}
+
+TEST_F(RoundTest, DrainingWorkerFinishesWhatItBegan) {
+  for (const char* name : {"a", "b", "c"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b"});
+  ASSERT_TRUE(members_.Drain("b", Incarnation(2)).ok());
+  ASSERT_TRUE(members_.Drain("c", Incarnation(3)).ok());
+  EXPECT_THAT(Expected(1), ElementsAre("a", "b"));
+}
+
+TEST_F(RoundTest, EvaluatorsAreNeverWaitedFor) {
+  Join("a", 0);
+  Join("eval", 0, WorkerRole::kEvaluator);
+  Open(4, 0);
+  Pull({"a", "eval"});
+  Push("a", 1);
+  EXPECT_EQ(Decision(1), Action::kClose);
+}
+
+TEST_F(RoundTest, CountsEachWorkerOnce) {
+  Join("a", 0);
+  Open(4, 0);
+  Pull({"a"});
+  EXPECT_EQ(*round_->Check(Of("a", 4)), Round::Arrival::kAccepted);
+  EXPECT_EQ(round_->arrived_count(), 0u) << "Check changes nothing";
+  Push("a", 1);
+  EXPECT_EQ(*round_->Arrived(Of("a", 4), At(2)), Round::Arrival::kDuplicate);
+  EXPECT_EQ(round_->View(At(2), members_).arrived[0].at, At(1)) << "a repetition does not restart the grace";
+  const absl::Status other = round_->Arrived(Of("a", 4, /*crc=*/2), At(3)).status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("counts once"));
+  EXPECT_EQ(round_->arrived_count(), 1u);
+  EXPECT_EQ(round_->Contributions()[0].payload_crc32c, 1u);
+}
+
+TEST_F(RoundTest, RefusesWhatIsNotOfThisRound) {
+  Open(4, 0);
+  Contribution old_epoch = Of("a", 4), other_fragment = Of("a", 4);
+  old_epoch.key.epoch = Epoch(4);
+  other_fragment.key.fragment = FragmentId(1);
+  for (const Contribution& wrong : {Of("a", 3), Of("a", 5), old_epoch, other_fragment}) {
+    EXPECT_EQ(round_->Arrived(wrong, At(1)).status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_THAT(std::string(round_->Check(Of("a", 3)).status().message()),
+              HasSubstr("base version 3, the open round has 4"));
+  EXPECT_THAT(round_->Contributions(), IsEmpty());
+}
+
+TEST_F(RoundTest, ContributionsComeInSummationOrder) {
+  Open(4, 0);
+  for (const char* name : {"w-10", "z", "w-2", "a"}) Push(name, 1);
+  std::vector<WorkerName> order;
+  for (const Contribution& c : round_->Contributions()) order.push_back(c.key.worker);
+  EXPECT_THAT(order, ElementsAre("a", "w-10", "w-2", "z"));
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,65 @@
+#include "core/schedule.h"
+
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+RunOptions SmallRun() {
+  RunOptions run;
+  run.workers = 4;
+  run.rounds = 20;
+  run.inner.steps = 50;
+  run.inner.learning_rate = 1e-3;
+  run.inner.warmup_steps = 100;
+  run.inner.batch = 12;
+  run.model.context = 64;
+  return run;
+}
+
+struct Point {
+  double position;
+  double rate;
+};
+
+TEST(Schedule, WarmupThenCosineOverTheWholeRun) {
+  // 100 steps of warmup, 1,000 in all, 1e-3 to 1e-4: floor + (1 + cos(pi x)) / 2 * 9e-4 at x = 0, 1/4, 1/2,
+  // 3/4, 1.
+  const Point points[] = {{0, 1e-5},
+                          {49, 5e-4},
+                          {98.5, 9.95e-4},
+                          {99, 1e-3},
+                          {99.5, 1e-3},
+                          {100, 1e-3},
+                          {325, 8.681980515339464e-4},
+                          {550, 5.5e-4},
+                          {775, 2.318019484660536e-4},
+                          {1000, 1e-4},
+                          {5000, 1e-4}};
+  for (const Point& point : points)
+    EXPECT_NEAR(LearningRateAt(SmallRun(), point.position), point.rate, 1e-12) << point.position;
+}
+
+TEST(Schedule, WithoutWarmupItStartsAtThePeak) {
+  RunOptions run = SmallRun();
+  run.inner.warmup_steps = 0;
+  EXPECT_DOUBLE_EQ(LearningRateAt(run, 0), 1e-3);
+  run.inner.warmup_steps = 2000;  // longer than the run: a ramp that never ends
+  EXPECT_DOUBLE_EQ(LearningRateAt(run, 999), 5e-4);
+}
+
+TEST(Schedule, IsCountedInTokensOfTheRun) {
+  const RunOptions run = SmallRun();
+  EXPECT_EQ(run.tokens_per_step(), 768u);
+  EXPECT_DOUBLE_EQ(SchedulePosition(run, 0), 0);
+  // All four planned workers: a step of each moves the schedule by one step.
+  const uint64_t committed = 50ull * 768 * 4;
+  EXPECT_DOUBLE_EQ(SchedulePosition(run, TokensAtStep(run, committed, 0, 4)), 50);
+  EXPECT_DOUBLE_EQ(SchedulePosition(run, TokensAtStep(run, committed, 7, 4)), 57);
+  // Half of the workers: half the tokens, half the pace, and the round's start is where the tokens are.
+  EXPECT_DOUBLE_EQ(SchedulePosition(run, TokensAtStep(run, committed, 8, 2)), 54);
+  EXPECT_DOUBLE_EQ(SchedulePosition(run, static_cast<double>(run.total_tokens())), 1000);
+}
+
+}  // namespace
+}  // namespace atoll
