@@ -33,6 +33,7 @@ ALLOWED = {
 WIRING = {
     "server/main.cc": ["common", "core", "storage", "protos", "monitoring", "server"],
     "worker/main.cc": ["common", "core", "protos", "monitoring", "worker"],
+    "cli/data_main.cc": ["common", "core", "cli", "worker/data"],
 }
 
 # A foreign type stops at its folder.

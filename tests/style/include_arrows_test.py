@@ -24,6 +24,8 @@ class IncludeArrowsTest(unittest.TestCase):
             ("worker/sync/outer_sync.cc", "worker/cuda/encode.h"),
             ("cli/main.cc", "server/coordinator.h"),
             ("server/main.cc", "worker/sync/replica.h"),
+            ("cli/atollctl_main.cc", "worker/data/dataset.h"),
+            ("cli/data_main.cc", "worker/client/stub.h"),
             ("tests/core/merge_test.cc", "storage/run_store.h"),
         ]:
             with self.subTest(path=path, header=header):
@@ -66,7 +68,8 @@ class IncludeArrowsTest(unittest.TestCase):
             ("worker/torch/trainer.cc", "worker/sync/replica.h"),
             ("worker/client/stub.cc", "worker/sync/connection.h"),
             ("worker/main.cc", "worker/torch/trainer.h"),
-            ("cli/main.cc", "atoll/version.h"),
+            ("cli/atollctl_main.cc", "atoll/version.h"),
+            ("cli/data_main.cc", "worker/data/dataset.h"),
             ("tests/storage/shard_test.cc", "rocksdb/db.h"),
             ("tests/integration/run_test.cc", "server/coordinator.h"),
         ]:
