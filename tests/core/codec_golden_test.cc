@@ -60,6 +60,18 @@ TEST_P(CodecGolden, EncodingWhatWasDecodedGivesTheSameBytes) {
   EXPECT_EQ(Decoded(codec, Encoded(codec, decoded), 800), decoded);
 }
 
+TEST(CodecExamples, AreThoseOfTheDocument) {
+  // The table of examples in docs/codecs.md.
+  const auto hex = [](CodecKind kind, std::vector<float> values) {
+    return ToHex(Encoded(CodecFor(kind), values));
+  };
+  EXPECT_EQ(hex(CodecKind::kFp32, {1, -2, 0.5}), "0000803f000000c00000003f");
+  EXPECT_EQ(hex(CodecKind::kFp16, {1, -2, 0.5}), "003c00c00038");
+  EXPECT_EQ(hex(CodecKind::kFp16, {65520, 0x1p-24f, 0x1p-25f}), "ff7b01000000");
+  EXPECT_EQ(hex(CodecKind::kBf16, {1, -2, 0.5}), "803f00c0003f");
+  EXPECT_EQ(hex(CodecKind::kInt8, {127, -127, 1, 0.5, 1.5}), "0000803f7f81010002");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CodecGolden, testing::ValuesIn(kAllCodecs),
                          [](const auto& test) { return std::string(CodecName(test.param)); });
 
