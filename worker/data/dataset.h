@@ -1,0 +1,54 @@
+#ifndef ATOLL_WORKER_DATA_DATASET_H_
+#define ATOLL_WORKER_DATA_DATASET_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/data/dataset_description.h"
+#include "worker/data/token_file.h"
+
+namespace atoll {
+
+/// What the model expects of the files.
+struct DatasetRequirements {
+  uint32_t vocabulary = 0;  // of the model
+  uint32_t context = 0;     // tokens; both splits must hold at least one window of context+1
+  std::string tokenizer;    // empty: any
+};
+
+/// Tokenised text in one folder: train_000.bin, train_001.bin, ..., val.bin and meta.json (docs/training.md).
+/// The training files are one text, in the order of their names. Memory-mapped, immutable, thread-safe.
+class Dataset {
+ public:
+  /// Opens and checks every file. A folder without meta.json works too when its files are named *train*.bin
+  /// and *val*.bin (public pre-tokenised sets); its fingerprint is then computed from the files' contents.
+  /// Errors name the file: NotFound, or InvalidArgument when files and description or requirements disagree.
+  static absl::StatusOr<Dataset> Open(const std::string& folder, const DatasetRequirements& requirements);
+
+  const DatasetDescription& description() const { return description_; }
+  /// Equal exactly when tokenizer and all tokens are equal; what a Join compares.
+  const std::string& fingerprint() const { return description_.fingerprint; }
+
+  uint64_t train_tokens() const { return train_tokens_; }
+  std::span<const uint16_t> validation() const { return validation_.tokens(); }
+
+  /// Copies training tokens [begin, begin + out.size()) of the whole text, across files. Requires begin +
+  /// out.size() <= train_tokens().
+  void ReadTrain(uint64_t begin, std::span<uint16_t> out) const;
+
+ private:
+  Dataset(DatasetDescription description, std::vector<TokenFile> train, TokenFile validation);
+
+  DatasetDescription description_;
+  std::vector<TokenFile> train_;
+  std::vector<uint64_t> starts_;  // first token of each training file in the whole text
+  TokenFile validation_;
+  uint64_t train_tokens_ = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_DATA_DATASET_H_

@@ -1,0 +1,70 @@
+#include "worker/data/dataset_description.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/digest.h"
+
+namespace atoll {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string EntryLine(const TokenFileEntry& entry) {
+  return absl::StrCat(entry.name, " ", entry.tokens, " ", entry.sha256, "\n");
+}
+
+Json EntryToJson(const TokenFileEntry& entry) {
+  return {{"name", entry.name}, {"tokens", entry.tokens}, {"sha256", entry.sha256}};
+}
+
+TokenFileEntry EntryFromJson(const Json& json) {
+  return {json.at("name").get<std::string>(), json.at("tokens").get<uint64_t>(),
+          json.at("sha256").get<std::string>()};
+}
+
+}  // namespace
+
+std::string Fingerprint(const DatasetDescription& description) {
+  std::string text = absl::StrCat(description.tokenizer, " ", description.vocabulary, "\n");
+  for (const TokenFileEntry& entry : description.train) text += EntryLine(entry);
+  text += EntryLine(description.validation);
+  return Sha256Hex(text);
+}
+
+std::string DescriptionToJson(const DatasetDescription& description) {
+  Json json;
+  json["tokenizer"] = description.tokenizer;
+  json["vocabulary"] = description.vocabulary;
+  json["train"] = Json::array();
+  for (const TokenFileEntry& entry : description.train) json["train"].push_back(EntryToJson(entry));
+  json["validation"] = EntryToJson(description.validation);
+  json["fingerprint"] = description.fingerprint;
+  return json.dump(2) + "\n";
+}
+
+absl::StatusOr<DatasetDescription> DescriptionFromJson(const std::string& path, const std::string& text) {
+  DatasetDescription description;
+  try {
+    const Json json = Json::parse(text);
+    description.tokenizer = json.at("tokenizer").get<std::string>();
+    description.vocabulary = json.at("vocabulary").get<uint32_t>();
+    for (const Json& entry : json.at("train")) description.train.push_back(EntryFromJson(entry));
+    description.validation = EntryFromJson(json.at("validation"));
+    description.fingerprint = json.at("fingerprint").get<std::string>();
+  } catch (const nlohmann::json::exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dataset description ", path, ": ", error.what(), "; tokenise the text again"));
+  }
+  if (description.train.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("dataset description ", path, ": 'train' lists no file"));
+  }
+  if (Fingerprint(description) != description.fingerprint) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dataset description ", path,
+                     ": its fingerprint does not match its contents; tokenise the text again"));
+  }
+  return description;
+}
+
+}  // namespace atoll

@@ -1,0 +1,80 @@
+#include "worker/data/token_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "worker/data/token_format.h"
+
+namespace atoll {
+namespace {
+
+// The payload is used in place.
+static_assert(std::endian::native == std::endian::little);
+
+absl::StatusOr<uint64_t> CheckHeader(const MappedFile& file) {
+  const std::string& path = file.path();
+  if (file.size() < kTokenHeaderBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token file %s: %d bytes, shorter than the %d-byte header; tokenise the text again "
+                        "(atoll-data tokenize)",
+                        path, file.size(), kTokenHeaderBytes));
+  }
+  int32_t words[3];
+  std::memcpy(words, file.bytes().data(), sizeof(words));
+  if (words[0] != kTokenMagic) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "token file %s: starts with %d instead of the magic number %d: not an llm.c token file", path,
+        words[0], kTokenMagic));
+  }
+  if (words[1] != kTokenVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token file %s: format version %d; this program reads version %d (uint16 tokens)",
+                        path, words[1], kTokenVersion));
+  }
+  if (words[2] < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token file %s: negative token count %d", path, words[2]));
+  }
+  return static_cast<uint64_t>(words[2]);
+}
+
+absl::Status CheckSize(const MappedFile& file, uint64_t count) {
+  const uint64_t expected = kTokenHeaderBytes + count * sizeof(uint16_t);
+  if (file.size() == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "token file %s: the header says %d tokens (%d bytes), but the file has %d bytes: it is %s; copy or "
+      "tokenise it "
+      "again",
+      file.path(), count, expected, file.size(), file.size() < expected ? "truncated" : "too long"));
+}
+
+absl::Status CheckTokens(const std::string& path, std::span<const uint16_t> tokens, uint32_t vocabulary) {
+  if (vocabulary > 0xffff) return absl::OkStatus();
+  uint16_t largest = 0;
+  for (const uint16_t token : tokens) largest = std::max(largest, token);
+  if (largest < vocabulary || tokens.empty()) return absl::OkStatus();
+  const auto first = std::find_if(tokens.begin(), tokens.end(), [&](uint16_t t) { return t >= vocabulary; });
+  return absl::InvalidArgumentError(
+      absl::StrFormat("token file %s: token %d at position %d is outside the model's vocabulary of %d "
+                      "(largest token: %d); set "
+                      "model.gpt.vocabulary to the tokenizer's or use other files",
+                      path, *first, first - tokens.begin(), vocabulary, largest));
+}
+
+}  // namespace
+
+absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path, uint32_t vocabulary) {
+  ATOLL_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  ATOLL_ASSIGN_OR_RETURN(const uint64_t count, CheckHeader(file));
+  ATOLL_RETURN_IF_ERROR(CheckSize(file, count));
+  const std::byte* payload = file.bytes().data() + kTokenHeaderBytes;
+  const std::span<const uint16_t> tokens(reinterpret_cast<const uint16_t*>(payload), count);
+  ATOLL_RETURN_IF_ERROR(CheckTokens(path, tokens, vocabulary));
+  return TokenFile(std::move(file), tokens);
+}
+
+}  // namespace atoll

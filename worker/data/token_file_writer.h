@@ -1,0 +1,45 @@
+#ifndef ATOLL_WORKER_DATA_TOKEN_FILE_WRITER_H_
+#define ATOLL_WORKER_DATA_TOKEN_FILE_WRITER_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/digest.h"
+#include "common/durable_file.h"
+
+namespace atoll {
+
+/// Writes one token file (token_format.h). It appears under its name only when it is complete: until Finish
+/// it is `path`.tmp, which the destructor removes. Not thread-safe.
+class TokenFileWriter {
+ public:
+  /// Replaces what stood at `path` when Finish succeeds.
+  static absl::StatusOr<TokenFileWriter> Create(std::string path);
+
+  ~TokenFileWriter();
+  TokenFileWriter(TokenFileWriter&&) noexcept = default;
+  TokenFileWriter& operator=(TokenFileWriter&&) = delete;
+
+  /// ResourceExhausted when the disk is full, or when the file would hold more than kMaxTokensPerFile.
+  absl::Status Append(std::span<const uint16_t> tokens);
+
+  /// Writes the header, syncs, and renames into place. Returns the SHA-256 of the tokens (hex).
+  absl::StatusOr<std::string> Finish();
+
+  uint64_t tokens() const { return tokens_; }
+
+ private:
+  TokenFileWriter(DurableFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+
+  DurableFile file_;
+  std::string path_;
+  Sha256 digest_;
+  uint64_t tokens_ = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_DATA_TOKEN_FILE_WRITER_H_

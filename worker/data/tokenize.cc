@@ -1,0 +1,146 @@
+#include "worker/data/tokenize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/durable_file.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "worker/data/text_source.h"
+#include "worker/data/token_file_writer.h"
+
+namespace atoll {
+namespace {
+
+constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr char kMeta[] = "meta.json";
+
+// Tokens on their way: only when all are there is it known where the held-out part begins.
+class Spool {
+ public:
+  static absl::StatusOr<Spool> Create(const std::string& folder) {
+    ATOLL_ASSIGN_OR_RETURN(DurableFile file,
+                           DurableFile::Open(JoinPath(folder, "tokens.tmp"), OpenMode::kTruncate));
+    return Spool(std::move(file));
+  }
+  ~Spool() {
+    if (file_.is_open()) RemoveFile(file_.path()).IgnoreError();
+  }
+  Spool(Spool&&) noexcept = default;
+  Spool& operator=(Spool&&) = delete;
+
+  absl::Status Append(std::span<const uint16_t> tokens) {
+    ATOLL_RETURN_IF_ERROR(file_.WriteAt(tokens_ * sizeof(uint16_t), std::as_bytes(tokens)));
+    tokens_ += tokens.size();
+    return absl::OkStatus();
+  }
+  absl::Status Read(uint64_t first, std::span<uint16_t> out) const {
+    return file_.ReadAt(first * sizeof(uint16_t), std::as_writable_bytes(out));
+  }
+  uint64_t tokens() const { return tokens_; }
+
+ private:
+  explicit Spool(DurableFile file) : file_(std::move(file)) {}
+  DurableFile file_;
+  uint64_t tokens_ = 0;
+};
+
+absl::Status CheckOptions(const TokenizeOptions& options) {
+  if (options.inputs.empty()) return absl::InvalidArgumentError("no text file given");
+  if (!(options.validation_fraction > 0 && options.validation_fraction < 1)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "the held-out fraction is %g; it must be above 0 and below 1", options.validation_fraction));
+  }
+  if (FileExists(JoinPath(options.folder, kMeta))) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "folder ", options.folder, " already holds a dataset (meta.json); remove it or name another folder"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<TextSource>> OpenInputs(const TokenizeOptions& options) {
+  std::vector<TextSource> sources;
+  for (const std::string& path : options.inputs) {
+    ATOLL_ASSIGN_OR_RETURN(TextSource source, TextSource::Open(path));
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+absl::Status FillSpool(const Tokenizer& tokenizer, std::vector<TextSource> sources,
+                       const TokenizeProgress& progress, Spool& spool) {
+  uint64_t total = 0;
+  bool known = true;
+  for (const TextSource& source : sources) {
+    total += source.size();
+    known = known && source.size() > 0;
+  }
+  uint64_t before = 0;
+  std::string text;
+  std::vector<uint16_t> tokens;
+  for (TextSource& source : sources) {
+    while (true) {
+      ATOLL_RETURN_IF_ERROR(source.Read(kPieceBytes, text));
+      if (text.empty()) break;
+      tokenizer.Encode(text, tokens);
+      ATOLL_RETURN_IF_ERROR(spool.Append(tokens));
+      progress(before + source.position(), known ? total : 0);
+    }
+    before += source.size();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TokenFileEntry> WriteFile(const Spool& spool, const std::string& folder,
+                                         const std::string& name, uint64_t begin, uint64_t end) {
+  ATOLL_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create(JoinPath(folder, name)));
+  std::vector<uint16_t> piece;
+  for (uint64_t at = begin; at < end; at += piece.size()) {
+    piece.resize(std::min<uint64_t>(kPieceBytes, end - at));
+    ATOLL_RETURN_IF_ERROR(spool.Read(at, piece));
+    ATOLL_RETURN_IF_ERROR(writer.Append(piece));
+  }
+  TokenFileEntry entry{name, writer.tokens(), ""};
+  ATOLL_ASSIGN_OR_RETURN(entry.sha256, writer.Finish());
+  return entry;
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const TokenizeOptions& options,
+                                            const TokenizeProgress& progress) {
+  ATOLL_RETURN_IF_ERROR(CheckOptions(options));
+  ATOLL_ASSIGN_OR_RETURN(std::vector<TextSource> sources, OpenInputs(options));
+  ATOLL_RETURN_IF_ERROR(CreateDirs(options.folder));
+  ATOLL_ASSIGN_OR_RETURN(Spool spool, Spool::Create(options.folder));
+  ATOLL_RETURN_IF_ERROR(FillSpool(tokenizer, std::move(sources), progress, spool));
+
+  const auto held_out =
+      static_cast<uint64_t>(std::ceil(static_cast<double>(spool.tokens()) * options.validation_fraction));
+  if (spool.tokens() < 4 || held_out + 2 > spool.tokens()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the text has %d tokens: too few to train on and to hold out %g of", spool.tokens(),
+                        options.validation_fraction));
+  }
+  const uint64_t trained = spool.tokens() - held_out;
+  DatasetDescription description;
+  description.tokenizer = std::string(tokenizer.name());
+  description.vocabulary = tokenizer.vocabulary();
+  for (uint64_t begin = 0; begin < trained; begin += options.tokens_per_file) {
+    const std::string name = absl::StrFormat("train_%03d.bin", description.train.size());
+    ATOLL_ASSIGN_OR_RETURN(
+        TokenFileEntry entry,
+        WriteFile(spool, options.folder, name, begin, std::min(trained, begin + options.tokens_per_file)));
+    description.train.push_back(std::move(entry));
+  }
+  ATOLL_ASSIGN_OR_RETURN(description.validation,
+                         WriteFile(spool, options.folder, "val.bin", trained, spool.tokens()));
+  description.fingerprint = Fingerprint(description);
+  ATOLL_RETURN_IF_ERROR(WriteFileAtomically(JoinPath(options.folder, kMeta), DescriptionToJson(description)));
+  return description;
+}
+
+}  // namespace atoll

@@ -1,0 +1,31 @@
+#include "worker/data/tokenizer.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace atoll {
+
+void ByteTokenizer::Encode(std::string_view text, std::vector<uint16_t>& tokens) const {
+  tokens.resize(text.size());
+  for (size_t i = 0; i < text.size(); ++i) tokens[i] = static_cast<unsigned char>(text[i]);
+}
+
+std::string ByteTokenizer::Decode(std::span<const uint16_t> tokens) const {
+  std::string text;
+  text.reserve(tokens.size());
+  for (const uint16_t token : tokens) {
+    if (token < 256) {
+      text.push_back(static_cast<char>(token));
+    } else {
+      text += "\xEF\xBF\xBD";
+    }
+  }
+  return text;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name) {
+  if (name == "bytes") return std::make_unique<ByteTokenizer>();
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown tokenizer '", std::string(name), "'; known tokenizers: bytes"));
+}
+
+}  // namespace atoll

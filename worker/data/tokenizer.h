@@ -1,0 +1,41 @@
+#ifndef ATOLL_WORKER_DATA_TOKENIZER_H_
+#define ATOLL_WORKER_DATA_TOKENIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace atoll {
+
+/// Text to tokens and back. Implementations are immutable and thread-safe.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  virtual std::string_view name() const = 0;
+  virtual uint32_t vocabulary() const = 0;
+  /// Replaces `tokens` with those of `text`.
+  virtual void Encode(std::string_view text, std::vector<uint16_t>& tokens) const = 0;
+  /// Tokens outside the vocabulary become U+FFFD.
+  virtual std::string Decode(std::span<const uint16_t> tokens) const = 0;
+};
+
+/// One token per byte, vocabulary 256: no files, any language, any text.
+class ByteTokenizer final : public Tokenizer {
+ public:
+  std::string_view name() const override { return "bytes"; }
+  uint32_t vocabulary() const override { return 256; }
+  void Encode(std::string_view text, std::vector<uint16_t>& tokens) const override;
+  std::string Decode(std::span<const uint16_t> tokens) const override;
+};
+
+/// InvalidArgument, listing the known ones, for an unknown name.
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_DATA_TOKENIZER_H_
