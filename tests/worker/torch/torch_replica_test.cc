@@ -1,0 +1,195 @@
+#include "worker/torch/torch_replica.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/worker/torch/tiny_run.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Parameters;
+using testing::TinyDataset;
+using testing::TinyReplica;
+using testing::WholeModel;
+
+std::unique_ptr<TorchReplica> Make(const TorchReplicaOptions& options) {
+  absl::StatusOr<std::unique_ptr<TorchReplica>> replica = CreateTorchReplica(options);
+  EXPECT_TRUE(replica.ok()) << replica.status();
+  return replica.ok() ? *std::move(replica) : nullptr;
+}
+
+std::vector<double> Train(Replica& replica, int steps, double learning_rate = 1e-3) {
+  std::vector<double> losses;
+  for (int i = 0; i < steps; ++i) {
+    const absl::StatusOr<InnerStepResult> step = replica.InnerStep(learning_rate);
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (!step.ok()) break;
+    losses.push_back(step->loss);
+  }
+  return losses;
+}
+
+TEST(TorchReplicaTest, AnUntrainedModelKnowsNothing) {
+  auto replica = Make(TinyReplica(TinyDataset("initial")));
+  const auto evaluation = replica->Evaluate(10);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_NEAR(evaluation->loss, std::log(256.0), 0.05);
+  EXPECT_GT(evaluation->tokens, 500u);
+}
+
+TEST(TorchReplicaTest, LearnsAShortText) {
+  auto replica = Make(TinyReplica(TinyDataset("overfit")));
+  const std::vector<double> losses = Train(*replica, 200, 3e-3);
+  EXPECT_LT(losses.back(), 0.6);
+  const auto evaluation = replica->Evaluate(10);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_LT(evaluation->loss, 0.8);
+}
+
+TEST(TorchReplicaTest, OneSeedIsOneRun) {
+  TorchReplicaOptions options = TinyReplica(TinyDataset("deterministic"));
+  options.run.model.dropout = 0.1;
+  auto first = Make(options);
+  auto second = Make(options);
+  EXPECT_EQ(Parameters(*first), Parameters(*second));
+  EXPECT_EQ(Train(*first, 12), Train(*second, 12));
+  EXPECT_EQ(Parameters(*first), Parameters(*second));
+  options.run.seed += 1;
+  EXPECT_NE(Parameters(*Make(options)), Parameters(*Make(TinyReplica(options.dataset_folder))));
+}
+
+TEST(TorchReplicaTest, FragmentsComeBackAsTheyWereWritten) {
+  auto replica = Make(TinyReplica(TinyDataset("fragments")));
+  const auto plan = PlanFragments(replica->manifest(), 3);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<float> whole = Parameters(*replica);
+  for (const FragmentLayout& fragment : *plan) {
+    std::vector<float> values(fragment.elements, 42.0f);  // what stands in the padding is not written
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + fragment.id.value());
+    ASSERT_TRUE(replica->WriteFragment(fragment, values).ok());
+    std::vector<float> read(fragment.elements, -1.0f);
+    ASSERT_TRUE(replica->ReadFragment(fragment, read).ok());
+    std::vector<float> expected(fragment.elements, 0.0f);
+    for (const TensorSlot& slot : fragment.slots) {
+      std::copy_n(values.begin() + static_cast<ptrdiff_t>(slot.offset), slot.elements,
+                  expected.begin() + static_cast<ptrdiff_t>(slot.offset));
+    }
+    EXPECT_EQ(read, expected);
+  }
+  EXPECT_NE(Parameters(*replica), whole);
+}
+
+TEST(TorchReplicaTest, RefusesAFragmentOfAnotherModel) {
+  auto replica = Make(TinyReplica(TinyDataset("foreign")));
+  FragmentLayout layout = WholeModel(replica->manifest());
+  std::vector<float> values(layout.elements);
+  EXPECT_THAT(replica->WriteFragment(layout, std::span(values).first(10)).message(),
+              HasSubstr("10 values given"));
+  layout.slots[1].elements += 1;
+  EXPECT_THAT(replica->WriteFragment(layout, values).message(), HasSubstr("tensor 1"));
+}
+
+TEST(TorchReplicaTest, SeekContinuesTheSequenceOfSamples) {
+  const TorchReplicaOptions options = TinyReplica(TinyDataset("seek"));
+  auto straight = Make(options);
+  Train(*straight, 5);
+  const uint64_t position = straight->samples_consumed();
+  EXPECT_EQ(position, 5u * options.run.inner.batch);
+  auto resumed = Make(options);
+  const FragmentLayout layout = WholeModel(straight->manifest());
+  ASSERT_TRUE(resumed->WriteFragment(layout, Parameters(*straight)).ok());
+  ASSERT_TRUE(resumed->Seek(position).ok());
+  // The loss of the next step is taken before any update, so it depends on parameters and samples only.
+  EXPECT_EQ(Train(*straight, 1), Train(*resumed, 1));
+}
+
+TEST(TorchReplicaTest, PartitionsReadDifferentText) {
+  TorchReplicaOptions options = TinyReplica(TinyDataset("partitions"));
+  options.partitions = 2;
+  auto first = Make(options);
+  options.partition = 1;
+  auto second = Make(options);
+  EXPECT_NE(Train(*first, 1), Train(*second, 1));
+  ASSERT_TRUE(second->SetPartition(0, 2).ok());
+  EXPECT_THAT(second->SetPartition(2, 2).message(), HasSubstr("partition 2"));
+}
+
+TEST(TorchReplicaTest, ANonFiniteStepIsNotTaken) {
+  auto replica = Make(TinyReplica(TinyDataset("nan")));
+  const FragmentLayout layout = WholeModel(replica->manifest());
+  const std::vector<float> good = Parameters(*replica);
+  std::vector<float> bad = good;
+  bad[layout.slots[4].offset] = std::numeric_limits<float>::quiet_NaN();
+  ASSERT_TRUE(replica->WriteFragment(layout, bad).ok());
+  const auto step = replica->InnerStep(1e-3);
+  EXPECT_EQ(step.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(step.status().message(), HasSubstr("not finite"));
+  EXPECT_EQ(replica->samples_consumed(), 0u);
+  EXPECT_EQ(replica->Evaluate(1).status().code(), absl::StatusCode::kFailedPrecondition);
+  // Nothing of it stays: with good parameters again the run is the one that never failed.
+  ASSERT_TRUE(replica->WriteFragment(layout, good).ok());
+  EXPECT_EQ(Parameters(*replica), good);
+  auto untouched = Make(TinyReplica(TinyDataset("nan")));
+  EXPECT_EQ(Train(*replica, 3), Train(*untouched, 3));
+}
+
+TEST(TorchReplicaTest, AccumulationIsALargerBatch) {
+  TorchReplicaOptions options = TinyReplica(TinyDataset("accumulation"));
+  auto large = Make(options);
+  options.run.inner.batch = 2;
+  options.run.inner.accumulation = 4;
+  auto small = Make(options);
+  const auto a = large->InnerStep(1e-3);
+  const auto b = small->InnerStep(1e-3);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(a->tokens, b->tokens);
+  EXPECT_NEAR(a->loss, b->loss, 1e-5);
+  EXPECT_NEAR(a->gradient_norm, b->gradient_norm, 1e-4 * a->gradient_norm);
+  EXPECT_EQ(large->samples_consumed(), small->samples_consumed());
+}
+
+TEST(TorchReplicaTest, Bf16StaysCloseToFloat32) {
+  TorchReplicaOptions options = TinyReplica(TinyDataset("bf16"));
+  auto exact = Make(options);
+  options.run.inner.precision = Precision::kBf16;
+  auto rounded = Make(options);
+  const std::vector<double> a = Train(*exact, 60, 3e-3);
+  const std::vector<double> b = Train(*rounded, 60, 3e-3);
+  EXPECT_NE(a, b);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.05 * a[i]) << "step " << i;
+}
+
+TEST(TorchReplicaTest, GeneratesWhatItLearned) {
+  auto replica = Make(TinyReplica(TinyDataset("generate")));
+  Train(*replica, 300, 3e-3);
+  const std::vector<uint16_t> prompt = {'t', 'h', 'e', ' ', 'q', 'u', 'i', 'c', 'k', ' ', 'b', 'r', 'o'};
+  const auto tokens = replica->Generate(prompt, {.tokens = 20, .temperature = 0});
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  EXPECT_EQ(std::string(tokens->begin(), tokens->end()), "wn fox jumps over th");
+  const GenerateOptions drawn = {.tokens = 30, .temperature = 1, .top_k = 20, .seed = 3};
+  EXPECT_EQ(*replica->Generate({}, drawn), *replica->Generate({}, drawn));
+  const std::vector<uint16_t> outside = {300};
+  EXPECT_THAT(replica->Generate(outside, {}).status().message(), HasSubstr("outside the model's vocabulary"));
+}
+
+TEST(TorchReplicaTest, SaysWhatIsWrongWithItsOptions) {
+  TorchReplicaOptions options = TinyReplica(TinyDataset("options"));
+  options.device = "tpu";
+  EXPECT_THAT(CreateTorchReplica(options).status().message(), HasSubstr("use auto, cpu, cuda or cuda:N"));
+  options = TinyReplica(options.dataset_folder);
+  options.run.model.heads = 5;
+  EXPECT_THAT(CreateTorchReplica(options).status().message(), HasSubstr("heads must divide width"));
+  options = TinyReplica("/nowhere");
+  EXPECT_THAT(CreateTorchReplica(options).status().message(), HasSubstr("/nowhere"));
+  options = TinyReplica("");
+  auto replica = Make(options);
+  EXPECT_THAT(replica->InnerStep(1e-3).status().message(), HasSubstr("no dataset"));
+}
+
+}  // namespace
+}  // namespace atoll

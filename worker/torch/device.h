@@ -1,0 +1,18 @@
+#ifndef ATOLL_WORKER_TORCH_DEVICE_H_
+#define ATOLL_WORKER_TORCH_DEVICE_H_
+
+#include <torch/torch.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace atoll {
+
+/// "auto", "cpu", "cuda" or "cuda:N" as a device of this machine. InvalidArgument, saying what there is,
+/// otherwise.
+absl::StatusOr<torch::Device> ParseDevice(const std::string& text);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_TORCH_DEVICE_H_

@@ -1,0 +1,101 @@
+#include "worker/torch/gpt.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "worker/torch/attention.h"
+
+namespace atoll {
+namespace {
+
+constexpr double kLayerNormEpsilon = 1e-5;
+constexpr double kInitDeviation = 0.02;
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+}  // namespace
+
+Gpt::Gpt(const GptOptions& options, Precision precision, FlatParameters& parameters)
+    : options_(options), precision_(precision), parameters_(parameters), index_(options) {}
+
+void Gpt::Initialise(uint64_t seed) {
+  const torch::NoGradGuard no_grad;
+  auto generator = at::detail::createCPUGenerator(seed);
+  const double residual = kInitDeviation / std::sqrt(2.0 * options_.layers);
+  const Manifest& manifest = parameters_.manifest();
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const TensorSpec& spec = manifest.tensors[i];
+    torch::Tensor view = parameters_.view(i);
+    if (spec.shape.size() < 2) {
+      view.fill_(EndsWith(spec.name, ".weight") ? 1.0 : 0.0);
+      continue;
+    }
+    torch::Tensor drawn = torch::empty(spec.shape, torch::kFloat32);
+    drawn.normal_(0.0, EndsWith(spec.name, "c_proj.weight") ? residual : kInitDeviation, generator);
+    view.copy_(drawn);
+  }
+}
+
+torch::Tensor Gpt::Dropout(const torch::Tensor& x, GptMode mode) const {
+  if (options_.dropout == 0 || mode == GptMode::kEvaluation) return x;
+  return torch::dropout(x, options_.dropout, /*train=*/true);
+}
+
+torch::Tensor Gpt::LayerNorm(const torch::Tensor& x, size_t gain, size_t bias) const {
+  const c10::optional<torch::Tensor> shift =
+      options_.bias ? c10::optional<torch::Tensor>(parameters_.view(bias)) : c10::nullopt;
+  return torch::layer_norm(x, {x.size(-1)}, parameters_.view(gain), shift, kLayerNormEpsilon);
+}
+
+torch::Tensor Gpt::Linear(const torch::Tensor& x, size_t weight, size_t bias) const {
+  if (precision_ == Precision::kFp32) {
+    if (!options_.bias) return torch::mm(x, parameters_.view(weight));
+    return torch::addmm(parameters_.view(bias), x, parameters_.view(weight));
+  }
+  const torch::Tensor input = x.to(torch::kBFloat16);
+  const torch::Tensor matrix = parameters_.view(weight).to(torch::kBFloat16);
+  if (!options_.bias) return torch::mm(input, matrix);
+  return torch::addmm(parameters_.view(bias).to(torch::kBFloat16), input, matrix);
+}
+
+torch::Tensor Gpt::Attention(const torch::Tensor& x, const GptTensorIndex::Block& block, int64_t batch,
+                             int64_t time, GptMode mode) const {
+  const int64_t width = options_.width;
+  const int64_t heads = options_.heads;
+  const torch::Tensor qkv = Linear(x, block.c_attn, block.c_attn_bias);
+  const double dropout = mode == GptMode::kTraining ? options_.dropout : 0.0;
+  const torch::Tensor mixed = CausalAttention(qkv.view({batch, time, 3, heads, width / heads}), dropout);
+  return Linear(mixed.view({batch * time, width}), block.attn_proj, block.attn_proj_bias);
+}
+
+torch::Tensor Gpt::Mlp(const torch::Tensor& x, const GptTensorIndex::Block& block) const {
+  const torch::Tensor hidden = torch::gelu(Linear(x, block.c_fc, block.c_fc_bias), "tanh");
+  return Linear(hidden, block.mlp_proj, block.mlp_proj_bias);
+}
+
+torch::Tensor Gpt::Logits(const torch::Tensor& tokens, GptMode mode) const {
+  const int64_t batch = tokens.size(0);
+  const int64_t time = tokens.size(1);
+  const torch::Tensor positions = parameters_.view(index_.wpe).narrow(0, 0, time);
+  torch::Tensor x = torch::embedding(parameters_.view(index_.wte), tokens) + positions;
+  x = Dropout(x, mode).view({batch * time, int64_t{options_.width}});
+  for (size_t layer = 0; layer < options_.layers; ++layer) {
+    const GptTensorIndex::Block block = index_.block(layer);
+    const torch::Tensor attended =
+        Attention(LayerNorm(x, block.ln_1, block.ln_1_bias), block, batch, time, mode);
+    x = x + Dropout(attended, mode);
+    x = x + Dropout(Mlp(LayerNorm(x, block.ln_2, block.ln_2_bias), block), mode);
+  }
+  x = LayerNorm(x, index_.ln_f, index_.ln_f_bias);
+  const torch::Tensor head = parameters_.view(index_.lm_head);
+  if (precision_ == Precision::kFp32) return torch::mm(x, head.t());
+  return torch::mm(x.to(torch::kBFloat16), head.to(torch::kBFloat16).t()).to(torch::kFloat32);
+}
+
+torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, GptMode mode) const {
+  return torch::nll_loss(torch::log_softmax(Logits(tokens, mode), 1), targets.reshape({-1}));
+}
+
+}  // namespace atoll

@@ -1,0 +1,53 @@
+#include "worker/torch/gpt_manifest.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace atoll {
+namespace {
+
+void AddPair(Manifest& manifest, const std::string& name, std::vector<int64_t> shape, bool bias) {
+  const int64_t outputs = shape.back();
+  manifest.tensors.push_back({name + ".weight", std::move(shape), false});
+  if (bias) manifest.tensors.push_back({name + ".bias", {outputs}, false});
+}
+
+}  // namespace
+
+Manifest GptManifest(const GptOptions& options) {
+  const int64_t width = options.width;
+  Manifest manifest;
+  manifest.tensors.push_back({"transformer.wte.weight", {int64_t{options.vocabulary}, width}, true});
+  manifest.tensors.push_back({"transformer.wpe.weight", {int64_t{options.context}, width}, true});
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    const std::string block = absl::StrCat("transformer.h.", layer, ".");
+    AddPair(manifest, block + "ln_1", {width}, options.bias);
+    AddPair(manifest, block + "attn.c_attn", {width, 3 * width}, options.bias);
+    AddPair(manifest, block + "attn.c_proj", {width, width}, options.bias);
+    AddPair(manifest, block + "ln_2", {width}, options.bias);
+    AddPair(manifest, block + "mlp.c_fc", {width, 4 * width}, options.bias);
+    AddPair(manifest, block + "mlp.c_proj", {4 * width, width}, options.bias);
+  }
+  AddPair(manifest, "transformer.ln_f", {width}, options.bias);
+  if (!options.tied_embeddings) {
+    manifest.tensors.push_back({"lm_head.weight", {int64_t{options.vocabulary}, width}, false});
+  }
+  return manifest;
+}
+
+GptTensorIndex::GptTensorIndex(const GptOptions& options) : wte(0), wpe(1), stride_(options.bias ? 2 : 1) {
+  ln_f = 2 + 6 * stride_ * options.layers;
+  ln_f_bias = ln_f + 1;
+  lm_head = options.tied_embeddings ? wte : ln_f + stride_;
+}
+
+GptTensorIndex::Block GptTensorIndex::block(size_t layer) const {
+  const size_t first = 2 + 6 * stride_ * layer;
+  const auto weight = [&](size_t kind) { return first + kind * stride_; };
+  const auto bias = [&](size_t kind) { return first + kind * stride_ + 1; };
+  return Block{weight(0), bias(0), weight(1), bias(1), weight(2), bias(2),
+               weight(3), bias(3), weight(4), bias(4), weight(5), bias(5)};
+}
+
+}  // namespace atoll

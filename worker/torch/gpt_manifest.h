@@ -1,0 +1,49 @@
+#ifndef ATOLL_WORKER_TORCH_GPT_MANIFEST_H_
+#define ATOLL_WORKER_TORCH_GPT_MANIFEST_H_
+
+#include <cstddef>
+
+#include "core/manifest.h"
+#include "core/run_options.h"
+
+namespace atoll {
+
+/// The tensors of a GPT-2 (Radford et al. 2019) in the order and under the names that Hugging Face's
+/// GPT2LMHeadModel gives them, so that an exported model loads there as it is. Linear weights are [inputs,
+/// outputs] (its Conv1D):
+///
+///   transformer.wte.weight            [vocabulary, width]   embedding
+///   transformer.wpe.weight            [context, width]      embedding
+///   transformer.h.N.ln_1.weight/bias  [width]
+///   transformer.h.N.attn.c_attn       [width, 3*width]      queries, keys, values side by side
+///   transformer.h.N.attn.c_proj       [width, width]
+///   transformer.h.N.ln_2.weight/bias  [width]
+///   transformer.h.N.mlp.c_fc          [width, 4*width]
+///   transformer.h.N.mlp.c_proj        [4*width, width]
+///   transformer.ln_f.weight/bias      [width]
+///   lm_head.weight                    [vocabulary, width]   only when embeddings are not tied
+///
+/// Without `bias` every *.bias is absent.
+Manifest GptManifest(const GptOptions& options);
+
+/// Where each tensor of the model stands in GptManifest(options).tensors. Members named *_bias are
+/// meaningless without options.bias.
+struct GptTensorIndex {
+  explicit GptTensorIndex(const GptOptions& options);
+
+  struct Block {
+    size_t ln_1, ln_1_bias, c_attn, c_attn_bias, attn_proj, attn_proj_bias;
+    size_t ln_2, ln_2_bias, c_fc, c_fc_bias, mlp_proj, mlp_proj_bias;
+  };
+  size_t wte, wpe;
+  size_t ln_f, ln_f_bias;
+  size_t lm_head;  // equals wte when embeddings are tied
+  Block block(size_t layer) const;
+
+ private:
+  size_t stride_;  // tensors per kind: weight, or weight and bias
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_TORCH_GPT_MANIFEST_H_

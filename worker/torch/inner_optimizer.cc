@@ -1,0 +1,126 @@
+#include "worker/torch/inner_optimizer.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace atoll {
+namespace {
+
+// Elements that one thread takes at a time; a multiple of kSumBlock.
+constexpr int64_t kGrain = 16 * kSumBlock;
+
+}  // namespace
+
+InnerOptimizer::InnerOptimizer(const InnerOptions& options, FlatParameters& parameters)
+    : options_(options), parameters_(parameters) {
+  const FragmentLayout& layout = parameters.layout();
+  for (const TensorSlot& slot : layout.slots) {
+    const bool decays = options.optimizer == InnerOptimizerKind::kAdamW && options.weight_decay > 0 &&
+                        parameters.manifest().tensors[slot.tensor].shape.size() >= 2;
+    if (segments_.empty() || segments_.back().decays != decays) {
+      const auto begin = static_cast<int64_t>(slot.offset);
+      segments_.push_back({segments_.empty() ? 0 : begin, 0, decays});
+      if (segments_.size() > 1) segments_[segments_.size() - 2].end = begin;
+    }
+  }
+  segments_.back().end = static_cast<int64_t>(layout.elements);
+  first_ = torch::zeros_like(parameters.values());
+  if (IsAdam()) second_ = torch::zeros_like(parameters.values());
+}
+
+double InnerOptimizer::GradientNorm(double scale) const {
+  const torch::Tensor& gradients = parameters_.gradients();
+  if (!gradients.device().is_cpu()) {
+    return scale * gradients.norm(2, torch::kFloat64).item<double>();
+  }
+  const float* values = gradients.data_ptr<float>();
+  const int64_t elements = gradients.numel();
+  std::vector<double> sums(static_cast<size_t>((elements + kGrain - 1) / kGrain), 0.0);
+  at::parallel_for(0, static_cast<int64_t>(sums.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t begin = i * kGrain;
+      sums[static_cast<size_t>(i)] =
+          SumOfSquares(static_cast<size_t>(std::min(elements, begin + kGrain) - begin), values + begin);
+    }
+  });
+  return scale * std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
+}
+
+void InnerOptimizer::Step(double learning_rate, double scale, double norm) {
+  const torch::NoGradGuard no_grad;
+  double gradient_scale = scale;
+  if (options_.clip_norm > 0) gradient_scale *= std::min(1.0, options_.clip_norm / (norm + 1e-6));
+  ++steps_;
+  if (parameters_.device().is_cpu()) {
+    StepOnHost(learning_rate, static_cast<float>(gradient_scale));
+  } else {
+    StepOnDevice(learning_rate, static_cast<float>(gradient_scale));
+  }
+}
+
+AdamStep InnerOptimizer::AdamConstants(double learning_rate, double gradient_scale) const {
+  const auto t = static_cast<double>(steps_);
+  AdamStep step;
+  step.gradient_scale = static_cast<float>(gradient_scale);
+  step.beta1 = static_cast<float>(options_.beta1);
+  step.beta2 = static_cast<float>(options_.beta2);
+  step.one_minus_beta1 = static_cast<float>(1 - options_.beta1);
+  step.one_minus_beta2 = static_cast<float>(1 - options_.beta2);
+  step.step_size = static_cast<float>(learning_rate / (1 - std::pow(options_.beta1, t)));
+  step.inverse_root_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, t)));
+  step.epsilon = static_cast<float>(options_.epsilon);
+  return step;
+}
+
+void InnerOptimizer::StepOnHost(double learning_rate, float gradient_scale) {
+  float* theta = parameters_.values().data_ptr<float>();
+  float* gradient = parameters_.gradients().data_ptr<float>();
+  float* first = first_.data_ptr<float>();
+  float* second = IsAdam() ? second_.data_ptr<float>() : nullptr;
+  AdamStep plain = IsAdam() ? AdamConstants(learning_rate, gradient_scale) : AdamStep{};
+  AdamStep decaying = plain;
+  decaying.keep = static_cast<float>(1 - learning_rate * options_.weight_decay);
+  const int64_t elements = parameters_.values().numel();
+  at::parallel_for(0, elements, kGrain, [&](int64_t begin, int64_t end) {
+    for (const Segment& segment : segments_) {
+      const int64_t from = std::max(begin, segment.begin);
+      const int64_t to = std::min(end, segment.end);
+      if (from >= to) continue;
+      const auto size = static_cast<size_t>(to - from);
+      if (IsAdam()) {
+        AdamRange(segment.decays ? decaying : plain, size, theta + from, gradient + from, first + from,
+                  second + from);
+      } else {
+        SgdRange(gradient_scale, static_cast<float>(options_.momentum), static_cast<float>(learning_rate),
+                 size, theta + from, gradient + from, first + from);
+      }
+    }
+  });
+}
+
+void InnerOptimizer::StepOnDevice(double learning_rate, float gradient_scale) {
+  torch::Tensor theta = parameters_.values();
+  torch::Tensor gradient = parameters_.gradients();
+  gradient.mul_(gradient_scale);
+  if (IsAdam()) {
+    const AdamStep step = AdamConstants(learning_rate, 1.0);
+    for (const Segment& segment : segments_) {
+      if (!segment.decays) continue;
+      theta.narrow(0, segment.begin, segment.end - segment.begin)
+          .mul_(1 - learning_rate * options_.weight_decay);
+    }
+    first_.mul_(step.beta1).add_(gradient, step.one_minus_beta1);
+    second_.mul_(step.beta2).addcmul_(gradient, gradient, step.one_minus_beta2);
+    const torch::Tensor denominator = second_.sqrt().mul_(step.inverse_root_correction).add_(step.epsilon);
+    theta.addcdiv_(first_, denominator, -step.step_size);
+  } else {
+    first_.mul_(options_.momentum).add_(gradient);
+    theta.add_(first_, -learning_rate);
+  }
+  gradient.zero_();
+}
+
+}  // namespace atoll

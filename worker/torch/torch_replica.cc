@@ -1,0 +1,280 @@
+#include "worker/torch/torch_replica.h"
+
+#include <ATen/Parallel.h>
+#include <torch/version.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "worker/data/batches.h"
+#include "worker/data/dataset.h"
+#include "worker/torch/device.h"
+#include "worker/torch/flat_parameters.h"
+#include "worker/torch/gpt.h"
+#include "worker/torch/inner_optimizer.h"
+#include "worker/torch/sampling.h"
+#include "worker/torch/torch_status.h"
+
+namespace atoll {
+namespace {
+
+class GptReplica final : public TorchReplica {
+ public:
+  GptReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
+             std::shared_ptr<const Dataset> dataset)
+      : run_(options.run),
+        parameters_(std::move(parameters)),
+        model_(run_.model, run_.inner.precision, *parameters_),
+        optimizer_(run_.inner, *parameters_),
+        dataset_(std::move(dataset)) {}
+
+  const Manifest& manifest() const override { return parameters_->manifest(); }
+  uint64_t samples_consumed() const override { return samples_consumed_; }
+  std::string dataset_fingerprint() const override { return dataset_ ? dataset_->fingerprint() : ""; }
+  std::string device() const override;
+
+  absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override;
+  absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) override;
+  absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override;
+  absl::Status Seek(uint64_t samples_consumed) override;
+  absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override;
+  absl::StatusOr<std::vector<uint16_t>> Generate(std::span<const uint16_t> prompt,
+                                                 const GenerateOptions& options) override;
+  absl::Status SetPartition(uint32_t partition, uint32_t partitions) override;
+
+  void Initialise() { model_.Initialise(run_.seed); }
+
+ private:
+  absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
+  absl::Status CheckData() const;
+  // Sums gradients over the micro-batches of one step; returns the mean loss.
+  double AccumulateGradients();
+  double BatchLoss(const Batch& batch, uint32_t sequences);
+  torch::Tensor ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const;
+
+  const RunOptions run_;
+  const std::unique_ptr<FlatParameters> parameters_;
+  Gpt model_;
+  InnerOptimizer optimizer_;
+  const std::shared_ptr<const Dataset> dataset_;
+  std::optional<TrainingSamples> training_;
+  uint32_t partition_ = 0;
+  uint64_t samples_consumed_ = 0;
+  Batch batch_;
+};
+
+std::string GptReplica::device() const {
+  const torch::Device device = parameters_->device();
+  if (device.is_cpu()) return absl::StrCat("cpu (", at::get_num_threads(), " threads)");
+  return device.str();
+}
+
+absl::Status GptReplica::CheckFragment(const FragmentLayout& fragment, size_t values) const {
+  if (values != fragment.elements) {
+    return absl::InvalidArgumentError(absl::StrFormat("fragment %d: %d values given, its layout has %d",
+                                                      fragment.id.value(), values, fragment.elements));
+  }
+  const FragmentLayout& own = parameters_->layout();
+  for (const TensorSlot& slot : fragment.slots) {
+    if (slot.tensor < own.slots.size() && slot.elements == own.slots[slot.tensor].elements &&
+        slot.offset + slot.elements <= fragment.elements) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrFormat("fragment %d: tensor %d with %d elements at %d does not fit the model; the layout is "
+                        "of another manifest",
+                        fragment.id.value(), slot.tensor, slot.elements, slot.offset));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GptReplica::ReadFragment(const FragmentLayout& fragment, std::span<float> out) {
+  ATOLL_RETURN_IF_ERROR(CheckFragment(fragment, out.size()));
+  return CatchTorch("reading the model's parameters", [&] {
+    parameters_->CopyOut(fragment, out);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status GptReplica::WriteFragment(const FragmentLayout& fragment, std::span<const float> values) {
+  ATOLL_RETURN_IF_ERROR(CheckFragment(fragment, values.size()));
+  return CatchTorch("writing the model's parameters", [&] {
+    parameters_->CopyIn(fragment, values);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status GptReplica::CheckData() const {
+  if (training_.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
+}
+
+torch::Tensor GptReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const {
+  // from_blob takes a mutable pointer; the tensor is only read.
+  torch::Tensor host = torch::from_blob(const_cast<int64_t*>(tokens.data()),
+                                        {rows, static_cast<int64_t>(tokens.size()) / rows}, torch::kInt64);
+  return host.to(parameters_->device());
+}
+
+double GptReplica::AccumulateGradients() {
+  double loss = 0;
+  for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro) {
+    training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_);
+    const torch::Tensor inputs = ToDevice(batch_.inputs, run_.inner.batch);
+    const torch::Tensor targets = ToDevice(batch_.targets, run_.inner.batch);
+    const torch::Tensor micro_loss = model_.Loss(inputs, targets, GptMode::kTraining);
+    micro_loss.backward();
+    loss += micro_loss.item<double>();
+  }
+  return loss / run_.inner.accumulation;
+}
+
+absl::StatusOr<InnerStepResult> GptReplica::InnerStep(double learning_rate) {
+  ATOLL_RETURN_IF_ERROR(CheckData());
+  return CatchTorch("inner step", [&]() -> absl::StatusOr<InnerStepResult> {
+    // Dropout is a function of the position in the data, so that a step can be repeated.
+    if (run_.model.dropout > 0) torch::manual_seed(run_.seed + (samples_consumed_ << 16) + partition_);
+    InnerStepResult result;
+    result.loss = AccumulateGradients();
+    const double scale = 1.0 / run_.inner.accumulation;
+    result.gradient_norm = optimizer_.GradientNorm(scale);
+    if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
+      const torch::NoGradGuard no_grad;
+      torch::Tensor gradients = parameters_->gradients();
+      gradients.zero_();
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "inner step %d, sample %d: loss %g, gradient norm %g are not finite; the step was not taken; lower "
+          "inner.learning_rate or start from an older version",
+          optimizer_.steps() + 1, samples_consumed_, result.loss, result.gradient_norm));
+    }
+    optimizer_.Step(learning_rate, scale, result.gradient_norm);
+    samples_consumed_ += uint64_t{run_.inner.batch} * run_.inner.accumulation;
+    result.tokens = run_.tokens_per_step();
+    return result;
+  });
+}
+
+absl::Status GptReplica::Seek(uint64_t samples_consumed) {
+  ATOLL_RETURN_IF_ERROR(CheckData());
+  samples_consumed_ = samples_consumed;
+  return absl::OkStatus();
+}
+
+absl::Status GptReplica::SetPartition(uint32_t partition, uint32_t partitions) {
+  if (!dataset_) return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
+  if (partition >= partitions) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "data partition %d is not below the number of partitions, %d", partition, partitions));
+  }
+  training_.emplace(dataset_, run_.model.context, run_.seed, partition, partitions);
+  partition_ = partition;
+  samples_consumed_ = 0;
+  return absl::OkStatus();
+}
+
+double GptReplica::BatchLoss(const Batch& batch, uint32_t sequences) {
+  const torch::Tensor inputs = ToDevice(batch.inputs, sequences);
+  const torch::Tensor targets = ToDevice(batch.targets, sequences);
+  return model_.Loss(inputs, targets, GptMode::kEvaluation).item<double>();
+}
+
+absl::StatusOr<EvaluationResult> GptReplica::Evaluate(uint32_t max_batches) {
+  ATOLL_RETURN_IF_ERROR(CheckData());
+  return CatchTorch("evaluation", [&]() -> absl::StatusOr<EvaluationResult> {
+    const torch::NoGradGuard no_grad;
+    const ValidationSamples samples(dataset_, run_.model.context);
+    EvaluationResult result;
+    double total = 0;
+    for (uint32_t i = 0; i < max_batches; ++i) {
+      const uint32_t sequences = samples.Read(uint64_t{i} * run_.inner.batch, run_.inner.batch, batch_);
+      if (sequences == 0) break;
+      const uint64_t tokens = uint64_t{sequences} * run_.model.context;
+      total += BatchLoss(batch_, sequences) * static_cast<double>(tokens);
+      result.tokens += tokens;
+    }
+    result.loss = total / static_cast<double>(result.tokens);
+    if (!std::isfinite(result.loss)) {
+      return absl::FailedPreconditionError("the loss on held-out text is not finite: the model has diverged");
+    }
+    return result;
+  });
+}
+
+absl::StatusOr<std::vector<uint16_t>> GptReplica::Generate(std::span<const uint16_t> prompt,
+                                                           const GenerateOptions& options) {
+  std::vector<int64_t> text(prompt.begin(), prompt.end());
+  if (text.empty()) text.push_back(0);
+  for (const int64_t token : text) {
+    if (token < run_.model.vocabulary) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "prompt token %d is outside the model's vocabulary of %d", token, run_.model.vocabulary));
+  }
+  return CatchTorch("generation", [&]() -> absl::StatusOr<std::vector<uint16_t>> {
+    const torch::NoGradGuard no_grad;
+    TokenSampler sampler(options.temperature, options.top_k, options.seed);
+    std::vector<uint16_t> generated;
+    for (uint32_t i = 0; i < options.tokens; ++i) {
+      const size_t visible = std::min<size_t>(text.size(), run_.model.context);
+      const std::vector<int64_t> window(text.end() - static_cast<ptrdiff_t>(visible), text.end());
+      const torch::Tensor logits = model_.Logits(ToDevice(window, 1), GptMode::kEvaluation);
+      const torch::Tensor last = logits[-1].to(torch::kCPU).contiguous();
+      ATOLL_ASSIGN_OR_RETURN(const uint16_t token,
+                             sampler.Draw({last.data_ptr<float>(), static_cast<size_t>(last.numel())}));
+      text.push_back(token);
+      generated.push_back(token);
+    }
+    return generated;
+  });
+}
+
+absl::Status CheckOptions(const TorchReplicaOptions& options) {
+  const GptOptions& model = options.run.model;
+  if (model.layers == 0 || model.heads == 0 || model.context == 0 || model.vocabulary < 2 ||
+      model.width == 0 || model.width % model.heads != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("model.gpt: %d layers, %d heads, width %d, context %d, vocabulary %d: all must be "
+                        "positive and heads must "
+                        "divide width",
+                        model.layers, model.heads, model.width, model.context, model.vocabulary));
+  }
+  if (options.run.inner.batch == 0 || options.run.inner.accumulation == 0) {
+    return absl::InvalidArgumentError("inner.batch and inner.accumulation must be positive");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchReplicaOptions& options) {
+  ATOLL_RETURN_IF_ERROR(CheckOptions(options));
+  std::shared_ptr<const Dataset> dataset;
+  if (!options.dataset_folder.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(
+        Dataset opened,
+        Dataset::Open(options.dataset_folder,
+                      {options.run.model.vocabulary, options.run.model.context, options.run.data.tokenizer}));
+    dataset = std::make_shared<const Dataset>(std::move(opened));
+  }
+  return CatchTorch("building the model", [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
+    if (options.threads > 0) at::set_num_threads(options.threads);
+    ATOLL_ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));
+    ATOLL_ASSIGN_OR_RETURN(FlatParameters parameters,
+                           FlatParameters::Create(GptManifest(options.run.model), device));
+    auto replica = std::make_unique<GptReplica>(
+        options, std::make_unique<FlatParameters>(std::move(parameters)), std::move(dataset));
+    replica->Initialise();
+    if (!options.dataset_folder.empty()) {
+      ATOLL_RETURN_IF_ERROR(replica->SetPartition(options.partition, options.partitions));
+    }
+    return replica;
+  });
+}
+
+std::string TorchVersion() { return TORCH_VERSION; }
+
+}  // namespace atoll

@@ -1,0 +1,70 @@
+#ifndef ATOLL_WORKER_TORCH_TORCH_REPLICA_H_
+#define ATOLL_WORKER_TORCH_TORCH_REPLICA_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/run_options.h"
+#include "worker/sync/replica.h"
+
+// No LibTorch type shows here: this is the folder's border.
+
+namespace atoll {
+
+struct TorchReplicaOptions {
+  RunOptions run;  // model, inner loop, seed, evaluation
+  /// "auto" (the first CUDA device when there is one, else the CPU), "cpu", "cuda" or "cuda:N".
+  std::string device = "auto";
+  /// Threads for the arithmetic; 0: what LibTorch chooses. Process-wide in LibTorch, so that the last one set
+  /// holds.
+  int threads = 0;
+  /// Folder of token files (worker/data/dataset.h). Empty: a model only, which cannot train or evaluate.
+  std::string dataset_folder;
+  /// The part of the data that this worker trains on; partition < partitions.
+  uint32_t partition = 0;
+  uint32_t partitions = 1;
+};
+
+/// How text is drawn from the model.
+struct GenerateOptions {
+  uint32_t tokens = 200;     // to generate
+  double temperature = 0.8;  // 0: the most likely token each time
+  uint32_t top_k = 0;        // draw among this many most likely tokens; 0: all
+  uint64_t seed = 1337;
+};
+
+/// A GPT on LibTorch (worker/torch/gpt.h) with its inner optimizer and its data. One thread owns it.
+class TorchReplica : public Replica {
+ public:
+  /// Continues `prompt` (token ids; empty: starts from token 0) with the parameters as they are now, dropout
+  /// off. Returns the generated tokens only. InvalidArgument when a prompt token is outside the vocabulary;
+  /// FailedPrecondition when the model's output is not finite.
+  virtual absl::StatusOr<std::vector<uint16_t>> Generate(std::span<const uint16_t> prompt,
+                                                         const GenerateOptions& options) = 0;
+
+  /// Replaces the data partition and starts at its first sample (see Seek). Needs a dataset.
+  virtual absl::Status SetPartition(uint32_t partition, uint32_t partitions) = 0;
+
+  /// SHA-256 of the dataset, for Join; empty without one.
+  virtual std::string dataset_fingerprint() const = 0;
+
+  /// The device in words, e.g. "cpu (2 threads)" or "cuda:0".
+  virtual std::string device() const = 0;
+};
+
+/// Builds the model with its seeded initial parameters and opens the dataset. InvalidArgument for a device
+/// that is not there, a bad model shape, or bad files (naming them); ResourceExhausted when memory does not
+/// suffice.
+absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchReplicaOptions& options);
+
+/// Version of LibTorch that this program runs with, e.g. "1.13.0".
+std::string TorchVersion();
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_TORCH_TORCH_REPLICA_H_

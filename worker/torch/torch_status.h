@@ -1,0 +1,50 @@
+#ifndef ATOLL_WORKER_TORCH_TORCH_STATUS_H_
+#define ATOLL_WORKER_TORCH_TORCH_STATUS_H_
+
+#include <torch/torch.h>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace atoll {
+
+/// What LibTorch threw, as a status: out of memory is ResourceExhausted, everything else Internal. `doing`
+/// says what was being done. Call inside a catch block.
+inline absl::Status StatusFromTorchException(std::string_view doing) {
+  const std::string what(doing);
+  try {
+    throw;
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    if (text.find("out of memory") != std::string::npos || text.find("can't allocate") != std::string::npos) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, ": ", text, "; use a smaller inner.batch with more inner.accumulation"));
+    }
+    return absl::InternalError(absl::StrCat(what, ": ", text));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, ": out of memory"));
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat(what, ": ", error.what()));
+  }
+}
+
+/// Runs `body` (which returns a Status or a StatusOr) and turns what LibTorch throws into a status: no
+/// exception crosses this folder's border.
+template <typename Body>
+auto CatchTorch(std::string_view doing, Body&& body) -> decltype(body()) {
+  try {
+    return std::forward<Body>(body)();
+  } catch (...) {
+    return StatusFromTorchException(doing);
+  }
+}
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_TORCH_TORCH_STATUS_H_
