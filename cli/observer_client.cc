@@ -10,6 +10,7 @@
 #include "common/digest.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "grpcpp/channel.h"
 #include "protos/wire/protocol.h"
 
 namespace atoll {

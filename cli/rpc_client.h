@@ -14,6 +14,10 @@ namespace atoll {
 /// A channel to a coordinator's port, for one-shot tools. Thread-safe.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 
+/// What a call to `address` came to: a coordinator that does not answer is explained, everything else
+/// translated by protos/wire.
+absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address);
+
 /// The admin port, in Status. Calls wait at most `deadline` for a coordinator that is not (yet) there.
 class AdminClient {
  public:

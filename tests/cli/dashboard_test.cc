@@ -1,0 +1,117 @@
+#include "cli/dashboard.h"
+
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::GetStatusReply Training() {
+  v1::GetStatusReply status;
+  status.set_run_id("0123456789abcdef");
+  status.set_run_name("reef");
+  status.set_state(v1::RUN_STATE_TRAINING);
+  status.set_uptime_s(133);
+  status.mutable_config()->mutable_run()->set_rounds(40);
+  status.mutable_config()->mutable_inner()->set_steps(50);
+  status.set_committed_tokens(300);
+  status.set_total_tokens(1000);
+  status.set_position_steps(600);
+  status.set_total_steps(2000);
+  status.set_learning_rate(8.1e-4);
+  status.set_tokens_per_second(11234);
+  status.set_eta_seconds(185);
+  status.mutable_traffic()->set_push_bytes(10 << 20);
+  status.mutable_traffic()->set_pull_bytes(10 << 20);
+  status.mutable_traffic()->set_data_parallel_bytes(uint64_t{1000} << 20);
+  auto* fragment = status.add_fragments();
+  fragment->set_version(12);
+  fragment->set_waiting_for("w2, w3 (2 of 4 arrived)");
+  fragment->set_wait_ends_in_s(590);
+  for (uint64_t version = 1; version <= 12; ++version) {
+    auto* round = status.add_rounds();
+    round->set_version(version);
+    round->set_train_loss(5.0 - 0.2 * static_cast<double>(version));
+  }
+  for (const uint64_t version : {0, 12}) {
+    auto* evaluation = status.add_evaluations();
+    evaluation->set_version(version);
+    evaluation->set_loss(version == 0 ? 5.545 : 2.5);
+  }
+  *status.mutable_first_evaluation() = status.evaluations(0);
+  return status;
+}
+
+v1::ListWorkersReply OneWorker(const std::string& name) {
+  v1::ListWorkersReply workers;
+  auto* worker = workers.add_workers();
+  worker->set_name(name);
+  worker->set_state("active");
+  worker->set_lease_remaining_s(14.2);
+  worker->mutable_progress()->set_phase(v1::WORKER_PHASE_TRAINING);
+  worker->mutable_progress()->set_step(23);
+  worker->mutable_progress()->set_steps(50);
+  return workers;
+}
+
+std::string Render(const v1::GetStatusReply& status, const v1::ListWorkersReply& workers) {
+  return absl::StrJoin(RenderDashboard(status, workers, {.width = 110, .height = 40, .colour = false}), "\n");
+}
+
+TEST(Dashboard, ShowsEverythingAUserAsksFor) {
+  EXPECT_THAT(Render(Training(), OneWorker("w0")),
+              AllOf(HasSubstr("round 12 of 40"), HasSubstr("inner step 600 of 2000"), HasSubstr("8.10e-04"),
+                    HasSubstr("11.2k tok/s"), HasSubstr("validation loss 2.500 (perplexity 12.18)"),
+                    HasSubstr("from 5.545"), HasSubstr("train loss 2.600"), HasSubstr("50x fewer"),
+                    HasSubstr("waiting for w2, w3 (2 of 4 arrived), at most 9m 50s more"),
+                    HasSubstr("~3m 05s left"), HasSubstr("w0"), HasSubstr("23/50")));
+}
+
+TEST(Dashboard, DrawsTheCurves) {
+  EXPECT_THAT(Render(Training(), OneWorker("w0")),
+              AllOf(HasSubstr("train loss   "), HasSubstr("5.545 ┤"), HasSubstr("└──")));
+}
+
+TEST(Dashboard, AnEmptyRunIsNoCrash) {
+  EXPECT_THAT(Render({}, {}), AllOf(HasSubstr("not evaluated yet"), HasSubstr("- fewer")));
+}
+
+TEST(Dashboard, AHostileNameCannotReachTheTerminal) {
+  const std::string text = Render(Training(), OneWorker("w\x1b[2Jx"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(Dashboard, StaysWithinItsHeight) {
+  v1::ListWorkersReply workers;
+  for (int i = 0; i < 8; ++i) *workers.add_workers() = OneWorker("w").workers(0);
+  EXPECT_LE(RenderDashboard(Training(), workers, {.width = 100, .height = 30, .colour = false}).size(), 30u);
+}
+
+TEST(Dashboard, OneLineForLogs) {
+  EXPECT_THAT(RenderLine(Training()),
+              AllOf(HasSubstr("training: round 12 of 40"), HasSubstr("validation loss 2.500"),
+                    HasSubstr("waiting for w2, w3")));
+}
+
+TEST(Dashboard, SummaryComparesStartAndEnd) {
+  const std::string text = absl::StrJoin(RenderSummary(Training(), {.colour = false}), "\n");
+  EXPECT_THAT(text, AllOf(HasSubstr("5.545 (perplexity 255.95) at version 0"),
+                          HasSubstr("2.500 (perplexity 12.18) at version 12")));
+}
+
+TEST(TrafficRatio, CountsBothDirections) {
+  v1::Traffic traffic;
+  EXPECT_EQ(TrafficRatio(traffic), "-");
+  traffic.set_push_bytes(10);
+  traffic.set_pull_bytes(10);
+  traffic.set_data_parallel_bytes(62);
+  EXPECT_EQ(TrafficRatio(traffic), "3.1x");
+}
+
+}  // namespace
+}  // namespace atoll
