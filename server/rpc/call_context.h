@@ -1,0 +1,26 @@
+#ifndef ATOLL_SERVER_RPC_CALL_CONTEXT_H_
+#define ATOLL_SERVER_RPC_CALL_CONTEXT_H_
+
+#include "common/clock.h"
+#include "server/coordinator.h"
+#include "server/rpc/fragment_heads.h"
+#include "server/rpc/io_pool.h"
+#include "server/rpc/live_streams.h"
+
+namespace atoll {
+
+/// What every call needs of the server around it; all of it outlives every call.
+struct CallContext {
+  Coordinator* coordinator = nullptr;
+  const Clock* clock = nullptr;
+  IoPool* calls = nullptr;    // short calls: joins, heartbeats, status
+  IoPool* uploads = nullptr;  // chunks on their way to the disk; never in the way of a heartbeat
+  LiveStreams* streams = nullptr;
+  FragmentHeads* heads = nullptr;
+  Duration stall_limit = Seconds(60);  // a stream without a message for this long is ended
+  size_t max_watch_backlog = 16384;    // events that a slow watcher may be behind
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_CALL_CONTEXT_H_

@@ -1,0 +1,84 @@
+#include "server/rpc/coordinator_service.h"
+
+#include "common/status.h"
+#include "server/rpc/decode.h"
+#include "server/rpc/encode.h"
+#include "server/rpc/pull_stream.h"
+#include "server/rpc/push_stream.h"
+#include "server/rpc/seed_stream.h"
+#include "server/rpc/unary.h"
+#include "server/rpc/watch_stream.h"
+
+namespace atoll {
+
+grpc::ServerUnaryReactor* CoordinatorService::Join(grpc::CallbackServerContext* context,
+                                                   const v1::JoinRequest* request, v1::JoinReply* reply) {
+  return RunUnary(context, call_.calls, request, reply,
+                  [this](const v1::JoinRequest& in, v1::JoinReply* out) -> absl::Status {
+                    ATOLL_ASSIGN_OR_RETURN(const JoinCall join, DecodeJoin(in));
+                    ATOLL_ASSIGN_OR_RETURN(const JoinResult result, call_.coordinator->Join(join));
+                    Saw(result.fragments);
+                    return EncodeJoin(result, out);
+                  });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(grpc::CallbackServerContext* context,
+                                                        const v1::HeartbeatRequest* request,
+                                                        v1::HeartbeatReply* reply) {
+  return RunUnary(context, call_.calls, request, reply,
+                  [this](const v1::HeartbeatRequest& in, v1::HeartbeatReply* out) -> absl::Status {
+                    ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall beat, DecodeHeartbeat(in));
+                    ATOLL_ASSIGN_OR_RETURN(const HeartbeatResult result, call_.coordinator->Heartbeat(beat));
+                    Saw(result.fragments);
+                    EncodeHeartbeat(result, out);
+                    return absl::OkStatus();
+                  });
+}
+
+grpc::ServerReadReactor<v1::SeedChunk>* CoordinatorService::SeedParameters(
+    grpc::CallbackServerContext* context, v1::SeedReply* reply) {
+  return StartSeedStream(call_, context, reply);
+}
+
+grpc::ServerWriteReactor<v1::PullChunk>* CoordinatorService::Pull(grpc::CallbackServerContext* context,
+                                                                  const v1::PullRequest* request) {
+  return StartPullStream(call_, context, request);
+}
+
+grpc::ServerReadReactor<v1::PushChunk>* CoordinatorService::Push(grpc::CallbackServerContext* context,
+                                                                 v1::PushReply* reply) {
+  return StartPushStream(call_, context, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetPushStatus(grpc::CallbackServerContext* context,
+                                                            const v1::GetPushStatusRequest* request,
+                                                            v1::GetPushStatusReply* reply) {
+  return RunUnary(context, call_.calls, request, reply,
+                  [this](const v1::GetPushStatusRequest& in, v1::GetPushStatusReply* out) -> absl::Status {
+                    ATOLL_ASSIGN_OR_RETURN(const PushStatusCall push, DecodePushStatus(in));
+                    ATOLL_ASSIGN_OR_RETURN(const PushStatusResult result,
+                                           call_.coordinator->GetPushStatus(push));
+                    EncodePushStatus(result, out);
+                    return absl::OkStatus();
+                  });
+}
+
+grpc::ServerWriteReactor<v1::RunEvent>* CoordinatorService::WatchRun(grpc::CallbackServerContext* context,
+                                                                     const v1::WatchRunRequest* request) {
+  return StartWatchStream(call_, context, request);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Leave(grpc::CallbackServerContext* context,
+                                                    const v1::LeaveRequest* request, v1::LeaveReply* reply) {
+  return RunUnary(context, call_.calls, request, reply,
+                  [this](const v1::LeaveRequest& in, v1::LeaveReply*) -> absl::Status {
+                    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(in.worker()));
+                    return call_.coordinator->Leave(caller, in.reason());
+                  });
+}
+
+void CoordinatorService::Saw(const std::vector<FragmentView>& fragments) {
+  for (const FragmentView& fragment : fragments) call_.heads->Saw(fragment.id, fragment.version);
+}
+
+}  // namespace atoll

@@ -1,0 +1,151 @@
+#include "server/rpc/decode.h"
+
+#include <chrono>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/membership.h"
+#include "protos/wire/codec.h"
+#include "protos/wire/protocol.h"
+#include "server/refusal.h"
+
+namespace atoll {
+namespace {
+
+absl::Status BadField(std::string_view field, std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(std::string(field), ": ", std::string(what)));
+}
+
+absl::StatusOr<WorkerRole> DecodeRole(v1::Role role) {
+  switch (role) {
+    case v1::ROLE_TRAINER:
+      return WorkerRole::kTrainer;
+    case v1::ROLE_EVALUATOR:
+      return WorkerRole::kEvaluator;
+    case v1::ROLE_OBSERVER:
+      return WorkerRole::kObserver;
+    default:
+      return BadField("role", absl::StrCat("no role of ours has the number ", static_cast<int>(role)));
+  }
+}
+
+CapabilitiesView DecodeCapabilities(const v1::Capabilities& in) {
+  return {.software_version = in.software_version(),
+          .device = in.device(),
+          .device_name = in.device_name(),
+          .threads = in.threads()};
+}
+
+ProgressView DecodeProgress(const v1::Progress& in) {
+  ProgressView out;
+  out.phase = v1::WorkerPhase_IsValid(in.phase()) ? static_cast<WorkerPhaseView>(in.phase())
+                                                  : WorkerPhaseView::kUnknown;
+  out.base = Version(in.base_version());
+  out.step = in.step();
+  out.steps = in.steps();
+  out.loss = in.loss();
+  out.gradient_norm = in.gradient_norm();
+  out.learning_rate = in.learning_rate();
+  out.tokens_per_second = in.tokens_per_second();
+  out.memory_bytes = in.memory_bytes();
+  out.compute_seconds = in.compute_seconds();
+  out.wait_seconds = in.wait_seconds();
+  out.exchange_seconds = in.exchange_seconds();
+  out.waiting_for = in.waiting_for();
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Caller> DecodeCaller(const v1::WorkerRef& ref) {
+  if (ref.worker().empty()) return BadField("worker.worker", "is empty; a call after Join names its worker");
+  if (ref.worker().size() > kMaxWorkerName) {
+    return BadField("worker.worker", absl::StrCat("is longer than ", kMaxWorkerName, " bytes"));
+  }
+  return Caller{.run_id = ref.run_id(),
+                .epoch = Epoch(ref.epoch()),
+                .worker = ref.worker(),
+                .incarnation = Incarnation(ref.incarnation())};
+}
+
+absl::StatusOr<JoinCall> DecodeJoin(const v1::JoinRequest& request) {
+  ATOLL_RETURN_IF_ERROR(CheckProtocolVersion(request.protocol(), "worker"));
+  ATOLL_RETURN_IF_ERROR(ValidateWorkerName(request.worker()));
+  const size_t secret_bytes = request.secret().size();
+  if (secret_bytes < kMinSecretBytes || secret_bytes > kMaxSecretBytes) {
+    return BadField("secret", absl::StrFormat("has %d bytes; %d to %d are allowed", secret_bytes,
+                                              kMinSecretBytes, kMaxSecretBytes));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const WorkerRole role, DecodeRole(request.role()));
+  JoinCall call;
+  call.worker = request.worker();
+  call.secret = request.secret();
+  call.role = role;
+  call.manifest_hash = request.manifest_hash();
+  call.capabilities = DecodeCapabilities(request.capabilities());
+  if (request.has_dataset()) {
+    const v1::Dataset& data = request.dataset();
+    call.dataset = DatasetView{.tokenizer = data.tokenizer(),
+                               .vocabulary = data.vocabulary(),
+                               .train_tokens = data.train_tokens(),
+                               .fingerprint = data.fingerprint()};
+  }
+  call.expected_run = request.expected_run();
+  return call;
+}
+
+absl::StatusOr<HeartbeatCall> DecodeHeartbeat(const v1::HeartbeatRequest& request) {
+  HeartbeatCall call;
+  ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(request.worker()));
+  call.progress = DecodeProgress(request.progress());
+  call.evaluations.reserve(static_cast<size_t>(request.evaluations_size()));
+  for (const v1::EvaluationReport& report : request.evaluations()) {
+    call.evaluations.push_back(
+        {.version = Version(report.version()), .loss = report.loss(), .tokens = report.tokens()});
+  }
+  return call;
+}
+
+absl::StatusOr<PushCall> DecodePush(const v1::PushHeader& header) {
+  PushCall call;
+  ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(header.worker()));
+  const absl::StatusOr<CodecKind> codec = CodecFromProto(header.codec());
+  if (!codec.ok()) return Refuse(RefusalReason::kWrongCodec, std::string(codec.status().message()));
+  call.codec = *codec;
+  call.fragment = FragmentId(header.fragment());
+  call.base = Version(header.base_version());
+  call.sequence = header.sequence();
+  call.payload_bytes = header.payload_bytes();
+  call.payload_crc32c = header.payload_crc32c();
+  call.tokens = header.tokens();
+  call.steps = header.steps();
+  call.samples_consumed = header.samples_consumed();
+  call.mean_loss = header.mean_loss();
+  return call;
+}
+
+absl::StatusOr<PushStatusCall> DecodePushStatus(const v1::GetPushStatusRequest& request) {
+  PushStatusCall call;
+  ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(request.worker()));
+  call.fragment = FragmentId(request.push().fragment());
+  call.base = Version(request.push().base_version());
+  call.sequence = request.push().sequence();
+  return call;
+}
+
+absl::StatusOr<PullCall> DecodePull(const v1::PullRequest& request) {
+  if (request.wait_ms() > kMaxPullWaitMs) {
+    return BadField("wait_ms", absl::StrFormat("%d is above the bound of %d; wait less and call again",
+                                               request.wait_ms(), kMaxPullWaitMs));
+  }
+  PullCall call;
+  ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(request.worker()));
+  call.fragment = FragmentId(request.fragment());
+  if (request.has_after_version()) call.after = Version(request.after_version());
+  call.wait = std::chrono::milliseconds(request.wait_ms());
+  return call;
+}
+
+}  // namespace atoll

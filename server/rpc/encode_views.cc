@@ -1,0 +1,153 @@
+#include <string>
+
+#include "atoll/version.h"
+#include "protos/wire/manifest.h"
+#include "server/rpc/encode.h"
+
+namespace atoll {
+namespace {
+
+void EncodeCapabilities(const CapabilitiesView& view, v1::Capabilities* message) {
+  message->set_software_version(view.software_version);
+  message->set_device(view.device);
+  message->set_device_name(view.device_name);
+  message->set_threads(view.threads);
+}
+
+void EncodeProgress(const ProgressView& view, v1::Progress* message) {
+  message->set_phase(static_cast<v1::WorkerPhase>(view.phase));
+  message->set_base_version(view.base.value());
+  message->set_step(view.step);
+  message->set_steps(view.steps);
+  message->set_loss(view.loss);
+  message->set_gradient_norm(view.gradient_norm);
+  message->set_learning_rate(view.learning_rate);
+  message->set_tokens_per_second(view.tokens_per_second);
+  message->set_memory_bytes(view.memory_bytes);
+  message->set_compute_seconds(view.compute_seconds);
+  message->set_wait_seconds(view.wait_seconds);
+  message->set_exchange_seconds(view.exchange_seconds);
+  message->set_waiting_for(view.waiting_for);
+}
+
+void EncodeFragmentStatus(const FragmentStatusView& view, v1::FragmentStatus* message) {
+  message->set_id(view.id.value());
+  message->set_version(view.version.value());
+  message->set_stored_version(view.stored.value());
+  message->set_elements(view.elements);
+  *message->mutable_published() = ContentHashToProto(view.published);
+  message->set_open_seconds(view.open_seconds);
+  message->mutable_arrived()->Assign(view.arrived.begin(), view.arrived.end());
+  message->mutable_missing()->Assign(view.missing.begin(), view.missing.end());
+  message->set_waiting_for(view.waiting_for);
+  message->set_wait_ends_in_s(view.wait_ends_in_s);
+}
+
+void EncodeHistory(const StatusView& view, v1::GetStatusReply* reply) {
+  for (const RoundSummaryView& round : view.rounds) EncodeRound(round, reply->add_rounds());
+  for (const EvaluationView& evaluation : view.evaluations) {
+    EncodeEvaluation(evaluation, reply->add_evaluations());
+  }
+  if (view.first_evaluation) EncodeEvaluation(*view.first_evaluation, reply->mutable_first_evaluation());
+}
+
+}  // namespace
+
+void EncodeFragments(const std::vector<FragmentView>& fragments,
+                     google::protobuf::RepeatedPtrField<v1::FragmentInfo>* out) {
+  for (const FragmentView& fragment : fragments) {
+    v1::FragmentInfo* info = out->Add();
+    info->set_id(fragment.id.value());
+    info->set_version(fragment.version.value());
+    info->set_elements(fragment.elements);
+  }
+}
+
+void EncodePartition(const PartitionView& partition, v1::DataAssignment* message) {
+  message->set_partition(partition.partition);
+  message->set_partitions(partition.partitions);
+  message->set_samples_consumed(partition.samples_consumed);
+}
+
+void EncodeEvaluation(const EvaluationView& evaluation, v1::EvaluationReport* message) {
+  message->set_version(evaluation.version.value());
+  message->set_loss(evaluation.loss);
+  message->set_tokens(evaluation.tokens);
+}
+
+void EncodeRound(const RoundSummaryView& round, v1::RoundSummary* message) {
+  message->set_fragment(round.fragment.value());
+  message->set_version(round.version.value());
+  message->set_contributions(round.contributions);
+  message->set_train_loss(round.train_loss);
+  message->set_tokens(round.tokens);
+  message->set_committed_tokens(round.committed_tokens);
+  message->set_open_seconds(round.open_seconds);
+  message->set_commit_seconds(round.commit_seconds);
+  message->set_payload_bytes(round.payload_bytes);
+  message->set_close_reason(round.close_reason);
+  message->set_closed_unix_nanos(round.closed_unix_ns);
+}
+
+void EncodeEvent(const EventView& event, v1::RunEvent* message) {
+  message->set_sequence(event.sequence);
+  message->set_unix_nanos(event.unix_ns);
+  message->set_kind(static_cast<v1::RunEvent::Kind>(event.kind));
+  message->set_message(event.message);
+  message->set_worker(event.worker);
+  message->set_fragment(event.fragment.value());
+  message->set_version(event.version.value());
+  if (event.round) EncodeRound(*event.round, message->mutable_round());
+  if (event.evaluation) EncodeEvaluation(*event.evaluation, message->mutable_evaluation());
+}
+
+absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
+  reply->set_run_id(view.run_id);
+  reply->set_run_name(view.run_name);
+  reply->set_epoch(view.epoch.value());
+  reply->set_state(static_cast<v1::RunState>(view.state));
+  reply->set_state_reason(view.state_reason);
+  reply->set_uptime_s(view.uptime_s);
+  reply->set_software_version(std::string(kVersion));
+  if (!reply->mutable_config()->ParseFromString(view.config_bytes)) {
+    return absl::InternalError("the recorded run configuration is not a RunConfig");
+  }
+  reply->set_config_version(view.config_version);
+  reply->set_parameters(view.parameters);
+  for (const FragmentStatusView& fragment : view.fragments) {
+    EncodeFragmentStatus(fragment, reply->add_fragments());
+  }
+  reply->set_committed_tokens(view.committed_tokens);
+  reply->set_total_tokens(view.total_tokens);
+  reply->set_position_steps(view.position_steps);
+  reply->set_total_steps(view.total_steps);
+  reply->set_learning_rate(view.learning_rate);
+  reply->set_tokens_per_second(view.tokens_per_second);
+  reply->set_eta_seconds(view.eta_seconds);
+  reply->mutable_traffic()->set_push_bytes(view.push_bytes);
+  reply->mutable_traffic()->set_pull_bytes(view.pull_bytes);
+  reply->mutable_traffic()->set_data_parallel_bytes(view.data_parallel_bytes);
+  EncodeHistory(view, reply);
+  reply->set_data_directory(view.data_directory);
+  reply->set_storage_error(view.storage_error);
+  reply->set_live_trainers(view.live_trainers);
+  return absl::OkStatus();
+}
+
+void EncodeWorker(const WorkerView& view, v1::WorkerStatus* message) {
+  message->set_name(view.name);
+  message->set_incarnation(view.incarnation.value());
+  message->set_role(static_cast<v1::Role>(view.role));
+  message->set_state(view.state);
+  message->set_lease_remaining_s(view.lease_remaining_s);
+  EncodeCapabilities(view.capabilities, message->mutable_capabilities());
+  if (view.data) EncodePartition(*view.data, message->mutable_data());
+  EncodeProgress(view.progress, message->mutable_progress());
+  message->set_seconds_since_heartbeat(view.seconds_since_heartbeat);
+  message->set_contributions_accepted(view.contributions_accepted);
+  message->set_contributions_refused(view.contributions_refused);
+  message->set_push_bytes(view.push_bytes);
+  message->set_pull_bytes(view.pull_bytes);
+}
+
+}  // namespace atoll

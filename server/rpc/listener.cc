@@ -1,0 +1,88 @@
+#include "server/rpc/listener.h"
+
+#include <chrono>
+#include <mutex>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "grpc/grpc.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+
+namespace atoll {
+namespace {
+
+// An idle connection is pinged this often, and given up when no answer comes for that long: a peer behind a
+// cable that was pulled is noticed within half a minute.
+constexpr Duration kPingInterval = Seconds(20);
+constexpr Duration kPingTimeout = Seconds(10);
+constexpr int kMaxMetadataBytes = 16 << 10;
+constexpr int kMaxFrameBytes = 1 << 20;
+
+int Milliseconds(Duration duration) {
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+}
+
+absl::Status CheckExposure(const BindAddress& address, Exposure exposure) {
+  if (exposure == Exposure::kAnyInterface || IsLoopback(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s can be reached from other machines, and there is neither TLS nor authentication "
+                      "yet: whoever reaches the "
+                      "port can read and spoil the model. Listen on 127.0.0.1 and tunnel, or give "
+                      "--insecure-bind on a network that "
+                      "you trust",
+                      address.ToString()));
+}
+
+void SetArguments(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrameBytes);
+  // By default gRPC would let a second coordinator share the port, silently.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kPingInterval));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kPingTimeout));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Below the interval of every client of ours, else it is sent away with too_many_pings.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             Milliseconds(kMinClientPingInterval));
+}
+
+/// Global in gRPC: every server that is built after it has them.
+void EnableHealthAndReflection() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Listener> Listen(const std::string& address, const RpcServerOptions& options,
+                                grpc::Service* service, const std::string& service_name) {
+  ATOLL_ASSIGN_OR_RETURN(BindAddress where, ParseBindAddress(address));
+  ATOLL_RETURN_IF_ERROR(CheckExposure(where, options.exposure));
+  // gRPC does not say why it could not listen.
+  ATOLL_RETURN_IF_ERROR(CheckBindable(where));
+  EnableHealthAndReflection();
+  grpc::ServerBuilder builder;
+  SetArguments(options, builder);
+  int port = 0;
+  builder.AddListeningPort(where.ToString(), grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    ATOLL_RETURN_IF_ERROR(CheckBindable(where));
+    return absl::UnavailableError(absl::StrFormat("cannot listen on %s", where.ToString()));
+  }
+  server->GetHealthCheckService()->SetServingStatus(service_name, true);
+  where.port = static_cast<uint16_t>(port);
+  return Listener{std::move(server), where};
+}
+
+}  // namespace atoll

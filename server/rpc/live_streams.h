@@ -1,0 +1,51 @@
+#ifndef ATOLL_SERVER_RPC_LIVE_STREAMS_H_
+#define ATOLL_SERVER_RPC_LIVE_STREAMS_H_
+
+#include <memory>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "common/periodic_task.h"
+
+namespace atoll {
+
+/// A stream as the watchdog and the shutdown see it. Both calls come from foreign threads, at any moment of
+/// the stream's life and after its end; they must not block.
+class LiveStream {
+ public:
+  virtual ~LiveStream() = default;
+  /// Ends the stream when it has made no progress for too long.
+  virtual void CheckProgress(MonoTime now) = 0;
+  /// The server is going: ends the stream if it would otherwise wait for something to happen.
+  virtual void OnShutdown() = 0;
+};
+
+/// The open streams, held weakly, with a thread that looks at each of them once per period. Thread-safe.
+class LiveStreams {
+ public:
+  /// `clock` outlives this.
+  LiveStreams(const Clock* clock, Duration period);
+  ~LiveStreams();
+
+  /// After Shutdown a stream that is added is told so at once.
+  void Add(const std::weak_ptr<LiveStream>& stream);
+  /// One look at every stream; the thread does this.
+  void CheckAll();
+  /// Tells every stream that is open. Idempotent.
+  void Shutdown();
+  size_t size() const;
+
+ private:
+  std::vector<std::shared_ptr<LiveStream>> Live();
+
+  const Clock* const clock_;
+  mutable Mutex mutex_;
+  std::vector<std::weak_ptr<LiveStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  bool shutting_down_ ABSL_GUARDED_BY(mutex_) = false;
+  PeriodicTask watchdog_;  // last: it uses everything above
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_LIVE_STREAMS_H_

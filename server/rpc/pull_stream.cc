@@ -1,0 +1,147 @@
+#include "server/rpc/pull_stream.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "server/rpc/decode.h"
+#include "server/rpc/encode.h"
+#include "server/rpc/write_stream.h"
+
+namespace atoll {
+namespace {
+
+// A gRPC message is preceded by five bytes: a flag and its length.
+constexpr uint64_t kMessagePrefixBytes = 5;
+
+class PullStream final : public WriteStream<v1::PullChunk> {
+ public:
+  PullStream(const CallContext& call, grpc::CallbackServerContext* context)
+      : WriteStream<v1::PullChunk>(call, context) {}
+
+  void Start(const std::shared_ptr<PullStream>& self, const v1::PullRequest& request);
+  void OnCancel() override;
+
+ private:
+  void Ask(const std::shared_ptr<PullStream>& self, const PullCall& call);
+  void OnAnswer(absl::StatusOr<PullResult> result);
+  void OnWritten() override;
+  bool Hopeless() const override;
+  void OnGone() override;
+  void FillChunk();
+  void Send();
+
+  WorkerName worker_;
+  // Set by the coordinator's answer, before the first write.
+  SnapshotPtr snapshot_;
+  uint64_t offset_ = 0;
+  uint64_t sent_bytes_ = 0;
+
+  Mutex pull_mutex_;
+  std::optional<uint64_t> pull_id_ ABSL_GUARDED_BY(pull_mutex_);
+  bool cancelled_ ABSL_GUARDED_BY(pull_mutex_) = false;
+};
+
+void PullStream::Start(const std::shared_ptr<PullStream>& self, const v1::PullRequest& request) {
+  KeepAlive(self);
+  Hold();  // until the coordinator has answered
+  absl::StatusOr<PullCall> decoded = DecodePull(request);
+  if (!decoded.ok()) {
+    End(decoded.status());
+    return Release();
+  }
+  worker_ = decoded->caller.worker;
+  const bool posted = call_.calls->Post([this, self, pull = *std::move(decoded)] { Ask(self, pull); });
+  if (posted) return;
+  End(Overloaded());
+  Release();
+}
+
+void PullStream::Ask(const std::shared_ptr<PullStream>& self, const PullCall& call) {
+  if (ended()) return Release();
+  const uint64_t id = call_.coordinator->Pull(
+      call, [self](absl::StatusOr<PullResult> result) { self->OnAnswer(std::move(result)); });
+  bool cancelled = false;
+  {
+    MutexLock lock(&pull_mutex_);
+    pull_id_ = id;
+    cancelled = cancelled_;
+  }
+  if (cancelled) call_.coordinator->CancelPull(id);
+}
+
+void PullStream::OnCancel() {
+  End(absl::CancelledError("the client went away"));
+  std::optional<uint64_t> id;
+  {
+    MutexLock lock(&pull_mutex_);
+    cancelled_ = true;
+    id = pull_id_;
+  }
+  // A pull that was answered is not there any more, which is no error.
+  if (id) call_.coordinator->CancelPull(*id);
+}
+
+void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
+  if (!result.ok()) {
+    End(result.status());
+    return Release();
+  }
+  EncodePullHeader(*result, message_.mutable_header());
+  if (result->outcome == PullOutcome::kParameters) {
+    snapshot_ = std::move(result->snapshot);
+    call_.heads->Saw(snapshot_->fragment, snapshot_->version);
+  }
+  Send();
+  Release();
+}
+
+void PullStream::OnWritten() {
+  if (snapshot_ == nullptr || offset_ == snapshot_->payload.size()) return End(absl::OkStatus());
+  if (Hopeless()) {
+    return End(absl::AbortedError(
+        absl::StrFormat("version %d of fragment %d is more than one behind the head (%d); pull again",
+                        snapshot_->version.value(), snapshot_->fragment.value(),
+                        call_.heads->Newest(snapshot_->fragment).value())));
+  }
+  FillChunk();
+  Send();
+}
+
+bool PullStream::Hopeless() const {
+  return snapshot_ != nullptr && call_.heads->Outdated(snapshot_->fragment, snapshot_->version);
+}
+
+void PullStream::FillChunk() {
+  const std::span<const std::byte> payload = snapshot_->payload;
+  const size_t bytes = std::min<uint64_t>(kWireChunkBytes, payload.size() - offset_);
+  message_.clear_header();
+  message_.set_offset(offset_);
+  message_.set_data(payload.data() + offset_, bytes);
+  message_.set_crc32c(snapshot_->chunk_crc32c[offset_ / kWireChunkBytes]);
+  offset_ += bytes;
+}
+
+void PullStream::Send() {
+  sent_bytes_ += message_.ByteSizeLong() + kMessagePrefixBytes;
+  Write();
+}
+
+void PullStream::OnGone() {
+  snapshot_.reset();
+  if (sent_bytes_ > 0) call_.coordinator->CountPulledBytes(worker_, sent_bytes_);
+}
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::PullChunk>* StartPullStream(const CallContext& call,
+                                                         grpc::CallbackServerContext* context,
+                                                         const v1::PullRequest* request) {
+  const auto stream = std::make_shared<PullStream>(call, context);
+  stream->Start(stream, *request);
+  return stream.get();
+}
+
+}  // namespace atoll

@@ -1,0 +1,48 @@
+#include "server/rpc/seed_stream.h"
+
+#include <memory>
+
+#include "common/status.h"
+#include "protos/wire/manifest.h"
+#include "server/rpc/decode.h"
+#include "server/rpc/encode.h"
+#include "server/rpc/upload_reactor.h"
+
+namespace atoll {
+
+absl::Status SeedStream::OnMessage(const v1::SeedChunk& message) {
+  if (!begun_) return OnHeader(message);
+  if (message.has_header()) {
+    return absl::InvalidArgumentError("header: a seed has one, in its first message only");
+  }
+  return upload_.Chunk(FragmentId(message.fragment()), {.offset = message.offset(),
+                                                        .data = std::as_bytes(std::span(message.data())),
+                                                        .crc32c = message.crc32c()});
+}
+
+absl::Status SeedStream::OnHeader(const v1::SeedChunk& message) {
+  if (!message.has_header() || !message.data().empty()) {
+    return absl::InvalidArgumentError(
+        "header: the first message of a seed carries the header, and only that");
+  }
+  ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(message.header().worker()));
+  ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(message.header().manifest()));
+  begun_ = true;
+  return upload_.Begin(caller, manifest);
+}
+
+absl::Status SeedStream::OnEnd(v1::SeedReply* reply) {
+  if (!begun_) return absl::InvalidArgumentError("header: the seed ended before it");
+  ATOLL_ASSIGN_OR_RETURN(const SeedResult result, upload_.End());
+  EncodeSeed(result, reply);
+  return absl::OkStatus();
+}
+
+grpc::ServerReadReactor<v1::SeedChunk>* StartSeedStream(const CallContext& call,
+                                                        grpc::CallbackServerContext* context,
+                                                        v1::SeedReply* reply) {
+  return UploadReactor<v1::SeedChunk, v1::SeedReply, SeedStream>::Start(
+      call, context, reply, std::make_unique<SeedStream>(call.coordinator));
+}
+
+}  // namespace atoll

@@ -1,0 +1,34 @@
+#ifndef ATOLL_SERVER_RPC_SEED_STREAM_H_
+#define ATOLL_SERVER_RPC_SEED_STREAM_H_
+
+#include "atoll/v1/coordinator.pb.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/upload.h"
+
+namespace atoll {
+
+/// The messages of one SeedParameters, as an upload (the sink of an UploadReactor).
+class SeedStream {
+ public:
+  explicit SeedStream(Coordinator* coordinator) : upload_(coordinator) {}
+
+  absl::Status OnMessage(const v1::SeedChunk& message);
+  bool complete() const { return false; }
+  absl::Status OnEnd(v1::SeedReply* reply);
+
+ private:
+  absl::Status OnHeader(const v1::SeedChunk& message);
+
+  SeedUpload upload_;
+  bool begun_ = false;
+};
+
+grpc::ServerReadReactor<v1::SeedChunk>* StartSeedStream(const CallContext& call,
+                                                        grpc::CallbackServerContext* context,
+                                                        v1::SeedReply* reply);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_SEED_STREAM_H_

@@ -1,0 +1,95 @@
+#include "server/rpc/server.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/status.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "server/rpc/admin_service.h"
+#include "server/rpc/coordinator_service.h"
+#include "server/rpc/listener.h"
+
+namespace atoll {
+
+struct RpcServer::Parts {
+  Parts(const RpcServerOptions& rpc_options, Coordinator* coordinator, const Clock* clock, Logger logger)
+      : options(rpc_options),
+        log(std::move(logger)),
+        calls({.name = "rpc-call", .threads = options.call_threads, .max_queued = options.max_waiting_calls}),
+        uploads({.name = "rpc-upload",
+                 .threads = options.upload_threads,
+                 .max_queued = options.max_waiting_calls}),
+        streams(clock, options.watchdog_period),
+        context{.coordinator = coordinator,
+                .clock = clock,
+                .calls = &calls,
+                .uploads = &uploads,
+                .streams = &streams,
+                .heads = &heads,
+                .stall_limit = options.stall_limit,
+                .max_watch_backlog = options.max_watch_backlog},
+        coordinator_service(context),
+        admin_service(context) {}
+
+  const RpcServerOptions options;
+  const Logger log;
+  IoPool calls;
+  IoPool uploads;
+  FragmentHeads heads;
+  LiveStreams streams;
+  const CallContext context;
+  CoordinatorService coordinator_service;
+  AdminService admin_service;
+  // Above: everything that calls in progress use. Below: what calls come from.
+  Listener data;
+  Listener admin;
+  std::string data_address;
+  std::string admin_address;
+};
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
+                                                            Coordinator* coordinator, const Clock* clock,
+                                                            Logger log) {
+  auto parts = std::make_unique<Parts>(options, coordinator, clock, log.With("component", "rpc"));
+  Parts& p = *parts;
+  std::unique_ptr<RpcServer> server(new RpcServer(std::move(parts)));
+  ATOLL_ASSIGN_OR_RETURN(p.data, Listen(options.data_address, options, &p.coordinator_service,
+                                        v1::Coordinator::service_full_name()));
+  ATOLL_ASSIGN_OR_RETURN(
+      p.admin, Listen(options.admin_address, options, &p.admin_service, v1::Admin::service_full_name()));
+  p.data_address = p.data.address.ToString();
+  p.admin_address = p.admin.address.ToString();
+  p.log.Info("serving", {{"data", p.data_address}, {"admin", p.admin_address}});
+  return server;
+}
+
+RpcServer::RpcServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+RpcServer::~RpcServer() { Shutdown(); }
+
+const std::string& RpcServer::data_address() const { return parts_->data_address; }
+const std::string& RpcServer::admin_address() const { return parts_->admin_address; }
+
+void RpcServer::SetNotServing() {
+  for (Listener* listener : {&parts_->data, &parts_->admin}) {
+    if (listener->server) listener->server->GetHealthCheckService()->SetServingStatus(false);
+  }
+}
+
+void RpcServer::Shutdown() {
+  SetNotServing();
+  parts_->streams.Shutdown();
+  const auto deadline =
+      std::chrono::system_clock::now() +
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(parts_->options.shutdown_grace);
+  for (Listener* listener : {&parts_->data, &parts_->admin}) {
+    // Calls that are still there at the deadline are cancelled; all of them end.
+    if (listener->server) listener->server->Shutdown(deadline);
+  }
+  parts_->data.server.reset();
+  parts_->admin.server.reset();
+  parts_->uploads.Stop();
+  parts_->calls.Stop();
+}
+
+}  // namespace atoll

@@ -1,0 +1,68 @@
+#ifndef ATOLL_SERVER_RPC_SERVER_H_
+#define ATOLL_SERVER_RPC_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "server/coordinator.h"
+
+namespace atoll {
+
+/// Who may reach the ports. There is no TLS and no authentication of callers yet, so that anything but this
+/// machine has to be asked for.
+enum class Exposure { kLoopbackOnly, kAnyInterface };
+
+struct RpcServerOptions {
+  std::string data_address = "127.0.0.1:7600";  // port 0: any free one
+  std::string admin_address = "127.0.0.1:7601";
+  Exposure exposure = Exposure::kLoopbackOnly;
+  size_t call_threads = 4;
+  size_t upload_threads = 4;        // chunks written to the disk at the same time
+  size_t max_waiting_calls = 4096;  // beyond it calls are told to come back
+  int max_streams_per_connection = 256;
+  Duration stall_limit = Seconds(60);  // a stream without a message for this long is ended
+  Duration watchdog_period = Seconds(1);
+  Duration shutdown_grace = Seconds(5);  // for calls in progress
+  size_t max_watch_backlog = 16384;      // events that a slow watcher may be behind
+};
+
+/// Bounds of docs/wire_format.md.
+inline constexpr int kMaxMessageBytes = 2 << 20;
+/// Clients that keep a connection alive may ping this often and not more.
+inline constexpr Duration kMinClientPingInterval = Seconds(5);
+
+/// The two ports: data (workers, evaluators, observers) and admin (operators and tools), each with the
+/// standard health service and server reflection. Thread-safe.
+class RpcServer {
+ public:
+  /// Listens and serves. `coordinator` and `clock` outlive this.
+  ///   InvalidArgument  an address that is none, or not loopback without being asked for
+  ///   Unavailable      a port is in use: names it
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const RpcServerOptions& options,
+                                                          Coordinator* coordinator, const Clock* clock,
+                                                          Logger log);
+  ~RpcServer();
+
+  /// As bound: the ports are never 0.
+  const std::string& data_address() const;
+  const std::string& admin_address() const;
+
+  /// Health says NOT_SERVING from here on; calls are still answered.
+  void SetNotServing();
+  /// SetNotServing, ends watchers, lets calls in progress end within the grace, cancels the rest, joins all
+  /// threads. The coordinator should have been shut down before, so that nobody waits for it. Idempotent.
+  void Shutdown();
+
+ private:
+  struct Parts;
+  explicit RpcServer(std::unique_ptr<Parts> parts);
+
+  const std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_SERVER_H_

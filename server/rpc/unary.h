@@ -1,0 +1,35 @@
+#ifndef ATOLL_SERVER_RPC_UNARY_H_
+#define ATOLL_SERVER_RPC_UNARY_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "server/rpc/grpc_status.h"
+#include "server/rpc/io_pool.h"
+
+namespace atoll {
+
+/// Answers a unary call: `handle(const Request&, Reply*)` decodes, makes one call, encodes, and returns an
+/// absl::Status. It runs on `pool`, because it may block and gRPC's threads must not. What is peculiar to
+/// gRPC stands here, once (after tensorstore's kvstore/tsgrpc/handler_template.h).
+template <typename Request, typename Reply, typename Handle>
+grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, IoPool* pool, const Request* request,
+                                   Reply* reply, Handle handle) {
+  // The default reactor, the request and the reply live until Finish; a cancelled call still has to be
+  // finished.
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const bool posted = pool->Post([=, handle = std::move(handle)] {
+    if (context->IsCancelled()) {
+      reactor->Finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more
+      return;
+    }
+    reactor->Finish(ToGrpc(handle(*request, reply)));
+  });
+  if (!posted) reactor->Finish(ToGrpc(Overloaded()));
+  return reactor;
+}
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_UNARY_H_

@@ -1,0 +1,142 @@
+#ifndef ATOLL_SERVER_RPC_UPLOAD_REACTOR_H_
+#define ATOLL_SERVER_RPC_UPLOAD_REACTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "common/mutex.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/grpc_status.h"
+
+namespace atoll {
+
+/// A client stream: messages go, one at a time and in order, to a sink that may block, on the pool for
+/// uploads; one read is outstanding while the sink is idle, so that HTTP/2's flow control holds back a client
+/// that is faster than the disk. `Sink` has
+///   absl::Status OnMessage(const Message&)   each message
+///   bool complete()                          no more need to come
+///   absl::Status OnEnd(Reply*)               the client sent everything
+/// and is destroyed before the client gets its answer, so that it may start again at once.
+///
+/// Ends with the sink's first error, with DEADLINE_EXCEEDED when no message came for the stall limit, and
+/// when the client cancels; a stream that moves is never failed by the wall clock.
+template <typename Message, typename Reply, typename Sink>
+class UploadReactor final : public grpc::ServerReadReactor<Message>, public LiveStream {
+ public:
+  static grpc::ServerReadReactor<Message>* Start(const CallContext& call,
+                                                 grpc::CallbackServerContext* context, Reply* reply,
+                                                 std::unique_ptr<Sink> sink) {
+    std::shared_ptr<UploadReactor> self(new UploadReactor(call, context, reply, std::move(sink)));
+    self->self_ = self;
+    call.streams->Add(self);
+    self->Read();
+    return self.get();
+  }
+
+  void OnReadDone(bool ok) override {
+    const bool first = !admitted_;
+    admitted_ = true;
+    {
+      MutexLock lock(&mutex_);
+      if (state_ == State::kFinished) return;
+      state_ = State::kWorking;
+    }
+    auto work = [this, ok] { Work(ok); };
+    const bool posted = first ? call_.uploads->Post(work) : call_.uploads->PostAdmitted(work);
+    if (!posted) End(first ? Overloaded() : GoingAway());
+  }
+
+  /// Nothing to do: the outstanding read fails, or the sink's work ends and finds the call cancelled.
+  void OnCancel() override {}
+
+  void OnDone() override { const std::shared_ptr<UploadReactor> last = std::move(self_); }
+
+  void CheckProgress(MonoTime now) override {
+    {
+      MutexLock lock(&mutex_);
+      if (state_ != State::kReading || now - reading_since_ <= call_.stall_limit) return;
+      state_ = State::kFinished;
+    }
+    Finish(absl::DeadlineExceededError(
+        absl::StrFormat("no message came for %.0f s; the stream was ended, send the rest in a new one",
+                        ToSeconds(call_.stall_limit))));
+  }
+
+  /// The coordinator refuses what comes from here on; streams that stand still are cancelled by the server.
+  void OnShutdown() override {}
+
+ private:
+  // kStarting: a read is about to be started, when the stream must not be finished by anybody else.
+  enum class State : uint8_t { kStarting, kReading, kWorking, kFinished };
+
+  UploadReactor(const CallContext& call, grpc::CallbackServerContext* context, Reply* reply,
+                std::unique_ptr<Sink> sink)
+      : call_(call), context_(context), reply_(reply), sink_(std::move(sink)) {}
+
+  void Read() {
+    // The call may be over by the time StartRead returns.
+    const std::shared_ptr<UploadReactor> keep = self_;
+    uint64_t read = 0;
+    {
+      MutexLock lock(&mutex_);
+      state_ = State::kStarting;
+      read = ++reads_;
+      reading_since_ = call_.clock->Now();
+    }
+    this->StartRead(&message_);
+    MutexLock lock(&mutex_);
+    // The message may have come, and the next read begun, before we are here.
+    if (state_ == State::kStarting && read == reads_) state_ = State::kReading;
+  }
+
+  void Work(bool ok) {
+    if (!ok) {
+      End(context_->IsCancelled() ? absl::CancelledError("the client went away") : sink_->OnEnd(reply_));
+      return;
+    }
+    const absl::Status status = sink_->OnMessage(message_);
+    if (!status.ok()) {
+      End(status);
+    } else if (sink_->complete()) {
+      End(sink_->OnEnd(reply_));
+    } else {
+      Read();
+    }
+  }
+
+  /// From kWorking only, in which nobody else finishes.
+  void End(const absl::Status& status) {
+    {
+      MutexLock lock(&mutex_);
+      state_ = State::kFinished;
+    }
+    Finish(status);
+  }
+
+  void Finish(const absl::Status& status) {
+    sink_.reset();
+    grpc::ServerReadReactor<Message>::Finish(ToGrpc(status));
+  }
+
+  const CallContext call_;
+  grpc::CallbackServerContext* const context_;
+  Reply* const reply_;
+  std::unique_ptr<Sink> sink_;  // whoever works, or finishes
+  Message message_;
+  bool admitted_ = false;                // OnReadDone only
+  std::shared_ptr<UploadReactor> self_;  // until gRPC is done with it
+
+  Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kStarting;
+  uint64_t reads_ ABSL_GUARDED_BY(mutex_) = 0;
+  MonoTime reading_since_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_UPLOAD_REACTOR_H_
