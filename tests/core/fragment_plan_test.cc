@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,7 +16,7 @@ Manifest RandomManifest(size_t tensors, uint32_t seed) {
   Manifest manifest;
   for (size_t i = 0; i < tensors; ++i) {
     manifest.tensors.push_back(
-        {.name = "t" + std::to_string(i), .shape = {1 + static_cast<int64_t>(engine() % 5000)}});
+        {.name = absl::StrCat("t", i), .shape = {1 + static_cast<int64_t>(engine() % 5000)}});
   }
   return manifest;
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,7 +27,7 @@ RoundOptions Options(double quorum = 1, uint32_t minimum = 1) {
 RoundView View(size_t arrived, std::vector<WorkerName> expected) {
   RoundView view{.base = Version(7), .expected = std::move(expected), .live_trainers = 4};
   for (size_t i = 0; i < arrived; ++i) {
-    view.arrived.push_back({.worker = "a" + std::to_string(i), .at = At(1.0 + static_cast<double>(i))});
+    view.arrived.push_back({.worker = absl::StrCat("a", i), .at = At(1.0 + static_cast<double>(i))});
   }
   return view;
 }
@@ -173,7 +174,7 @@ TEST(RoundPolicy, LooksAgainWhenTheExpectedChangeByTimeAlone) {
 
 TEST(RoundPolicy, NamesOnlyTheFirstOfMany) {
   std::vector<WorkerName> many;
-  for (int i = 10; i < 40; ++i) many.push_back("w" + std::to_string(i));
+  for (int i = 10; i < 40; ++i) many.push_back(absl::StrCat("w", i));
   const RoundDecision decision = Decide(At(5), View(0, many), Options());
   EXPECT_THAT(decision.reason, testing::HasSubstr("w17 and 22 more"));
   EXPECT_EQ(decision.waiting_for, many);
