@@ -1,0 +1,150 @@
+#include "protos/config/check.h"
+
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "protos/config/field_value.h"
+#include "protos/config/schema.h"
+
+namespace atoll {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr size_t kMaxNameBytes = 63;
+
+bool IsName(const std::string& name) {
+  if (name.empty() || name.size() > kMaxNameBytes) return false;
+  if (!absl::ascii_isalnum(static_cast<unsigned char>(name[0]))) return false;
+  for (const char c : name) {
+    const bool allowed =
+        absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+    if (!allowed) return false;
+  }
+  return true;
+}
+
+std::string Child(const std::string& path, const std::string& name) {
+  return path.empty() ? name : absl::StrCat(path, ".", name);
+}
+
+void CheckMessage(const Message& message, const std::string& path, std::vector<ConfigProblem>* problems) {
+  const auto* descriptor = message.GetDescriptor();
+  const auto* reflection = message.GetReflection();
+  for (int i = 0; i < descriptor->real_oneof_decl_count(); ++i) {
+    const auto* oneof = descriptor->oneof_decl(i);
+    if (!reflection->HasOneof(message, oneof)) problems->push_back({path, "gives none of its kinds", 0});
+  }
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const FieldDescriptor* field = descriptor->field(i);
+    const std::string child = Child(path, field->name());
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      const std::string complaint = CheckValue(field, message);
+      if (!complaint.empty()) problems->push_back({child, complaint, 0});
+    } else if (reflection->HasField(message, field)) {
+      CheckMessage(reflection->GetMessage(message, field), child, problems);
+    } else if (field->real_containing_oneof() == nullptr) {
+      problems->push_back({child, "is missing", 0});
+    }
+  }
+}
+
+class Together {
+ public:
+  explicit Together(const v1::RunConfig& config) : config_(config) {}
+
+  std::vector<ConfigProblem> Run() {
+    Names();
+    Model();
+    Workers();
+    Steps();
+    Codecs();
+    return std::move(problems_);
+  }
+
+ private:
+  void Add(const std::string& path, const std::string& text) { problems_.push_back({path, text, 0}); }
+
+  void Name(const std::string& path, const std::string& name) {
+    if (IsName(name)) return;
+    Add(path, absl::StrCat(Quoted(name), " is no name; allowed: up to ", kMaxNameBytes,
+                           " letters, digits, '-', '_' and '.', the first a letter or a digit"));
+  }
+  void Names() {
+    Name("run.name", config_.run().name());
+    Name("data.tokenizer", config_.data().tokenizer());
+  }
+
+  void Model() {
+    const v1::GptModel& gpt = config_.model().gpt();
+    if (gpt.width() % gpt.heads() != 0) {
+      Add("model.gpt.heads",
+          absl::StrCat(gpt.heads(), " does not divide model.gpt.width, which is ", gpt.width()));
+    }
+  }
+
+  void Workers() {
+    const uint32_t workers = config_.run().workers();
+    const uint32_t most = config_.limits().max_workers();
+    const uint32_t partitions = config_.data().partitions();
+    const bool shared = config_.data().mode() == v1::DATA_MODE_SHARED;
+    if (workers > most) {
+      Add("run.workers", absl::StrCat(workers, " is above limits.max_workers, which is ", most));
+    }
+    if (shared && partitions != 0 && partitions < workers) {
+      Add("data.partitions", absl::StrCat(partitions, " is below run.workers, which is ", workers,
+                                          ": each worker needs one; 0 makes as many"));
+    }
+    if (config_.round().start_workers() > most) {
+      Add("round.start_workers",
+          absl::StrCat(config_.round().start_workers(), " is above limits.max_workers, which is ", most));
+    }
+    if (config_.round().minimum() > workers) {
+      Add("round.minimum", absl::StrCat(config_.round().minimum(), " is above run.workers, which is ",
+                                        workers, ": no round would ever close"));
+    }
+  }
+
+  void Steps() {
+    const v1::InnerSection& inner = config_.inner();
+    const uint64_t total = uint64_t{config_.run().rounds()} * inner.steps();
+    if (inner.warmup_steps() > total) {
+      Add("inner.warmup_steps", absl::StrCat(inner.warmup_steps(), " is above the run's total of ", total,
+                                             " inner steps (run.rounds x inner.steps)"));
+    }
+    // In floating point, where nothing overflows; the sum is kept in 64 bits later.
+    const double tokens = static_cast<double>(total) * inner.batch() * inner.accumulation() *
+                          config_.model().gpt().context() * config_.run().workers();
+    if (tokens > 9e18) {
+      Add("run.rounds",
+          absl::StrCat("the run would take ", NumberText(tokens),
+                       " tokens, more than can be counted; lower run.rounds, inner.steps or inner.batch"));
+    }
+  }
+
+  void Codecs() {
+    const v1::Codec pull = config_.codec().pull();
+    if (pull != v1::CODEC_FP32 && pull != v1::CODEC_BF16) {
+      const auto* value = v1::Codec_descriptor()->FindValueByNumber(pull);
+      Add("codec.pull", absl::StrCat(Quoted(Spelling(value)),
+                                     " cannot carry published parameters; allowed: one of fp32, bf16"));
+    }
+  }
+
+  const v1::RunConfig& config_;
+  std::vector<ConfigProblem> problems_;
+};
+
+}  // namespace
+
+std::vector<ConfigProblem> CheckFields(const v1::RunConfig& config) {
+  std::vector<ConfigProblem> problems;
+  CheckMessage(config, "", &problems);
+  return problems;
+}
+
+std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) { return Together(config).Run(); }
+
+}  // namespace atoll

@@ -1,0 +1,16 @@
+#ifndef ATOLL_PROTOS_CONFIG_EXPLAIN_H_
+#define ATOLL_PROTOS_CONFIG_EXPLAIN_H_
+
+#include <string>
+
+namespace atoll {
+
+/// Every field of a run's configuration with default, allowed values and meaning, for a terminal.
+std::string ExplainRunConfig();
+
+/// The same as tables in Markdown: docs/configuration.md holds exactly this (a test compares).
+std::string ExplainRunConfigMarkdown();
+
+}  // namespace atoll
+
+#endif  // ATOLL_PROTOS_CONFIG_EXPLAIN_H_

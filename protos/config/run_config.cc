@@ -1,0 +1,75 @@
+#include "protos/config/run_config.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/digest.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "protos/config/check.h"
+#include "protos/config/field_value.h"
+#include "protos/config/problem.h"
+#include "protos/config/yaml_reader.h"
+
+namespace atoll {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+void AppendYaml(const Message& message, const std::string& indent, std::string* yaml) {
+  const auto* descriptor = message.GetDescriptor();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const FieldDescriptor* field = descriptor->field(i);
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      absl::StrAppend(yaml, indent, field->name(), ": ", ToText(field, message), "\n");
+    } else if (message.GetReflection()->HasField(message, field)) {
+      absl::StrAppend(yaml, indent, field->name(), ":\n");
+      AppendYaml(message.GetReflection()->GetMessage(message, field), indent + "  ", yaml);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_view source_name) {
+  ATOLL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml, source_name));
+  v1::RunConfig config;
+  YamlReading reading = ReadMessage(root, &config);
+  if (reading.problems.empty()) {
+    reading.problems = CheckTogether(config);
+    for (ConfigProblem& problem : reading.problems) {
+      const auto line = reading.lines.find(problem.path);
+      if (line != reading.lines.end()) problem.line = line->second;
+    }
+  }
+  ATOLL_RETURN_IF_ERROR(ProblemsToStatus(std::move(reading.problems), source_name));
+  return config;
+}
+
+absl::StatusOr<v1::RunConfig> LoadRunConfig(const std::string& path) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path, uint64_t{2} << 20));
+  return ParseRunConfig(yaml, path);
+}
+
+std::string FormatRunConfigYaml(const v1::RunConfig& config) {
+  std::string yaml;
+  AppendYaml(config, "", &yaml);
+  return yaml;
+}
+
+std::string RunConfigHash(const v1::RunConfig& config) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    config.SerializeToCodedStream(&coded);
+  }
+  return Sha256Hex(bytes);
+}
+
+}  // namespace atoll

@@ -1,0 +1,39 @@
+#ifndef ATOLL_PROTOS_CONFIG_RUN_CONFIG_H_
+#define ATOLL_PROTOS_CONFIG_RUN_CONFIG_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "atoll/v1/run.pb.h"
+#include "core/run_options.h"
+
+// A run's configuration: YAML (what people write), atoll.v1.RunConfig (what travels and is recorded),
+// RunOptions (what the code reads).
+
+namespace atoll {
+
+/// Reads YAML. Unknown, duplicate and missing fields, wrong types, values out of range and fields that
+/// contradict each other are refused with InvalidArgument, one line for each: "source:line: round.quorum: 1.5
+/// is out of range; allowed:
+/// ...". What is not given stands in the result with its default, so that the recorded configuration is
+/// complete.
+absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_view source_name);
+
+/// ParseRunConfig of a file.
+absl::StatusOr<v1::RunConfig> LoadRunConfig(const std::string& path);
+
+/// The configuration as plain values, with 0 resolved where it means "as many as". Checks everything again,
+/// for it may have come over the wire: InvalidArgument, one line for each problem, "round.quorum: ...".
+/// Sections that an older coordinator did not know get their defaults.
+absl::StatusOr<RunOptions> ToRunOptions(const v1::RunConfig& config);
+
+/// YAML with every field, which ParseRunConfig reads back to the same configuration.
+std::string FormatRunConfigYaml(const v1::RunConfig& config);
+
+/// SHA-256 (64 hexadecimal digits) of the configuration: equal for equal configurations of one build.
+std::string RunConfigHash(const v1::RunConfig& config);
+
+}  // namespace atoll
+
+#endif  // ATOLL_PROTOS_CONFIG_RUN_CONFIG_H_

@@ -1,0 +1,121 @@
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/status.h"
+#include "core/run_options.h"
+#include "protos/config/check.h"
+#include "protos/config/defaults.h"
+#include "protos/config/problem.h"
+#include "protos/config/run_config.h"
+
+namespace atoll {
+namespace {
+
+// The core's enumerations have the numbers of the protobuf ones; CheckFields has refused every other number.
+template <typename Core, typename Proto>
+constexpr Core As(Proto value) {
+  return static_cast<Core>(static_cast<std::underlying_type_t<Core>>(value));
+}
+
+static_assert(As<CodecKind>(v1::CODEC_INT8) == CodecKind::kInt8 && v1::Codec_MAX == v1::CODEC_INT8);
+static_assert(As<InnerOptimizerKind>(v1::INNER_OPTIMIZER_SGD) == InnerOptimizerKind::kSgd &&
+              v1::InnerOptimizer_MAX == v1::INNER_OPTIMIZER_SGD);
+static_assert(As<OuterOptimizerKind>(v1::OUTER_OPTIMIZER_ADAM) == OuterOptimizerKind::kAdam &&
+              v1::OuterOptimizer_MAX == v1::OUTER_OPTIMIZER_ADAM);
+static_assert(As<MergeWeighting>(v1::MERGE_WEIGHTS_TOKENS_SQUARED_PER_STEP) ==
+                  MergeWeighting::kTokensSquaredPerStep &&
+              v1::MergeWeights_MAX == v1::MERGE_WEIGHTS_TOKENS_SQUARED_PER_STEP);
+static_assert(As<Precision>(v1::PRECISION_BF16) == Precision::kBf16 &&
+              v1::Precision_MAX == v1::PRECISION_BF16);
+static_assert(As<DataMode>(v1::DATA_MODE_LOCAL) == DataMode::kLocal &&
+              v1::DataMode_MAX == v1::DATA_MODE_LOCAL);
+static_assert(As<EvaluatedBy>(v1::EVALUATED_BY_EVALUATOR) == EvaluatedBy::kEvaluator &&
+              v1::EvaluatedBy_MAX == v1::EVALUATED_BY_EVALUATOR);
+
+GptOptions ModelOf(const v1::GptModel& gpt) {
+  return {gpt.layers(),     gpt.heads(),           gpt.width(),   gpt.context(),
+          gpt.vocabulary(), gpt.tied_embeddings(), gpt.dropout(), gpt.bias()};
+}
+
+InnerOptions InnerOf(const v1::InnerSection& inner) {
+  InnerOptions options;
+  options.steps = inner.steps();
+  options.optimizer = As<InnerOptimizerKind>(inner.optimizer());
+  options.learning_rate = inner.learning_rate();
+  options.min_learning_rate_ratio = inner.min_learning_rate_ratio();
+  options.warmup_steps = inner.warmup_steps();
+  options.beta1 = inner.beta1();
+  options.beta2 = inner.beta2();
+  options.epsilon = inner.epsilon();
+  options.weight_decay = inner.weight_decay();
+  options.momentum = inner.momentum();
+  options.clip_norm = inner.clip_norm();
+  options.batch = inner.batch();
+  options.accumulation = inner.accumulation();
+  options.precision = As<Precision>(inner.precision());
+  return options;
+}
+
+OuterOptions OuterOf(const v1::OuterSection& outer) {
+  OuterOptions options;
+  options.optimizer = As<OuterOptimizerKind>(outer.optimizer());
+  options.learning_rate = outer.learning_rate();
+  options.momentum = outer.momentum();
+  options.beta1 = outer.beta1();
+  options.beta2 = outer.beta2();
+  options.epsilon = outer.epsilon();
+  return options;
+}
+
+RoundOptions RoundOf(const v1::RoundSection& round, uint32_t workers) {
+  RoundOptions options;
+  options.deadline = Seconds(round.deadline_s());
+  options.quorum = round.quorum();
+  options.minimum = round.minimum();
+  options.grace = Seconds(round.grace_s());
+  options.lease = Seconds(round.lease_s());
+  options.start_workers = round.start_workers() == 0 ? workers : round.start_workers();
+  return options;
+}
+
+RunOptions Convert(const v1::RunConfig& config) {
+  RunOptions options;
+  options.name = config.run().name();
+  options.workers = config.run().workers();
+  options.rounds = config.run().rounds();
+  options.seed = config.run().seed();
+  options.model = ModelOf(config.model().gpt());
+  options.data.tokenizer = config.data().tokenizer();
+  options.data.mode = As<DataMode>(config.data().mode());
+  options.data.partitions = config.data().partitions() == 0 ? options.workers : config.data().partitions();
+  options.inner = InnerOf(config.inner());
+  options.outer = OuterOf(config.outer());
+  options.weights = As<MergeWeighting>(config.merge().weights());
+  options.round = RoundOf(config.round(), options.workers);
+  options.push_codec = As<CodecKind>(config.codec().push());
+  options.pull_codec = As<CodecKind>(config.codec().pull());
+  options.error_feedback = config.codec().error_feedback();
+  options.error_feedback_beta = config.codec().error_feedback_beta();
+  options.evaluation_every = config.evaluation().every();
+  options.evaluation_batches = config.evaluation().batches();
+  options.evaluated_by = As<EvaluatedBy>(config.evaluation().by());
+  options.keep_versions = config.checkpoint().keep_versions();
+  options.shards = config.checkpoint().shards();
+  options.max_workers = config.limits().max_workers();
+  options.contribution_budget_bytes = config.limits().contribution_budget_mib() << 20;
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<RunOptions> ToRunOptions(const v1::RunConfig& config) {
+  v1::RunConfig complete = config;
+  FillAbsent(&complete);
+  std::vector<ConfigProblem> problems = CheckFields(complete);
+  if (problems.empty()) problems = CheckTogether(complete);
+  ATOLL_RETURN_IF_ERROR(ProblemsToStatus(std::move(problems), ""));
+  return Convert(complete);
+}
+
+}  // namespace atoll

@@ -1,0 +1,144 @@
+#include "protos/config/schema.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace atoll {
+namespace {
+
+using google::protobuf::EnumDescriptor;
+using google::protobuf::EnumValueDescriptor;
+using google::protobuf::FieldDescriptor;
+
+// "MergeWeights" -> "MERGE_WEIGHTS_": how protobuf's style guide prefixes the values.
+std::string Prefix(const EnumDescriptor* type) {
+  std::string prefix;
+  for (const char c : type->name()) {
+    if (absl::ascii_isupper(static_cast<unsigned char>(c)) && !prefix.empty()) prefix.push_back('_');
+    prefix.push_back(absl::ascii_toupper(static_cast<unsigned char>(c)));
+  }
+  return prefix + "_";
+}
+
+std::string WholeNumberText(const FieldDescriptor* field) {
+  const v1::FieldRule& rule = RuleOf(field);
+  const uint64_t type_max = field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32
+                                ? std::numeric_limits<uint32_t>::max()
+                                : std::numeric_limits<uint64_t>::max();
+  const uint64_t low = rule.has_min() ? static_cast<uint64_t>(rule.min()) : 0;
+  const uint64_t high = rule.has_max() ? static_cast<uint64_t>(rule.max()) : type_max;
+  return absl::StrCat("a whole number from ", low, " to ", high);
+}
+
+std::string RealNumberText(const v1::FieldRule& rule) {
+  if (rule.exclusive_min()) {
+    return absl::StrCat("a number above ", NumberText(rule.min()),
+                        rule.has_max() ? absl::StrCat(", at most ", NumberText(rule.max())) : "");
+  }
+  if (rule.has_min() && rule.has_max()) {
+    return absl::StrCat("a number from ", NumberText(rule.min()), " to ", NumberText(rule.max()));
+  }
+  if (rule.has_min()) return absl::StrCat("a number from ", NumberText(rule.min()), " up");
+  if (rule.has_max()) return absl::StrCat("a number up to ", NumberText(rule.max()));
+  return "a number";
+}
+
+// Optimal string alignment distance.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) previous[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitute = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, substitute});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) current[j] = std::min(current[j], before[j - 2] + 1);
+    }
+    before = previous;
+    previous = current;
+  }
+  return previous[b.size()];
+}
+
+}  // namespace
+
+const v1::FieldRule& RuleOf(const FieldDescriptor* field) { return field->options().GetExtension(v1::rule); }
+
+std::string Spelling(const EnumValueDescriptor* value) {
+  const std::string prefix = Prefix(value->type());
+  const std::string& name = value->name();
+  return absl::AsciiStrToLower(name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name);
+}
+
+std::vector<std::string> Choices(const EnumDescriptor* type) {
+  std::vector<std::string> choices;
+  for (int i = 0; i < type->value_count(); ++i) {
+    if (type->value(i)->number() != 0) choices.push_back(Spelling(type->value(i)));
+  }
+  return choices;
+}
+
+const EnumValueDescriptor* FindChoice(const EnumDescriptor* type, std::string_view spelling) {
+  for (int i = 0; i < type->value_count(); ++i) {
+    if (type->value(i)->number() != 0 && Spelling(type->value(i)) == spelling) return type->value(i);
+  }
+  return nullptr;
+}
+
+std::string AllowedText(const FieldDescriptor* field) {
+  const v1::FieldRule& rule = RuleOf(field);
+  const std::string unit = rule.unit().empty() ? "" : absl::StrCat(" ", rule.unit());
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return "true or false";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return absl::StrCat("one of ", absl::StrJoin(Choices(field->enum_type()), ", "));
+    case FieldDescriptor::CPPTYPE_STRING:
+      return "text";
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return "a section of fields";
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return RealNumberText(rule) + unit;
+    default:
+      return WholeNumberText(field) + unit;
+  }
+}
+
+bool InRange(const FieldDescriptor* field, double value) {
+  const v1::FieldRule& rule = RuleOf(field);
+  if (!std::isfinite(value)) return false;
+  if (rule.has_max() && value > rule.max()) return false;
+  if (!rule.has_min()) return true;
+  return rule.exclusive_min() ? value > rule.min() : value >= rule.min();
+}
+
+std::string NumberText(double value) {
+  if (value == std::floor(value) && std::fabs(value) < 1e15) return absl::StrFormat("%.0f", value);
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  return std::string(buffer, result.ptr);
+}
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.size() > 64) return "";
+  std::string best;
+  size_t best_distance = word.size() / 3 + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = EditDistance(word, candidate);
+    if (distance < best_distance || (distance == best_distance && best.empty())) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace atoll

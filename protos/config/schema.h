@@ -1,0 +1,45 @@
+#ifndef ATOLL_PROTOS_CONFIG_SCHEMA_H_
+#define ATOLL_PROTOS_CONFIG_SCHEMA_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/v1/rule.pb.h"
+#include "google/protobuf/descriptor.h"
+
+// What run.proto says about its own fields. The schema is the documentation: checks, defaults and help all
+// come from it.
+
+namespace atoll {
+
+const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor* field);
+
+/// YAML's spelling of an enum value: its name without the enum's prefix, in lower case (OUTER_OPTIMIZER_SGD:
+/// "sgd").
+std::string Spelling(const google::protobuf::EnumValueDescriptor* value);
+
+/// The spellings of all values but the unspecified one.
+std::vector<std::string> Choices(const google::protobuf::EnumDescriptor* type);
+
+/// nullptr when there is no such choice.
+const google::protobuf::EnumValueDescriptor* FindChoice(const google::protobuf::EnumDescriptor* type,
+                                                        std::string_view spelling);
+
+/// "a whole number from 1 to 10000", "a number above 0, at most 100", "one of nesterov, sgd, adam", "true or
+/// false".
+std::string AllowedText(const google::protobuf::FieldDescriptor* field);
+
+/// Whether a number satisfies the field's bounds. NaN never does.
+bool InRange(const google::protobuf::FieldDescriptor* field, double value);
+
+/// The shortest decimal text that reads back as the same number; whole numbers without exponent.
+std::string NumberText(double value);
+
+/// The candidate that was probably meant: the one at the smallest edit distance (insertions, deletions,
+/// substitutions, swaps of neighbours), when that is at most a third of the word. Empty when there is none.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace atoll
+
+#endif  // ATOLL_PROTOS_CONFIG_SCHEMA_H_

@@ -1,0 +1,132 @@
+#include "protos/config/yaml_reader.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "protos/config/defaults.h"
+#include "protos/config/field_value.h"
+#include "protos/config/schema.h"
+
+namespace atoll {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+std::vector<std::string> FieldNames(const Descriptor* descriptor) {
+  std::vector<std::string> names;
+  for (int i = 0; i < descriptor->field_count(); ++i) names.push_back(descriptor->field(i)->name());
+  return names;
+}
+
+class Reader {
+ public:
+  YamlReading Read(const YamlNode& root, Message* message) {
+    if (root.kind == YamlNode::Kind::kNull) {
+      Problem("", 0, "there is nothing in it");
+    } else {
+      Section(root, "", 0, message);
+    }
+    return std::move(reading_);
+  }
+
+ private:
+  using Seen = std::map<const FieldDescriptor*, int>;  // the line where it was first given
+
+  void Problem(const std::string& path, int line, std::string text) {
+    reading_.problems.push_back({path, std::move(text), line});
+  }
+
+  // `line` is where the section's name stands.
+  void Section(const YamlNode& node, const std::string& path, int line, Message* message) {
+    const bool is_section = node.kind == YamlNode::Kind::kMap || node.kind == YamlNode::Kind::kNull;
+    if (!is_section) {
+      Problem(path, line > 0 ? line : node.line,
+              absl::StrCat("has the wrong type; allowed: a section of the fields ",
+                           absl::StrJoin(FieldNames(message->GetDescriptor()), ", ")));
+      return;
+    }
+    Seen seen;
+    for (const YamlEntry& entry : node.entries) Entry(entry, path, &seen, message);
+    Choices(message->GetDescriptor(), seen, path, line);
+    for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
+      const FieldDescriptor* field = message->GetDescriptor()->field(i);
+      if (!seen.contains(field) && field->real_containing_oneof() == nullptr)
+        Absent(field, path, line, message);
+    }
+  }
+
+  void Entry(const YamlEntry& entry, const std::string& path, Seen* seen, Message* message) {
+    const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(entry.key);
+    if (field == nullptr) return Unknown(entry, path, message->GetDescriptor());
+    const std::string child = Child(path, field);
+    const auto [first, is_new] = seen->emplace(field, entry.line);
+    if (!is_new) {
+      return Problem(child, entry.line,
+                     absl::StrCat("is given twice; the first time in line ", first->second));
+    }
+    reading_.lines[child] = entry.line;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      return Section(entry.value, child, entry.line,
+                     message->GetReflection()->MutableMessage(message, field));
+    }
+    if (entry.value.kind != YamlNode::Kind::kScalar) {
+      const bool nothing = entry.value.kind == YamlNode::Kind::kNull;
+      return Problem(
+          child, entry.line,
+          absl::StrCat(nothing ? "has no value" : "has the wrong type", "; allowed: ", AllowedText(field)));
+    }
+    std::string complaint = SetFromText(field, entry.value.scalar, entry.value.quoted, message);
+    if (!complaint.empty()) Problem(child, entry.line, std::move(complaint));
+  }
+
+  void Unknown(const YamlEntry& entry, const std::string& path, const Descriptor* descriptor) {
+    const std::vector<std::string> names = FieldNames(descriptor);
+    const std::string meant = DidYouMean(entry.key, names);
+    std::string text = absl::StrCat("unknown field ", Quoted(entry.key), "; ");
+    if (!meant.empty()) absl::StrAppend(&text, "did you mean '", meant, "'? ");
+    Problem(path, entry.line, absl::StrCat(text, "allowed: ", absl::StrJoin(names, ", ")));
+  }
+
+  // Of the fields of a oneof exactly one must be given.
+  void Choices(const Descriptor* descriptor, const Seen& seen, const std::string& path, int line) {
+    for (int i = 0; i < descriptor->real_oneof_decl_count(); ++i) {
+      const auto* oneof = descriptor->oneof_decl(i);
+      std::vector<std::string> names;
+      int given = 0;
+      for (int f = 0; f < oneof->field_count(); ++f) {
+        names.push_back(oneof->field(f)->name());
+        given += seen.contains(oneof->field(f)) ? 1 : 0;
+      }
+      if (given == 1) continue;
+      Problem(path, line,
+              absl::StrCat(given == 0 ? "gives no kind" : "gives more than one kind",
+                           "; allowed: exactly one of ", absl::StrJoin(names, ", ")));
+    }
+  }
+
+  void Absent(const FieldDescriptor* field, const std::string& path, int line, Message* message) {
+    const v1::FieldRule& rule = RuleOf(field);
+    if (rule.required()) {
+      return Problem(Child(path, field), line, absl::StrCat("is missing; allowed: ", AllowedText(field)));
+    }
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      return FillWithDefaults(message->GetReflection()->MutableMessage(message, field));
+    }
+    if (rule.has_default_value()) SetFromText(field, rule.default_value(), /*quoted=*/false, message);
+  }
+
+  static std::string Child(const std::string& path, const FieldDescriptor* field) {
+    return path.empty() ? field->name() : absl::StrCat(path, ".", field->name());
+  }
+
+  YamlReading reading_;
+};
+
+}  // namespace
+
+YamlReading ReadMessage(const YamlNode& root, Message* message) { return Reader().Read(root, message); }
+
+}  // namespace atoll

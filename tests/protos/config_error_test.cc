@@ -1,0 +1,272 @@
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "protos/config/run_config.h"
+#include "tests/protos/sample_config.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const std::string& yaml) {
+  const auto config = ParseRunConfig(yaml, "s.yaml");
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument) << config.status();
+  return std::string(config.status().message());
+}
+
+TEST(ConfigErrorTest, UnknownField) {
+  EXPECT_EQ(ErrorOf(SampleAnd("round:\n  quorun: 0.5\n")),
+            "s.yaml:19: round: unknown field 'quorun'; did you mean 'quorum'? allowed: deadline_s, quorum, "
+            "minimum, "
+            "grace_s, lease_s, start_workers");
+  EXPECT_EQ(ErrorOf(Sample("rounds: 20", "rounds: 20\n  xyzzy: 1")),
+            "s.yaml:5: run: unknown field 'xyzzy'; allowed: name, workers, rounds, seed");
+  EXPECT_EQ(
+      ErrorOf(SampleAnd("optimiser: {}\n")),
+      "s.yaml:18: unknown field 'optimiser'; allowed: run, model, data, inner, outer, merge, round, codec, "
+      "evaluation, checkpoint, limits");
+}
+
+TEST(ConfigErrorTest, OutOfRange) {
+  EXPECT_EQ(ErrorOf(SampleAnd("round: {quorum: 1.5}\n")),
+            "s.yaml:18: round.quorum: 1.5 is out of range; allowed: a number above 0, at most 1");
+  EXPECT_EQ(ErrorOf(SampleAnd("round: {quorum: 0}\n")),
+            "s.yaml:18: round.quorum: 0 is out of range; allowed: a number above 0, at most 1");
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: 0")),
+            "s.yaml:3: run.workers: 0 is out of range; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: -4")),
+            "s.yaml:3: run.workers: -4 is out of range; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(
+      ErrorOf(Sample("workers: 4", "workers: 99999999999999999999")),
+      "s.yaml:3: run.workers: 99999999999999999999 is out of range; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(ErrorOf(Sample("1e-3", "nan")),
+            "s.yaml:16: inner.learning_rate: nan is out of range; allowed: a number above 0, at most 100");
+  EXPECT_EQ(ErrorOf(SampleAnd("round: {grace_s: inf}\n")),
+            "s.yaml:18: round.grace_s: inf is out of range; allowed: a number from 0 to 604800 s");
+}
+
+TEST(ConfigErrorTest, WrongType) {
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: four")),
+            "s.yaml:3: run.workers: 'four' has the wrong type; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: 4.5")),
+            "s.yaml:3: run.workers: '4.5' has the wrong type; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: \"4\"")),
+            "s.yaml:3: run.workers: '4' in quotes is text, the wrong type; allowed: a whole number from 1 to "
+            "10000");
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: [4]")),
+            "s.yaml:3: run.workers: has the wrong type; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers:")),
+            "s.yaml:3: run.workers: has no value; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(
+      ErrorOf(Sample("1e-3", "fast")),
+      "s.yaml:16: inner.learning_rate: 'fast' has the wrong type; allowed: a number above 0, at most 100");
+  EXPECT_EQ(ErrorOf(SampleAnd("codec: {error_feedback: yes}\n")),
+            "s.yaml:18: codec.error_feedback: 'yes' has the wrong type; allowed: true or false");
+  EXPECT_EQ(ErrorOf(SampleAnd("merge: tokens\n")),
+            "s.yaml:18: merge: has the wrong type; allowed: a section of the fields weights");
+  EXPECT_THAT(ErrorOf("- a\n- b\n"),
+              HasSubstr("s.yaml:1: has the wrong type; allowed: a section of the fields run, "));
+}
+
+TEST(ConfigErrorTest, UnknownChoice) {
+  EXPECT_EQ(ErrorOf(SampleAnd("outer: {optimizer: nestrov}\n")),
+            "s.yaml:18: outer.optimizer: 'nestrov' is not known; did you mean 'nesterov'? allowed: one of "
+            "nesterov, "
+            "sgd, adam");
+  EXPECT_EQ(ErrorOf(SampleAnd("codec: {push: unspecified}\n")),
+            "s.yaml:18: codec.push: 'unspecified' is not known; allowed: one of fp32, fp16, bf16, int8");
+}
+
+TEST(ConfigErrorTest, Missing) {
+  EXPECT_EQ(ErrorOf(Sample("  workers: 4\n", "")),
+            "s.yaml:1: run.workers: is missing; allowed: a whole number from 1 to 10000");
+  EXPECT_EQ(ErrorOf(Sample("data:\n  tokenizer: bytes\n", "")),
+            "s.yaml: data: is missing; allowed: a section of fields");
+  EXPECT_EQ(ErrorOf(Sample("name: sample", "name: ''")), "s.yaml:2: run.name: must not be empty");
+  EXPECT_EQ(ErrorOf(""), "s.yaml: there is nothing in it");
+  EXPECT_EQ(ErrorOf("# only a comment\n"), "s.yaml: there is nothing in it");
+  EXPECT_THAT(
+      ErrorOf(
+          "run: {}\nmodel: {}\ndata: {tokenizer: bytes}\ninner: {steps: 1, learning_rate: 1, batch: 1}\n"),
+      HasSubstr("s.yaml:2: model: gives no kind; allowed: exactly one of gpt"));
+}
+
+TEST(ConfigErrorTest, Duplicates) {
+  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: 4\n  workers: 5")),
+            "s.yaml:4: run.workers: is given twice; the first time in line 3");
+  EXPECT_EQ(ErrorOf(SampleAnd("data: {tokenizer: bytes}\n")),
+            "s.yaml:18: data: is given twice; the first time in line 12");
+}
+
+TEST(ConfigErrorTest, AllProblemsAtOnceInTheOrderOfTheLines) {
+  EXPECT_EQ(
+      ErrorOf("run:\n  name: a\n  workers: 0\n  round: 1\nmodel:\n  gpt: {layers: x}\n"),
+      "s.yaml: data: is missing; allowed: a section of fields\n"
+      "s.yaml: inner: is missing; allowed: a section of fields\n"
+      "s.yaml:1: run.rounds: is missing; allowed: a whole number from 1 to 100000000\n"
+      "s.yaml:3: run.workers: 0 is out of range; allowed: a whole number from 1 to 10000\n"
+      "s.yaml:4: run: unknown field 'round'; did you mean 'rounds'? allowed: name, workers, rounds, seed\n"
+      "s.yaml:6: model.gpt.layers: 'x' has the wrong type; allowed: a whole number from 1 to 1024\n"
+      "s.yaml:6: model.gpt.heads: is missing; allowed: a whole number from 1 to 1024\n"
+      "s.yaml:6: model.gpt.width: is missing; allowed: a whole number from 1 to 65536\n"
+      "s.yaml:6: model.gpt.context: is missing; allowed: a whole number from 1 to 1048576 tokens\n"
+      "s.yaml:6: model.gpt.vocabulary: is missing; allowed: a whole number from 2 to 65536 tokens");
+}
+
+TEST(ConfigErrorTest, ManyProblemsAreCounted) {
+  std::string more;
+  for (int i = 0; i < 60; ++i) more += "unknown" + std::to_string(i) + ": 1\n";
+  EXPECT_THAT(ErrorOf(SampleAnd(more)), ::testing::EndsWith("\n... and 10 more"));
+}
+
+TEST(ConfigErrorTest, FieldsThatContradictEachOther) {
+  EXPECT_EQ(ErrorOf(Sample("heads: 4", "heads: 5")),
+            "s.yaml:8: model.gpt.heads: 5 does not divide model.gpt.width, which is 64");
+  EXPECT_EQ(ErrorOf(Sample("bytes", "bytes\n  partitions: 3")),
+            "s.yaml:14: data.partitions: 3 is below run.workers, which is 4: each worker needs one; 0 makes "
+            "as many");
+  EXPECT_EQ(ErrorOf(SampleAnd("limits: {max_workers: 3}\n")),
+            "s.yaml:3: run.workers: 4 is above limits.max_workers, which is 3");
+  EXPECT_EQ(ErrorOf(SampleAnd("round: {start_workers: 2000}\n")),
+            "s.yaml:18: round.start_workers: 2000 is above limits.max_workers, which is 1000");
+  EXPECT_EQ(ErrorOf(SampleAnd("round: {minimum: 5}\n")),
+            "s.yaml:18: round.minimum: 5 is above run.workers, which is 4: no round would ever close");
+  EXPECT_EQ(ErrorOf(Sample("batch: 12", "batch: 12\n  warmup_steps: 1001")),
+            "s.yaml:18: inner.warmup_steps: 1001 is above the run's total of 1000 inner steps (run.rounds x "
+            "inner.steps)");
+  EXPECT_EQ(ErrorOf(SampleAnd("codec: {pull: int8}\n")),
+            "s.yaml:18: codec.pull: 'int8' cannot carry published parameters; allowed: one of fp32, bf16");
+  std::string endless = Sample("rounds: 20", "rounds: 100000000");
+  endless.replace(endless.find("steps: 50"), 9, "steps: 1000000");
+  EXPECT_EQ(ErrorOf(endless + "  accumulation: 65536\n"),
+            "s.yaml:4: run.rounds: the run would take 1.00663296e+22 tokens, more than can be counted; lower "
+            "run.rounds, inner.steps or inner.batch");
+  EXPECT_EQ(ErrorOf(Sample("name: sample", "name: a/b")),
+            "s.yaml:2: run.name: 'a/b' is no name; allowed: up to 63 letters, digits, '-', '_' and '.', the "
+            "first a "
+            "letter or a digit");
+}
+
+TEST(ConfigErrorTest, LocalDataNeedsNoPartitions) {
+  EXPECT_TRUE(ParseRunConfig(Sample("bytes", "bytes\n  mode: local\n  partitions: 1"), "s.yaml").ok());
+}
+
+TEST(ConfigErrorTest, SyntaxAndWhatYamlAllowsBeyondNeed) {
+  EXPECT_THAT(ErrorOf("run: {name: a\n"), HasSubstr("s.yaml:2: "));
+  EXPECT_EQ(ErrorOf("a: &x 1\nb: *x\n"), "s.yaml:1: anchors (&name) are not allowed");
+  EXPECT_EQ(ErrorOf("a: !!int 1\n"), "s.yaml:1: tags (!name) are not allowed");
+  EXPECT_EQ(ErrorOf("{[a]: b}\n"), "s.yaml:1: a field's name must be a word");
+  EXPECT_EQ(ErrorOf("a: 1\n---\nb: 2\n"), "s.yaml:2: a second document begins here; one file holds one");
+  EXPECT_EQ(ErrorOf(std::string(20, '[') + std::string(20, ']')), "s.yaml:1: nested deeper than 16 levels");
+  EXPECT_EQ(ErrorOf(std::string((1 << 20) + 1, '#')),
+            "s.yaml: 1048577 bytes are too many; at most 1048576 are allowed");
+}
+
+TEST(ConfigErrorTest, ForeignTextIsShownSafely) {
+  const std::string message =
+      ErrorOf(Sample("workers: 4", "workers: \"\\e[31m\\n" + std::string(500, 'x') + "\""));
+  EXPECT_THAT(message, HasSubstr("\\x1b[31m\\n"));
+  EXPECT_EQ(message.find('\x1b'), std::string::npos);
+  EXPECT_LT(message.size(), 250u);
+}
+
+// A configuration may also come from a coordinator.
+TEST(ConfigErrorTest, MessagesAreCheckedToo) {
+  v1::RunConfig config = *ParseRunConfig(kSampleYaml, "s.yaml");
+  config.mutable_round()->set_quorum(7);
+  config.mutable_model()->mutable_gpt()->set_layers(0);
+  config.mutable_codec()->set_push(static_cast<v1::Codec>(99));
+  config.mutable_run()->clear_name();
+  EXPECT_EQ(std::string(ToRunOptions(config).status().message()),
+            "run.name: must not be empty\n"
+            "model.gpt.layers: 0 is out of range; allowed: a whole number from 1 to 1024\n"
+            "round.quorum: 7 is out of range; allowed: a number above 0, at most 1\n"
+            "codec.push: value 99 is not known; allowed: one of fp32, fp16, bf16, int8");
+  EXPECT_EQ(std::string(ToRunOptions(v1::RunConfig()).status().message()),
+            "run: is missing\nmodel: is missing\ndata: is missing\ninner: is missing");
+  config = *ParseRunConfig(kSampleYaml, "s.yaml");
+  config.mutable_model()->clear_gpt();
+  EXPECT_EQ(std::string(ToRunOptions(config).status().message()), "model: gives none of its kinds");
+  config = *ParseRunConfig(Sample("heads: 4", "heads: 2"), "s.yaml");
+  config.mutable_model()->mutable_gpt()->set_heads(3);
+  EXPECT_EQ(std::string(ToRunOptions(config).status().message()),
+            "model.gpt.heads: 3 does not divide model.gpt.width, which is 64");
+}
+
+TEST(ConfigErrorTest, AnOlderCoordinatorLeavesSectionsOut) {
+  v1::RunConfig config = *ParseRunConfig(kSampleYaml, "s.yaml");
+  config.clear_codec();
+  config.mutable_outer()->clear_optimizer();
+  const auto options = ToRunOptions(config);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->push_codec, CodecKind::kFp32);
+  EXPECT_TRUE(options->error_feedback);
+  EXPECT_EQ(options->outer.optimizer, OuterOptimizerKind::kNesterov);
+}
+
+// Nothing that a file can hold takes the program down.
+TEST(ConfigErrorTest, RandomMutationsNeverCrash) {
+  std::mt19937_64 random(5);
+  const std::string pieces[] = {":",
+                                "\n",
+                                "  ",
+                                "-",
+                                "{",
+                                "}",
+                                "[",
+                                "]",
+                                "&a",
+                                "*a",
+                                "!!",
+                                "\"",
+                                "'",
+                                "|",
+                                ">",
+                                "%",
+                                "#",
+                                "? ",
+                                "---",
+                                "...",
+                                "~",
+                                "\xff",
+                                std::string(1, '\0'),
+                                "1e999",
+                                "-0",
+                                "\t",
+                                "@",
+                                ","};
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string yaml = SampleAnd("outer: {optimizer: sgd}\nround:\n  quorum: 0.5\n");
+    for (uint64_t edits = 1 + random() % 6; edits > 0; --edits) {
+      const size_t at = random() % (yaml.size() + 1);
+      if (random() % 3 == 0) {
+        yaml.erase(at, random() % 8);
+      } else {
+        yaml.insert(at, pieces[random() % std::size(pieces)]);
+      }
+    }
+    const auto config = ParseRunConfig(yaml, "s.yaml");
+    if (!config.ok()) {
+      ++refused;
+      EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+    } else {
+      EXPECT_TRUE(ToRunOptions(*config).ok()) << yaml;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(ConfigErrorTest, RandomBytesNeverCrash) {
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes(random() % 300, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    EXPECT_FALSE(ParseRunConfig(bytes, "s.yaml").ok());
+  }
+}
+
+}  // namespace
+}  // namespace atoll
