@@ -1,0 +1,30 @@
+#ifndef ATOLL_STORAGE_MEMORY_DISK_H_
+#define ATOLL_STORAGE_MEMORY_DISK_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "common/mutex.h"
+#include "core/contribution.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// The contents of a memory store, and the one mutex that guards all of it.
+class MemoryDisk {
+ public:
+  using Bytes = std::shared_ptr<const std::string>;  // a payload once staged is never changed in place
+
+  Mutex mutex;
+  std::map<std::string, std::string> meta ABSL_GUARDED_BY(mutex);
+  std::map<ContributionKey, Bytes> payloads ABSL_GUARDED_BY(mutex);
+  std::set<ContributionKey> uploading ABSL_GUARDED_BY(mutex);
+  std::map<std::pair<FragmentId, Version>, FragmentTensors> tensors ABSL_GUARDED_BY(mutex);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_MEMORY_DISK_H_

@@ -1,0 +1,229 @@
+#include "storage/memory_store.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "storage/describe.h"
+#include "storage/memory_disk.h"
+#include "storage/memory_upload.h"
+#include "storage/meta_keys.h"
+#include "storage/record.h"
+#include "storage/run_checks.h"
+#include "storage/run_ledger.h"
+#include "storage/run_loader.h"
+#include "storage/upload_checks.h"
+
+namespace atoll {
+namespace {
+
+FragmentTensors CopyOf(const FragmentTensorsView& view) {
+  FragmentTensors copy;
+  copy.parameters.assign(view.parameters.begin(), view.parameters.end());
+  for (const auto& vector : view.state) copy.state.emplace_back(vector.begin(), vector.end());
+  return copy;
+}
+
+class MemoryStore final : public RunStore {
+ public:
+  MemoryStore(std::shared_ptr<MemoryDisk> disk, LoadedRun loaded)
+      : disk_(std::move(disk)), ledger_(std::move(loaded.ledger)), recovery_(std::move(loaded.recovery)) {}
+
+  absl::StatusOr<std::optional<Recovery>> Recover() override;
+  absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
+  absl::Status PutConfig(const ConfigEntry& config) override;
+  absl::Status PutWorker(const WorkerEntry& worker) override;
+  absl::Status PutEvaluation(const EvaluationEntry& evaluation) override { return PutIfCreated(evaluation); }
+  absl::Status AppendEvent(const EventEntry& event) override { return PutIfCreated(event); }
+  absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
+  absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                    const std::vector<FragmentTensorsView>& tensors) override;
+  absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
+                                                      uint64_t payload_bytes) override;
+  absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;
+  absl::Status CommitRound(const RoundRecord& record, const std::vector<PartitionEntry>& partitions) override;
+  absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
+                            uint32_t keep) override;
+  absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) override;
+  absl::StatusOr<uint64_t> DiskBytes() override;
+
+ private:
+  template <typename T>
+  void Put(const T& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex) {
+    disk_->meta[meta_keys::KeyOf(record)] = EncodeRecord(record);
+  }
+  template <typename T>
+  absl::Status PutIfCreated(const T& record) {
+    MutexLock lock(&disk_->mutex);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckCreated());
+    Put(record);
+    return absl::OkStatus();
+  }
+  absl::Status Accept(const ContributionKey& key, uint64_t payload_bytes, const Contribution& contribution)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex);
+  void DropStalePartials(FragmentId fragment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex);
+
+  const std::shared_ptr<MemoryDisk> disk_;
+  RunLedger ledger_ ABSL_GUARDED_BY(disk_->mutex);
+  std::optional<Recovery> recovery_ ABSL_GUARDED_BY(disk_->mutex);
+  bool recovered_ ABSL_GUARDED_BY(disk_->mutex) = false;
+};
+
+absl::StatusOr<std::optional<Recovery>> MemoryStore::Recover() {
+  MutexLock lock(&disk_->mutex);
+  if (std::exchange(recovered_, true)) {
+    return absl::FailedPreconditionError("what was found on open has been read already");
+  }
+  return std::exchange(recovery_, std::nullopt);
+}
+
+absl::Status MemoryStore::CreateRun(const RunIdentity& identity, const ConfigEntry& config) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckCreate(identity, config));
+  Put(identity);
+  Put(config);
+  ledger_.AppliedCreate(identity);
+  ledger_.AppliedConfig(config);
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::PutConfig(const ConfigEntry& config) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckConfig(config));
+  Put(config);
+  ledger_.AppliedConfig(config);
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::PutWorker(const WorkerEntry& worker) {
+  ATOLL_RETURN_IF_ERROR(CheckWorkerName(worker.name));
+  return PutIfCreated(worker);
+}
+
+absl::StatusOr<std::vector<EventEntry>> MemoryStore::ReadEvents(uint64_t after, size_t limit) {
+  MutexLock lock(&disk_->mutex);
+  std::vector<EventEntry> events;
+  for (auto it = disk_->meta.upper_bound(meta_keys::Event(after));
+       it != disk_->meta.end() && it->first.starts_with(meta_keys::kEvents) && events.size() < limit; ++it) {
+    ATOLL_ASSIGN_OR_RETURN(EventEntry event, DecodeRecord<EventEntry>(it->first, it->second));
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+absl::Status MemoryStore::Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                               const std::vector<FragmentTensorsView>& tensors) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckSeed(manifest, layouts, tensors));
+  Put(manifest);
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const HeadEntry head{
+        .fragment = layouts[i].id, .epoch = ledger_.identity()->epoch, .version = Version(0)};
+    const StoredEntry stored = VersionZero(*ledger_.identity(), layouts[i], tensors[i]);
+    disk_->tensors[{layouts[i].id, Version(0)}] = CopyOf(tensors[i]);
+    Put(head);
+    Put(stored);
+    ledger_.AppliedFragment(head, stored);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Upload>> MemoryStore::StartUpload(const ContributionKey& key,
+                                                                 uint64_t payload_bytes) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckUpload(key, payload_bytes));
+  if (!disk_->uploading.insert(key).second) return UploadIsBusy(key);
+  std::string staged;
+  const auto partial = disk_->payloads.find(key);
+  if (partial != disk_->payloads.end() && partial->second->size() <= payload_bytes) staged = *partial->second;
+  MemoryUpload::Hooks hooks{
+      .accept = [this, key, payload_bytes](const Contribution& c) { return Accept(key, payload_bytes, c); },
+      .resumable = [this, key] { return key.base >= ledger_.head(key.fragment); }};
+  return std::make_unique<MemoryUpload>(disk_, key, payload_bytes, std::move(staged), std::move(hooks));
+}
+
+absl::Status MemoryStore::Accept(const ContributionKey& key, uint64_t payload_bytes,
+                                 const Contribution& contribution) {
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckAccept(key, payload_bytes, contribution));
+  Put(contribution);
+  ledger_.AppliedAccept(contribution);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Payload>> MemoryStore::OpenPayload(const ContributionKey& key) {
+  MutexLock lock(&disk_->mutex);
+  if (ledger_.accepted(key) == nullptr) {
+    return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));
+  }
+  return std::make_unique<MemoryPayload>(disk_->payloads.at(key));
+}
+
+void MemoryStore::DropStalePartials(FragmentId fragment) {
+  std::erase_if(disk_->payloads, [&](const auto& entry) {
+    const ContributionKey& key = entry.first;
+    return key.fragment == fragment && key.base < ledger_.head(fragment) &&
+           ledger_.accepted(key) == nullptr && !disk_->uploading.contains(key);
+  });
+}
+
+absl::Status MemoryStore::CommitRound(const RoundRecord& record,
+                                      const std::vector<PartitionEntry>& partitions) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckCommit(record));
+  Put(record);
+  Put(HeadEntry{.fragment = record.fragment, .epoch = record.epoch, .version = record.version});
+  for (const PartitionEntry& partition : partitions) Put(partition);
+  ledger_.AppliedCommit(record);
+  DropStalePartials(record.fragment);
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::StoreVersion(const FragmentLayout& layout, Version version,
+                                       const FragmentTensorsView& tensors, uint32_t keep) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckStore(layout, version, tensors, keep));
+  if (version > ledger_.stored(layout.id).versions.back()) {
+    disk_->tensors[{layout.id, version}] = CopyOf(tensors);
+  }
+  const RunLedger::Retention retention = ledger_.PlanRetention(layout.id, version, keep);
+  Put(retention.stored);
+  for (const Version dropped : retention.dropped_versions) disk_->tensors.erase({layout.id, dropped});
+  for (const ContributionKey& key : retention.dropped_contributions) {
+    disk_->meta.erase(meta_keys::KeyOf(key));
+    disk_->payloads.erase(key);
+  }
+  ledger_.AppliedRetention(retention);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FragmentTensors> MemoryStore::ReadVersion(const FragmentLayout& layout, Version version) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckRead(layout, version));
+  return disk_->tensors.at({layout.id, version});
+}
+
+absl::StatusOr<uint64_t> MemoryStore::DiskBytes() {
+  MutexLock lock(&disk_->mutex);
+  uint64_t bytes = 0;
+  for (const auto& [key, value] : disk_->meta) bytes += key.size() + value.size();
+  for (const auto& [key, payload] : disk_->payloads) bytes += payload->size();
+  for (const auto& [key, tensors] : disk_->tensors) {
+    bytes += (1 + tensors.state.size()) * tensors.parameters.size() * sizeof(float);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<MemoryDisk> NewMemoryDisk() { return std::make_shared<MemoryDisk>(); }
+
+absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(std::shared_ptr<MemoryDisk> disk) {
+  MutexLock lock(&disk->mutex);
+  RunLoader loader;
+  for (const auto& [key, value] : disk->meta) ATOLL_RETURN_IF_ERROR(loader.Add(key, value));
+  ATOLL_ASSIGN_OR_RETURN(LoadedRun loaded, std::move(loader).Finish());
+  return std::make_unique<MemoryStore>(disk, std::move(loaded));
+}
+
+}  // namespace atoll

@@ -1,0 +1,23 @@
+#ifndef ATOLL_STORAGE_MEMORY_STORE_H_
+#define ATOLL_STORAGE_MEMORY_STORE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// What a memory store writes to; outlives the store, so that another one can be opened on it as after a
+/// restart. One open store at a time.
+class MemoryDisk;
+std::shared_ptr<MemoryDisk> NewMemoryDisk();
+
+/// The reference RunStore: the plainest thing that keeps the interface's promises, for tests and for
+/// comparing the real one with. One mutex around everything; durable as long as the disk lives. An upload
+/// must not outlive its store.
+absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(std::shared_ptr<MemoryDisk> disk);
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_MEMORY_STORE_H_

@@ -1,0 +1,144 @@
+#ifndef ATOLL_STORAGE_RECORD_FIELDS_H_
+#define ATOLL_STORAGE_RECORD_FIELDS_H_
+
+#include <concepts>
+#include <type_traits>
+
+#include "storage/record.h"
+
+// The fields of every record, in the order in which they are stored; `Io` is RecordWriter or RecordReader.
+// One list for both directions, so that they cannot disagree. Golden tests freeze the bytes.
+
+namespace atoll::record_fields {
+
+/// T, const (writing) or not (reading).
+template <typename T, typename Record>
+concept Is = std::same_as<std::remove_const_t<T>, Record>;
+
+template <typename Io>
+void Fields(Io& io, Is<RunIdentity> auto& r) {
+  io.Field("run_id", r.run_id);
+  io.Field("name", r.name);
+  io.Field("epoch", r.epoch);
+  io.Field("created_unix_ns", r.created_unix_ns);
+  io.Field("shards", r.shards);
+  io.Field("chunk_elements", r.chunk_elements);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<Manifest> auto& r) {
+  io.List("tensors", r.tensors, [&io](auto& tensor) {
+    io.Field("tensors.name", tensor.name);
+    io.List("tensors.shape", tensor.shape, [&io](auto& d) { io.Field("tensors.shape", d); });
+    io.Field("tensors.embedding", tensor.embedding);
+  });
+}
+
+template <typename Io>
+void Fields(Io& io, Is<ConfigEntry> auto& r) {
+  io.Field("version", r.version);
+  io.Field("recorded_unix_ns", r.recorded_unix_ns);
+  io.Field("bytes", r.bytes);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<WorkerEntry> auto& r) {
+  io.Field("name", r.name);
+  io.Field("secret_hash", r.secret_hash);
+  io.Field("incarnation", r.incarnation);
+  io.Field("role", r.role);
+  io.Field("partition", r.partition);
+  io.Field("departed", r.departed);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<PartitionEntry> auto& r) {
+  io.Field("partition", r.partition);
+  io.Field("samples_consumed", r.samples_consumed);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<HeadEntry> auto& r) {
+  io.Field("fragment", r.fragment);
+  io.Field("epoch", r.epoch);
+  io.Field("version", r.version);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<StoredEntry> auto& r) {
+  io.Field("fragment", r.fragment);
+  io.Field("epoch", r.epoch);
+  io.Field("elements", r.elements);
+  io.Field("state_vectors", r.state_vectors);
+  io.List("versions", r.versions, [&io](auto& v) { io.Field("versions", v); });
+}
+
+template <typename Io>
+void Fields(Io& io, Is<Contribution> auto& r) {
+  io.Field("epoch", r.key.epoch);
+  io.Field("fragment", r.key.fragment);
+  io.Field("base", r.key.base);
+  io.Field("worker", r.key.worker);
+  io.Field("sequence", r.key.sequence);
+  io.Field("incarnation", r.incarnation);
+  io.EnumField("codec", r.codec, CodecKind::kFp32, CodecKind::kInt8);
+  io.Field("payload_bytes", r.payload_bytes);
+  io.Field("payload_crc32c", r.payload_crc32c);
+  io.Field("tokens", r.tokens);
+  io.Field("steps", r.steps);
+  io.Field("samples_consumed", r.samples_consumed);
+  io.Field("norm", r.norm);
+  io.Field("mean_loss", r.mean_loss);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<OuterOptions> auto& r) {
+  io.EnumField("outer.optimizer", r.optimizer, OuterOptimizerKind::kNesterov, OuterOptimizerKind::kAdam);
+  io.Field("outer.learning_rate", r.learning_rate);
+  io.Field("outer.momentum", r.momentum);
+  io.Field("outer.beta1", r.beta1);
+  io.Field("outer.beta2", r.beta2);
+  io.Field("outer.epsilon", r.epsilon);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<ContentHash> auto& r) {
+  io.Field("hash.low", r.low);
+  io.Field("hash.high", r.high);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<RoundRecord> auto& r) {
+  io.Field("epoch", r.epoch);
+  io.Field("fragment", r.fragment);
+  io.Field("version", r.version);
+  io.Field("config_version", r.config_version);
+  Fields(io, r.outer);
+  io.List("contributions", r.contributions, [&io](auto& c) { Fields(io, c); });
+  io.List("weights", r.weights, [&io](auto& w) { io.Field("weights", w); });
+  io.Field("committed_tokens", r.committed_tokens);
+  io.Field("closed_unix_ns", r.closed_unix_ns);
+  io.Field("close_reason", r.close_reason);
+  Fields(io, r.parameters);
+  Fields(io, r.state);
+  Fields(io, r.published);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<EvaluationEntry> auto& r) {
+  io.Field("fragment", r.fragment);
+  io.Field("version", r.version);
+  io.Field("loss", r.loss);
+  io.Field("tokens", r.tokens);
+  io.Field("unix_ns", r.unix_ns);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<EventEntry> auto& r) {
+  io.Field("sequence", r.sequence);
+  io.Field("bytes", r.bytes);
+}
+
+}  // namespace atoll::record_fields
+
+#endif  // ATOLL_STORAGE_RECORD_FIELDS_H_

@@ -1,0 +1,65 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_CONTRIBUTION_FOLDER_H_
+#define ATOLL_STORAGE_ROCKSDB_CONTRIBUTION_FOLDER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/mutex.h"
+#include "core/contribution.h"
+
+namespace atoll {
+
+/// contributions/: one file for each payload, partial or accepted (the record in `meta` makes the
+/// difference). Knows the partial ones: which are being uploaded, and which nobody will resume. Thread-safe.
+class ContributionFolder {
+ public:
+  /// `fate` says what each file is that a former life left.
+  enum class Fate { kAccepted, kPartial, kGarbage };
+  using Judge = std::function<Fate(const ContributionKey&)>;
+
+  /// Creates the folder when it is not there, removes the garbage. Files that are not ours stay.
+  static absl::StatusOr<std::shared_ptr<ContributionFolder>> Open(const std::string& path,
+                                                                  const Judge& judge);
+
+  const std::string& path() const { return path_; }
+  std::string PathOf(const ContributionKey& key) const;
+
+  /// Aborted while another upload of the key is alive.
+  absl::Status Claim(const ContributionKey& key);
+  /// Ends a claim on a partial file, which stays to be resumed unless its base was left behind or `keep` is
+  /// false.
+  void Release(const ContributionKey& key, bool keep);
+  /// Ends a claim and leaves the file alone: it is accepted.
+  void ReleaseAccepted(const ContributionKey& key);
+
+  /// Removes partial files of the fragment on bases below `head`; those being uploaded when they end.
+  void LeaveBehind(FragmentId fragment, Version head);
+  /// Removes an accepted file.
+  void Remove(const ContributionKey& key);
+
+  /// epoch-fragment-base-sequence-worker, numbers in hexadecimal.
+  static std::string FileName(const ContributionKey& key);
+  /// nullopt when FileName cannot have made it.
+  static std::optional<ContributionKey> ParseFileName(std::string_view name);
+
+ private:
+  enum class State { kIdle, kUploading };
+
+  explicit ContributionFolder(std::string path) : path_(std::move(path)) {}
+  void Unlink(const ContributionKey& key) const;
+
+  const std::string path_;
+  Mutex mutex_;
+  std::map<ContributionKey, State> partial_ ABSL_GUARDED_BY(mutex_);
+  std::map<FragmentId, Version> heads_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_CONTRIBUTION_FOLDER_H_

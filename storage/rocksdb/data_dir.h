@@ -1,0 +1,29 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_DATA_DIR_H_
+#define ATOLL_STORAGE_ROCKSDB_DATA_DIR_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/file.h"
+#include "storage/rocksdb/shard_set.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// Names in a data directory.
+struct DataDir {
+  std::string root;
+  std::string lock() const { return JoinPath(root, "LOCK"); }
+  std::string meta() const { return JoinPath(root, "meta"); }
+  std::string shards() const { return JoinPath(root, "shards"); }
+  std::string staging() const { return JoinPath(root, "sst"); }
+  std::string contributions() const { return JoinPath(root, "contributions"); }
+};
+
+/// The run's shards in this directory, created when they are not there.
+absl::StatusOr<std::unique_ptr<ShardSet>> OpenShards(const DataDir& dir, const RunIdentity& identity);
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_DATA_DIR_H_

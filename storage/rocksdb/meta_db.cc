@@ -1,0 +1,118 @@
+#include "storage/rocksdb/meta_db.h"
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "storage/rocksdb/rocksdb_options.h"
+#include "storage/rocksdb/rocksdb_status.h"
+
+namespace atoll {
+namespace {
+
+rocksdb::WriteBatch ToRocksDb(const MetaBatch& batch) {
+  rocksdb::WriteBatch out;
+  for (const auto& [key, value] : batch.changes()) {
+    // Neither fails: the batch has no size limit.
+    (value ? out.Put(key, *value) : out.Delete(key)).PermitUncheckedError();
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MetaDb>> MetaDb::Open(const std::string& path) {
+  std::unique_ptr<MetaDb> meta(new MetaDb(path));
+  ATOLL_RETURN_IF_ERROR(meta->OpenDatabase());
+  return meta;
+}
+
+MetaDb::MetaDb(std::string path) : path_(std::move(path)) {}
+
+MetaDb::~MetaDb() = default;
+
+absl::Status MetaDb::OpenDatabase() {
+  rocksdb::DB* database = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(MetaOptions(), path_, &database);
+  database_.reset(database);
+  return FromRocksDb(status, absl::StrFormat("open %s", path_));
+}
+
+absl::Status MetaDb::Write(const MetaBatch& batch, Durability durability) {
+  while (true) {
+    {
+      std::shared_lock shared(gate_);
+      if (!broken_.load()) return WriteLocked(batch, durability);
+    }
+    std::unique_lock alone(gate_);
+    if (broken_.load()) ATOLL_RETURN_IF_ERROR(Repair());
+  }
+}
+
+absl::Status MetaDb::WriteLocked(const MetaBatch& batch, Durability durability) {
+  rocksdb::WriteOptions options;
+  options.sync = durability == Durability::kSynced;
+  rocksdb::WriteBatch changes = ToRocksDb(batch);
+  const rocksdb::Status status = database_->Write(options, &changes);
+  if (status.ok()) return absl::OkStatus();
+  RememberAcknowledged(batch);
+  broken_.store(true);
+  return FromRocksDb(status, absl::StrFormat("write to %s", path_));
+}
+
+void MetaDb::RememberAcknowledged(const MetaBatch& batch) {
+  // A write that failed in the log is not in the memtable: reads still see what was acknowledged.
+  MutexLock lock(&mutex_);
+  for (const auto& [key, value] : batch.changes()) {
+    std::string acknowledged;
+    const rocksdb::Status status = database_->Get(rocksdb::ReadOptions(), key, &acknowledged);
+    in_doubt_.try_emplace(key, status.ok() ? std::optional(std::move(acknowledged)) : std::nullopt);
+  }
+}
+
+absl::Status MetaDb::Repair() {
+  ATOLL_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(path_));
+  if (free_bytes < kMetaReopenBytes) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "write to %s: the disk is full (%d bytes free, %d needed to go on); nothing is lost, make "
+        "room and it continues",
+        path_, free_bytes, kMetaReopenBytes));
+  }
+  database_.reset();
+  ATOLL_RETURN_IF_ERROR(OpenDatabase());
+  MutexLock lock(&mutex_);
+  MetaBatch undo;
+  for (const auto& [key, value] : in_doubt_) value ? undo.Put(key, *value) : undo.Delete(key);
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  rocksdb::WriteBatch changes = ToRocksDb(undo);
+  ATOLL_RETURN_IF_ERROR(
+      FromRocksDb(database_->Write(options, &changes), absl::StrFormat("write to %s", path_)));
+  in_doubt_.clear();
+  broken_.store(false);
+  return absl::OkStatus();
+}
+
+absl::Status MetaDb::Scan(std::string_view begin, std::string_view end, const Visitor& visit) {
+  std::shared_lock shared(gate_);
+  if (database_ == nullptr) {
+    return absl::UnavailableError(absl::StrFormat("%s could not be reopened after a failed write", path_));
+  }
+  const rocksdb::Slice upper(end.data(), end.size());
+  rocksdb::ReadOptions options;
+  if (!end.empty()) options.iterate_upper_bound = &upper;
+  const std::unique_ptr<rocksdb::Iterator> it(database_->NewIterator(options));
+  for (it->Seek(rocksdb::Slice(begin.data(), begin.size())); it->Valid(); it->Next()) {
+    ATOLL_ASSIGN_OR_RETURN(const bool more, visit(std::string_view(it->key().data(), it->key().size()),
+                                                  std::string_view(it->value().data(), it->value().size())));
+    if (!more) break;
+  }
+  return FromRocksDb(it->status(), absl::StrFormat("read %s", path_));
+}
+
+}  // namespace atoll

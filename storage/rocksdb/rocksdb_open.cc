@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "storage/describe.h"
+#include "storage/rocksdb/rocksdb_run_store.h"
+#include "storage/rocksdb/rocksdb_store.h"
+#include "storage/run_loader.h"
+
+namespace atoll {
+namespace {
+
+absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
+  if (options.create_if_missing) return CreateDirs(options.data_dir);
+  if (FileExists(JoinPath(options.data_dir, "meta"))) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrFormat("%s holds no run", options.data_dir));
+}
+
+absl::StatusOr<LoadedRun> LoadRun(MetaDb& meta) {
+  RunLoader loader;
+  const auto add = [&loader](std::string_view key, std::string_view value) -> absl::StatusOr<bool> {
+    ATOLL_RETURN_IF_ERROR(loader.Add(key, value));
+    return true;
+  };
+  ATOLL_RETURN_IF_ERROR(meta.Scan("", "", add));
+  return std::move(loader).Finish();
+}
+
+/// Every shard's folder is there, and no other: RocksDB would make an empty one without a word.
+absl::Status CheckShardFolders(const DataDir& dir, const RunIdentity& identity) {
+  const auto names = ListDir(dir.shards());
+  if (!names.ok()) {
+    return absl::DataLossError(
+        absl::StrFormat("%s cannot be listed: %s", dir.shards(), names.status().ToString()));
+  }
+  for (uint32_t i = 0; i < identity.shards; ++i) {
+    const std::string name = ShardSet::FolderName(i);
+    if (std::find(names->begin(), names->end(), name) != names->end()) continue;
+    return absl::DataLossError(absl::StrFormat("shard folder %s is missing; the run has %d",
+                                               JoinPath(dir.shards(), name), identity.shards));
+  }
+  if (names->size() == identity.shards) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s holds %d folders, but the run has %d shards: is it "
+                      "mixed with another run's?",
+                      dir.shards(), names->size(), identity.shards));
+}
+
+absl::Status CheckPayload(const ContributionFolder& folder, const Contribution& contribution) {
+  const std::string path = folder.PathOf(contribution.key);
+  const auto size = FileSize(path);
+  if (size.ok() && *size == contribution.payload_bytes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "%s was accepted with %d bytes, but its payload %s %s", Describe(contribution.key),
+      contribution.payload_bytes, path, size.ok() ? absl::StrFormat("has %d", *size) : "cannot be read"));
+}
+
+/// What replaying needs and what the open round has accepted must be there.
+absl::Status CheckPayloads(const ContributionFolder& folder, const Recovery& recovery) {
+  for (const FragmentRecovery& fragment : recovery.fragments) {
+    for (const RoundRecord& round : fragment.to_replay) {
+      for (const Contribution& c : round.contributions) ATOLL_RETURN_IF_ERROR(CheckPayload(folder, c));
+    }
+    for (const Contribution& c : fragment.accepted) ATOLL_RETURN_IF_ERROR(CheckPayload(folder, c));
+  }
+  return absl::OkStatus();
+}
+
+ContributionFolder::Fate FateOf(const RunLedger& ledger, const ContributionKey& key) {
+  using Fate = ContributionFolder::Fate;
+  if (ledger.accepted(key) != nullptr) return Fate::kAccepted;
+  const bool resumable = ledger.identity() && key.epoch == ledger.identity()->epoch &&
+                         key.fragment.value() < ledger.fragment_count() &&
+                         key.base >= ledger.head(key.fragment);
+  return resumable ? Fate::kPartial : Fate::kGarbage;
+}
+
+/// Opens the shards of a run and removes what no record names: versions above the newest stored one, half a
+/// seed, versions whose removal was cut short.
+absl::Status RecoverShards(RocksDbRunStore::Parts& parts) {
+  const RunIdentity& identity = *parts.ledger.identity();
+  ATOLL_RETURN_IF_ERROR(CheckShardFolders(parts.dir, identity));
+  ATOLL_ASSIGN_OR_RETURN(parts.shards, OpenShards(parts.dir, identity));
+  std::vector<StoredEntry> stored;
+  for (uint32_t i = 0; i < parts.ledger.fragment_count(); ++i)
+    stored.push_back(parts.ledger.stored(FragmentId(i)));
+  ATOLL_RETURN_IF_ERROR(parts.shards->DropAllBut(stored));
+  for (const StoredEntry& entry : stored) ATOLL_RETURN_IF_ERROR(parts.shards->CheckComplete(entry));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options) {
+  ATOLL_RETURN_IF_ERROR(CheckDirectory(options));
+  const DataDir dir{.root = options.data_dir};
+  ATOLL_ASSIGN_OR_RETURN(FileLock lock, FileLock::Acquire(dir.lock()));
+  // After a kill a file in here may still be linked to one that a shard owns; emptied before anything is
+  // written to it, and with names never used again, that is harmless.
+  ATOLL_RETURN_IF_ERROR(RemoveAll(dir.staging()));
+  ATOLL_RETURN_IF_ERROR(CreateDirs(dir.staging()));
+  ATOLL_RETURN_IF_ERROR(CreateDirs(dir.meta()));
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<MetaDb> meta, MetaDb::Open(dir.meta()));
+  ATOLL_ASSIGN_OR_RETURN(LoadedRun loaded, LoadRun(*meta));
+  RocksDbRunStore::Parts parts{.lock = std::move(lock),
+                               .dir = dir,
+                               .headroom_bytes = options.headroom_bytes,
+                               .meta = std::move(meta),
+                               .contributions = nullptr,
+                               .shards = nullptr,
+                               .ledger = std::move(loaded.ledger),
+                               .recovery = std::move(loaded.recovery)};
+  const auto judge = [&parts](const ContributionKey& key) { return FateOf(parts.ledger, key); };
+  ATOLL_ASSIGN_OR_RETURN(parts.contributions, ContributionFolder::Open(dir.contributions(), judge));
+  if (parts.recovery) {
+    ATOLL_RETURN_IF_ERROR(RecoverShards(parts));
+    ATOLL_RETURN_IF_ERROR(CheckPayloads(*parts.contributions, *parts.recovery));
+  }
+  return std::make_unique<RocksDbRunStore>(std::move(parts));
+}
+
+}  // namespace atoll

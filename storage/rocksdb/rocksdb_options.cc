@@ -1,0 +1,55 @@
+#include "storage/rocksdb/rocksdb_options.h"
+
+#include <rocksdb/table.h>
+
+namespace atoll {
+namespace {
+
+rocksdb::Options CommonOptions() {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.compression = rocksdb::kNoCompression;  // float32 noise does not compress; records are small
+  options.keep_log_file_num = 3;
+  options.max_log_file_size = 4 << 20;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+}  // namespace
+
+rocksdb::Options MetaOptions() {
+  rocksdb::Options options = CommonOptions();
+  options.write_buffer_size = kMetaWriteBufferBytes;
+  options.target_file_size_base = 16 << 20;
+  // Whatever a power cut tore is behind the last synced write, and nothing behind a tear was promised: the
+  // log is read up to the first tear.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  return options;
+}
+
+rocksdb::Options ShardOptions() {
+  rocksdb::Options options = CommonOptions();
+  // Nothing overlaps, so there is nothing to compact: every version is its own key range.
+  options.disable_auto_compactions = true;
+  // Never written to, except that RocksDB must have one.
+  options.write_buffer_size = 64 << 10;
+  // Start writing back while the file is still being filled, or the sync at its end has all of it to do.
+  options.bytes_per_sync = 8 << 20;
+  rocksdb::BlockBasedTableOptions table;
+  // Each value is larger than a block, hence a block of its own; it is read once, at start-up or by a tool:
+  // a cache would only hold a second copy of the model.
+  table.no_block_cache = true;
+  table.checksum = rocksdb::kXXH3;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+rocksdb::IngestExternalFileOptions IngestOptions() {
+  rocksdb::IngestExternalFileOptions options;
+  options.move_files = true;           // a hard link: the bytes are written once
+  options.write_global_seqno = false;  // or the file would be rewritten in place after its sync
+  return options;
+}
+
+}  // namespace atoll

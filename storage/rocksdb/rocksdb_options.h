@@ -1,0 +1,27 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_ROCKSDB_OPTIONS_H_
+#define ATOLL_STORAGE_ROCKSDB_ROCKSDB_OPTIONS_H_
+
+#include <rocksdb/options.h>
+
+#include <cstdint>
+
+// All tuning of RocksDB, in one place, with its reasons in the .cc.
+
+namespace atoll {
+
+/// A new file of tensors is begun beyond this many bytes of values.
+inline constexpr uint64_t kMaxTensorFileBytes = uint64_t{512} << 20;
+/// Of meta's memtable; also about what its write-ahead log reserves ahead.
+inline constexpr uint64_t kMetaWriteBufferBytes = uint64_t{4} << 20;
+/// Reopening meta after a full disk flushes the memtable and starts new files.
+inline constexpr uint64_t kMetaReopenBytes = 2 * kMetaWriteBufferBytes;
+
+/// `meta`: small records, every promise a synced write of the log.
+rocksdb::Options MetaOptions();
+/// A shard: values of some MiB that arrive as finished files and leave as whole files.
+rocksdb::Options ShardOptions();
+rocksdb::IngestExternalFileOptions IngestOptions();
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_OPTIONS_H_

@@ -1,0 +1,279 @@
+#include "storage/rocksdb/rocksdb_run_store.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "storage/describe.h"
+#include "storage/meta_keys.h"
+#include "storage/record.h"
+#include "storage/rocksdb/file_upload.h"
+#include "storage/run_checks.h"
+
+namespace atoll {
+namespace {
+
+template <typename T>
+void Put(MetaBatch& batch, const T& record) {
+  batch.Put(meta_keys::KeyOf(record), EncodeRecord(record));
+}
+
+uint64_t BytesOf(const FragmentTensorsView& tensors) {
+  return tensors.parameters.size_bytes() * (1 + tensors.state.size());
+}
+
+}  // namespace
+
+RocksDbRunStore::RocksDbRunStore(Parts parts)
+    : lock_(std::move(parts.lock)),
+      dir_(std::move(parts.dir)),
+      headroom_bytes_(parts.headroom_bytes),
+      meta_(std::move(parts.meta)),
+      contributions_(std::move(parts.contributions)),
+      shards_(std::move(parts.shards)),
+      ledger_(std::move(parts.ledger)),
+      recovery_(std::move(parts.recovery)) {}
+
+absl::StatusOr<std::optional<Recovery>> RocksDbRunStore::Recover() {
+  MutexLock lock(&mutex_);
+  if (std::exchange(recovered_, true)) {
+    return absl::FailedPreconditionError("what was found on open has been read already");
+  }
+  return std::exchange(recovery_, std::nullopt);
+}
+
+absl::Status RocksDbRunStore::CheckCreated() {
+  MutexLock lock(&mutex_);
+  return ledger_.CheckCreated();
+}
+
+absl::Status RocksDbRunStore::CheckSpace(uint64_t bytes, const std::string& what) const {
+  ATOLL_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(dir_.root));
+  if (free_bytes >= headroom_bytes_ && free_bytes - headroom_bytes_ >= bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "%s: the disk of %s is full: %d bytes free, %d needed with %d in reserve; make room and repeat", what,
+      dir_.root, free_bytes, bytes, headroom_bytes_));
+}
+
+absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const ConfigEntry& config) {
+  MutexLock sequence(&sequence_);
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckCreate(identity, config));
+  }
+  // What an earlier attempt left may have another number of shards.
+  shards_.reset();
+  ATOLL_RETURN_IF_ERROR(RemoveAll(dir_.shards()));
+  ATOLL_ASSIGN_OR_RETURN(shards_, OpenShards(dir_, identity));
+  MetaBatch batch;
+  Put(batch, identity);
+  Put(batch, config);
+  ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  MutexLock lock(&mutex_);
+  ledger_.AppliedCreate(identity);
+  ledger_.AppliedConfig(config);
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbRunStore::PutConfig(const ConfigEntry& config) {
+  MutexLock sequence(&sequence_);
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckConfig(config));
+  }
+  MetaBatch batch;
+  Put(batch, config);
+  ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  MutexLock lock(&mutex_);
+  ledger_.AppliedConfig(config);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status RocksDbRunStore::PutIfCreated(const T& record, Durability durability) {
+  ATOLL_RETURN_IF_ERROR(CheckCreated());
+  MetaBatch batch;
+  Put(batch, record);
+  return meta_->Write(batch, durability);
+}
+
+absl::Status RocksDbRunStore::PutWorker(const WorkerEntry& worker) {
+  ATOLL_RETURN_IF_ERROR(CheckWorkerName(worker.name));
+  return PutIfCreated(worker, Durability::kSynced);
+}
+
+absl::Status RocksDbRunStore::PutEvaluation(const EvaluationEntry& evaluation) {
+  return PutIfCreated(evaluation, Durability::kSynced);
+}
+
+absl::Status RocksDbRunStore::AppendEvent(const EventEntry& event) {
+  return PutIfCreated(event, Durability::kBuffered);
+}
+
+absl::StatusOr<std::vector<EventEntry>> RocksDbRunStore::ReadEvents(uint64_t after, size_t limit) {
+  std::vector<EventEntry> events;
+  if (limit == 0 || after == UINT64_MAX) return events;
+  const auto visit = [&](std::string_view key, std::string_view value) -> absl::StatusOr<bool> {
+    ATOLL_ASSIGN_OR_RETURN(EventEntry event, DecodeRecord<EventEntry>(key, value));
+    events.push_back(std::move(event));
+    return events.size() < limit;
+  };
+  ATOLL_RETURN_IF_ERROR(
+      meta_->Scan(meta_keys::Event(after + 1), meta_keys::PrefixEnd(meta_keys::kEvents), visit));
+  return events;
+}
+
+absl::Status RocksDbRunStore::Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                                   const std::vector<FragmentTensorsView>& tensors) {
+  MutexLock sequence(&sequence_);
+  std::optional<RunIdentity> identity;
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckSeed(manifest, layouts, tensors));
+    identity = ledger_.identity();
+  }
+  uint64_t bytes = 0;
+  for (const FragmentTensorsView& view : tensors) bytes += BytesOf(view);
+  ATOLL_RETURN_IF_ERROR(CheckSpace(bytes, "seed"));
+  MetaBatch batch;
+  Put(batch, manifest);
+  std::vector<std::pair<HeadEntry, StoredEntry>> entries;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(shards_->Store(layouts[i].id, Version(0), tensors[i]));
+    entries.emplace_back(
+        HeadEntry{.fragment = layouts[i].id, .epoch = identity->epoch, .version = Version(0)},
+        VersionZero(*identity, layouts[i], tensors[i]));
+    Put(batch, entries.back().first);
+    Put(batch, entries.back().second);
+  }
+  ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  MutexLock lock(&mutex_);
+  for (const auto& [head, stored] : entries) ledger_.AppliedFragment(head, stored);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Upload>> RocksDbRunStore::StartUpload(const ContributionKey& key,
+                                                                     uint64_t payload_bytes) {
+  const auto admit = [this, key, payload_bytes] {
+    MutexLock lock(&mutex_);
+    return ledger_.CheckUpload(key, payload_bytes);
+  };
+  const auto check = [this, key, payload_bytes](const Contribution& contribution) {
+    MutexLock lock(&mutex_);
+    return ledger_.CheckAccept(key, payload_bytes, contribution);
+  };
+  ATOLL_RETURN_IF_ERROR(admit());
+  ATOLL_RETURN_IF_ERROR(CheckSpace(payload_bytes, Describe(key)));
+  return FileUpload::Start(contributions_, key, payload_bytes,
+                           {.admit = admit, .check = check, .record = [this](const Contribution& c) {
+                              return RecordAccepted(c);
+                            }});
+}
+
+absl::Status RocksDbRunStore::RecordAccepted(const Contribution& contribution) {
+  MetaBatch batch;
+  Put(batch, contribution);
+  ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  MutexLock lock(&mutex_);
+  ledger_.AppliedAccept(contribution);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Payload>> RocksDbRunStore::OpenPayload(const ContributionKey& key) {
+  uint64_t bytes = 0;
+  {
+    MutexLock lock(&mutex_);
+    const Contribution* contribution = ledger_.accepted(key);
+    if (contribution == nullptr) {
+      return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));
+    }
+    bytes = contribution->payload_bytes;
+  }
+  return MappedPayload::Open(contributions_->PathOf(key), bytes);
+}
+
+absl::Status RocksDbRunStore::CommitRound(const RoundRecord& record,
+                                          const std::vector<PartitionEntry>& partitions) {
+  MutexLock sequence(&sequence_);
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckCommit(record));
+  }
+  MetaBatch batch;
+  Put(batch, record);
+  Put(batch, HeadEntry{.fragment = record.fragment, .epoch = record.epoch, .version = record.version});
+  for (const PartitionEntry& partition : partitions) Put(batch, partition);
+  ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  {
+    MutexLock lock(&mutex_);
+    ledger_.AppliedCommit(record);
+  }
+  contributions_->LeaveBehind(record.fragment, record.version);
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbRunStore::StoreVersion(const FragmentLayout& layout, Version version,
+                                           const FragmentTensorsView& tensors, uint32_t keep) {
+  bool written = false;
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckStore(layout, version, tensors, keep));
+    written = ledger_.stored(layout.id).versions.back() == version;
+  }
+  if (!written) {
+    ATOLL_RETURN_IF_ERROR(
+        CheckSpace(BytesOf(tensors), absl::StrFormat("store of %s", Describe(layout.id, version))));
+    ATOLL_RETURN_IF_ERROR(shards_->Store(layout.id, version, tensors));
+  }
+  return MarkStored(layout.id, version, keep);
+}
+
+absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, uint32_t keep) {
+  RunLedger::Retention retention;
+  {
+    MutexLock sequence(&sequence_);  // no round may take a contribution while it is being let go of
+    {
+      MutexLock lock(&mutex_);
+      retention = ledger_.PlanRetention(fragment, version, keep);
+    }
+    MetaBatch batch;
+    Put(batch, retention.stored);
+    for (const ContributionKey& key : retention.dropped_contributions) batch.Delete(meta_keys::KeyOf(key));
+    ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+    MutexLock lock(&mutex_);
+    ledger_.AppliedRetention(retention);
+  }
+  // Nothing names these any more: what a crash leaves of them goes at the next start.
+  for (const ContributionKey& key : retention.dropped_contributions) contributions_->Remove(key);
+  return shards_->Drop(fragment, retention.dropped_versions);
+}
+
+absl::StatusOr<FragmentTensors> RocksDbRunStore::ReadVersion(const FragmentLayout& layout, Version version) {
+  StoredEntry stored;
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckRead(layout, version));
+    stored = ledger_.stored(layout.id);
+  }
+  return shards_->Read(stored, version);
+}
+
+absl::StatusOr<uint64_t> RocksDbRunStore::DiskBytes() {
+  uint64_t bytes = 0;
+  std::error_code error;
+  // Files come and go meanwhile: one that is gone counts nothing.
+  for (std::filesystem::recursive_directory_iterator it(dir_.root, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code gone;
+    if (!it->is_regular_file(gone)) continue;
+    const uint64_t size = it->file_size(gone);
+    if (!gone) bytes += size;
+  }
+  if (!error) return bytes;
+  return absl::UnavailableError(absl::StrFormat("measure %s: %s", dir_.root, error.message()));
+}
+
+}  // namespace atoll

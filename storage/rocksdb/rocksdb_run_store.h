@@ -1,0 +1,80 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_ROCKSDB_RUN_STORE_H_
+#define ATOLL_STORAGE_ROCKSDB_ROCKSDB_RUN_STORE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/file_lock.h"
+#include "common/mutex.h"
+#include "storage/rocksdb/contribution_folder.h"
+#include "storage/rocksdb/data_dir.h"
+#include "storage/rocksdb/meta_db.h"
+#include "storage/rocksdb/shard_set.h"
+#include "storage/run_ledger.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// RunStore over a MetaDb, a ShardSet and a ContributionFolder. Each call asks the ledger, writes without
+/// holding its lock, and tells the ledger.
+class RocksDbRunStore final : public RunStore {
+ public:
+  struct Parts {
+    FileLock lock;
+    DataDir dir;
+    uint64_t headroom_bytes = 0;
+    std::unique_ptr<MetaDb> meta;
+    std::shared_ptr<ContributionFolder> contributions;
+    std::unique_ptr<ShardSet> shards;  // null before the run is created
+    RunLedger ledger;
+    std::optional<Recovery> recovery;
+  };
+  explicit RocksDbRunStore(Parts parts);
+
+  absl::StatusOr<std::optional<Recovery>> Recover() override;
+  absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
+  absl::Status PutConfig(const ConfigEntry& config) override;
+  absl::Status PutWorker(const WorkerEntry& worker) override;
+  absl::Status PutEvaluation(const EvaluationEntry& evaluation) override;
+  absl::Status AppendEvent(const EventEntry& event) override;
+  absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
+  absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                    const std::vector<FragmentTensorsView>& tensors) override;
+  absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
+                                                      uint64_t payload_bytes) override;
+  absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;
+  absl::Status CommitRound(const RoundRecord& record, const std::vector<PartitionEntry>& partitions) override;
+  absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
+                            uint32_t keep) override;
+  absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) override;
+  absl::StatusOr<uint64_t> DiskBytes() override;
+
+ private:
+  template <typename T>
+  absl::Status PutIfCreated(const T& record, Durability durability);
+  absl::Status CheckCreated();
+  absl::Status CheckSpace(uint64_t bytes, const std::string& what) const;
+  absl::Status RecordAccepted(const Contribution& contribution);
+  absl::Status MarkStored(FragmentId fragment, Version version, uint32_t keep);
+
+  const FileLock lock_;  // first: given back when all else is closed
+  const DataDir dir_;
+  const uint64_t headroom_bytes_;
+  const std::unique_ptr<MetaDb> meta_;
+  const std::shared_ptr<ContributionFolder> contributions_;
+  std::unique_ptr<ShardSet> shards_;  // set once, before the ledger says that there is a run
+
+  // Held over a whole check-write-apply of the rare writes that depend on each other: creation,
+  // configuration, seed, commit, stored mark. Uploads and reads do not take it.
+  Mutex sequence_;
+  Mutex mutex_;  // never held over I/O
+  RunLedger ledger_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
+  bool recovered_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_RUN_STORE_H_

@@ -1,0 +1,19 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_ROCKSDB_STATUS_H_
+#define ATOLL_STORAGE_ROCKSDB_ROCKSDB_STATUS_H_
+
+#include <rocksdb/status.h>
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace atoll {
+
+/// The one translation of RocksDB's status. "<doing>: <RocksDB's text>"; `doing` names the database. A full
+/// disk is ResourceExhausted, corruption DataLoss, a missing key or file NotFound, anything else Unavailable
+/// or Internal.
+absl::Status FromRocksDb(const rocksdb::Status& status, std::string_view doing);
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_STATUS_H_

@@ -1,0 +1,31 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_ROCKSDB_STORE_H_
+#define ATOLL_STORAGE_ROCKSDB_ROCKSDB_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+struct RocksDbStoreOptions {
+  std::string data_dir;
+  bool create_if_missing = true;
+  /// Payloads and tensors leave this much of the disk free, so that the small records which promises rest on
+  /// still find room when the disk fills up.
+  uint64_t headroom_bytes = uint64_t{64} << 20;
+};
+
+/// The store of docs/storage_format.md. Opening recovers: leftovers of a crash are removed, and what was
+/// promised is checked to be there. An upload must not outlive its store.
+///
+/// FailedPrecondition: another process holds the directory (its id is named), or the directory has another
+/// number of shards. NotFound: no directory, and it shall not be created. DataLoss: something promised is
+/// missing or damaged; the message names it. ResourceExhausted: the disk is full.
+absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options);
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_STORE_H_

@@ -1,0 +1,79 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_SHARD_DB_H_
+#define ATOLL_STORAGE_ROCKSDB_SHARD_DB_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+
+namespace rocksdb {
+class DB;
+}
+
+namespace atoll {
+
+/// A piece of one vector of a fragment: vector 0 is theta, 1.. the outer optimizer's state.
+struct ChunkValue {
+  uint8_t vector = 0;
+  uint32_t chunk = 0;
+  std::span<const float> values;
+};
+struct ChunkTarget {
+  uint8_t vector = 0;
+  uint32_t chunk = 0;
+  std::span<float> values;  // filled
+};
+
+/// One shard's tensors. Files are built aside, synced, and ingested; versions leave as whole files. After an
+/// error (a full disk) the next write reopens the database, which holds nothing but finished files. Not
+/// thread-safe: its writer thread owns it.
+class ShardDb {
+ public:
+  struct Options {
+    std::string path;
+    std::string staging;  // folder for files on their way in, on the same file system
+    /// Begins the names of staged files; never used before in this folder.
+    std::string unique_prefix;
+  };
+  static absl::StatusOr<std::unique_ptr<ShardDb>> Open(Options options);
+  ~ShardDb();
+
+  /// All values of a version that belong here, ascending by (vector, chunk). Replaces what an earlier attempt
+  /// left of this version. ResourceExhausted when the disk is full; nothing is then visible.
+  absl::Status Ingest(FragmentId fragment, Version version, const std::vector<ChunkValue>& values);
+
+  /// Removes versions in [from, to) of the fragment; absent `to`: all from there on.
+  absl::Status Drop(FragmentId fragment, Version from, std::optional<Version> to);
+  /// Removes every fragment with an id of `first` or more.
+  absl::Status DropFragmentsFrom(FragmentId first);
+
+  /// DataLoss naming the chunk when it is missing, damaged or of another size.
+  absl::Status Read(FragmentId fragment, Version version, const ChunkTarget& target) const;
+  /// How many values a version has here, without reading them.
+  absl::StatusOr<uint64_t> CountValues(FragmentId fragment, Version version) const;
+
+ private:
+  explicit ShardDb(Options options);
+
+  absl::Status OpenDatabase();
+  absl::Status EnsureHealthy();
+  absl::Status CheckOpen() const;
+  absl::Status DropRange(const std::string& begin, const std::string& end);
+  absl::Status IngestFiles(const std::vector<std::string>& files);
+
+  const Options options_;
+  std::unique_ptr<rocksdb::DB> database_;  // null after a reopening that failed
+  bool broken_ = false;
+  uint64_t next_file_ = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_SHARD_DB_H_

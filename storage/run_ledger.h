@@ -1,0 +1,96 @@
+#ifndef ATOLL_STORAGE_RUN_LEDGER_H_
+#define ATOLL_STORAGE_RUN_LEDGER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/ids.h"
+#include "core/contribution.h"
+#include "storage/record.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// What a store must remember to judge the next call: heads, stored versions, accepted contributions. Both
+/// stores ask it before they write (Check...) and tell it once the write is durable (Applied...), so that
+/// they refuse the same things in the same words. Pure: no I/O. Not thread-safe.
+class RunLedger {
+ public:
+  /// What storing `stored.versions.back()` lets go of.
+  struct Retention {
+    StoredEntry stored;
+    std::vector<Version> dropped_versions;
+    std::vector<ContributionKey> dropped_contributions;
+  };
+
+  /// AlreadyExists when there is a run. InvalidArgument naming the field.
+  absl::Status CheckCreate(const RunIdentity& identity, const ConfigEntry& config) const;
+  /// FailedPrecondition when there is no run, InvalidArgument unless it is the next version.
+  absl::Status CheckConfig(const ConfigEntry& config) const;
+  absl::Status CheckCreated() const;
+  /// AlreadyExists when seeded; InvalidArgument when layouts and tensors do not fit each other.
+  absl::Status CheckSeed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                         const std::vector<FragmentTensorsView>& tensors) const;
+  /// FailedPrecondition: not seeded, other epoch, base above the head or no longer retained. NotFound:
+  /// no such fragment. AlreadyExists: accepted already. InvalidArgument: a name or size that cannot be.
+  absl::Status CheckUpload(const ContributionKey& key, uint64_t payload_bytes) const;
+  /// As CheckUpload; InvalidArgument when the contribution does not describe this upload.
+  absl::Status CheckAccept(const ContributionKey& key, uint64_t payload_bytes,
+                           const Contribution& contribution) const;
+  /// FailedPrecondition unless record.version == head + 1 and each contribution is accepted, as named, and
+  /// in no other round.
+  absl::Status CheckCommit(const RoundRecord& record) const;
+  /// FailedPrecondition unless stored < version <= head, or version == stored (which repeats the retention).
+  absl::Status CheckStore(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
+                          uint32_t keep) const;
+  /// NotFound naming the versions that there are.
+  absl::Status CheckRead(const FragmentLayout& layout, Version version) const;
+
+  /// Requires that CheckStore said OK.
+  Retention PlanRetention(FragmentId fragment, Version version, uint32_t keep) const;
+
+  void AppliedCreate(const RunIdentity& identity) { identity_ = identity; }
+  void AppliedConfig(const ConfigEntry& config) { last_config_ = config.version; }
+  void AppliedFragment(const HeadEntry& head, const StoredEntry& stored);
+  void AppliedAccept(const Contribution& contribution);
+  void AppliedCommit(const RoundRecord& record);
+  void AppliedRetention(const Retention& retention);
+  /// While loading: this round was committed earlier.
+  void AppliedHistory(const RoundRecord& record);
+
+  const std::optional<RunIdentity>& identity() const { return identity_; }
+  bool seeded() const { return !fragments_.empty(); }
+  uint32_t fragment_count() const { return static_cast<uint32_t>(fragments_.size()); }
+  Version head(FragmentId fragment) const { return fragments_[fragment.value()].head; }
+  const StoredEntry& stored(FragmentId fragment) const { return fragments_[fragment.value()].stored; }
+  /// Null when not accepted (or let go of since).
+  const Contribution* accepted(const ContributionKey& key) const;
+  /// Accepted on base == head in this epoch and in no round yet, in key order.
+  std::vector<Contribution> Pending(FragmentId fragment) const;
+  std::vector<ContributionKey> AcceptedKeys() const;
+
+ private:
+  struct Fragment {
+    Version head;
+    StoredEntry stored;
+  };
+  struct Accepted {
+    Contribution contribution;
+    std::optional<Version> used_by;  // the version whose round counted it
+  };
+
+  absl::Status CheckFragment(FragmentId fragment) const;
+  absl::Status CheckCounted(const RoundRecord& record, const Contribution& contribution) const;
+
+  std::optional<RunIdentity> identity_;
+  uint64_t last_config_ = 0;
+  std::vector<Fragment> fragments_;  // by id
+  std::map<ContributionKey, Accepted> accepted_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_RUN_LEDGER_H_

@@ -1,0 +1,44 @@
+#ifndef ATOLL_STORAGE_RUN_LOADER_H_
+#define ATOLL_STORAGE_RUN_LOADER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/record.h"
+#include "storage/run_ledger.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+struct LoadedRun {
+  std::optional<Recovery> recovery;  // absent: nothing was ever written
+  RunLedger ledger;
+};
+
+/// Turns the records of `meta` into what they say, and refuses what cannot have been written by this program:
+/// DataLoss naming the key. Add every record once in key order, then Finish. Not thread-safe.
+class RunLoader {
+ public:
+  absl::Status Add(std::string_view key, std::string_view value);
+  absl::StatusOr<LoadedRun> Finish() &&;
+
+ private:
+  absl::Status CheckWhole() const;
+  absl::Status FinishFragment(const HeadEntry& head, const StoredEntry& stored);
+
+  bool empty_ = true;
+  bool has_identity_ = false;
+  Recovery recovery_;
+  std::vector<HeadEntry> heads_;
+  std::vector<StoredEntry> stored_;
+  std::vector<Contribution> contributions_;
+  RunLedger ledger_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_RUN_LOADER_H_

@@ -1,0 +1,31 @@
+#include "storage/upload_checks.h"
+
+#include "absl/strings/str_format.h"
+#include "storage/describe.h"
+
+namespace atoll {
+
+absl::Status CheckAppend(const ContributionKey& key, uint64_t payload_bytes, uint64_t received,
+                         uint64_t incoming) {
+  if (incoming <= payload_bytes - received) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: %d bytes more than the %d of %d received go beyond its end", Describe(key),
+                      incoming, received, payload_bytes));
+}
+
+absl::Status CheckComplete(const ContributionKey& key, uint64_t payload_bytes, uint64_t received) {
+  if (received == payload_bytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s: %d of %d bytes received", Describe(key), received, payload_bytes));
+}
+
+absl::Status UploadIsOver(const ContributionKey& key) {
+  return absl::FailedPreconditionError(absl::StrFormat("%s: the upload is over", Describe(key)));
+}
+
+absl::Status UploadIsBusy(const ContributionKey& key) {
+  return absl::AbortedError(
+      absl::StrFormat("%s: another upload of it is under way; ask again when it has ended", Describe(key)));
+}
+
+}  // namespace atoll

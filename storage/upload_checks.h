@@ -1,0 +1,25 @@
+#ifndef ATOLL_STORAGE_UPLOAD_CHECKS_H_
+#define ATOLL_STORAGE_UPLOAD_CHECKS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "core/contribution.h"
+
+// What every Upload refuses, in the same words.
+
+namespace atoll {
+
+/// InvalidArgument when `incoming` bytes more would go beyond the announced size.
+absl::Status CheckAppend(const ContributionKey& key, uint64_t payload_bytes, uint64_t received,
+                         uint64_t incoming);
+/// FailedPrecondition when bytes are missing.
+absl::Status CheckComplete(const ContributionKey& key, uint64_t payload_bytes, uint64_t received);
+/// FailedPrecondition: the upload was accepted or discarded and is over.
+absl::Status UploadIsOver(const ContributionKey& key);
+/// Aborted: another upload of this key is alive.
+absl::Status UploadIsBusy(const ContributionKey& key);
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_UPLOAD_CHECKS_H_
