@@ -113,7 +113,7 @@ def reference(args, mode, inner_steps, eta, mu):
                        outer_learning_rate=eta, outer_momentum=mu, mode=mode, tokens=str(args.tokens),
                        threads=os.cpu_count())
         (pathlib.Path(folder) / "options.json").write_text(json.dumps(options))
-        subprocess.run(["/usr/bin/python3", ROOT / "tests/reference/convergence_reference.py",
+        subprocess.run(["/usr/bin/python3", ROOT / "tests/reference/diloco_reference.py",
                         pathlib.Path(folder) / "options.json", out], check=True)
         return {"loss": json.loads(out.read_text())["loss"], "seconds": time.time() - began}
 

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "cli/commands/commands.h"
 #include "common/exit_codes.h"
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
   atoll::GlobalOptions global;
   atoll::Action action;
   app.set_version_flag("--version",
-                       std::string("atollctl ") + atoll::kVersion + " (" + atoll::kGitRevision + ")");
+                       absl::StrFormat("atollctl %s (%s)", atoll::kVersion, atoll::kGitRevision));
   app.add_option("--admin", global.admin, "The coordinator's admin port")
       ->capture_default_str()
       ->envname("ATOLL_ADMIN");
