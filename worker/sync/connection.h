@@ -49,10 +49,10 @@ struct JoinParameters {
   WorkerName worker;
   std::string secret;
   WorkerRole role = WorkerRole::kTrainer;
-  std::string manifest_hash;  // empty: the model is not known yet
-  DeviceFacts device;
-  std::optional<DatasetFacts> dataset;  // trainers and evaluators
-  std::string expected_run;             // empty: any
+  std::string manifest_hash = {};  // empty: the model is not known yet
+  DeviceFacts device = {};
+  std::optional<DatasetFacts> dataset = {};  // trainers and evaluators
+  std::string expected_run = {};             // empty: any
 };
 
 enum class RunState : uint8_t { kUnknown, kStarting, kTraining, kDegraded, kCritical, kFinished };

@@ -26,8 +26,8 @@ using ReplicaFactory = std::function<absl::StatusOr<std::unique_ptr<Replica>>(co
 
 struct WorkerOptions {
   JoinParameters join;  // without a manifest hash
-  OuterSyncOptions outer;
-  PatienceOptions patience;
+  OuterSyncOptions outer = {};
+  PatienceOptions patience = {};
   uint64_t backoff_seed = 0;
   int final_heartbeats = 30;  // attempts to deliver the last evaluation before leaving
 };

@@ -1,0 +1,144 @@
+#include "worker/sync/delivery.h"
+
+#include "common/crc32c.h"
+#include "gtest/gtest.h"
+#include "tests/worker/sync/harness.h"
+
+namespace atoll {
+namespace {
+
+absl::Status Refusal(absl::StatusCode code, RejectionReason reason) {
+  return WithRejection(absl::Status(code, "refused"), reason);
+}
+
+/// A joined worker and one contribution of zeros on version 0.
+class DeliveryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    h_.coordinator.SeedWith(1.0F);
+    h_.coordinator.hold_rounds = true;
+    h_.Start();
+    const uint64_t elements = h_.session.info().fragments.at(0).elements;
+    payload_.resize(elements * sizeof(float));
+    offer_ = {
+        .key = {FragmentId(0), Version(0), 0}, .codec = CodecKind::kFp32, .payload_crc32c = Crc32c(payload_)};
+  }
+
+  absl::StatusOr<DeliveryReport> Deliver() {
+    Delivery delivery(&h_.session, &h_.patience, h_.context);
+    return delivery.Deliver(offer_, payload_);
+  }
+  FakeCoordinator& coordinator() { return h_.coordinator; }
+
+  Harness h_;
+  std::vector<std::byte> payload_;
+  PushOffer offer_;
+};
+
+TEST_F(DeliveryTest, ArrivesAtOnce) {
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kCounted);
+  EXPECT_FALSE(report->duplicate);
+  EXPECT_EQ(coordinator().Calls("Push"), 1u);
+  EXPECT_EQ(coordinator().Calls("GetPushStatus"), 0u);
+}
+
+TEST_F(DeliveryTest, ALostAnswerIsLookedUpNotSentAgain) {
+  coordinator().Fail("Push", {.status = absl::UnavailableError("broken pipe"), .applied = true});
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kCounted);
+  EXPECT_TRUE(report->duplicate);
+  EXPECT_EQ(coordinator().Calls("Push"), 1u);
+}
+
+TEST_F(DeliveryTest, ALostAnswerOfARoundThatClosedMeanwhileCountsToo) {
+  coordinator().hold_rounds = false;
+  coordinator().Fail("Push", {.status = absl::UnavailableError("broken pipe"), .applied = true});
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kCounted);
+  EXPECT_EQ(coordinator().head(), Version(1));
+}
+
+TEST_F(DeliveryTest, ABrokenUploadSendsTheRestOnly) {
+  coordinator().Fail("Push", {.status = absl::UnavailableError("reset"), .received_bytes = 512});
+  ASSERT_TRUE(Deliver().ok());
+  EXPECT_EQ(coordinator().starts, (std::vector<uint64_t>{0, 512}));
+  EXPECT_EQ(coordinator().payloads[0], coordinator().payloads[1]);
+}
+
+TEST_F(DeliveryTest, WhatNeverArrivedIsSentFromTheBeginning) {
+  for (int i = 0; i < 5; ++i) coordinator().Fail("Push", {.status = absl::UnavailableError("away")});
+  ASSERT_TRUE(Deliver().ok());
+  EXPECT_EQ(coordinator().starts, std::vector<uint64_t>(6, 0));
+  EXPECT_EQ(h_.observer.pauses.size(), 5u);
+}
+
+TEST_F(DeliveryTest, ADamagedChunkIsSentAgain) {
+  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kDataLoss, RejectionReason::kBadChunk),
+                              .received_bytes = 1024});
+  ASSERT_TRUE(Deliver().ok());
+  EXPECT_EQ(coordinator().starts, (std::vector<uint64_t>{0, 1024}));
+}
+
+TEST_F(DeliveryTest, ARoundThatClosedWithoutItIsLost) {
+  coordinator().Fail(
+      "Push", {.status = absl::UnavailableError("away"), .before = [&] { coordinator().PublishWithout(1); }});
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kLost);
+  EXPECT_EQ(coordinator().Calls("Push"), 1u);
+}
+
+TEST_F(DeliveryTest, RefusalsOfTheContentAreVerdicts) {
+  struct Row {
+    absl::StatusCode code;
+    RejectionReason reason;
+    Verdict verdict;
+  };
+  for (const Row& row :
+       {Row{absl::StatusCode::kFailedPrecondition, RejectionReason::kStaleBase, Verdict::kLost},
+        Row{absl::StatusCode::kAlreadyExists, RejectionReason::kAlreadyPushed, Verdict::kLost},
+        Row{absl::StatusCode::kInvalidArgument, RejectionReason::kUnknownBase, Verdict::kLost},
+        Row{absl::StatusCode::kInvalidArgument, RejectionReason::kNotFinite, Verdict::kNotFinite}}) {
+    coordinator().Fail("Push", {.status = Refusal(row.code, row.reason)});
+    const auto report = Deliver();
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->verdict, row.verdict) << RejectionReasonName(row.reason);
+    EXPECT_EQ(RejectionOf(report->refusal), row.reason);
+  }
+}
+
+TEST_F(DeliveryTest, AForgottenMemberJoinsAgainAndGoesOn) {
+  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kNotFound, RejectionReason::kNotAMember)});
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kCounted);
+  EXPECT_EQ(h_.observer.rejoined, 1);
+  EXPECT_EQ(coordinator().joins.back().expected_run, "run-1");
+}
+
+TEST_F(DeliveryTest, AnotherEpochVoidsIt) {
+  coordinator().Restore();
+  const auto report = Deliver();
+  EXPECT_EQ(RejectionOf(report.status()), RejectionReason::kWrongEpoch);
+  EXPECT_EQ(coordinator().Calls("Push"), 1u);
+}
+
+TEST_F(DeliveryTest, FinalRefusalsEndIt) {
+  for (const RejectionReason reason : {RejectionReason::kSuperseded, RejectionReason::kWrongRun,
+                                       RejectionReason::kWrongCodec, RejectionReason::kWrongSize}) {
+    coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kFailedPrecondition, reason)});
+    EXPECT_EQ(RejectionOf(Deliver().status()), reason);
+  }
+}
+
+TEST_F(DeliveryTest, AStoppingWorkerGivesUp) {
+  for (int i = 0; i < 200; ++i) coordinator().Fail("Push", {.status = absl::UnavailableError("away")});
+  EXPECT_EQ(Deliver().status().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,106 @@
+#ifndef ATOLL_TESTS_WORKER_SYNC_FAKE_COORDINATOR_H_
+#define ATOLL_TESTS_WORKER_SYNC_FAKE_COORDINATOR_H_
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/fragment_plan.h"
+#include "worker/sync/connection.h"
+
+namespace atoll {
+
+/// A coordinator in memory for one worker: every accepted contribution makes the next version, theta -=
+/// decoded pseudo-gradient. Faults are scripted per call. For one thread, as the tests use it.
+class FakeCoordinator final : public CoordinatorConnection {
+ public:
+  struct Fault {
+    absl::Status status = {};
+    bool applied = false;               // the call took effect, but its answer was lost
+    uint64_t received_bytes = 0;        // Push: what arrived before the connection broke
+    std::function<void()> before = {};  // the world changes at this moment
+  };
+
+  explicit FakeCoordinator(uint32_t fragments = 1);
+
+  /// The next calls of this method ("Push") fail like this, in order.
+  void Fail(const std::string& method, Fault fault) { faults_[method].push_back(std::move(fault)); }
+  size_t Calls(const std::string& method) const {
+    const auto it = calls_.find(method);
+    return it == calls_.end() ? 0 : it->second;
+  }
+
+  /// Publishes version 0 with every parameter at `value`.
+  void SeedWith(float value);
+  /// Another worker's round: the head moves on, theta += shift, without this worker.
+  void PublishWithout(float shift);
+  /// As after an admin restore: the same contents as version head + 1 under a new epoch.
+  void Restore();
+  float first_parameter() const { return theta_[0][0]; }
+  Version head() const { return head_; }
+  bool seeded() const { return seeded_; }
+
+  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
+                                            std::span<const EvaluationReport> evaluations) override;
+  absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
+                              std::span<const SeedFragment> fragments) override;
+  absl::StatusOr<PulledFragment> Pull(const MemberRef& member, const PullWish& wish,
+                                      std::span<std::byte> payload) override;
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+                                   std::span<const std::byte> payload, uint64_t from) override;
+  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::Status Leave(const MemberRef& member, const std::string& reason) override;
+  void CancelPulls() override { pulls_cancelled = true; }
+
+  // The run, as the next Join tells it.
+  RunOptions run;
+  bool grant_seed = false;
+  uint64_t finish_at = 3;  // versions
+  bool evaluate_all = false;
+  uint64_t samples_consumed = 0;
+  std::optional<uint32_t> partition = 0;
+  std::vector<PushKey> accepted_at_join;
+  HeartbeatOrders orders;                  // what heartbeats answer
+  std::function<void(size_t)> on_not_yet;  // a pull waited in vain, for the so-manieth time
+  bool hold_rounds = false;                // accepted contributions wait for PublishHeld
+  void PublishHeld();
+
+  // What was seen.
+  std::vector<JoinParameters> joins;
+  std::vector<PushOffer> offers;                 // of every attempt
+  std::vector<std::vector<std::byte>> payloads;  // of every attempt, whole
+  std::vector<uint64_t> starts;                  // `from` of every attempt
+  std::vector<EvaluationReport> evaluations;
+  std::vector<std::string> left;  // reasons
+  bool pulls_cancelled = false;
+
+ private:
+  std::optional<Fault> NextFault(const std::string& method);
+  absl::Status CheckMember(const MemberRef& member) const;
+  absl::Status Accept(const PushOffer& offer, std::span<const std::byte> payload);
+
+  std::vector<FragmentLayout> layout_;
+  std::vector<std::vector<float>> theta_;
+  std::map<std::string, std::deque<Fault>> faults_;
+  std::map<std::string, size_t> calls_;
+  bool seeded_ = false;
+  Version head_;
+  Epoch epoch_{77};
+  uint64_t incarnation_ = 0;
+  size_t not_yet_ = 0;
+  std::vector<std::optional<std::pair<PushOffer, std::vector<std::byte>>>> held_;
+  std::vector<PushKey> committed_;
+  std::map<uint64_t, uint64_t> partial_;  // base version -> bytes
+};
+
+/// A small run: H = 4, constant learning rate 0.1, fp32, 3 versions.
+RunOptions SmallRun();
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_WORKER_SYNC_FAKE_COORDINATOR_H_

@@ -1,0 +1,90 @@
+#ifndef ATOLL_TESTS_WORKER_SYNC_FAKE_REPLICA_H_
+#define ATOLL_TESTS_WORKER_SYNC_FAKE_REPLICA_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "worker/sync/replica.h"
+
+namespace atoll {
+
+/// Two tensors whose loss is half the squared distance to a target: one inner step is
+/// theta -= lr * (theta - target), which a test can repeat in a line.
+class FakeReplica final : public Replica {
+ public:
+  static Manifest MakeManifest() {
+    return {{{.name = "weight", .shape = {20, 15}, .embedding = false},
+             {.name = "bias", .shape = {7}, .embedding = false}}};
+  }
+
+  explicit FakeReplica(float target, float initial = 1.0F)
+      : target_(target), tensors_{std::vector<float>(300, initial), std::vector<float>(7, 2 * initial)} {}
+
+  const Manifest& manifest() const override { return manifest_; }
+
+  absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override {
+    std::fill(out.begin(), out.end(), 0.0F);
+    for (const TensorSlot& slot : fragment.slots) {
+      std::copy(tensors_[slot.tensor].begin(), tensors_[slot.tensor].end(),
+                out.begin() + static_cast<ptrdiff_t>(slot.offset));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) override {
+    for (const TensorSlot& slot : fragment.slots) {
+      std::copy_n(values.begin() + static_cast<ptrdiff_t>(slot.offset), slot.elements,
+                  tensors_[slot.tensor].begin());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override {
+    ++steps;
+    if (on_step) {
+      const absl::Status status = on_step(steps);
+      if (!status.ok()) return status;
+    }
+    learning_rates.push_back(learning_rate);
+    samples_ += 3;
+    double loss = 0;
+    for (std::vector<float>& tensor : tensors_) {
+      for (float& value : tensor) {
+        loss += 0.5 * (value - target_) * (value - target_);
+        value -= static_cast<float>(learning_rate) * (value - target_);
+      }
+    }
+    return InnerStepResult{.loss = loss, .gradient_norm = 1, .tokens = 24};
+  }
+
+  uint64_t samples_consumed() const override { return samples_; }
+  absl::Status Seek(uint64_t samples) override {
+    samples_ = samples;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override {
+    ++evaluations;
+    return EvaluationResult{.loss = tensors_[0][0], .tokens = max_batches};
+  }
+
+  float first() const { return tensors_[0][0]; }
+
+  uint64_t steps = 0;
+  uint64_t evaluations = 0;
+  std::vector<double> learning_rates;
+  /// Before each step, with its number from 1; an error ends the step.
+  std::function<absl::Status(uint64_t)> on_step;
+
+ private:
+  const Manifest manifest_ = MakeManifest();
+  const float target_;
+  std::vector<std::vector<float>> tensors_;
+  uint64_t samples_ = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_WORKER_SYNC_FAKE_REPLICA_H_

@@ -1,0 +1,82 @@
+#ifndef ATOLL_TESTS_WORKER_SYNC_HARNESS_H_
+#define ATOLL_TESTS_WORKER_SYNC_HARNESS_H_
+
+#include <sstream>
+#include <string>
+
+#include "tests/worker/sync/fake_coordinator.h"
+#include "tests/worker/sync/fake_replica.h"
+#include "tests/worker/sync/fake_time.h"
+#include "worker/sync/context.h"
+#include "worker/sync/heartbeater.h"
+#include "worker/sync/metered_connection.h"
+#include "worker/sync/observer.h"
+#include "worker/sync/outer_sync.h"
+#include "worker/sync/patience.h"
+#include "worker/sync/retrying_connection.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// Counts what a worker shows of itself.
+class CountingObserver final : public WorkerObserver {
+ public:
+  void OnJoined(const JoinInfo&, bool rejoin) override { rejoin ? ++rejoined : ++joined; }
+  void OnPushed(FragmentId, PushResultKind result, uint64_t, Duration) override { pushed.push_back(result); }
+  void OnPulled(FragmentId, Version version, uint64_t, Duration, Duration) override {
+    pulled.push_back(version.value());
+  }
+  void OnRound(uint32_t steps, uint64_t, double, Duration) override { rounds.push_back(steps); }
+  void OnRoundNotFinite() override { ++not_finite; }
+  void OnRetry(const absl::Status&, Duration pause) override { pauses.push_back(pause); }
+
+  int joined = 0;
+  int rejoined = 0;
+  int not_finite = 0;
+  std::vector<PushResultKind> pushed;
+  std::vector<uint64_t> pulled;
+  std::vector<uint32_t> rounds;
+  std::vector<Duration> pauses;
+};
+
+inline JoinParameters TestJoin() { return {.worker = "w1", .secret = std::string(32, 's')}; }
+
+/// A worker's parts around a fake coordinator, a fake replica and a fake clock.
+struct Harness {
+  explicit Harness(uint32_t fragments = 1) : coordinator(fragments) {}
+
+  /// Joins and makes the loop; after the coordinator and the replica were set up.
+  OuterSync& Start() {
+    EXPECT_TRUE(session.Join(ManifestHash(replica.manifest())).ok());
+    auto layout = LayOutFragments(replica.manifest(), session.info().fragments);
+    EXPECT_TRUE(layout.ok()) << layout.status();
+    sync.emplace(OuterSyncOptions{}, &session, &replica, *layout, &patience, &heartbeater, context);
+    return *sync;
+  }
+
+  FakeClock clock;
+  FakeSleeper sleeper{&clock};
+  CountingObserver observer;
+  Board board;
+  std::ostringstream log;
+  FakeCoordinator coordinator;
+  FakeReplica replica{5.0F};
+  WorkerContext context{&clock, &sleeper, &observer, &board,
+                        Logger::Create({.format = LogFormat::kJson, .stream = &log, .file = ""}).value()};
+  Patience patience{PatienceOptions{}, 1, context};
+  MeteredConnection metered{&coordinator, context};
+  RetryingConnection connection{&metered, &patience};
+  Session session{&connection, TestJoin(), context};
+  Heartbeater heartbeater{&metered, context};
+  std::optional<OuterSync> sync;
+};
+
+/// `steps` inner steps of FakeReplica's on one value.
+inline float Descend(float value, float target, int steps, double learning_rate = 0.1) {
+  for (int i = 0; i < steps; ++i) value -= static_cast<float>(learning_rate) * (value - target);
+  return value;
+}
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_WORKER_SYNC_HARNESS_H_

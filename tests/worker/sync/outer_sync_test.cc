@@ -1,0 +1,310 @@
+#include "worker/sync/outer_sync.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/schedule.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/sync/harness.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::Status StaleBase() {
+  return WithRejection(absl::FailedPreconditionError("stale"), RejectionReason::kStaleBase);
+}
+
+TEST(OuterSyncTest, RoundsAreThoseOfDirectComputation) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kFinished);
+  // theta -= theta - local makes local the next version: three rounds are twelve plain steps.
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
+  EXPECT_THAT(h.observer.rounds, ElementsAre(4, 4, 4));
+  EXPECT_THAT(h.observer.pulled, ElementsAre(0, 1, 2, 3));
+  ASSERT_EQ(h.coordinator.offers.size(), 3u);
+  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
+  EXPECT_EQ(h.coordinator.offers[1].steps, 4u);
+  EXPECT_EQ(h.coordinator.offers[1].tokens, 4u * 24);
+  EXPECT_EQ(h.coordinator.offers[1].samples_consumed, 8u * 3);
+}
+
+TEST(OuterSyncTest, SeveralFragmentsTravelTogether) {
+  Harness h(2);
+  h.coordinator.SeedWith(1.0F);
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
+  EXPECT_EQ(h.coordinator.offers.size(), 6u);
+}
+
+TEST(OuterSyncTest, LearningRatesFollowTheTokensOfTheWholeRun) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.run.inner.warmup_steps = 6;
+  h.coordinator.run.rounds = 3;
+  h.coordinator.run.inner.min_learning_rate_ratio = 0.1;
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_EQ(h.replica.learning_rates.size(), 12u);
+  for (int step = 0; step < 12; ++step) {
+    EXPECT_DOUBLE_EQ(h.replica.learning_rates[static_cast<size_t>(step)],
+                     LearningRateAt(h.coordinator.run, step));
+  }
+}
+
+TEST(OuterSyncTest, AStalePushGivesItsContentBackAndAdoptsTheHead) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 2;
+  h.coordinator.Fail("Push", {.status = StaleBase(), .before = [&] { h.coordinator.PublishWithout(0.5F); }});
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_THAT(h.observer.pushed, ElementsAre(PushResultKind::kRefused, PushResultKind::kAccepted));
+  // The head moved from 1 to 1.5 without this worker; its second push carries both pseudo-gradients.
+  const float lost = 1.0F - Descend(1.0F, 5.0F, 4);
+  const float second = 1.5F - Descend(1.5F, 5.0F, 4);
+  EXPECT_NEAR(h.coordinator.first_parameter(), 1.5F - (lost + second), 1e-5);
+  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
+}
+
+TEST(OuterSyncTest, WhatEncodingLosesIsCarriedOn) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.run.push_codec = CodecKind::kBf16;
+  ASSERT_TRUE(h.Start().Run().ok());
+  const float exact = Descend(1.0F, 5.0F, 12);
+  // The sum of what was sent is within one rounding of the sum of what was meant, whatever the number of
+  // rounds.
+  EXPECT_NEAR(h.coordinator.first_parameter() - h.sync->outbox(0).residual()[0], exact, 2e-3);
+  EXPECT_NE(h.sync->outbox(0).residual()[0], 0.0F);
+}
+
+TEST(OuterSyncTest, WithoutErrorFeedbackNothingIsCarried) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.run.error_feedback = false;
+  h.coordinator.finish_at = 2;
+  h.coordinator.Fail("Push", {.status = StaleBase(), .before = [&] { h.coordinator.PublishWithout(0.5F); }});
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.5F, 5.0F, 4), 1e-5);
+}
+
+TEST(OuterSyncTest, TheWorkerWithTheGrantSeedsTheRun) {
+  Harness h;
+  h.coordinator.grant_seed = true;
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(h.coordinator.Calls("SeedParameters"), 1u);
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
+}
+
+TEST(OuterSyncTest, AGrantThatPassesOnIsTakenUpWhileWaiting) {
+  Harness h;
+  h.coordinator.on_not_yet = [&](size_t times) {
+    if (times != 3) return;
+    h.coordinator.orders.seed_granted = true;
+    ASSERT_TRUE(h.heartbeater.Beat().ok());
+    h.coordinator.orders.seed_granted = false;
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.coordinator.Calls("SeedParameters"), 1u);
+  EXPECT_EQ(h.coordinator.head(), Version(3));
+}
+
+TEST(OuterSyncTest, ASeedWhoseAnswerWasLostIsFoundByThePull) {
+  Harness h;
+  h.coordinator.grant_seed = true;
+  h.coordinator.Fail("SeedParameters", {.status = absl::UnavailableError("reset"), .applied = true});
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.coordinator.Calls("SeedParameters"), 1u);
+}
+
+TEST(OuterSyncTest, EvaluatesPublishedParametersWhenAsked) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.evaluate_all = true;
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_TRUE(h.heartbeater.Beat().ok());
+  ASSERT_EQ(h.coordinator.evaluations.size(), 4u);
+  EXPECT_EQ(h.coordinator.evaluations[0], (EvaluationReport{Version(0), 1.0, 5}));
+  // The last version is evaluated although nothing is trained on it.
+  EXPECT_EQ(h.coordinator.evaluations[3].version, Version(3));
+  EXPECT_FLOAT_EQ(static_cast<float>(h.coordinator.evaluations[3].loss), h.coordinator.first_parameter());
+}
+
+TEST(OuterSyncTest, DrainFinishesTheRoundAndPushes) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.on_step = [&](uint64_t step) {
+    if (step == 2) {
+      h.coordinator.orders.command = WorkerCommand::kDrain;
+      EXPECT_TRUE(h.heartbeater.Beat().ok());
+    }
+    return absl::OkStatus();
+  };
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kDrained);
+  EXPECT_EQ(h.replica.steps, 4u);
+  EXPECT_EQ(h.coordinator.offers.size(), 1u);
+}
+
+TEST(OuterSyncTest, StopEndsAfterTheInnerStep) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.on_step = [&](uint64_t step) {
+    if (step == 2) h.board.RequestStop();
+    return absl::OkStatus();
+  };
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kStopped);
+  EXPECT_EQ(h.replica.steps, 2u);
+  EXPECT_TRUE(h.coordinator.offers.empty());
+}
+
+TEST(OuterSyncTest, ResyncDropsTheRound) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 1;
+  h.replica.on_step = [&](uint64_t step) {
+    if (step == 3) {
+      h.coordinator.orders.command = WorkerCommand::kResync;
+      EXPECT_TRUE(h.heartbeater.Beat().ok());
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.replica.steps, 3u + 4u);
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
+}
+
+TEST(OuterSyncTest, ARoundThatIsNotFiniteIsDropped) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.on_step = [](uint64_t step) {
+    return step == 3 || step == 5 ? absl::FailedPreconditionError("loss is nan") : absl::OkStatus();
+  };
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kFinished);
+  EXPECT_EQ(h.observer.not_finite, 2);
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
+}
+
+TEST(OuterSyncTest, ThreeInARowEndIt) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.on_step = [](uint64_t) { return absl::FailedPreconditionError("loss is nan"); };
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kDiverged);
+  EXPECT_EQ(h.observer.not_finite, 3);
+  EXPECT_TRUE(h.coordinator.offers.empty());
+}
+
+TEST(OuterSyncTest, ARefusalAsNotFiniteForgetsTheResidual) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 1;
+  h.coordinator.Fail("Push", {.status = WithRejection(absl::InvalidArgumentError("nan in the payload"),
+                                                      RejectionReason::kNotFinite)});
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.observer.not_finite, 1);
+  EXPECT_THAT(h.sync->outbox(0).residual(), Each(0.0F));
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
+}
+
+TEST(OuterSyncTest, AReturningWorkerDoesNotPushTwiceOnOneBase) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 2;
+  h.coordinator.accepted_at_join = {{FragmentId(0), Version(0), 0}};
+  h.coordinator.on_not_yet = [&](size_t) { h.coordinator.PublishWithout(0.25F); };
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_EQ(h.coordinator.offers.size(), 1u);
+  EXPECT_EQ(h.coordinator.offers[0].key.base, Version(1));
+}
+
+TEST(OuterSyncTest, AnotherContentForTheBaseWasAcceptedSoItWaitsForTheNextVersion) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 2;
+  h.coordinator.Fail("Push", {.status = WithRejection(absl::AlreadyExistsError("accepted before"),
+                                                      RejectionReason::kAlreadyPushed)});
+  h.coordinator.on_not_yet = [&](size_t) { h.coordinator.PublishWithout(0.25F); };
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_EQ(h.coordinator.offers.size(), 2u);
+  EXPECT_EQ(h.coordinator.offers[0].key.base, Version(0));
+  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
+}
+
+TEST(OuterSyncTest, TheCoordinatorMayBeAwayBetweenAnyTwoCalls) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  for (int i = 0; i < 4; ++i) h.coordinator.Fail("Pull", {.status = absl::UnavailableError("away")});
+  for (int i = 0; i < 3; ++i) h.coordinator.Fail("Push", {.status = absl::UnavailableError("away")});
+  h.coordinator.Fail("GetPushStatus", {.status = absl::UnavailableError("away")});
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(h.sleeper.slept.size(), 8u);
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
+  EXPECT_THAT(h.log.str(), HasSubstr("waiting for the coordinator"));
+}
+
+TEST(OuterSyncTest, AHeartbeatThatIsRefusedMakesItJoinAgainInTheMiddleOfARound) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 1;
+  h.replica.on_step = [&](uint64_t step) {
+    if (step == 2) {
+      h.coordinator.Fail("Heartbeat", {.status = WithRejection(absl::NotFoundError("join again"),
+                                                               RejectionReason::kNotAMember)});
+      EXPECT_FALSE(h.heartbeater.Beat().ok());
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.observer.rejoined, 1);
+  EXPECT_EQ(h.replica.steps, 4u) << "the round went on";
+}
+
+TEST(OuterSyncTest, ASupersededWorkerEnds) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.on_step = [&](uint64_t step) {
+    if (step == 2) {
+      h.coordinator.Fail("Heartbeat", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
+                                                               RejectionReason::kSuperseded)});
+      EXPECT_FALSE(h.heartbeater.Beat().ok());
+    }
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RejectionReason::kSuperseded);
+  EXPECT_EQ(h.replica.steps, 2u);
+}
+
+TEST(OuterSyncTest, AnotherEpochEndsTheLoop) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.on_step = [&](uint64_t step) {
+    if (step == 2) h.coordinator.Restore();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RejectionReason::kWrongEpoch);
+}
+
+TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRefused) {
+  const auto layout = LayOutFragments(FakeReplica::MakeManifest(), {{FragmentId(0), Version(0), 5, ""}});
+  EXPECT_EQ(layout.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(layout.status().message()), HasSubstr("lay the model out differently"));
+}
+
+}  // namespace
+}  // namespace atoll

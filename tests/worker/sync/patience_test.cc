@@ -1,0 +1,64 @@
+#include "worker/sync/patience.h"
+
+#include <algorithm>
+
+#include "common/status_detail.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/sync/harness.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+size_t Lines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(PatienceTest, SaysSoAtOnceThenEveryTenSecondsThenThatItIsOver) {
+  Harness h;
+  const absl::Status error = absl::UnavailableError("nobody there");
+  const MonoTime begin = h.clock.Now();
+  ASSERT_TRUE(h.patience.Pause(error, "to join"));
+  EXPECT_EQ(Lines(h.log.str()), 1u);
+  EXPECT_THAT(h.board.progress().waiting_for, HasSubstr("to join: nobody there"));
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(h.patience.Pause(error, "to join"));
+  const double seconds = ToSeconds(h.clock.Now() - begin);
+  EXPECT_GT(seconds, 60);
+  EXPECT_LE(static_cast<double>(Lines(h.log.str())), seconds / 10 + 1);
+  EXPECT_GE(Lines(h.log.str()), 3u);
+  h.patience.Over();
+  EXPECT_THAT(h.log.str(), HasSubstr("answers again"));
+  EXPECT_EQ(h.board.progress().waiting_for, "");
+  EXPECT_NEAR(h.board.progress().wait_seconds, seconds, 1e-6);
+}
+
+TEST(PatienceTest, BacksOffUpToABound) {
+  Harness h;
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(h.patience.Pause(absl::UnavailableError("x"), "to join"));
+  for (const Duration pause : h.observer.pauses) EXPECT_LE(pause, Seconds(15));
+  EXPECT_LE(h.observer.pauses.front(), Seconds(0.2));
+  EXPECT_GT(*std::max_element(h.observer.pauses.begin(), h.observer.pauses.end()), Seconds(2));
+}
+
+TEST(PatienceTest, HonoursTheCoordinatorsDelay) {
+  Harness h;
+  const absl::Status error =
+      WithDetail(absl::ResourceExhaustedError("full"),
+                 {.reason = "STORAGE_FULL", .metadata = {}, .retry_after = Seconds(7)});
+  ASSERT_TRUE(h.patience.Pause(error, "to push"));
+  EXPECT_GE(h.sleeper.slept.at(0), Seconds(7));
+}
+
+TEST(PatienceTest, GivesUpWhenTheWorkerStops) {
+  Harness h;
+  FakeSleeper impatient(&h.clock, 0);
+  WorkerContext context = h.context;
+  context.sleeper = &impatient;
+  Patience patience(PatienceOptions{}, 1, context);
+  EXPECT_FALSE(patience.Pause(absl::UnavailableError("x"), "to join"));
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,177 @@
+#include "worker/sync/worker.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/sync/harness.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  WorkerEnd Run(WorkerRole role = WorkerRole::kTrainer) {
+    WorkerOptions options{.join = TestJoin()};
+    options.join.role = role;
+    WorkerDeps deps{.data = &coordinator_,
+                    .control = &coordinator_,
+                    .clock = &clock_,
+                    .sleeper = &sleeper_,
+                    .observer = &observer_,
+                    .log = Logger(),
+                    .make_replica = [this](const JoinInfo& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                      ++built_;
+                      if (!make_error_.ok()) return make_error_;
+                      auto replica = std::make_unique<FakeReplica>(5.0F);
+                      replica->on_step = on_step_;
+                      replica_ = replica.get();
+                      return replica;
+                    }};
+    worker_.emplace(options, deps);
+    return worker_->Run();
+  }
+
+  FakeClock clock_;
+  FakeSleeper sleeper_{&clock_};
+  CountingObserver observer_;
+  FakeCoordinator coordinator_;
+  std::function<absl::Status(uint64_t)> on_step_;
+  absl::Status make_error_;
+  int built_ = 0;
+  FakeReplica* replica_ = nullptr;
+  std::optional<Worker> worker_;
+};
+
+TEST_F(WorkerTest, LivesAWholeRun) {
+  coordinator_.grant_seed = true;
+  coordinator_.samples_consumed = 40;
+  coordinator_.evaluate_all = true;
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
+  ASSERT_EQ(coordinator_.joins.size(), 2u);
+  EXPECT_EQ(coordinator_.joins[0].manifest_hash, "");
+  EXPECT_EQ(coordinator_.joins[1].manifest_hash, ManifestHash(FakeReplica::MakeManifest()));
+  EXPECT_EQ(coordinator_.offers.back().samples_consumed, 40u + 12 * 3)
+      << "continued from the committed position";
+  EXPECT_EQ(coordinator_.evaluations.size(), 4u) << "the last one is delivered before leaving";
+  EXPECT_THAT(coordinator_.left, ElementsAre("the run is finished"));
+}
+
+TEST_F(WorkerTest, WaitsForACoordinatorThatIsNotThereYet) {
+  coordinator_.SeedWith(1.0F);
+  for (int i = 0; i < 20; ++i) coordinator_.Fail("Join", {.status = absl::UnavailableError("refused")});
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_EQ(sleeper_.slept.size(), 20u);
+}
+
+TEST_F(WorkerTest, FinalRefusalsHaveExitCodes) {
+  struct Row {
+    absl::StatusCode code;
+    RejectionReason reason;
+    ExitCode exit;
+  };
+  using Code = absl::StatusCode;
+  for (const Row& row :
+       {Row{Code::kAlreadyExists, RejectionReason::kNameTaken, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RejectionReason::kProtocolMismatch, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RejectionReason::kWrongRun, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RejectionReason::kSuperseded, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RejectionReason::kDatasetMismatch, ExitCode::kBadFiles}}) {
+    coordinator_.Fail("Join", {.status = WithRejection(absl::Status(row.code, "no"), row.reason)});
+    const WorkerEnd end = Run();
+    EXPECT_EQ(end.code, row.exit) << RejectionReasonName(row.reason);
+    EXPECT_EQ(RejectionOf(end.status), row.reason);
+  }
+  EXPECT_EQ(built_, 0);
+  EXPECT_TRUE(coordinator_.left.empty());
+}
+
+TEST_F(WorkerTest, AnotherModelIsRefusedWithTheHash) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.Fail("Join", {});
+  coordinator_.Fail("Join", {.status = WithRejection(absl::FailedPreconditionError("another model"),
+                                                     RejectionReason::kManifestMismatch)});
+  EXPECT_EQ(Run().code, ExitCode::kRefused);
+}
+
+TEST_F(WorkerTest, AModelThatCannotBeBuiltEndsIt) {
+  make_error_ = absl::NotFoundError("train.bin is missing");
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kBadFiles);
+  EXPECT_THAT(coordinator_.left, ElementsAre("failed"));
+}
+
+TEST_F(WorkerTest, ARestoredRunIsJoinedAnewWithTheSameModel) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.finish_at = 4;
+  on_step_ = [&](uint64_t step) {
+    if (step == 6) coordinator_.Restore();
+    return absl::OkStatus();
+  };
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
+  EXPECT_EQ(built_, 1);
+  // Rounds on 0, (1: void), 2, 3.
+  EXPECT_NEAR(coordinator_.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
+}
+
+TEST_F(WorkerTest, AnotherPartOfTheDataMeansAnotherModel) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.Fail("Push",
+                    {.status = WithRejection(absl::NotFoundError("lost"), RejectionReason::kNotAMember),
+                     .before = [&] { coordinator_.partition = 3; }});
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_EQ(built_, 2);
+}
+
+TEST_F(WorkerTest, StopsWhenAsked) {
+  coordinator_.SeedWith(1.0F);
+  on_step_ = [&](uint64_t step) {
+    if (step == 2) worker_->RequestStop();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_EQ(replica_->steps, 2u);
+  EXPECT_THAT(coordinator_.left, ElementsAre("stopped"));
+}
+
+TEST_F(WorkerTest, StopsWhileItWaits) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.hold_rounds = true;
+  coordinator_.on_not_yet = [&](size_t times) {
+    if (times == 2) worker_->RequestStop();
+  };
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_THAT(coordinator_.left, ElementsAre("stopped"));
+}
+
+TEST_F(WorkerTest, DivergenceHasItsOwnExitCode) {
+  coordinator_.SeedWith(1.0F);
+  on_step_ = [](uint64_t) { return absl::FailedPreconditionError("nan"); };
+  EXPECT_EQ(Run().code, ExitCode::kNumerics);
+  EXPECT_EQ(coordinator_.left.size(), 1u);
+}
+
+TEST_F(WorkerTest, ASupersededWorkerDoesNotSayGoodbyeForItsSuccessor) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
+                                                     RejectionReason::kSuperseded)});
+  EXPECT_EQ(Run().code, ExitCode::kRefused);
+  EXPECT_TRUE(coordinator_.left.empty());
+}
+
+TEST_F(WorkerTest, AnEvaluatorEvaluatesAndNeverPushes) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.evaluate_all = true;
+  coordinator_.partition.reset();
+  coordinator_.on_not_yet = [&](size_t) { coordinator_.PublishWithout(0.5F); };
+  EXPECT_EQ(Run(WorkerRole::kEvaluator).code, ExitCode::kOk);
+  EXPECT_TRUE(coordinator_.offers.empty());
+  ASSERT_EQ(coordinator_.evaluations.size(), 4u);
+  EXPECT_EQ(coordinator_.evaluations[3], (EvaluationReport{Version(3), 2.5, 5}));
+}
+
+}  // namespace
+}  // namespace atoll
