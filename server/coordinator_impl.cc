@@ -1,0 +1,290 @@
+#include "server/coordinator_impl.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "server/push_upload.h"
+#include "server/refusal.h"
+#include "server/seed_upload.h"
+#include "server/storage_refusal.h"
+
+namespace atoll {
+namespace {
+
+constexpr Duration kLongestPull = Seconds(60);
+
+absl::Status ShuttingDown() {
+  return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down; re-attach when it is back");
+}
+
+RunBookOptions BookOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
+  return {
+      .run = options.run,
+      .identity = opened.recovery.identity,
+      .config_bytes = options.config_bytes,
+      .config_version = opened.config_version,
+      .fragments = opened.layouts.empty() ? options.fragments : static_cast<uint32_t>(opened.layouts.size()),
+      .heartbeat = options.heartbeat,
+      .final_evaluation_wait = options.final_evaluation_wait};
+}
+
+}  // namespace
+
+CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps deps,
+                                 std::unique_ptr<MergeEngine> engine, OpenedRun opened)
+    : store_(std::move(deps.store)),
+      engine_(std::move(engine)),
+      observer_(deps.observer != nullptr ? deps.observer : &silent_),
+      book_(BookOptions(options, opened)),
+      board_(opened.layouts.empty() ? options.fragments : static_cast<uint32_t>(opened.layouts.size())),
+      events_(store_.get(), deps.clock, deps.log.With("component", "events"), observer_,
+              opened.recovery.last_event_sequence),
+      budget_("contributions in flight", options.run.contribution_budget_bytes),
+      outbox_(store_.get(), &book_, &events_, observer_, deps.log.With("component", "run")),
+      services_(MakeServices(std::move(options), deps, opened)),
+      started_(services_.clock->Now()),
+      driver_(services_, engine_.get()) {
+  Start(std::move(opened));
+}
+
+Services CoordinatorImpl::MakeServices(CoordinatorOptions options, const CoordinatorDeps& deps,
+                                       const OpenedRun& opened) {
+  return {.options = std::move(options),
+          .identity = opened.recovery.identity,
+          .config_version = opened.config_version,
+          .store = store_.get(),
+          .clock = deps.clock,
+          .observer = observer_,
+          .book = &book_,
+          .board = &board_,
+          .outbox = &outbox_,
+          .budget = &budget_,
+          .shutting_down = &shutting_down_,
+          .log = deps.log.With("component", "rounds")};
+}
+
+void CoordinatorImpl::Start(OpenedRun opened) {
+  outbox_.WakeRoundsBy([this] { driver_.Wake(); });
+  book_.Restore(opened.recovery, opened.layouts, started_);
+  Effects effects;
+  const bool seeded = !opened.fragments.empty();
+  effects.Event(EventKind::kCoordinatorStarted, "",
+                seeded
+                    ? absl::StrFormat("the coordinator serves run '%s' from version %d",
+                                      opened.recovery.identity.name, opened.fragments.front().version.value())
+                    : absl::StrFormat("the coordinator serves run '%s', which has no parameters yet",
+                                      opened.recovery.identity.name));
+  if (seeded) effects.events.back().version = opened.fragments.front().version;
+  (void)outbox_.Send(effects);
+  if (seeded) {
+    std::vector<Version> stored;
+    for (const FragmentRecovery& fragment : opened.recovery.fragments) stored.push_back(fragment.stored);
+    driver_.Adopt(std::move(opened.fragments), stored);
+    if (book_.state() == RunStateView::kFinished) {
+      for (const FragmentLayout& layout : opened.layouts) board_.Finish(layout.id);
+    }
+  }
+  housekeeping_ = std::make_unique<PeriodicTask>("ticks", services_.options.tick, [this] { Tick(); });
+}
+
+CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
+
+absl::Status CoordinatorImpl::CheckOpen() const { return shutting_down_ ? ShuttingDown() : absl::OkStatus(); }
+
+absl::StatusOr<JoinResult> CoordinatorImpl::Join(const JoinCall& call) {
+  ATOLL_RETURN_IF_ERROR(CheckOpen());
+  Effects effects;
+  auto result = book_.Join(call, services_.clock->Now(), effects);
+  const absl::Status stored = outbox_.Send(effects);
+  if (!result.ok()) return result;
+  // An incarnation that is not on disk could be issued again after a crash.
+  if (!stored.ok()) return ToRefusal(stored);
+  result->last_event_sequence = events_.last_sequence();
+  return result;
+}
+
+absl::StatusOr<HeartbeatResult> CoordinatorImpl::Heartbeat(const HeartbeatCall& call) {
+  ATOLL_RETURN_IF_ERROR(CheckOpen());
+  Effects effects;
+  auto result = book_.Heartbeat(call, services_.clock->Now(),
+                                services_.clock->WallNow().time_since_epoch().count(), effects);
+  (void)outbox_.Send(effects);
+  return result;
+}
+
+absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& reason) {
+  ATOLL_RETURN_IF_ERROR(CheckOpen());
+  Effects effects;
+  const absl::Status left = book_.Leave(caller, reason, services_.clock->Now(), effects);
+  (void)outbox_.Send(effects);
+  return left;
+}
+
+absl::StatusOr<std::unique_ptr<SeedSession>> CoordinatorImpl::StartSeed(const Caller& caller,
+                                                                        const Manifest& manifest) {
+  ATOLL_RETURN_IF_ERROR(CheckOpen());
+  return SeedUpload::Start(services_, caller, manifest, [this](std::vector<FragmentState> fragments) {
+    const std::vector<Version> stored(fragments.size(), Version(0));
+    driver_.Adopt(std::move(fragments), stored);
+  });
+}
+
+absl::StatusOr<std::unique_ptr<PushSession>> CoordinatorImpl::StartPush(const PushCall& call) {
+  return PushUpload::Start(services_, call);
+}
+
+uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
+  const SnapshotPtr head = board_.Head(call.fragment);
+  if (head == nullptr) return 0;
+  const ContributionKey key{.epoch = call.caller.epoch,
+                            .fragment = call.fragment,
+                            .base = call.base,
+                            .worker = call.caller.worker,
+                            .sequence = call.sequence};
+  // Every payload of the run has the same size; the store knows how much of it is there.
+  const uint64_t payload = CodecFor(services_.options.run.push_codec).EncodedSize(head->elements);
+  const auto upload = store_->StartUpload(key, payload);
+  if (!upload.ok()) return 0;
+  const uint64_t received = (*upload)->received_bytes();
+  if (received == 0) (*upload)->Discard();
+  return received;
+}
+
+absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatusCall& call) {
+  ATOLL_RETURN_IF_ERROR(CheckOpen());
+  Effects effects;
+  auto result = book_.PushStatus(call, services_.clock->Now(), effects);
+  (void)outbox_.Send(effects);
+  if (!result.ok() || result->state != PushState::kUnknown || call.base != result->head) return result;
+  result->received_bytes = StagedBytes(call);
+  if (result->received_bytes > 0) result->state = PushState::kPartial;
+  return result;
+}
+
+absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, SnapshotBoard::Outcome outcome,
+                                                   SnapshotPtr snapshot) {
+  PullResult result;
+  result.state = book_.state();
+  switch (outcome) {
+    case SnapshotBoard::Outcome::kSnapshot:
+      result.outcome = PullOutcome::kParameters;
+      result.plan = book_.Deliver(call.caller.worker, call.fragment, snapshot->version,
+                                  snapshot->committed_tokens, services_.clock->Now());
+      result.snapshot = std::move(snapshot);
+      return result;
+    case SnapshotBoard::Outcome::kTimeout:
+      result.outcome = PullOutcome::kNotYet;
+      result.waiting_for = book_.WaitingFor(call.fragment);
+      return result;
+    case SnapshotBoard::Outcome::kFinished:
+      result.outcome = PullOutcome::kRunFinished;
+      return result;
+    case SnapshotBoard::Outcome::kCancelled:
+      return absl::CancelledError("the pull was cancelled by its caller");
+    case SnapshotBoard::Outcome::kClosed:
+      break;
+  }
+  return ShuttingDown();
+}
+
+uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
+  Effects effects;
+  absl::Status admitted = CheckOpen();
+  const MonoTime now = services_.clock->Now();
+  if (admitted.ok()) admitted = book_.CheckPull(call, now, effects);
+  (void)outbox_.Send(effects);
+  if (!admitted.ok()) {
+    done(admitted);
+    return 0;
+  }
+  const Duration wait = std::clamp(call.wait, Duration(0), kLongestPull);
+  return board_.Wait(
+      call.fragment, call.after, now, now + wait,
+      [this, call, done = std::move(done)](SnapshotBoard::Outcome outcome, SnapshotPtr snapshot) {
+        done(Answer(call, outcome, std::move(snapshot)));
+      });
+}
+
+void CoordinatorImpl::CancelPull(uint64_t id) { board_.Cancel(id); }
+
+void CoordinatorImpl::CountPulledBytes(const WorkerName& worker, uint64_t bytes) {
+  book_.CountPull(worker, bytes);
+  observer_->OnPullBytes(bytes);
+}
+
+uint64_t CoordinatorImpl::Subscribe(uint64_t after_sequence, EventSink sink) {
+  return events_.Subscribe(after_sequence, std::move(sink));
+}
+
+void CoordinatorImpl::Unsubscribe(uint64_t id) { events_.Unsubscribe(id); }
+
+StatusView CoordinatorImpl::GetStatus(uint32_t history) {
+  const MonoTime now = services_.clock->Now();
+  StatusView status = book_.Status(history, now);
+  status.uptime_s = ToSeconds(now - started_);
+  status.data_directory = services_.options.data_directory;
+  for (FragmentStatusView& fragment : status.fragments) {
+    const SnapshotPtr head = board_.Head(fragment.id);
+    if (head != nullptr && head->version == fragment.version) fragment.published = head->published;
+  }
+  return status;
+}
+
+std::vector<WorkerView> CoordinatorImpl::ListWorkers(bool all) {
+  return book_.Workers(all, services_.clock->Now());
+}
+
+void CoordinatorImpl::Tick() {
+  const MonoTime now = services_.clock->Now();
+  Effects effects;
+  book_.Tick(now, effects);
+  (void)outbox_.Send(effects);
+  board_.Expire(now);
+  ShowNumbers();
+}
+
+void CoordinatorImpl::ShowNumbers() {
+  const RunBook::Numbers numbers = book_.numbers();
+  observer_->OnWorkers(numbers.active_trainers, numbers.live_others, numbers.lost);
+  observer_->OnRunState(numbers.state);
+  observer_->OnCommittedTokens(numbers.committed_tokens, numbers.total_tokens);
+  observer_->OnStorageFailing(numbers.storage_failing);
+  for (const FragmentStatusView& fragment : numbers.fragments) {
+    observer_->OnVersion(fragment.id, fragment.version, fragment.stored);
+  }
+}
+
+void CoordinatorImpl::Shutdown() {
+  shutting_down_ = true;
+  MutexLock lock(&shutdown_mutex_);
+  if (shut_down_) return;
+  shut_down_ = true;
+  board_.Close();
+  housekeeping_->Stop();
+  driver_.Stop();
+  events_.Stop();
+}
+
+absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOptions options,
+                                                               CoordinatorDeps deps) {
+  if (deps.store == nullptr || deps.clock == nullptr) {
+    return absl::InvalidArgumentError("a coordinator needs a store and a clock");
+  }
+  if (options.fragments == 0 || options.run.shards == 0 || options.run.total_tokens() == 0) {
+    return absl::InvalidArgumentError("the run's fragments, shards and token budget must be above 0");
+  }
+  if (options.heartbeat <= Duration(0)) options.heartbeat = options.run.round.lease / 3;
+  if (options.merge_threads == 0) {
+    options.merge_threads = std::max(1U, std::min(options.run.shards, std::thread::hardware_concurrency()));
+  }
+  auto engine = std::make_unique<MergeEngine>(options.merge_threads, options.run.pull_codec);
+  ATOLL_ASSIGN_OR_RETURN(OpenedRun opened, OpenRun(options, deps, *engine));
+  return std::make_unique<CoordinatorImpl>(std::move(options), std::move(deps), std::move(engine),
+                                           std::move(opened));
+}
+
+}  // namespace atoll

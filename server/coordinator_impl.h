@@ -1,0 +1,81 @@
+#ifndef ATOLL_SERVER_COORDINATOR_IMPL_H_
+#define ATOLL_SERVER_COORDINATOR_IMPL_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/byte_budget.h"
+#include "common/mutex.h"
+#include "common/periodic_task.h"
+#include "server/coordinator.h"
+#include "server/create_coordinator.h"
+#include "server/event_log.h"
+#include "server/merge_engine.h"
+#include "server/outbox.h"
+#include "server/round_driver.h"
+#include "server/run_book.h"
+#include "server/run_opening.h"
+#include "server/services.h"
+#include "server/snapshot_board.h"
+
+namespace atoll {
+
+/// The parts put together: each use case is a call to the book, then its effects. Sessions that it handed out
+/// must be destroyed before it.
+class CoordinatorImpl final : public Coordinator {
+ public:
+  CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps deps, std::unique_ptr<MergeEngine> engine,
+                  OpenedRun opened);
+  ~CoordinatorImpl() override;
+
+  absl::StatusOr<JoinResult> Join(const JoinCall& call) override;
+  absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call) override;
+  absl::Status Leave(const Caller& caller, const std::string& reason) override;
+  absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const Caller& caller,
+                                                         const Manifest& manifest) override;
+  absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const PushCall& call) override;
+  absl::StatusOr<PushStatusResult> GetPushStatus(const PushStatusCall& call) override;
+  uint64_t Pull(const PullCall& call, PullDone done) override;
+  void CancelPull(uint64_t id) override;
+  void CountPulledBytes(const WorkerName& worker, uint64_t bytes) override;
+  uint64_t Subscribe(uint64_t after_sequence, EventSink sink) override;
+  void Unsubscribe(uint64_t id) override;
+  StatusView GetStatus(uint32_t history) override;
+  std::vector<WorkerView> ListWorkers(bool all) override;
+  void Shutdown() override;
+
+ private:
+  Services MakeServices(CoordinatorOptions options, const CoordinatorDeps& deps, const OpenedRun& opened);
+  void Start(OpenedRun opened);
+  absl::Status CheckOpen() const;
+  uint64_t StagedBytes(const PushStatusCall& call);
+  absl::StatusOr<PullResult> Answer(const PullCall& call, SnapshotBoard::Outcome outcome,
+                                    SnapshotPtr snapshot);
+  void Tick();
+  void ShowNumbers();
+
+  // Constant after construction.
+  CoordinatorObserver silent_;
+  const std::unique_ptr<RunStore> store_;
+  const std::unique_ptr<MergeEngine> engine_;
+  CoordinatorObserver* const observer_;
+  std::atomic<bool> shutting_down_{false};
+  RunBook book_;
+  SnapshotBoard board_;
+  EventLog events_;
+  ByteBudget budget_;
+  Outbox outbox_;
+  const Services services_;
+  const MonoTime started_;
+
+  RoundDriver driver_;
+  Mutex shutdown_mutex_;  // makes a second Shutdown wait for the first
+  bool shut_down_ ABSL_GUARDED_BY(shutdown_mutex_) = false;
+  std::unique_ptr<PeriodicTask> housekeeping_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_COORDINATOR_IMPL_H_

@@ -1,0 +1,32 @@
+#ifndef ATOLL_SERVER_EFFECTS_H_
+#define ATOLL_SERVER_EFFECTS_H_
+
+#include <string>
+#include <vector>
+
+#include "common/ids.h"
+#include "server/views.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// What a change of the run's state asks of the outside: collected under the lock, carried out after it, in
+/// this order.
+struct Effects {
+  std::vector<WorkerName> members;           // their records changed: to be stored
+  std::vector<EvaluationEntry> evaluations;  // to be stored
+  std::vector<EventView> events;             // to be appended
+  bool rounds_changed = false;               // a round may be ready to close
+
+  void Event(EventKind kind, const WorkerName& worker, std::string message) {
+    EventView event;
+    event.kind = kind;
+    event.worker = worker;
+    event.message = std::move(message);
+    events.push_back(std::move(event));
+  }
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_EFFECTS_H_

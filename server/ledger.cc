@@ -1,0 +1,151 @@
+#include "server/ledger.h"
+
+#include <algorithm>
+
+#include "core/codec.h"
+#include "core/schedule.h"
+
+namespace atoll {
+namespace {
+
+// Rounds kept in memory for GetStatus, whose history is at most as long.
+constexpr size_t kKeptRounds = 1000;
+// Rounds that the pace is taken from.
+constexpr size_t kPaceRounds = 8;
+constexpr FragmentId kCounted{0};
+
+RoundSummaryView Summarise(const RoundRecord& record, uint64_t tokens) {
+  RoundSummaryView summary;
+  summary.fragment = record.fragment;
+  summary.version = record.version;
+  summary.contributions = static_cast<uint32_t>(record.contributions.size());
+  summary.train_loss = MeanLoss(record);
+  summary.tokens = tokens;
+  summary.committed_tokens = record.committed_tokens;
+  for (const Contribution& contribution : record.contributions)
+    summary.payload_bytes += contribution.payload_bytes;
+  summary.close_reason = record.close_reason;
+  summary.closed_unix_ns = record.closed_unix_ns;
+  return summary;
+}
+
+template <typename T>
+void KeepNewest(std::deque<T>& items, size_t count) {
+  while (items.size() > count) items.pop_front();
+}
+
+}  // namespace
+
+uint64_t ParametersIn(const FragmentLayout& layout) {
+  uint64_t elements = 0;
+  for (const TensorSlot& slot : layout.slots) elements += slot.elements;
+  return elements;
+}
+
+double MeanLoss(const RoundRecord& record) {
+  double sum = 0;
+  for (size_t i = 0; i < record.contributions.size() && i < record.weights.size(); ++i) {
+    sum += static_cast<double>(record.weights[i]) * record.contributions[i].mean_loss;
+  }
+  return sum;
+}
+
+uint64_t Ledger::TokensOf(FragmentId fragment, const std::vector<Contribution>& contributions) const {
+  if (fragment != kCounted) return 0;
+  uint64_t tokens = 0;
+  for (const Contribution& contribution : contributions) tokens += contribution.tokens;
+  return tokens;
+}
+
+void Ledger::Account(const RoundRecord& record, const FragmentLayout& layout) {
+  committed_tokens_ = std::max(committed_tokens_, record.committed_tokens);
+  for (const Contribution& contribution : record.contributions) {
+    // Data-parallel training sends and receives one float32 gradient per inner step.
+    data_parallel_bytes_ += uint64_t{contribution.steps} * 2 * sizeof(float) * ParametersIn(layout);
+  }
+}
+
+void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<EvaluationEntry>& evaluations,
+                     const std::vector<FragmentLayout>& layouts) {
+  std::map<FragmentId, int64_t> last_closed;
+  std::vector<RoundSummaryView> summaries;
+  for (const RoundRecord& record : rounds) {
+    if (record.fragment.value() >= layouts.size()) continue;
+    const FragmentLayout& layout = layouts[record.fragment.value()];
+    Account(record, layout);
+    RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
+    push_bytes_ += summary.payload_bytes;
+    pull_bytes_ += summary.contributions * CodecFor(run_.pull_codec).EncodedSize(layout.elements);
+    if (const auto it = last_closed.find(record.fragment); it != last_closed.end()) {
+      summary.open_seconds = std::max(0.0, static_cast<double>(record.closed_unix_ns - it->second) * 1e-9);
+    }
+    last_closed[record.fragment] = record.closed_unix_ns;
+    summaries.push_back(std::move(summary));
+  }
+  std::ranges::stable_sort(summaries, {}, &RoundSummaryView::closed_unix_ns);
+  rounds_.assign(summaries.begin(), summaries.end());
+  KeepNewest(rounds_, kKeptRounds);
+  for (const EvaluationEntry& entry : evaluations) {
+    AddEvaluation({.version = entry.version, .loss = entry.loss, .tokens = entry.tokens});
+  }
+}
+
+RoundSummaryView Ledger::Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
+                               double commit_seconds) {
+  Account(record, layout);
+  RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
+  summary.open_seconds = open_seconds;
+  summary.commit_seconds = commit_seconds;
+  rounds_.push_back(summary);
+  KeepNewest(rounds_, kKeptRounds);
+  if (record.fragment == kCounted) {
+    own_.push_back(summary);
+    KeepNewest(own_, kPaceRounds);
+  }
+  return summary;
+}
+
+bool Ledger::AddEvaluation(const EvaluationView& evaluation) {
+  return evaluations_.emplace(evaluation.version, evaluation).second;
+}
+
+double Ledger::Pace() const {
+  double tokens = 0;
+  double seconds = 0;
+  for (const RoundSummaryView& round : own_) {
+    tokens += static_cast<double>(round.tokens);
+    seconds += round.open_seconds + round.commit_seconds;
+  }
+  return seconds > 0 ? tokens / seconds : 0;
+}
+
+double Ledger::EtaSeconds() const {
+  const double pace = Pace();
+  if (pace <= 0 || budget_spent()) return 0;
+  return static_cast<double>(run_.total_tokens() - committed_tokens_) / pace;
+}
+
+double Ledger::PositionSteps() const {
+  return SchedulePosition(run_, static_cast<double>(committed_tokens_));
+}
+
+void Ledger::Describe(uint32_t history, StatusView& status) const {
+  status.committed_tokens = committed_tokens_;
+  status.total_tokens = run_.total_tokens();
+  status.position_steps = PositionSteps();
+  status.total_steps = uint64_t{run_.rounds} * run_.inner.steps;
+  status.learning_rate = LearningRateAt(run_, status.position_steps);
+  status.eta_seconds = EtaSeconds();
+  status.push_bytes = push_bytes_;
+  status.pull_bytes = pull_bytes_;
+  status.data_parallel_bytes = data_parallel_bytes_;
+  const size_t rounds = std::min<size_t>(history, rounds_.size());
+  status.rounds.assign(rounds_.end() - static_cast<ptrdiff_t>(rounds), rounds_.end());
+  const size_t evaluations = std::min<size_t>(history, evaluations_.size());
+  auto first = evaluations_.end();
+  std::advance(first, -static_cast<ptrdiff_t>(evaluations));
+  for (auto it = first; it != evaluations_.end(); ++it) status.evaluations.push_back(it->second);
+  if (!evaluations_.empty()) status.first_evaluation = evaluations_.begin()->second;
+}
+
+}  // namespace atoll

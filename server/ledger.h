@@ -1,0 +1,74 @@
+#ifndef ATOLL_SERVER_LEDGER_H_
+#define ATOLL_SERVER_LEDGER_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/contribution.h"
+#include "core/fragment_plan.h"
+#include "core/run_options.h"
+#include "server/views.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// Parameters in a fragment, padding left out.
+uint64_t ParametersIn(const FragmentLayout& layout);
+
+/// Weighted mean of the contributions' training losses (weights as merged).
+double MeanLoss(const RoundRecord& record);
+
+/// The account of the run: rounds closed, tokens, evaluations, traffic, pace. Pure state, not thread-safe.
+///
+/// Tokens are counted once per inner step, with fragment 0: every worker pushes every fragment for the same
+/// steps.
+class Ledger {
+ public:
+  explicit Ledger(const RunOptions& run) : run_(run) {}
+
+  /// From what is on disk: rounds ascending by (fragment, version). Open times are taken from the records'
+  /// wall clock; bytes pulled before are taken to be one pull per contribution.
+  void Restore(const std::vector<RoundRecord>& rounds, const std::vector<EvaluationEntry>& evaluations,
+               const std::vector<FragmentLayout>& layouts);
+
+  /// Tokens that a round of these contributions adds.
+  uint64_t TokensOf(FragmentId fragment, const std::vector<Contribution>& contributions) const;
+
+  /// A version was committed and published.
+  RoundSummaryView Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
+                         double commit_seconds);
+
+  /// False when this version has one already.
+  bool AddEvaluation(const EvaluationView& evaluation);
+  void CountPush(uint64_t bytes) { push_bytes_ += bytes; }
+  void CountPull(uint64_t bytes) { pull_bytes_ += bytes; }
+
+  uint64_t committed_tokens() const { return committed_tokens_; }
+  bool budget_spent() const { return committed_tokens_ >= run_.total_tokens(); }
+  /// Tokens per second over the last rounds of fragment 0 that this coordinator closed; 0: not known.
+  double Pace() const;
+  double EtaSeconds() const;
+  double PositionSteps() const;
+
+  /// Fills the fields of the status that this account knows, with the newest `history` entries.
+  void Describe(uint32_t history, StatusView& status) const;
+
+ private:
+  void Account(const RoundRecord& record, const FragmentLayout& layout);
+
+  const RunOptions run_;
+  uint64_t committed_tokens_ = 0;
+  uint64_t push_bytes_ = 0;
+  uint64_t pull_bytes_ = 0;
+  uint64_t data_parallel_bytes_ = 0;
+  std::deque<RoundSummaryView> rounds_;  // the newest, in order of closing
+  std::deque<RoundSummaryView> own_;     // of fragment 0, closed by this coordinator: for the pace
+  std::map<Version, EvaluationView> evaluations_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_LEDGER_H_

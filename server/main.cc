@@ -1,0 +1,241 @@
+// atoll-coordinator: puts store, coordinator, ports and metrics together, and takes them down in order.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_format.h"
+#include "atoll/version.h"
+#include "common/exit_codes.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "common/shutdown.h"
+#include "common/status.h"
+#include "monitoring/endpoint.h"
+#include "monitoring/metrics.h"
+#include "protos/config/run_config.h"
+#include "server/create_coordinator.h"
+#include "server/metrics/server_metrics.h"
+#include "server/metrics/status_metrics.h"
+#include "server/rpc/server.h"
+#include "storage/rocksdb/rocksdb_store.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kFooter[] = R"(Examples:
+  atoll-coordinator --config run.yaml --data-dir ./run1
+      begins the run, or goes on with the one that is in ./run1; workers attach to 127.0.0.1:7600
+  atoll-coordinator --data-dir ./run1
+      goes on with the configuration that the run was started with
+  atollctl config explain
+      what a configuration may hold
+  atollctl watch
+      the run, live
+
+It keeps everything in the data directory: after a crash, start it again in the same way and the workers
+attach by themselves. SIGTERM or Ctrl-C ends it cleanly; a second signal ends it at once (nothing that was
+acknowledged is lost either way).
+)";
+
+struct Flags {
+  std::string config;
+  std::string data_dir;
+  std::string listen = "127.0.0.1:7600";
+  std::string admin_listen = "127.0.0.1:7601";
+  std::string metrics_listen = "127.0.0.1:7602";
+  std::string log_format = "human";
+  std::string log_level = "info";
+  std::string port_file;
+  bool insecure_bind = false;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.set_version_flag("--version", absl::StrFormat("atoll-coordinator %s (%s)", kVersion, kGitRevision));
+  app.add_option("--config", flags.config,
+                 "The run's configuration (YAML). Needed for a new run; an existing one remembers its own");
+  app.add_option("--data-dir", flags.data_dir, "Where the run lives; created when it is not there")
+      ->required();
+  app.add_option("--listen", flags.listen, "Data port, for workers (port 0: any free one)")
+      ->capture_default_str();
+  app.add_option("--admin-listen", flags.admin_listen, "Admin port, for atollctl")->capture_default_str();
+  app.add_option("--metrics-listen", flags.metrics_listen,
+                 "Prometheus scrapes http://ADDRESS/metrics; empty: no metrics")
+      ->capture_default_str();
+  app.add_option("--log-format", flags.log_format, "human, or json: one object a line")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"human", "json"}));
+  app.add_option("--log-level", flags.log_level, "debug, info, warning, error, off")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
+  app.add_option("--port-file", flags.port_file,
+                 "Write the addresses that are really listened on to this file, as JSON, once serving");
+  app.add_flag(
+      "--insecure-bind", flags.insecure_bind,
+      "Allow addresses that other machines can reach: there is no TLS yet, use it on networks you trust");
+  app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
+}
+
+struct RunConfiguration {
+  std::string bytes;
+  RunOptions options;
+};
+
+absl::StatusOr<RunOptions> OptionsOf(const std::string& config_bytes) {
+  v1::RunConfig config;
+  if (!config.ParseFromString(config_bytes)) {
+    return absl::DataLossError("the recorded run configuration cannot be read");
+  }
+  return ToRunOptions(config);
+}
+
+/// The configuration that the run in this directory was last started with. Opens the store for a moment.
+absl::StatusOr<std::string> RecordedConfig(const std::string& data_dir) {
+  const std::string advice = "; give --config FILE to begin a run";
+  auto store = OpenRocksDbStore({.data_dir = data_dir, .create_if_missing = false});
+  if (absl::IsNotFound(store.status())) {
+    return absl::NotFoundError(absl::StrFormat("there is no run in %s%s", data_dir, advice));
+  }
+  ATOLL_RETURN_IF_ERROR(store.status());
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<Recovery> recovery, (*store)->Recover());
+  if (!recovery || recovery->configs.empty()) {
+    return absl::NotFoundError(absl::StrFormat("the run in %s has no configuration yet%s", data_dir, advice));
+  }
+  return recovery->configs.back().bytes;
+}
+
+absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
+  RunConfiguration result;
+  if (flags.config.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(result.bytes, RecordedConfig(flags.data_dir));
+  } else {
+    ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(flags.config));
+    result.bytes = config.SerializeAsString();
+  }
+  ATOLL_ASSIGN_OR_RETURN(result.options, OptionsOf(result.bytes));
+  return result;
+}
+
+ExitCode ConfigurationExitCode(const Flags& flags, const absl::Status& status) {
+  const bool from_store = flags.config.empty() && !absl::IsNotFound(status);
+  return from_store && !absl::IsInvalidArgument(status) ? ExitCode::kStorage : ExitCode::kUsage;
+}
+
+absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
+                                                             const RunConfiguration& configuration,
+                                                             std::unique_ptr<RunStore> store,
+                                                             const Clock* clock, const Logger& log,
+                                                             CoordinatorObserver* observer) {
+  CoordinatorOptions options;
+  options.run = configuration.options;
+  options.config_bytes = configuration.bytes;
+  options.data_directory = flags.data_dir;
+  CoordinatorDeps deps;
+  deps.store = std::move(store);
+  deps.clock = clock;
+  deps.log = log;
+  deps.observer = observer;
+  deps.parse_config = OptionsOf;
+  return CreateCoordinator(std::move(options), std::move(deps));
+}
+
+ExitCode OpeningExitCode(const absl::Status& status) {
+  const bool configured_wrongly = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
+  return configured_wrongly ? ExitCode::kUsage : ExitCode::kStorage;
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> StartRpc(const Flags& flags, Coordinator* coordinator,
+                                                    const Clock* clock, const Logger& log,
+                                                    ServerMetrics* metrics) {
+  RpcServerOptions options;
+  options.data_address = flags.listen;
+  options.admin_address = flags.admin_listen;
+  options.exposure = flags.insecure_bind ? Exposure::kAnyInterface : Exposure::kLoopbackOnly;
+  options.on_pull_streamed = [metrics](double seconds) { metrics->OnPullStreamed(seconds); };
+  return RpcServer::Start(options, coordinator, clock, log);
+}
+
+absl::Status WritePortFile(const std::string& path, const RpcServer& rpc, const MetricsEndpoint* metrics) {
+  const std::string metrics_address = metrics == nullptr ? "" : metrics->address().ToString();
+  return WriteFileAtomically(
+      path, absl::StrFormat("{\"data\": \"%s\", \"admin\": \"%s\", \"metrics\": \"%s\", \"pid\": %d}\n",
+                            rpc.data_address(), rpc.admin_address(), metrics_address, ::getpid()));
+}
+
+int Fail(const Logger& log, const absl::Status& status, ExitCode code) {
+  log.Error(std::string(status.message()));
+  log.Flush();
+  return ToInt(code);
+}
+
+/// Serves until a signal comes. Everything is declared in the order in which it must outlive what follows.
+int Serve(const Flags& flags, const RunConfiguration& configuration, std::unique_ptr<RunStore> store,
+          const Logger& log, Shutdown& shutdown) {
+  const SystemClock clock;
+  MetricsRegistry registry;
+  AddBuildInfo(&registry, "atoll-coordinator");
+  ServerMetrics metrics(&registry);
+  StatusMetrics status_metrics(&registry);
+
+  auto coordinator = OpenCoordinator(flags, configuration, std::move(store), &clock, log, &metrics);
+  if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(coordinator.status()));
+  registry.BeforeScrape(
+      [&] { status_metrics.Refresh((*coordinator)->GetStatus(0), (*coordinator)->ListWorkers(false)); });
+  std::unique_ptr<MetricsEndpoint> endpoint;
+  if (!flags.metrics_listen.empty()) {
+    auto started = MetricsEndpoint::Start(flags.metrics_listen, registry);
+    if (!started.ok()) return Fail(log, started.status(), DefaultExitCode(started.status()));
+    endpoint = *std::move(started);
+    log.Info("metrics", {{"url", "http://" + endpoint->address().ToString() + "/metrics"}});
+  }
+  auto rpc = StartRpc(flags, coordinator->get(), &clock, log, &metrics);
+  if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
+  if (!flags.port_file.empty()) {
+    const absl::Status written = WritePortFile(flags.port_file, **rpc, endpoint.get());
+    if (!written.ok()) return Fail(log, written, ExitCode::kUsage);
+  }
+
+  shutdown.Wait();
+  log.Info("shutting down: refusing new work, letting the round that is closing be committed and stored");
+  (*rpc)->SetNotServing();
+  (*coordinator)->Shutdown();
+  (*rpc)->Shutdown();
+  registry.StopRefreshing();
+  log.Info("stopped; start it again with the same data directory to go on",
+           {{"data_directory", flags.data_dir}});
+  return ToInt(ExitCode::kOk);
+}
+
+int Run(const Flags& flags) {
+  const auto level = ParseLogLevel(flags.log_level);
+  const LogFormat format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+  const auto log = Logger::Create({.level = level.value_or(LogLevel::kInfo), .format = format});
+  if (!log.ok()) return ToInt(ExitCode::kUsage);
+  auto shutdown = Shutdown::Install();
+  if (!shutdown.ok()) return Fail(*log, shutdown.status(), ExitCode::kInternal);
+  const auto configuration = LoadConfiguration(flags);
+  if (!configuration.ok()) {
+    return Fail(*log, configuration.status(), ConfigurationExitCode(flags, configuration.status()));
+  }
+  auto store = OpenRocksDbStore({.data_dir = flags.data_dir});
+  if (!store.ok()) return Fail(*log, store.status(), ExitCode::kStorage);
+  return Serve(flags, *configuration, *std::move(store), *log, **shutdown);
+}
+
+}  // namespace
+}  // namespace atoll
+
+int main(int argc, char** argv) {
+  CLI::App app("atoll-coordinator: holds the model of one training run and leads its rounds.",
+               "atoll-coordinator");
+  atoll::Flags flags;
+  atoll::AddFlags(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : atoll::ToInt(atoll::ExitCode::kUsage);
+  }
+  return atoll::Run(flags);
+}

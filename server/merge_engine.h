@@ -1,0 +1,68 @@
+#ifndef ATOLL_SERVER_MERGE_ENGINE_H_
+#define ATOLL_SERVER_MERGE_ENGINE_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/contribution.h"
+#include "core/merge.h"
+#include "core/run_options.h"
+#include "server/fragment_state.h"
+#include "server/parallel_for.h"
+#include "server/snapshot.h"
+#include "server/tensor_buffer.h"
+
+namespace atoll {
+
+/// What a version hashes to (RoundRecord): parameters is the hash of theta's bytes, state that of the state
+/// vectors' blocks of 1 MiB one vector after the other (of one vector: the hash of its bytes; of none: that
+/// of the empty string), published that of the published payload.
+struct VersionHashes {
+  ContentHash parameters;
+  ContentHash state;
+  ContentHash published;
+  friend bool operator==(const VersionHashes&, const VersionHashes&) = default;
+};
+
+/// A version computed and not committed yet: not visible to anybody.
+struct ComputedVersion {
+  std::shared_ptr<const TensorBuffer> theta;
+  VersionHashes hashes;
+  std::shared_ptr<Snapshot> snapshot;  // complete but for committed_tokens
+};
+
+/// Turns contributions into the next version, on several threads, block by block of 1 MiB. The bits do not
+/// depend on the number of threads. Not thread-safe: one round at a time.
+class MergeEngine {
+ public:
+  MergeEngine(uint32_t threads, CodecKind pull_codec) : parallel_(threads), pull_codec_(pull_codec) {}
+
+  /// Decode, merge and outer step over the whole fragment. The inputs are in summation order and validated.
+  /// Updates state.state in place and leaves state.theta and state.version alone.
+  /// FailedPrecondition when a result is not finite: state.state is then worthless, nothing may be committed,
+  /// and the caller must restore it.
+  absl::StatusOr<ComputedVersion> Step(std::span<const MergeInput> inputs, const OuterOptions& outer,
+                                       FragmentState& state);
+
+  /// The snapshot and hashes of what `state` holds.
+  ComputedVersion Publish(const FragmentState& state);
+
+  /// Whether every value is, looked at on all threads.
+  bool AllFinite(std::span<const float> values);
+
+ private:
+  ComputedVersion Seal(const FragmentState& state, std::shared_ptr<const TensorBuffer> theta,
+                       Version version);
+  ContentHash Hash(std::span<const std::span<const std::byte>> parts);
+  std::shared_ptr<Snapshot> MakeSnapshot(const FragmentState& state,
+                                         std::shared_ptr<const TensorBuffer> theta, Version version);
+
+  ParallelFor parallel_;
+  const CodecKind pull_codec_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_MERGE_ENGINE_H_

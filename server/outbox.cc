@@ -1,0 +1,51 @@
+#include "server/outbox.h"
+
+#include <optional>
+
+#include "common/status.h"
+
+namespace atoll {
+
+absl::Status Outbox::StoreMember(const WorkerName& name) {
+  MutexLock lock(&members_mutex_);
+  const std::optional<WorkerEntry> entry = book_->Entry(name);
+  return entry ? store_->PutWorker(*entry) : absl::OkStatus();
+}
+
+void Outbox::Announce(const EventView& event) {
+  if (event.round) observer_->OnRoundClosed(*event.round);
+  if (event.evaluation) observer_->OnEvaluation(*event.evaluation);
+  LogFields fields;
+  if (!event.worker.empty()) fields.emplace_back("worker", event.worker);
+  if (event.round) {
+    fields.emplace_back("train_loss", event.round->train_loss);
+    fields.emplace_back("open_s", event.round->open_seconds);
+    fields.emplace_back("commit_s", event.round->commit_seconds);
+  }
+  const bool bad = event.kind == EventKind::kWorkerLost || event.kind == EventKind::kRunHeld ||
+                   event.kind == EventKind::kStorageFailing || event.kind == EventKind::kContributionRefused;
+  log_.Log(bad ? LogLevel::kWarning : LogLevel::kInfo, event.message, fields);
+  events_->Append(event);
+}
+
+absl::Status Outbox::Send(const Effects& effects) {
+  absl::Status first;
+  for (const WorkerName& name : effects.members) {
+    const absl::Status stored = StoreMember(name);
+    if (stored.ok()) continue;
+    log_.Warning("a member's record could not be stored", {{"worker", name}, {"error", stored}});
+    first.Update(stored);
+  }
+  for (const EvaluationEntry& evaluation : effects.evaluations) {
+    const absl::Status stored = store_->PutEvaluation(evaluation);
+    if (!stored.ok()) {
+      log_.Warning("an evaluation could not be stored; it is lost with the next restart",
+                   {{"version", evaluation.version.value()}, {"error", stored}});
+    }
+  }
+  for (const EventView& event : effects.events) Announce(event);
+  if (effects.rounds_changed && wake_) wake_();
+  return first;
+}
+
+}  // namespace atoll

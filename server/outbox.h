@@ -1,0 +1,48 @@
+#ifndef ATOLL_SERVER_OUTBOX_H_
+#define ATOLL_SERVER_OUTBOX_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "common/log.h"
+#include "common/mutex.h"
+#include "server/effects.h"
+#include "server/event_log.h"
+#include "server/observer.h"
+#include "server/run_book.h"
+
+namespace atoll {
+
+/// Carries out what a change of the book asks of the outside. Thread-safe; never called under the book's
+/// lock.
+class Outbox {
+ public:
+  /// Everything outlives it.
+  Outbox(RunStore* store, RunBook* book, EventLog* events, CoordinatorObserver* observer, Logger log)
+      : store_(store), book_(book), events_(events), observer_(observer), log_(std::move(log)) {}
+
+  /// Called when a round may be ready to close. Set once, before the first Send.
+  void WakeRoundsBy(std::function<void()> wake) { wake_ = std::move(wake); }
+
+  /// Stores, announces, wakes, in this order. The status is that of storing members: a Join must not be
+  /// answered before its incarnation is on disk. Everything else is done whatever fails.
+  absl::Status Send(const Effects& effects);
+
+ private:
+  absl::Status StoreMember(const WorkerName& name);
+  void Announce(const EventView& event);
+
+  RunStore* const store_;
+  RunBook* const book_;
+  EventLog* const events_;
+  CoordinatorObserver* const observer_;
+  const Logger log_;
+  std::function<void()> wake_;
+  // Orders the writes of members, so that the newest record is the one that stays: it is read from the book
+  // and written under this lock, which nobody takes for anything else.
+  Mutex members_mutex_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_OUTBOX_H_

@@ -1,0 +1,52 @@
+#ifndef ATOLL_SERVER_PUSH_UPLOAD_H_
+#define ATOLL_SERVER_PUSH_UPLOAD_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/byte_budget.h"
+#include "server/coordinator.h"
+#include "server/run_book.h"
+#include "server/services.h"
+
+namespace atoll {
+
+/// One upload of a contribution: reserves its bytes, stages, checks, makes durable, counts. One thread at a
+/// time.
+class PushUpload final : public PushSession {
+ public:
+  /// All that can be known before a byte is sent has been checked when this returns.
+  static absl::StatusOr<std::unique_ptr<PushSession>> Start(const Services& services, const PushCall& call);
+  ~PushUpload() override;
+
+  bool already_accepted() const override { return admission_.duplicate; }
+  uint64_t received_bytes() const override;
+  absl::Status Append(uint64_t offset, std::span<const std::byte> data) override;
+  absl::StatusOr<PushResult> Finish() override;
+
+ private:
+  PushUpload(const Services& services, const PushCall& call, RunBook::Admission admission);
+  absl::Status Open();
+  absl::Status StartOver();
+  absl::Status Write(uint64_t offset, std::span<const std::byte> data);
+  absl::Status CheckPayload();
+  absl::StatusOr<PushResult> Accept();
+  absl::StatusOr<PushResult> Duplicate();
+
+  const Services& services_;
+  const PushCall call_;
+  RunBook::Admission admission_;
+  const MonoTime started_;
+  ByteBudget::Reservation reservation_;
+  std::unique_ptr<Upload> upload_;
+  uint64_t arrived_bytes_ = 0;  // by this stream
+  bool any_data_ = false;
+};
+
+/// Counts and announces a contribution that was refused; hands the status back.
+absl::Status NoteRefusal(const Services& services, const PushCall& call, const absl::Status& status);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_PUSH_UPLOAD_H_

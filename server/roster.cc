@@ -1,0 +1,252 @@
+#include "server/roster.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+#include "common/digest.h"
+#include "common/status.h"
+#include "server/refusal.h"
+
+namespace atoll {
+namespace {
+
+constexpr size_t kMinSecret = 16;
+constexpr size_t kMaxSecret = 64;
+
+MembershipOptions OptionsFor(const RunOptions& run) {
+  return {.lease = run.round.lease,
+          .max_workers = run.max_workers,
+          .partitions = run.data.mode == DataMode::kShared ? run.data.partitions : 0};
+}
+
+bool Connected(const Member& member, const std::string& secret_hash, MonoTime now) {
+  return member.live() && now < member.lease_expires_at && member.secret_hash != secret_hash;
+}
+
+// Of the accounts that are kept no trace is stored, so a lost worker is "lost" only until the next start.
+MemberState StateOf(const WorkerEntry& entry) {
+  return entry.departed ? MemberState::kLeft : MemberState::kActive;
+}
+
+}  // namespace
+
+Roster::Roster(const RunOptions& run, const RunIdentity& identity)
+    : run_(run), identity_(identity), membership_(OptionsFor(run)) {}
+
+void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
+                     MonoTime now) {
+  std::map<uint32_t, uint64_t> consumed;
+  for (const PartitionEntry& entry : partitions) consumed[entry.partition] = entry.samples_consumed;
+  std::vector<MemberRecord> records;
+  for (const WorkerEntry& entry : workers) {
+    MemberRecord record{.name = entry.name,
+                        .secret_hash = entry.secret_hash,
+                        .role = static_cast<WorkerRole>(entry.role),
+                        .incarnation = entry.incarnation,
+                        .partition = entry.partition,
+                        .samples_consumed = 0,
+                        .state = StateOf(entry)};
+    if (entry.partition) record.samples_consumed = consumed[*entry.partition];
+    records.push_back(std::move(record));
+    accounts_[entry.name].heard_at = now;
+  }
+  membership_.Restore(records, Incarnation(1), now);
+}
+
+absl::Status Roster::CheckDataset(const JoinCall& call) const {
+  if (!call.dataset || call.role == WorkerRole::kObserver) return absl::OkStatus();
+  const DatasetView& dataset = *call.dataset;
+  const auto mismatch = [&](const std::string& what) {
+    return Refuse(
+        RefusalReason::kDatasetMismatch,
+        absl::StrFormat("the token files of worker '%s' do not fit the run: %s", call.worker, what));
+  };
+  if (dataset.tokenizer != run_.data.tokenizer) {
+    return mismatch(absl::StrFormat("they were made by tokenizer '%s', the run uses '%s'", dataset.tokenizer,
+                                    run_.data.tokenizer));
+  }
+  if (dataset.vocabulary > run_.model.vocabulary) {
+    return mismatch(absl::StrFormat("they have a vocabulary of %d, the model of %d", dataset.vocabulary,
+                                    run_.model.vocabulary));
+  }
+  if (run_.data.mode == DataMode::kShared && !fingerprint_.empty() && dataset.fingerprint != fingerprint_) {
+    return mismatch(absl::StrFormat("their fingerprint is %s, that of the run's other workers %s",
+                                    dataset.fingerprint, fingerprint_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Roster::CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now) {
+  ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
+  if (call.secret.size() < kMinSecret || call.secret.size() > kMaxSecret) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("worker '%s' sent a secret of %d bytes; %d to %d are allowed", call.worker,
+                        call.secret.size(), kMinSecret, kMaxSecret));
+  }
+  if (!call.expected_run.empty() && call.expected_run != identity_.run_id &&
+      call.expected_run != identity_.name) {
+    return Refuse(RefusalReason::kWrongRun,
+                  absl::StrFormat("worker '%s' wants run '%s'; this coordinator serves run '%s' (%s)",
+                                  call.worker, call.expected_run, identity_.name, identity_.run_id));
+  }
+  const Member* known = membership_.Find(call.worker);
+  if (known != nullptr && Connected(*known, Sha256Hex(call.secret), now)) {
+    return Refuse(
+        RefusalReason::kNameTaken,
+        absl::StrFormat("another live worker has the name '%s'; choose another name, or start with that "
+                        "worker's state directory if this is the same worker",
+                        call.worker));
+  }
+  if (!manifest_hash.empty() && !call.manifest_hash.empty() && call.manifest_hash != manifest_hash) {
+    return Refuse(
+        RefusalReason::kManifestMismatch,
+        absl::StrFormat("the model of worker '%s' is not the run's: its manifest hashes to %s, the run's "
+                        "to %s; build it from the run's configuration with the same software version",
+                        call.worker, call.manifest_hash, manifest_hash));
+  }
+  return CheckDataset(call);
+}
+
+absl::StatusOr<JoinOutcome> Roster::Join(const JoinCall& call, MonoTime now) {
+  auto outcome = membership_.Join(call.worker, Sha256Hex(call.secret), call.role, now);
+  if (!outcome.ok()) {
+    if (absl::IsAlreadyExists(outcome.status())) {
+      return Refuse(RefusalReason::kNameTaken, std::string(outcome.status().message()));
+    }
+    if (absl::IsResourceExhausted(outcome.status()))
+      return WithRetryAfter(outcome.status(), run_.round.lease);
+    return outcome.status();
+  }
+  const bool shared = run_.data.mode == DataMode::kShared && call.role != WorkerRole::kObserver;
+  if (shared && call.dataset && fingerprint_.empty()) fingerprint_ = call.dataset->fingerprint;
+  WorkerAccount& account = accounts_[call.worker];
+  if (!outcome->returning) account = WorkerAccount{};
+  account.capabilities = call.capabilities;
+  account.manifest_hash = call.manifest_hash;
+  account.progress = ProgressView{};
+  account.heard_at = now;
+  return outcome;
+}
+
+absl::Status Roster::Check(const Caller& caller) const {
+  if (caller.run_id != identity_.run_id) {
+    return Refuse(RefusalReason::kWrongRun,
+                  absl::StrFormat("worker '%s' calls run %s; this coordinator serves run %s ('%s')",
+                                  caller.worker, caller.run_id, identity_.run_id, identity_.name));
+  }
+  if (caller.epoch != identity_.epoch) {
+    return Refuse(
+        RefusalReason::kWrongEpoch,
+        absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
+                        "local progress and join again",
+                        caller.worker, caller.epoch.value(), identity_.epoch.value()));
+  }
+  // Incarnations are issued from 1 on: 0 is a worker that asked for the configuration and has not joined yet.
+  const absl::Status current = caller.incarnation == Incarnation(0)
+                                   ? absl::NotFoundError("the worker has not joined yet")
+                                   : membership_.CheckCurrent(caller.worker, caller.incarnation);
+  if (absl::IsNotFound(current)) return Refuse(RefusalReason::kNotAMember, std::string(current.message()));
+  if (!current.ok()) return Refuse(RefusalReason::kSuperseded, std::string(current.message()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Roster::Renew(const Caller& caller, MonoTime now) {
+  ATOLL_RETURN_IF_ERROR(Check(caller));
+  const bool was_lost = !membership_.IsLive(caller.worker);
+  const absl::Status renewed = membership_.Renew(caller.worker, caller.incarnation, now);
+  if (!renewed.ok()) return WithRetryAfter(renewed, run_.round.lease);
+  accounts_[caller.worker].heard_at = now;
+  return was_lost;
+}
+
+std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
+  const Member* member = membership_.Find(name);
+  if (member == nullptr) return std::nullopt;
+  return WorkerEntry{.name = member->name,
+                     .secret_hash = member->secret_hash,
+                     .incarnation = member->incarnation,
+                     .role = static_cast<uint8_t>(member->role),
+                     .partition = member->partition,
+                     .departed = !member->live()};
+}
+
+std::string Roster::manifest_hash(const WorkerName& name) const {
+  const auto it = accounts_.find(name);
+  return it == accounts_.end() ? std::string() : it->second.manifest_hash;
+}
+
+std::vector<WorkerName> Roster::Seeders() const {
+  std::vector<WorkerName> seeders;
+  for (const WorkerName& name : membership_.ActiveTrainers()) {
+    if (!manifest_hash(name).empty()) seeders.push_back(name);
+  }
+  return seeders;
+}
+
+std::vector<WorkerName> Roster::Live(WorkerRole role) const {
+  std::vector<const Member*> live;
+  for (const Member* member : membership_.All()) {
+    if (member->live() && member->role == role) live.push_back(member);
+  }
+  const auto order = [](const Member* member) {
+    return member->partition.value_or(std::numeric_limits<uint32_t>::max());
+  };
+  std::ranges::stable_sort(live, {}, order);
+  std::vector<WorkerName> names;
+  for (const Member* member : live) names.push_back(member->name);
+  return names;
+}
+
+PartitionView Roster::Partition(const Member& member) const {
+  return {.partition = member.partition.value_or(0),
+          .partitions = run_.data.partitions,
+          .samples_consumed = member.samples_consumed};
+}
+
+std::vector<WorkerView> Roster::Views(bool all, MonoTime now) const {
+  std::vector<WorkerView> views;
+  for (const Member* member : membership_.All()) {
+    if (!all && !member->live()) continue;
+    const auto it = accounts_.find(member->name);
+    const WorkerAccount account = it == accounts_.end() ? WorkerAccount{} : it->second;
+    WorkerView view;
+    view.name = member->name;
+    view.incarnation = member->incarnation;
+    view.role = static_cast<uint8_t>(member->role);
+    view.state = std::string(MemberStateName(member->state));
+    if (member->live()) view.lease_remaining_s = std::max(0.0, ToSeconds(member->lease_expires_at - now));
+    view.capabilities = account.capabilities;
+    if (member->partition) view.data = Partition(*member);
+    view.progress = account.progress;
+    view.seconds_since_heartbeat = ToSeconds(now - account.heard_at);
+    view.contributions_accepted = account.accepted;
+    view.contributions_refused = account.refused;
+    view.push_bytes = account.push_bytes;
+    view.pull_bytes = account.pull_bytes;
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+double Roster::ReportedPace() const {
+  double sum = 0;
+  for (const WorkerName& name : Live(WorkerRole::kTrainer)) {
+    const auto it = accounts_.find(name);
+    if (it != accounts_.end()) sum += it->second.progress.tokens_per_second;
+  }
+  return sum;
+}
+
+uint32_t Roster::live_others() const {
+  return static_cast<uint32_t>(membership_.live_count() - membership_.live_count(WorkerRole::kTrainer));
+}
+
+uint32_t Roster::lost() const {
+  const std::vector<const Member*> members = membership_.All();
+  return static_cast<uint32_t>(std::count_if(members.begin(), members.end(), [](const Member* member) {
+    return member->state == MemberState::kLost;
+  }));
+}
+
+}  // namespace atoll

@@ -1,0 +1,82 @@
+#ifndef ATOLL_SERVER_ROSTER_H_
+#define ATOLL_SERVER_ROSTER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "core/membership.h"
+#include "core/run_options.h"
+#include "server/coordinator.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// What is kept of a worker while this coordinator lives.
+struct WorkerAccount {
+  CapabilitiesView capabilities;
+  ProgressView progress;
+  MonoTime heard_at;
+  std::string manifest_hash;  // as it joined with; empty: not known (observers; after a restart)
+  uint64_t accepted = 0;
+  uint64_t refused = 0;
+  uint64_t push_bytes = 0;
+  uint64_t pull_bytes = 0;
+};
+
+/// The members and their accounts: who may call, and as what. Pure state, not thread-safe.
+class Roster {
+ public:
+  Roster(const RunOptions& run, const RunIdentity& identity);
+
+  void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
+               MonoTime now);
+
+  /// The checks of a Join that need no membership: name, secret, run, model, data. `manifest_hash` of the
+  /// run; empty while it is not seeded.
+  absl::Status CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now);
+  absl::StatusOr<JoinOutcome> Join(const JoinCall& call, MonoTime now);
+
+  /// Run, epoch, membership, in this order.
+  absl::Status Check(const Caller& caller) const;
+  /// Check, then a new lease. True when the worker was lost and is back.
+  absl::StatusOr<bool> Renew(const Caller& caller, MonoTime now);
+
+  Membership& membership() { return membership_; }
+  const Membership& membership() const { return membership_; }
+  /// Of a member.
+  WorkerAccount& account(const WorkerName& name) { return accounts_[name]; }
+  /// That it joined with; empty: not known.
+  std::string manifest_hash(const WorkerName& name) const;
+
+  std::optional<WorkerEntry> Entry(const WorkerName& name) const;
+  /// Active trainers that have the model, in order of name.
+  std::vector<WorkerName> Seeders() const;
+  /// Live trainers, or evaluators, in order of partition and name.
+  std::vector<WorkerName> Live(WorkerRole role) const;
+  std::vector<WorkerView> Views(bool all, MonoTime now) const;
+  PartitionView Partition(const Member& member) const;
+  /// Tokens per second as the live trainers report them.
+  double ReportedPace() const;
+  /// Others than trainers that are live.
+  uint32_t live_others() const;
+  uint32_t lost() const;
+
+ private:
+  absl::Status CheckDataset(const JoinCall& call) const;
+
+  const RunOptions run_;
+  const RunIdentity identity_;
+  Membership membership_;
+  std::map<WorkerName, WorkerAccount> accounts_;
+  std::string fingerprint_;  // of the shared data: that of the first worker since the start
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_ROSTER_H_

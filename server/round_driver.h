@@ -1,0 +1,78 @@
+#ifndef ATOLL_SERVER_ROUND_DRIVER_H_
+#define ATOLL_SERVER_ROUND_DRIVER_H_
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/mutex.h"
+#include "common/periodic_task.h"
+#include "server/fragment_state.h"
+#include "server/merge_engine.h"
+#include "server/services.h"
+#include "server/version_storer.h"
+
+namespace atoll {
+
+/// Takes every fragment from version to version, on one thread: asks the policy, closes, merges, commits,
+/// publishes, hands the tensors to the storer. Nothing else writes parameters.
+///
+/// A commit that the disk refuses keeps the computed version and is tried again; nothing is computed twice
+/// and nothing is lost.
+class RoundDriver {
+ public:
+  /// `services` and `engine` outlive it; the engine is the driver's alone from now on.
+  RoundDriver(const Services& services, MergeEngine* engine);
+  ~RoundDriver();
+
+  /// Publishes these fragments and drives them from now on: those recovered, or just seeded. `stored[i]`: the
+  /// newest version of fragments[i] on disk. Once.
+  void Adopt(std::vector<FragmentState> fragments, const std::vector<Version>& stored);
+
+  /// A round may be ready to close.
+  void Wake() { task_.Wake(); }
+  /// Finishes what it is doing, stores what is published, joins. Idempotent.
+  void Stop();
+
+ private:
+  struct Pending {  // computed, not committed
+    ComputedVersion computed;
+    RoundRecord record;
+    std::vector<PartitionEntry> partitions;
+    MonoTime closed_at;
+  };
+  struct Lane {
+    FragmentState state;
+    bool closing = false;
+    bool halted = false;  // needs an operator
+    std::string close_reason;
+    MonoTime closed_at;
+    MonoTime retry_at;  // nothing is tried before
+    std::optional<Pending> pending;
+    std::atomic<bool> storing{false};
+  };
+
+  void Step();
+  void StepLane(Lane& lane);
+  void MergeLane(Lane& lane, std::vector<Contribution> contributions);
+  bool Overflowed(Lane& lane, const std::vector<Contribution>& contributions, const absl::Status& why);
+  void Prepare(Lane& lane, std::vector<Contribution> contributions, std::vector<float> weights,
+               ComputedVersion computed);
+  void Commit(Lane& lane);
+  void Published(Lane& lane, const Pending& pending);
+  void Store(Lane& lane);
+  void ReportStorage(const Lane& lane, const std::string& error);
+
+  const Services& services_;
+  MergeEngine* const engine_;
+  VersionStorer storer_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Lane>> adopted_ ABSL_GUARDED_BY(mutex_);  // not yet seen by the thread
+  std::vector<std::unique_ptr<Lane>> lanes_;                            // the thread's own
+  PeriodicTask task_;  // last: its thread uses everything above
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_ROUND_DRIVER_H_

@@ -1,0 +1,165 @@
+#include "server/run_book.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "server/refusal.h"
+
+namespace atoll {
+
+RunBook::RunBook(const RunBookOptions& options)
+    : options_(options),
+      total_tokens_(options.run.total_tokens()),
+      roster_(options.run, options.identity),
+      ledger_(options.run),
+      duty_(options.run.evaluated_by, options.run.evaluation_every) {}
+
+void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts, MonoTime now) {
+  MutexLock lock(&mutex_);
+  roster_.Restore(recovery.workers, recovery.partitions, now);
+  ledger_.Restore(recovery.rounds, recovery.evaluations, layouts);
+  for (const EvaluationEntry& evaluation : recovery.evaluations) duty_.Reported(evaluation.version);
+  if (!recovery.manifest) return;
+  manifest_ = recovery.manifest;
+  manifest_hash_ = ManifestHash(*manifest_);
+  OpenRounds(layouts, now);
+  for (const FragmentRecovery& found : recovery.fragments) {
+    FragmentRound& fragment = fragments_[found.fragment.value()];
+    fragment.stored = found.stored;
+    fragment.Open(found.head, roster_.membership(), now);
+    for (const Contribution& contribution : found.accepted) {
+      if (fragment.BeginAccept(contribution).ok()) fragment.EndAccept(contribution, /*durable=*/true, now);
+    }
+  }
+  for (const RoundRecord& record : recovery.rounds) fragments_[record.fragment.value()].Committed(record);
+  FinishWhatIsDone(now);
+  if (Finished()) end_announced_ = duty_.HasReport(fragments_.front().head());
+}
+
+void RunBook::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now) {
+  for (const FragmentLayout& layout : layouts) {
+    FragmentRound& fragment = fragments_.emplace_back(layout, options_.identity.epoch, options_.run.round);
+    fragment.Open(Version(0), roster_.membership(), now);
+  }
+}
+
+absl::Status RunBook::Renew(const Caller& caller, MonoTime now, Effects& effects) {
+  ATOLL_ASSIGN_OR_RETURN(const bool returned, roster_.Renew(caller, now));
+  if (!returned) return absl::OkStatus();
+  effects.members.push_back(caller.worker);
+  effects.Event(EventKind::kWorkerReturned, caller.worker,
+                absl::StrFormat("worker '%s' is heard of again", caller.worker));
+  effects.rounds_changed = true;
+  const Member* member = roster_.membership().Find(caller.worker);
+  if (member->role == WorkerRole::kTrainer) {
+    for (FragmentRound& fragment : fragments_) {
+      if (fragment.round()) fragment.round()->Revived(caller.worker, now, roster_.membership());
+    }
+    RefreshGrant(effects);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunBook::CheckFragment(FragmentId fragment) const {
+  const size_t count = fragments_.empty() ? options_.fragments : fragments_.size();
+  if (fragment.value() < count) return absl::OkStatus();
+  return Refuse(RefusalReason::kWrongFragment,
+                absl::StrFormat("there is no fragment %d; the run has %d", fragment.value(), count));
+}
+
+absl::Status RunBook::CheckModel(const WorkerName& worker) const {
+  const std::string hash = roster_.manifest_hash(worker);
+  if (manifest_hash_.empty() || hash.empty() || hash == manifest_hash_) return absl::OkStatus();
+  return Refuse(RefusalReason::kManifestMismatch,
+                absl::StrFormat("the model of worker '%s' hashes to %s, that of the seeded run to %s", worker,
+                                hash, manifest_hash_));
+}
+
+void RunBook::RefreshGrant(Effects& effects) {
+  if (manifest_) return;
+  const WorkerName before = grant_.holder();
+  if (!grant_.Refresh(roster_.Seeders()) || before.empty()) return;
+  effects.Event(
+      EventKind::kUnknown, grant_.holder(),
+      absl::StrFormat("worker '%s' is gone; worker '%s' is to seed the run now", before, grant_.holder()));
+}
+
+absl::Status RunBook::CheckSeeder(const Caller& caller, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(Renew(caller, now, effects));
+  if (manifest_) {
+    return absl::AlreadyExistsError(absl::StrFormat(
+        "the run is seeded already; worker '%s' should pull version 0 or later", caller.worker));
+  }
+  if (grant_.HeldBy(caller.worker)) return absl::OkStatus();
+  return Refuse(
+      Refusal{.reason = RefusalReason::kNotSeeded, .metadata = {}, .retry_after = options_.heartbeat},
+      absl::StrFormat("worker '%s' does not hold the grant to seed; %s", caller.worker, SeedReason()));
+}
+
+bool RunBook::seeded() const {
+  MutexLock lock(&mutex_);
+  return manifest_.has_value();
+}
+
+std::string RunBook::ManifestHashOf(const WorkerName& worker) const {
+  MutexLock lock(&mutex_);
+  return roster_.manifest_hash(worker);
+}
+
+void RunBook::Seeded(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                     const WorkerName& by, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  manifest_ = manifest;
+  manifest_hash_ = ManifestHash(manifest);
+  OpenRounds(layouts, now);
+  effects.Event(EventKind::kSeeded, by,
+                absl::StrFormat("worker '%s' seeded %d parameters in %d tensors", by, manifest.elements(),
+                                manifest.tensors.size()));
+  effects.rounds_changed = true;
+}
+
+absl::Status RunBook::CheckPull(const PullCall& call, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
+  return CheckModel(call.caller.worker);
+}
+
+uint32_t RunBook::PlannedWorkers(const FragmentRound& fragment, MonoTime now) const {
+  const auto active = static_cast<uint32_t>(roster_.membership().ActiveTrainers().size());
+  const bool gathering = fragment.round() != nullptr && fragment.round()->Gathering(now);
+  // The first to pull version 0 must not take itself for the only one.
+  if (gathering) return std::max({active, options_.run.round.start_workers, 1U});
+  if (fragment.head() == Version(0)) return std::max(active, 1U);
+  // Fixed with the version, so that all who train on it are at the same learning rate.
+  return std::max(fragment.active_at_open() > 0 ? fragment.active_at_open() : active, 1U);
+}
+
+RoundPlanView RunBook::Deliver(const WorkerName& worker, FragmentId id, Version version,
+                               uint64_t committed_tokens, MonoTime now) {
+  MutexLock lock(&mutex_);
+  RoundPlanView plan{.inner_steps = options_.run.inner.steps,
+                     .active_workers = 1,
+                     .committed_tokens = committed_tokens,
+                     .total_tokens = total_tokens_};
+  FragmentRound& fragment = fragments_[id.value()];
+  const Member* member = roster_.membership().Find(worker);
+  if (member == nullptr) return plan;
+  plan.active_workers = PlannedWorkers(fragment, now);
+  if (version != fragment.head()) return plan;
+  if (Round* round = fragment.round(); round != nullptr) {
+    if (member->role == WorkerRole::kTrainer) round->Pulled(worker);
+    const RoundView view = round->View(now, roster_.membership());
+    const MonoTime start = view.gathering ? now : view.started_at;
+    plan.deadline = std::max(Duration(0), start + options_.run.round.deadline - now);
+  }
+  if (id == FragmentId(0)) {
+    plan.evaluate =
+        duty_.Assign(worker, member->role, version, fragment.finished(), roster_.Live(WorkerRole::kTrainer));
+  }
+  return plan;
+}
+
+}  // namespace atoll

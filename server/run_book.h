@@ -1,0 +1,172 @@
+#ifndef ATOLL_SERVER_RUN_BOOK_H_
+#define ATOLL_SERVER_RUN_BOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "core/run_options.h"
+#include "server/coordinator.h"
+#include "server/effects.h"
+#include "server/evaluation_duty.h"
+#include "server/fragment_round.h"
+#include "server/ledger.h"
+#include "server/roster.h"
+#include "server/seed_grant.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+struct RunBookOptions {
+  RunOptions run;
+  RunIdentity identity;
+  std::string config_bytes;
+  uint64_t config_version = 1;
+  uint32_t fragments = 1;
+  Duration heartbeat{};
+  Duration final_evaluation_wait{};
+};
+
+/// Everything small that the coordinator knows of its run, under one lock: members, open rounds, the seed
+/// grant, the duty of evaluation, the account. It decides nothing that core decides, touches neither disk nor
+/// tensors, and calls nobody: what a change asks of the outside comes back as Effects. Thread-safe; `now` is
+/// never before an earlier call's by more than the calls' own race.
+class RunBook {
+ public:
+  explicit RunBook(const RunBookOptions& options);
+
+  /// Once, before anything else: what was on disk. `layouts` is empty when the run is not seeded.
+  void Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts, MonoTime now);
+
+  // Members (run_book_members.cc).
+  absl::StatusOr<JoinResult> Join(const JoinCall& call, MonoTime now, Effects& effects);
+  absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
+                                            Effects& effects);
+  absl::Status Leave(const Caller& caller, const std::string& reason, MonoTime now, Effects& effects);
+  /// Ends leases, passes the seed grant on, announces the end of the run.
+  void Tick(MonoTime now, Effects& effects);
+  std::optional<WorkerEntry> Entry(const WorkerName& name) const;
+
+  // Seeding.
+  /// Whether the caller may upload version 0 now.
+  absl::Status CheckSeeder(const Caller& caller, MonoTime now, Effects& effects);
+  bool seeded() const;
+  /// That the worker joined with; empty: not known.
+  std::string ManifestHashOf(const WorkerName& worker) const;
+  /// Version 0 is on disk: opens the rounds.
+  void Seeded(const Manifest& manifest, const std::vector<FragmentLayout>& layouts, const WorkerName& by,
+              MonoTime now, Effects& effects);
+
+  // Contributions (run_book_push.cc).
+  struct Admission {
+    Contribution contribution;  // tokens and steps capped; norm not known yet
+    bool duplicate = false;
+    bool capped = false;
+    uint64_t elements = 0;
+  };
+  absl::StatusOr<Admission> AdmitPush(const PushCall& call, MonoTime now, Effects& effects);
+  /// Before the contribution becomes durable; every OK is followed by one EndAccept.
+  absl::Status BeginAccept(const Caller& caller, const Contribution& contribution);
+  PushResult EndAccept(const Contribution& contribution, bool durable, MonoTime now);
+  PushResult Arrivals(FragmentId fragment, MonoTime now) const;
+  void CountPush(const WorkerName& worker, uint64_t bytes);
+  void CountPull(const WorkerName& worker, uint64_t bytes);
+  void CountRefused(const WorkerName& worker);
+  /// All but the received bytes.
+  absl::StatusOr<PushStatusResult> PushStatus(const PushStatusCall& call, MonoTime now, Effects& effects);
+
+  // Pulls.
+  absl::Status CheckPull(const PullCall& call, MonoTime now, Effects& effects);
+  /// The worker gets this version: it begins to pull it.
+  RoundPlanView Deliver(const WorkerName& worker, FragmentId fragment, Version version,
+                        uint64_t committed_tokens, MonoTime now);
+  std::string WaitingFor(FragmentId fragment) const;
+  RunStateView state() const;
+
+  // Rounds (run_book_rounds.cc).
+  /// What the policy says of the fragment's round. Never kClose while it is not seeded or finished.
+  RoundDecision Decide(FragmentId fragment, MonoTime now, Effects& effects);
+  /// See FragmentRound.
+  std::optional<std::vector<Contribution>> BeginClose(FragmentId fragment);
+  void Exclude(FragmentId fragment, const Contribution& contribution, const std::string& why,
+               Effects& effects);
+  /// Committed tokens after a round of these contributions.
+  uint64_t TokensAfter(FragmentId fragment, const std::vector<Contribution>& contributions) const;
+  std::vector<PartitionEntry> PartitionsAfter(const std::vector<Contribution>& contributions) const;
+  /// The record is on disk: moves the head and opens the next round, unless the run is finished. Returns the
+  /// fragments that will have no further version.
+  std::vector<FragmentId> Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
+                                    Effects& effects);
+  void Stored(FragmentId fragment, Version version);
+  /// What fails now in this kind of write ("commit of fragment 0"); empty: nothing. Announces the change.
+  void SetStorageError(const std::string& where, const std::string& error, Effects& effects);
+  /// The run cannot go on without an operator.
+  void SetFault(const std::string& fault);
+
+  // Views (run_book_views.cc).
+  struct Numbers {
+    uint32_t active_trainers = 0;
+    uint32_t live_others = 0;
+    uint32_t lost = 0;
+    RunStateView state = RunStateView::kStarting;
+    uint64_t committed_tokens = 0;
+    uint64_t total_tokens = 0;
+    bool storage_failing = false;
+    std::vector<FragmentStatusView> fragments;  // id, version, stored
+  };
+  Numbers numbers() const;
+  /// All but uptime, the published hashes and the data directory.
+  StatusView Status(uint32_t history, MonoTime now) const;
+  std::vector<WorkerView> Workers(bool all, MonoTime now) const;
+
+ private:
+  absl::Status Renew(const Caller& caller, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckFragment(FragmentId fragment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckModel(const WorkerName& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefreshGrant(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<FragmentId> FinishWhatIsDone(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnnounceEnd(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool EvaluatorLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  JoinResult DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<FragmentView> FragmentViews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string StateReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string StorageError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string SeedReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t PlannedWorkers(const FragmentRound& fragment, MonoTime now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PushResult ArrivalsLocked(const FragmentRound& fragment, MonoTime now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const RunBookOptions options_;
+  const uint64_t total_tokens_;
+
+  mutable Mutex mutex_;
+  Roster roster_ ABSL_GUARDED_BY(mutex_);
+  Ledger ledger_ ABSL_GUARDED_BY(mutex_);
+  SeedGrant grant_ ABSL_GUARDED_BY(mutex_);
+  EvaluationDuty duty_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Manifest> manifest_ ABSL_GUARDED_BY(mutex_);
+  std::string manifest_hash_ ABSL_GUARDED_BY(mutex_);
+  std::vector<FragmentRound> fragments_ ABSL_GUARDED_BY(mutex_);  // empty: not seeded
+  std::optional<MonoTime> finished_at_ ABSL_GUARDED_BY(mutex_);
+  bool end_announced_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, std::string> storage_errors_ ABSL_GUARDED_BY(mutex_);  // by kind of write
+  std::string fault_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RUN_BOOK_H_

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "server/refusal.h"
+#include "server/run_book.h"
+
+// Members: Join, Heartbeat, Leave, the passing of time.
+
+namespace atoll {
+
+JoinResult RunBook::DescribeRun() const {
+  JoinResult result;
+  result.run_id = options_.identity.run_id;
+  result.epoch = options_.identity.epoch;
+  result.lease = options_.run.round.lease;
+  result.heartbeat = options_.heartbeat;
+  result.config_bytes = options_.config_bytes;
+  result.config_version = options_.config_version;
+  result.manifest_hash = manifest_hash_;
+  result.fragments = FragmentViews();
+  result.state = State();
+  result.committed_tokens = ledger_.committed_tokens();
+  result.total_tokens = total_tokens_;
+  return result;
+}
+
+absl::StatusOr<JoinResult> RunBook::Join(const JoinCall& call, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(roster_.CheckJoin(call, manifest_hash_, now));
+  // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
+  // that a second Join would supersede.
+  if (call.manifest_hash.empty() && call.role != WorkerRole::kObserver) return DescribeRun();
+
+  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome outcome, roster_.Join(call, now));
+  if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
+  effects.members.push_back(call.worker);
+  effects.Event(outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
+                absl::StrFormat("%s '%s' %s", std::string(WorkerRoleName(call.role)), call.worker,
+                                outcome.returning ? "is back" : "joined"));
+  effects.rounds_changed = true;
+  if (call.role == WorkerRole::kTrainer) {
+    for (FragmentRound& fragment : fragments_) {
+      if (fragment.round()) fragment.round()->Joined(call.worker, now, roster_.membership());
+    }
+  }
+  RefreshGrant(effects);
+
+  JoinResult result = DescribeRun();
+  result.incarnation = outcome.incarnation;
+  result.returning = outcome.returning;
+  result.seed_granted = !manifest_ && grant_.HeldBy(call.worker);
+  if (outcome.partition) result.data = roster_.Partition(*roster_.membership().Find(call.worker));
+  if (call.role == WorkerRole::kObserver) result.manifest = manifest_;
+  for (const FragmentRound& fragment : fragments_) {
+    if (fragment.round() == nullptr || !fragment.round()->HasArrived(call.worker)) continue;
+    for (const Contribution& contribution : fragment.round()->Contributions()) {
+      if (contribution.key.worker == call.worker) result.accepted.push_back(contribution.key);
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<HeartbeatResult> RunBook::Heartbeat(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
+                                                   Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  Heard(call, unix_ns, effects);
+  RefreshGrant(effects);
+  return HeartbeatResult{.lease = options_.run.round.lease,
+                         .state = State(),
+                         .fragments = FragmentViews(),
+                         .seed_granted = !manifest_ && grant_.HeldBy(call.caller.worker)};
+}
+
+void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects) {
+  const WorkerName& worker = call.caller.worker;
+  roster_.account(worker).progress = call.progress;
+  const WorkerRole role = roster_.membership().Find(worker)->role;
+  const WorkerPhaseView phase = call.progress.phase;
+  const bool computing = phase == WorkerPhaseView::kTraining || phase == WorkerPhaseView::kEvaluating ||
+                         phase == WorkerPhaseView::kPushing;
+  if (role == WorkerRole::kTrainer && computing) {
+    // After a restart of the coordinator nobody has pulled, as far as the new rounds know; who computes on
+    // the base is waited for all the same.
+    for (FragmentRound& fragment : fragments_) {
+      if (fragment.round() && fragment.head() == call.progress.base) fragment.round()->Pulled(worker);
+    }
+  }
+  if (role == WorkerRole::kObserver || fragments_.empty()) return;
+  for (const EvaluationView& evaluation : call.evaluations) {
+    if (evaluation.version > fragments_.front().head() || !std::isfinite(evaluation.loss)) continue;
+    if (!ledger_.AddEvaluation(evaluation)) continue;
+    duty_.Reported(evaluation.version);
+    effects.evaluations.push_back({.fragment = FragmentId(0),
+                                   .version = evaluation.version,
+                                   .loss = evaluation.loss,
+                                   .tokens = evaluation.tokens,
+                                   .unix_ns = unix_ns});
+    effects.Event(
+        EventKind::kEvaluated, worker,
+        absl::StrFormat("version %d has validation loss %.4f", evaluation.version.value(), evaluation.loss));
+    effects.events.back().version = evaluation.version;
+    effects.events.back().evaluation = evaluation;
+  }
+}
+
+absl::Status RunBook::Leave(const Caller& caller, const std::string& reason, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
+  ATOLL_RETURN_IF_ERROR(roster_.membership().Leave(caller.worker, caller.incarnation, now));
+  effects.members.push_back(caller.worker);
+  effects.Event(EventKind::kWorkerLeft, caller.worker,
+                absl::StrFormat("worker '%s' left%s", caller.worker, reason.empty() ? "" : ": " + reason));
+  effects.rounds_changed = true;
+  RefreshGrant(effects);
+  AnnounceEnd(now, effects);
+  return absl::OkStatus();
+}
+
+void RunBook::Tick(MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  for (const WorkerName& lost : roster_.membership().Expire(now)) {
+    effects.members.push_back(lost);
+    effects.Event(
+        EventKind::kWorkerLost, lost,
+        absl::StrFormat("worker '%s' was silent for %.1f s; it is not waited for until it comes back", lost,
+                        ToSeconds(options_.run.round.lease)));
+    effects.rounds_changed = true;
+  }
+  RefreshGrant(effects);
+  AnnounceEnd(now, effects);
+}
+
+std::optional<WorkerEntry> RunBook::Entry(const WorkerName& name) const {
+  MutexLock lock(&mutex_);
+  return roster_.Entry(name);
+}
+
+bool RunBook::EvaluatorLeft() const {
+  const bool by_worker = options_.run.evaluated_by == EvaluatedBy::kWorker;
+  const Version last = fragments_.front().head();
+  if (!by_worker) return roster_.Live(WorkerRole::kEvaluator).empty();
+  const std::vector<WorkerName> live = roster_.Live(WorkerRole::kTrainer);
+  const WorkerName holder = duty_.Holder(last);
+  return live.empty() || (!holder.empty() && std::ranges::find(live, holder) == live.end());
+}
+
+void RunBook::AnnounceEnd(MonoTime now, Effects& effects) {
+  if (end_announced_ || !Finished()) return;
+  const Version last = fragments_.front().head();
+  const bool evaluated = duty_.HasReport(last);
+  if (!evaluated && !EvaluatorLeft() && now < *finished_at_ + options_.final_evaluation_wait) return;
+  end_announced_ = true;
+  effects.Event(
+      EventKind::kRunFinished, "",
+      absl::StrFormat("the run is finished at version %d with %d tokens%s", last.value(),
+                      ledger_.committed_tokens(), evaluated ? "" : "; its last version was not evaluated"));
+  effects.events.back().version = last;
+}
+
+}  // namespace atoll

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "server/refusal.h"
+#include "server/run_book.h"
+
+// Contributions: what may be uploaded, what counts.
+
+namespace atoll {
+namespace {
+
+Contribution FromCall(const PushCall& call, const RunOptions& run) {
+  Contribution contribution;
+  contribution.key = {.epoch = call.caller.epoch,
+                      .fragment = call.fragment,
+                      .base = call.base,
+                      .worker = call.caller.worker,
+                      .sequence = call.sequence};
+  contribution.incarnation = call.caller.incarnation;
+  contribution.codec = call.codec;
+  contribution.payload_bytes = call.payload_bytes;
+  contribution.payload_crc32c = call.payload_crc32c;
+  // What a worker says of itself is capped by what it was assigned.
+  contribution.tokens = std::min(call.tokens, uint64_t{run.inner.steps} * run.tokens_per_step());
+  contribution.steps = std::min(call.steps, run.inner.steps);
+  contribution.samples_consumed = call.samples_consumed;
+  contribution.mean_loss = std::isfinite(call.mean_loss) ? call.mean_loss : 0;
+  return contribution;
+}
+
+absl::Status CheckForm(const PushCall& call, CodecKind codec, uint64_t elements) {
+  if (call.codec != codec) {
+    return Refuse(RefusalReason::kWrongCodec,
+                  absl::StrFormat("worker '%s' pushes with codec %s, the run's is %s", call.caller.worker,
+                                  std::string(CodecName(call.codec)), std::string(CodecName(codec))));
+  }
+  const uint64_t expected = CodecFor(codec).EncodedSize(elements);
+  if (call.payload_bytes == expected) return absl::OkStatus();
+  return Refuse(
+      RefusalReason::kWrongSize,
+      absl::StrFormat("worker '%s' announces a payload of %d bytes for fragment %d; %d values in codec %s "
+                      "take %d",
+                      call.caller.worker, call.payload_bytes, call.fragment.value(), elements,
+                      std::string(CodecName(codec)), expected));
+}
+
+}  // namespace
+
+absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  const Member* member = roster_.membership().Find(call.caller.worker);
+  if (member->role != WorkerRole::kTrainer) {
+    return absl::PermissionDeniedError(absl::StrFormat("'%s' joined as %s; only trainers contribute",
+                                                       call.caller.worker,
+                                                       std::string(WorkerRoleName(member->role))));
+  }
+  ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
+  if (fragments_.empty()) {
+    return Refuse(
+        Refusal{.reason = RefusalReason::kNotSeeded, .metadata = {}, .retry_after = options_.heartbeat},
+        "there is no version to contribute to: " + SeedReason());
+  }
+  ATOLL_RETURN_IF_ERROR(CheckModel(call.caller.worker));
+  if (call.sequence != 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "worker '%s' sends sequence %d; one contribution per base is all this run takes, with sequence 0",
+        call.caller.worker, call.sequence));
+  }
+  const FragmentRound& fragment = fragments_[call.fragment.value()];
+  Admission admission{.contribution = FromCall(call, options_.run), .elements = fragment.layout().elements};
+  ATOLL_ASSIGN_OR_RETURN(const Round::Arrival arrival, fragment.Check(admission.contribution));
+  ATOLL_RETURN_IF_ERROR(CheckForm(call, options_.run.push_codec, admission.elements));
+  admission.duplicate = arrival == Round::Arrival::kDuplicate;
+  admission.capped =
+      call.tokens != admission.contribution.tokens || call.steps != admission.contribution.steps;
+  if (Round* round = fragments_[call.fragment.value()].round(); round && !admission.duplicate) {
+    round->Pulled(call.caller.worker);
+  }
+  return admission;
+}
+
+absl::Status RunBook::BeginAccept(const Caller& caller, const Contribution& contribution) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
+  return fragments_[contribution.key.fragment.value()].BeginAccept(contribution);
+}
+
+PushResult RunBook::EndAccept(const Contribution& contribution, bool durable, MonoTime now) {
+  MutexLock lock(&mutex_);
+  FragmentRound& fragment = fragments_[contribution.key.fragment.value()];
+  fragment.EndAccept(contribution, durable, now);
+  if (durable) ++roster_.account(contribution.key.worker).accepted;
+  return ArrivalsLocked(fragment, now);
+}
+
+PushResult RunBook::Arrivals(FragmentId fragment, MonoTime now) const {
+  MutexLock lock(&mutex_);
+  return ArrivalsLocked(fragments_[fragment.value()], now);
+}
+
+PushResult RunBook::ArrivalsLocked(const FragmentRound& fragment, MonoTime now) const {
+  PushResult result{.head = fragment.head()};
+  if (fragment.round() == nullptr) return result;
+  const RoundView view = fragment.round()->View(now, roster_.membership());
+  result.arrived = static_cast<uint32_t>(view.arrived.size());
+  result.expected = static_cast<uint32_t>(view.arrived.size() + view.expected.size());
+  return result;
+}
+
+void RunBook::CountPush(const WorkerName& worker, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  ledger_.CountPush(bytes);
+  if (roster_.membership().Find(worker) != nullptr) roster_.account(worker).push_bytes += bytes;
+}
+
+void RunBook::CountPull(const WorkerName& worker, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  ledger_.CountPull(bytes);
+  if (roster_.membership().Find(worker) != nullptr) roster_.account(worker).pull_bytes += bytes;
+}
+
+void RunBook::CountRefused(const WorkerName& worker) {
+  MutexLock lock(&mutex_);
+  if (roster_.membership().Find(worker) != nullptr) ++roster_.account(worker).refused;
+}
+
+absl::StatusOr<PushStatusResult> RunBook::PushStatus(const PushStatusCall& call, MonoTime now,
+                                                     Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
+  PushStatusResult result;
+  if (fragments_.empty()) return result;
+  const FragmentRound& fragment = fragments_[call.fragment.value()];
+  result.head = fragment.head();
+  if (call.base > fragment.head()) return result;
+  if (fragment.FindCommitted(call.base, call.caller.worker) != nullptr) {
+    result.state = PushState::kCommitted;
+  } else if (fragment.Accepting(call.caller.worker)) {
+    result.state = PushState::kPartial;
+  } else if (call.base < fragment.head() || fragment.round() == nullptr) {
+    result.state = PushState::kMissed;
+  } else if (fragment.round()->HasArrived(call.caller.worker)) {
+    result.state = PushState::kAccepted;
+  } else if (fragment.closing()) {
+    result.state = PushState::kMissed;
+  }
+  return result;
+}
+
+}  // namespace atoll

@@ -1,0 +1,130 @@
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "server/run_book.h"
+
+// Rounds: when they close, what a commit changes, how the run ends.
+
+namespace atoll {
+
+RoundDecision RunBook::Decide(FragmentId id, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  RoundDecision wait;
+  if (id.value() >= fragments_.size()) return wait;
+  FragmentRound& fragment = fragments_[id.value()];
+  if (fragment.round() == nullptr) return wait;
+  const RoundDecision before = fragment.decision;
+  fragment.decision =
+      ::atoll::Decide(now, fragment.round()->View(now, roster_.membership()), options_.run.round);
+  if (fragment.decision.action == RoundDecision::Action::kHold && before.health != fragment.decision.health) {
+    effects.Event(EventKind::kRunHeld, "",
+                  absl::StrFormat("fragment %d: %s", id.value(), fragment.decision.reason));
+    effects.events.back().fragment = id;
+    effects.events.back().version = fragment.head();
+  }
+  return fragment.decision;
+}
+
+std::optional<std::vector<Contribution>> RunBook::BeginClose(FragmentId fragment) {
+  MutexLock lock(&mutex_);
+  return fragments_[fragment.value()].BeginClose();
+}
+
+void RunBook::Exclude(FragmentId id, const Contribution& contribution, const std::string& why,
+                      Effects& effects) {
+  MutexLock lock(&mutex_);
+  const WorkerName& worker = contribution.key.worker;
+  fragments_[id.value()].Exclude(worker);
+  ++roster_.account(worker).refused;
+  effects.Event(EventKind::kContributionRefused, worker, why);
+  effects.events.back().fragment = id;
+  effects.events.back().version = contribution.key.base;
+}
+
+uint64_t RunBook::TokensAfter(FragmentId fragment, const std::vector<Contribution>& contributions) const {
+  MutexLock lock(&mutex_);
+  return ledger_.committed_tokens() + ledger_.TokensOf(fragment, contributions);
+}
+
+std::vector<PartitionEntry> RunBook::PartitionsAfter(const std::vector<Contribution>& contributions) const {
+  MutexLock lock(&mutex_);
+  std::vector<PartitionEntry> partitions;
+  for (const Contribution& contribution : contributions) {
+    const Member* member = roster_.membership().Find(contribution.key.worker);
+    if (member == nullptr || !member->partition) continue;
+    partitions.push_back(
+        {.partition = *member->partition,
+         .samples_consumed = std::max(member->samples_consumed, contribution.samples_consumed)});
+  }
+  return partitions;
+}
+
+std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
+                                           Effects& effects) {
+  MutexLock lock(&mutex_);
+  FragmentRound& fragment = fragments_[record.fragment.value()];
+  const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
+  const RoundSummaryView summary = ledger_.Close(record, fragment.layout(), open_seconds, commit_seconds);
+  for (const Contribution& contribution : record.contributions) {
+    roster_.membership().RecordConsumed(contribution.key.worker, contribution.samples_consumed);
+  }
+  fragment.Committed(record);
+  fragment.Open(record.version, roster_.membership(), now);
+  effects.Event(EventKind::kRoundClosed, "",
+                absl::StrFormat("version %d from %d contributions: %s", record.version.value(),
+                                summary.contributions, record.close_reason));
+  effects.events.back().fragment = record.fragment;
+  effects.events.back().version = record.version;
+  effects.events.back().round = summary;
+  std::vector<FragmentId> done = FinishWhatIsDone(now);
+  AnnounceEnd(now, effects);
+  return done;
+}
+
+bool RunBook::Finished() const {
+  return !fragments_.empty() &&
+         std::ranges::all_of(fragments_, [](const FragmentRound& fragment) { return fragment.finished(); });
+}
+
+std::vector<FragmentId> RunBook::FinishWhatIsDone(MonoTime now) {
+  std::vector<FragmentId> done;
+  if (!ledger_.budget_spent() || fragments_.empty()) return done;
+  // Tokens are counted with fragment 0: the others finish at its last version.
+  const Version last = fragments_.front().head();
+  for (FragmentRound& fragment : fragments_) {
+    if (fragment.finished() || fragment.head() < last) continue;
+    fragment.Finish();
+    done.push_back(fragment.layout().id);
+  }
+  if (Finished() && !finished_at_) finished_at_ = now;
+  return done;
+}
+
+void RunBook::Stored(FragmentId fragment, Version version) {
+  MutexLock lock(&mutex_);
+  fragments_[fragment.value()].stored = version;
+}
+
+void RunBook::SetStorageError(const std::string& where, const std::string& error, Effects& effects) {
+  MutexLock lock(&mutex_);
+  const bool failed_before = !storage_errors_.empty();
+  if (error.empty()) {
+    storage_errors_.erase(where);
+  } else {
+    storage_errors_[where] = error;
+  }
+  if (failed_before == !storage_errors_.empty()) return;
+  if (failed_before) {
+    effects.Event(EventKind::kStorageRecovered, "",
+                  "the data directory can be written again; nothing was lost");
+  } else {
+    effects.Event(EventKind::kStorageFailing, "", error);
+  }
+}
+
+void RunBook::SetFault(const std::string& fault) {
+  MutexLock lock(&mutex_);
+  fault_ = fault;
+}
+
+}  // namespace atoll

@@ -1,0 +1,151 @@
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "server/run_book.h"
+
+// What the run shows of itself.
+
+namespace atoll {
+namespace {
+
+RunStateView ToView(RunHealth health) {
+  switch (health) {
+    case RunHealth::kStarting:
+      return RunStateView::kStarting;
+    case RunHealth::kTraining:
+      return RunStateView::kTraining;
+    case RunHealth::kDegraded:
+      return RunStateView::kDegraded;
+    case RunHealth::kCritical:
+      return RunStateView::kCritical;
+    case RunHealth::kFinished:
+      return RunStateView::kFinished;
+  }
+  return RunStateView::kStarting;
+}
+
+}  // namespace
+
+std::vector<FragmentView> RunBook::FragmentViews() const {
+  std::vector<FragmentView> views;
+  for (const FragmentRound& fragment : fragments_) {
+    views.push_back(
+        {.id = fragment.layout().id, .version = fragment.head(), .elements = fragment.layout().elements});
+  }
+  return views;
+}
+
+RunStateView RunBook::State() const {
+  if (fragments_.empty()) return RunStateView::kStarting;
+  if (Finished()) return RunStateView::kFinished;
+  if (!fault_.empty()) return RunStateView::kCritical;
+  RunHealth worst = RunHealth::kStarting;
+  for (const FragmentRound& fragment : fragments_) {
+    if (!fragment.finished()) worst = std::max(worst, fragment.decision.health);
+  }
+  if (!storage_errors_.empty()) worst = std::max(worst, RunHealth::kDegraded);
+  return ToView(worst);
+}
+
+std::string RunBook::StorageError() const {
+  return storage_errors_.empty() ? std::string() : storage_errors_.begin()->second;
+}
+
+std::string RunBook::SeedReason() const {
+  if (grant_.holder().empty()) return "waiting for a worker to join and seed the parameters";
+  return absl::StrFormat("waiting for worker '%s' to seed the parameters", grant_.holder());
+}
+
+std::string RunBook::StateReason() const {
+  if (fragments_.empty()) return SeedReason();
+  if (!fault_.empty()) return fault_;
+  if (!storage_errors_.empty()) return StorageError();
+  if (Finished()) {
+    if (end_announced_) return "the token budget is spent";
+    return "the token budget is spent; waiting for the evaluation of the last version";
+  }
+  const FragmentRound* worst = nullptr;
+  for (const FragmentRound& fragment : fragments_) {
+    if (fragment.finished()) continue;
+    if (worst == nullptr || fragment.decision.health > worst->decision.health) worst = &fragment;
+  }
+  return worst->closing() ? "merging: " + worst->decision.reason : worst->decision.reason;
+}
+
+std::string RunBook::WaitingFor(FragmentId id) const {
+  MutexLock lock(&mutex_);
+  if (id.value() >= fragments_.size()) return SeedReason();
+  const FragmentRound& fragment = fragments_[id.value()];
+  if (!fault_.empty()) return fault_;
+  if (!storage_errors_.empty()) return StorageError();
+  return fragment.closing() ? "the round is closed and being committed" : fragment.decision.reason;
+}
+
+RunStateView RunBook::state() const {
+  MutexLock lock(&mutex_);
+  return State();
+}
+
+RunBook::Numbers RunBook::numbers() const {
+  MutexLock lock(&mutex_);
+  Numbers numbers{
+      .active_trainers = static_cast<uint32_t>(roster_.membership().live_count(WorkerRole::kTrainer)),
+      .live_others = roster_.live_others(),
+      .lost = roster_.lost(),
+      .state = State(),
+      .committed_tokens = ledger_.committed_tokens(),
+      .total_tokens = total_tokens_,
+      .fragments = {}};
+  for (const FragmentRound& fragment : fragments_) {
+    FragmentStatusView view;
+    view.id = fragment.layout().id;
+    view.version = fragment.head();
+    view.stored = fragment.stored;
+    numbers.fragments.push_back(std::move(view));
+  }
+  return numbers;
+}
+
+StatusView RunBook::Status(uint32_t history, MonoTime now) const {
+  MutexLock lock(&mutex_);
+  StatusView status;
+  status.run_id = options_.identity.run_id;
+  status.run_name = options_.identity.name;
+  status.epoch = options_.identity.epoch;
+  status.state = State();
+  status.state_reason = StateReason();
+  status.config_bytes = options_.config_bytes;
+  status.config_version = options_.config_version;
+  status.parameters = manifest_ ? manifest_->elements() : 0;
+  status.storage_error = StorageError();
+  status.live_trainers = static_cast<uint32_t>(roster_.membership().live_count(WorkerRole::kTrainer));
+  ledger_.Describe(history, status);
+  status.tokens_per_second = ledger_.Pace() > 0 ? ledger_.Pace() : roster_.ReportedPace();
+  for (const FragmentRound& fragment : fragments_) {
+    FragmentStatusView view;
+    view.id = fragment.layout().id;
+    view.version = fragment.head();
+    view.stored = fragment.stored;
+    view.elements = fragment.layout().elements;
+    if (const Round* round = fragment.round(); round != nullptr) {
+      const RoundView open = round->View(now, roster_.membership());
+      view.open_seconds = ToSeconds(now - round->opened_at());
+      for (const ArrivalView& arrival : open.arrived) view.arrived.push_back(arrival.worker);
+      view.missing = open.expected;
+      view.waiting_for =
+          fragment.closing() ? "the round is closed and being committed" : fragment.decision.reason;
+      if (fragment.decision.next_check && !fragment.closing()) {
+        view.wait_ends_in_s = std::max(0.0, ToSeconds(*fragment.decision.next_check - now));
+      }
+    }
+    status.fragments.push_back(std::move(view));
+  }
+  return status;
+}
+
+std::vector<WorkerView> RunBook::Workers(bool all, MonoTime now) const {
+  MutexLock lock(&mutex_);
+  return roster_.Views(all, now);
+}
+
+}  // namespace atoll

@@ -1,0 +1,49 @@
+#ifndef ATOLL_SERVER_RUN_OPENING_H_
+#define ATOLL_SERVER_RUN_OPENING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/create_coordinator.h"
+#include "server/fragment_state.h"
+#include "server/merge_engine.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// A run as it was found on disk, or as it was just begun.
+struct OpenedRun {
+  Recovery recovery;
+  uint64_t config_version = 1;
+  std::vector<FragmentLayout> layouts;   // empty: not seeded
+  std::vector<FragmentState> fragments;  // at their heads
+};
+
+/// Begins a run in an empty store; else reads the newest stored versions and replays the rounds after them.
+/// See CreateCoordinator for the errors.
+absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const CoordinatorDeps& deps,
+                                  MergeEngine& engine);
+
+/// FailedPrecondition, naming the field, when a run that was begun with `recorded` cannot go on with `now`.
+absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now);
+
+/// The tensors of a version as they are on disk.
+absl::StatusOr<FragmentState> LoadFragment(RunStore& store, Epoch epoch, const FragmentLayout& layout,
+                                           Version version);
+
+/// Makes version state.version + 1 from the record and compares its bits with what was committed. DataLoss
+/// when they differ, naming fragment and version.
+absl::Status Replay(RunStore& store, MergeEngine& engine, const RoundRecord& record, FragmentState& state);
+
+/// Contributions mapped for a merge; the payloads live as long as this.
+struct MergeInputs {
+  std::vector<std::unique_ptr<Payload>> payloads;
+  std::vector<MergeInput> inputs;
+};
+absl::StatusOr<MergeInputs> MapInputs(RunStore& store, const std::vector<Contribution>& contributions,
+                                      const std::vector<float>& weights);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RUN_OPENING_H_

@@ -1,0 +1,171 @@
+#include "server/seed_upload.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "core/outer_optimizer.h"
+#include "core/payload_stats.h"
+#include "server/merge_engine.h"
+#include "server/refusal.h"
+#include "server/storage_refusal.h"
+
+namespace atoll {
+namespace {
+
+// The values between the tensors are zero in every vector of a fragment, so that no norm or codec sees them.
+absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> values) {
+  uint64_t end = 0;
+  const auto check = [&](uint64_t begin) -> absl::Status {
+    for (uint64_t i = end; i < begin; ++i) {
+      if (values[i] == 0) continue;
+      return Refuse(
+          RefusalReason::kWrongSize,
+          absl::StrFormat("value %d of fragment %d lies between two tensors and is %g; it must be 0", i,
+                          layout.id.value(), values[i]));
+    }
+    return absl::OkStatus();
+  };
+  for (const TensorSlot& slot : layout.slots) {
+    ATOLL_RETURN_IF_ERROR(check(slot.offset));
+    end = slot.offset + slot.elements;
+  }
+  return check(layout.elements);
+}
+
+absl::Status CheckBudget(const Services& services, const std::vector<FragmentLayout>& layouts) {
+  for (const FragmentLayout& layout : layouts) {
+    const uint64_t bytes = CodecFor(services.options.run.push_codec).EncodedSize(layout.elements);
+    if (bytes <= services.budget->capacity()) continue;
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "one contribution to fragment %d takes %d bytes, more than the whole budget of %d; raise "
+        "limits.contribution_budget_mib",
+        layout.id.value(), bytes, services.budget->capacity()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Services& services, const Caller& caller,
+                                                               const Manifest& manifest, Adopt adopt) {
+  Effects effects;
+  const absl::Status may = services.book->CheckSeeder(caller, services.clock->Now(), effects);
+  (void)services.outbox->Send(effects);
+  ATOLL_RETURN_IF_ERROR(may);
+  ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
+  const std::string joined_with = services.book->ManifestHashOf(caller.worker);
+  if (ManifestHash(manifest) != joined_with) {
+    return Refuse(RefusalReason::kManifestMismatch,
+                  absl::StrFormat("worker '%s' joined with manifest %s and seeds with %s", caller.worker,
+                                  joined_with, ManifestHash(manifest)));
+  }
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts,
+                         PlanFragments(manifest, services.options.fragments));
+  ATOLL_RETURN_IF_ERROR(CheckBudget(services, layouts));
+  return std::unique_ptr<SeedSession>(
+      new SeedUpload(services, caller, manifest, std::move(layouts), std::move(adopt)));
+}
+
+SeedUpload::SeedUpload(const Services& services, const Caller& caller, const Manifest& manifest,
+                       std::vector<FragmentLayout> layouts, Adopt adopt)
+    : services_(services),
+      caller_(caller),
+      manifest_(manifest),
+      layouts_(std::move(layouts)),
+      adopt_(std::move(adopt)) {}
+
+absl::Status SeedUpload::Append(FragmentId fragment, uint64_t offset, std::span<const std::byte> data) {
+  if (*services_.shutting_down)
+    return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down");
+  if (fragment_ < layouts_.size() && received_ == layouts_[fragment_].elements * sizeof(float)) {
+    ++fragment_;
+    received_ = 0;
+  }
+  if (fragment.value() != fragment_ || fragment_ >= layouts_.size() || offset != received_) {
+    return Refuse(
+        RefusalReason::kBadChunk,
+        absl::StrFormat("worker '%s' sent offset %d of fragment %d of the seed; offset %d of fragment %d of "
+                        "%d is next",
+                        caller_.worker, offset, fragment.value(), received_, fragment_, layouts_.size()));
+  }
+  const uint64_t total = layouts_[fragment_].elements * sizeof(float);
+  if (data.size() > total - received_) {
+    return Refuse(RefusalReason::kWrongSize,
+                  absl::StrFormat("worker '%s' sent more than the %d bytes of fragment %d", caller_.worker,
+                                  total, fragment_));
+  }
+  if (buffers_.size() == fragment_) buffers_.emplace_back(layouts_[fragment_].elements);
+  std::memcpy(std::as_writable_bytes(buffers_[fragment_].values()).data() + offset, data.data(), data.size());
+  received_ += data.size();
+  return absl::OkStatus();
+}
+
+absl::Status SeedUpload::CheckComplete() const {
+  const bool last = fragment_ + 1 == layouts_.size();
+  if (last && received_ == layouts_.back().elements * sizeof(float)) return absl::OkStatus();
+  return Refuse(RefusalReason::kWrongSize,
+                absl::StrFormat("the seed of worker '%s' ended after %d bytes of fragment %d of %d",
+                                caller_.worker, received_, fragment_, layouts_.size()));
+}
+
+absl::Status SeedUpload::CheckValues() const {
+  for (size_t i = 0; i < layouts_.size(); ++i) {
+    const std::span<const float> values = std::as_const(buffers_[i]).values();
+    if (const auto bad = FirstNonFinite(values)) {
+      return Refuse(RefusalReason::kNotFinite,
+                    absl::StrFormat("value %d of fragment %d of the seed of worker '%s' is not finite", *bad,
+                                    i, caller_.worker));
+    }
+    ATOLL_RETURN_IF_ERROR(CheckGaps(layouts_[i], values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SeedUpload::CheckGrant() const {
+  Effects effects;
+  const absl::Status may = services_.book->CheckSeeder(caller_, services_.clock->Now(), effects);
+  (void)services_.outbox->Send(effects);
+  return may;
+}
+
+absl::Status SeedUpload::StoreVersionZero() {
+  const size_t vectors = OuterStateVectors(services_.options.run.outer.optimizer);
+  std::vector<FragmentState> fragments;
+  std::vector<FragmentTensorsView> tensors;
+  for (size_t i = 0; i < layouts_.size(); ++i) {
+    FragmentState& state = fragments.emplace_back();
+    state.epoch = services_.identity.epoch;
+    state.layout = layouts_[i];
+    state.theta = std::make_shared<TensorBuffer>(std::move(buffers_[i]));
+    for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(layouts_[i].elements));
+    tensors.push_back(state.view());
+  }
+  // The store takes one seed only: of two that come this far, one is refused.
+  const absl::Status stored = services_.store->Seed(manifest_, layouts_, tensors);
+  if (!stored.ok()) return ToRefusal(stored);
+  Effects effects;
+  services_.book->Seeded(manifest_, layouts_, caller_.worker, services_.clock->Now(), effects);
+  adopt_(std::move(fragments));
+  (void)services_.outbox->Send(effects);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SeedResult> SeedUpload::Finish() {
+  ATOLL_RETURN_IF_ERROR(CheckComplete());
+  ATOLL_RETURN_IF_ERROR(CheckValues());
+  ATOLL_RETURN_IF_ERROR(CheckGrant());
+  ATOLL_RETURN_IF_ERROR(StoreVersionZero());
+  SeedResult result;
+  for (const FragmentLayout& layout : layouts_) {
+    const SnapshotPtr head = services_.board->Head(layout.id);
+    result.fragments.push_back({.id = layout.id, .version = head->version, .elements = layout.elements});
+    result.published.push_back(head->published);
+  }
+  return result;
+}
+
+}  // namespace atoll

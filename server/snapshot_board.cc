@@ -1,0 +1,113 @@
+#include "server/snapshot_board.h"
+
+#include <utility>
+
+namespace atoll {
+
+template <typename Predicate>
+std::vector<SnapshotBoard::Waiter> SnapshotBoard::Take(Predicate matches) {
+  std::vector<Waiter> taken;
+  for (auto it = waiters_.begin(); it != waiters_.end();) {
+    if (matches(it->second)) {
+      taken.push_back(std::move(it->second));
+      it = waiters_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return taken;
+}
+
+SnapshotPtr SnapshotBoard::Head(FragmentId fragment) const {
+  MutexLock lock(&mutex_);
+  return heads_[fragment.value()].head;
+}
+
+uint64_t SnapshotBoard::Wait(FragmentId fragment, std::optional<Version> after, MonoTime now,
+                             MonoTime deadline, Done done) {
+  Outcome outcome = Outcome::kTimeout;
+  SnapshotPtr snapshot;
+  uint64_t id = 0;
+  {
+    MutexLock lock(&mutex_);
+    id = next_id_++;
+    const Entry& entry = heads_[fragment.value()];
+    if (closed_) {
+      outcome = Outcome::kClosed;
+    } else if (Satisfies(entry.head, after)) {
+      outcome = Outcome::kSnapshot;
+      snapshot = entry.head;
+    } else if (entry.finished) {
+      outcome = Outcome::kFinished;
+    } else if (now < deadline) {
+      waiters_.emplace(id, Waiter{fragment, after, deadline, std::move(done)});
+      return id;
+    }
+  }
+  done(outcome, std::move(snapshot));
+  return id;
+}
+
+void SnapshotBoard::Cancel(uint64_t id) {
+  Done done;
+  {
+    MutexLock lock(&mutex_);
+    const auto it = waiters_.find(id);
+    if (it == waiters_.end()) return;
+    done = std::move(it->second.done);
+    waiters_.erase(it);
+  }
+  done(Outcome::kCancelled, nullptr);
+}
+
+void SnapshotBoard::Publish(SnapshotPtr snapshot) {
+  std::vector<Waiter> answered;
+  SnapshotPtr replaced;  // its memory, perhaps gigabytes, is given back outside the lock
+  {
+    MutexLock lock(&mutex_);
+    Entry& entry = heads_[snapshot->fragment.value()];
+    if (entry.previous_outdated) entry.previous_outdated->store(true);
+    entry.previous_outdated = entry.head ? entry.head->outdated : nullptr;
+    replaced = std::exchange(entry.head, snapshot);
+    answered = Take([&](const Waiter& waiter) {
+      return waiter.fragment == snapshot->fragment && Satisfies(snapshot, waiter.after);
+    });
+  }
+  for (Waiter& waiter : answered) waiter.done(Outcome::kSnapshot, snapshot);
+}
+
+void SnapshotBoard::Finish(FragmentId fragment) {
+  std::vector<Waiter> answered;
+  {
+    MutexLock lock(&mutex_);
+    heads_[fragment.value()].finished = true;
+    answered = Take([&](const Waiter& waiter) { return waiter.fragment == fragment; });
+  }
+  for (Waiter& waiter : answered) waiter.done(Outcome::kFinished, nullptr);
+}
+
+void SnapshotBoard::Expire(MonoTime now) {
+  std::vector<Waiter> answered;
+  {
+    MutexLock lock(&mutex_);
+    answered = Take([&](const Waiter& waiter) { return waiter.deadline <= now; });
+  }
+  for (Waiter& waiter : answered) waiter.done(Outcome::kTimeout, nullptr);
+}
+
+void SnapshotBoard::Close() {
+  std::vector<Waiter> answered;
+  {
+    MutexLock lock(&mutex_);
+    closed_ = true;
+    answered = Take([](const Waiter&) { return true; });
+  }
+  for (Waiter& waiter : answered) waiter.done(Outcome::kClosed, nullptr);
+}
+
+size_t SnapshotBoard::waiting() const {
+  MutexLock lock(&mutex_);
+  return waiters_.size();
+}
+
+}  // namespace atoll

@@ -1,0 +1,80 @@
+#ifndef ATOLL_SERVER_SNAPSHOT_BOARD_H_
+#define ATOLL_SERVER_SNAPSHOT_BOARD_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "common/mutex.h"
+#include "server/snapshot.h"
+
+namespace atoll {
+
+/// The published versions, and who waits for the next one. Thread-safe; callbacks run on the thread that
+/// caused them (publisher, ticker, canceller, or the waiter itself), never under the lock.
+class SnapshotBoard {
+ public:
+  enum class Outcome : uint8_t { kSnapshot = 1, kTimeout, kFinished, kCancelled, kClosed };
+  /// The snapshot is set with kSnapshot only.
+  using Done = std::function<void(Outcome, SnapshotPtr)>;
+
+  explicit SnapshotBoard(uint32_t fragments) : heads_(fragments) {}
+
+  /// Null when nothing is published yet.
+  SnapshotPtr Head(FragmentId fragment) const;
+
+  /// Calls `done` exactly once: with a snapshot above `after` (absent: any), perhaps before returning;
+  /// kTimeout when Expire(now >= deadline) finds it still waiting; kFinished when there will be none. Returns
+  /// an id for Cancel. The fragment exists.
+  uint64_t Wait(FragmentId fragment, std::optional<Version> after, MonoTime now, MonoTime deadline,
+                Done done);
+  /// Answers kCancelled, if it still waits.
+  void Cancel(uint64_t id);
+
+  /// The next version of its fragment; answers those who waited for it, and marks the version two below as
+  /// outdated.
+  void Publish(SnapshotPtr snapshot);
+  /// No version above the head will come: whoever waits for one is answered kFinished, now and from now on.
+  void Finish(FragmentId fragment);
+  /// Answers those whose time is out.
+  void Expire(MonoTime now);
+  /// Answers everybody kClosed, now and from now on.
+  void Close();
+
+  size_t waiting() const;
+
+ private:
+  struct Waiter {
+    FragmentId fragment;
+    std::optional<Version> after;
+    MonoTime deadline;
+    Done done;
+  };
+  struct Entry {
+    SnapshotPtr head;
+    std::shared_ptr<std::atomic<bool>>
+        previous_outdated;  // of the version below; the version itself is not held
+    bool finished = false;
+  };
+  static bool Satisfies(const SnapshotPtr& head, std::optional<Version> after) {
+    return head != nullptr && (!after || head->version > *after);
+  }
+  template <typename Predicate>
+  std::vector<Waiter> Take(Predicate matches) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  std::vector<Entry> heads_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_SNAPSHOT_BOARD_H_
