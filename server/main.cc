@@ -211,7 +211,10 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, std::unique
 int Run(const Flags& flags) {
   const auto level = ParseLogLevel(flags.log_level);
   const LogFormat format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
-  const auto log = Logger::Create({.level = level.value_or(LogLevel::kInfo), .format = format});
+  LogOptions log_options;
+  log_options.level = level.value_or(LogLevel::kInfo);
+  log_options.format = format;
+  const auto log = Logger::Create(log_options);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
   auto shutdown = Shutdown::Install();
   if (!shutdown.ok()) return Fail(*log, shutdown.status(), ExitCode::kInternal);

@@ -1,6 +1,8 @@
 #ifndef ATOLL_SERVER_RPC_CALL_CONTEXT_H_
 #define ATOLL_SERVER_RPC_CALL_CONTEXT_H_
 
+#include <functional>
+
 #include "common/clock.h"
 #include "server/coordinator.h"
 #include "server/rpc/fragment_heads.h"
@@ -17,8 +19,9 @@ struct CallContext {
   IoPool* uploads = nullptr;  // chunks on their way to the disk; never in the way of a heartbeat
   LiveStreams* streams = nullptr;
   FragmentHeads* heads = nullptr;
-  Duration stall_limit = Seconds(60);  // a stream without a message for this long is ended
-  size_t max_watch_backlog = 16384;    // events that a slow watcher may be behind
+  Duration stall_limit = Seconds(60);                    // a stream without a message for this long is ended
+  size_t max_watch_backlog = 16384;                      // events that a slow watcher may be behind
+  std::function<void(double seconds)> on_pull_streamed;  // may be empty; see RpcServerOptions
 };
 
 }  // namespace atoll

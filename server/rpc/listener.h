@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/bind_address.h"
 #include "grpcpp/server.h"
-#include "server/rpc/bind_address.h"
 #include "server/rpc/server.h"
 
 namespace atoll {

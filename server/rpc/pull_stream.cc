@@ -36,6 +36,7 @@ class PullStream final : public WriteStream<v1::PullChunk> {
   WorkerName worker_;
   // Set by the coordinator's answer, before the first write.
   SnapshotPtr snapshot_;
+  MonoTime answered_at_;
   uint64_t offset_ = 0;
   uint64_t sent_bytes_ = 0;
 
@@ -93,13 +94,18 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
   if (result->outcome == PullOutcome::kParameters) {
     snapshot_ = std::move(result->snapshot);
     call_.heads->Saw(snapshot_->fragment, snapshot_->version);
+    answered_at_ = call_.clock->Now();
   }
   Send();
   Release();
 }
 
 void PullStream::OnWritten() {
-  if (snapshot_ == nullptr || offset_ == snapshot_->payload.size()) return End(absl::OkStatus());
+  if (snapshot_ == nullptr) return End(absl::OkStatus());
+  if (offset_ == snapshot_->payload.size()) {
+    if (call_.on_pull_streamed) call_.on_pull_streamed(ToSeconds(call_.clock->Now() - answered_at_));
+    return End(absl::OkStatus());
+  }
   if (Hopeless()) {
     return End(absl::AbortedError(
         absl::StrFormat("version %d of fragment %d is more than one behind the head (%d); pull again",

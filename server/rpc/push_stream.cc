@@ -24,7 +24,7 @@ absl::Status PushStream::OnMessage(const v1::PushChunk& message) {
   if (message.has_header()) {
     return absl::InvalidArgumentError("header: a push has one, in its first message only");
   }
-  return upload_.Chunk(ChunkOf(message));
+  return receiver_.Chunk(ChunkOf(message));
 }
 
 absl::Status PushStream::OnHeader(const v1::PushChunk& message) {
@@ -35,12 +35,12 @@ absl::Status PushStream::OnHeader(const v1::PushChunk& message) {
   ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(message.header()));
   fragment_ = call.fragment;
   begun_ = true;
-  return upload_.Begin(call);
+  return receiver_.Begin(call);
 }
 
 absl::Status PushStream::OnEnd(v1::PushReply* reply) {
   if (!begun_) return absl::InvalidArgumentError("header: the push ended before it");
-  ATOLL_ASSIGN_OR_RETURN(const PushResult result, upload_.End());
+  ATOLL_ASSIGN_OR_RETURN(const PushResult result, receiver_.End());
   heads_->Saw(fragment_, result.head);
   EncodePush(result, reply);
   return absl::OkStatus();

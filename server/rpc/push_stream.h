@@ -5,7 +5,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/upload.h"
+#include "server/rpc/receiver.h"
 
 namespace atoll {
 
@@ -13,16 +13,17 @@ namespace atoll {
 /// messages is known here and nowhere else.
 class PushStream {
  public:
-  explicit PushStream(Coordinator* coordinator, FragmentHeads* heads) : upload_(coordinator), heads_(heads) {}
+  explicit PushStream(Coordinator* coordinator, FragmentHeads* heads)
+      : receiver_(coordinator), heads_(heads) {}
 
   absl::Status OnMessage(const v1::PushChunk& message);
-  bool complete() const { return upload_.complete(); }
+  bool complete() const { return receiver_.complete(); }
   absl::Status OnEnd(v1::PushReply* reply);
 
  private:
   absl::Status OnHeader(const v1::PushChunk& message);
 
-  PushUpload upload_;
+  PushReceiver receiver_;
   FragmentHeads* const heads_;
   FragmentId fragment_;
   bool begun_ = false;

@@ -15,9 +15,9 @@ absl::Status SeedStream::OnMessage(const v1::SeedChunk& message) {
   if (message.has_header()) {
     return absl::InvalidArgumentError("header: a seed has one, in its first message only");
   }
-  return upload_.Chunk(FragmentId(message.fragment()), {.offset = message.offset(),
-                                                        .data = std::as_bytes(std::span(message.data())),
-                                                        .crc32c = message.crc32c()});
+  return receiver_.Chunk(FragmentId(message.fragment()), {.offset = message.offset(),
+                                                          .data = std::as_bytes(std::span(message.data())),
+                                                          .crc32c = message.crc32c()});
 }
 
 absl::Status SeedStream::OnHeader(const v1::SeedChunk& message) {
@@ -28,12 +28,12 @@ absl::Status SeedStream::OnHeader(const v1::SeedChunk& message) {
   ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(message.header().worker()));
   ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(message.header().manifest()));
   begun_ = true;
-  return upload_.Begin(caller, manifest);
+  return receiver_.Begin(caller, manifest);
 }
 
 absl::Status SeedStream::OnEnd(v1::SeedReply* reply) {
   if (!begun_) return absl::InvalidArgumentError("header: the seed ended before it");
-  ATOLL_ASSIGN_OR_RETURN(const SeedResult result, upload_.End());
+  ATOLL_ASSIGN_OR_RETURN(const SeedResult result, receiver_.End());
   EncodeSeed(result, reply);
   return absl::OkStatus();
 }

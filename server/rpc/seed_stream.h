@@ -5,14 +5,14 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/upload.h"
+#include "server/rpc/receiver.h"
 
 namespace atoll {
 
 /// The messages of one SeedParameters, as an upload (the sink of an UploadReactor).
 class SeedStream {
  public:
-  explicit SeedStream(Coordinator* coordinator) : upload_(coordinator) {}
+  explicit SeedStream(Coordinator* coordinator) : receiver_(coordinator) {}
 
   absl::Status OnMessage(const v1::SeedChunk& message);
   bool complete() const { return false; }
@@ -21,7 +21,7 @@ class SeedStream {
  private:
   absl::Status OnHeader(const v1::SeedChunk& message);
 
-  SeedUpload upload_;
+  SeedReceiver receiver_;
   bool begun_ = false;
 };
 

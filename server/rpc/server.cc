@@ -27,7 +27,8 @@ struct RpcServer::Parts {
                 .streams = &streams,
                 .heads = &heads,
                 .stall_limit = options.stall_limit,
-                .max_watch_backlog = options.max_watch_backlog},
+                .max_watch_backlog = options.max_watch_backlog,
+                .on_pull_streamed = options.on_pull_streamed},
         coordinator_service(context),
         admin_service(context) {}
 

@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_RPC_SERVER_H_
 #define ATOLL_SERVER_RPC_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,9 @@ struct RpcServerOptions {
   Duration watchdog_period = Seconds(1);
   Duration shutdown_grace = Seconds(5);  // for calls in progress
   size_t max_watch_backlog = 16384;      // events that a slow watcher may be behind
+  /// Called for each pull that was streamed to its end, with the seconds from the coordinator's answer to the
+  /// last byte. From any thread; must not block. May be empty.
+  std::function<void(double seconds)> on_pull_streamed;
 };
 
 /// Bounds of docs/wire_format.md.

@@ -1,4 +1,4 @@
-#include "server/rpc/upload.h"
+#include "server/rpc/receiver.h"
 
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
@@ -27,14 +27,14 @@ absl::Status CheckChunk(const WireChunk& chunk) {
   return absl::OkStatus();
 }
 
-absl::Status PushUpload::Begin(const PushCall& call) {
+absl::Status PushReceiver::Begin(const PushCall& call) {
   ATOLL_ASSIGN_OR_RETURN(session_, coordinator_->StartPush(call));
   payload_bytes_ = call.payload_bytes;
   received_ = session_->received_bytes();
   return absl::OkStatus();
 }
 
-absl::Status PushUpload::Chunk(const WireChunk& chunk) {
+absl::Status PushReceiver::Chunk(const WireChunk& chunk) {
   ATOLL_RETURN_IF_ERROR(CheckChunk(chunk));
   if (chunk.offset != received_) {
     return Refuse(RefusalReason::kBadChunk,
@@ -52,7 +52,7 @@ absl::Status PushUpload::Chunk(const WireChunk& chunk) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PushResult> PushUpload::End() {
+absl::StatusOr<PushResult> PushReceiver::End() {
   if (!complete() && received_ < payload_bytes_) {
     return Refuse(
         RefusalReason::kBadChunk,
@@ -61,16 +61,16 @@ absl::StatusOr<PushResult> PushUpload::End() {
   return session_->Finish();
 }
 
-absl::Status SeedUpload::Begin(const Caller& caller, const Manifest& manifest) {
+absl::Status SeedReceiver::Begin(const Caller& caller, const Manifest& manifest) {
   ATOLL_ASSIGN_OR_RETURN(session_, coordinator_->StartSeed(caller, manifest));
   return absl::OkStatus();
 }
 
-absl::Status SeedUpload::Chunk(FragmentId fragment, const WireChunk& chunk) {
+absl::Status SeedReceiver::Chunk(FragmentId fragment, const WireChunk& chunk) {
   ATOLL_RETURN_IF_ERROR(CheckChunk(chunk));
   return session_->Append(fragment, chunk.offset, chunk.data);
 }
 
-absl::StatusOr<SeedResult> SeedUpload::End() { return session_->Finish(); }
+absl::StatusOr<SeedResult> SeedReceiver::End() { return session_->Finish(); }
 
 }  // namespace atoll

@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_RPC_UPLOAD_H_
-#define ATOLL_SERVER_RPC_UPLOAD_H_
+#ifndef ATOLL_SERVER_RPC_RECEIVER_H_
+#define ATOLL_SERVER_RPC_RECEIVER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -28,10 +28,10 @@ struct WireChunk {
 absl::Status CheckChunk(const WireChunk& chunk);
 
 /// A contribution on its way in. Dropping it before End leaves what arrived, so that the push can be resumed.
-class PushUpload {
+class PushReceiver {
  public:
   /// `coordinator` outlives this.
-  explicit PushUpload(Coordinator* coordinator) : coordinator_(coordinator) {}
+  explicit PushReceiver(Coordinator* coordinator) : coordinator_(coordinator) {}
 
   absl::Status Begin(const PushCall& call);
   /// The contribution was here already: nothing more needs to come, End answers.
@@ -48,10 +48,10 @@ class PushUpload {
 };
 
 /// Version 0 on its way in. Dropping it before End leaves the run unseeded.
-class SeedUpload {
+class SeedReceiver {
  public:
   /// `coordinator` outlives this.
-  explicit SeedUpload(Coordinator* coordinator) : coordinator_(coordinator) {}
+  explicit SeedReceiver(Coordinator* coordinator) : coordinator_(coordinator) {}
 
   absl::Status Begin(const Caller& caller, const Manifest& manifest);
   absl::Status Chunk(FragmentId fragment, const WireChunk& chunk);
@@ -64,4 +64,4 @@ class SeedUpload {
 
 }  // namespace atoll
 
-#endif  // ATOLL_SERVER_RPC_UPLOAD_H_
+#endif  // ATOLL_SERVER_RPC_RECEIVER_H_

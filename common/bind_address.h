@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_RPC_BIND_ADDRESS_H_
-#define ATOLL_SERVER_RPC_BIND_ADDRESS_H_
+#ifndef ATOLL_COMMON_BIND_ADDRESS_H_
+#define ATOLL_COMMON_BIND_ADDRESS_H_
 
 #include <cstdint>
 #include <string>
@@ -32,4 +32,4 @@ absl::Status CheckBindable(const BindAddress& address);
 
 }  // namespace atoll
 
-#endif  // ATOLL_SERVER_RPC_BIND_ADDRESS_H_
+#endif  // ATOLL_COMMON_BIND_ADDRESS_H_

@@ -1,4 +1,4 @@
-#include "server/rpc/bind_address.h"
+#include "common/bind_address.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

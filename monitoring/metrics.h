@@ -1,0 +1,100 @@
+#ifndef ATOLL_MONITORING_METRICS_H_
+#define ATOLL_MONITORING_METRICS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Metrics in Prometheus's sense, without its headers. Names and labels are literals of ours and follow its
+// conventions (base units as suffix, counters end in _total; promtool checks them in a test).
+
+namespace prometheus {
+class Collectable;
+class Counter;
+class Gauge;
+class Histogram;
+}  // namespace prometheus
+
+namespace atoll {
+
+using MetricLabels = std::map<std::string, std::string>;
+
+/// One series. A handle: copied freely, valid while the registry lives and the series was not removed.
+/// Thread-safe. One made by the default constructor counts nothing.
+class Counter {
+ public:
+  Counter() = default;
+  explicit Counter(prometheus::Counter* counter) : counter_(counter) {}
+  /// Values below 0 and those that are not finite are ignored.
+  void Increment(double by = 1) const;
+
+ private:
+  prometheus::Counter* counter_ = nullptr;
+};
+
+class Gauge {
+ public:
+  Gauge() = default;
+  explicit Gauge(prometheus::Gauge* gauge) : gauge_(gauge) {}
+  void Set(double value) const;
+
+ private:
+  friend class MetricsRegistry;
+  prometheus::Gauge* gauge_ = nullptr;
+};
+
+class Histogram {
+ public:
+  Histogram() = default;
+  explicit Histogram(prometheus::Histogram* histogram) : histogram_(histogram) {}
+  void Observe(double value) const;
+
+ private:
+  prometheus::Histogram* histogram_ = nullptr;
+};
+
+/// Upper bounds, in seconds: 1 ms to 10 minutes, about three a decade.
+std::vector<double> DurationBuckets();
+
+/// What a program counts, and what is shown of it. Thread-safe. Series are made once and kept by those who
+/// count; each name has one help text and one type. Outlives the handles' users.
+class MetricsRegistry {
+ public:
+  MetricsRegistry();
+  ~MetricsRegistry();
+  MetricsRegistry(const MetricsRegistry&) = delete;
+  MetricsRegistry& operator=(const MetricsRegistry&) = delete;
+
+  Counter AddCounter(const std::string& name, const std::string& help, const MetricLabels& labels = {});
+  Gauge AddGauge(const std::string& name, const std::string& help, const MetricLabels& labels = {});
+  Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& buckets,
+                         const MetricLabels& labels = {});
+  /// The series disappears; its handles must not be used any more.
+  void RemoveGauge(const std::string& name, const Gauge& gauge);
+
+  /// Called before each scrape, on the scraper's thread, one scrape at a time: to set gauges of what is asked
+  /// for rather than counted. It must add or remove series of names that were added before only.
+  void BeforeScrape(std::function<void()> refresh);
+  /// The last refresh has returned, and none will be called again: what they use may go.
+  void StopRefreshing();
+
+  /// All series in the text format that Prometheus scrapes.
+  std::string Text() const;
+
+  /// For an endpoint: what it scrapes.
+  std::shared_ptr<prometheus::Collectable> collectable() const;
+
+ private:
+  struct State;
+  const std::shared_ptr<State> state_;
+};
+
+/// atoll_build_info{program, version, revision} 1, and the start time of the process.
+void AddBuildInfo(MetricsRegistry* registry, std::string_view program);
+
+}  // namespace atoll
+
+#endif  // ATOLL_MONITORING_METRICS_H_

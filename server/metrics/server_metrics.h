@@ -1,0 +1,78 @@
+#ifndef ATOLL_SERVER_METRICS_SERVER_METRICS_H_
+#define ATOLL_SERVER_METRICS_SERVER_METRICS_H_
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "common/mutex.h"
+#include "monitoring/metrics.h"
+#include "server/observer.h"
+
+namespace atoll {
+
+/// Counts what happens in a coordinator. Every metric with its meaning: docs/metrics.md.
+class ServerMetrics final : public CoordinatorObserver {
+ public:
+  /// `registry` outlives this.
+  explicit ServerMetrics(MetricsRegistry* registry);
+
+  void OnRoundClosed(const RoundSummaryView& round) override;
+  void OnContribution(std::string_view result) override;
+  void OnPush(uint64_t bytes, double seconds) override;
+  void OnPullBytes(uint64_t bytes) override;
+  void OnMergeSeconds(double seconds) override;
+  void OnCommitSeconds(double seconds) override;
+  void OnStoreSeconds(double seconds) override;
+  void OnWorkers(uint32_t active_trainers, uint32_t active_others, uint32_t lost) override;
+  void OnRunState(RunStateView state) override;
+  void OnVersion(FragmentId fragment, Version published, Version stored) override;
+  void OnCommittedTokens(uint64_t committed, uint64_t total) override;
+  void OnStorageFailing(bool failing) override;
+  void OnEvaluation(const EvaluationView& evaluation) override;
+  void OnEvent(EventKind kind) override;
+
+  /// One pull that was streamed to its end: seconds from the answer to the last byte. From the RPC layer.
+  void OnPullStreamed(double seconds);
+
+ private:
+  struct FragmentGauges {
+    Gauge published;
+    Gauge stored;
+  };
+  static constexpr size_t kStates = 5;
+
+  void AddDurations();
+  void AddRunGauges();
+
+  MetricsRegistry* const registry_;
+  Counter rounds_;
+  Counter round_tokens_;
+  Counter push_bytes_;
+  Counter pull_bytes_;
+  Histogram round_seconds_;
+  Histogram merge_seconds_;
+  Histogram commit_seconds_;
+  Histogram store_seconds_;
+  Histogram push_seconds_;
+  Histogram pull_seconds_;
+  Gauge train_loss_;
+  Gauge validation_loss_;
+  Gauge committed_tokens_;
+  Gauge planned_tokens_;
+  Gauge storage_failing_;
+  Gauge active_trainers_;
+  Gauge active_others_;
+  Gauge lost_;
+  std::array<Gauge, kStates> states_;  // by RunStateView - 1
+
+  Mutex mutex_;
+  std::map<std::string, Counter, std::less<>> contributions_ ABSL_GUARDED_BY(mutex_);
+  std::map<EventKind, Counter> events_ ABSL_GUARDED_BY(mutex_);
+  std::map<FragmentId, FragmentGauges> fragments_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_METRICS_SERVER_METRICS_H_
