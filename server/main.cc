@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
+#include "common/bind_address.h"
 #include "common/exit_codes.h"
 #include "common/file.h"
 #include "common/log.h"
@@ -146,15 +147,20 @@ ExitCode OpeningExitCode(const absl::Status& status) {
   return configured_wrongly ? ExitCode::kUsage : ExitCode::kStorage;
 }
 
-absl::StatusOr<std::unique_ptr<RpcServer>> StartRpc(const Flags& flags, Coordinator* coordinator,
-                                                    const Clock* clock, const Logger& log,
-                                                    ServerMetrics* metrics) {
+RpcServerOptions RpcOptions(const Flags& flags) {
   RpcServerOptions options;
   options.data_address = flags.listen;
   options.admin_address = flags.admin_listen;
   options.exposure = flags.insecure_bind ? Exposure::kAnyInterface : Exposure::kLoopbackOnly;
-  options.on_pull_streamed = [metrics](double seconds) { metrics->OnPullStreamed(seconds); };
-  return RpcServer::Start(options, coordinator, clock, log);
+  return options;
+}
+
+/// Before a data directory is touched: whether all ports are to be had.
+absl::Status CheckAddresses(const Flags& flags) {
+  ATOLL_RETURN_IF_ERROR(RpcServer::CheckAddresses(RpcOptions(flags)));
+  if (flags.metrics_listen.empty()) return absl::OkStatus();
+  ATOLL_ASSIGN_OR_RETURN(const BindAddress metrics, ParseBindAddress(flags.metrics_listen));
+  return CheckBindable(metrics);
 }
 
 absl::Status WritePortFile(const std::string& path, const RpcServer& rpc, const MetricsEndpoint* metrics) {
@@ -190,7 +196,9 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, std::unique
     endpoint = *std::move(started);
     log.Info("metrics", {{"url", "http://" + endpoint->address().ToString() + "/metrics"}});
   }
-  auto rpc = StartRpc(flags, coordinator->get(), &clock, log, &metrics);
+  RpcServerOptions rpc_options = RpcOptions(flags);
+  rpc_options.on_pull_streamed = [&metrics](double seconds) { metrics.OnPullStreamed(seconds); };
+  auto rpc = RpcServer::Start(rpc_options, coordinator->get(), &clock, log);
   if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
   if (!flags.port_file.empty()) {
     const absl::Status written = WritePortFile(flags.port_file, **rpc, endpoint.get());
@@ -222,6 +230,8 @@ int Run(const Flags& flags) {
   if (!configuration.ok()) {
     return Fail(*log, configuration.status(), ConfigurationExitCode(flags, configuration.status()));
   }
+  const absl::Status addresses = CheckAddresses(flags);
+  if (!addresses.ok()) return Fail(*log, addresses, DefaultExitCode(addresses));
   auto store = OpenRocksDbStore({.data_dir = flags.data_dir});
   if (!store.ok()) return Fail(*log, store.status(), ExitCode::kStorage);
   return Serve(flags, *configuration, *std::move(store), *log, **shutdown);

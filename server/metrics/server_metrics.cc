@@ -1,5 +1,7 @@
 #include "server/metrics/server_metrics.h"
 
+#include <limits>
+
 namespace atoll {
 namespace {
 
@@ -72,6 +74,8 @@ void ServerMetrics::AddRunGauges() {
       registry_->AddGauge("atoll_train_loss", "Mean training loss of the last round, nats per token.");
   validation_loss_ = registry_->AddGauge(
       "atoll_validation_loss", "Loss of the published parameters on held-out text, nats per token.");
+  train_loss_.Set(std::numeric_limits<double>::quiet_NaN());  // not known yet
+  validation_loss_.Set(std::numeric_limits<double>::quiet_NaN());
   committed_tokens_ = registry_->AddGauge("atoll_committed_tokens", "Tokens behind the committed versions.");
   planned_tokens_ = registry_->AddGauge("atoll_planned_tokens", "The token budget that ends the run.");
   storage_failing_ = registry_->AddGauge("atoll_storage_failing", "1 while commits fail.");

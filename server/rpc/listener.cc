@@ -63,12 +63,17 @@ void EnableHealthAndReflection() {
 
 }  // namespace
 
+absl::Status CheckListenable(const std::string& address, Exposure exposure) {
+  ATOLL_ASSIGN_OR_RETURN(const BindAddress where, ParseBindAddress(address));
+  ATOLL_RETURN_IF_ERROR(CheckExposure(where, exposure));
+  return CheckBindable(where);
+}
+
 absl::StatusOr<Listener> Listen(const std::string& address, const RpcServerOptions& options,
                                 grpc::Service* service, const std::string& service_name) {
-  ATOLL_ASSIGN_OR_RETURN(BindAddress where, ParseBindAddress(address));
-  ATOLL_RETURN_IF_ERROR(CheckExposure(where, options.exposure));
   // gRPC does not say why it could not listen.
-  ATOLL_RETURN_IF_ERROR(CheckBindable(where));
+  ATOLL_RETURN_IF_ERROR(CheckListenable(address, options.exposure));
+  ATOLL_ASSIGN_OR_RETURN(BindAddress where, ParseBindAddress(address));
   EnableHealthAndReflection();
   grpc::ServerBuilder builder;
   SetArguments(options, builder);

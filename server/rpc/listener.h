@@ -17,6 +17,9 @@ struct Listener {
   BindAddress address;  // as bound
 };
 
+/// Whether Listen could do it now.
+absl::Status CheckListenable(const std::string& address, Exposure exposure);
+
 /// `service` outlives the server; `service_name` is what health is asked for. Errors as RpcServer::Start.
 absl::StatusOr<Listener> Listen(const std::string& address, const RpcServerOptions& options,
                                 grpc::Service* service, const std::string& service_name);

@@ -48,6 +48,11 @@ struct RpcServer::Parts {
   std::string admin_address;
 };
 
+absl::Status RpcServer::CheckAddresses(const RpcServerOptions& options) {
+  ATOLL_RETURN_IF_ERROR(CheckListenable(options.data_address, options.exposure));
+  return CheckListenable(options.admin_address, options.exposure);
+}
+
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
                                                             Coordinator* coordinator, const Clock* clock,
                                                             Logger log) {

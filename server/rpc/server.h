@@ -42,6 +42,9 @@ inline constexpr Duration kMinClientPingInterval = Seconds(5);
 /// standard health service and server reflection. Thread-safe.
 class RpcServer {
  public:
+  /// Whether Start could listen now: its errors, before anything else is started.
+  static absl::Status CheckAddresses(const RpcServerOptions& options);
+
   /// Listens and serves. `coordinator` and `clock` outlive this.
   ///   InvalidArgument  an address that is none, or not loopback without being asked for
   ///   Unavailable      a port is in use: names it
