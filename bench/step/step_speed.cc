@@ -1,0 +1,79 @@
+// Times inner steps of the C++ trainer on demand, for bench/step/step_speed.py: every line "N" on the
+// standard input runs N steps and answers with one line of N durations in milliseconds.
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "common/clock.h"
+#include "worker/torch/blas_kernels.h"
+#include "worker/torch/torch_replica.h"
+
+namespace atoll {
+namespace {
+
+TorchReplicaOptions SmallNanoGpt() {
+  TorchReplicaOptions options;
+  options.run.workers = 1;
+  options.run.rounds = 1;
+  options.run.model = {.layers = 4, .heads = 4, .width = 128, .context = 64, .vocabulary = 256};
+  options.run.inner.steps = 1;
+  options.run.inner.learning_rate = 1e-3;
+  options.run.inner.batch = 12;
+  options.device = "cpu";
+  return options;
+}
+
+int ServeSteps(TorchReplica& replica) {
+  const SystemClock clock;
+  int steps = 0;
+  while (std::cin >> steps) {
+    std::string line;
+    for (int i = 0; i < steps; ++i) {
+      const MonoTime begin = clock.Now();
+      const absl::StatusOr<InnerStepResult> result = replica.InnerStep(1e-3);
+      if (!result.ok()) {
+        std::cerr << result.status() << "\n";
+        return 1;
+      }
+      line += std::to_string(ToSeconds(clock.Now() - begin) * 1e3) + " ";
+    }
+    std::cout << line << std::endl;
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  TorchReplicaOptions options = SmallNanoGpt();
+  GptOptions& model = options.run.model;
+  bool bf16 = false;
+  CLI::App app("Times inner steps; driven by bench/step/step_speed.py.");
+  app.add_option("--tokens", options.dataset_folder)->required();
+  app.add_option("--threads", options.threads);
+  app.add_option("--device", options.device);
+  app.add_option("--layers", model.layers);
+  app.add_option("--heads", model.heads);
+  app.add_option("--width", model.width);
+  app.add_option("--context", model.context);
+  app.add_option("--vocabulary", model.vocabulary);
+  app.add_option("--batch", options.run.inner.batch);
+  app.add_flag("--bf16", bf16);
+  CLI11_PARSE(app, argc, argv);
+  if (bf16) options.run.inner.precision = Precision::kBf16;
+  const absl::StatusOr<std::unique_ptr<TorchReplica>> replica = CreateTorchReplica(options);
+  if (!replica.ok()) {
+    std::cerr << replica.status() << "\n";
+    return 1;
+  }
+  return ServeSteps(**replica);
+}
+
+}  // namespace
+}  // namespace atoll
+
+int main(int argc, char** argv) {
+  atoll::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
+  return atoll::Main(argc, argv);
+}

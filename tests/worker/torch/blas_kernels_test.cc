@@ -1,0 +1,26 @@
+#include "worker/torch/blas_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "worker/torch/torch_replica.h"
+
+namespace atoll {
+namespace {
+
+// Runs first thing in this program, as it does in atoll-worker; afterwards nothing better may be left to
+// choose.
+TEST(BlasKernelsTest, ARestartedProgramHasNothingToGain) {
+  ASSERT_FALSE(TorchVersion().empty());  // LibTorch, and with it the BLAS, is linked and loaded
+  EXPECT_EQ(BetterOpenBlasCore(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace atoll
+
+int main(int argc, char** argv) {
+  atoll::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
