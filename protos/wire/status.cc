@@ -94,7 +94,8 @@ absl::Status StatusFromGrpc(const grpc::Status& status) {
   if (status.error_details().empty() || !rich.ParseFromString(status.error_details())) return plain;
   StatusDetail detail;
   for (const google::protobuf::Any& any : rich.details()) ReadDetail(any, &detail);
-  return detail == StatusDetail() ? plain : WithDetail(plain, detail);
+  const bool nothing = detail.reason.empty() && detail.metadata.empty() && !detail.retry_after.has_value();
+  return nothing ? plain : WithDetail(plain, detail);
 }
 
 }  // namespace atoll
