@@ -1,0 +1,99 @@
+#ifndef ATOLL_TESTS_FAKES_FAULTY_STORE_H_
+#define ATOLL_TESTS_FAKES_FAULTY_STORE_H_
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// What fails, shared between a test and the FaultyStore that it gave away. Counters count attempts that were
+/// refused.
+struct Faults {
+  std::atomic<bool> commit{false};
+  std::atomic<bool> store{false};
+  std::atomic<bool> upload{false};
+  std::atomic<bool> accept{false};
+  std::atomic<bool> member{false};
+  std::atomic<int> refused_commits{0};
+  std::atomic<int> refused_stores{0};
+};
+
+/// A store whose disk is full when the test says so.
+class FaultyStore final : public RunStore {
+ public:
+  FaultyStore(std::unique_ptr<RunStore> store, std::shared_ptr<Faults> faults)
+      : store_(std::move(store)), faults_(std::move(faults)) {}
+
+  absl::StatusOr<std::optional<Recovery>> Recover() override { return store_->Recover(); }
+  absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override {
+    return store_->CreateRun(identity, config);
+  }
+  absl::Status PutConfig(const ConfigEntry& config) override { return store_->PutConfig(config); }
+  absl::Status PutWorker(const WorkerEntry& worker) override {
+    return faults_->member ? Full() : store_->PutWorker(worker);
+  }
+  absl::Status PutEvaluation(const EvaluationEntry& entry) override { return store_->PutEvaluation(entry); }
+  absl::Status AppendEvent(const EventEntry& event) override { return store_->AppendEvent(event); }
+  absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override {
+    return store_->ReadEvents(after, limit);
+  }
+  absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
+                    const std::vector<FragmentTensorsView>& tensors) override {
+    return store_->Seed(manifest, layouts, tensors);
+  }
+  absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key, uint64_t bytes) override {
+    if (faults_->upload) return Full();
+    auto upload = store_->StartUpload(key, bytes);
+    if (!upload.ok()) return upload;
+    return std::make_unique<FaultyUpload>(*std::move(upload), faults_);
+  }
+  absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override {
+    return store_->OpenPayload(key);
+  }
+  absl::Status CommitRound(const RoundRecord& record,
+                           const std::vector<PartitionEntry>& partitions) override {
+    if (!faults_->commit) return store_->CommitRound(record, partitions);
+    ++faults_->refused_commits;
+    return Full();
+  }
+  absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
+                            uint32_t keep) override {
+    if (!faults_->store) return store_->StoreVersion(layout, version, tensors, keep);
+    ++faults_->refused_stores;
+    return Full();
+  }
+  absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) override {
+    return store_->ReadVersion(layout, version);
+  }
+  absl::StatusOr<uint64_t> DiskBytes() override { return store_->DiskBytes(); }
+
+ private:
+  static absl::Status Full() { return absl::ResourceExhaustedError("no space left on device (injected)"); }
+
+  class FaultyUpload final : public Upload {
+   public:
+    FaultyUpload(std::unique_ptr<Upload> upload, std::shared_ptr<Faults> faults)
+        : upload_(std::move(upload)), faults_(std::move(faults)) {}
+    uint64_t received_bytes() const override { return upload_->received_bytes(); }
+    absl::Status Append(std::span<const std::byte> data) override { return upload_->Append(data); }
+    absl::StatusOr<std::unique_ptr<Payload>> View() override { return upload_->View(); }
+    absl::Status Accept(const Contribution& contribution) override {
+      return faults_->accept ? Full() : upload_->Accept(contribution);
+    }
+    void Discard() override { upload_->Discard(); }
+
+   private:
+    const std::unique_ptr<Upload> upload_;
+    const std::shared_ptr<Faults> faults_;
+  };
+
+  const std::unique_ptr<RunStore> store_;
+  const std::shared_ptr<Faults> faults_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_FAKES_FAULTY_STORE_H_

@@ -1,0 +1,208 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "server/refusal.h"
+#include "server/run_opening.h"
+#include "tests/server/test_run.h"
+
+// What survives the end of the process, and a disk that is full.
+
+namespace atoll {
+namespace {
+
+float Start(size_t i) { return 0.5F + 0.01F * static_cast<float>(i % 13); }
+std::vector<float> DeltaOf(const Caller& worker, uint64_t base) {
+  return Fill([&](size_t i) {
+    return 0.01F * std::sin(static_cast<float>(i + base * 31 + static_cast<size_t>(worker.worker[0])));
+  });
+}
+
+void Round(TestRun& run, const std::vector<Caller>& workers, uint64_t base) {
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const Caller& worker : workers) {
+    const auto pushed = run.Push(worker, base, DeltaOf(worker, base));
+    ASSERT_TRUE(pushed.ok()) << pushed.status();
+  }
+  ASSERT_TRUE(run.Pull(workers[0], base).ok());
+}
+
+TEST(CoordinatorRecovery, ARunGoesOnWhereItStoppedWithTheSameBits) {
+  TestRun undisturbed;
+  const std::vector<Caller> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
+  for (uint64_t base = 0; base < 6; ++base) Round(undisturbed, reference, base);
+
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  for (uint64_t base = 0; base < 6; ++base) {
+    // In the middle of every round: one contribution is accepted, the other not there yet.
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    ASSERT_TRUE(run.Push(workers[0], base, DeltaOf(workers[0], base)).ok());
+    const absl::Status restarted = run.Restart();
+    ASSERT_TRUE(restarted.ok()) << restarted;
+    const auto known = run.coordinator().GetPushStatus(
+        {.caller = workers[0], .fragment = {}, .base = Version(base), .sequence = 0});
+    EXPECT_EQ(known->state, PushState::kAccepted);
+    ASSERT_TRUE(run.Push(workers[1], base, DeltaOf(workers[1], base)).ok());
+    ASSERT_TRUE(run.Pull(workers[0], base).ok());
+  }
+  EXPECT_EQ(run.Published(workers[0], 5), undisturbed.Published(reference[0], 5));
+  const StatusView status = run.coordinator().GetStatus(100);
+  EXPECT_EQ(status.rounds.size(), 6);
+  EXPECT_EQ(status.committed_tokens, undisturbed.coordinator().GetStatus(0).committed_tokens);
+}
+
+TEST(CoordinatorRecovery, VersionsThatWereNotStoredAreReplayed) {
+  TestRun undisturbed;
+  const std::vector<Caller> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
+  for (uint64_t base = 0; base < 3; ++base) Round(undisturbed, reference, base);
+
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  Round(run, workers, 0);
+  Round(run, workers, 1);
+  run.faults().store = true;
+  Round(run, workers, 2);  // committed, published, and its tensors are not on disk
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.Published(workers[0], 2), undisturbed.Published(reference[0], 2));
+  EXPECT_LT(run.coordinator().GetStatus(0).fragments[0].stored, Version(3));
+  EventCatcher events(&run.coordinator());
+  EXPECT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
+  run.faults().store = false;
+  EXPECT_TRUE(events.WaitFor(EventKind::kStorageRecovered).has_value());
+}
+
+TEST(CoordinatorRecovery, ADiskThatIsFullAtCommitLosesNothing) {
+  TestRun undisturbed;
+  const std::vector<Caller> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
+  for (uint64_t base = 0; base < 2; ++base) Round(undisturbed, reference, base);
+
+  TestRun run;
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  Round(run, workers, 0);
+  run.faults().commit = true;
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 1, DeltaOf(worker, 1)).ok());
+  ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
+  const StatusView failing = run.coordinator().GetStatus(0);
+  EXPECT_NE(failing.storage_error.find("no space left"), std::string::npos);
+  EXPECT_EQ(failing.state, RunStateView::kDegraded);
+  EXPECT_EQ(failing.fragments[0].version, Version(1)) << "what is not on disk is not published";
+  const Caller late = run.Join("c");
+  EXPECT_EQ(ReasonOf(run.Push(late, 1, DeltaOf(late, 1)).status()), RefusalReason::kStaleBase);
+  run.faults().commit = false;
+  run.clock().Advance(Seconds(1));
+  EXPECT_EQ(run.Published(workers[0], 1), undisturbed.Published(reference[0], 1));
+  EXPECT_TRUE(events.WaitFor(EventKind::kStorageRecovered).has_value());
+  EXPECT_GT(run.faults().refused_commits, 0);
+  EXPECT_EQ(run.coordinator().GetStatus(0).storage_error, "");
+}
+
+TEST(CoordinatorRecovery, ADiskThatIsFullAtAcceptIsTriedAgain) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  run.faults().accept = true;
+  const auto refused = run.Push(workers[0], 0, DeltaOf(workers[0], 0));
+  EXPECT_EQ(ReasonOf(refused.status()), RefusalReason::kStorageFull);
+  EXPECT_TRUE(RefusalOf(refused.status())->retry_after.has_value());
+  run.faults().accept = false;
+  const auto pushed = run.Push(workers[0], 0, DeltaOf(workers[0], 0));
+  ASSERT_TRUE(pushed.ok()) << pushed.status();
+  EXPECT_FALSE(pushed->duplicate);
+}
+
+TEST(CoordinatorRecovery, AJoinThatCannotBeRecordedIsRefused) {
+  TestRun run;
+  run.faults().member = true;
+  EXPECT_EQ(ReasonOf(run.TryJoin("a").status()), RefusalReason::kStorageFull);
+  run.faults().member = false;
+  EXPECT_TRUE(run.TryJoin("a").ok());
+}
+
+TEST(CoordinatorRecovery, MembersAreKnownAgain) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  Round(run, workers, 0);
+  ASSERT_TRUE(run.coordinator().Leave(workers[1], "enough").ok());
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_TRUE(run.Heartbeat(workers[0]).ok()) << "its life goes on without a new Join";
+  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[1]).status()), RefusalReason::kNotAMember);
+  const auto back = run.TryJoin("b");
+  ASSERT_TRUE(back.ok());
+  EXPECT_TRUE(back->returning);
+  EXPECT_GT(back->incarnation, workers[1].incarnation);
+  EXPECT_EQ(back->data->samples_consumed, 8) << "its position in the data, as committed";
+  EXPECT_EQ(ReasonOf(run.TryJoin("a", "another secret").status()), RefusalReason::kNameTaken);
+}
+
+TEST(CoordinatorRecovery, AWorkerThatComputesIsWaitedForAfterARestart) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  Round(run, workers, 0);
+  ASSERT_TRUE(run.Restart().ok());
+  HeartbeatCall computing;
+  computing.caller = workers[1];
+  computing.progress.phase = WorkerPhaseView::kTraining;
+  computing.progress.base = Version(1);
+  ASSERT_TRUE(run.coordinator().Heartbeat(computing).ok());
+  ASSERT_TRUE(run.Push(workers[0], 1, DeltaOf(workers[0], 1)).ok());
+  // Later than the time for which everybody is waited for.
+  for (int i = 0; i < 3; ++i) {
+    run.clock().Advance(Seconds(10));
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
+  }
+  EXPECT_EQ(run.coordinator().GetStatus(0).fragments[0].missing, std::vector<WorkerName>{"b"});
+  EXPECT_EQ(run.Pull(workers[0], 1, FragmentId(0), Duration(0))->outcome, PullOutcome::kNotYet);
+}
+
+TEST(CoordinatorRecovery, EventsAndEvaluationsAreKept) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  HeartbeatCall report;
+  report.caller = workers[0];
+  report.evaluations.push_back({.version = Version(0), .loss = 5.5, .tokens = 10});
+  ASSERT_TRUE(run.coordinator().Heartbeat(report).ok());
+  Round(run, workers, 0);
+  uint64_t last = 0;
+  {
+    EventCatcher live(&run.coordinator());
+    ASSERT_TRUE(live.WaitFor(EventKind::kRoundClosed).has_value());
+  }
+  ASSERT_TRUE(run.Restart().ok());
+  EventCatcher events(&run.coordinator());
+  ASSERT_TRUE(events.WaitFor(EventKind::kCoordinatorStarted, 1).has_value());
+  for (const EventView& event : events.events()) {
+    EXPECT_EQ(event.sequence, last + 1);
+    last = event.sequence;
+  }
+  EXPECT_EQ(events.WaitFor(EventKind::kRoundClosed)->round->contributions, 2);
+  EventCatcher tail(&run.coordinator(), last - 1);
+  EXPECT_EQ(tail.WaitFor(EventKind::kCoordinatorStarted)->sequence, last);
+  EXPECT_EQ(run.coordinator().GetStatus(1).first_evaluation->loss, 5.5);
+}
+
+TEST(CoordinatorRecovery, AnotherConfigurationIsRecordedOrRefused) {
+  TestRun run;
+  run.Begin({"a", "b"}, Fill(Start));
+  run.options().config_bytes = "config-2";
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 2);
+  run.options().run.shards = 3;
+  const absl::Status refused = run.Restart();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_NE(refused.message().find("checkpoint.shards"), std::string::npos) << refused;
+}
+
+TEST(CheckSettled, NamesTheFieldThatMayNotChange) {
+  const RunOptions recorded = SmallRun().run;
+  EXPECT_TRUE(CheckSettled(recorded, recorded).ok());
+  RunOptions now = recorded;
+  now.rounds = 500;
+  now.outer.learning_rate = 0.1;
+  EXPECT_TRUE(CheckSettled(recorded, now).ok());
+  now.model.width = 7;
+  EXPECT_NE(CheckSettled(recorded, now).message().find("model.gpt.width"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,218 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "server/refusal.h"
+#include "tests/server/test_run.h"
+
+// What the coordinator does not let in, and how it says so.
+
+namespace atoll {
+namespace {
+
+std::vector<float> Delta() {
+  return Fill([](size_t i) { return 0.001F * static_cast<float>(i % 7); });
+}
+
+PushStatusCall StatusOf(const Caller& caller) {
+  return {.caller = caller, .fragment = FragmentId(0), .base = Version(0), .sequence = 0};
+}
+
+class CoordinatorRefusals : public testing::Test {
+ protected:
+  void SetUp() override {
+    workers_ = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+    for (const Caller& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
+  }
+  RefusalReason Reason(const Caller& caller, uint64_t base, const std::vector<float>& values,
+                       const PushVariation& variation = {}) {
+    return ReasonOf(run_.Push(caller, base, values, variation).status());
+  }
+  void NothingArrived() { EXPECT_TRUE(run_.coordinator().GetStatus(0).fragments[0].arrived.empty()); }
+
+  TestRun run_;
+  std::vector<Caller> workers_;
+};
+
+TEST_F(CoordinatorRefusals, OfAnotherRunOrEpochOrLife) {
+  Caller caller = workers_[0];
+  caller.run_id = "0000000000000000";
+  EXPECT_EQ(Reason(caller, 0, Delta()), RefusalReason::kWrongRun);
+  caller = workers_[0];
+  caller.epoch = Epoch(caller.epoch.value() + 1);
+  EXPECT_EQ(Reason(caller, 0, Delta()), RefusalReason::kWrongEpoch);
+  caller = workers_[0];
+  caller.worker = "stranger";
+  EXPECT_EQ(Reason(caller, 0, Delta()), RefusalReason::kNotAMember);
+  run_.Join("a");
+  EXPECT_EQ(Reason(workers_[0], 0, Delta()), RefusalReason::kSuperseded);
+  NothingArrived();
+}
+
+TEST_F(CoordinatorRefusals, OfAnotherBase) {
+  EXPECT_EQ(Reason(workers_[0], 1, Delta()), RefusalReason::kUnknownBase);
+  for (const Caller& worker : workers_) ASSERT_TRUE(run_.Push(worker, 0, Delta()).ok());
+  ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
+  const Caller late = run_.Join("c");
+  EXPECT_EQ(Reason(late, 0, Delta()), RefusalReason::kStaleBase);
+}
+
+TEST_F(CoordinatorRefusals, OfAnotherForm) {
+  EXPECT_EQ(Reason(workers_[0], 0, Delta(), {.codec = CodecKind::kBf16}), RefusalReason::kWrongCodec);
+  EXPECT_EQ(Reason(workers_[0], 0, Delta(), {.fragment = FragmentId(1)}), RefusalReason::kWrongFragment);
+  EXPECT_EQ(Reason(workers_[0], 0, std::vector<float>(7)), RefusalReason::kWrongSize);
+  EXPECT_EQ(run_.Push(workers_[0], 0, Delta(), {.sequence = 3}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  NothingArrived();
+}
+
+TEST_F(CoordinatorRefusals, ABrokenPayloadIsSentAgain) {
+  EXPECT_EQ(Reason(workers_[0], 0, Delta(), {.crc = 12345}), RefusalReason::kBadChunk);
+  NothingArrived();
+  const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->state, PushState::kUnknown);
+  EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
+}
+
+TEST_F(CoordinatorRefusals, WhatIsNotFinite) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e37F}) {
+    std::vector<float> values = Delta();
+    values[600] = bad;
+    const auto pushed = run_.Push(workers_[0], 0, values);
+    EXPECT_EQ(ReasonOf(pushed.status()), RefusalReason::kNotFinite) << bad;
+    EXPECT_NE(pushed.status().message().find("'a'"), std::string::npos);
+  }
+  NothingArrived();
+  EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok()) << "a better one may follow";
+  EXPECT_EQ(run_.coordinator().ListWorkers(false)[0].contributions_refused, 3);
+}
+
+TEST_F(CoordinatorRefusals, ASecondContributionToOneBase) {
+  ASSERT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
+  const auto again = run_.Push(workers_[0], 0, Delta());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->duplicate);
+  EXPECT_EQ(Reason(workers_[0], 0, Fill([](size_t) { return 0.5F; })), RefusalReason::kAlreadyPushed);
+  ASSERT_TRUE(run_.Push(workers_[1], 0, Delta()).ok());
+  ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
+  // The answer was lost and the round has moved on: it is known all the same.
+  const auto committed = run_.Push(workers_[0], 0, Delta());
+  ASSERT_TRUE(committed.ok()) << committed.status();
+  EXPECT_TRUE(committed->duplicate);
+  EXPECT_EQ(committed->head, Version(1));
+  const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
+  EXPECT_EQ(status->state, PushState::kCommitted);
+  EXPECT_EQ(run_.coordinator().GetStatus(1).committed_tokens, 128);
+}
+
+TEST_F(CoordinatorRefusals, ClaimsAreCappedByTheAssignment) {
+  ASSERT_TRUE(run_.Push(workers_[0], 0, Delta(), {.tokens = 1'000'000, .steps = 900}).ok());
+  ASSERT_TRUE(run_.Push(workers_[1], 0, Delta(), {.loss = std::numeric_limits<double>::quiet_NaN()}).ok());
+  ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
+  const StatusView status = run_.coordinator().GetStatus(1);
+  EXPECT_EQ(status.committed_tokens, 128);
+  EXPECT_EQ(status.data_parallel_bytes, 2 * 2 * 8 * 800);
+  EXPECT_EQ(status.rounds[0].train_loss, 1.25);
+}
+
+TEST_F(CoordinatorRefusals, TwoWorkersWithOneName) {
+  const auto thief = run_.TryJoin("a", "another secret");
+  EXPECT_EQ(ReasonOf(thief.status()), RefusalReason::kNameTaken);
+  run_.clock().Advance(Seconds(16));
+  EXPECT_TRUE(run_.TryJoin("a", "another secret").ok()) << "its owner was silent for a lease";
+  EXPECT_EQ(ReasonOf(run_.Heartbeat(workers_[0]).status()), RefusalReason::kSuperseded);
+}
+
+TEST_F(CoordinatorRefusals, AJoinThatDoesNotFitTheRun) {
+  JoinCall call;
+  call.worker = "c";
+  call.secret = "0123456789abcdef";
+  call.manifest_hash = "another model";
+  EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RefusalReason::kManifestMismatch);
+  call.manifest_hash = ManifestHash(SmallManifest());
+  call.dataset = DatasetView{.tokenizer = "gpt2", .vocabulary = 256, .train_tokens = 1, .fingerprint = "f"};
+  EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RefusalReason::kDatasetMismatch);
+  call.dataset->tokenizer = "bytes";
+  EXPECT_TRUE(run_.coordinator().Join(call).ok());
+  call.worker = "d";
+  call.dataset->fingerprint = "g";
+  EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RefusalReason::kDatasetMismatch);
+  call.expected_run = "another";
+  EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RefusalReason::kWrongRun);
+  call.secret = "short";
+  EXPECT_TRUE(absl::IsInvalidArgument(run_.coordinator().Join(call).status()));
+  call.worker = "Not A Name";
+  EXPECT_TRUE(absl::IsInvalidArgument(run_.coordinator().Join(call).status()));
+}
+
+TEST_F(CoordinatorRefusals, ABrokenUploadGoesOnWhereItStopped) {
+  const std::vector<float> delta = Delta();
+  const std::span<const std::byte> payload = AsBytes(delta);
+  const PushCall call = run_.MakePush(workers_[0], 0, payload);
+  {
+    auto session = run_.coordinator().StartPush(call);
+    ASSERT_TRUE(session.ok());
+    ASSERT_TRUE((*session)->Append(0, payload.first(1000)).ok());
+    EXPECT_TRUE(absl::IsAborted(run_.coordinator().StartPush(call).status())) << "the first one still lives";
+  }
+  const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
+  EXPECT_EQ(status->state, PushState::kPartial);
+  EXPECT_EQ(status->received_bytes, 1000);
+  auto session = run_.coordinator().StartPush(call);
+  ASSERT_TRUE(session.ok());
+  EXPECT_EQ((*session)->received_bytes(), 1000);
+  EXPECT_EQ(ReasonOf((*session)->Append(2000, payload.subspan(2000))), RefusalReason::kBadChunk);
+  EXPECT_EQ(ReasonOf((*session)->Finish().status()), RefusalReason::kBadChunk) << "it is not complete";
+  ASSERT_TRUE((*session)->Append(1000, payload.subspan(1000)).ok());
+  EXPECT_TRUE((*session)->Finish().ok());
+}
+
+TEST_F(CoordinatorRefusals, AClientThatForgotBeginsAnew) {
+  const std::vector<float> delta = Delta();
+  const std::span<const std::byte> payload = AsBytes(delta);
+  const std::vector<float> other(250, 9.0F);
+  {
+    auto session = run_.coordinator().StartPush(run_.MakePush(workers_[0], 0, payload));
+    ASSERT_TRUE((*session)->Append(0, AsBytes(other)).ok());
+  }
+  EXPECT_TRUE(run_.Push(workers_[0], 0, delta).ok());
+}
+
+TEST(CoordinatorBudget, UploadsInFlightAreBounded) {
+  CoordinatorOptions options = SmallRun();
+  options.run.contribution_budget_bytes = kSmallElements * 4 + 100;
+  TestRun run(options);
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<float> delta = Delta();
+  const std::span<const std::byte> payload = AsBytes(delta);
+  {
+    auto first = run.coordinator().StartPush(run.MakePush(workers[0], 0, payload));
+    ASSERT_TRUE(first.ok());
+    const auto second = run.coordinator().StartPush(run.MakePush(workers[1], 0, payload));
+    EXPECT_EQ(ReasonOf(second.status()), RefusalReason::kOverBudget);
+    EXPECT_TRUE(RefusalOf(second.status())->retry_after.has_value());
+  }
+  EXPECT_TRUE(run.Push(workers[1], 0, delta).ok());
+}
+
+TEST(CoordinatorShutdown, EverythingIsAnswered) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  absl::Status answer;
+  PullCall call;
+  call.caller = workers[0];
+  call.after = Version(0);
+  call.wait = Seconds(60);
+  run.coordinator().Pull(call, [&](absl::StatusOr<PullResult> result) { answer = result.status(); });
+  run.coordinator().Shutdown();
+  run.coordinator().Shutdown();
+  EXPECT_EQ(ReasonOf(answer), RefusalReason::kShuttingDown);
+  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RefusalReason::kShuttingDown);
+  EXPECT_EQ(ReasonOf(run.Push(workers[0], 0, Delta()).status()), RefusalReason::kShuttingDown);
+  EXPECT_EQ(ReasonOf(run.Pull(workers[0]).status()), RefusalReason::kShuttingDown);
+}
+
+}  // namespace
+}  // namespace atoll

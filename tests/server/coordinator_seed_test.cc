@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "server/refusal.h"
+#include "tests/server/test_run.h"
+
+// How parameters enter, once.
+
+namespace atoll {
+namespace {
+
+std::vector<float> Ones() {
+  return Fill([](size_t) { return 1.0F; });
+}
+
+TEST(CoordinatorSeed, AsksForTheConfigurationWithoutJoining) {
+  TestRun run;
+  JoinCall call;
+  call.worker = "a";
+  call.secret = "0123456789abcdef";
+  const auto asked = run.coordinator().Join(call);
+  ASSERT_TRUE(asked.ok());
+  EXPECT_EQ(asked->config_bytes, "config-1");
+  EXPECT_EQ(asked->incarnation, Incarnation(0));
+  EXPECT_FALSE(asked->seed_granted);
+  EXPECT_TRUE(run.coordinator().ListWorkers(true).empty());
+  const Caller nobody{.run_id = asked->run_id, .epoch = asked->epoch, .worker = "a", .incarnation = {}};
+  EXPECT_EQ(ReasonOf(run.Heartbeat(nobody).status()), RefusalReason::kNotAMember);
+}
+
+TEST(CoordinatorSeed, TheGrantPassesOnWhenItsHolderDies) {
+  TestRun run;
+  EXPECT_TRUE(run.TryJoin("b")->seed_granted) << "the first one";
+  const auto second = run.TryJoin("a");
+  EXPECT_FALSE(second->seed_granted);
+  const Caller caller{
+      .run_id = second->run_id, .epoch = second->epoch, .worker = "a", .incarnation = second->incarnation};
+  EXPECT_EQ(ReasonOf(run.Seed(caller, Ones()).status()), RefusalReason::kNotSeeded);
+  run.clock().Advance(Seconds(10));
+  EXPECT_FALSE(run.Heartbeat(caller)->seed_granted);
+  EventCatcher events(&run.coordinator());
+  run.clock().Advance(Seconds(10));
+  EXPECT_EQ(events.WaitFor(EventKind::kWorkerLost)->worker, "b");
+  EXPECT_TRUE(run.Heartbeat(caller)->seed_granted);
+  EXPECT_TRUE(run.Seed(caller, Ones()).ok());
+  EXPECT_FALSE(run.Heartbeat(caller)->seed_granted);
+}
+
+TEST(CoordinatorSeed, AHolderThatLostTheGrantDuringItsUploadIsRefused) {
+  TestRun run;
+  const Caller first = run.Join("a");
+  const Caller second = run.Join("b");
+  auto session = run.coordinator().StartSeed(first, SmallManifest());
+  ASSERT_TRUE(session.ok());
+  const std::vector<float> values = Ones();
+  ASSERT_TRUE((*session)->Append(FragmentId(0), 0, AsBytes(values)).ok());
+  ASSERT_TRUE(run.coordinator().Leave(first, "").ok());
+  EXPECT_EQ(ReasonOf((*session)->Finish().status()), RefusalReason::kNotAMember);
+  EXPECT_TRUE(run.Seed(second, values).ok());
+}
+
+TEST(CoordinatorSeed, HappensOnce) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  EXPECT_TRUE(absl::IsAlreadyExists(run.Seed(workers[0], Ones()).status()));
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(run.Seed(workers[0], Ones()).status()));
+  EXPECT_EQ(run.Published(workers[0], std::nullopt), Ones());
+}
+
+TEST(CoordinatorSeed, WhatIsWrongIsRefusedAndNothingIsSeeded) {
+  TestRun run;
+  const Caller caller = run.Join("a");
+  std::vector<float> values = Ones();
+  values[7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(ReasonOf(run.Seed(caller, values).status()), RefusalReason::kNotFinite);
+  values = Ones();
+  values[400] = 1;
+  EXPECT_EQ(ReasonOf(run.Seed(caller, values).status()), RefusalReason::kWrongSize) << "between two tensors";
+  Manifest other = SmallManifest();
+  other.tensors[0].name = "c";
+  EXPECT_EQ(ReasonOf(run.coordinator().StartSeed(caller, other).status()), RefusalReason::kManifestMismatch);
+  auto session = run.coordinator().StartSeed(caller, SmallManifest());
+  EXPECT_EQ(ReasonOf((*session)->Append(FragmentId(0), 64, AsBytes(values))), RefusalReason::kBadChunk);
+  EXPECT_EQ(ReasonOf((*session)->Finish().status()), RefusalReason::kWrongSize) << "it is not complete";
+  EXPECT_EQ(run.Pull(caller, std::nullopt, FragmentId(0), Duration(0))->outcome, PullOutcome::kNotYet);
+  EXPECT_EQ(ReasonOf(run.Push(caller, 0, Ones()).status()), RefusalReason::kNotSeeded);
+  EXPECT_TRUE(run.Seed(caller, Ones()).ok());
+}
+
+TEST(CoordinatorSeed, APullWaitsForIt) {
+  TestRun run;
+  const Caller seeder = run.Join("a");
+  const Caller other = run.Join("b");
+  PullCall call;
+  call.caller = other;
+  call.wait = Seconds(60);
+  Version got(99);
+  run.coordinator().Pull(call, [&](absl::StatusOr<PullResult> result) { got = result->snapshot->version; });
+  EXPECT_EQ(got, Version(99));
+  ASSERT_TRUE(run.Seed(seeder, Ones()).ok());
+  EXPECT_EQ(got, Version(0));
+}
+
+TEST(CoordinatorSeed, APullCanBeCancelledAndRunsOut) {
+  TestRun run;
+  const Caller caller = run.Join("a");
+  PullCall call;
+  call.caller = caller;
+  call.wait = Seconds(30);
+  absl::Status answer;
+  const uint64_t id =
+      run.coordinator().Pull(call, [&](absl::StatusOr<PullResult> result) { answer = result.status(); });
+  run.coordinator().CancelPull(id);
+  EXPECT_TRUE(absl::IsCancelled(answer));
+  run.coordinator().CancelPull(id);
+  const auto none = run.Pull(caller, std::nullopt, FragmentId(0), Duration(0));
+  EXPECT_EQ(none->outcome, PullOutcome::kNotYet);
+  EXPECT_NE(none->waiting_for.find("'a' to seed"), std::string::npos) << none->waiting_for;
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,204 @@
+#include "tests/server/test_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+
+#include "common/crc32c.h"
+#include "common/status.h"
+
+namespace atoll {
+
+CoordinatorOptions SmallRun() {
+  CoordinatorOptions options;
+  RunOptions& run = options.run;
+  run.name = "small";
+  run.workers = 2;
+  run.rounds = 100;
+  run.model.context = 8;
+  run.model.vocabulary = 256;
+  run.data.tokenizer = "bytes";
+  run.data.partitions = 8;
+  run.inner.steps = 2;
+  run.inner.batch = 4;
+  run.inner.learning_rate = 1e-3;
+  run.weights = MergeWeighting::kUniform;
+  run.round.deadline = Seconds(100);
+  run.round.lease = Seconds(15);
+  run.round.start_workers = 2;
+  run.shards = 2;
+  options.config_bytes = "config-1";
+  options.tick = Seconds(0.001);
+  options.storage_retry = Seconds(0.001);
+  options.merge_threads = 2;
+  return options;
+}
+
+Manifest SmallManifest() {
+  Manifest manifest;
+  manifest.tensors.push_back({.name = "a", .shape = {300}});
+  manifest.tensors.push_back({.name = "b", .shape = {50, 10}});
+  return manifest;
+}
+
+std::vector<float> Fill(const std::function<float(size_t)>& value) {
+  std::vector<float> values(kSmallElements, 0.0F);
+  for (size_t i = 0; i < 300; ++i) values[i] = value(i);
+  for (size_t i = 512; i < 1012; ++i) values[i] = value(i);
+  return values;
+}
+
+std::span<const std::byte> AsBytes(const std::vector<float>& values) {
+  return std::as_bytes(std::span<const float>(values));
+}
+
+std::vector<float> AsFloats(const Snapshot& snapshot) {
+  std::vector<float> values(snapshot.elements);
+  CodecFor(snapshot.codec).DecodeRange(snapshot.payload, snapshot.elements, 0, values);
+  return values;
+}
+
+EventCatcher::EventCatcher(Coordinator* coordinator, uint64_t after) : coordinator_(coordinator) {
+  id_ = coordinator->Subscribe(after, [this](const EventView& event) {
+    MutexLock lock(&mutex_);
+    events_.push_back(event);
+    changed_.NotifyAll();
+    return true;
+  });
+}
+
+EventCatcher::~EventCatcher() { coordinator_->Unsubscribe(id_); }
+
+std::optional<EventView> EventCatcher::WaitFor(EventKind kind, size_t nth) {
+  const MonoTime deadline = SystemClock().Now() + Seconds(60);
+  MutexLock lock(&mutex_);
+  while (true) {
+    size_t seen = 0;
+    for (const EventView& event : events_) {
+      if (event.kind == kind && seen++ == nth) return event;
+    }
+    if (!changed_.WaitUntil(&mutex_, deadline)) return std::nullopt;
+  }
+}
+
+std::vector<EventView> EventCatcher::events() {
+  MutexLock lock(&mutex_);
+  return events_;
+}
+
+TestRun::TestRun(CoordinatorOptions options) : options_(std::move(options)) {
+  const absl::Status opened = Open();
+  EXPECT_TRUE(opened.ok()) << opened;
+}
+
+TestRun::~TestRun() { Stop(); }
+
+absl::Status TestRun::Open() {
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> store, OpenMemoryStore(disk_));
+  CoordinatorDeps deps;
+  deps.store = std::make_unique<FaultyStore>(std::move(store), faults_);
+  deps.clock = &clock_;
+  ATOLL_ASSIGN_OR_RETURN(coordinator_, CreateCoordinator(options_, std::move(deps)));
+  return absl::OkStatus();
+}
+
+absl::Status TestRun::Restart() {
+  Stop();
+  return Open();
+}
+
+absl::StatusOr<JoinResult> TestRun::TryJoin(const WorkerName& name, const std::string& secret_seed,
+                                            WorkerRole role) {
+  JoinCall call;
+  call.worker = name;
+  call.secret = "0123456789abcdef-" + (secret_seed.empty() ? name : secret_seed);
+  call.role = role;
+  call.manifest_hash = ManifestHash(SmallManifest());
+  return coordinator_->Join(call);
+}
+
+Caller TestRun::Join(const WorkerName& name, WorkerRole role) {
+  const auto joined = TryJoin(name, "", role);
+  EXPECT_TRUE(joined.ok()) << joined.status();
+  if (!joined.ok()) return {};
+  return {
+      .run_id = joined->run_id, .epoch = joined->epoch, .worker = name, .incarnation = joined->incarnation};
+}
+
+absl::StatusOr<SeedResult> TestRun::Seed(const Caller& caller, const std::vector<float>& values) {
+  ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(SmallManifest(), options_.fragments));
+  ATOLL_ASSIGN_OR_RETURN(const auto session, coordinator_->StartSeed(caller, SmallManifest()));
+  for (const FragmentLayout& layout : layouts) {
+    const std::span<const std::byte> part = AsBytes(values).first(layout.elements * sizeof(float));
+    ATOLL_RETURN_IF_ERROR(session->Append(layout.id, 0, part.first(part.size() / 2)));
+    ATOLL_RETURN_IF_ERROR(session->Append(layout.id, part.size() / 2, part.subspan(part.size() / 2)));
+  }
+  return session->Finish();
+}
+
+std::vector<Caller> TestRun::Begin(const std::vector<WorkerName>& names, const std::vector<float>& values) {
+  std::vector<Caller> callers;
+  for (const WorkerName& name : names) callers.push_back(Join(name));
+  const auto seeded = Seed(callers.front(), values);
+  EXPECT_TRUE(seeded.ok()) << seeded.status();
+  return callers;
+}
+
+PushCall TestRun::MakePush(const Caller& caller, uint64_t base, std::span<const std::byte> payload,
+                           const PushVariation& variation) {
+  PushCall call;
+  call.caller = caller;
+  call.fragment = variation.fragment;
+  call.base = Version(base);
+  call.sequence = variation.sequence;
+  call.codec = variation.codec;
+  call.payload_bytes = variation.payload_bytes.value_or(payload.size());
+  call.payload_crc32c = variation.crc.value_or(Crc32c(payload));
+  call.tokens = variation.tokens;
+  call.steps = variation.steps;
+  call.samples_consumed = variation.samples;
+  call.mean_loss = variation.loss;
+  return call;
+}
+
+absl::StatusOr<PushResult> TestRun::Push(const Caller& caller, uint64_t base,
+                                         const std::vector<float>& values, const PushVariation& variation) {
+  const std::span<const std::byte> payload = AsBytes(values);
+  ATOLL_ASSIGN_OR_RETURN(const auto session,
+                         coordinator_->StartPush(MakePush(caller, base, payload, variation)));
+  if (!session->already_accepted()) ATOLL_RETURN_IF_ERROR(session->Append(0, payload));
+  return session->Finish();
+}
+
+absl::StatusOr<PullResult> TestRun::Pull(const Caller& caller, std::optional<uint64_t> after,
+                                         FragmentId fragment, Duration wait) {
+  PullCall call;
+  call.caller = caller;
+  call.fragment = fragment;
+  if (after) call.after = Version(*after);
+  call.wait = wait;
+  auto answer = std::make_shared<std::promise<absl::StatusOr<PullResult>>>();
+  auto result = answer->get_future();
+  coordinator_->Pull(call,
+                     [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
+  if (result.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
+    return absl::DeadlineExceededError("no answer to a pull within a minute");
+  }
+  return result.get();
+}
+
+std::vector<float> TestRun::Published(const Caller& caller, std::optional<uint64_t> after) {
+  const auto pulled = Pull(caller, after);
+  EXPECT_TRUE(pulled.ok()) << pulled.status();
+  if (!pulled.ok() || pulled->snapshot == nullptr) return {};
+  return AsFloats(*pulled->snapshot);
+}
+
+absl::StatusOr<HeartbeatResult> TestRun::Heartbeat(const Caller& caller) {
+  HeartbeatCall call;
+  call.caller = caller;
+  return coordinator_->Heartbeat(call);
+}
+
+}  // namespace atoll

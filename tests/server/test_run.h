@@ -1,0 +1,107 @@
+#ifndef ATOLL_TESTS_SERVER_TEST_RUN_H_
+#define ATOLL_TESTS_SERVER_TEST_RUN_H_
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/mutex.h"
+#include "core/codec.h"
+#include "server/create_coordinator.h"
+#include "storage/memory_store.h"
+#include "tests/common/fake_clock.h"
+#include "tests/fakes/faulty_store.h"
+
+namespace atoll {
+
+/// A run of two small tensors, two workers, uniform weights, on a memory store with a clock of its own.
+CoordinatorOptions SmallRun();
+/// 300 and 500 values: 1024 with the gaps.
+Manifest SmallManifest();
+inline constexpr uint64_t kSmallElements = 1024;
+/// A vector that is zero in the gaps between the tensors of SmallManifest, value(i) elsewhere.
+std::vector<float> Fill(const std::function<float(size_t)>& value);
+
+std::span<const std::byte> AsBytes(const std::vector<float>& values);
+std::vector<float> AsFloats(const Snapshot& snapshot);
+
+/// Collects a coordinator's events and lets a test wait for one.
+class EventCatcher {
+ public:
+  explicit EventCatcher(Coordinator* coordinator, uint64_t after = 0);
+  ~EventCatcher();
+  /// The first event of this kind, waiting for it; nullopt when it does not come within a minute.
+  std::optional<EventView> WaitFor(EventKind kind, size_t nth = 0);
+  std::vector<EventView> events();
+
+ private:
+  Coordinator* const coordinator_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<EventView> events_;
+  uint64_t id_ = 0;
+};
+
+struct PushVariation {
+  uint64_t tokens = 64;
+  uint32_t steps = 2;
+  uint64_t samples = 8;
+  double loss = 2.5;
+  CodecKind codec = CodecKind::kFp32;
+  std::optional<uint64_t> payload_bytes = std::nullopt;
+  std::optional<uint32_t> crc = std::nullopt;
+  FragmentId fragment = FragmentId(0);
+  uint32_t sequence = 0;
+};
+
+/// One coordinator under test, restartable.
+class TestRun {
+ public:
+  explicit TestRun(CoordinatorOptions options = SmallRun());
+  ~TestRun();
+
+  /// Ends the coordinator and opens the same disk again.
+  absl::Status Restart();
+  void Stop() { coordinator_.reset(); }
+
+  Coordinator& coordinator() { return *coordinator_; }
+  FakeClock& clock() { return clock_; }
+  Faults& faults() { return *faults_; }
+  CoordinatorOptions& options() { return options_; }
+
+  absl::StatusOr<JoinResult> TryJoin(const WorkerName& name, const std::string& secret_seed = "",
+                                     WorkerRole role = WorkerRole::kTrainer);
+  /// A trainer that has the model. Fails the test when it is refused.
+  Caller Join(const WorkerName& name, WorkerRole role = WorkerRole::kTrainer);
+  /// Version 0 of the small model, in one piece per fragment.
+  absl::StatusOr<SeedResult> Seed(const Caller& caller, const std::vector<float>& values);
+  /// Join the workers in this order and let the first seed `values`.
+  std::vector<Caller> Begin(const std::vector<WorkerName>& names, const std::vector<float>& values);
+
+  absl::StatusOr<PushResult> Push(const Caller& caller, uint64_t base, const std::vector<float>& values,
+                                  const PushVariation& variation = {});
+  PushCall MakePush(const Caller& caller, uint64_t base, std::span<const std::byte> payload,
+                    const PushVariation& variation = {});
+  /// Waits for the answer.
+  absl::StatusOr<PullResult> Pull(const Caller& caller, std::optional<uint64_t> after = std::nullopt,
+                                  FragmentId fragment = FragmentId(0), Duration wait = Seconds(60));
+  /// The published values of a version above `after`.
+  std::vector<float> Published(const Caller& caller, std::optional<uint64_t> after);
+  absl::StatusOr<HeartbeatResult> Heartbeat(const Caller& caller);
+
+ private:
+  absl::Status Open();
+
+  CoordinatorOptions options_;
+  FakeClock clock_;
+  std::shared_ptr<MemoryDisk> disk_ = NewMemoryDisk();
+  std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
+  std::unique_ptr<Coordinator> coordinator_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_SERVER_TEST_RUN_H_
