@@ -26,19 +26,21 @@ rocksdb::WriteBatch ToRocksDb(const MetaBatch& batch) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MetaDb>> MetaDb::Open(const std::string& path) {
-  std::unique_ptr<MetaDb> meta(new MetaDb(path));
+absl::StatusOr<std::unique_ptr<MetaDb>> MetaDb::Open(const std::string& path, rocksdb::Env* env) {
+  std::unique_ptr<MetaDb> meta(new MetaDb(path, env));
   ATOLL_RETURN_IF_ERROR(meta->OpenDatabase());
   return meta;
 }
 
-MetaDb::MetaDb(std::string path) : path_(std::move(path)) {}
+MetaDb::MetaDb(std::string path, rocksdb::Env* env) : path_(std::move(path)), env_(env) {}
 
 MetaDb::~MetaDb() = default;
 
 absl::Status MetaDb::OpenDatabase() {
   rocksdb::DB* database = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(MetaOptions(), path_, &database);
+  rocksdb::Options options = MetaOptions();
+  if (env_ != nullptr) options.env = env_;
+  const rocksdb::Status status = rocksdb::DB::Open(options, path_, &database);
   database_.reset(database);
   return FromRocksDb(status, absl::StrFormat("open %s", path_));
 }

@@ -18,7 +18,8 @@
 
 namespace rocksdb {
 class DB;
-}
+class Env;
+}  // namespace rocksdb
 
 namespace atoll {
 
@@ -45,7 +46,8 @@ enum class Durability { kSynced, kBuffered };
 /// Thread-safe.
 class MetaDb {
  public:
-  static absl::StatusOr<std::unique_ptr<MetaDb>> Open(const std::string& path);
+  /// `env` (RocksDB's own when null) outlives the database; tests inject faults with it.
+  static absl::StatusOr<std::unique_ptr<MetaDb>> Open(const std::string& path, rocksdb::Env* env = nullptr);
   ~MetaDb();
 
   /// ResourceExhausted when the disk is full; the same write may be repeated when there is room.
@@ -57,7 +59,7 @@ class MetaDb {
   absl::Status Scan(std::string_view begin, std::string_view end, const Visitor& visit);
 
  private:
-  explicit MetaDb(std::string path);
+  MetaDb(std::string path, rocksdb::Env* env);
 
   absl::Status OpenDatabase();
   absl::Status WriteLocked(const MetaBatch& batch, Durability durability);
@@ -65,6 +67,7 @@ class MetaDb {
   absl::Status Repair();
 
   const std::string path_;
+  rocksdb::Env* const env_;
   // Shared by everyone who uses database_, alone by who replaces it.
   std::shared_mutex gate_;
   std::unique_ptr<rocksdb::DB> database_;  // null after a reopening that failed

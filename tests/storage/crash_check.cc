@@ -36,7 +36,9 @@ absl::Status CheckFragment(const StoreModel& model, RunStore& store, const Recov
 absl::StatusOr<CrashState> ReadCrashState(const std::string& dir) {
   const StoreModel model = CrashModel();
   CrashState state;
-  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<RunStore> store, OpenRocksDbStore({.data_dir = dir}));
+  auto opened = OpenRocksDbStore({.data_dir = dir, .create_if_missing = false});
+  if (absl::IsNotFound(opened.status())) return state;
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<RunStore> store, std::move(opened));
   ATOLL_ASSIGN_OR_RETURN(const std::optional<Recovery> recovery, store->Recover());
   if (!recovery) return state;
   state.created = true;
