@@ -53,6 +53,9 @@ struct JoinParameters {
   DeviceFacts device = {};
   std::optional<DatasetFacts> dataset = {};  // trainers and evaluators
   std::string expected_run = {};             // empty: any
+
+  /// A worker that does not know the model yet only asks for the configuration.
+  bool BecomesMember() const { return !manifest_hash.empty() || role == WorkerRole::kObserver; }
 };
 
 enum class RunState : uint8_t { kUnknown, kStarting, kTraining, kDegraded, kCritical, kFinished };
@@ -88,7 +91,7 @@ struct JoinInfo {
   uint64_t config_version = 0;
   std::string manifest_hash;  // empty: the run is not seeded
   std::optional<DataPart> data;
-  std::vector<FragmentHead> fragments;
+  std::vector<FragmentHead> fragments;  // empty until the run is seeded
   RunState state = RunState::kUnknown;
   bool seed_granted = false;
   bool returning = false;
@@ -171,7 +174,7 @@ struct PlannedRound {
   Duration deadline{};
 };
 
-struct PulledFragment {
+struct PulledVersion {
   PullKind kind = PullKind::kNotYet;
   Epoch epoch;
   Version version;
@@ -219,6 +222,7 @@ class CoordinatorConnection {
  public:
   virtual ~CoordinatorConnection() = default;
 
+  /// Without BecomesMember, the answer describes the run: no incarnation, no data part.
   virtual absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) = 0;
   virtual absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
                                                     std::span<const EvaluationReport> evaluations) = 0;
@@ -227,8 +231,8 @@ class CoordinatorConnection {
                                       std::span<const SeedFragment> fragments) = 0;
   /// `payload` has CodecFor(wish.codec).EncodedSize(wish.elements) bytes and is filled only when the answer
   /// is kParameters; every chunk and the whole were then checked. After an error its contents are undefined.
-  virtual absl::StatusOr<PulledFragment> Pull(const MemberRef& member, const PullWish& wish,
-                                              std::span<std::byte> payload) = 0;
+  virtual absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+                                             std::span<std::byte> payload) = 0;
   /// Sends payload[from, end).
   virtual absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
                                            std::span<const std::byte> payload, uint64_t from) = 0;

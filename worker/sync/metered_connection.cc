@@ -29,8 +29,8 @@ absl::Status MeteredConnection::SeedParameters(const MemberRef& member, const Ma
   return Exchange([&] { return inner_->SeedParameters(member, manifest, fragments); });
 }
 
-absl::StatusOr<PulledFragment> MeteredConnection::Pull(const MemberRef& member, const PullWish& wish,
-                                                       std::span<std::byte> payload) {
+absl::StatusOr<PulledVersion> MeteredConnection::Pull(const MemberRef& member, const PullWish& wish,
+                                                      std::span<std::byte> payload) {
   auto pulled = inner_->Pull(member, wish, payload);
   if (!pulled.ok()) return pulled;
   context_.board->Spend(TimeUse::kWait, pulled->waited);

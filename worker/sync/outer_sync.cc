@@ -24,7 +24,7 @@ OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica*
       follower_(session, replica, layout, context),
       delivery_(session, patience, context) {
   for (const FragmentLayout& fragment : layout) {
-    outboxes_.emplace_back(session->info().run, fragment.elements);
+    packers_.emplace_back(session->info().run, fragment.elements);
   }
 }
 
@@ -110,19 +110,19 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
 }
 
 absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) {
-  for (size_t i = 0; i < outboxes_.size(); ++i) {
-    Outbox& outbox = outboxes_[i];
+  for (size_t i = 0; i < packers_.size(); ++i) {
+    ContributionPacker& packer = packers_[i];
     const FragmentBase& base = follower_.fragments()[i];
-    if (outbox.IsDone(*base.version)) continue;
-    const absl::Status packed = outbox.Pack(base, round, *replica_, scratch_);
+    if (packer.IsDone(*base.version)) continue;
+    const absl::Status packed = packer.Pack(base, round, *replica_, scratch_);
     if (absl::IsInvalidArgument(packed)) return DropRound(packed);
     ATOLL_RETURN_IF_ERROR(packed);
-    const auto report = delivery_.Deliver(outbox.offer(), outbox.payload());
+    const auto report = delivery_.Deliver(packer.offer(), packer.payload());
     if (absl::IsCancelled(report.status()) && context_.board->orders().stop) {
       return NextMove{.end = SyncEnd::kStopped};
     }
     ATOLL_RETURN_IF_ERROR(report.status());
-    outbox.Settle(report->verdict);
+    packer.Settle(report->verdict);
     if (report->verdict == Verdict::kNotFinite) return DropRound(report->refusal);
     if (report->verdict == Verdict::kLost) {
       context_.log.Warning("a contribution was refused; its content goes into the next one",
@@ -151,15 +151,15 @@ OuterSync::NextMove OuterSync::DropRound(const absl::Status& error) {
 
 void OuterSync::NoteDoneBases() {
   for (const PushKey& key : session_->info().accepted) {
-    if (key.fragment.value() >= outboxes_.size()) continue;
+    if (key.fragment.value() >= packers_.size()) continue;
     const size_t i = key.fragment.value();
-    if (follower_.fragments()[i].version == key.base) outboxes_[i].MarkDone(key.base);
+    if (follower_.fragments()[i].version == key.base) packers_[i].MarkDone(key.base);
   }
 }
 
 bool OuterSync::AllDone() const {
-  for (size_t i = 0; i < outboxes_.size(); ++i) {
-    if (!outboxes_[i].IsDone(*follower_.fragments()[i].version)) return false;
+  for (size_t i = 0; i < packers_.size(); ++i) {
+    if (!packers_[i].IsDone(*follower_.fragments()[i].version)) return false;
   }
   return true;
 }

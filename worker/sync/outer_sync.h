@@ -7,10 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "worker/sync/context.h"
+#include "worker/sync/contribution_packer.h"
 #include "worker/sync/delivery.h"
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/inner_round.h"
-#include "worker/sync/outbox.h"
 #include "worker/sync/parameter_follower.h"
 #include "worker/sync/replica.h"
 #include "worker/sync/session.h"
@@ -47,7 +47,7 @@ class OuterSync {
   /// anew.
   absl::StatusOr<SyncEnd> Run();
 
-  const Outbox& outbox(size_t fragment) const { return outboxes_[fragment]; }
+  const ContributionPacker& packer(size_t fragment) const { return packers_[fragment]; }
 
  private:
   using Until = ParameterFollower::Until;
@@ -77,7 +77,7 @@ class OuterSync {
   const WorkerContext context_;
   ParameterFollower follower_;
   Delivery delivery_;
-  std::vector<Outbox> outboxes_;
+  std::vector<ContributionPacker> packers_;
   std::vector<float> scratch_;  // pseudo-gradient of the fragment being packed
   std::optional<Version> evaluated_;
   uint32_t rounds_not_finite_ = 0;  // in a row

@@ -1,5 +1,6 @@
 #include "worker/sync/parameter_follower.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -22,12 +23,10 @@ bool OrderedAway(const Orders& orders, bool has_version) {
 
 absl::StatusOr<std::vector<FragmentLayout>> LayOutFragments(const Manifest& manifest,
                                                             const std::vector<FragmentHead>& heads) {
-  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
-                         PlanFragments(manifest, static_cast<uint32_t>(heads.size())));
+  const auto fragments = static_cast<uint32_t>(std::max<size_t>(heads.size(), 1));
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout, PlanFragments(manifest, fragments));
   for (size_t i = 0; i < heads.size(); ++i) {
-    // Before the run is seeded the coordinator does not know the sizes yet, and says 0.
-    const bool fits =
-        heads[i].id == layout[i].id && (heads[i].elements == 0 || heads[i].elements == layout[i].elements);
+    const bool fits = heads[i].id == layout[i].id && heads[i].elements == layout[i].elements;
     if (!fits) {
       return absl::FailedPreconditionError(
           absl::StrFormat("fragment %d has %d elements on the coordinator and fragment %d has %d here: the "
@@ -93,7 +92,7 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
   }
 }
 
-absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledFragment& pulled,
+absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersion& pulled,
                                       std::span<const std::byte> payload) {
   if (pulled.epoch != session_->info().member.epoch) {
     return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),

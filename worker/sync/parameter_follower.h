@@ -23,7 +23,8 @@ struct FragmentBase {
   std::vector<float> values;       // layout.elements, as published
 };
 
-/// Checks the run's fragments against the model and lays them out. FailedPrecondition when they do not fit.
+/// Checks the run's fragments against the model and lays them out; the whole model is one fragment when there
+/// are none yet. FailedPrecondition when they do not fit.
 absl::StatusOr<std::vector<FragmentLayout>> LayOutFragments(const Manifest& manifest,
                                                             const std::vector<FragmentHead>& heads);
 
@@ -58,8 +59,7 @@ class ParameterFollower {
 
  private:
   absl::StatusOr<Outcome> AdvanceFragment(FragmentBase& fragment, Until until);
-  absl::Status Adopt(FragmentBase& fragment, const PulledFragment& pulled,
-                     std::span<const std::byte> payload);
+  absl::Status Adopt(FragmentBase& fragment, const PulledVersion& pulled, std::span<const std::byte> payload);
 
   Session* const session_;
   Replica* const replica_;

@@ -44,6 +44,9 @@ class Replica {
   /// FailedPrecondition when the loss or the gradient is not finite; the model is then unchanged.
   virtual absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) = 0;
 
+  /// Trains on this part of the shared data from now on, from its first sample (see Seek).
+  virtual absl::Status SetPartition(uint32_t partition, uint32_t partitions) = 0;
+
   /// Where the worker stands in its own sequence of samples; Seek continues from there.
   virtual uint64_t samples_consumed() const = 0;
   virtual absl::Status Seek(uint64_t samples_consumed) = 0;

@@ -36,8 +36,8 @@ absl::Status RetryingConnection::SeedParameters(const MemberRef& member, const M
   return inner_->SeedParameters(member, manifest, fragments);
 }
 
-absl::StatusOr<PulledFragment> RetryingConnection::Pull(const MemberRef& member, const PullWish& wish,
-                                                        std::span<std::byte> payload) {
+absl::StatusOr<PulledVersion> RetryingConnection::Pull(const MemberRef& member, const PullWish& wish,
+                                                       std::span<std::byte> payload) {
   const std::string what =
       wish.after.has_value() ? absl::StrFormat("to pull a version above %d", wish.after->value()) : "to pull";
   return Insist(what, [&] { return inner_->Pull(member, wish, payload); });

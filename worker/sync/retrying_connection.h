@@ -23,8 +23,8 @@ class RetryingConnection final : public CoordinatorConnection {
                                             std::span<const EvaluationReport> evaluations) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
-  absl::StatusOr<PulledFragment> Pull(const MemberRef& member, const PullWish& wish,
-                                      std::span<std::byte> payload) override;
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+                                     std::span<std::byte> payload) override;
   absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
                                    std::span<const std::byte> payload, uint64_t from) override;
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;

@@ -1,5 +1,7 @@
 #include "worker/sync/session.h"
 
+#include <optional>
+
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
@@ -15,6 +17,14 @@ absl::Status Void(std::string_view what) {
 }
 
 }  // namespace
+
+absl::StatusOr<JoinInfo> Session::Describe() {
+  JoinParameters question = parameters_;
+  question.manifest_hash.clear();
+  ATOLL_ASSIGN_OR_RETURN(JoinInfo info, connection_->Join(question));
+  parameters_.expected_run = info.member.run_id;
+  return info;
+}
 
 absl::Status Session::Join(const std::string& manifest_hash) {
   parameters_.manifest_hash = manifest_hash;
@@ -38,9 +48,10 @@ absl::Status Session::Rejoin(const absl::Status& cause) {
   ATOLL_RETURN_IF_ERROR(Join(parameters_.manifest_hash));
   if (info_.member.epoch != before.member.epoch) return Void("the run was restored");
   if (info_.config_version != before.config_version) return Void("the run's configuration changed");
-  const bool same_part = info_.data.has_value() == before.data.has_value() &&
-                         (!info_.data.has_value() || info_.data->partition == before.data->partition);
-  if (!same_part) return Void("the worker's part of the data went to another");
+  const auto partition = [](const JoinInfo& info) {
+    return info.data.has_value() ? std::optional(info.data->partition) : std::nullopt;
+  };
+  if (partition(info_) != partition(before)) return Void("the worker's part of the data went to another");
   return absl::OkStatus();
 }
 

@@ -19,8 +19,10 @@ class Session {
   Session(CoordinatorConnection* connection, JoinParameters parameters, const WorkerContext& context)
       : connection_(connection), parameters_(std::move(parameters)), context_(context) {}
 
-  /// Joins; without a manifest hash (empty) when the model is not known yet. From the first success on, no
-  /// other run is joined.
+  /// The run's configuration, for building the model; not a member yet. From here on no other run is joined.
+  absl::StatusOr<JoinInfo> Describe();
+
+  /// Becomes a member with this model.
   absl::Status Join(const std::string& manifest_hash);
 
   /// Joins again because of `cause` (NOT_A_MEMBER, WRONG_EPOCH). WRONG_EPOCH when the run was restored

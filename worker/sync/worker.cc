@@ -1,6 +1,5 @@
 #include "worker/sync/worker.h"
 
-#include <optional>
 #include <utility>
 
 #include "common/status.h"
@@ -51,36 +50,43 @@ void Worker::RequestStop() {
 
 absl::StatusOr<SyncEnd> Worker::Live() {
   EnterPhase(context_, WorkerPhase::kJoining);
-  ATOLL_RETURN_IF_ERROR(session_.Join(""));
-  context_.log.Info("joined the run", {{"run", session_.info().run.name},
-                                       {"worker", session_.info().member.worker},
-                                       {"returning", session_.info().returning}});
-  heartbeater_.Start(session_.info().heartbeat);
-  std::optional<DataPart> built_for;
+  ATOLL_ASSIGN_OR_RETURN(JoinInfo described, session_.Describe());
   while (true) {
-    if (replica_ == nullptr || session_.info().data.has_value() != built_for.has_value() ||
-        (built_for.has_value() && built_for->partition != session_.info().data->partition)) {
-      ATOLL_RETURN_IF_ERROR(BuildReplica());
-      built_for = session_.info().data;
+    if (replica_ == nullptr || built_for_ != described.config_version) {
+      ATOLL_RETURN_IF_ERROR(BuildReplica(described));
     }
     ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
+    heartbeater_.Start(session_.info().heartbeat);
+    described = session_.info();
+    if (described.config_version != built_for_) continue;
     auto end = Synchronise();
     if (end.ok() || RejectionOf(end.status()) != RejectionReason::kWrongEpoch) return end;
     context_.log.Warning("beginning anew from the published parameters", {{"because", end.status()}});
+    described = session_.info();
   }
 }
 
-absl::Status Worker::BuildReplica() {
+absl::Status Worker::BuildReplica(const JoinInfo& info) {
   replica_.reset();  // two models may not fit
-  ATOLL_ASSIGN_OR_RETURN(replica_, deps_.make_replica(session_.info()));
-  context_.log.Info("built the model", {{"parameters", replica_->manifest().elements()},
+  ATOLL_ASSIGN_OR_RETURN(replica_, deps_.make_replica(info));
+  built_for_ = info.config_version;
+  context_.log.Info("built the model", {{"run", info.run.name},
+                                        {"parameters", replica_->manifest().elements()},
                                         {"tensors", replica_->manifest().tensors.size()}});
   return absl::OkStatus();
 }
 
 absl::StatusOr<SyncEnd> Worker::Synchronise() {
   const JoinInfo& info = session_.info();
-  if (info.data.has_value()) ATOLL_RETURN_IF_ERROR(replica_->Seek(info.data->samples_consumed));
+  LogFields fields = {{"run", info.run.name}, {"worker", info.member.worker}, {"returning", info.returning}};
+  if (info.data.has_value()) {
+    ATOLL_RETURN_IF_ERROR(replica_->SetPartition(info.data->partition, info.data->partitions));
+    ATOLL_RETURN_IF_ERROR(replica_->Seek(info.data->samples_consumed));
+    fields.emplace_back("partition", info.data->partition);
+    fields.emplace_back("partitions", info.data->partitions);
+    fields.emplace_back("samples_consumed", info.data->samples_consumed);
+  }
+  context_.log.Info("joined the run", fields);
   ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
                          LayOutFragments(replica_->manifest(), info.fragments));
   if (options_.join.role == WorkerRole::kTrainer) {

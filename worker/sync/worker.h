@@ -65,7 +65,7 @@ class Worker {
 
  private:
   absl::StatusOr<SyncEnd> Live();
-  absl::Status BuildReplica();
+  absl::Status BuildReplica(const JoinInfo& info);
   absl::StatusOr<SyncEnd> Synchronise();
   WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
 
@@ -80,6 +80,7 @@ class Worker {
   Session session_;
   Heartbeater heartbeater_;
   std::unique_ptr<Replica> replica_;
+  uint64_t built_for_ = 0;  // version of the configuration
 };
 
 }  // namespace atoll

@@ -78,14 +78,18 @@ absl::StatusOr<JoinInfo> FakeCoordinator::Join(const JoinParameters& parameters)
   joins.push_back(parameters);
   if (const auto fault = NextFault("Join"); fault.has_value() && !fault->status.ok()) return fault->status;
   JoinInfo info;
-  info.member = {"run-1", epoch_, parameters.worker, Incarnation(++incarnation_)};
+  info.member = {"run-1", epoch_, parameters.worker, Incarnation()};
   info.lease = Seconds(15);
   info.heartbeat = Seconds(3600);  // tests beat by hand
   info.run = run;
   info.manifest_hash = seeded_ ? ManifestHash(FakeReplica::MakeManifest()) : "";
+  if (seeded_) {
+    for (const FragmentLayout& one : layout_) info.fragments.push_back({one.id, head_, one.elements, ""});
+  }
+  info.config_version = config_version;
+  if (!parameters.BecomesMember()) return info;
+  info.member.incarnation = Incarnation(++incarnation_);
   if (partition.has_value()) info.data = DataPart{*partition, 4, samples_consumed};
-  for (const FragmentLayout& one : layout_)
-    info.fragments.push_back({one.id, head_, seeded_ ? one.elements : 0, ""});
   info.state = seeded_ ? RunState::kTraining : RunState::kStarting;
   info.seed_granted = grant_seed && !seeded_;
   info.accepted = accepted_at_join;
@@ -115,12 +119,12 @@ absl::Status FakeCoordinator::SeedParameters(const MemberRef& member, const Mani
   return fault.has_value() ? fault->status : absl::OkStatus();
 }
 
-absl::StatusOr<PulledFragment> FakeCoordinator::Pull(const MemberRef& member, const PullWish& wish,
-                                                     std::span<std::byte> payload) {
+absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, const PullWish& wish,
+                                                    std::span<std::byte> payload) {
   if (const auto fault = NextFault("Pull"); fault.has_value() && !fault->status.ok()) return fault->status;
   if (pulls_cancelled) return absl::CancelledError("cancelled");
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
-  PulledFragment pulled;
+  PulledVersion pulled;
   pulled.epoch = epoch_;
   pulled.state = head_.value() >= finish_at ? RunState::kFinished : RunState::kTraining;
   const bool newer = seeded_ && (!wish.after.has_value() || head_ > *wish.after);

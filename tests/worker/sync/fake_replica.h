@@ -59,6 +59,11 @@ class FakeReplica final : public Replica {
     return InnerStepResult{.loss = loss, .gradient_norm = 1, .tokens = 24};
   }
 
+  absl::Status SetPartition(uint32_t partition, uint32_t) override {
+    partitions.push_back(partition);
+    samples_ = 0;
+    return absl::OkStatus();
+  }
   uint64_t samples_consumed() const override { return samples_; }
   absl::Status Seek(uint64_t samples) override {
     samples_ = samples;
@@ -72,6 +77,7 @@ class FakeReplica final : public Replica {
 
   float first() const { return tensors_[0][0]; }
 
+  std::vector<uint32_t> partitions;  // as set
   uint64_t steps = 0;
   uint64_t evaluations = 0;
   std::vector<double> learning_rates;

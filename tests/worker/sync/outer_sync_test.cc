@@ -81,8 +81,8 @@ TEST(OuterSyncTest, WhatEncodingLosesIsCarriedOn) {
   const float exact = Descend(1.0F, 5.0F, 12);
   // The sum of what was sent is within one rounding of the sum of what was meant, whatever the number of
   // rounds.
-  EXPECT_NEAR(h.coordinator.first_parameter() - h.sync->outbox(0).residual()[0], exact, 2e-3);
-  EXPECT_NE(h.sync->outbox(0).residual()[0], 0.0F);
+  EXPECT_NEAR(h.coordinator.first_parameter() - h.sync->packer(0).residual()[0], exact, 2e-3);
+  EXPECT_NE(h.sync->packer(0).residual()[0], 0.0F);
 }
 
 TEST(OuterSyncTest, WithoutErrorFeedbackNothingIsCarried) {
@@ -217,7 +217,7 @@ TEST(OuterSyncTest, ARefusalAsNotFiniteForgetsTheResidual) {
                                                       RejectionReason::kNotFinite)});
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.observer.not_finite, 1);
-  EXPECT_THAT(h.sync->outbox(0).residual(), Each(0.0F));
+  EXPECT_THAT(h.sync->packer(0).residual(), Each(0.0F));
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
 }
 

@@ -100,7 +100,8 @@ TEST_F(WorkerTest, AModelThatCannotBeBuiltEndsIt) {
   make_error_ = absl::NotFoundError("train.bin is missing");
   const WorkerEnd end = Run();
   EXPECT_EQ(end.code, ExitCode::kBadFiles);
-  EXPECT_THAT(coordinator_.left, ElementsAre("failed"));
+  EXPECT_THAT(std::string(end.status.message()), HasSubstr("train.bin"));
+  EXPECT_TRUE(coordinator_.left.empty()) << "it never became a member";
 }
 
 TEST_F(WorkerTest, ARestoredRunIsJoinedAnewWithTheSameModel) {
@@ -117,11 +118,21 @@ TEST_F(WorkerTest, ARestoredRunIsJoinedAnewWithTheSameModel) {
   EXPECT_NEAR(coordinator_.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
 }
 
-TEST_F(WorkerTest, AnotherPartOfTheDataMeansAnotherModel) {
+TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Push",
                     {.status = WithRejection(absl::NotFoundError("lost"), RejectionReason::kNotAMember),
                      .before = [&] { coordinator_.partition = 3; }});
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_EQ(built_, 1) << "the inner optimizer's state stays";
+  EXPECT_THAT(replica_->partitions, ElementsAre(0, 3));
+}
+
+TEST_F(WorkerTest, AnotherConfigurationMeansAnotherModel) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.Fail("Push",
+                    {.status = WithRejection(absl::NotFoundError("lost"), RejectionReason::kNotAMember),
+                     .before = [&] { coordinator_.config_version = 2; }});
   EXPECT_EQ(Run().code, ExitCode::kOk);
   EXPECT_EQ(built_, 2);
 }

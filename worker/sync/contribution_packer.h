@@ -1,5 +1,5 @@
-#ifndef ATOLL_WORKER_SYNC_OUTBOX_H_
-#define ATOLL_WORKER_SYNC_OUTBOX_H_
+#ifndef ATOLL_WORKER_SYNC_CONTRIBUTION_PACKER_H_
+#define ATOLL_WORKER_SYNC_CONTRIBUTION_PACKER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace atoll {
 
 /// One fragment's pseudo-gradients on their way out: base - local plus what earlier encodings lost, encoded.
 /// Not thread-safe. Memory: 4 bytes per parameter of residual, and the payload.
-class Outbox {
+class ContributionPacker {
  public:
   /// `run` gives codec and error feedback. Without error feedback, what a refused push carried is lost.
-  Outbox(const RunOptions& run, uint64_t elements);
+  ContributionPacker(const RunOptions& run, uint64_t elements);
 
   /// Encodes base - local and fills the offer. `scratch` is room for one fragment and is overwritten. From
   /// now on the payload stays as it is until the next Pack, so every attempt sends the same bytes.
@@ -54,4 +54,4 @@ class Outbox {
 
 }  // namespace atoll
 
-#endif  // ATOLL_WORKER_SYNC_OUTBOX_H_
+#endif  // ATOLL_WORKER_SYNC_CONTRIBUTION_PACKER_H_

@@ -1,4 +1,4 @@
-#include "worker/sync/outbox.h"
+#include "worker/sync/contribution_packer.h"
 
 #include "common/crc32c.h"
 #include "common/status.h"
@@ -6,13 +6,13 @@
 
 namespace atoll {
 
-Outbox::Outbox(const RunOptions& run, uint64_t elements)
+ContributionPacker::ContributionPacker(const RunOptions& run, uint64_t elements)
     : codec_(run.push_codec),
       feedback_(CodecFor(run.push_codec), run.error_feedback ? run.error_feedback_beta : 0, elements),
       payload_(CodecFor(run.push_codec).EncodedSize(elements)) {}
 
-absl::Status Outbox::Pack(const FragmentBase& base, const InnerRound& round, Replica& replica,
-                          std::vector<float>& scratch) {
+absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound& round, Replica& replica,
+                                      std::vector<float>& scratch) {
   scratch.resize(base.layout.elements);
   ATOLL_RETURN_IF_ERROR(replica.ReadFragment(base.layout, scratch));
   for (size_t i = 0; i < scratch.size(); ++i) scratch[i] = base.values[i] - scratch[i];
@@ -32,7 +32,7 @@ absl::Status Outbox::Pack(const FragmentBase& base, const InnerRound& round, Rep
   return absl::OkStatus();
 }
 
-void Outbox::Settle(Verdict verdict) {
+void ContributionPacker::Settle(Verdict verdict) {
   switch (verdict) {
     case Verdict::kCounted:
       done_ = offer_.key.base;

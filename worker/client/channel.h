@@ -1,0 +1,30 @@
+#ifndef ATOLL_WORKER_CLIENT_CHANNEL_H_
+#define ATOLL_WORKER_CLIENT_CHANNEL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "grpcpp/channel.h"
+
+namespace atoll {
+
+struct ChannelOptions {
+  std::string address;  // host:port
+  Duration keepalive = Seconds(20);
+  Duration keepalive_timeout = Seconds(20);
+  Duration reconnect_initial = Seconds(0.2);
+  Duration reconnect_maximum = Seconds(5);
+};
+
+/// InvalidArgument when `address` is not host:port ("127.0.0.1:7600", "[::1]:7600",
+/// "coordinator.example:7600").
+absl::Status CheckAddress(const std::string& address);
+
+/// A channel with a connection of its own, which is made when it is first used, and again whenever it broke.
+std::shared_ptr<grpc::Channel> MakeChannel(const ChannelOptions& options);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_CLIENT_CHANNEL_H_

@@ -1,0 +1,281 @@
+#include "worker/client/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "atoll/version.h"
+#include "common/status.h"
+#include "protos/config/run_config.h"
+#include "protos/wire/codec.h"
+#include "protos/wire/manifest.h"
+#include "protos/wire/protocol.h"
+
+namespace atoll {
+namespace {
+
+v1::Role RoleToProto(WorkerRole role) {
+  switch (role) {
+    case WorkerRole::kTrainer:
+      return v1::ROLE_TRAINER;
+    case WorkerRole::kEvaluator:
+      return v1::ROLE_EVALUATOR;
+    case WorkerRole::kObserver:
+      break;
+  }
+  return v1::ROLE_OBSERVER;
+}
+
+RunState RunStateFromProto(v1::RunState state) {
+  switch (state) {
+    case v1::RUN_STATE_STARTING:
+      return RunState::kStarting;
+    case v1::RUN_STATE_TRAINING:
+      return RunState::kTraining;
+    case v1::RUN_STATE_DEGRADED:
+      return RunState::kDegraded;
+    case v1::RUN_STATE_CRITICAL:
+      return RunState::kCritical;
+    case v1::RUN_STATE_FINISHED:
+      return RunState::kFinished;
+    default:
+      return RunState::kUnknown;
+  }
+}
+
+WorkerCommand CommandFromProto(v1::Command command) {
+  switch (command) {
+    case v1::COMMAND_DRAIN:
+      return WorkerCommand::kDrain;
+    case v1::COMMAND_RESTART:
+      return WorkerCommand::kRestart;
+    case v1::COMMAND_STOP:
+      return WorkerCommand::kStop;
+    case v1::COMMAND_RESYNC:
+      return WorkerCommand::kResync;
+    default:
+      return WorkerCommand::kNone;
+  }
+}
+
+template <typename Infos>
+std::vector<FragmentHead> FragmentsFromProto(const Infos& infos) {
+  std::vector<FragmentHead> heads;
+  for (const v1::FragmentInfo& info : infos) {
+    heads.push_back({FragmentId(info.id()), Version(info.version()), info.elements(), info.endpoint()});
+  }
+  return heads;
+}
+
+/// A number of seconds from outside, as a duration of at most a year.
+Duration BoundedSeconds(double seconds) {
+  constexpr double kYear = 366.0 * 24 * 3600;
+  return std::isfinite(seconds) ? Seconds(std::clamp(seconds, 0.0, kYear)) : Duration::zero();
+}
+
+absl::Status Nonsense(std::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("the coordinator's answer makes no sense: %s", std::string(what)));
+}
+
+absl::Status CheckJoinReply(const v1::JoinReply& reply, bool as_member) {
+  if (reply.run_id().empty()) return Nonsense("no run id");
+  if (as_member && reply.incarnation() == 0) return Nonsense("no incarnation");
+  if (!(reply.heartbeat_s() > 0)) return Nonsense("no heartbeat interval");
+  if (!reply.manifest_hash().empty() && reply.fragments().empty()) return Nonsense("no fragments");
+  return absl::OkStatus();
+}
+
+PlannedRound PlanFromProto(const v1::RoundPlan& plan) {
+  return {.inner_steps = plan.inner_steps(),
+          .active_workers = plan.active_workers(),
+          .committed_tokens = plan.committed_tokens(),
+          .total_tokens = plan.total_tokens(),
+          .evaluate = plan.evaluate(),
+          .deadline = BoundedSeconds(plan.deadline_s())};
+}
+
+}  // namespace
+
+v1::WorkerRef WorkerRefToProto(const MemberRef& member) {
+  v1::WorkerRef ref;
+  ref.set_run_id(member.run_id);
+  ref.set_epoch(member.epoch.value());
+  ref.set_worker(member.worker);
+  ref.set_incarnation(member.incarnation.value());
+  return ref;
+}
+
+v1::JoinRequest JoinRequestToProto(const JoinParameters& parameters) {
+  v1::JoinRequest request;
+  *request.mutable_protocol() = OurProtocolVersion();
+  request.set_worker(parameters.worker);
+  request.set_secret(parameters.secret);
+  request.set_role(RoleToProto(parameters.role));
+  request.set_manifest_hash(parameters.manifest_hash);
+  v1::Capabilities& capabilities = *request.mutable_capabilities();
+  capabilities.set_software_version(std::string(kVersion));
+  capabilities.set_device(parameters.device.device);
+  capabilities.set_device_name(parameters.device.device_name);
+  capabilities.set_threads(parameters.device.threads);
+  if (parameters.dataset.has_value()) {
+    v1::Dataset& dataset = *request.mutable_dataset();
+    dataset.set_tokenizer(parameters.dataset->tokenizer);
+    dataset.set_vocabulary(parameters.dataset->vocabulary);
+    dataset.set_train_tokens(parameters.dataset->train_tokens);
+    dataset.set_fingerprint(parameters.dataset->fingerprint);
+  }
+  request.set_expected_run(parameters.expected_run);
+  return request;
+}
+
+absl::StatusOr<JoinInfo> JoinInfoFromProto(const v1::JoinReply& reply, const JoinParameters& parameters) {
+  ATOLL_RETURN_IF_ERROR(CheckProtocolVersion(reply.protocol(), "coordinator"));
+  ATOLL_RETURN_IF_ERROR(CheckJoinReply(reply, parameters.BecomesMember()));
+  JoinInfo info;
+  info.member = {reply.run_id(), Epoch(reply.epoch()), parameters.worker, Incarnation(reply.incarnation())};
+  info.lease = BoundedSeconds(reply.lease_s());
+  info.heartbeat = BoundedSeconds(reply.heartbeat_s());
+  ATOLL_ASSIGN_OR_RETURN(info.run, ToRunOptions(reply.config()));
+  info.config_version = reply.config_version();
+  info.manifest_hash = reply.manifest_hash();
+  if (reply.has_data()) {
+    info.data =
+        DataPart{reply.data().partition(), reply.data().partitions(), reply.data().samples_consumed()};
+  }
+  info.fragments = FragmentsFromProto(reply.fragments());
+  info.state = RunStateFromProto(reply.state());
+  info.seed_granted = reply.seed_granted();
+  info.returning = reply.returning();
+  for (const v1::PushRef& ref : reply.accepted()) {
+    info.accepted.push_back({FragmentId(ref.fragment()), Version(ref.base_version()), ref.sequence()});
+  }
+  info.committed_tokens = reply.committed_tokens();
+  info.total_tokens = reply.total_tokens();
+  return info;
+}
+
+v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const ProgressReport& progress,
+                                      std::span<const EvaluationReport> evaluations) {
+  v1::HeartbeatRequest request;
+  *request.mutable_worker() = WorkerRefToProto(member);
+  v1::Progress& to = *request.mutable_progress();
+  to.set_phase(static_cast<v1::WorkerPhase>(progress.phase));
+  to.set_base_version(progress.base.value());
+  to.set_step(progress.step);
+  to.set_steps(progress.steps);
+  to.set_loss(progress.loss);
+  to.set_gradient_norm(progress.gradient_norm);
+  to.set_learning_rate(progress.learning_rate);
+  to.set_tokens_per_second(progress.tokens_per_second);
+  to.set_memory_bytes(progress.memory_bytes);
+  to.set_compute_seconds(progress.compute_seconds);
+  to.set_wait_seconds(progress.wait_seconds);
+  to.set_exchange_seconds(progress.exchange_seconds);
+  to.set_waiting_for(progress.waiting_for);
+  for (const EvaluationReport& report : evaluations) {
+    v1::EvaluationReport& one = *request.add_evaluations();
+    one.set_version(report.version.value());
+    one.set_loss(report.loss);
+    one.set_tokens(report.tokens);
+  }
+  return request;
+}
+
+HeartbeatOrders HeartbeatOrdersFromProto(const v1::HeartbeatReply& reply) {
+  return {.lease = BoundedSeconds(reply.lease_s()),
+          .state = RunStateFromProto(reply.state()),
+          .fragments = FragmentsFromProto(reply.fragments()),
+          .seed_granted = reply.seed_granted(),
+          .command = CommandFromProto(reply.command())};
+}
+
+v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish) {
+  v1::PullRequest request;
+  *request.mutable_worker() = WorkerRefToProto(member);
+  request.set_fragment(wish.fragment.value());
+  if (wish.after.has_value()) request.set_after_version(wish.after->value());
+  request.set_wait_ms(static_cast<uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::min(wish.wait, Seconds(60))).count()));
+  return request;
+}
+
+absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, const PullWish& wish) {
+  PulledVersion pulled;
+  pulled.epoch = Epoch(header.epoch());
+  pulled.version = Version(header.version());
+  pulled.published = ContentHashFromProto(header.published());
+  pulled.plan = PlanFromProto(header.plan());
+  pulled.state = RunStateFromProto(header.state());
+  pulled.waiting_for = header.waiting_for();
+  switch (header.outcome()) {
+    case v1::PullHeader::PARAMETERS:
+      pulled.kind = PullKind::kParameters;
+      break;
+    case v1::PullHeader::NOT_YET:
+      pulled.kind = PullKind::kNotYet;
+      return pulled;
+    case v1::PullHeader::RUN_FINISHED:
+      pulled.kind = PullKind::kRunFinished;
+      return pulled;
+    default:
+      return Nonsense(absl::StrFormat("pull outcome %d", static_cast<int>(header.outcome())));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const CodecKind codec, CodecFromProto(header.codec()));
+  if (codec != wish.codec || header.elements() != wish.elements) {
+    return Nonsense(absl::StrFormat("fragment %d comes as %d elements in codec %d, expected %d in codec %d",
+                                    wish.fragment.value(), header.elements(), static_cast<int>(codec),
+                                    wish.elements, static_cast<int>(wish.codec)));
+  }
+  return pulled;
+}
+
+v1::PushHeader PushHeaderToProto(const MemberRef& member, const PushOffer& offer, uint64_t payload_bytes) {
+  v1::PushHeader header;
+  *header.mutable_worker() = WorkerRefToProto(member);
+  header.set_fragment(offer.key.fragment.value());
+  header.set_base_version(offer.key.base.value());
+  header.set_sequence(offer.key.sequence);
+  header.set_codec(CodecToProto(offer.codec));
+  header.set_payload_bytes(payload_bytes);
+  header.set_payload_crc32c(offer.payload_crc32c);
+  header.set_tokens(offer.tokens);
+  header.set_steps(offer.steps);
+  header.set_samples_consumed(offer.samples_consumed);
+  header.set_mean_loss(offer.mean_loss);
+  return header;
+}
+
+v1::GetPushStatusRequest PushStatusRequestToProto(const MemberRef& member, const PushKey& key) {
+  v1::GetPushStatusRequest request;
+  *request.mutable_worker() = WorkerRefToProto(member);
+  request.mutable_push()->set_fragment(key.fragment.value());
+  request.mutable_push()->set_base_version(key.base.value());
+  request.mutable_push()->set_sequence(key.sequence);
+  return request;
+}
+
+PushStatus PushStatusFromProto(const v1::GetPushStatusReply& reply) {
+  PushStatus status{.received_bytes = reply.received_bytes(), .head = Version(reply.head_version())};
+  switch (reply.state()) {
+    case v1::GetPushStatusReply::PARTIAL:
+      status.fate = PushFate::kPartial;
+      break;
+    case v1::GetPushStatusReply::ACCEPTED:
+      status.fate = PushFate::kAccepted;
+      break;
+    case v1::GetPushStatusReply::COMMITTED:
+      status.fate = PushFate::kCommitted;
+      break;
+    case v1::GetPushStatusReply::MISSED:
+      status.fate = PushFate::kMissed;
+      break;
+    default:
+      status.fate = PushFate::kUnknown;
+      break;
+  }
+  return status;
+}
+
+}  // namespace atoll

@@ -1,0 +1,81 @@
+#include "worker/client/grpc_connection.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "protos/wire/status.h"
+#include "worker/client/convert.h"
+
+namespace atoll {
+
+GrpcConnection::GrpcConnection(GrpcConnectionOptions options, const std::shared_ptr<grpc::Channel>& channel,
+                               const Clock* clock)
+    : options_(std::move(options)), clock_(clock), stub_(v1::Coordinator::NewStub(channel)) {}
+
+void GrpcConnection::SetDeadline(grpc::ClientContext& context, Duration deadline) const {
+  // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::milliseconds>(deadline));
+}
+
+absl::Status GrpcConnection::Translate(const grpc::Status& status) const {
+  const absl::Status translated = StatusFromGrpc(status);
+  const bool no_answer = absl::IsUnavailable(translated) || absl::IsDeadlineExceeded(translated);
+  if (!no_answer || !status.error_details().empty()) return translated;
+  return absl::Status(translated.code(), absl::StrFormat("no answer from the coordinator at %s: %s",
+                                                         options_.address, status.error_message()));
+}
+
+absl::Status GrpcConnection::Translate(const grpc::Status& status, bool stalled) const {
+  if (status.ok() || !stalled) return Translate(status);
+  return absl::UnavailableError(absl::StrFormat(
+      "the transfer with the coordinator at %s stood still and was given up", options_.address));
+}
+
+absl::StatusOr<JoinInfo> GrpcConnection::Join(const JoinParameters& parameters) {
+  grpc::ClientContext context;
+  SetDeadline(context, options_.unary_deadline);
+  v1::JoinReply reply;
+  const grpc::Status status = stub_->Join(&context, JoinRequestToProto(parameters), &reply);
+  if (!status.ok()) return Translate(status);
+  return JoinInfoFromProto(reply, parameters);
+}
+
+absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& member,
+                                                          const ProgressReport& progress,
+                                                          std::span<const EvaluationReport> evaluations) {
+  grpc::ClientContext context;
+  SetDeadline(context, options_.unary_deadline);
+  v1::HeartbeatReply reply;
+  const grpc::Status status =
+      stub_->Heartbeat(&context, HeartbeatToProto(member, progress, evaluations), &reply);
+  if (!status.ok()) return Translate(status);
+  return HeartbeatOrdersFromProto(reply);
+}
+
+absl::StatusOr<PushStatus> GrpcConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+  grpc::ClientContext context;
+  SetDeadline(context, options_.unary_deadline);
+  v1::GetPushStatusReply reply;
+  const grpc::Status status = stub_->GetPushStatus(&context, PushStatusRequestToProto(member, key), &reply);
+  if (!status.ok()) return Translate(status);
+  return PushStatusFromProto(reply);
+}
+
+absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& reason) {
+  grpc::ClientContext context;
+  SetDeadline(context, options_.leave_deadline);
+  v1::LeaveRequest request;
+  *request.mutable_worker() = WorkerRefToProto(member);
+  request.set_reason(reason);
+  v1::LeaveReply reply;
+  return Translate(stub_->Leave(&context, request, &reply));
+}
+
+void GrpcConnection::CancelPulls() {
+  const MutexLock lock(&mutex_);
+  pulls_cancelled_ = true;
+  for (grpc::ClientContext* pull : pulls_) pull->TryCancel();
+}
+
+}  // namespace atoll

@@ -1,0 +1,67 @@
+#ifndef ATOLL_WORKER_CLIENT_GRPC_CONNECTION_H_
+#define ATOLL_WORKER_CLIENT_GRPC_CONNECTION_H_
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "atoll/v1/coordinator.grpc.pb.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "grpcpp/channel.h"
+#include "worker/sync/connection.h"
+
+namespace atoll {
+
+struct GrpcConnectionOptions {
+  std::string address;  // for messages
+  Duration unary_deadline = Seconds(15);
+  Duration leave_deadline = Seconds(5);
+  Duration stall = Seconds(30);  // a stream that moves nothing for so long is cancelled
+  Duration push_answer =
+      Seconds(60);  // from the last byte of a push to its answer: the coordinator syncs a file
+  Duration seed_answer =
+      Seconds(600);  // from the last byte of the seed to its answer: it writes the whole model
+};
+
+/// The coordinator over gRPC. Streams have no deadline, but are cancelled when they stall. Thread-safe.
+class GrpcConnection final : public CoordinatorConnection {
+ public:
+  /// `clock` outlives this object.
+  GrpcConnection(GrpcConnectionOptions options, const std::shared_ptr<grpc::Channel>& channel,
+                 const Clock* clock);
+
+  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
+                                            std::span<const EvaluationReport> evaluations) override;
+  absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
+                              std::span<const SeedFragment> fragments) override;
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+                                     std::span<std::byte> payload) override;
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+                                   std::span<const std::byte> payload, uint64_t from) override;
+  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::Status Leave(const MemberRef& member, const std::string& reason) override;
+  void CancelPulls() override;
+
+ private:
+  class PullRegistration;
+
+  void SetDeadline(grpc::ClientContext& context, Duration deadline) const;
+  /// The call's status in our terms; names the address when nobody answered there.
+  absl::Status Translate(const grpc::Status& status) const;
+  absl::Status Translate(const grpc::Status& status, bool stalled) const;
+
+  const GrpcConnectionOptions options_;
+  const Clock* const clock_;
+  const std::unique_ptr<v1::Coordinator::Stub> stub_;
+  Mutex mutex_;
+  std::set<grpc::ClientContext*> pulls_ ABSL_GUARDED_BY(mutex_);
+  bool pulls_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_CLIENT_GRPC_CONNECTION_H_
