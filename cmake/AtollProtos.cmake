@@ -7,6 +7,11 @@ function(atoll_proto_library)
   # A message changes when a message that it imports does, so every file depends on all of them.
   list(TRANSFORM A_PROTOS PREPEND ${A_ROOT}/ OUTPUT_VARIABLE protos)
   list(TRANSFORM A_GRPC_PROTOS PREPEND ${A_ROOT}/ OUTPUT_VARIABLE grpc_protos)
+  # protoc finds google/protobuf/*.proto beside itself, but only where /proc tells it where that is: not in every chroot.
+  set(well_known)
+  foreach(dir ${Protobuf_INCLUDE_DIRS})
+    list(APPEND well_known -I ${dir})
+  endforeach()
   set(srcs)
   foreach(proto ${A_PROTOS} ${A_GRPC_PROTOS})
     string(REGEX REPLACE "\\.proto$" "" base ${proto})
@@ -17,7 +22,7 @@ function(atoll_proto_library)
       list(APPEND args --grpc_out=${out} --plugin=protoc-gen-grpc=${ATOLL_GRPC_PLUGIN})
     endif()
     add_custom_command(OUTPUT ${files}
-      COMMAND protobuf::protoc ${args} -I ${A_ROOT} ${A_ROOT}/${proto}
+      COMMAND protobuf::protoc ${args} -I ${A_ROOT} ${well_known} ${A_ROOT}/${proto}
       DEPENDS ${protos} ${grpc_protos} COMMENT "protoc ${proto}" VERBATIM)
     list(APPEND srcs ${files})
   endforeach()

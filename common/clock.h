@@ -2,6 +2,7 @@
 #define ATOLL_COMMON_CLOCK_H_
 
 #include <chrono>
+#include <cstdint>
 
 namespace atoll {
 
