@@ -28,7 +28,7 @@ class PullStream final : public WriteStream<v1::PullChunk> {
   void Ask(const std::shared_ptr<PullStream>& self, const PullCall& call);
   void OnAnswer(absl::StatusOr<PullResult> result);
   void OnWritten() override;
-  bool Hopeless() const override;
+  absl::Status WhyNotToGoOn() const override;
   void OnGone() override;
   void FillChunk();
   void Send();
@@ -106,18 +106,19 @@ void PullStream::OnWritten() {
     if (call_.on_pull_streamed) call_.on_pull_streamed(ToSeconds(call_.clock->Now() - answered_at_));
     return End(absl::OkStatus());
   }
-  if (Hopeless()) {
-    return End(absl::AbortedError(
-        absl::StrFormat("version %d of fragment %d is more than one behind the head (%d); pull again",
-                        snapshot_->version.value(), snapshot_->fragment.value(),
-                        call_.heads->Newest(snapshot_->fragment).value())));
-  }
+  if (const absl::Status why = WhyNotToGoOn(); !why.ok()) return End(why);
   FillChunk();
   Send();
 }
 
-bool PullStream::Hopeless() const {
-  return snapshot_ != nullptr && call_.heads->Outdated(snapshot_->fragment, snapshot_->version);
+absl::Status PullStream::WhyNotToGoOn() const {
+  if (snapshot_ == nullptr || !call_.heads->Outdated(snapshot_->fragment, snapshot_->version)) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(
+      absl::StrFormat("version %d of fragment %d is more than one behind the head (%d); pull again",
+                      snapshot_->version.value(), snapshot_->fragment.value(),
+                      call_.heads->Newest(snapshot_->fragment).value()));
 }
 
 void PullStream::FillChunk() {

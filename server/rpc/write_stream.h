@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "common/mutex.h"
+#include "grpc/grpc.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call_context.h"
@@ -17,8 +18,7 @@ namespace atoll {
 
 /// A server stream, one message at a time. Finishing waits for the write in progress and for holds, because
 /// gRPC must not be given anything for a call that it may already have forgotten. A client that does not read
-/// for the stall limit is cut off (it sees CANCELLED: a status cannot overtake the message that it does not
-/// take).
+/// for the stall limit is cut off at once, with its status.
 template <typename Message>
 class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream {
  public:
@@ -39,16 +39,20 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
 
   void CheckProgress(MonoTime now) override {
+    absl::Status outcome;
     {
       MutexLock lock(&mutex_);
       if (outcome_ || !writing_) return;
-      const bool stalled = now - writing_since_ > call_.stall_limit;
-      if (!stalled && !Hopeless()) return;
-      outcome_ = absl::DeadlineExceededError(
-          absl::StrFormat("the client did not read for %.0f s", ToSeconds(now - writing_since_)));
+      outcome = WhyNotToGoOn();
+      if (outcome.ok() && now - writing_since_ > call_.stall_limit) {
+        outcome = absl::DeadlineExceededError(absl::StrFormat(
+            "the client did not read for %.1f s; call again", ToSeconds(now - writing_since_)));
+      }
+      if (outcome.ok()) return;
+      outcome_ = outcome;
       ++holds_;
     }
-    context_->TryCancel();
+    CutOff(outcome);
     Release();
   }
 
@@ -104,8 +108,8 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
 
   /// message_ has left; may Write or End. Not called once the stream has ended.
   virtual void OnWritten() = 0;
-  /// The write in progress is not worth waiting for. Called under a lock: must not call back.
-  virtual bool Hopeless() const { return false; }
+  /// Why the stream is not worth going on with, if so. Called under a lock: must not call back.
+  virtual absl::Status WhyNotToGoOn() const { return absl::OkStatus(); }
   /// gRPC is done with the call.
   virtual void OnGone() {}
 
@@ -113,6 +117,15 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
   Message message_;
 
  private:
+  /// Ends the call without waiting for what the client does not take. Finish would queue the status behind
+  /// the data, and TryCancel would tell the client CANCELLED, which means that nobody wants the answer any
+  /// more.
+  void CutOff(const absl::Status& outcome) {
+    const grpc::Status status = ToGrpc(outcome);
+    grpc_call_cancel_with_status(context_->c_call(), static_cast<grpc_status_code>(status.error_code()),
+                                 status.error_message().c_str(), nullptr);
+  }
+
   /// True when the stream has ended, whoever finishes it.
   bool MaybeFinish() {
     absl::Status outcome;

@@ -1,0 +1,177 @@
+// The server around the services: addresses, health, reflection, shutdown.
+#include <cstring>
+#include <future>
+
+#include "common/bind_address.h"
+#include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "tests/server/rpc/rpc_fixture.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+grpc::ByteBuffer BufferOf(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  grpc::Slice slice;
+  if (!buffer.DumpToSingleSlice(&slice).ok()) return "";
+  return std::string(reinterpret_cast<const char*>(slice.begin()), slice.size());
+}
+
+class ServerTest : public RpcFixture {
+ protected:
+  /// grpc.health.v1.HealthCheckResponse.status of a service: 1 SERVING, 2 NOT_SERVING. The distribution has
+  /// no stubs for it, and the two messages are one field each.
+  static int Health(const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
+    grpc::GenericStub stub(channel);
+    const grpc::ByteBuffer request =
+        BufferOf(std::string("\x0a") + static_cast<char>(service.size()) + service);
+    grpc::ByteBuffer response;
+    const auto context = Context();
+    std::promise<grpc::Status> done;
+    stub.UnaryCall(context.get(), "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
+                   [&](grpc::Status status) { done.set_value(std::move(status)); });
+    const grpc::Status status = done.get_future().get();
+    const std::string bytes = BytesOf(response);
+    return status.ok() && bytes.size() == 2 && bytes[0] == 0x08 ? bytes[1] : -1;
+  }
+
+  /// The answer of grpc.reflection.v1alpha to list_services, undecoded: it holds the names.
+  static std::string Services(const std::shared_ptr<grpc::Channel>& channel) {
+    grpc::GenericStub stub(channel);
+    grpc::CompletionQueue queue;
+    const auto context = Context();
+    const auto wait = [&queue] {
+      void* tag = nullptr;
+      bool ok = false;
+      return queue.Next(&tag, &ok) && ok;
+    };
+    const auto call = stub.PrepareCall(
+        context.get(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+    call->StartCall(nullptr);
+    if (!wait()) return "";
+    call->Write(BufferOf(std::string("\x3a\x01*")), nullptr);
+    if (!wait()) return "";
+    grpc::ByteBuffer answer;
+    call->Read(&answer, nullptr);
+    return wait() ? BytesOf(answer) : "";
+  }
+};
+
+TEST_F(ServerTest, ReportsThePortsThatItGot) {
+  Serve();
+  const auto data = ParseBindAddress(server_->data_address());
+  ASSERT_TRUE(data.ok());
+  EXPECT_NE(data->port, 0);
+  EXPECT_NE(server_->data_address(), server_->admin_address());
+}
+
+TEST_F(ServerTest, AnswersTheHealthServiceOnBothPorts) {
+  Serve();
+  EXPECT_EQ(Health(data_channel_, "atoll.v1.Coordinator"), 1);
+  EXPECT_EQ(Health(data_channel_, ""), 1);
+  EXPECT_EQ(Health(admin_channel_, "atoll.v1.Admin"), 1);
+  EXPECT_EQ(Health(data_channel_, "atoll.v1.Admin"), -1);  // is not served there
+  server_->SetNotServing();
+  EXPECT_EQ(Health(data_channel_, "atoll.v1.Coordinator"), 2);
+  EXPECT_EQ(Health(admin_channel_, "atoll.v1.Admin"), 2);
+}
+
+TEST_F(ServerTest, AnswersReflectionOnBothPorts) {
+  Serve();
+  EXPECT_THAT(Services(data_channel_),
+              AllOf(HasSubstr("atoll.v1.Coordinator"), HasSubstr("grpc.health.v1.Health")));
+  EXPECT_THAT(Services(admin_channel_), HasSubstr("atoll.v1.Admin"));
+}
+
+TEST_F(ServerTest, APortInUseIsNamedAndNotShared) {
+  Serve();
+  RpcServerOptions second = Options();
+  second.data_address = server_->data_address();
+  const auto data = RpcServer::Start(second, &coordinator_, &clock_, Logger());
+  ASSERT_TRUE(absl::IsUnavailable(data.status())) << data.status();
+  EXPECT_THAT(std::string(data.status().message()),
+              AllOf(HasSubstr(server_->data_address()), HasSubstr("in use")));
+  second = Options();
+  second.admin_address = server_->admin_address();
+  EXPECT_TRUE(absl::IsUnavailable(RpcServer::Start(second, &coordinator_, &clock_, Logger()).status()));
+}
+
+TEST_F(ServerTest, OtherMachinesAreLetInOnlyWhenAskedFor) {
+  RpcServerOptions options = Options();
+  options.data_address = "0.0.0.0:0";
+  const auto refused = RpcServer::Start(options, &coordinator_, &clock_, Logger());
+  ASSERT_TRUE(absl::IsInvalidArgument(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--insecure-bind"), HasSubstr("TLS")));
+  EXPECT_EQ(RpcServer::CheckAddresses(options), refused.status());
+  options.data_address = "127.0.0.1:0";
+  options.admin_address = "[::]:0";
+  EXPECT_TRUE(absl::IsInvalidArgument(RpcServer::Start(options, &coordinator_, &clock_, Logger()).status()));
+  options.admin_address = "0.0.0.0:0";
+  options.exposure = Exposure::kAnyInterface;
+  EXPECT_TRUE(RpcServer::Start(options, &coordinator_, &clock_, Logger()).ok());
+}
+
+TEST_F(ServerTest, ABadAddressIsRefused) {
+  RpcServerOptions options = Options();
+  options.data_address = "7600";
+  EXPECT_TRUE(absl::IsInvalidArgument(RpcServer::Start(options, &coordinator_, &clock_, Logger()).status()));
+}
+
+TEST_F(ServerTest, ShutdownIsPromptWhilePullsAndWatchersWait) {
+  RpcServerOptions options = Options();
+  options.shutdown_grace = Seconds(30);  // nothing here may need it
+  Serve(options);
+  v1::PullRequest request;
+  *request.mutable_worker() = Self();
+  const auto pull_context = Context();
+  const auto pull = data_->Pull(pull_context.get(), request);
+  const auto watch_context = Context();
+  const auto watch = data_->WatchRun(watch_context.get(), v1::WatchRunRequest());
+  ASSERT_TRUE(
+      Eventually([&] { return coordinator_.waiting_pulls() == 1 && coordinator_.subscriptions() == 1; }));
+
+  const auto begun = std::chrono::steady_clock::now();
+  coordinator_.Shutdown();
+  server_->Shutdown();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+
+  v1::PullChunk chunk;
+  EXPECT_FALSE(pull->Read(&chunk));
+  EXPECT_EQ(ReasonIn(pull->Finish()), "SHUTTING_DOWN");
+  v1::RunEvent event;
+  EXPECT_FALSE(watch->Read(&event));
+  EXPECT_EQ(ReasonIn(watch->Finish()), "SHUTTING_DOWN");
+  EXPECT_EQ(coordinator_.subscriptions(), 0u);
+}
+
+TEST_F(ServerTest, ShutdownCancelsWhatDoesNotEnd) {
+  Serve();  // a grace of 0.2 s
+  v1::PullRequest request;
+  *request.mutable_worker() = Self();
+  const auto pull_context = Context();
+  const auto pull = data_->Pull(pull_context.get(), request);  // which the coordinator never answers
+  const auto push_context = Context();
+  v1::PushReply reply;
+  const auto push = data_->Push(push_context.get(), &reply);  // which never goes on
+  ASSERT_TRUE(push->Write(PushHeaderOf(6)));
+  ASSERT_TRUE(Eventually([&] { return coordinator_.waiting_pulls() == 1 && coordinator_.open_pushes == 1; }));
+  server_->Shutdown();
+  EXPECT_EQ(coordinator_.waiting_pulls(), 0u);
+  EXPECT_EQ(coordinator_.open_pushes, 0);
+  v1::PullChunk chunk;
+  EXPECT_FALSE(pull->Read(&chunk));
+  EXPECT_FALSE(pull->Finish().ok());
+  EXPECT_FALSE(push->Finish().ok());
+  server_->Shutdown();  // again: nothing
+}
+
+}  // namespace
+}  // namespace atoll
