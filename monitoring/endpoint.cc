@@ -1,10 +1,18 @@
 #include "monitoring/endpoint.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
 #include <exception>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/file_descriptor.h"
 #include "common/status.h"
 #include "prometheus/exposer.h"
 
@@ -20,6 +28,18 @@ BindAddress Numeric(BindAddress address) {
 std::vector<std::string> ServerOptions(const BindAddress& address) {
   // A scraper that hangs must not keep one of the two threads for long.
   return {"listening_ports", address.ToString(), "num_threads", "2", "request_timeout_ms", "10000"};
+}
+
+/// Connects and hangs up.
+void Knock(const BindAddress& address) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return;
+  const FileDescriptor socket(::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0));
+  ::connect(socket.get(), found->ai_addr, found->ai_addrlen);
+  ::freeaddrinfo(found);
 }
 
 }  // namespace
@@ -46,6 +66,18 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const st
 MetricsEndpoint::MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer, BindAddress address)
     : exposer_(std::move(exposer)), address_(std::move(address)) {}
 
-MetricsEndpoint::~MetricsEndpoint() = default;
+MetricsEndpoint::~MetricsEndpoint() {
+  // The web server's thread looks whether it shall stop every two seconds, or when somebody connects.
+  std::atomic<bool> stopped{false};
+  std::thread knocking([&] {
+    while (!stopped) {
+      Knock(address_);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  });
+  exposer_.reset();
+  stopped = true;
+  knocking.join();
+}
 
 }  // namespace atoll

@@ -31,7 +31,7 @@ class MetricsEndpoint {
  private:
   MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer, BindAddress address);
 
-  const std::unique_ptr<prometheus::Exposer> exposer_;
+  std::unique_ptr<prometheus::Exposer> exposer_;
   const BindAddress address_;
 };
 

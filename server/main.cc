@@ -54,6 +54,7 @@ struct Flags {
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
+  app.option_defaults()->take_last();  // of a flag given twice, the later counts
   app.set_version_flag("--version", absl::StrFormat("atoll-coordinator %s (%s)", kVersion, kGitRevision));
   app.add_option("--config", flags.config,
                  "The run's configuration (YAML). Needed for a new run; an existing one remembers its own");
@@ -170,6 +171,14 @@ absl::Status WritePortFile(const std::string& path, const RpcServer& rpc, const 
                             rpc.data_address(), rpc.admin_address(), metrics_address, ::getpid()));
 }
 
+/// Before a scrape: what the coordinator knows now, also of what it has not had a reason to tell yet.
+void Refresh(Coordinator& coordinator, ServerMetrics& metrics, StatusMetrics& status_metrics) {
+  const StatusView status = coordinator.GetStatus(0);
+  metrics.OnRunState(status.state);
+  metrics.OnCommittedTokens(status.committed_tokens, status.total_tokens);
+  status_metrics.Refresh(status, coordinator.ListWorkers(false));
+}
+
 int Fail(const Logger& log, const absl::Status& status, ExitCode code) {
   log.Error(std::string(status.message()));
   log.Flush();
@@ -187,8 +196,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, std::unique
 
   auto coordinator = OpenCoordinator(flags, configuration, std::move(store), &clock, log, &metrics);
   if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(coordinator.status()));
-  registry.BeforeScrape(
-      [&] { status_metrics.Refresh((*coordinator)->GetStatus(0), (*coordinator)->ListWorkers(false)); });
+  registry.BeforeScrape([&] { Refresh(**coordinator, metrics, status_metrics); });
   std::unique_ptr<MetricsEndpoint> endpoint;
   if (!flags.metrics_listen.empty()) {
     auto started = MetricsEndpoint::Start(flags.metrics_listen, registry);

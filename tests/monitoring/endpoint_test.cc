@@ -1,5 +1,7 @@
 #include "monitoring/endpoint.h"
 
+#include <chrono>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/http_get.h"
@@ -36,12 +38,14 @@ TEST(MetricsEndpointTest, ABadAddressIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(MetricsEndpoint::Start("7602", registry).status()));
 }
 
-TEST(MetricsEndpointTest, StopsListeningWhenDestroyed) {
+TEST(MetricsEndpointTest, StopsListeningWhenDestroyedAndAtOnce) {
   MetricsRegistry registry;
   auto endpoint = MetricsEndpoint::Start("127.0.0.1:0", registry);
   ASSERT_TRUE(endpoint.ok());
   const uint16_t port = (*endpoint)->address().port;
+  const auto begun = std::chrono::steady_clock::now();
   endpoint->reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1));  // left alone: up to two
   EXPECT_EQ(HttpGet(port, "/metrics"), "");
 }
 

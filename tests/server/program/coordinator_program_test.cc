@@ -1,0 +1,153 @@
+// atoll-coordinator as a program: what it prints, where it listens, how it ends.
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "common/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/common/test_dir.h"
+#include "tests/fakes/http_get.h"
+#include "tests/fakes/promtool.h"
+#include "tests/integration/process.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kProgram[] = ATOLL_BIN_DIR "/atoll-coordinator";
+constexpr char kConfig[] = R"(
+run: {name: tiny, workers: 2, rounds: 3}
+model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
+data: {tokenizer: bytes}
+inner: {steps: 2, learning_rate: 1e-3, batch: 2}
+)";
+
+class CoordinatorProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(WriteFileAtomically(dir_.File("run.yaml"), kConfig).ok()); }
+
+  std::vector<std::string> Arguments(const std::vector<std::string>& extra) const {
+    std::vector<std::string> all = {kProgram,      "--data-dir",     dir_.File("data"), "--listen",
+                                    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",     "--metrics-listen",
+                                    "127.0.0.1:0", "--port-file",    dir_.File("ports")};
+    all.insert(all.end(), extra.begin(), extra.end());
+    return all;
+  }
+
+  /// Starts it and waits until it serves; ports_ has its addresses.
+  std::unique_ptr<Process> Serve(const std::vector<std::string>& extra) {
+    EXPECT_TRUE(RemoveFile(dir_.File("ports")).ok());
+    auto process = Process::Start(Arguments(extra), dir_.File("log"));
+    EXPECT_TRUE(process.ok()) << process.status();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!FileExists(dir_.File("ports"))) {
+      if (!(*process)->running() || std::chrono::steady_clock::now() > deadline) {
+        ADD_FAILURE() << "it does not serve:\n" << Log();
+        return nullptr;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ports_ = nlohmann::json::parse(*ReadFile(dir_.File("ports")));
+    return *std::move(process);
+  }
+
+  Finished Run(const std::vector<std::string>& extra) { return RunToEnd(Arguments(extra), Seconds(60)); }
+  std::string Log() const { return ReadFile(dir_.File("log")).value_or(""); }
+
+  uint16_t PortOf(const std::string& name) const {
+    const std::string address = ports_.at(name);
+    return static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  }
+
+  TestDir dir_;
+  nlohmann::json ports_;
+};
+
+TEST_F(CoordinatorProgramTest, HelpTeachesAndVersionIsOneLine) {
+  const Finished help = RunToEnd({kProgram, "--help"}, Seconds(60));
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.output, AllOf(HasSubstr("atoll-coordinator --config run.yaml --data-dir"),
+                                 HasSubstr("--port-file"), HasSubstr("Exit codes")));
+  const Finished version = RunToEnd({kProgram, "--version"}, Seconds(60));
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.output, HasSubstr("atoll-coordinator "));
+  EXPECT_EQ(RunToEnd({kProgram, "--no-such-flag"}, Seconds(60)).exit_code, 2);
+}
+
+TEST_F(CoordinatorProgramTest, ServesUntilItIsToldToStop) {
+  const auto process = Serve({"--config", dir_.File("run.yaml")});
+  ASSERT_NE(process, nullptr);
+  EXPECT_EQ(ports_.at("pid"), process->pid());
+  const std::string answer = HttpGet(PortOf("metrics"), "/metrics");
+  EXPECT_THAT(answer, AllOf(HasSubstr("200 OK"), HasSubstr("atoll_run_state{state=\"starting\"} 1"),
+                            HasSubstr("program=\"atoll-coordinator\"")));
+  if (HavePromtool()) {
+    EXPECT_EQ(PromtoolComplaints(answer.substr(answer.find("\r\n\r\n") + 4)), "");
+  }
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+  EXPECT_THAT(Log(), HasSubstr("stopped"));
+}
+
+TEST_F(CoordinatorProgramTest, GoesOnWithTheConfigurationThatTheRunRemembers) {
+  const Finished nothing = Run({});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_THAT(nothing.output, AllOf(HasSubstr("there is no run in"), HasSubstr("--config FILE")));
+  EXPECT_FALSE(FileExists(dir_.File("data")));
+  for (const std::vector<std::string>& extra :
+       {std::vector<std::string>{"--config", dir_.File("run.yaml")}, std::vector<std::string>{}}) {
+    const auto process = Serve(extra);
+    ASSERT_NE(process, nullptr);
+    process->Signal(SIGINT);
+    EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+  }
+}
+
+TEST_F(CoordinatorProgramTest, WhatCannotWorkTouchesNothing) {
+  const std::vector<std::string> config = {"--config", dir_.File("run.yaml")};
+  const auto with = [&](const std::vector<std::string>& extra) {
+    std::vector<std::string> all = config;
+    all.insert(all.end(), extra.begin(), extra.end());
+    return Run(all);
+  };
+  const Finished open = with({"--listen", "0.0.0.0:0"});
+  EXPECT_EQ(open.exit_code, 2);
+  EXPECT_THAT(open.output, HasSubstr("--insecure-bind"));
+  EXPECT_EQ(with({"--admin-listen", "nonsense"}).exit_code, 2);
+  EXPECT_EQ(with({"--metrics-listen", "127.0.0.1:99999"}).exit_code, 2);
+  EXPECT_EQ(Run({"--config", dir_.File("missing.yaml")}).exit_code, 2);
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("bad.yaml"), std::string(kConfig) + "nonsense: 1\n").ok());
+  const Finished bad = Run({"--config", dir_.File("bad.yaml")});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.output, HasSubstr("nonsense"));
+  EXPECT_FALSE(FileExists(dir_.File("data")));
+}
+
+TEST_F(CoordinatorProgramTest, JsonLogsAreJson) {
+  const auto process = Serve({"--config", dir_.File("run.yaml"), "--log-format", "json"});
+  ASSERT_NE(process, nullptr);
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0);
+  std::istringstream lines(Log());
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  }
+  EXPECT_GE(count, 3u);
+}
+
+TEST_F(CoordinatorProgramTest, WithoutMetricsItHasNoMetricsPort) {
+  const auto process = Serve({"--config", dir_.File("run.yaml"), "--metrics-listen", ""});
+  ASSERT_NE(process, nullptr);
+  EXPECT_EQ(ports_.at("metrics"), "");
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0);
+}
+
+}  // namespace
+}  // namespace atoll
