@@ -61,13 +61,15 @@ TEST(CoordinatorRecovery, VersionsThatWereNotStoredAreReplayed) {
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
   Round(run, workers, 0);
   Round(run, workers, 1);
+  run.WaitForStored(2);  // else the round would wait for it
   run.faults().store = true;
   Round(run, workers, 2);  // committed, published, and its tensors are not on disk
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_EQ(run.Published(workers[0], 2), undisturbed.Published(reference[0], 2));
   EXPECT_LT(run.coordinator().GetStatus(0).fragments[0].stored, Version(3));
   EventCatcher events(&run.coordinator());
-  EXPECT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
+  EXPECT_TRUE(events.WaitFor(EventKind::kStorageFailing, 1).has_value())
+      << "in its second life as in its first";
   run.faults().store = false;
   EXPECT_TRUE(events.WaitFor(EventKind::kStorageRecovered).has_value());
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "common/crc32c.h"
@@ -193,6 +194,14 @@ std::vector<float> TestRun::Published(const Caller& caller, std::optional<uint64
   EXPECT_TRUE(pulled.ok()) << pulled.status();
   if (!pulled.ok() || pulled->snapshot == nullptr) return {};
   return AsFloats(*pulled->snapshot);
+}
+
+void TestRun::WaitForStored(uint64_t version) {
+  const MonoTime deadline = SystemClock().Now() + Seconds(60);
+  while (coordinator_->GetStatus(0).fragments[0].stored < Version(version)) {
+    ASSERT_LT(SystemClock().Now(), deadline) << "version " << version << " is not stored within a minute";
+    std::this_thread::yield();
+  }
 }
 
 absl::StatusOr<HeartbeatResult> TestRun::Heartbeat(const Caller& caller) {

@@ -91,6 +91,8 @@ class TestRun {
   /// The published values of a version above `after`.
   std::vector<float> Published(const Caller& caller, std::optional<uint64_t> after);
   absl::StatusOr<HeartbeatResult> Heartbeat(const Caller& caller);
+  /// Waits until the tensors of this version are on disk.
+  void WaitForStored(uint64_t version);
 
  private:
   absl::Status Open();

@@ -1,0 +1,94 @@
+#include "server/fragment_round.h"
+
+#include <gtest/gtest.h>
+
+#include "server/refusal.h"
+
+namespace atoll {
+namespace {
+
+const MonoTime kNow(Seconds(100));
+
+class FragmentRoundTest : public testing::Test {
+ protected:
+  FragmentRoundTest()
+      : membership_({}), fragment_({.id = FragmentId(0), .slots = {}, .elements = 4096}, Epoch(1), Rules()) {
+    for (const char* name : {"a", "b"})
+      EXPECT_TRUE(membership_.Join(name, "hash", WorkerRole::kTrainer, kNow).ok());
+    fragment_.Open(Version(4), membership_, kNow);
+  }
+  static RoundOptions Rules() {
+    RoundOptions rules;
+    rules.start_workers = 2;
+    return rules;
+  }
+  static Contribution From(const WorkerName& worker, uint64_t base = 4, uint32_t crc = 1) {
+    Contribution contribution;
+    contribution.key = {
+        .epoch = Epoch(1), .fragment = FragmentId(0), .base = Version(base), .worker = worker, .sequence = 0};
+    contribution.payload_crc32c = crc;
+    return contribution;
+  }
+
+  Membership membership_;
+  FragmentRound fragment_;
+};
+
+TEST_F(FragmentRoundTest, AnAcceptanceInFlightIsPartOfTheRoundThatCloses) {
+  ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
+  EXPECT_FALSE(fragment_.BeginClose().has_value()) << "its set is not known yet";
+  EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("b"))), RefusalReason::kStaleBase);
+  fragment_.EndAccept(From("a"), /*durable=*/true, kNow);
+  const auto closed = fragment_.BeginClose();
+  ASSERT_TRUE(closed.has_value());
+  ASSERT_EQ(closed->size(), 1);
+  EXPECT_EQ(closed->front().key.worker, "a");
+}
+
+TEST_F(FragmentRoundTest, AnAcceptanceThatFailsIsNot) {
+  ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
+  (void)fragment_.BeginClose();
+  fragment_.EndAccept(From("a"), /*durable=*/false, kNow);
+  EXPECT_TRUE(fragment_.BeginClose()->empty());
+}
+
+TEST_F(FragmentRoundTest, WhileItIsBeingAcceptedNothingIsSaidOfItsFate) {
+  ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
+  EXPECT_TRUE(fragment_.Accepting("a"));
+  EXPECT_TRUE(absl::IsUnavailable(fragment_.BeginAccept(From("a"))));
+  (void)fragment_.BeginClose();
+  EXPECT_TRUE(absl::IsUnavailable(fragment_.Check(From("a")).status())) << "not stale: it may yet count";
+}
+
+TEST_F(FragmentRoundTest, TheVersionToAdoptIsTheOneThatIsComing) {
+  (void)fragment_.BeginClose();
+  const auto refusal = RefusalOf(fragment_.Check(From("a")).status());
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->metadata.at(kHeadVersionKey), "5");
+}
+
+TEST_F(FragmentRoundTest, RemembersWhatWasCommitted) {
+  RoundRecord record;
+  record.version = Version(5);
+  record.contributions = {From("a")};
+  fragment_.Committed(record);
+  fragment_.Open(Version(5), membership_, kNow);
+  EXPECT_EQ(*fragment_.Check(From("a")), Round::Arrival::kDuplicate);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 4, 2)).status()), RefusalReason::kStaleBase)
+      << "other content";
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("b")).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("b", 6)).status()), RefusalReason::kUnknownBase);
+  EXPECT_EQ(*fragment_.Check(From("b", 5)), Round::Arrival::kAccepted);
+}
+
+TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(fragment_.BeginAccept(From(name)).ok());
+    fragment_.EndAccept(From(name), true, kNow);
+  }
+  fragment_.Exclude("a");
+  EXPECT_EQ(fragment_.BeginClose()->size(), 1);
+}
+
+}  // namespace
+}  // namespace atoll
