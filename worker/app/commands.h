@@ -1,0 +1,45 @@
+#ifndef ATOLL_WORKER_APP_COMMANDS_H_
+#define ATOLL_WORKER_APP_COMMANDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/exit_codes.h"
+#include "common/log.h"
+
+// What atoll-worker does, once its command line is read: main.cc reads it, these put the parts together.
+
+namespace atoll {
+
+struct WorkerFlags {
+  std::string coordinator = "127.0.0.1:7600";
+  std::string name;
+  std::string data;
+  std::string state_dir;
+  std::string device = "auto";
+  int threads = 0;
+  std::string role = "trainer";
+  std::string metrics_listen;
+  std::string expect_run;
+};
+
+struct GenerateFlags {
+  std::string coordinator = "127.0.0.1:7600";
+  std::string prompt = "\n";
+  uint32_t tokens = 200;
+  double temperature = 0.8;
+  uint32_t top_k = 40;
+  uint64_t seed = 1337;
+  std::string device = "auto";
+  int threads = 0;
+};
+
+/// Trains (or evaluates) until the run is finished or a signal comes.
+ExitCode RunWorker(const WorkerFlags& flags, const Logger& log);
+
+/// Pulls the published parameters as an observer and prints what the model writes after the prompt.
+ExitCode GenerateText(const GenerateFlags& flags, const Logger& log);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_APP_COMMANDS_H_

@@ -1,0 +1,86 @@
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/digest.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "core/fragment_plan.h"
+#include "worker/app/commands.h"
+#include "worker/client/channel.h"
+#include "worker/client/grpc_connection.h"
+#include "worker/data/tokenizer.h"
+#include "worker/sync/rejection.h"
+#include "worker/torch/torch_replica.h"
+
+namespace atoll {
+namespace {
+
+/// The head of every fragment, decoded and put into the replica.
+absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& info, Replica& replica) {
+  if (info.fragments.empty()) {
+    return absl::FailedPreconditionError(
+        "the run has no parameters yet: no worker has seeded it; start a worker first");
+  }
+  ATOLL_ASSIGN_OR_RETURN(const auto layouts,
+                         PlanFragments(replica.manifest(), static_cast<uint32_t>(info.fragments.size())));
+  const Codec& codec = CodecFor(info.run.pull_codec);
+  for (const FragmentLayout& layout : layouts) {
+    std::vector<std::byte> payload(codec.EncodedSize(layout.elements));
+    PullWish wish;
+    wish.fragment = layout.id;
+    wish.codec = info.run.pull_codec;
+    wish.elements = layout.elements;
+    ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection.Pull(info.member, wish, payload));
+    if (pulled.kind != PullKind::kParameters) {
+      return absl::UnavailableError("the coordinator has no parameters to give now; try again");
+    }
+    std::vector<float> values(layout.elements);
+    codec.DecodeRange(payload, layout.elements, 0, values);
+    ATOLL_RETURN_IF_ERROR(replica.WriteFragment(layout, values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Generate(const GenerateFlags& flags, CoordinatorConnection& connection, const JoinInfo& info) {
+  TorchReplicaOptions options;
+  options.run = info.run;
+  options.device = flags.device;
+  options.threads = flags.threads;
+  ATOLL_ASSIGN_OR_RETURN(const auto replica, CreateTorchReplica(options));
+  ATOLL_RETURN_IF_ERROR(LoadPublished(connection, info, *replica));
+  ATOLL_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(info.run.data.tokenizer));
+  std::vector<uint16_t> prompt;
+  tokenizer->Encode(flags.prompt, prompt);
+  ATOLL_ASSIGN_OR_RETURN(const auto tokens, replica->Generate(prompt, {.tokens = flags.tokens,
+                                                                       .temperature = flags.temperature,
+                                                                       .top_k = flags.top_k,
+                                                                       .seed = flags.seed}));
+  std::printf("%s%s\n", flags.prompt.c_str(), tokenizer->Decode(tokens).c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
+  const SystemClock clock;
+  GrpcConnection connection({.address = flags.coordinator}, MakeChannel({.address = flags.coordinator}),
+                            &clock);
+  JoinParameters join;
+  join.worker = "observer-" + ToHex(RandomBytes(4));
+  join.secret = RandomBytes(32);
+  join.role = WorkerRole::kObserver;
+  const auto info = connection.Join(join);
+  if (!info.ok()) {
+    log.Error(std::string(info.status().message()));
+    return ExitCodeOf(info.status());
+  }
+  const absl::Status status = Generate(flags, connection, *info);
+  connection.Leave(info->member, "done reading").IgnoreError();
+  if (status.ok()) return ExitCode::kOk;
+  log.Error(std::string(status.message()));
+  return ExitCodeOf(status);
+}
+
+}  // namespace atoll

@@ -1,0 +1,125 @@
+// atoll-worker: reads the command line and runs one of worker/app's commands.
+#include <cstdlib>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_format.h"
+#include "atoll/version.h"
+#include "common/exit_codes.h"
+#include "common/log.h"
+#include "worker/app/commands.h"
+#include "worker/torch/blas_kernels.h"
+#include "worker/torch/torch_replica.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kFooter[] = R"(Examples:
+  atoll-worker --coordinator 127.0.0.1:7600 --name w0 --data tokens --state-dir state/w0
+      trains until the run is finished; started again in the same way after a crash, it goes on
+  atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval
+      evaluates published versions; no round waits for it
+  atoll-worker generate --prompt "Once "
+      what the model writes now
+
+Model, optimizer, data order and rounds come from the coordinator: only address, name, device and local paths
+are given here. While the coordinator is away the worker waits and attaches again by itself.
+)";
+
+struct LogFlags {
+  std::string format = "human";
+  std::string level = "info";
+};
+
+void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
+  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")->capture_default_str();
+  app.add_option("--name", flags.name,
+                 "Name in the run (a-z 0-9 . -); default: made from the host's name, once");
+  app.add_option("--data", flags.data, "Folder of token files, as made by atoll-data tokenize");
+  app.add_option("--state-dir", flags.state_dir,
+                 "Where this worker keeps its identity; one folder per worker");
+  app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  app.add_option("--threads", flags.threads,
+                 "Threads for the arithmetic; 0: LibTorch's choice. Give each process its share")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--role", flags.role, "trainer or evaluator")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"trainer", "evaluator"}));
+  app.add_option("--metrics-listen", flags.metrics_listen,
+                 "Prometheus scrapes http://ADDRESS/metrics; default: no metrics");
+  app.add_option("--expect-run", flags.expect_run, "Refuse to join another run than this (name or id)");
+}
+
+void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
+  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")->capture_default_str();
+  app.add_option("--prompt", flags.prompt, "Text to go on from");
+  app.add_option("--tokens", flags.tokens, "Tokens to write")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--temperature", flags.temperature, "0: the most likely token each time")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--top-k", flags.top_k, "Draw among so many most likely tokens; 0: all")
+      ->capture_default_str();
+  app.add_option("--seed", flags.seed, "Seed of the draw")->capture_default_str();
+  app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  app.add_option("--threads", flags.threads, "Threads for the arithmetic; 0: LibTorch's choice")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+}
+
+void AddLogFlags(CLI::App& app, LogFlags& flags) {
+  app.add_option("--log-format", flags.format, "human, or json: one object a line")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"human", "json"}));
+  app.add_option("--log-level", flags.level, "debug, info, warning, error, off")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
+}
+
+absl::StatusOr<Logger> MakeLogger(const LogFlags& flags) {
+  LogOptions options;
+  options.level = ParseLogLevel(flags.level).value_or(LogLevel::kInfo);
+  options.format = flags.format == "json" ? LogFormat::kJson : LogFormat::kText;
+  return Logger::Create(options);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "atoll-worker: trains a copy of the model with its own data, and exchanges with the coordinator every "
+      "H steps.",
+      "atoll-worker");
+  WorkerFlags worker;
+  GenerateFlags generate;
+  LogFlags log_flags;
+  app.set_version_flag("--version", absl::StrFormat("atoll-worker %s (%s), LibTorch %s", kVersion,
+                                                    kGitRevision, TorchVersion()));
+  app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
+  AddWorkerFlags(app, worker);
+  AddLogFlags(app, log_flags);
+  CLI::App* generating =
+      app.add_subcommand("generate", "Write text with the published parameters of a live run");
+  AddGenerateFlags(*generating, generate);
+  try {
+    app.parse(argc, argv);
+    if (!generating->parsed() && (worker.data.empty() || worker.state_dir.empty())) {
+      throw CLI::RequiredError(worker.data.empty() ? "--data" : "--state-dir");
+    }
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : ToInt(ExitCode::kUsage);
+  }
+  const auto log = MakeLogger(log_flags);
+  if (!log.ok()) return ToInt(ExitCode::kUsage);
+  const ExitCode code = generating->parsed() ? GenerateText(generate, *log) : RunWorker(worker, *log);
+  log->Flush();
+  return ToInt(code);
+}
+
+}  // namespace
+}  // namespace atoll
+
+int main(int argc, char** argv) {
+  atoll::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
+  return atoll::Main(argc, argv);
+}
