@@ -21,11 +21,12 @@ StatusDetail DetailOfRefusal(const Refusal& refusal) {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  StatusDetail detail;
-  if (const std::optional<Refusal> refusal = RefusalOf(status)) detail = DetailOfRefusal(*refusal);
+  const std::optional<Refusal> refusal = RefusalOf(status);
   const bool comes_back = absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+  if (!refusal && !comes_back) return StatusToGrpc(status);
+  StatusDetail detail = refusal ? DetailOfRefusal(*refusal) : StatusDetail();
   if (comes_back && !detail.retry_after) detail.retry_after = kComeBack;
-  return StatusToGrpc(detail == StatusDetail() ? status : WithDetail(status, detail));
+  return StatusToGrpc(WithDetail(status, detail));
 }
 
 absl::Status Overloaded() {
