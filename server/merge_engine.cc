@@ -1,7 +1,6 @@
 #include "server/merge_engine.h"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -9,7 +8,6 @@
 #include "common/crc32c.h"
 #include "core/codec.h"
 #include "core/fragment_plan.h"
-#include "core/payload_stats.h"
 #include "core/round_math.h"
 
 namespace atoll {
@@ -22,7 +20,18 @@ static_assert(kPieceElements % kChunkAlignment == 0,
 // A payload's crc is per wire chunk and its hash per hash block: one pass does both.
 static_assert(kWireChunkBytes == kHashBlockBytes);
 
-ContentHash ToContentHash(const Hash128& hash) { return {.low = hash.low, .high = hash.high}; }
+ContentHash Combine(std::span<const Hash128> digests, uint64_t bytes) {
+  const Hash128 hash = CombineBlocks(digests, bytes);
+  return {.low = hash.low, .high = hash.high};
+}
+
+// Encodings that are published have a fixed number of bytes per value, in order (docs/codecs.md), so that the
+// encoding of a piece is a piece of the encoding.
+void EncodePiece(const Codec& codec, std::span<const float> values, uint64_t first, uint64_t size,
+                 std::span<std::byte> payload) {
+  codec.Encode(values.subspan(first, size),
+               payload.subspan(codec.EncodedSize(first), codec.EncodedSize(size)));
+}
 
 std::span<const std::byte> Block(std::span<const std::byte> bytes, size_t index) {
   const size_t begin = index * kHashBlockBytes;
@@ -49,96 +58,91 @@ class FirstError {
 
 }  // namespace
 
+// Digests of blocks; a piece of float32 is one block.
+struct MergeEngine::Seals {
+  std::vector<Hash128> theta;
+  std::vector<Hash128> state;    // vector by vector
+  std::vector<Hash128> payload;  // empty: the payload is theta
+};
+
 absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> inputs,
                                                   const OuterOptions& outer, FragmentState& state) {
   const uint64_t elements = state.layout.elements;
   const Version version = Next(state.version);
-  auto theta = std::make_shared<TensorBuffer>(elements);
-  FirstError error;
-  parallel_.Run((elements + kPieceElements - 1) / kPieceElements, [&](size_t piece) {
-    const uint64_t first = piece * kPieceElements;
-    const uint64_t size = std::min(kPieceElements, elements - first);
+  const std::shared_ptr<TensorBuffer> theta = pool_.Take(elements);
+  return Make(state, theta, version, [&](uint64_t first, uint64_t size) {
     std::vector<std::span<float>> vectors;
     for (TensorBuffer& vector : state.state) vectors.push_back(vector.values().subspan(first, size));
-    error.Note(piece, MergeAndStepRange(inputs, outer, version, elements, first,
-                                        state.theta->values().subspan(first, size),
-                                        theta->values().subspan(first, size), vectors));
+    return MergeAndStepRange(inputs, outer, version, elements, first,
+                             state.theta->values().subspan(first, size), theta->values().subspan(first, size),
+                             vectors);
   });
-  if (!error.status().ok()) return error.status();
-  return Seal(state, std::move(theta), version);
 }
 
 ComputedVersion MergeEngine::Publish(const FragmentState& state) {
-  return Seal(state, state.theta, state.version);
+  // Nothing is made, so nothing can fail.
+  return *Make(state, state.theta, state.version, [](uint64_t, uint64_t) { return absl::OkStatus(); });
 }
 
-ComputedVersion MergeEngine::Seal(const FragmentState& state, std::shared_ptr<const TensorBuffer> theta,
-                                  Version version) {
-  ComputedVersion computed;
-  computed.snapshot = MakeSnapshot(state, theta, version);
-  computed.hashes.published = computed.snapshot->published;
-  const std::span<const std::byte> parameters = theta->bytes();
-  computed.hashes.parameters =
-      pull_codec_ == CodecKind::kFp32 ? computed.hashes.published : Hash(std::span(&parameters, 1));
-  std::vector<std::span<const std::byte>> vectors;
-  for (const TensorBuffer& vector : state.state) vectors.push_back(vector.bytes());
-  computed.hashes.state = Hash(vectors);
-  computed.theta = std::move(theta);
-  return computed;
-}
-
-std::shared_ptr<Snapshot> MergeEngine::MakeSnapshot(const FragmentState& state,
-                                                    std::shared_ptr<const TensorBuffer> theta,
-                                                    Version version) {
+absl::StatusOr<ComputedVersion> MergeEngine::Make(const FragmentState& state,
+                                                  std::shared_ptr<const TensorBuffer> theta, Version version,
+                                                  const MakePiece& make) {
+  const uint64_t elements = state.layout.elements;
+  const size_t pieces = (elements + kPieceElements - 1) / kPieceElements;
+  const bool plain = pull_codec_ == CodecKind::kFp32;
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->epoch = state.epoch;
   snapshot->fragment = state.layout.id;
   snapshot->version = version;
   snapshot->codec = pull_codec_;
-  snapshot->elements = state.layout.elements;
-  if (pull_codec_ == CodecKind::kFp32) {
-    // The encoding of float32 is the values' bytes (docs/codecs.md), so theta itself is what travels.
-    snapshot->payload = theta->bytes();
-    snapshot->owner = std::move(theta);
-  } else {
-    const Codec& codec = CodecFor(pull_codec_);
-    auto payload = std::make_shared<std::vector<std::byte>>(codec.EncodedSize(state.layout.elements));
-    codec.Encode(theta->values(), *payload);
-    snapshot->payload = *payload;
-    snapshot->owner = std::move(payload);
-  }
-  const size_t blocks = HashBlocks(snapshot->payload.size());
-  std::vector<Hash128> digests(blocks);
-  snapshot->chunk_crc32c.resize(blocks);
-  parallel_.Run(blocks, [&](size_t block) {
-    const std::span<const std::byte> bytes = Block(snapshot->payload, block);
-    digests[block] = HashBlock(bytes);
-    snapshot->chunk_crc32c[block] = Crc32c(bytes);
+  snapshot->elements = elements;
+  snapshot->chunk_crc32c.resize(HashBlocks(CodecFor(pull_codec_).EncodedSize(elements)));
+  auto encoded =
+      plain ? nullptr : std::make_shared<std::vector<std::byte>>(CodecFor(pull_codec_).EncodedSize(elements));
+  Seals seals{.theta = std::vector<Hash128>(pieces),
+              .state = std::vector<Hash128>(pieces * state.state.size()),
+              .payload = {}};
+  FirstError error;
+  parallel_.Run(pieces, [&](size_t piece) {
+    const uint64_t first = piece * kPieceElements;
+    const uint64_t size = std::min(kPieceElements, elements - first);
+    error.Note(piece, make(first, size));
+    const std::span<const std::byte> block = Block(theta->bytes(), piece);
+    seals.theta[piece] = HashBlock(block);
+    for (size_t v = 0; v < state.state.size(); ++v) {
+      seals.state[v * pieces + piece] = HashBlock(Block(state.state[v].bytes(), piece));
+    }
+    if (plain) {
+      snapshot->chunk_crc32c[piece] = Crc32c(block);
+    } else {
+      EncodePiece(CodecFor(pull_codec_), theta->values(), first, size, *encoded);
+    }
   });
-  snapshot->published = ToContentHash(CombineBlocks(digests, snapshot->payload.size()));
-  return snapshot;
+  if (!error.status().ok()) return error.status();
+  // The encoding of float32 is the values' bytes (docs/codecs.md), so theta itself is what travels.
+  snapshot->payload = plain ? theta->bytes() : std::span<const std::byte>(*encoded);
+  snapshot->owner =
+      plain ? std::shared_ptr<const void>(theta) : std::shared_ptr<const void>(std::move(encoded));
+  if (!plain) SealEncoded(*snapshot, seals);
+  const uint64_t bytes = elements * sizeof(float);
+  ComputedVersion computed;
+  computed.hashes.parameters = Combine(seals.theta, bytes);
+  computed.hashes.state = Combine(seals.state, bytes * state.state.size());
+  computed.hashes.published =
+      plain ? computed.hashes.parameters : Combine(seals.payload, snapshot->payload.size());
+  snapshot->published = computed.hashes.published;
+  computed.theta = std::move(theta);
+  computed.snapshot = std::move(snapshot);
+  return computed;
 }
 
-ContentHash MergeEngine::Hash(std::span<const std::span<const std::byte>> parts) {
-  std::vector<std::span<const std::byte>> blocks;
-  uint64_t total = 0;
-  for (const std::span<const std::byte> part : parts) {
-    for (size_t i = 0; i < HashBlocks(part.size()); ++i) blocks.push_back(Block(part, i));
-    total += part.size();
-  }
-  std::vector<Hash128> digests(blocks.size());
-  parallel_.Run(blocks.size(), [&](size_t block) { digests[block] = HashBlock(blocks[block]); });
-  return ToContentHash(CombineBlocks(digests, total));
-}
-
-bool MergeEngine::AllFinite(std::span<const float> values) {
-  std::atomic<bool> finite{true};
-  parallel_.Run((values.size() + kPieceElements - 1) / kPieceElements, [&](size_t piece) {
-    const size_t first = piece * kPieceElements;
-    const auto part = values.subspan(first, std::min<size_t>(kPieceElements, values.size() - first));
-    if (FirstNonFinite(part)) finite = false;
+void MergeEngine::SealEncoded(Snapshot& snapshot, Seals& seals) {
+  seals.payload.resize(HashBlocks(snapshot.payload.size()));
+  parallel_.Run(seals.payload.size(), [&](size_t index) {
+    const std::span<const std::byte> block = Block(snapshot.payload, index);
+    seals.payload[index] = HashBlock(block);
+    snapshot.chunk_crc32c[index] = Crc32c(block);
   });
-  return finite;
 }
 
 }  // namespace atoll

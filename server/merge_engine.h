@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_MERGE_ENGINE_H_
 #define ATOLL_SERVER_MERGE_ENGINE_H_
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "server/parallel_for.h"
 #include "server/snapshot.h"
 #include "server/tensor_buffer.h"
+#include "server/tensor_pool.h"
 
 namespace atoll {
 
@@ -49,17 +51,16 @@ class MergeEngine {
   /// The snapshot and hashes of what `state` holds.
   ComputedVersion Publish(const FragmentState& state);
 
-  /// Whether every value is, looked at on all threads.
-  bool AllFinite(std::span<const float> values);
-
  private:
-  ComputedVersion Seal(const FragmentState& state, std::shared_ptr<const TensorBuffer> theta,
-                       Version version);
-  ContentHash Hash(std::span<const std::span<const std::byte>> parts);
-  std::shared_ptr<Snapshot> MakeSnapshot(const FragmentState& state,
-                                         std::shared_ptr<const TensorBuffer> theta, Version version);
+  struct Seals;
+  /// Runs `make` on every piece, and hashes, checksums and encodes the piece while it is in the cache.
+  using MakePiece = std::function<absl::Status(uint64_t first, uint64_t size)>;
+  absl::StatusOr<ComputedVersion> Make(const FragmentState& state, std::shared_ptr<const TensorBuffer> theta,
+                                       Version version, const MakePiece& make);
+  void SealEncoded(Snapshot& snapshot, Seals& seals);
 
   ParallelFor parallel_;
+  TensorPool pool_;
   const CodecKind pull_codec_;
 };
 

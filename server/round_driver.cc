@@ -60,9 +60,10 @@ void RoundDriver::StepLane(Lane& lane) {
     Effects effects;
     const RoundDecision decision = services_.book->Decide(id, now, effects);
     (void)services_.outbox->Send(effects);
+    if (decision.action != RoundDecision::Action::kClose) return;
     // The state is updated in place: the version before must be on disk first. Until then the round stays
     // open, and whoever comes meanwhile is still counted.
-    if (decision.action != RoundDecision::Action::kClose || lane.storing) return;
+    if (lane.storing) return services_.book->AwaitStorage(id);
     lane.closing = true;
     lane.close_reason = decision.reason;
     lane.closed_at = now;

@@ -103,6 +103,9 @@ class RunBook {
   /// fragments that will have no further version.
   std::vector<FragmentId> Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
                                     Effects& effects);
+  /// The round could close, but the tensors of its base are still being written: says so until the next
+  /// Decide.
+  void AwaitStorage(FragmentId fragment);
   void Stored(FragmentId fragment, Version version);
   /// What fails now in this kind of write ("commit of fragment 0"); empty: nothing. Announces the change.
   void SetStorageError(const std::string& where, const std::string& error, Effects& effects);

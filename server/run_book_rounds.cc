@@ -100,6 +100,14 @@ std::vector<FragmentId> RunBook::FinishWhatIsDone(MonoTime now) {
   return done;
 }
 
+void RunBook::AwaitStorage(FragmentId id) {
+  MutexLock lock(&mutex_);
+  FragmentRound& fragment = fragments_[id.value()];
+  fragment.decision.reason =
+      absl::StrFormat("ready to close (%s); waiting for the tensors of version %d to be written to disk",
+                      fragment.decision.reason, fragment.head().value());
+}
+
 void RunBook::Stored(FragmentId fragment, Version version) {
   MutexLock lock(&mutex_);
   fragments_[fragment.value()].stored = version;

@@ -92,6 +92,20 @@ TEST(MergeEngine, PublishesBf16WhenAsked) {
     EXPECT_NEAR(decoded[i], std::as_const(*state.theta).values()[i], 4e-3);
 }
 
+TEST(MergeEngine, UsesTheMemoryOfAVersionThatIsGone) {
+  const Payloads payloads;
+  MergeEngine engine(2, CodecKind::kFp32);
+  FragmentState state = MakeState();
+  auto first = engine.Step(payloads.inputs, OuterOptions{}, state);
+  const std::byte* memory = first->theta->bytes().data();
+  state.theta = first->theta;
+  auto second = engine.Step(payloads.inputs, OuterOptions{}, state);
+  EXPECT_NE(second->theta->bytes().data(), memory) << "still read from";
+  state.theta = second->theta;
+  first = absl::CancelledError("gone");
+  EXPECT_EQ(engine.Step(payloads.inputs, OuterOptions{}, state)->theta->bytes().data(), memory);
+}
+
 TEST(MergeEngine, RefusesAResultThatIsNotFinite) {
   const Codec& codec = CodecFor(CodecKind::kFp32);
   std::vector<float> delta(kElements, 0.0F);

@@ -1,0 +1,85 @@
+#include "server/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/test_run.h"
+
+namespace atoll {
+namespace {
+
+FragmentLayout Layout(uint32_t id = 0) {
+  return {.id = FragmentId(id),
+          .slots = {{.tensor = 0, .offset = 0, .elements = 800}},
+          .elements = kSmallElements};
+}
+
+RoundRecord Record(uint64_t version, uint64_t tokens_each, double closed_s, uint32_t fragment = 0) {
+  RoundRecord record;
+  record.fragment = FragmentId(fragment);
+  record.version = Version(version);
+  for (const double loss : {2.0, 4.0}) {
+    Contribution contribution;
+    contribution.tokens = tokens_each;
+    contribution.steps = 2;
+    contribution.payload_bytes = 4096;
+    contribution.mean_loss = loss;
+    record.contributions.push_back(contribution);
+  }
+  record.weights = {0.25F, 0.75F};
+  record.committed_tokens = version * 2 * tokens_each;
+  record.closed_unix_ns = static_cast<int64_t>(closed_s * 1e9);
+  return record;
+}
+
+TEST(Ledger, AccountsARound) {
+  Ledger ledger(SmallRun().run);
+  const RoundSummaryView summary = ledger.Close(Record(1, 64, 100), Layout(), 3.5, 0.5);
+  EXPECT_EQ(summary.train_loss, 3.5) << "weighted as merged";
+  EXPECT_EQ(summary.tokens, 128);
+  EXPECT_EQ(summary.payload_bytes, 8192);
+  EXPECT_EQ(ledger.committed_tokens(), 128);
+  EXPECT_EQ(ledger.Pace(), 32);
+  EXPECT_EQ(ledger.EtaSeconds(), (12800 - 128) / 32.0);
+  EXPECT_EQ(ledger.PositionSteps(), 2) << "128 tokens: two steps of two workers";
+}
+
+TEST(Ledger, TokensCountWithFragmentZeroOnly) {
+  Ledger ledger(SmallRun().run);
+  EXPECT_EQ(ledger.TokensOf(FragmentId(0), Record(1, 64, 0).contributions), 128);
+  EXPECT_EQ(ledger.TokensOf(FragmentId(1), Record(1, 64, 0).contributions), 0);
+}
+
+TEST(Ledger, RestoresFromRecords) {
+  Ledger ledger(SmallRun().run);
+  ledger.Restore({Record(1, 64, 100), Record(2, 64, 107), Record(1, 64, 105, 1)},
+                 {{.fragment = FragmentId(0), .version = Version(0), .loss = 5, .tokens = 9}},
+                 {Layout(0), Layout(1)});
+  StatusView status;
+  ledger.Describe(10, status);
+  EXPECT_EQ(status.committed_tokens, 256);
+  ASSERT_EQ(status.rounds.size(), 3);
+  EXPECT_EQ(status.rounds[1].fragment, FragmentId(1)) << "in order of closing";
+  EXPECT_EQ(status.rounds[2].open_seconds, 7);
+  EXPECT_EQ(status.first_evaluation->loss, 5);
+  EXPECT_EQ(status.push_bytes, 6 * 4096);
+  EXPECT_EQ(status.pull_bytes, 6 * kSmallElements * 4) << "one pull per contribution";
+  EXPECT_EQ(status.data_parallel_bytes, 6 * 2 * 8 * 800);
+  EXPECT_EQ(ledger.Pace(), 0) << "the time between two lives says nothing of the pace";
+  EXPECT_EQ(ledger.EtaSeconds(), 0);
+  EXPECT_FALSE(ledger.AddEvaluation({.version = Version(0), .loss = 4, .tokens = 9}))
+      << "the first one stands";
+}
+
+TEST(Ledger, ShowsTheNewest) {
+  Ledger ledger(SmallRun().run);
+  for (uint64_t version = 1; version <= 5; ++version) ledger.Close(Record(version, 64, 0), Layout(), 1, 0);
+  StatusView status;
+  ledger.Describe(2, status);
+  ASSERT_EQ(status.rounds.size(), 2);
+  EXPECT_EQ(status.rounds[1].version, Version(5));
+  ledger.Describe(0, status);
+  EXPECT_TRUE(status.rounds.empty());
+}
+
+}  // namespace
+}  // namespace atoll
