@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "worker/torch/attention.h"
+#include "worker/torch/gelu.h"
 
 namespace atoll {
 namespace {
@@ -71,7 +72,7 @@ torch::Tensor Gpt::Attention(const torch::Tensor& x, const GptTensorIndex::Block
 }
 
 torch::Tensor Gpt::Mlp(const torch::Tensor& x, const GptTensorIndex::Block& block) const {
-  const torch::Tensor hidden = torch::gelu(Linear(x, block.c_fc, block.c_fc_bias), "tanh");
+  const torch::Tensor hidden = Gelu(Linear(x, block.c_fc, block.c_fc_bias));
   return Linear(hidden, block.mlp_proj, block.mlp_proj_bias);
 }
 

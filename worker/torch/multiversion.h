@@ -5,7 +5,7 @@
 // sanitizers cannot run its resolvers, which come before their own start-up.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
-#define ATOLL_MULTIVERSION __attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512")))
+#define ATOLL_MULTIVERSION __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define ATOLL_MULTIVERSION
 #endif

@@ -1,8 +1,5 @@
 #include "worker/torch/update_kernels.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "worker/torch/multiversion.h"
 
 namespace atoll {
@@ -15,7 +12,7 @@ void AdamRange(const AdamStep& step, size_t elements, float* __restrict theta, f
     const float g = gradient[i] * s.gradient_scale;
     const float mean = s.beta1 * m[i] + s.one_minus_beta1 * g;
     const float square = s.beta2 * v[i] + s.one_minus_beta2 * g * g;
-    const float denominator = std::sqrt(square) * s.inverse_root_correction + s.epsilon;
+    const float denominator = __builtin_sqrtf(square) * s.inverse_root_correction + s.epsilon;
     theta[i] = theta[i] * s.keep - s.step_size * (mean / denominator);
     m[i] = mean;
     v[i] = square;
@@ -36,22 +33,24 @@ void SgdRange(float gradient_scale, float momentum, float learning_rate, size_t 
 
 ATOLL_MULTIVERSION
 double SumOfSquares(size_t elements, const float* values) {
-  // Independent lanes, so that the compiler may vectorise without reordering a sum.
-  constexpr size_t kLanes = 16;
+  // Eight independent sums: the compiler may not reorder a single one. GCC's vector types become whatever
+  // registers the target has, with the same bits.
+  using Floats = float __attribute__((vector_size(8 * sizeof(float))));
+  using Doubles = double __attribute__((vector_size(8 * sizeof(double))));
   double total = 0;
   for (size_t begin = 0; begin < elements; begin += kSumBlock) {
-    const size_t end = std::min(elements, begin + kSumBlock);
-    double lanes[kLanes] = {};
+    const size_t end = begin + kSumBlock < elements ? begin + kSumBlock : elements;
+    Doubles lanes = {};
     size_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (size_t lane = 0; lane < kLanes; ++lane) {
-        const double value = values[i + lane];
-        lanes[lane] += value * value;
-      }
+    for (; i + 8 <= end; i += 8) {
+      Floats single;
+      __builtin_memcpy(&single, values + i, sizeof(single));
+      const Doubles wide = __builtin_convertvector(single, Doubles);
+      lanes += wide * wide;
     }
-    for (; i < end; ++i) lanes[0] += static_cast<double>(values[i]) * values[i];
     double block = 0;
-    for (const double lane : lanes) block += lane;
+    for (int lane = 0; lane < 8; ++lane) block += lanes[lane];
+    for (; i < end; ++i) block += static_cast<double>(values[i]) * values[i];
     total += block;
   }
   return total;
