@@ -123,7 +123,7 @@ std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const Dashb
   for (const auto& fragment : status.fragments()) {
     if (fragment.waiting_for().empty()) continue;
     std::string line = status.fragments_size() > 1 ? absl::StrFormat(" fragment %d: ", fragment.id()) : " ";
-    line += "waiting for " + fragment.waiting_for();
+    line += fragment.waiting_for();
     if (fragment.wait_ends_in_s() > 0) {
       line += absl::StrFormat(", at most %s more", HumanDuration(Seconds(fragment.wait_ends_in_s())));
     }
@@ -192,13 +192,15 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   const int gap = style.width - static_cast<int>(Columns(left) + Columns(right)) - 1;
   lines.push_back(left + std::string(std::max(gap, 2), ' ') + right);
   std::string state = " " + Paint(StateName(status.state()), StateColour(status.state()), style);
-  if (!status.state_reason().empty()) state += ": " + Printable(status.state_reason());
+  const bool said_below =
+      status.fragments_size() > 0 && status.fragments(0).waiting_for() == status.state_reason();
+  if (!status.state_reason().empty() && !said_below) state += ": " + Printable(status.state_reason());
   lines.push_back(state);
   const double fraction = Fraction(status);
   lines.push_back(absl::StrFormat(" round %d of %d  %s %3.0f %%  inner step %.0f of %d  lr %.2e  %s",
                                   HeadVersion(status), status.config().run().rounds(), Bar(fraction, 20),
                                   fraction * 100, status.position_steps(), status.total_steps(),
-                                  status.learning_rate(), HumanRate(status.tokens_per_second(), "tok/s")));
+                                  status.learning_rate(), HumanRate(status.tokens_per_second(), "tok")));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
   for (std::string& line : WaitLines(status, style)) lines.push_back(std::move(line));
@@ -246,11 +248,11 @@ std::string RenderLine(const v1::GetStatusReply& status) {
       "%s: round %d of %d, inner step %.0f of %d, lr %.2e, %s, validation loss %s, train loss %s, moved %s, "
       "%d workers, %s",
       StateName(status.state()), HeadVersion(status), status.config().run().rounds(), status.position_steps(),
-      status.total_steps(), status.learning_rate(), HumanRate(status.tokens_per_second(), "tok/s"),
+      status.total_steps(), status.learning_rate(), HumanRate(status.tokens_per_second(), "tok"),
       ValidationText(status), TrainText(status), TrafficText(status), status.live_trainers(),
       TimeLeft(status));
   for (const auto& fragment : status.fragments()) {
-    if (!fragment.waiting_for().empty()) line += "; waiting for " + fragment.waiting_for();
+    if (!fragment.waiting_for().empty()) line += "; " + fragment.waiting_for();
   }
   return Printable(line);
 }

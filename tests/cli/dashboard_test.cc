@@ -31,7 +31,7 @@ v1::GetStatusReply Training() {
   status.mutable_traffic()->set_data_parallel_bytes(uint64_t{1000} << 20);
   auto* fragment = status.add_fragments();
   fragment->set_version(12);
-  fragment->set_waiting_for("w2, w3 (2 of 4 arrived)");
+  fragment->set_waiting_for("waiting for w2, w3 (2 of 4 arrived)");
   fragment->set_wait_ends_in_s(590);
   for (uint64_t version = 1; version <= 12; ++version) {
     auto* round = status.add_rounds();

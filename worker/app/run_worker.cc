@@ -21,6 +21,10 @@
 namespace atoll {
 namespace {
 
+// Every token that a file can hold: before the coordinator has said what the model is, any vocabulary will
+// do.
+constexpr uint32_t kAnyVocabulary = 65536;
+
 absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinInfo& info) {
   TorchReplicaOptions options;
   options.run = info.run;
@@ -38,7 +42,9 @@ absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, 
 /// What the worker says of itself and of its files when it joins. The files are checked against the model
 /// when it is built, once the coordinator has said what the model is.
 absl::StatusOr<JoinParameters> Introduction(const WorkerFlags& flags, const Identity& identity) {
-  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(flags.data, {}));
+  ATOLL_ASSIGN_OR_RETURN(
+      const Dataset dataset,
+      Dataset::Open(flags.data, {.vocabulary = kAnyVocabulary, .context = 0, .tokenizer = {}}));
   JoinParameters join;
   join.worker = identity.name;
   join.secret = identity.secret;
