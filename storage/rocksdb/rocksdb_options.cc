@@ -57,6 +57,14 @@ rocksdb::Options ShardOptions() {
   return options;
 }
 
+rocksdb::EnvOptions TensorFileOptions(FileCaching caching) {
+  rocksdb::EnvOptions options(ShardOptions());
+  // A version is written once and read only after a restart: through the page cache it costs a second copy of
+  // every byte, three times the processor time (bench/commit_bench) and the cache of everything else.
+  options.use_direct_writes = caching == FileCaching::kBypassed;
+  return options;
+}
+
 rocksdb::IngestExternalFileOptions IngestOptions() {
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;           // a hard link: the bytes are written once

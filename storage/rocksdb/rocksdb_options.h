@@ -1,9 +1,12 @@
 #ifndef ATOLL_STORAGE_ROCKSDB_ROCKSDB_OPTIONS_H_
 #define ATOLL_STORAGE_ROCKSDB_ROCKSDB_OPTIONS_H_
 
+#include <rocksdb/env.h>
 #include <rocksdb/options.h>
 
 #include <cstdint>
+
+#include "storage/rocksdb/file_caching.h"
 
 // All tuning of RocksDB, in one place, with its reasons in the .cc.
 
@@ -20,6 +23,8 @@ inline constexpr uint64_t kMetaReopenBytes = 2 * kMetaWriteBufferBytes;
 rocksdb::Options MetaOptions();
 /// A shard: values of some MiB that arrive as finished files and leave as whole files.
 rocksdb::Options ShardOptions();
+/// How a file that is on its way into a shard is written.
+rocksdb::EnvOptions TensorFileOptions(FileCaching caching);
 rocksdb::IngestExternalFileOptions IngestOptions();
 
 }  // namespace atoll

@@ -55,7 +55,7 @@ absl::Status ShardDb::Ingest(FragmentId fragment, Version version, const std::ve
     return absl::StrFormat("%s/%s-%06d.sst", options_.staging, options_.unique_prefix, next_file_++);
   };
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                         WriteTensorFiles(fragment, version, values, new_path));
+                         WriteTensorFiles(fragment, version, values, options_.caching, new_path));
   const absl::Status ingested = IngestFiles(files);
   if (!ingested.ok()) {
     for (const std::string& file : files) RemoveFile(file).IgnoreError();

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ids.h"
+#include "storage/rocksdb/file_caching.h"
 
 namespace rocksdb {
 class DB;
@@ -41,6 +42,7 @@ class ShardDb {
     std::string staging;  // folder for files on their way in, on the same file system
     /// Begins the names of staged files; never used before in this folder.
     std::string unique_prefix;
+    FileCaching caching = FileCaching::kCached;
   };
   static absl::StatusOr<std::unique_ptr<ShardDb>> Open(Options options);
   ~ShardDb();

@@ -64,6 +64,7 @@ absl::Status DropGaps(ShardDb& db, const StoredEntry& stored) {
 std::string ShardSet::FolderName(uint32_t shard) { return absl::StrFormat("%02d", shard); }
 
 absl::StatusOr<std::unique_ptr<ShardSet>> ShardSet::Open(const Options& options) {
+  const FileCaching caching = ProbeFileCaching(options.staging);
   std::vector<Shard> shards;
   for (uint32_t i = 0; i < options.shards; ++i) {
     const std::string name = FolderName(i);
@@ -73,7 +74,8 @@ absl::StatusOr<std::unique_ptr<ShardSet>> ShardSet::Open(const Options& options)
         std::unique_ptr<ShardDb> db,
         ShardDb::Open({.path = path,
                        .staging = options.staging,
-                       .unique_prefix = absl::StrFormat("%s-%s", options.unique_prefix, name)}));
+                       .unique_prefix = absl::StrFormat("%s-%s", options.unique_prefix, name),
+                       .caching = caching}));
     shards.push_back({.db = std::move(db), .writer = std::make_unique<TaskQueue>("shard-" + name)});
   }
   return std::unique_ptr<ShardSet>(new ShardSet(options, std::move(shards)));

@@ -19,10 +19,10 @@ static_assert(std::endian::native == std::endian::little);
 
 /// Writes values from `next` on into one file; moves `next` behind the last one.
 absl::Status WriteOneFile(const std::string& path, FragmentId fragment, Version version,
-                          const std::vector<ChunkValue>& values, size_t& next) {
+                          const std::vector<ChunkValue>& values, FileCaching caching, size_t& next) {
   const std::string doing = absl::StrFormat("write %s", path);
   const rocksdb::Options options = ShardOptions();
-  rocksdb::SstFileWriter writer(rocksdb::EnvOptions(options), options, nullptr,
+  rocksdb::SstFileWriter writer(TensorFileOptions(caching), options, nullptr,
                                 /*invalidate_page_cache=*/false);
   ATOLL_RETURN_IF_ERROR(FromRocksDb(writer.Open(path), doing));
   for (uint64_t bytes = 0; next < values.size() && bytes < kMaxTensorFileBytes; ++next) {
@@ -54,11 +54,12 @@ std::string TensorKey(FragmentId fragment, Version version, uint8_t vector, uint
 
 absl::StatusOr<std::vector<std::string>> WriteTensorFiles(FragmentId fragment, Version version,
                                                           const std::vector<ChunkValue>& values,
+                                                          FileCaching caching,
                                                           const std::function<std::string()>& new_path) {
   std::vector<std::string> files;
   for (size_t next = 0; next < values.size();) {
     files.push_back(new_path());
-    const absl::Status written = WriteOneFile(files.back(), fragment, version, values, next);
+    const absl::Status written = WriteOneFile(files.back(), fragment, version, values, caching, next);
     if (written.ok()) continue;
     for (const std::string& file : files) RemoveFile(file).IgnoreError();
     return written;

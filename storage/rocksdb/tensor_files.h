@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/ids.h"
+#include "storage/rocksdb/file_caching.h"
 #include "storage/rocksdb/shard_db.h"
 
 namespace atoll {
@@ -21,6 +22,7 @@ std::string TensorKeysBegin(FragmentId fragment, Version version);
 /// most), whose paths `new_path` gives, and returns them; none are left after an error.
 absl::StatusOr<std::vector<std::string>> WriteTensorFiles(FragmentId fragment, Version version,
                                                           const std::vector<ChunkValue>& values,
+                                                          FileCaching caching,
                                                           const std::function<std::string()>& new_path);
 
 }  // namespace atoll
