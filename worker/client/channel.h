@@ -14,8 +14,9 @@ struct ChannelOptions {
   std::string address;  // host:port
   Duration keepalive = Seconds(20);
   Duration keepalive_timeout = Seconds(20);
+  Duration connect_timeout = Seconds(5);  // of one attempt
   Duration reconnect_initial = Seconds(0.2);
-  Duration reconnect_maximum = Seconds(5);
+  Duration reconnect_maximum = Seconds(2);  // between attempts, while somebody asks
 };
 
 /// InvalidArgument when `address` is not host:port ("127.0.0.1:7600", "[::1]:7600",

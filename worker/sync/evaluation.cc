@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/status.h"
+#include "worker/sync/rejection.h"
 
 namespace atoll {
 
@@ -31,7 +32,7 @@ void DeliverEvaluations(Heartbeater& heartbeater, int attempts, const WorkerCont
     last = heartbeater.Beat();
   }
   if (!context.board->evaluations().empty()) {
-    context.log.Warning("an evaluation could not be delivered", {{"error", last}});
+    context.log.Warning("an evaluation could not be delivered", {{"error", Explain(last)}});
   }
 }
 

@@ -8,6 +8,12 @@
 #include "worker/sync/rejection.h"
 
 namespace atoll {
+namespace {
+
+// Of a period: how often it is asked whether a heartbeat is due.
+constexpr int kTicks = 4;
+
+}  // namespace
 
 uint64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
@@ -43,7 +49,7 @@ void Heartbeater::Complain(const absl::Status& error) {
     was_failing = std::exchange(failing_, !error.ok());
   }
   if (!error.ok() && !was_failing) {
-    context_.log.Warning("heartbeats fail; training goes on", {{"error", error}});
+    context_.log.Warning("heartbeats fail; training goes on", {{"error", Explain(error)}});
   } else if (error.ok() && was_failing) {
     context_.log.Info("heartbeats succeed again");
   }
@@ -52,11 +58,23 @@ void Heartbeater::Complain(const absl::Status& error) {
 void Heartbeater::Start(Duration period) {
   const MutexLock lock(&mutex_);
   if (task_ != nullptr) return;
-  task_ = std::make_unique<PeriodicTask>("heartbeat", period, [this] { static_cast<void>(Beat()); });
+  task_ = std::make_unique<PeriodicTask>("heartbeat", period / kTicks, [this] { Tick(); });
+}
+
+void Heartbeater::Tick() {
+  {
+    const MutexLock lock(&mutex_);
+    const bool due = ++ticks_ >= kTicks || woken_ || failing_;
+    if (!due) return;
+    ticks_ = 0;
+    woken_ = false;
+  }
+  static_cast<void>(Beat());
 }
 
 void Heartbeater::Wake() {
   const MutexLock lock(&mutex_);
+  woken_ = true;
   if (task_ != nullptr) task_->Wake();
 }
 

@@ -23,19 +23,23 @@ class Heartbeater {
   /// One heartbeat now, on the calling thread, if the worker is a member. What was learnt is on the board.
   absl::Status Beat() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Beats every `period` until Stop; a second call has no effect.
+  /// Beats every `period` until Stop, and every quarter of it while the coordinator does not answer: the
+  /// lease must not end because it was away. A second call has no effect.
   void Start(Duration period) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Beats soon instead of waiting for the period: there is something to tell.
   void Wake() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
   void Complain(const absl::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
 
   CoordinatorConnection* const connection_;
   const WorkerContext context_;
   Mutex mutex_;
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  int ticks_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last heartbeat
   std::unique_ptr<PeriodicTask> task_ ABSL_GUARDED_BY(mutex_);
 };
 

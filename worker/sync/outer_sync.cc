@@ -128,7 +128,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) 
       context_.log.Warning("a contribution was refused; its content goes into the next one",
                            {{"fragment", base.layout.id.value()},
                             {"base", base.version->value()},
-                            {"error", report->refusal}});
+                            {"error", Explain(report->refusal)}});
     }
   }
   rounds_not_finite_ = 0;
@@ -140,7 +140,7 @@ OuterSync::NextMove OuterSync::DropRound(const absl::Status& error) {
   context_.observer->OnRoundNotFinite();
   const bool hopeless = rounds_not_finite_ >= options_.max_rounds_not_finite;
   const LogFields fields = {
-      {"base", follower_.version().value()}, {"in_a_row", rounds_not_finite_}, {"error", error}};
+      {"base", follower_.version().value()}, {"in_a_row", rounds_not_finite_}, {"error", Explain(error)}};
   if (hopeless) {
     context_.log.Error("round after round is not finite; giving up: lower the learning rate", fields);
     return {.end = SyncEnd::kDiverged};

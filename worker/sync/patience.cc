@@ -27,11 +27,10 @@ bool Patience::Pause(const absl::Status& error, const std::string& what) {
 }
 
 void Patience::Say(const absl::Status& error, const std::string& what, Duration pause) {
-  context_.log.Warning("waiting for the coordinator, will keep trying",
-                       {{"to", what},
-                        {"since", HumanDuration(context_.clock->Now() - *waiting_since_)},
-                        {"next_try_in", HumanDuration(pause)},
-                        {"error", error}});
+  LogFields fields = {{"to", what}, {"next_try_in", HumanDuration(pause)}, {"error", Explain(error)}};
+  const Duration waited = context_.clock->Now() - *waiting_since_;
+  if (waited >= Seconds(1)) fields.emplace_back("waited", HumanDuration(waited));
+  context_.log.Warning("waiting for the coordinator, will keep trying", fields);
 }
 
 void Patience::Over() {

@@ -13,7 +13,7 @@
 namespace atoll {
 
 struct PatienceOptions {
-  BackoffOptions backoff{.initial = Seconds(0.2), .maximum = Seconds(15), .multiplier = 2};
+  BackoffOptions backoff{.initial = Seconds(0.2), .maximum = Seconds(5), .multiplier = 2};
   Duration log_every = Seconds(10);
 };
 

@@ -96,6 +96,10 @@ Reaction ReactionTo(const absl::Status& status) {
   return row == nullptr ? ReactionToCode(status.code()) : row->reaction;
 }
 
+std::string Explain(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+}
+
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (RejectionOf(status)) {
     case RejectionReason::kDatasetMismatch:

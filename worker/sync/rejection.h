@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -61,6 +62,9 @@ enum class Reaction : uint8_t {
 /// Aborted and Internal (what transports report when a connection breaks) are retried, DataLoss resumed, the
 /// rest is final.
 Reaction ReactionTo(const absl::Status& status);
+
+/// Code and sentence, for people: without the details that programs read.
+std::string Explain(const absl::Status& status);
 
 /// kRefused for a refusal, kUsage or kInternal for a defect, else DefaultExitCode.
 ExitCode ExitCodeOf(const absl::Status& status);

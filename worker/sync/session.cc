@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "worker/sync/rejection.h"
 
 namespace atoll {
 namespace {
@@ -44,7 +45,7 @@ absl::Status Session::Join(const std::string& manifest_hash) {
 
 absl::Status Session::Rejoin(const absl::Status& cause) {
   const JoinInfo before = info_;
-  context_.log.Warning("no longer a member, joining again", {{"because", cause}});
+  context_.log.Warning("no longer a member, joining again", {{"because", Explain(cause)}});
   ATOLL_RETURN_IF_ERROR(Join(parameters_.manifest_hash));
   if (info_.member.epoch != before.member.epoch) return Void("the run was restored");
   if (info_.config_version != before.config_version) return Void("the run's configuration changed");
@@ -68,7 +69,7 @@ void Session::Leave(const std::string& reason) {
   if (left.ok()) {
     context_.log.Info("left the run", {{"reason", reason}});
   } else {
-    context_.log.Warning("could not say goodbye; the lease will end by itself", {{"error", left}});
+    context_.log.Warning("could not say goodbye; the lease will end by itself", {{"error", Explain(left)}});
   }
 }
 

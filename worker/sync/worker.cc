@@ -61,7 +61,8 @@ absl::StatusOr<SyncEnd> Worker::Live() {
     if (described.config_version != built_for_) continue;
     auto end = Synchronise();
     if (end.ok() || RejectionOf(end.status()) != RejectionReason::kWrongEpoch) return end;
-    context_.log.Warning("beginning anew from the published parameters", {{"because", end.status()}});
+    context_.log.Warning("beginning anew from the published parameters",
+                         {{"because", Explain(end.status())}});
     described = session_.info();
   }
 }
