@@ -31,7 +31,8 @@ inline __attribute__((always_inline)) void GeluSlopeOf(Float16s& v) {
   FastExp(e);
   const Float16s s = 1.0f / (1.0f + e);
   const Float16s inner = kTwiceRootTwoOverPi * (1.0f + 3.0f * kCubic * square);
-  v = s + v * s * (1.0f - s) * inner;
+  // s*e is 1 - s without the cancellation where s is nearly 1.
+  v = s + v * s * (s * e) * inner;
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+#include "worker/data/batches.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "common/file.h"
+#include "tests/worker/data/temporary_folder.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::TokenBytes;
+using testing::WriteBytes;
+
+constexpr uint32_t kContext = 4;
+
+// Training tokens 0..80 (20 samples), validation 100..110 (2 samples).
+std::shared_ptr<const Dataset> CountingDataset() {
+  const std::string folder = testing::TemporaryFolder();
+  std::vector<uint16_t> train(81), validation(11);
+  for (size_t i = 0; i < train.size(); ++i) train[i] = static_cast<uint16_t>(i);
+  for (size_t i = 0; i < validation.size(); ++i) validation[i] = static_cast<uint16_t>(100 + i);
+  WriteBytes(JoinPath(folder, "train.bin"), TokenBytes(train));
+  WriteBytes(JoinPath(folder, "val.bin"), TokenBytes(validation));
+  return std::make_shared<const Dataset>(Dataset::Open(folder, {256, kContext, ""}).value());
+}
+
+TEST(TrainingSamplesTest, TargetsAreInputsShiftedByOne) {
+  TrainingSamples samples(CountingDataset(), kContext, 1337, 0, 1);
+  Batch batch;
+  samples.Read(0, 3, batch);
+  ASSERT_EQ(batch.inputs.size(), 3u * kContext);
+  for (size_t i = 0; i < batch.inputs.size(); ++i) EXPECT_EQ(batch.targets[i], batch.inputs[i] + 1);
+  EXPECT_EQ(batch.inputs[0] % kContext, 0);
+  EXPECT_EQ(batch.inputs[1], batch.inputs[0] + 1);
+}
+
+TEST(TrainingSamplesTest, PartitionsTogetherReadEverySampleOnce) {
+  const auto dataset = CountingDataset();
+  std::multiset<int64_t> starts;
+  for (uint32_t partition = 0; partition < 4; ++partition) {
+    TrainingSamples samples(dataset, kContext, 1337, partition, 4);
+    Batch batch;
+    samples.Read(0, 5, batch);  // 20 samples in 4 partitions
+    for (size_t row = 0; row < 5; ++row) starts.insert(batch.inputs[row * kContext]);
+  }
+  EXPECT_EQ(starts.size(), 20u);
+  EXPECT_EQ(std::set<int64_t>(starts.begin(), starts.end()).size(), 20u);
+}
+
+TEST(TrainingSamplesTest, ThePositionAloneDecidesWhatIsRead) {
+  const auto dataset = CountingDataset();
+  TrainingSamples samples(dataset, kContext, 7, 1, 2), resumed(dataset, kContext, 7, 1, 2);
+  Batch all, tail;
+  samples.Read(0, 30, all);  // three passes of this partition's 10 samples
+  resumed.Read(24, 6, tail);
+  EXPECT_TRUE(std::equal(tail.inputs.begin(), tail.inputs.end(), all.inputs.begin() + 24 * kContext));
+}
+
+TEST(ValidationSamplesTest, ReadsTheTextInOrderAndStopsAtItsEnd) {
+  const ValidationSamples samples(CountingDataset(), kContext);
+  EXPECT_EQ(samples.size(), 2u);
+  Batch batch;
+  EXPECT_EQ(samples.Read(0, 8, batch), 2u);
+  EXPECT_THAT(batch.inputs, ElementsAre(100, 101, 102, 103, 104, 105, 106, 107));
+  EXPECT_THAT(batch.targets, ElementsAre(101, 102, 103, 104, 105, 106, 107, 108));
+  EXPECT_EQ(samples.Read(2, 8, batch), 0u);
+}
+
+}  // namespace
+}  // namespace atoll

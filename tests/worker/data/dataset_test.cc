@@ -1,0 +1,106 @@
+#include "worker/data/dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/file.h"
+#include "tests/worker/data/temporary_folder.h"
+#include "worker/data/tokenize.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+using testing::TokenBytes;
+using testing::WriteBytes;
+
+constexpr uint32_t kContext = 4;
+const DatasetRequirements kBytes = {256, kContext, "bytes"};
+
+// A folder made from this text, in training files of 10 tokens.
+std::string Folder(const std::string& text) {
+  const std::string folder = TemporaryFolder();
+  const std::string file = JoinPath(folder, "text.txt");
+  WriteBytes(file, text);
+  const std::string out = JoinPath(folder, "tokens");
+  const auto made = Tokenize(
+      ByteTokenizer(), {.inputs = {file}, .folder = out, .validation_fraction = 0.25, .tokens_per_file = 10},
+      [](uint64_t, uint64_t) {});
+  EXPECT_TRUE(made.ok()) << made.status();
+  return out;
+}
+
+std::string OpenMessage(const std::string& folder, const DatasetRequirements& requirements) {
+  return std::string(Dataset::Open(folder, requirements).status().message());
+}
+
+TEST(DatasetTest, ReadsAcrossFiles) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(Folder("abcdefghijklmnopqrstuvwxyz012345"), kBytes);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->description().train.size(), 3u);
+  EXPECT_EQ(dataset->train_tokens(), 24u);
+  std::vector<uint16_t> all(24);
+  dataset->ReadTrain(0, all);
+  EXPECT_EQ(std::string(all.begin(), all.end()), "abcdefghijklmnopqrstuvwx");
+  std::vector<uint16_t> across(12);
+  dataset->ReadTrain(9, across);
+  EXPECT_EQ(std::string(across.begin(), across.end()), "jklmnopqrstu");
+  EXPECT_THAT(dataset->validation(), ElementsAre('y', 'z', '0', '1', '2', '3', '4', '5'));
+}
+
+TEST(DatasetTest, RefusesWhatTheModelDoesNotFit) {
+  const std::string folder = Folder("abcdefghijklmnopqrstuvwxyz012345");
+  EXPECT_THAT(OpenMessage(folder, {256, kContext, "gpt2"}), HasSubstr("made by tokenizer 'bytes'"));
+  EXPECT_THAT(OpenMessage(folder, {65, kContext, "bytes"}),
+              HasSubstr("vocabulary is 256, but model.gpt.vocabulary is 65"));
+  EXPECT_THAT(OpenMessage(folder, {256, 8, "bytes"}), HasSubstr("held-out text"));
+  EXPECT_THAT(OpenMessage(folder, {256, 24, "bytes"}), HasSubstr("training text"));
+}
+
+TEST(DatasetTest, NamesTheDamagedFile) {
+  const std::string folder = Folder("abcdefghijklmnopqrstuvwxyz012345");
+  const std::string second = JoinPath(folder, "train_001.bin");
+  const std::string bytes = *ReadFile(second);
+  WriteBytes(second, bytes.substr(0, bytes.size() - 2));
+  EXPECT_THAT(OpenMessage(folder, kBytes), ::testing::AllOf(HasSubstr(second), HasSubstr("truncated")));
+  WriteBytes(second, TokenBytes({1, 2, 3}));
+  EXPECT_THAT(OpenMessage(folder, kBytes), HasSubstr("3 tokens, but meta.json says 10"));
+  EXPECT_TRUE(RemoveFile(second).ok());
+  EXPECT_EQ(Dataset::Open(folder, kBytes).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(DatasetTest, RefusesADescriptionThatWasChanged) {
+  const std::string folder = Folder("abcdefghijklmnopqrstuvwxyz012345");
+  const std::string meta = JoinPath(folder, "meta.json");
+  std::string json = *ReadFile(meta);
+  json.replace(json.find("\"bytes\""), 7, "\"other\"");
+  WriteBytes(meta, json);
+  EXPECT_THAT(OpenMessage(folder, {256, kContext, ""}), HasSubstr("fingerprint"));
+  WriteBytes(meta, "{\"tokenizer\": 3}");
+  EXPECT_THAT(OpenMessage(folder, kBytes), ::testing::AllOf(HasSubstr(meta), HasSubstr("must be string")));
+}
+
+TEST(DatasetTest, TheFingerprintIsOfTheContents) {
+  const std::string text = "abcdefghijklmnopqrstuvwxyz012345";
+  const std::string first = Dataset::Open(Folder(text), kBytes)->fingerprint();
+  EXPECT_EQ(Dataset::Open(Folder(text), kBytes)->fingerprint(), first);
+  EXPECT_NE(Dataset::Open(Folder("Abcdefghijklmnopqrstuvwxyz012345"), kBytes)->fingerprint(), first);
+  EXPECT_EQ(first.size(), 64u);
+}
+
+TEST(DatasetTest, OpensPublicSetsWithoutADescription) {
+  const std::string folder = TemporaryFolder();
+  WriteBytes(JoinPath(folder, "text_train_000001.bin"), TokenBytes({1, 2, 3, 4, 5, 6}));
+  EXPECT_THAT(OpenMessage(folder, kBytes), HasSubstr("no meta.json"));
+  WriteBytes(JoinPath(folder, "text_val_000000.bin"), TokenBytes({1, 2, 3, 4, 5}));
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder, kBytes);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->train_tokens(), 6u);
+  EXPECT_EQ(dataset->description().tokenizer, "unknown");
+  EXPECT_EQ(dataset->fingerprint().size(), 64u);
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,101 @@
+#include "worker/data/tokenize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "common/file.h"
+#include "tests/worker/data/temporary_folder.h"
+#include "worker/data/dataset.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+using testing::WriteBytes;
+
+const TokenizeProgress kSilent = [](uint64_t, uint64_t) {};
+
+void WriteGzip(const std::string& path, const std::string& text) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(gzwrite(file, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+  gzclose(file);
+}
+
+TEST(TokenizeTest, HoldsOutTheEndOfTheText) {
+  const std::string folder = TemporaryFolder();
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>('a' + i % 26);
+  WriteBytes(JoinPath(folder, "1"), text.substr(0, 300));
+  WriteGzip(JoinPath(folder, "2.gz"), text.substr(300));
+  uint64_t last = 0, total = 0;
+  const auto made = Tokenize(ByteTokenizer(),
+                             {.inputs = {JoinPath(folder, "1"), JoinPath(folder, "2.gz")},
+                              .folder = JoinPath(folder, "out"),
+                              .validation_fraction = 0.05},
+                             [&](uint64_t done, uint64_t of) {
+                               EXPECT_GE(done, last);
+                               last = done;
+                               total = of;
+                             });
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(last, total);  // in bytes of the files as they are
+  EXPECT_EQ(made->validation.tokens, 50u);
+  const auto dataset = Dataset::Open(JoinPath(folder, "out"), {256, 4, "bytes"});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::vector<uint16_t> train(950);
+  dataset->ReadTrain(0, train);
+  const std::span<const uint16_t> validation = dataset->validation();
+  EXPECT_EQ(ByteTokenizer().Decode(train) + ByteTokenizer().Decode(validation), text);
+  EXPECT_THAT(*ListDir(JoinPath(folder, "out")),
+              ::testing::ElementsAre("meta.json", "train_000.bin", "val.bin"));
+}
+
+TEST(TokenizeTest, RefusesWhatItCannotDo) {
+  const std::string folder = TemporaryFolder();
+  const std::string file = JoinPath(folder, "text");
+  WriteBytes(file, "ab");
+  const auto message = [&](const TokenizeOptions& options) {
+    return std::string(Tokenize(ByteTokenizer(), options, kSilent).status().message());
+  };
+  EXPECT_THAT(message({.inputs = {file}, .folder = folder}), HasSubstr("2 tokens: too few"));
+  EXPECT_THAT(message({.inputs = {folder}, .folder = folder}), HasSubstr("is a folder"));
+  EXPECT_THAT(message({.inputs = {"/nowhere"}, .folder = folder}), HasSubstr("/nowhere"));
+  EXPECT_THAT(message({.inputs = {}, .folder = folder}), HasSubstr("no text file"));
+  EXPECT_THAT(message({.inputs = {file}, .folder = folder, .validation_fraction = 1}), HasSubstr("below 1"));
+  EXPECT_FALSE(FileExists(JoinPath(folder, "tokens.tmp")));
+  WriteBytes(JoinPath(folder, "meta.json"), "{}");
+  EXPECT_THAT(message({.inputs = {file}, .folder = folder}), HasSubstr("already holds a dataset"));
+}
+
+TEST(TokenizeTest, NamesADamagedGzipFile) {
+  const std::string folder = TemporaryFolder();
+  const std::string file = JoinPath(folder, "text.gz");
+  std::string noise;
+  for (uint32_t i = 0, x = 1; i < 100000; ++i)
+    noise += static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+  WriteGzip(file, noise);
+  const std::string bytes = *ReadFile(file);
+  WriteBytes(file, bytes.substr(0, bytes.size() / 2));
+  const absl::Status status =
+      Tokenize(ByteTokenizer(), {.inputs = {file}, .folder = JoinPath(folder, "out")}, kSilent).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(file));
+  EXPECT_FALSE(FileExists(JoinPath(folder, "out/meta.json")));
+}
+
+TEST(TokenizerTest, BytesComeBack) {
+  std::string text = "caf\xC3\xA9";
+  text += '\0';
+  std::vector<uint16_t> tokens;
+  ByteTokenizer().Encode(text, tokens);
+  EXPECT_EQ(tokens.size(), 6u);
+  EXPECT_EQ(ByteTokenizer().Decode(tokens), text);
+  EXPECT_EQ(ByteTokenizer().Decode(std::vector<uint16_t>{'a', 300}), "a\xEF\xBF\xBD");
+  EXPECT_THAT(std::string(MakeTokenizer("gpt2").status().message()), HasSubstr("known tokenizers: bytes"));
+}
+
+}  // namespace
+}  // namespace atoll

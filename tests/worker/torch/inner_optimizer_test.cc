@@ -1,0 +1,97 @@
+#include "worker/torch/inner_optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "worker/torch/gpt_manifest.h"
+
+namespace atoll {
+namespace {
+
+const GptOptions kModel = {.layers = 1, .heads = 1, .width = 24, .context = 8, .vocabulary = 30};
+
+// The same parameters and gradients for our optimizer and for LibTorch's, six steps, compared.
+void CompareWith(const InnerOptions& options,
+                 const std::function<std::unique_ptr<torch::optim::Optimizer>(
+                     std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors)>& make) {
+  FlatParameters parameters = FlatParameters::Create(GptManifest(kModel), torch::kCPU).value();
+  torch::manual_seed(1);
+  std::vector<torch::Tensor> all, matrices, vectors;
+  for (size_t i = 0; i < parameters.manifest().tensors.size(); ++i) {
+    const torch::NoGradGuard no_grad;
+    parameters.view(i).normal_();
+    all.push_back(parameters.view(i).detach().clone().requires_grad_(true));
+    (all.back().dim() >= 2 ? matrices : vectors).push_back(all.back());
+  }
+  InnerOptimizer ours(options, parameters);
+  const std::unique_ptr<torch::optim::Optimizer> theirs = make(matrices, vectors);
+  for (int step = 0; step < 6; ++step) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      const torch::Tensor gradient = torch::randn_like(all[i]) * (step % 2 == 0 ? 2.0 : 0.001);
+      all[i].mutable_grad() = gradient.clone();
+      torch::Tensor own = parameters.view(i).grad();
+      own.copy_(gradient);
+    }
+    const double norm = torch::nn::utils::clip_grad_norm_(all, options.clip_norm);
+    EXPECT_NEAR(ours.GradientNorm(1.0), norm, 1e-5 * norm);
+    theirs->step();
+    ours.Step(options.learning_rate, 1.0, ours.GradientNorm(1.0));
+    for (size_t i = 0; i < all.size(); ++i) {
+      EXPECT_TRUE(torch::allclose(parameters.view(i), all[i], 2e-6, 2e-7))
+          << "step " << step << ", " << parameters.manifest().tensors[i].name;
+    }
+  }
+  EXPECT_EQ(parameters.gradients().abs().max().item<float>(), 0.0f);
+  EXPECT_EQ(ours.steps(), 6u);
+}
+
+TEST(InnerOptimizerTest, AdamWIsTorchsWithDecayOnMatricesOnly) {
+  const InnerOptions options = {.learning_rate = 1e-2, .weight_decay = 0.3};
+  CompareWith(options, [](std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors) {
+    const auto base = torch::optim::AdamWOptions(1e-2).betas({0.9, 0.99}).eps(1e-8);
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(matrices, std::make_unique<torch::optim::AdamWOptions>(
+                                      torch::optim::AdamWOptions(base).weight_decay(0.3)));
+    groups.emplace_back(vectors, std::make_unique<torch::optim::AdamWOptions>(
+                                     torch::optim::AdamWOptions(base).weight_decay(0)));
+    return std::make_unique<torch::optim::AdamW>(groups, base);
+  });
+}
+
+TEST(InnerOptimizerTest, AdamIsTorchsWithoutDecay) {
+  const InnerOptions options = {
+      .optimizer = InnerOptimizerKind::kAdam, .learning_rate = 1e-2, .weight_decay = 0.3};
+  CompareWith(options, [](std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors) {
+    matrices.insert(matrices.end(), vectors.begin(), vectors.end());
+    return std::make_unique<torch::optim::Adam>(matrices,
+                                                torch::optim::AdamOptions(1e-2).betas({0.9, 0.99}).eps(1e-8));
+  });
+}
+
+TEST(InnerOptimizerTest, SgdIsTorchsWithMomentum) {
+  const InnerOptions options = {
+      .optimizer = InnerOptimizerKind::kSgd, .learning_rate = 1e-1, .momentum = 0.8};
+  CompareWith(options, [](std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors) {
+    matrices.insert(matrices.end(), vectors.begin(), vectors.end());
+    return std::make_unique<torch::optim::SGD>(matrices, torch::optim::SGDOptions(1e-1).momentum(0.8));
+  });
+}
+
+TEST(InnerOptimizerTest, PaddingStaysZero) {
+  FlatParameters parameters = FlatParameters::Create(GptManifest(kModel), torch::kCPU).value();
+  InnerOptimizer optimizer({.learning_rate = 1e-2}, parameters);
+  for (size_t i = 0; i < parameters.manifest().tensors.size(); ++i) {
+    torch::Tensor gradient = parameters.view(i).grad();
+    gradient.fill_(1.0);
+  }
+  optimizer.Step(1e-2, 1.0, optimizer.GradientNorm(1.0));
+  torch::Tensor outside = parameters.values().clone();
+  for (const TensorSlot& slot : parameters.layout().slots) {
+    outside.narrow(0, static_cast<int64_t>(slot.offset), static_cast<int64_t>(slot.elements)).zero_();
+  }
+  EXPECT_EQ(outside.abs().max().item<float>(), 0.0f);
+}
+
+}  // namespace
+}  // namespace atoll
