@@ -1,0 +1,134 @@
+#include "worker/client/convert.h"
+
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "protos/config/run_config.h"
+#include "protos/wire/protocol.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kYaml[] =
+    "run: {name: r, workers: 1, rounds: 2}\n"
+    "model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}\n"
+    "data: {tokenizer: bytes}\n"
+    "inner: {steps: 4, learning_rate: 0.1, batch: 3}\n";
+
+const JoinParameters kMember{.worker = "w", .secret = "s", .manifest_hash = "abc"};
+
+v1::JoinReply GoodReply() {
+  v1::JoinReply reply;
+  *reply.mutable_protocol() = OurProtocolVersion();
+  reply.set_run_id("run-1");
+  reply.set_epoch(7);
+  reply.set_incarnation(3);
+  reply.set_lease_s(15);
+  reply.set_heartbeat_s(5);
+  *reply.mutable_config() = ParseRunConfig(kYaml, "test").value();
+  return reply;
+}
+
+TEST(JoinInfoFromProtoTest, EveryField) {
+  v1::JoinReply reply = GoodReply();
+  reply.set_manifest_hash("abc");
+  reply.mutable_data()->set_partition(2);
+  reply.mutable_data()->set_partitions(4);
+  reply.mutable_data()->set_samples_consumed(99);
+  v1::FragmentInfo& fragment = *reply.add_fragments();
+  fragment.set_version(12);
+  fragment.set_elements(512);
+  fragment.set_endpoint("other:1");
+  reply.set_state(v1::RUN_STATE_TRAINING);
+  reply.set_returning(true);
+  reply.add_accepted()->set_base_version(12);
+  const auto info = JoinInfoFromProto(reply, kMember);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->member, (MemberRef{"run-1", Epoch(7), "w", Incarnation(3)}));
+  EXPECT_EQ(info->heartbeat, Seconds(5));
+  EXPECT_EQ(info->run.inner.steps, 4u);
+  EXPECT_EQ(info->data, (DataPart{2, 4, 99}));
+  ASSERT_EQ(info->fragments.size(), 1u);
+  EXPECT_EQ(info->fragments[0].version, Version(12));
+  EXPECT_EQ(info->fragments[0].endpoint, "other:1");
+  EXPECT_EQ(info->state, RunState::kTraining);
+  EXPECT_TRUE(info->returning);
+  EXPECT_EQ(info->accepted, (std::vector<PushKey>{{FragmentId(0), Version(12), 0}}));
+}
+
+TEST(JoinInfoFromProtoTest, AnotherProtocolNamesBothVersions) {
+  v1::JoinReply reply = GoodReply();
+  reply.mutable_protocol()->set_major(kProtocolMajor + 1);
+  const auto info = JoinInfoFromProto(reply, kMember);
+  EXPECT_EQ(RejectionOf(info.status()), RejectionReason::kProtocolMismatch);
+  EXPECT_THAT(std::string(info.status().message()), HasSubstr(std::to_string(kProtocolMajor + 1)));
+}
+
+TEST(JoinInfoFromProtoTest, NonsenseIsRefused) {
+  const auto refused = [](void (*damage)(v1::JoinReply&)) {
+    v1::JoinReply reply = GoodReply();
+    damage(reply);
+    return JoinInfoFromProto(reply, kMember).status().code() == absl::StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused([](v1::JoinReply& reply) { reply.clear_run_id(); }));
+  EXPECT_TRUE(refused([](v1::JoinReply& reply) { reply.clear_incarnation(); }));
+  EXPECT_TRUE(
+      refused([](v1::JoinReply& reply) { reply.set_heartbeat_s(std::numeric_limits<double>::quiet_NaN()); }));
+  EXPECT_TRUE(refused([](v1::JoinReply& reply) { reply.clear_config(); }));
+  EXPECT_TRUE(
+      refused([](v1::JoinReply& reply) { reply.set_manifest_hash("x"); }));  // seeded, but no fragments
+}
+
+TEST(JoinInfoFromProtoTest, ADescriptionHasNoIncarnation) {
+  v1::JoinReply reply = GoodReply();
+  reply.clear_incarnation();
+  JoinParameters question = kMember;
+  question.manifest_hash.clear();
+  EXPECT_TRUE(JoinInfoFromProto(reply, question).ok());
+}
+
+TEST(HeartbeatTest, CarriesProgressAndEvaluations) {
+  ProgressReport progress;
+  progress.phase = WorkerPhase::kWaiting;
+  progress.base = Version(4);
+  progress.step = 3;
+  progress.waiting_for = "the others";
+  const std::vector<EvaluationReport> evaluations = {{Version(4), 1.5, 100}};
+  const v1::HeartbeatRequest request =
+      HeartbeatToProto({"r", Epoch(1), "w", Incarnation(2)}, progress, evaluations);
+  EXPECT_EQ(request.worker().incarnation(), 2u);
+  EXPECT_EQ(request.progress().phase(), v1::WORKER_PHASE_WAITING);
+  EXPECT_EQ(request.progress().base_version(), 4u);
+  EXPECT_EQ(request.progress().waiting_for(), "the others");
+  ASSERT_EQ(request.evaluations_size(), 1);
+  EXPECT_EQ(request.evaluations(0).loss(), 1.5);
+}
+
+TEST(HeartbeatTest, EveryCommandIsUnderstood) {
+  const auto command = [](v1::Command from) {
+    v1::HeartbeatReply reply;
+    reply.set_command(from);
+    return HeartbeatOrdersFromProto(reply).command;
+  };
+  EXPECT_EQ(command(v1::COMMAND_NONE), WorkerCommand::kNone);
+  EXPECT_EQ(command(v1::COMMAND_DRAIN), WorkerCommand::kDrain);
+  EXPECT_EQ(command(v1::COMMAND_RESTART), WorkerCommand::kRestart);
+  EXPECT_EQ(command(v1::COMMAND_STOP), WorkerCommand::kStop);
+  EXPECT_EQ(command(v1::COMMAND_RESYNC), WorkerCommand::kResync);
+  EXPECT_EQ(command(static_cast<v1::Command>(99)), WorkerCommand::kNone);
+}
+
+TEST(PullRequestTest, TheHeadIsAskedForWithoutAVersion) {
+  PullWish wish{.fragment = FragmentId(1), .after = std::nullopt, .wait = Seconds(90)};
+  EXPECT_FALSE(PullRequestToProto({}, wish).has_after_version());
+  EXPECT_EQ(PullRequestToProto({}, wish).wait_ms(), 60000u) << "the bound of the protocol";
+  wish.after = Version(0);
+  EXPECT_TRUE(PullRequestToProto({}, wish).has_after_version());
+}
+
+}  // namespace
+}  // namespace atoll

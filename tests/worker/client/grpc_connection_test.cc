@@ -1,0 +1,306 @@
+#include "worker/client/grpc_connection.h"
+
+#include <atomic>
+#include <thread>
+
+#include "common/content_hash.h"
+#include "common/crc32c.h"
+#include "common/status_detail.h"
+#include "core/codec.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "protos/wire/status.h"
+#include "tests/worker/client/scripted_service.h"
+#include "worker/client/channel.h"
+#include "worker/client/chunks.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kElements = 700'000;  // 2.67 MiB: three chunks
+
+class GrpcConnectionTest : public ::testing::Test {
+ protected:
+  GrpcConnectionTest() : payload_(kElements * sizeof(float)) {
+    for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<std::byte>(i * 31 % 251);
+    Connect(Seconds(0.3));
+  }
+
+  void Connect(Duration stall) {
+    GrpcConnectionOptions options{.address = service_.address()};
+    options.stall = stall;
+    connection_.emplace(options, MakeChannel({.address = service_.address()}), &clock_);
+  }
+
+  /// The header and the chunks of a faultless pull of payload_.
+  std::vector<v1::PullChunk> GoodPull() const {
+    std::vector<v1::PullChunk> messages(1);
+    v1::PullHeader& header = *messages[0].mutable_header();
+    header.set_outcome(v1::PullHeader::PARAMETERS);
+    header.set_epoch(7);
+    header.set_version(12);
+    header.set_codec(v1::CODEC_FP32);
+    header.set_elements(kElements);
+    header.set_payload_bytes(payload_.size());
+    const Hash128 hash = HashBytes(payload_);
+    header.mutable_published()->set_low(hash.low);
+    header.mutable_published()->set_high(hash.high);
+    for (uint64_t offset = 0; offset < payload_.size();) {
+      offset += FillChunk(payload_, offset, &messages.emplace_back());
+    }
+    return messages;
+  }
+
+  absl::StatusOr<PulledVersion> Pull(const std::vector<v1::PullChunk>& messages,
+                                     grpc::Status end = grpc::Status::OK) {
+    service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest&, auto* writer) {
+      for (const v1::PullChunk& message : messages) writer->Write(message);
+      return end;
+    };
+    received_.assign(payload_.size(), std::byte{0});
+    return connection_->Pull({}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements}, received_);
+  }
+
+  absl::StatusOr<PushReceipt> Push(uint64_t from = 0) {
+    return connection_->Push({"r", Epoch(7), "w", Incarnation(1)},
+                             {.key = {FragmentId(0), Version(3), 0}, .payload_crc32c = Crc32c(payload_)},
+                             payload_, from);
+  }
+
+  SystemClock clock_;
+  ScriptedService service_;
+  std::vector<std::byte> payload_;
+  std::vector<std::byte> received_;
+  std::optional<GrpcConnection> connection_;
+};
+
+TEST_F(GrpcConnectionTest, PullsInPlace) {
+  const auto pulled = Pull(GoodPull());
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->kind, PullKind::kParameters);
+  EXPECT_EQ(pulled->version, Version(12));
+  EXPECT_EQ(pulled->epoch, Epoch(7));
+  EXPECT_EQ(received_, payload_);
+  EXPECT_GT(pulled->wire_bytes, payload_.size());
+  EXPECT_LT(pulled->wire_bytes, payload_.size() * 1.001);
+}
+
+TEST_F(GrpcConnectionTest, APullThatIsNotYetSaysWhatIsWaitedFor) {
+  std::vector<v1::PullChunk> messages(1);
+  messages[0].mutable_header()->set_outcome(v1::PullHeader::NOT_YET);
+  messages[0].mutable_header()->set_waiting_for("worker-b");
+  const auto pulled = Pull(messages);
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->kind, PullKind::kNotYet);
+  EXPECT_EQ(pulled->waiting_for, "worker-b");
+}
+
+TEST_F(GrpcConnectionTest, DamageOnTheWayIsFound) {
+  std::vector<v1::PullChunk> flipped = GoodPull();
+  (*flipped[2].mutable_data())[17] ^= 1;
+  const auto damaged = Pull(flipped);
+  EXPECT_EQ(damaged.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(damaged.status().message()), HasSubstr("offset 1048576 was damaged"));
+
+  std::vector<v1::PullChunk> gap = GoodPull();
+  gap.erase(gap.begin() + 2);
+  EXPECT_EQ(Pull(gap).status().code(), absl::StatusCode::kDataLoss);
+
+  std::vector<v1::PullChunk> long_one = GoodPull();
+  long_one.push_back(long_one.back());
+  EXPECT_EQ(Pull(long_one).status().code(), absl::StatusCode::kDataLoss);
+
+  std::vector<v1::PullChunk> other_hash = GoodPull();
+  other_hash[0].mutable_header()->mutable_published()->set_low(1);
+  const auto other = Pull(other_hash);
+  EXPECT_EQ(other.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(other.status().message()), HasSubstr("content hash"));
+}
+
+TEST_F(GrpcConnectionTest, APullThatBreaksOffCanBeTriedAgain) {
+  std::vector<v1::PullChunk> messages = GoodPull();
+  messages.pop_back();
+  EXPECT_EQ(ReactionTo(Pull(messages).status()), Reaction::kRetry);
+  EXPECT_EQ(ReactionTo(Pull(messages, {grpc::StatusCode::ABORTED, "outdated"}).status()), Reaction::kRetry);
+}
+
+TEST_F(GrpcConnectionTest, AnotherShapeIsRefused) {
+  std::vector<v1::PullChunk> messages = GoodPull();
+  messages[0].mutable_header()->set_elements(kElements + 1);
+  EXPECT_EQ(Pull(messages).status().code(), absl::StatusCode::kInvalidArgument);
+  messages[0].mutable_header()->set_elements(kElements);
+  messages[0].mutable_header()->set_payload_bytes(uint64_t{1} << 60);
+  EXPECT_EQ(Pull(messages).status().code(), absl::StatusCode::kInvalidArgument);
+  messages[0].mutable_header()->set_codec(v1::CODEC_BF16);
+  EXPECT_EQ(Pull(messages).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Pull({}).status().code(), absl::StatusCode::kInternal) << "no header at all";
+}
+
+TEST_F(GrpcConnectionTest, APullThatStandsStillIsGivenUp) {
+  service_.on_pull = [&](grpc::ServerContext* context, const v1::PullRequest&, auto* writer) {
+    writer->Write(GoodPull()[0]);
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  received_.resize(payload_.size());
+  const auto pulled =
+      connection_->Pull({}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements}, received_);
+  EXPECT_EQ(pulled.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(pulled.status().message()), HasSubstr("stood still"));
+}
+
+TEST_F(GrpcConnectionTest, ASlowPullIsNotGivenUpWhileItMoves) {
+  Connect(Seconds(1));
+  service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest&, auto* writer) {
+    for (const v1::PullChunk& message : GoodPull()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));  // four of them pass the limit together
+      writer->Write(message);
+    }
+    return grpc::Status::OK;
+  };
+  received_.resize(payload_.size());
+  const auto pulled =
+      connection_->Pull({}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements}, received_);
+  EXPECT_TRUE(pulled.ok()) << pulled.status();
+}
+
+TEST_F(GrpcConnectionTest, CancelPullsEndsAWaitAndEveryLaterOne) {
+  std::atomic<bool> waiting = false;
+  service_.on_pull = [&](grpc::ServerContext* context, const v1::PullRequest&, auto*) {
+    waiting = true;
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  std::thread stopper([&] {
+    while (!waiting) std::this_thread::yield();
+    connection_->CancelPulls();
+  });
+  const PullWish wish{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
+  received_.resize(payload_.size());
+  EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
+  stopper.join();
+  EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(GrpcConnectionTest, PushesInCheckedChunks) {
+  std::vector<uint64_t> offsets;
+  std::vector<std::byte> arrived(payload_.size());
+  v1::PushHeader header;
+  service_.on_push = [&](grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>* reader,
+                         v1::PushReply* reply) {
+    v1::PushChunk chunk;
+    reader->Read(&chunk);
+    header = chunk.header();
+    uint64_t next = 0;
+    while (reader->Read(&chunk)) {
+      offsets.push_back(chunk.offset());
+      const absl::Status placed = PlaceChunk(chunk, next, arrived);
+      if (!placed.ok()) return StatusToGrpc(placed);
+      next += chunk.data().size();
+    }
+    reply->set_head_version(3);
+    reply->set_arrived(1);
+    reply->set_expected(2);
+    return grpc::Status::OK;
+  };
+  const auto receipt = Push();
+  ASSERT_TRUE(receipt.ok()) << receipt.status();
+  EXPECT_EQ(arrived, payload_);
+  EXPECT_THAT(offsets, ElementsAre(0, 1 << 20, 2 << 20));
+  EXPECT_EQ(header.payload_bytes(), payload_.size());
+  EXPECT_EQ(header.payload_crc32c(), Crc32c(payload_));
+  EXPECT_EQ(header.base_version(), 3u);
+  EXPECT_EQ(header.worker().run_id(), "r");
+  EXPECT_EQ(receipt->arrived, 1u);
+  EXPECT_EQ(receipt->expected, 2u);
+}
+
+TEST_F(GrpcConnectionTest, AResumedPushSendsTheRest) {
+  std::vector<uint64_t> offsets;
+  service_.on_push = [&](grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>* reader, v1::PushReply*) {
+    v1::PushChunk chunk;
+    reader->Read(&chunk);
+    while (reader->Read(&chunk)) offsets.push_back(chunk.offset());
+    return grpc::Status::OK;
+  };
+  ASSERT_TRUE(Push(1'500'000).ok());
+  EXPECT_THAT(offsets, ElementsAre(1'500'000, 1'500'000 + (1 << 20)));
+  offsets.clear();
+  ASSERT_TRUE(Push(payload_.size()).ok()) << "nothing is missing but the answer";
+  EXPECT_TRUE(offsets.empty());
+}
+
+TEST_F(GrpcConnectionTest, AnEarlyAnswerEndsThePush) {
+  service_.on_push = [&](grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>* reader,
+                         v1::PushReply* reply) {
+    v1::PushChunk chunk;
+    reader->Read(&chunk);
+    reply->set_duplicate(true);
+    return grpc::Status::OK;
+  };
+  const auto receipt = Push();
+  ASSERT_TRUE(receipt.ok()) << receipt.status();
+  EXPECT_TRUE(receipt->duplicate);
+}
+
+TEST_F(GrpcConnectionTest, ARefusalCarriesReasonAndDelay) {
+  service_.on_push = [&](grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>*, v1::PushReply*) {
+    return StatusToGrpc(WithDetail(absl::ResourceExhaustedError("no room"),
+                                   {.reason = "OVER_BUDGET", .metadata = {}, .retry_after = Seconds(4)}));
+  };
+  const auto receipt = Push();
+  EXPECT_EQ(receipt.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RejectionOf(receipt.status()), RejectionReason::kOverBudget);
+  EXPECT_EQ(RetryDelayOf(receipt.status()), Seconds(4));
+}
+
+TEST_F(GrpcConnectionTest, APushThatNobodyReadsIsGivenUp) {
+  payload_.resize(64 << 20);  // more than flow control lets into the buffers
+  service_.on_push = [&](grpc::ServerContext* context, grpc::ServerReader<v1::PushChunk>*, v1::PushReply*) {
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  const auto receipt = Push();
+  EXPECT_EQ(receipt.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(receipt.status().message()), HasSubstr("stood still"));
+}
+
+TEST_F(GrpcConnectionTest, SeedsFragmentByFragment) {
+  std::vector<std::pair<uint32_t, uint64_t>> places;
+  size_t tensors = 0;
+  service_.on_seed = [&](grpc::ServerReader<v1::SeedChunk>* reader) {
+    v1::SeedChunk chunk;
+    reader->Read(&chunk);
+    tensors = static_cast<size_t>(chunk.header().manifest().tensors_size());
+    while (reader->Read(&chunk)) places.emplace_back(chunk.fragment(), chunk.offset());
+    return grpc::Status::OK;
+  };
+  const std::vector<float> first(300'000, 1.0F);
+  const std::vector<float> second(10, 2.0F);
+  const Manifest manifest{{{.name = "a", .shape = {2}}, {.name = "b", .shape = {3}}}};
+  const std::vector<SeedFragment> fragments = {{FragmentId(0), first}, {FragmentId(1), second}};
+  ASSERT_TRUE(connection_->SeedParameters({}, manifest, fragments).ok());
+  EXPECT_EQ(tensors, 2u);
+  EXPECT_THAT(places, ElementsAre(std::pair(0u, 0u), std::pair(0u, 1u << 20), std::pair(1u, 0u)));
+}
+
+TEST(GrpcConnectionAwayTest, NobodyAtTheAddressIsSaid) {
+  std::string address;
+  {
+    const ScriptedService gone;
+    address = gone.address();
+  }
+  const SystemClock clock;
+  GrpcConnection connection({.address = address}, MakeChannel({.address = address}), &clock);
+  const auto info = connection.Join({.worker = "w", .secret = "s"});
+  EXPECT_EQ(info.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(info.status().message()),
+              HasSubstr("no answer from the coordinator at " + address));
+}
+
+}  // namespace
+}  // namespace atoll

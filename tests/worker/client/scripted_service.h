@@ -1,0 +1,64 @@
+#ifndef ATOLL_TESTS_WORKER_CLIENT_SCRIPTED_SERVICE_H_
+#define ATOLL_TESTS_WORKER_CLIENT_SCRIPTED_SERVICE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "atoll/v1/coordinator.grpc.pb.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+
+/// A data port that answers as a test tells it to. Hooks are set before the first call.
+class ScriptedService final : public v1::Coordinator::Service {
+ public:
+  ScriptedService() {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(this);
+    builder.SetMaxReceiveMessageSize(2 << 20);
+    server_ = builder.BuildAndStart();
+    EXPECT_NE(server_, nullptr);
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+  ~ScriptedService() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  const std::string& address() const { return address_; }
+
+  std::function<grpc::Status(const v1::JoinRequest&, v1::JoinReply*)> on_join;
+  std::function<grpc::Status(grpc::ServerContext*, const v1::PullRequest&,
+                             grpc::ServerWriter<v1::PullChunk>*)>
+      on_pull;
+  std::function<grpc::Status(grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>*, v1::PushReply*)>
+      on_push;
+  std::function<grpc::Status(grpc::ServerReader<v1::SeedChunk>*)> on_seed;
+
+  grpc::Status Join(grpc::ServerContext*, const v1::JoinRequest* request, v1::JoinReply* reply) override {
+    return on_join(*request, reply);
+  }
+  grpc::Status Pull(grpc::ServerContext* context, const v1::PullRequest* request,
+                    grpc::ServerWriter<v1::PullChunk>* writer) override {
+    return on_pull(context, *request, writer);
+  }
+  grpc::Status Push(grpc::ServerContext* context, grpc::ServerReader<v1::PushChunk>* reader,
+                    v1::PushReply* reply) override {
+    return on_push(context, reader, reply);
+  }
+  grpc::Status SeedParameters(grpc::ServerContext*, grpc::ServerReader<v1::SeedChunk>* reader,
+                              v1::SeedReply*) override {
+    return on_seed(reader);
+  }
+
+ private:
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_WORKER_CLIENT_SCRIPTED_SERVICE_H_
