@@ -13,6 +13,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Rounds of a good part of a second, so that a kill finds a worker at every phase.
+const TinyRun kSlow{.workers = 2,
+                    .rounds = 6,
+                    .inner_steps = 100,
+                    .outer = "{optimizer: nesterov, learning_rate: 0.9, momentum: 0.5}"};
+const TinyRun kTen{.workers = 2, .rounds = 10, .inner_steps = 100, .outer = kSlow.outer};
+
 uint64_t Head(Cluster& cluster) {
   const auto status = cluster.Status();
   return status.ok() && status->fragments_size() > 0 ? status->fragments(0).version() : 0;
@@ -23,7 +30,7 @@ double FinalLoss(const v1::GetStatusReply& status) {
 }
 
 TEST(Kill, TwoWorkersFinishThoughTheCoordinatorIsKilled) {
-  auto cluster = Cluster::Create(TinyConfig({.workers = 2, .rounds = 6}));
+  auto cluster = Cluster::Create(TinyConfig(kSlow));
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   ASSERT_TRUE((*cluster)->StartCoordinator().ok());
   ASSERT_TRUE((*cluster)->StartWorker("w0").ok());
@@ -49,7 +56,8 @@ TEST(Kill, TwoWorkersFinishThoughTheCoordinatorIsKilled) {
 }
 
 TEST(Kill, TenRandomKillsNeverTakeTheHeadBack) {
-  const TinyRun run{.workers = 2, .rounds = 24};
+  TinyRun run = kSlow;
+  run.rounds = 24;
   auto calm = Cluster::Create(TinyConfig(run));
   auto wild = Cluster::Create(TinyConfig(run));
   ASSERT_TRUE(calm.ok() && wild.ok());
@@ -83,7 +91,7 @@ TEST(Kill, TenRandomKillsNeverTakeTheHeadBack) {
 }
 
 TEST(Kill, AKilledWorkerComesBackUnderItsName) {
-  auto cluster = Cluster::Create(TinyConfig({.workers = 2, .rounds = 10}));
+  auto cluster = Cluster::Create(TinyConfig(kTen));
   ASSERT_TRUE(cluster.ok());
   ASSERT_TRUE((*cluster)->StartCoordinator().ok());
   ASSERT_TRUE((*cluster)->StartWorker("w0").ok());
