@@ -45,8 +45,8 @@ torch::Tensor Gpt::Dropout(const torch::Tensor& x, GptMode mode) const {
 }
 
 torch::Tensor Gpt::LayerNorm(const torch::Tensor& x, size_t gain, size_t bias) const {
-  const c10::optional<torch::Tensor> shift =
-      options_.bias ? c10::optional<torch::Tensor>(parameters_.view(bias)) : c10::nullopt;
+  // An undefined tensor is no shift.
+  const torch::Tensor shift = options_.bias ? parameters_.view(bias) : torch::Tensor();
   return torch::layer_norm(x, {x.size(-1)}, parameters_.view(gain), shift, kLayerNormEpsilon);
 }
 
