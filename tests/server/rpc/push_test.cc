@@ -37,7 +37,7 @@ TEST_F(PushTest, ManyChunksArriveInOrder) {
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(reply_.head_version(), 7u);
   EXPECT_EQ(reply_.expected(), 2u);
-  EXPECT_EQ(coordinator_.pushed(), payload);
+  EXPECT_TRUE(coordinator_.pushed() == payload);  // not printed: megabytes
 }
 
 TEST_F(PushTest, ADamagedChunkIsRefusedAndTheSessionIsGoneBeforeTheAnswer) {
