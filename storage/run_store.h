@@ -126,7 +126,8 @@ class Upload {
   /// The payload as staged so far, for checking before it is accepted.
   virtual absl::StatusOr<std::unique_ptr<Payload>> View() = 0;
   /// Makes payload and record durable (one fsync + one synced record); after OK it may be acknowledged.
-  /// contribution.key and payload_bytes must match the upload.
+  /// contribution.key and payload_bytes must match the upload (InvalidArgument). After ResourceExhausted it
+  /// may be repeated on this upload; received_bytes says whether bytes must be sent again.
   virtual absl::Status Accept(const Contribution& contribution) = 0;
   /// Throws the bytes away.
   virtual void Discard() = 0;
@@ -138,7 +139,7 @@ class RunStore {
  public:
   virtual ~RunStore() = default;
 
-  /// What was found on open; nullopt: an empty directory. Read once.
+  /// What was found on open; nullopt: an empty directory. Read once (FailedPrecondition after that).
   virtual absl::StatusOr<std::optional<Recovery>> Recover() = 0;
 
   virtual absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) = 0;
@@ -154,21 +155,28 @@ class RunStore {
   virtual absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                             const std::vector<FragmentTensorsView>& tensors) = 0;
 
+  /// FailedPrecondition: not seeded, another epoch, a base above the head or older than the oldest version
+  /// kept. AlreadyExists: accepted. Aborted: another upload of the key is alive. NotFound: no such fragment.
+  /// Whether a base below the head is late or too late is the caller's decision.
   virtual absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                               uint64_t payload_bytes) = 0;
+  /// NotFound when not accepted or not kept any more; DataLoss when it was promised and is gone.
   virtual absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) = 0;
 
   /// One synced record: the round, the new head, and `partitions` advanced. Requires record.version == head +
-  /// 1 and every contribution accepted. The version exists from here on.
+  /// 1 and every contribution accepted, as the record has it, and in no other round (FailedPrecondition). The
+  /// version exists from here on. After an error nothing happened, and the call may be repeated.
   virtual absl::Status CommitRound(const RoundRecord& record,
                                    const std::vector<PartitionEntry>& partitions) = 0;
 
   /// Writes the tensors of a committed version behind it, marks it stored (one synced record), then drops
   /// versions older than the newest `keep` and the contributions that no retained version needs for replay.
-  /// One call per fragment at a time.
+  /// Versions may be passed over; the version stored last may be stored again, which repeats the dropping
+  /// only. One call per fragment at a time.
   virtual absl::Status StoreVersion(const FragmentLayout& layout, Version version,
                                     const FragmentTensorsView& tensors, uint32_t keep) = 0;
 
+  /// NotFound naming the versions that are kept; DataLoss naming the chunk that is damaged.
   virtual absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) = 0;
 
   /// Bytes on disk, all files of the run.
