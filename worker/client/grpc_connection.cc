@@ -10,7 +10,18 @@ namespace atoll {
 
 GrpcConnection::GrpcConnection(GrpcConnectionOptions options, const std::shared_ptr<grpc::Channel>& channel,
                                const Clock* clock)
-    : options_(std::move(options)), clock_(clock), stub_(v1::Coordinator::NewStub(channel)) {}
+    : options_(std::move(options)),
+      clock_(clock),
+      channel_(channel),
+      stub_(v1::Coordinator::NewStub(channel)) {}
+
+void GrpcConnection::AwaitConnection() const {
+  // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS),
+  // and a call on a channel that is not connected fails at once: without this wait, nobody would notice a
+  // connection being made.
+  channel_->WaitForConnected(std::chrono::system_clock::now() +
+                             std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_wait));
+}
 
 void GrpcConnection::SetDeadline(grpc::ClientContext& context, Duration deadline) const {
   // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
@@ -33,6 +44,7 @@ absl::Status GrpcConnection::Translate(const grpc::Status& status, bool stalled)
 }
 
 absl::StatusOr<JoinInfo> GrpcConnection::Join(const JoinParameters& parameters) {
+  AwaitConnection();
   grpc::ClientContext context;
   SetDeadline(context, options_.unary_deadline);
   v1::JoinReply reply;
@@ -44,6 +56,7 @@ absl::StatusOr<JoinInfo> GrpcConnection::Join(const JoinParameters& parameters) 
 absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& member,
                                                           const ProgressReport& progress,
                                                           std::span<const EvaluationReport> evaluations) {
+  AwaitConnection();
   grpc::ClientContext context;
   SetDeadline(context, options_.unary_deadline);
   v1::HeartbeatReply reply;
@@ -54,6 +67,7 @@ absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& membe
 }
 
 absl::StatusOr<PushStatus> GrpcConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+  AwaitConnection();
   grpc::ClientContext context;
   SetDeadline(context, options_.unary_deadline);
   v1::GetPushStatusReply reply;

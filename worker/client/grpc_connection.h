@@ -16,7 +16,8 @@
 namespace atoll {
 
 struct GrpcConnectionOptions {
-  std::string address;  // for messages
+  std::string address;                 // for messages
+  Duration connect_wait = Seconds(1);  // for a connection, at the beginning of a call; then the call fails
   Duration unary_deadline = Seconds(15);
   Duration leave_deadline = Seconds(5);
   Duration stall = Seconds(30);  // a stream that moves nothing for so long is cancelled
@@ -49,6 +50,7 @@ class GrpcConnection final : public CoordinatorConnection {
  private:
   class PullRegistration;
 
+  void AwaitConnection() const;
   void SetDeadline(grpc::ClientContext& context, Duration deadline) const;
   /// The call's status in our terms; names the address when nobody answered there.
   absl::Status Translate(const grpc::Status& status) const;
@@ -56,6 +58,7 @@ class GrpcConnection final : public CoordinatorConnection {
 
   const GrpcConnectionOptions options_;
   const Clock* const clock_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   Mutex mutex_;
   std::set<grpc::ClientContext*> pulls_ ABSL_GUARDED_BY(mutex_);

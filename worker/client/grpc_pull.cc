@@ -65,6 +65,7 @@ class GrpcConnection::PullRegistration {
 
 absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, const PullWish& wish,
                                                    std::span<std::byte> payload) {
+  AwaitConnection();
   grpc::ClientContext context;
   const PullRegistration registration(this, &context);
   const MonoTime begin = clock_->Now();

@@ -29,6 +29,7 @@ bool WriteChunks(grpc::ClientWriter<Chunk>& writer, std::span<const std::byte> p
 
 absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const PushOffer& offer,
                                                  std::span<const std::byte> payload, uint64_t from) {
+  AwaitConnection();
   grpc::ClientContext context;
   StallGuard guard(&context, options_.stall);
   v1::PushReply reply;
@@ -51,6 +52,7 @@ absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const 
 
 absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
                                             std::span<const SeedFragment> fragments) {
+  AwaitConnection();
   grpc::ClientContext context;
   StallGuard guard(&context, options_.stall);
   v1::SeedReply reply;
