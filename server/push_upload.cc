@@ -15,6 +15,7 @@ namespace atoll {
 namespace {
 
 constexpr Duration kBudgetRetry = Seconds(1);
+constexpr char kStagingWrites[] = "contributions";  // a kind of write in RunBook::SetStorageError
 
 absl::Status ShuttingDown() {
   return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down; re-attach when it is back");
@@ -34,8 +35,13 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
   const std::string name(RefusalReasonName(reason));
   services.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
   services.book->CountRefused(call.caller.worker);
-  if (!WorthAnnouncing(reason)) return status;
   Effects effects;
+  if (reason == RefusalReason::kStorageFull) {
+    // No news for the worker, which repeats it by itself, but the operator has to make room.
+    services.book->SetStorageError(kStagingWrites, std::string(status.message()), effects);
+    (void)services.outbox->Send(effects);
+  }
+  if (!WorthAnnouncing(reason)) return status;
   effects.Event(EventKind::kContributionRefused, call.caller.worker, std::string(status.message()));
   effects.events.back().fragment = call.fragment;
   effects.events.back().version = call.base;
@@ -179,6 +185,7 @@ absl::StatusOr<PushResult> PushUpload::Accept() {
   const PushResult result = services_.book->EndAccept(contribution, accepted.ok(), services_.clock->Now());
   Effects effects;
   effects.rounds_changed = true;
+  if (accepted.ok()) services_.book->SetStorageError(kStagingWrites, "", effects);
   (void)services_.outbox->Send(effects);
   if (!accepted.ok()) return ToRefusal(accepted);
   services_.observer->OnContribution("accepted");

@@ -48,7 +48,7 @@ class BadInput : public ::testing::Test {
 
 TEST_F(BadInput, ConfigurationsAreRefusedBeforeAnythingStarts) {
   const BadConfig cases[] = {
-      {"grace_s: 5", "graze_s: 5", {"round.graze_s", "grace_s"}},
+      {"grace_s: 5", "graze_s: 5", {":7: round", "graze_s", "did you mean 'grace_s'"}},
       {"batch: 4", "batch: 0", {"inner.batch", "0", "1"}},
       {"learning_rate: 0.003", "learning_rate: fast", {"inner.learning_rate", "fast"}},
       {"data: {tokenizer: bytes}\n", "", {"data"}},
@@ -138,7 +138,7 @@ TEST_F(BadInput, ASecondWorkerUnderATakenNameIsRefused) {
                   .ok());
   const Finished run = Worker("w0", cluster_->PathOf("tokens"), "another-state");
   EXPECT_EQ(run.exit_code, 5) << run.output;
-  EXPECT_THAT(run.output, AllOf(HasSubstr("w0"), HasSubstr("--name")));
+  EXPECT_THAT(run.output, AllOf(HasSubstr("w0"), HasSubstr("choose another name")));
   EXPECT_TRUE(cluster_->worker("w0").running());
 }
 

@@ -57,7 +57,7 @@ TEST(DiskFull, NothingIsLostAndTheRunGoesOnWhenThereIsRoom) {
   const auto full = cluster.Status();
   ASSERT_TRUE(failing.ok()) << failing;
   ASSERT_TRUE(full.ok());
-  EXPECT_THAT(full->storage_error(), ::testing::HasSubstr("space"));
+  EXPECT_THAT(full->storage_error(), ::testing::HasSubstr("is full"));
   const uint64_t head = full->fragments(0).version();
   EXPECT_TRUE(cluster.coordinator().running());
   disk.Free();

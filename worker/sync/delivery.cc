@@ -63,8 +63,10 @@ absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::spa
     switch (status.fate) {
       case PushFate::kAccepted:
       case PushFate::kCommitted:
+        patience_->Over();
         return DeliveryReport{.duplicate = true};
       case PushFate::kMissed:
+        patience_->Over();
         return LostBecause(absl::FailedPreconditionError(
             absl::StrFormat("the round on version %d closed without it; the head is %d",
                             offer.key.base.value(), status.head.value())));

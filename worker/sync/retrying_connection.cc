@@ -7,13 +7,17 @@ namespace atoll {
 
 template <typename Attempt>
 auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> decltype(attempt()) {
+  // Only a wait of this call's own is over when it succeeds: a push that is refused for lack of room goes on waiting
+  // though its status can be asked for.
+  bool paused = false;
   while (true) {
     auto result = attempt();
     const Reaction reaction = result.ok() ? Reaction::kExit : ReactionTo(result.status());
     if (result.ok() || (reaction != Reaction::kRetry && reaction != Reaction::kResume)) {
-      patience_->Over();  // an answer, whichever
+      if (paused) patience_->Over();  // an answer, whichever
       return result;
     }
+    paused = true;
     if (!patience_->Pause(result.status(), what)) {
       return absl::CancelledError(
           absl::StrFormat("stopped while trying %s: %s", what, std::string(result.status().message())));
