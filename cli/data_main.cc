@@ -80,6 +80,7 @@ absl::Status RunTokenize(const std::string& tokenizer_name, const TokenizeOption
 
 absl::Status RunInspect(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(folder, {65536, 1, ""}));
+  ATOLL_RETURN_IF_ERROR(dataset.VerifyContents());
   PrintDescription(folder, dataset.description());
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(dataset.description().tokenizer);
   if (!tokenizer.ok()) return absl::OkStatus();

@@ -113,6 +113,17 @@ Dataset::Dataset(DatasetDescription description, std::vector<TokenFile> train, T
   }
 }
 
+absl::Status Dataset::VerifyContents() const {
+  const auto verify = [](const TokenFile& file, const TokenFileEntry& entry) {
+    if (TokensSha256(file) == entry.sha256) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("token file ", file.path(),
+                     ": its tokens are not those that meta.json describes; tokenise the text again"));
+  };
+  for (size_t i = 0; i < train_.size(); ++i) ATOLL_RETURN_IF_ERROR(verify(train_[i], description_.train[i]));
+  return verify(validation_, description_.validation);
+}
+
 void Dataset::ReadTrain(uint64_t begin, std::span<uint16_t> out) const {
   size_t file =
       static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin()) - 1;

@@ -28,6 +28,10 @@ class Dataset {
   /// Errors name the file: NotFound, or InvalidArgument when files and description or requirements disagree.
   static absl::StatusOr<Dataset> Open(const std::string& folder, const DatasetRequirements& requirements);
 
+  /// Reads every token again and compares its SHA-256 with the description's. InvalidArgument naming the file
+  /// that differs. Open does not do this: it checks sizes and the vocabulary only.
+  absl::Status VerifyContents() const;
+
   const DatasetDescription& description() const { return description_; }
   /// Equal exactly when tokenizer and all tokens are equal; what a Join compares.
   const std::string& fingerprint() const { return description_.fingerprint; }

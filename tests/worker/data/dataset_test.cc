@@ -71,6 +71,18 @@ TEST(DatasetTest, NamesTheDamagedFile) {
   EXPECT_EQ(Dataset::Open(folder, kBytes).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(DatasetTest, VerifiesEveryToken) {
+  const std::string folder = Folder("abcdefghijklmnopqrstuvwxyz012345");
+  EXPECT_TRUE(Dataset::Open(folder, kBytes)->VerifyContents().ok());
+  const std::string third = JoinPath(folder, "train_002.bin");
+  std::string bytes = *ReadFile(third);
+  bytes[1024] ^= 1;
+  WriteBytes(third, bytes);
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder, kBytes);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(std::string(dataset->VerifyContents().message()), HasSubstr(third));
+}
+
 TEST(DatasetTest, RefusesADescriptionThatWasChanged) {
   const std::string folder = Folder("abcdefghijklmnopqrstuvwxyz012345");
   const std::string meta = JoinPath(folder, "meta.json");
