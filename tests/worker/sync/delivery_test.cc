@@ -83,6 +83,21 @@ TEST_F(DeliveryTest, ADamagedChunkIsSentAgain) {
   EXPECT_EQ(coordinator().starts, (std::vector<uint64_t>{0, 1024}));
 }
 
+TEST_F(DeliveryTest, ACoordinatorWithoutRoomIsOneLongWait) {
+  for (int i = 0; i < 20; ++i) {
+    coordinator().Fail(
+        "Push", {.status = Refusal(absl::StatusCode::kResourceExhausted, RejectionReason::kOverBudget)});
+  }
+  ASSERT_TRUE(Deliver().ok());
+  // Its status can be asked for each time, but that does not make it a new wait.
+  EXPECT_GT(h_.observer.pauses.back(), Seconds(0.3));
+  const std::string log = h_.log.str();
+  size_t over = 0;
+  for (size_t at = log.find("answers again"); at != std::string::npos; at = log.find("answers again", at + 1))
+    ++over;
+  EXPECT_EQ(over, 1u);
+}
+
 TEST_F(DeliveryTest, ARoundThatClosedWithoutItIsLost) {
   coordinator().Fail(
       "Push", {.status = absl::UnavailableError("away"), .before = [&] { coordinator().PublishWithout(1); }});

@@ -1,0 +1,137 @@
+#include "worker/sync/heartbeater.h"
+
+#include <condition_variable>
+#include <mutex>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/sync/harness.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+const MemberRef kMe{"run-1", Epoch(77), "w1", Incarnation(1)};
+
+/// Tells when so many heartbeats have been answered.
+class BeatCounter final : public WorkerObserver {
+ public:
+  void OnHeartbeat(bool ok, Duration) override {
+    const std::lock_guard lock(mutex_);
+    ok ? ++succeeded_ : ++failed_;
+    changed_.notify_all();
+  }
+  void AwaitSuccesses(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return succeeded_ >= count; });
+  }
+  int failed() {
+    const std::lock_guard lock(mutex_);
+    return failed_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int succeeded_ = 0;
+  int failed_ = 0;
+};
+
+struct BeatHarness : Harness {
+  BeatHarness() {
+    WorkerContext counted = context;
+    counted.observer = &counter;
+    beats_metered.emplace(&coordinator, counted);
+    beats.emplace(&*beats_metered, counted);
+    EXPECT_TRUE(session.Join("hash").ok());
+  }
+  BeatCounter counter;
+  std::optional<MeteredConnection> beats_metered;
+  std::optional<Heartbeater> beats;
+};
+
+TEST(HeartbeaterTest, BeatsOnItsOwnThread) {
+  BeatHarness h;
+  h.beats->Start(Seconds(0.004));
+  h.counter.AwaitSuccesses(5);
+  h.beats->Stop();
+  EXPECT_GE(h.coordinator.Calls("Heartbeat"), 5u);
+}
+
+TEST(HeartbeaterTest, WakeDoesNotWaitForThePeriod) {
+  BeatHarness h;
+  h.beats->Start(Seconds(3600));
+  h.board.AddEvaluation({Version(3), 1.25, 10});
+  h.beats->Wake();
+  h.counter.AwaitSuccesses(1);
+  h.beats->Stop();
+  ASSERT_EQ(h.coordinator.evaluations.size(), 1u);
+  EXPECT_TRUE(h.board.evaluations().empty());
+}
+
+TEST(HeartbeaterTest, AnEvaluationStaysUntilItIsDelivered) {
+  BeatHarness h;
+  h.board.AddEvaluation({Version(3), 1.25, 10});
+  h.coordinator.Fail("Heartbeat", {.status = absl::UnavailableError("away")});
+  EXPECT_FALSE(h.beats->Beat().ok());
+  EXPECT_EQ(h.board.evaluations().size(), 1u);
+  EXPECT_TRUE(h.beats->Beat().ok());
+  EXPECT_TRUE(h.board.evaluations().empty());
+}
+
+TEST(HeartbeaterTest, AnAbsentCoordinatorIsLoggedOnceAndEndsNoMembership) {
+  BeatHarness h;
+  for (int i = 0; i < 5; ++i) h.coordinator.Fail("Heartbeat", {.status = absl::UnavailableError("away")});
+  for (int i = 0; i < 6; ++i) static_cast<void>(h.beats->Beat());
+  EXPECT_TRUE(h.board.orders().membership.ok());
+  const std::string log = h.log.str();
+  EXPECT_EQ(log.find("heartbeats fail"), log.rfind("heartbeats fail"));
+  EXPECT_THAT(log, HasSubstr("heartbeats succeed again"));
+}
+
+TEST(HeartbeaterTest, SaysNothingBeforeTheJoin) {
+  Harness h;
+  EXPECT_TRUE(h.heartbeater.Beat().ok());
+  EXPECT_EQ(h.coordinator.Calls("Heartbeat"), 0u);
+}
+
+TEST(BoardTest, WhatWasSaidToAFormerLifeIsIgnored) {
+  Board board;
+  board.SetMember(kMe, false);
+  MemberRef former = kMe;
+  former.incarnation = Incarnation(0);
+  board.Receive(former,
+                {.lease = {}, .fragments = {}, .seed_granted = true, .command = WorkerCommand::kStop});
+  board.HeartbeatRefused(former, absl::NotFoundError("join again"));
+  EXPECT_FALSE(board.orders().stop);
+  EXPECT_FALSE(board.orders().seed_granted);
+  EXPECT_TRUE(board.orders().membership.ok());
+}
+
+TEST(BoardTest, ANewLifeForgetsTheRefusalButNotTheOrderToStop) {
+  Board board;
+  board.SetMember(kMe, false);
+  board.HeartbeatRefused(kMe, absl::NotFoundError("join again"));
+  board.RequestStop();
+  MemberRef next = kMe;
+  next.incarnation = Incarnation(2);
+  board.SetMember(next, true);
+  EXPECT_TRUE(board.orders().membership.ok());
+  EXPECT_TRUE(board.orders().stop);
+  EXPECT_TRUE(board.orders().seed_granted);
+}
+
+TEST(BoardTest, TimeIsBookedByUse) {
+  Board board;
+  board.Spend(TimeUse::kCompute, Seconds(1));
+  board.Spend(TimeUse::kCompute, Seconds(2));
+  board.Spend(TimeUse::kExchange, Seconds(4));
+  board.Spend(TimeUse::kWait, Seconds(8));
+  EXPECT_DOUBLE_EQ(board.progress().compute_seconds, 3);
+  EXPECT_DOUBLE_EQ(board.progress().exchange_seconds, 4);
+  EXPECT_DOUBLE_EQ(board.progress().wait_seconds, 8);
+}
+
+}  // namespace
+}  // namespace atoll
