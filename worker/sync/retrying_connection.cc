@@ -7,8 +7,8 @@ namespace atoll {
 
 template <typename Attempt>
 auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> decltype(attempt()) {
-  // Only a wait of this call's own is over when it succeeds: a push that is refused for lack of room goes on waiting
-  // though its status can be asked for.
+  // Only a wait of this call's own is over when it succeeds: a push that is refused for lack of room goes on
+  // waiting though its status can be asked for.
   bool paused = false;
   while (true) {
     auto result = attempt();
