@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/storage/faulty_file_system.h"
 #include "tests/storage/temp_dir.h"
 
@@ -56,7 +57,7 @@ TEST_F(MetaDbTest, ScansARangeInOrder) {
   for (const char* key : {"b/2", "a", "b/1", "b/3", "c"}) ASSERT_TRUE(Put(key, key).ok());
   std::string seen;
   const auto visit = [&](std::string_view key, std::string_view) -> absl::StatusOr<bool> {
-    seen += std::string(key) + " ";
+    absl::StrAppend(&seen, std::string(key), " ");
     return true;
   };
   ASSERT_TRUE(meta_->Scan("b/", "b0", visit).ok());
@@ -111,9 +112,9 @@ TEST_F(MetaDbTest, AmongManyThreadsExactlyTheAcknowledgedWritesStay) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 60; ++i) {
         if (t == 0) FailSyncs(i % 10 == 5);
-        const std::string key = std::to_string(t) + "/" + std::to_string(i);
+        const std::string key = absl::StrCat(t, "/", i);
         if (Put(key, "v").ok()) {
-          acknowledged[t][key] = "v";
+          acknowledged[t].emplace(key, "v");
         } else {
           ++refused;
         }

@@ -109,7 +109,7 @@ TEST_F(RocksDbStoreTest, AMissingOrCutPayloadThatReplayNeedsIsNamed) {
   MakeRun();
   store_.reset();
   const std::string file =
-      InRun("contributions/" + ContributionFolder::FileName(model_.KeyOf("a", Version(0))));
+      InRun(absl::StrCat("contributions/", ContributionFolder::FileName(model_.KeyOf("a", Version(0)))));
   const std::string payload = ReadFile(file).value();
   ASSERT_TRUE(WriteFileAtomically(file, payload.substr(1)).ok());
   EXPECT_THAT(OpenError(),
@@ -126,9 +126,9 @@ TEST_F(RocksDbStoreTest, ADamagedTensorIsDataLossAndNotAWrongNumber) {
   store_.reset();
   for (const std::string& name : NamesIn("shards/00")) {
     if (!name.ends_with(".sst")) continue;
-    std::string bytes = ReadFile(InRun("shards/00/" + name)).value();
+    std::string bytes = ReadFile(InRun(absl::StrCat("shards/00/", name))).value();
     bytes[1000] = static_cast<char>(bytes[1000] ^ 1);
-    ASSERT_TRUE(WriteFileAtomically(InRun("shards/00/" + name), bytes).ok());
+    ASSERT_TRUE(WriteFileAtomically(InRun(absl::StrCat("shards/00/", name)), bytes).ok());
   }
   Open();
   const absl::Status read = store_->ReadVersion(model_.layout, Version(0)).status();
@@ -144,7 +144,7 @@ TEST_F(RocksDbStoreTest, LeftoversOfACrashAreRemoved) {
     ASSERT_TRUE(WriteFileAtomically(InRun(name), "leftover").ok());
   };
   const auto contribution = [this](const std::string& worker, uint64_t base) {
-    return "contributions/" + ContributionFolder::FileName(model_.KeyOf(worker, Version(base)));
+    return absl::StrCat("contributions/", ContributionFolder::FileName(model_.KeyOf(worker, Version(base))));
   };
   plant("sst/old.sst");
   plant(contribution("late", 0));     // base below the head
@@ -223,8 +223,8 @@ TEST(ContributionFolderTest, FileNamesRoundTripAndForeignOnesDoNot) {
   EXPECT_EQ(name, "ffffffffffffffff-00000003-0000000000001234-ffffffff-a-b.c");
   EXPECT_EQ(ContributionFolder::ParseFileName(name), key);
   for (const std::string& foreign :
-       {std::string(), name.substr(0, 30), name.substr(0, 52), "X" + name.substr(1), name + "/x", name + "A",
-        std::string("FFFFFFFFFFFFFFFF") + name.substr(16), std::string("-") + name}) {
+       {std::string(), name.substr(0, 30), name.substr(0, 52), absl::StrCat("X", name.substr(1)), name + "/x",
+        name + "A", absl::StrCat("FFFFFFFFFFFFFFFF", name.substr(16)), absl::StrCat("-", name)}) {
     EXPECT_FALSE(ContributionFolder::ParseFileName(foreign).has_value()) << foreign;
   }
 }
