@@ -31,6 +31,12 @@ def best_blas_core():
     return "HASWELL" if "avx2" in flags and "fma" in flags else None
 
 
+def cpu_name():
+    lines = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    amx = "with AMX" if "amx_bf16" in open("/proc/cpuinfo").read() else "without AMX"
+    return f"{lines[0] if lines else platform.machine()}, {amx}"
+
+
 def write_dataset(folder, vocabulary):
     import numpy as np
     rng = np.random.default_rng(1)
@@ -197,7 +203,7 @@ def main():
                           f"{r['ratio']:.2f} |", flush=True)
     if args.json:
         import torch
-        machine = dict(cpu=platform.processor() or platform.machine(), cores=os.cpu_count(), torch=torch.__version__,
+        machine = dict(cpu=cpu_name(), cores=os.cpu_count(), torch=torch.__version__,
                        openblas_core="as installed" if args.as_installed else best_blas_core())
         args.json.write_text(json.dumps(dict(machine=machine, rows=rows), indent=1) + "\n")
 

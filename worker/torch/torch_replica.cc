@@ -65,6 +65,7 @@ class GptReplica final : public TorchReplica {
   std::optional<TrainingSamples> training_;
   uint32_t partition_ = 0;
   uint64_t samples_consumed_ = 0;
+  bool gradients_dirty_ = false;  // left by a step that was not taken
   Batch batch_;
 };
 
@@ -122,6 +123,12 @@ torch::Tensor GptReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t r
 }
 
 double GptReplica::AccumulateGradients() {
+  if (gradients_dirty_) {
+    const torch::NoGradGuard no_grad;
+    torch::Tensor gradients = parameters_->gradients();
+    gradients.zero_();
+  }
+  gradients_dirty_ = true;
   double loss = 0;
   for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro) {
     training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_);
@@ -144,15 +151,13 @@ absl::StatusOr<InnerStepResult> GptReplica::InnerStep(double learning_rate) {
     const double scale = 1.0 / run_.inner.accumulation;
     result.gradient_norm = optimizer_.GradientNorm(scale);
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
-      const torch::NoGradGuard no_grad;
-      torch::Tensor gradients = parameters_->gradients();
-      gradients.zero_();
       return absl::FailedPreconditionError(absl::StrFormat(
           "inner step %d, sample %d: loss %g, gradient norm %g are not finite; the step was not taken; lower "
           "inner.learning_rate or start from an older version",
           optimizer_.steps() + 1, samples_consumed_, result.loss, result.gradient_norm));
     }
     optimizer_.Step(learning_rate, scale, result.gradient_norm);
+    gradients_dirty_ = false;
     samples_consumed_ += uint64_t{run_.inner.batch} * run_.inner.accumulation;
     result.tokens = run_.tokens_per_step();
     return result;
