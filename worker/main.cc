@@ -53,6 +53,12 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
 
 void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")->capture_default_str();
+  CLI::Option* const model =
+      app.add_option("--model", flags.model, "Read this safetensors file (atollctl export) instead");
+  CLI::Option* const config =
+      app.add_option("--config", flags.config, "With --model: the run's configuration");
+  model->needs(config);
+  config->needs(model);
   app.add_option("--prompt", flags.prompt, "Text to go on from");
   app.add_option("--tokens", flags.tokens, "Tokens to write")
       ->capture_default_str()

@@ -26,7 +26,7 @@ ALLOWED = {
     "worker/client": ["common", "core", "protos", "monitoring", "worker/sync"],
     "worker/torch": ["common", "core", "worker/sync", "worker/data", "worker/cuda"],
     "worker/cuda": [],
-    "worker/app": ["common", "core", "monitoring", "worker", "worker/sync", "worker/data", "worker/client", "worker/torch"],
+    "worker/app": ["common", "core", "protos", "monitoring", "worker", "worker/sync", "worker/data", "worker/client", "worker/torch"],
     "cli": ["common", "core", "protos"],
 }
 

@@ -25,6 +25,8 @@ struct WorkerFlags {
 
 struct GenerateFlags {
   std::string coordinator = "127.0.0.1:7600";
+  std::string model;   // a safetensors file instead of a coordinator
+  std::string config;  // the run's YAML, which says what kind of model the file holds
   std::string prompt = "\n";
   uint32_t tokens = 200;
   double temperature = 0.8;
@@ -37,7 +39,8 @@ struct GenerateFlags {
 /// Trains (or evaluates) until the run is finished or a signal comes.
 ExitCode RunWorker(const WorkerFlags& flags, const Logger& log);
 
-/// Pulls the published parameters as an observer and prints what the model writes after the prompt.
+/// Prints what the model writes after the prompt: with the parameters of a file, or with the published ones,
+/// pulled as an observer.
 ExitCode GenerateText(const GenerateFlags& flags, const Logger& log);
 
 }  // namespace atoll

@@ -7,7 +7,9 @@
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/fragment_plan.h"
+#include "protos/config/run_config.h"
 #include "worker/app/commands.h"
+#include "worker/app/load_safetensors.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 #include "worker/data/tokenizer.h"
@@ -43,27 +45,36 @@ absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& in
   return absl::OkStatus();
 }
 
-absl::Status Generate(const GenerateFlags& flags, CoordinatorConnection& connection, const JoinInfo& info) {
+absl::StatusOr<std::unique_ptr<TorchReplica>> MakeModel(const GenerateFlags& flags, const RunOptions& run) {
   TorchReplicaOptions options;
-  options.run = info.run;
+  options.run = run;
   options.device = flags.device;
   options.threads = flags.threads;
-  ATOLL_ASSIGN_OR_RETURN(const auto replica, CreateTorchReplica(options));
-  ATOLL_RETURN_IF_ERROR(LoadPublished(connection, info, *replica));
-  ATOLL_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(info.run.data.tokenizer));
+  return CreateTorchReplica(options);
+}
+
+absl::Status Write(const GenerateFlags& flags, const RunOptions& run, TorchReplica& model) {
+  ATOLL_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(run.data.tokenizer));
   std::vector<uint16_t> prompt;
   tokenizer->Encode(flags.prompt, prompt);
-  ATOLL_ASSIGN_OR_RETURN(const auto tokens, replica->Generate(prompt, {.tokens = flags.tokens,
-                                                                       .temperature = flags.temperature,
-                                                                       .top_k = flags.top_k,
-                                                                       .seed = flags.seed}));
+  ATOLL_ASSIGN_OR_RETURN(const auto tokens, model.Generate(prompt, {.tokens = flags.tokens,
+                                                                    .temperature = flags.temperature,
+                                                                    .top_k = flags.top_k,
+                                                                    .seed = flags.seed}));
   std::printf("%s%s\n", flags.prompt.c_str(), tokenizer->Decode(tokens).c_str());
   return absl::OkStatus();
 }
 
-}  // namespace
+absl::Status GenerateFromFile(const GenerateFlags& flags) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(flags.config));
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
+  ATOLL_ASSIGN_OR_RETURN(const auto model, MakeModel(flags, run));
+  ATOLL_RETURN_IF_ERROR(LoadSafetensors(flags.model, *model));
+  return Write(flags, run, *model);
+}
 
-ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
+absl::Status GenerateFromRun(const GenerateFlags& flags) {
+  ATOLL_RETURN_IF_ERROR(CheckAddress(flags.coordinator));
   const SystemClock clock;
   GrpcConnection connection({.address = flags.coordinator}, MakeChannel({.address = flags.coordinator}),
                             &clock);
@@ -71,13 +82,18 @@ ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
   join.worker = "observer-" + ToHex(RandomBytes(4));
   join.secret = RandomBytes(32);
   join.role = WorkerRole::kObserver;
-  const auto info = connection.Join(join);
-  if (!info.ok()) {
-    log.Error(std::string(info.status().message()));
-    return ExitCodeOf(info.status());
-  }
-  const absl::Status status = Generate(flags, connection, *info);
-  connection.Leave(info->member, "done reading").IgnoreError();
+  ATOLL_ASSIGN_OR_RETURN(const JoinInfo info, connection.Join(join));
+  auto model = MakeModel(flags, info.run);
+  const absl::Status loaded = model.ok() ? LoadPublished(connection, info, **model) : model.status();
+  connection.Leave(info.member, "done reading").IgnoreError();
+  ATOLL_RETURN_IF_ERROR(loaded);
+  return Write(flags, info.run, **model);
+}
+
+}  // namespace
+
+ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
+  const absl::Status status = flags.model.empty() ? GenerateFromRun(flags) : GenerateFromFile(flags);
   if (status.ok()) return ExitCode::kOk;
   log.Error(std::string(status.message()));
   return ExitCodeOf(status);
