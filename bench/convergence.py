@@ -86,7 +86,8 @@ class Run:
                 time.sleep(0.5)
                 status = self.status(address["admin"])
                 if status and status["state"] == "RUN_STATE_FINISHED":
-                    break
+                    if status["evaluations"] and status["evaluations"][-1]["version"] == status["fragments"][0]["version"]:
+                        break
                 if all(p.poll() is not None for p in self.processes[1:]):
                     raise RuntimeError(f"all workers of {self.name} ended: " + (self.dir / "1.log").read_text()[-2000:])
             loss = status["evaluations"][-1]["loss"]

@@ -113,9 +113,11 @@ std::string TimeLeft(const v1::GetStatusReply& status) {
 
 std::string TrafficText(const v1::GetStatusReply& status) {
   const v1::Traffic& traffic = status.traffic();
-  return absl::StrFormat("%s up, %s down: %s fewer bytes than data-parallel (%s)",
-                         HumanBytes(traffic.push_bytes()), HumanBytes(traffic.pull_bytes()),
-                         TrafficRatio(traffic), HumanBytes(traffic.data_parallel_bytes()));
+  const std::string moved =
+      absl::StrFormat("%s up, %s down", HumanBytes(traffic.push_bytes()), HumanBytes(traffic.pull_bytes()));
+  if (traffic.data_parallel_bytes() == 0) return moved;
+  return absl::StrFormat("%s: %s fewer bytes than data-parallel (%s)", moved, TrafficRatio(traffic),
+                         HumanBytes(traffic.data_parallel_bytes()));
 }
 
 std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const DashboardStyle& style) {

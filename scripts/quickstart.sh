@@ -66,6 +66,7 @@ start() {
   local log=$1; shift
   setsid setpriv --pdeathsig TERM "$@" >>"$log" 2>&1 </dev/null &
   started_pid=$!
+  disown "$started_pid"  # no "Killed" from the shell in the middle of the view
   children+=("$started_pid")
 }
 
@@ -183,7 +184,7 @@ kill_one_worker() {  # kills the last worker after a third of the rounds and bri
   sleep 8
   start_worker "$victim"
   echo "quickstart: started worker w$victim again" >>"$logs/quickstart.log"
-  wait "$started_pid" || true  # pdeathsig: the worker ends with this subshell
+  while kill -0 "$started_pid" 2>/dev/null; do sleep 0.5; done  # pdeathsig: the worker ends with this subshell
 }
 
 finish() {

@@ -1,6 +1,6 @@
+#include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <thread>
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
@@ -18,6 +18,25 @@ struct WatchOptions {
   double interval_s = 0.5;
   double line_interval_s = 5;
   bool until_finished = false;
+};
+
+/// A run has ended when its last version was evaluated, or, should nobody do that, some time after it was
+/// made.
+class TheEnd {
+ public:
+  bool Reached(const v1::GetStatusReply& status, MonoTime now) {
+    if (status.state() != v1::RUN_STATE_FINISHED) return false;
+    if (!finished_at_.has_value()) finished_at_ = now;
+    uint64_t head = 0;
+    for (const auto& fragment : status.fragments()) head = std::max<uint64_t>(head, fragment.version());
+    const int n = status.evaluations_size();
+    return (n > 0 && status.evaluations(n - 1).version() == head) ||
+           now - *finished_at_ > kEvaluationPatience;
+  }
+
+ private:
+  static constexpr Duration kEvaluationPatience = Seconds(60);
+  std::optional<MonoTime> finished_at_;
 };
 
 /// Where the view goes: a live screen, plain lines at intervals, or JSON lines.
@@ -62,6 +81,7 @@ absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
   AdminClient client(global.admin, Seconds(global.timeout_s));
   const SystemClock clock;
   v1::GetStatusReply last;
+  TheEnd end;
   bool seen = false;
   {
     Screen screen(global, options);
@@ -76,12 +96,12 @@ absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
         seen = true;
         last = *std::move(status);
         ATOLL_RETURN_IF_ERROR(screen.Show(last, *workers, clock.Now()));
-        if (options.until_finished && last.state() == v1::RUN_STATE_FINISHED) break;
+        if (options.until_finished && end.Reached(last, clock.Now())) break;
       }
       shutdown->WaitFor(Seconds(options.interval_s));
     }
   }
-  if (!global.json) {
+  if (!global.json && !options.until_finished) {
     for (const std::string& line : RenderSummary(last, InspectTerminal().style))
       std::printf("%s\n", line.c_str());
   }

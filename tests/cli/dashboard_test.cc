@@ -78,7 +78,7 @@ TEST(Dashboard, DrawsTheCurves) {
 }
 
 TEST(Dashboard, AnEmptyRunIsNoCrash) {
-  EXPECT_THAT(Render({}, {}), AllOf(HasSubstr("not evaluated yet"), HasSubstr("- fewer")));
+  EXPECT_THAT(Render({}, {}), AllOf(HasSubstr("not evaluated yet"), Not(HasSubstr("fewer"))));
 }
 
 TEST(Dashboard, AHostileNameCannotReachTheTerminal) {

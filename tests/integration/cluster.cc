@@ -161,8 +161,11 @@ absl::Status Cluster::WaitForVersion(uint64_t version, Duration timeout) {
 }
 
 absl::Status Cluster::WaitForFinish(Duration timeout) {
-  return WaitUntil("the end of the run", timeout,
-                   [](const v1::GetStatusReply& status) { return status.state() == v1::RUN_STATE_FINISHED; });
+  return WaitUntil("the end of the run and its evaluation", timeout, [](const v1::GetStatusReply& status) {
+    const int n = status.evaluations_size();
+    return status.state() == v1::RUN_STATE_FINISHED && n > 0 &&
+           status.evaluations(n - 1).version() == status.fragments(0).version();
+  });
 }
 
 std::string Cluster::Log(const std::string& process) const {
