@@ -1,10 +1,9 @@
 #include "server/refusal.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
+#include <utility>
 
-#include "absl/strings/cord.h"
+#include "common/status_detail.h"
 
 namespace atoll {
 namespace {
@@ -40,39 +39,11 @@ constexpr std::array kReasons = {
     ReasonRow{kShuttingDown, "SHUTTING_DOWN", absl::StatusCode::kUnavailable},
 };
 
-// Keys of the payload's lines; metadata keys are written with a prefix, so that they cannot collide.
-constexpr std::string_view kReasonKey = "reason";
-constexpr std::string_view kRetryKey = "retry_ns";
-constexpr std::string_view kMetadataPrefix = "m.";
-
 RefusalReason ReasonNamed(std::string_view name) {
   for (const ReasonRow& row : kReasons) {
     if (row.name == name) return row.reason;
   }
   return kNone;
-}
-
-void Attach(absl::Status& status, const Refusal& refusal) {
-  std::string text;
-  const auto line = [&](std::string_view key, std::string_view value) {
-    text.append(key).append("=").append(value).append("\n");
-  };
-  if (refusal.reason != kNone) line(kReasonKey, RefusalReasonName(refusal.reason));
-  if (refusal.retry_after) line(kRetryKey, std::to_string(refusal.retry_after->count()));
-  for (const auto& [key, value] : refusal.metadata) line(std::string(kMetadataPrefix) + key, value);
-  status.SetPayload(kRefusalPayloadUrl, absl::Cord(text));
-}
-
-void ReadLine(std::string_view key, std::string_view value, Refusal& refusal) {
-  if (key == kReasonKey) {
-    refusal.reason = ReasonNamed(value);
-  } else if (key == kRetryKey) {
-    int64_t nanoseconds = 0;
-    std::from_chars(value.data(), value.data() + value.size(), nanoseconds);
-    refusal.retry_after = Duration(nanoseconds);
-  } else if (key.substr(0, kMetadataPrefix.size()) == kMetadataPrefix) {
-    refusal.metadata.emplace(key.substr(kMetadataPrefix.size()), value);
-  }
 }
 
 }  // namespace
@@ -96,32 +67,24 @@ absl::Status Refuse(RefusalReason reason, std::string_view message) {
 }
 
 absl::Status Refuse(const Refusal& refusal, std::string_view message) {
-  absl::Status status(RefusalCode(refusal.reason), std::string(message));
-  Attach(status, refusal);
-  return status;
+  return WithDetail(absl::Status(RefusalCode(refusal.reason), std::string(message)),
+                    StatusDetail{.reason = std::string(RefusalReasonName(refusal.reason)),
+                                 .metadata = refusal.metadata,
+                                 .retry_after = refusal.retry_after});
 }
 
 absl::Status WithRetryAfter(absl::Status status, Duration retry_after) {
-  Refusal refusal = RefusalOf(status).value_or(Refusal{});
-  refusal.retry_after = retry_after;
-  Attach(status, refusal);
-  return status;
+  StatusDetail detail = DetailOf(status).value_or(StatusDetail{});
+  detail.retry_after = retry_after;
+  return WithDetail(std::move(status), detail);
 }
 
 std::optional<Refusal> RefusalOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kRefusalPayloadUrl);
-  if (!payload) return std::nullopt;
-  const std::string text(*payload);
-  Refusal refusal;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    if (const size_t equals = line.find('='); equals != std::string_view::npos) {
-      ReadLine(line.substr(0, equals), line.substr(equals + 1), refusal);
-    }
-    begin = end + 1;
-  }
-  return refusal;
+  const std::optional<StatusDetail> detail = DetailOf(status);
+  if (!detail) return std::nullopt;
+  return Refusal{.reason = ReasonNamed(detail->reason),
+                 .metadata = detail->metadata,
+                 .retry_after = detail->retry_after};
 }
 
 RefusalReason ReasonOf(const absl::Status& status) {

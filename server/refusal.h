@@ -11,8 +11,8 @@
 #include "common/clock.h"
 
 // Why a call was refused, in a form that a program can act on: docs/wire_format.md, "Errors". It travels as a
-// payload of the absl::Status (key kRefusalPayloadUrl, a text of "key=value" lines), so that it passes
-// through every layer that knows only absl::Status.
+// detail of the absl::Status (common/status_detail.h), so that it passes through every layer that knows only
+// that.
 
 namespace atoll {
 
@@ -40,7 +40,6 @@ enum class RefusalReason : uint8_t {
   kShuttingDown,
 };
 
-inline constexpr char kRefusalPayloadUrl[] = "atoll.refusal";
 /// Metadata of kStaleBase: the version that the worker should adopt, decimal.
 inline constexpr char kHeadVersionKey[] = "head_version";
 

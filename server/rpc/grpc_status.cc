@@ -13,20 +13,14 @@ namespace {
 
 constexpr Duration kComeBack = Seconds(1);
 
-StatusDetail DetailOfRefusal(const Refusal& refusal) {
-  return {std::string(RefusalReasonName(refusal.reason)), refusal.metadata, refusal.retry_after};
-}
-
 }  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  const std::optional<Refusal> refusal = RefusalOf(status);
   const bool comes_back = absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
-  if (!refusal && !comes_back) return StatusToGrpc(status);
-  StatusDetail detail = refusal ? DetailOfRefusal(*refusal) : StatusDetail();
-  if (comes_back && !detail.retry_after) detail.retry_after = kComeBack;
-  return StatusToGrpc(WithDetail(status, detail));
+  const std::optional<StatusDetail> detail = DetailOf(status);
+  if (!comes_back || (detail && detail->retry_after)) return StatusToGrpc(status);
+  return StatusToGrpc(WithRetryAfter(status, kComeBack));
 }
 
 absl::Status Overloaded() {
