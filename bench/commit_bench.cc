@@ -1,6 +1,6 @@
 // How long a version takes to become durable, beside a plain write + fsync of the same bytes in the same run.
 //
-//   commit_bench [DIR] [MIB] [ROUNDS]      defaults: a new folder in the current one, 512, 5
+//   atoll-commit-bench [DIR] [MIB] [ROUNDS]      defaults: a new folder in the current one, 512, 5
 //
 // MIB counts what a version stores: parameters and one momentum vector, half each. Times are medians; the
 // ratio is to the faster of the two raw writes. Write amplification is what the kernel was handed
@@ -229,7 +229,7 @@ absl::Status Main(int argc, char** argv) {
   const uint64_t mib = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 512;
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 5;
   if (mib < 16 || rounds < 1)
-    return absl::InvalidArgumentError("usage: commit_bench [DIR] [MIB >= 16] [ROUNDS >= 1]");
+    return absl::InvalidArgumentError("usage: atoll-commit-bench [DIR] [MIB >= 16] [ROUNDS >= 1]");
   if (FileExists(dir))
     return absl::AlreadyExistsError(absl::StrCat(dir, " is there already; name a new folder"));
   ATOLL_RETURN_IF_ERROR(CreateDirs(dir));
@@ -243,6 +243,6 @@ absl::Status Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const absl::Status status = atoll::Main(argc, argv);
-  if (!status.ok()) std::fprintf(stderr, "commit_bench: %s\n", status.ToString().c_str());
+  if (!status.ok()) std::fprintf(stderr, "atoll-commit-bench: %s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }

@@ -21,7 +21,6 @@ function(atoll_binary)
   cmake_parse_arguments(A "" "NAME" "SRCS;DEPS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   target_link_libraries(${A_NAME} PRIVATE atoll_compiler ${A_DEPS})
-  set_property(GLOBAL APPEND PROPERTY ATOLL_BINARIES ${A_NAME})
 endfunction()
 
 # Labels, time limit and environment of a ctest entry. Every test also carries its folder as a label: `ctest -L server`.

@@ -1,0 +1,110 @@
+// Codecs, merge and outer step on one core, beside a plain copy of the same bytes (the hardware's limit in
+// the same run).
+//
+//   build/release/bin/atoll-core-bench --benchmark_counters_tabular=true
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "core/codec.h"
+#include "core/payload_stats.h"
+#include "core/round_math.h"
+
+namespace atoll {
+namespace {
+
+constexpr uint64_t kElements = uint64_t{16} << 20;  // 64 MiB of float32: beyond every cache
+constexpr CodecKind kKinds[] = {CodecKind::kFp32, CodecKind::kFp16, CodecKind::kBf16, CodecKind::kInt8};
+
+std::vector<float> RandomValues(uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal(0, 0.01f);
+  std::vector<float> values(kElements);
+  for (float& value : values) value = normal(rng);
+  return values;
+}
+
+std::vector<std::byte> Encoded(const Codec& codec, const std::vector<float>& values) {
+  std::vector<std::byte> payload(codec.EncodedSize(values.size()));
+  codec.Encode(values, payload);
+  return payload;
+}
+
+/// Bytes per second of float32 values handled, whatever their encoding.
+void CountValues(benchmark::State& state, const Codec& codec) {
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kElements * sizeof(float)));
+  state.SetLabel(std::string(CodecName(codec.kind())));
+}
+
+void Copy(benchmark::State& state) {
+  const std::vector<float> values = RandomValues(1);
+  std::vector<float> out(kElements);
+  for (auto _ : state) {
+    std::memcpy(out.data(), values.data(), kElements * sizeof(float));
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kElements * sizeof(float)));
+}
+
+void Encode(benchmark::State& state) {
+  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  const std::vector<float> values = RandomValues(1);
+  std::vector<std::byte> payload(codec.EncodedSize(kElements));
+  for (auto _ : state) {
+    codec.Encode(values, payload);
+    benchmark::ClobberMemory();
+  }
+  CountValues(state, codec);
+}
+
+void Decode(benchmark::State& state) {
+  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  const std::vector<std::byte> payload = Encoded(codec, RandomValues(1));
+  std::vector<float> out(kElements);
+  for (auto _ : state) {
+    codec.DecodeRange(payload, kElements, 0, out);
+    benchmark::ClobberMemory();
+  }
+  CountValues(state, codec);
+}
+
+void Norm(benchmark::State& state) {
+  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  const std::vector<std::byte> payload = Encoded(codec, RandomValues(1));
+  for (auto _ : state) benchmark::DoNotOptimize(PayloadNorm(codec, payload, kElements));
+  CountValues(state, codec);
+}
+
+/// What closing a round of four workers costs: decode, weighted mean, Nesterov, in one pass.
+void MergeFourAndStep(benchmark::State& state) {
+  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  std::vector<std::vector<std::byte>> payloads;
+  std::vector<MergeInput> inputs;
+  for (uint32_t worker = 0; worker < 4; ++worker) payloads.push_back(Encoded(codec, RandomValues(worker)));
+  for (const auto& payload : payloads)
+    inputs.push_back({.codec = &codec, .payload = payload, .weight = 0.25f});
+  std::vector<float> theta = RandomValues(9), next(kElements), momentum(kElements);
+  const std::vector<std::span<float>> outer_state = {momentum};
+  for (auto _ : state) {
+    const absl::Status status =
+        MergeAndStepRange(inputs, OuterOptions{}, Version(1), kElements, 0, theta, next, outer_state);
+    if (!status.ok()) state.SkipWithError("the step failed");
+  }
+  // Each payload, theta and momentum are read; theta and momentum are written.
+  const uint64_t moved = 4 * payloads[0].size() + 4 * kElements * sizeof(float);
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * moved));
+  state.SetLabel(std::string(CodecName(codec.kind())));
+}
+
+BENCHMARK(Copy)->Unit(benchmark::kMillisecond);
+BENCHMARK(Encode)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+BENCHMARK(Decode)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+BENCHMARK(Norm)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+BENCHMARK(MergeFourAndStep)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace atoll
+
+BENCHMARK_MAIN();
