@@ -215,6 +215,7 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
       Paint(" worker              state    phase        step     loss     tok/s   up        down      lease",
             "2", style));
   for (const auto& worker : workers.workers()) {
+    if (worker.role() == v1::ROLE_OBSERVER && worker.state() != "active") continue;  // somebody looked, once
     const v1::Progress& progress = worker.progress();
     lines.push_back(
         absl::StrFormat(" %s %s %s %s %7.3f  %8s  %s %s %s", Fit(Printable(worker.name()), 19),

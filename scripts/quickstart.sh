@@ -195,7 +195,7 @@ finish() {
   "$bin/atollctl" --coordinator "$coordinator" export --out "$dir/model.safetensors" | sed 's/^/   /'
   say "What it writes now"
   "$bin/atoll-worker" generate --coordinator "$coordinator" --prompt "$prompt" --tokens 240 --temperature 0.7 --top-k 40 \
-    --seed 1 --threads "$(nproc)" 2>>"$logs/generate.log" | sed 's/^/   /'
+    --seed 1 --threads 1 2>>"$logs/generate.log" | sed 's/^/   /'
   touch "$dir/finished"
   for ((i = 0; i < workers; i++)); do wait_gone "${worker_pids[$i]}" 20 || true; done
   [ -z "$helper_pid" ] || wait_gone "$helper_pid" 20 || true
