@@ -28,7 +28,7 @@ std::string TokenBytes(int32_t magic, int32_t version, int32_t count, const std:
   std::string bytes(1024 + tokens.size() * 2, '\0');
   const int32_t words[] = {magic, version, count};
   std::memcpy(bytes.data(), words, sizeof(words));
-  std::memcpy(bytes.data() + 1024, tokens.data(), tokens.size() * 2);
+  if (!tokens.empty()) std::memcpy(bytes.data() + 1024, tokens.data(), tokens.size() * 2);
   return bytes;
 }
 
