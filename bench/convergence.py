@@ -150,7 +150,8 @@ def report(results, args):
              "| run | validation loss | over data-parallel | traffic against data-parallel | seconds |", "|---|---|---|---|---|"]
     for name, r in results.items():
         over = f"{100 * (r['loss'] / base - 1):+.2f} %" if base else "-"
-        fewer = f"{r['data_parallel_bytes'] / r['moved_bytes']:.0f}x fewer" if r.get("moved_bytes") else "-"
+        diloco = r.get("moved_bytes") and name.startswith("atoll-h")
+        fewer = f"{r['data_parallel_bytes'] / r['moved_bytes']:.0f}x fewer" if diloco else "-"
         lines.append(f"| {name} | {r['loss']:.4f} | {over} | {fewer} | {r['seconds']:.0f} |")
     return "\n".join(lines)
 
