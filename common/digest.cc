@@ -82,6 +82,23 @@ std::string ToHex(std::string_view bytes) {
   return hex;
 }
 
+std::optional<std::string> FromHex(std::string_view digits) {
+  const auto value = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  };
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    const int high = value(digits[i]), low = value(digits[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    bytes += static_cast<char>(high * 16 + low);
+  }
+  return bytes;
+}
+
 bool ConstantTimeEqual(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

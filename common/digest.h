@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ std::string RandomBytes(size_t n);
 uint64_t RandomNonZero64();
 
 std::string ToHex(std::string_view bytes);
+/// The bytes of an even number of hexadecimal digits, nothing else between them; nullopt for any other text.
+std::optional<std::string> FromHex(std::string_view digits);
 
 /// Equality in time that depends on the lengths only: for comparing secrets.
 bool ConstantTimeEqual(std::string_view a, std::string_view b);

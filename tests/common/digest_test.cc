@@ -39,7 +39,13 @@ TEST(DigestTest, RandomBytesDiffer) {
   EXPECT_EQ(RandomBytes(0), "");
 }
 
-TEST(DigestTest, Hex) { EXPECT_EQ(ToHex(std::string_view("\x00\x7f\xff", 3)), "007fff"); }
+TEST(DigestTest, Hex) {
+  EXPECT_EQ(ToHex(std::string_view("\x00\x7f\xff", 3)), "007fff");
+  EXPECT_EQ(FromHex("007fFF"), std::string("\x00\x7f\xff", 3));
+  EXPECT_EQ(FromHex(""), "");
+  EXPECT_EQ(FromHex("0"), std::nullopt);
+  EXPECT_EQ(FromHex("0x"), std::nullopt);
+}
 
 TEST(DigestTest, ConstantTimeEqual) {
   EXPECT_TRUE(ConstantTimeEqual("", ""));

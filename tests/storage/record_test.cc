@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/crc32c.h"
+#include "common/digest.h"
 #include "common/file.h"
 #include "common/random.h"
 #include "tests/storage/record_samples.h"
@@ -38,7 +39,7 @@ std::string Golden(const std::string& name) {
   for (const char c : *text) {
     if (c != '\n') digits.push_back(c);
   }
-  return absl::HexStringToBytes(digits);
+  return FromHex(digits).value_or("");
 }
 
 TEST(RecordTest, BytesAreFrozen) {

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/file.h"
@@ -33,11 +33,11 @@ absl::StatusOr<Identity> ParseIdentity(const std::string& file, const std::strin
   if (secret == json.end() || !secret->is_string()) return Damaged(file, "no \"secret\"");
   Identity identity;
   identity.name = name->get<std::string>();
-  const std::string hex = secret->get<std::string>();
-  if (hex.size() != 2 * kSecretBytes || hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
+  const std::optional<std::string> bytes = FromHex(secret->get<std::string>());
+  if (!bytes.has_value() || bytes->size() != kSecretBytes) {
     return Damaged(file, "\"secret\" is not 64 hexadecimal digits");
   }
-  identity.secret = absl::HexStringToBytes(hex);
+  identity.secret = *bytes;
   if (!ValidateWorkerName(identity.name).ok()) return Damaged(file, "\"name\" is not a worker's name");
   return identity;
 }
