@@ -10,53 +10,39 @@ namespace {
 
 struct ReasonRow {
   RefusalReason reason;
-  std::string_view name;
   absl::StatusCode code;
 };
 
 using enum RefusalReason;
 
-constexpr std::array kReasons = {
-    ReasonRow{kProtocolMismatch, "PROTOCOL_MISMATCH", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kWrongRun, "WRONG_RUN", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kWrongEpoch, "WRONG_EPOCH", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kSuperseded, "SUPERSEDED", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kNotAMember, "NOT_A_MEMBER", absl::StatusCode::kNotFound},
-    ReasonRow{kNameTaken, "NAME_TAKEN", absl::StatusCode::kAlreadyExists},
-    ReasonRow{kManifestMismatch, "MANIFEST_MISMATCH", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kDatasetMismatch, "DATASET_MISMATCH", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kStaleBase, "STALE_BASE", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kUnknownBase, "UNKNOWN_BASE", absl::StatusCode::kInvalidArgument},
-    ReasonRow{kWrongCodec, "WRONG_CODEC", absl::StatusCode::kInvalidArgument},
-    ReasonRow{kWrongSize, "WRONG_SIZE", absl::StatusCode::kInvalidArgument},
-    ReasonRow{kWrongFragment, "WRONG_FRAGMENT", absl::StatusCode::kInvalidArgument},
-    ReasonRow{kBadChunk, "BAD_CHUNK", absl::StatusCode::kDataLoss},
-    ReasonRow{kNotFinite, "NOT_FINITE", absl::StatusCode::kInvalidArgument},
-    ReasonRow{kAlreadyPushed, "ALREADY_PUSHED", absl::StatusCode::kAlreadyExists},
-    ReasonRow{kNotSeeded, "NOT_SEEDED", absl::StatusCode::kFailedPrecondition},
-    ReasonRow{kOverBudget, "OVER_BUDGET", absl::StatusCode::kResourceExhausted},
-    ReasonRow{kStorageFull, "STORAGE_FULL", absl::StatusCode::kResourceExhausted},
-    ReasonRow{kShuttingDown, "SHUTTING_DOWN", absl::StatusCode::kUnavailable},
+constexpr std::array kCodes = {
+    ReasonRow{kProtocolMismatch, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kWrongRun, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kWrongEpoch, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kSuperseded, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kNotAMember, absl::StatusCode::kNotFound},
+    ReasonRow{kNameTaken, absl::StatusCode::kAlreadyExists},
+    ReasonRow{kBanned, absl::StatusCode::kPermissionDenied},
+    ReasonRow{kManifestMismatch, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kDatasetMismatch, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kStaleBase, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kUnknownBase, absl::StatusCode::kInvalidArgument},
+    ReasonRow{kWrongCodec, absl::StatusCode::kInvalidArgument},
+    ReasonRow{kWrongSize, absl::StatusCode::kInvalidArgument},
+    ReasonRow{kWrongFragment, absl::StatusCode::kInvalidArgument},
+    ReasonRow{kBadChunk, absl::StatusCode::kDataLoss},
+    ReasonRow{kNotFinite, absl::StatusCode::kInvalidArgument},
+    ReasonRow{kAlreadyPushed, absl::StatusCode::kAlreadyExists},
+    ReasonRow{kNotSeeded, absl::StatusCode::kFailedPrecondition},
+    ReasonRow{kOverBudget, absl::StatusCode::kResourceExhausted},
+    ReasonRow{kStorageFull, absl::StatusCode::kResourceExhausted},
+    ReasonRow{kShuttingDown, absl::StatusCode::kUnavailable},
 };
-
-RefusalReason ReasonNamed(std::string_view name) {
-  for (const ReasonRow& row : kReasons) {
-    if (row.name == name) return row.reason;
-  }
-  return kNone;
-}
 
 }  // namespace
 
-std::string_view RefusalReasonName(RefusalReason reason) {
-  for (const ReasonRow& row : kReasons) {
-    if (row.reason == reason) return row.name;
-  }
-  return "";
-}
-
 absl::StatusCode RefusalCode(RefusalReason reason) {
-  for (const ReasonRow& row : kReasons) {
+  for (const ReasonRow& row : kCodes) {
     if (row.reason == reason) return row.code;
   }
   return absl::StatusCode::kUnknown;
@@ -82,7 +68,7 @@ absl::Status WithRetryAfter(absl::Status status, Duration retry_after) {
 std::optional<Refusal> RefusalOf(const absl::Status& status) {
   const std::optional<StatusDetail> detail = DetailOf(status);
   if (!detail) return std::nullopt;
-  return Refusal{.reason = ReasonNamed(detail->reason),
+  return Refusal{.reason = ParseRefusalReason(detail->reason),
                  .metadata = detail->metadata,
                  .retry_after = detail->retry_after};
 }

@@ -1,7 +1,6 @@
 #ifndef ATOLL_SERVER_REFUSAL_H_
 #define ATOLL_SERVER_REFUSAL_H_
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,42 +8,17 @@
 
 #include "absl/status/status.h"
 #include "common/clock.h"
+#include "common/refusal_reason.h"
 
-// Why a call was refused, in a form that a program can act on: docs/wire_format.md, "Errors". It travels as a
+// Why a call was refused (common/refusal_reason.h), in a form that a program can act on: it travels as a
 // detail of the absl::Status (common/status_detail.h), so that it passes through every layer that knows only
 // that.
 
 namespace atoll {
 
-enum class RefusalReason : uint8_t {
-  kNone = 0,  // a refusal that only carries a retry delay
-  kProtocolMismatch,
-  kWrongRun,
-  kWrongEpoch,
-  kSuperseded,
-  kNotAMember,
-  kNameTaken,
-  kManifestMismatch,
-  kDatasetMismatch,
-  kStaleBase,
-  kUnknownBase,
-  kWrongCodec,
-  kWrongSize,
-  kWrongFragment,
-  kBadChunk,
-  kNotFinite,
-  kAlreadyPushed,
-  kNotSeeded,
-  kOverBudget,
-  kStorageFull,
-  kShuttingDown,
-};
-
 /// Metadata of kStaleBase: the version that the worker should adopt, decimal.
 inline constexpr char kHeadVersionKey[] = "head_version";
 
-/// "STALE_BASE"; empty for kNone.
-std::string_view RefusalReasonName(RefusalReason reason);
 /// The status code that docs/wire_format.md gives this reason.
 absl::StatusCode RefusalCode(RefusalReason reason);
 

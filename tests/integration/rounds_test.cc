@@ -195,7 +195,7 @@ TEST(RoundsTest, TwoWorkersWithOneNameButAnotherSecret) {
   JoinParameters join{.worker = "worker-a", .secret = std::string(32, 'x')};
   join.dataset = DatasetFacts{"bytes", 256, 100000, std::string(64, 'a')};
   const auto refused = stranger.Join(join);
-  EXPECT_EQ(RejectionOf(refused.status()), RejectionReason::kNameTaken) << refused.status();
+  EXPECT_EQ(RejectionOf(refused.status()), RefusalReason::kNameTaken) << refused.status();
   a.Stop();
   EXPECT_EQ(a.Join().code, ExitCode::kOk);
 }

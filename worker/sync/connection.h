@@ -215,7 +215,7 @@ struct PushStatus {
   Version head;
 };
 
-/// The coordinator as a worker sees it. One attempt per call; a failure carries its RejectionReason
+/// The coordinator as a worker sees it. One attempt per call; a failure carries its RefusalReason
 /// (rejection.h). Thread-safe; calls block. Implemented over gRPC by worker/client and by fakes in tests;
 /// decorated by RetryingConnection and MeteredConnection.
 class CoordinatorConnection {

@@ -11,7 +11,7 @@ namespace atoll {
 namespace {
 
 DeliveryReport LostBecause(const absl::Status& refusal) {
-  const bool not_finite = RejectionOf(refusal) == RejectionReason::kNotFinite;
+  const bool not_finite = RejectionOf(refusal) == RefusalReason::kNotFinite;
   return {.verdict = not_finite ? Verdict::kNotFinite : Verdict::kLost, .refusal = refusal};
 }
 

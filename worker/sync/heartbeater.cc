@@ -34,7 +34,7 @@ absl::Status Heartbeater::Beat() {
     context_.board->EvaluationsDelivered(evaluations);
     context_.board->Receive(*member, *orders);
   } else if (const Reaction reaction = ReactionTo(orders.status());
-             RejectionOf(orders.status()) != RejectionReason::kNone &&
+             RejectionOf(orders.status()) != RefusalReason::kNone &&
              (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {
     context_.board->HeartbeatRefused(*member, orders.status());
   }

@@ -65,8 +65,8 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::Obey() {
 absl::Status OuterSync::Seed() {
   const absl::Status seeded = SeedRun(*session_, *replica_, layout_, context_);
   context_.board->SeedGrantUsed();
-  if (seeded.ok() || RejectionOf(seeded) == RejectionReason::kWrongEpoch) return seeded;
-  const bool refused = RejectionOf(seeded) != RejectionReason::kNone;
+  if (seeded.ok() || RejectionOf(seeded) == RefusalReason::kWrongEpoch) return seeded;
+  const bool refused = RejectionOf(seeded) != RefusalReason::kNone;
   const bool defect = absl::IsInvalidArgument(seeded) || absl::IsUnimplemented(seeded);
   if (defect || (refused && ReactionTo(seeded) == Reaction::kExit)) return seeded;
   // An attempt whose answer was lost may have seeded the run, or the grant went to another worker: the next
@@ -98,7 +98,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
   const auto round = RunInnerSteps(*replica_, session_->info().run, follower_.plan(), interrupt, context_);
   if (!round.ok()) {
     const bool not_finite =
-        absl::IsFailedPrecondition(round.status()) && RejectionOf(round.status()) == RejectionReason::kNone;
+        absl::IsFailedPrecondition(round.status()) && RejectionOf(round.status()) == RefusalReason::kNone;
     if (not_finite) return DropRound(round.status());
     return round.status();
   }

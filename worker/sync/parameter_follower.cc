@@ -96,7 +96,7 @@ absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersio
                                       std::span<const std::byte> payload) {
   if (pulled.epoch != session_->info().member.epoch) {
     return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
-                         RejectionReason::kWrongEpoch);
+                         RefusalReason::kWrongEpoch);
   }
   if (fragment.version.has_value() && pulled.version < *fragment.version) {
     return absl::InternalError(absl::StrFormat("fragment %d went back from version %d to %d in one epoch",

@@ -10,35 +10,35 @@ namespace atoll {
 namespace {
 
 struct Row {
-  RejectionReason reason;
-  std::string_view name;
+  RefusalReason reason;
   Reaction reaction;
 };
 
 constexpr std::array kRows = {
-    Row{RejectionReason::kProtocolMismatch, "PROTOCOL_MISMATCH", Reaction::kExit},
-    Row{RejectionReason::kWrongRun, "WRONG_RUN", Reaction::kExit},
-    Row{RejectionReason::kWrongEpoch, "WRONG_EPOCH", Reaction::kRejoin},
-    Row{RejectionReason::kSuperseded, "SUPERSEDED", Reaction::kExit},
-    Row{RejectionReason::kNotAMember, "NOT_A_MEMBER", Reaction::kRejoin},
-    Row{RejectionReason::kNameTaken, "NAME_TAKEN", Reaction::kExit},
-    Row{RejectionReason::kManifestMismatch, "MANIFEST_MISMATCH", Reaction::kExit},
-    Row{RejectionReason::kDatasetMismatch, "DATASET_MISMATCH", Reaction::kExit},
-    Row{RejectionReason::kStaleBase, "STALE_BASE", Reaction::kAdoptHead},
-    Row{RejectionReason::kUnknownBase, "UNKNOWN_BASE", Reaction::kAdoptHead},
-    Row{RejectionReason::kWrongCodec, "WRONG_CODEC", Reaction::kExit},
-    Row{RejectionReason::kWrongSize, "WRONG_SIZE", Reaction::kExit},
-    Row{RejectionReason::kWrongFragment, "WRONG_FRAGMENT", Reaction::kExit},
-    Row{RejectionReason::kBadChunk, "BAD_CHUNK", Reaction::kResume},
-    Row{RejectionReason::kNotFinite, "NOT_FINITE", Reaction::kAdoptHead},
-    Row{RejectionReason::kAlreadyPushed, "ALREADY_PUSHED", Reaction::kAdoptHead},
-    Row{RejectionReason::kNotSeeded, "NOT_SEEDED", Reaction::kRetry},
-    Row{RejectionReason::kOverBudget, "OVER_BUDGET", Reaction::kRetry},
-    Row{RejectionReason::kStorageFull, "STORAGE_FULL", Reaction::kRetry},
-    Row{RejectionReason::kShuttingDown, "SHUTTING_DOWN", Reaction::kRetry},
+    Row{RefusalReason::kProtocolMismatch, Reaction::kExit},
+    Row{RefusalReason::kWrongRun, Reaction::kExit},
+    Row{RefusalReason::kWrongEpoch, Reaction::kRejoin},
+    Row{RefusalReason::kSuperseded, Reaction::kExit},
+    Row{RefusalReason::kNotAMember, Reaction::kRejoin},
+    Row{RefusalReason::kNameTaken, Reaction::kExit},
+    Row{RefusalReason::kBanned, Reaction::kExit},
+    Row{RefusalReason::kManifestMismatch, Reaction::kExit},
+    Row{RefusalReason::kDatasetMismatch, Reaction::kExit},
+    Row{RefusalReason::kStaleBase, Reaction::kAdoptHead},
+    Row{RefusalReason::kUnknownBase, Reaction::kAdoptHead},
+    Row{RefusalReason::kWrongCodec, Reaction::kExit},
+    Row{RefusalReason::kWrongSize, Reaction::kExit},
+    Row{RefusalReason::kWrongFragment, Reaction::kExit},
+    Row{RefusalReason::kBadChunk, Reaction::kResume},
+    Row{RefusalReason::kNotFinite, Reaction::kAdoptHead},
+    Row{RefusalReason::kAlreadyPushed, Reaction::kAdoptHead},
+    Row{RefusalReason::kNotSeeded, Reaction::kRetry},
+    Row{RefusalReason::kOverBudget, Reaction::kRetry},
+    Row{RefusalReason::kStorageFull, Reaction::kRetry},
+    Row{RefusalReason::kShuttingDown, Reaction::kRetry},
 };
 
-const Row* FindRow(RejectionReason reason) {
+const Row* FindRow(RefusalReason reason) {
   for (const Row& row : kRows) {
     if (row.reason == reason) return &row;
   }
@@ -62,28 +62,16 @@ Reaction ReactionToCode(absl::StatusCode code) {
 
 }  // namespace
 
-std::string_view RejectionReasonName(RejectionReason reason) {
-  const Row* row = FindRow(reason);
-  return row == nullptr ? std::string_view() : row->name;
-}
-
-RejectionReason ParseRejectionReason(std::string_view name) {
-  for (const Row& row : kRows) {
-    if (row.name == name) return row.reason;
-  }
-  return RejectionReason::kNone;
-}
-
-absl::Status WithRejection(absl::Status status, RejectionReason reason) {
-  if (reason == RejectionReason::kNone) return status;
+absl::Status WithRejection(absl::Status status, RefusalReason reason) {
+  if (reason == RefusalReason::kNone) return status;
   StatusDetail detail = DetailOf(status).value_or(StatusDetail());
-  detail.reason = std::string(RejectionReasonName(reason));
+  detail.reason = std::string(RefusalReasonName(reason));
   return WithDetail(std::move(status), detail);
 }
 
-RejectionReason RejectionOf(const absl::Status& status) {
+RefusalReason RejectionOf(const absl::Status& status) {
   const auto detail = DetailOf(status);
-  return detail.has_value() ? ParseRejectionReason(detail->reason) : RejectionReason::kNone;
+  return detail.has_value() ? ParseRefusalReason(detail->reason) : RefusalReason::kNone;
 }
 
 std::optional<Duration> RetryDelayOf(const absl::Status& status) {
@@ -102,17 +90,18 @@ std::string Explain(const absl::Status& status) {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (RejectionOf(status)) {
-    case RejectionReason::kDatasetMismatch:
+    case RefusalReason::kDatasetMismatch:
       return ExitCode::kBadFiles;
-    case RejectionReason::kWrongCodec:
-    case RejectionReason::kWrongSize:
-    case RejectionReason::kWrongFragment:
+    case RefusalReason::kWrongCodec:
+    case RefusalReason::kWrongSize:
+    case RefusalReason::kWrongFragment:
       return ExitCode::kInternal;
-    case RejectionReason::kProtocolMismatch:
-    case RejectionReason::kWrongRun:
-    case RejectionReason::kSuperseded:
-    case RejectionReason::kNameTaken:
-    case RejectionReason::kManifestMismatch:
+    case RefusalReason::kProtocolMismatch:
+    case RefusalReason::kWrongRun:
+    case RefusalReason::kSuperseded:
+    case RefusalReason::kNameTaken:
+    case RefusalReason::kBanned:
+    case RefusalReason::kManifestMismatch:
       return ExitCode::kRefused;
     default:
       return DefaultExitCode(status);

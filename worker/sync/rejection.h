@@ -9,42 +9,13 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/exit_codes.h"
+#include "common/refusal_reason.h"
 
 namespace atoll {
 
-/// Why the coordinator refused a call: the reasons of docs/wire_format.md ("Errors"), and none.
-enum class RejectionReason : uint8_t {
-  kNone,  // a failure without a reason: the network, a deadline, a fault
-  kProtocolMismatch,
-  kWrongRun,
-  kWrongEpoch,
-  kSuperseded,
-  kNotAMember,
-  kNameTaken,
-  kManifestMismatch,
-  kDatasetMismatch,
-  kStaleBase,
-  kUnknownBase,
-  kWrongCodec,
-  kWrongSize,
-  kWrongFragment,
-  kBadChunk,
-  kNotFinite,
-  kAlreadyPushed,
-  kNotSeeded,
-  kOverBudget,
-  kStorageFull,
-  kShuttingDown,
-};
-
-/// As docs/wire_format.md spells it ("STALE_BASE"); "" for kNone.
-std::string_view RejectionReasonName(RejectionReason reason);
-/// kNone when there is no such reason (a newer coordinator may know more).
-RejectionReason ParseRejectionReason(std::string_view name);
-
 /// The status with this reason in its detail (common/status_detail.h). OK and kNone come back as they are.
-absl::Status WithRejection(absl::Status status, RejectionReason reason);
-RejectionReason RejectionOf(const absl::Status& status);
+absl::Status WithRejection(absl::Status status, RefusalReason reason);
+RefusalReason RejectionOf(const absl::Status& status);
 
 /// How long the coordinator asks to wait before the call is tried again (RetryInfo).
 std::optional<Duration> RetryDelayOf(const absl::Status& status);

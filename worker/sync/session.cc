@@ -14,7 +14,7 @@ absl::Status Void(std::string_view what) {
   return WithRejection(
       absl::AbortedError(
           absl::StrFormat("%s while this worker was away; its local progress is dropped", std::string(what))),
-      RejectionReason::kWrongEpoch);
+      RefusalReason::kWrongEpoch);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ absl::StatusOr<SyncEnd> Worker::Live() {
     described = session_.info();
     if (described.config_version != built_for_) continue;
     auto end = Synchronise();
-    if (end.ok() || RejectionOf(end.status()) != RejectionReason::kWrongEpoch) return end;
+    if (end.ok() || RejectionOf(end.status()) != RefusalReason::kWrongEpoch) return end;
     context_.log.Warning("beginning anew from the published parameters",
                          {{"because", Explain(end.status())}});
     described = session_.info();
@@ -102,7 +102,7 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
   const bool stopped = absl::IsCancelled(end.status()) && board_.orders().stop;
   if (!end.ok() && !stopped) {
     // A superseded worker's name belongs to another process now: no goodbye in its place.
-    if (RejectionOf(end.status()) != RejectionReason::kSuperseded) session_.Leave("failed");
+    if (RejectionOf(end.status()) != RefusalReason::kSuperseded) session_.Leave("failed");
     return {ExitCodeOf(end.status()), end.status()};
   }
   const SyncEnd how = stopped ? SyncEnd::kStopped : *end;

@@ -64,7 +64,7 @@ TEST(JoinInfoFromProtoTest, AnotherProtocolNamesBothVersions) {
   v1::JoinReply reply = GoodReply();
   reply.mutable_protocol()->set_major(kProtocolMajor + 1);
   const auto info = JoinInfoFromProto(reply, kMember);
-  EXPECT_EQ(RejectionOf(info.status()), RejectionReason::kProtocolMismatch);
+  EXPECT_EQ(RejectionOf(info.status()), RefusalReason::kProtocolMismatch);
   EXPECT_THAT(std::string(info.status().message()), HasSubstr(std::to_string(kProtocolMajor + 1)));
 }
 

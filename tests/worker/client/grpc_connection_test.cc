@@ -254,7 +254,7 @@ TEST_F(GrpcConnectionTest, ARefusalCarriesReasonAndDelay) {
   };
   const auto receipt = Push();
   EXPECT_EQ(receipt.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(RejectionOf(receipt.status()), RejectionReason::kOverBudget);
+  EXPECT_EQ(RejectionOf(receipt.status()), RefusalReason::kOverBudget);
   EXPECT_EQ(RetryDelayOf(receipt.status()), Seconds(4));
 }
 

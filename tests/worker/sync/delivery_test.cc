@@ -7,7 +7,7 @@
 namespace atoll {
 namespace {
 
-absl::Status Refusal(absl::StatusCode code, RejectionReason reason) {
+absl::Status Refusal(absl::StatusCode code, RefusalReason reason) {
   return WithRejection(absl::Status(code, "refused"), reason);
 }
 
@@ -77,7 +77,7 @@ TEST_F(DeliveryTest, WhatNeverArrivedIsSentFromTheBeginning) {
 }
 
 TEST_F(DeliveryTest, ADamagedChunkIsSentAgain) {
-  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kDataLoss, RejectionReason::kBadChunk),
+  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kDataLoss, RefusalReason::kBadChunk),
                               .received_bytes = 1024});
   ASSERT_TRUE(Deliver().ok());
   EXPECT_EQ(coordinator().starts, (std::vector<uint64_t>{0, 1024}));
@@ -86,7 +86,7 @@ TEST_F(DeliveryTest, ADamagedChunkIsSentAgain) {
 TEST_F(DeliveryTest, ACoordinatorWithoutRoomIsOneLongWait) {
   for (int i = 0; i < 20; ++i) {
     coordinator().Fail(
-        "Push", {.status = Refusal(absl::StatusCode::kResourceExhausted, RejectionReason::kOverBudget)});
+        "Push", {.status = Refusal(absl::StatusCode::kResourceExhausted, RefusalReason::kOverBudget)});
   }
   ASSERT_TRUE(Deliver().ok());
   // Its status can be asked for each time, but that does not make it a new wait.
@@ -110,24 +110,24 @@ TEST_F(DeliveryTest, ARoundThatClosedWithoutItIsLost) {
 TEST_F(DeliveryTest, RefusalsOfTheContentAreVerdicts) {
   struct Row {
     absl::StatusCode code;
-    RejectionReason reason;
+    RefusalReason reason;
     Verdict verdict;
   };
   for (const Row& row :
-       {Row{absl::StatusCode::kFailedPrecondition, RejectionReason::kStaleBase, Verdict::kLost},
-        Row{absl::StatusCode::kAlreadyExists, RejectionReason::kAlreadyPushed, Verdict::kLost},
-        Row{absl::StatusCode::kInvalidArgument, RejectionReason::kUnknownBase, Verdict::kLost},
-        Row{absl::StatusCode::kInvalidArgument, RejectionReason::kNotFinite, Verdict::kNotFinite}}) {
+       {Row{absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase, Verdict::kLost},
+        Row{absl::StatusCode::kAlreadyExists, RefusalReason::kAlreadyPushed, Verdict::kLost},
+        Row{absl::StatusCode::kInvalidArgument, RefusalReason::kUnknownBase, Verdict::kLost},
+        Row{absl::StatusCode::kInvalidArgument, RefusalReason::kNotFinite, Verdict::kNotFinite}}) {
     coordinator().Fail("Push", {.status = Refusal(row.code, row.reason)});
     const auto report = Deliver();
     ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_EQ(report->verdict, row.verdict) << RejectionReasonName(row.reason);
+    EXPECT_EQ(report->verdict, row.verdict) << RefusalReasonName(row.reason);
     EXPECT_EQ(RejectionOf(report->refusal), row.reason);
   }
 }
 
 TEST_F(DeliveryTest, AForgottenMemberJoinsAgainAndGoesOn) {
-  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kNotFound, RejectionReason::kNotAMember)});
+  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kNotFound, RefusalReason::kNotAMember)});
   const auto report = Deliver();
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->verdict, Verdict::kCounted);
@@ -138,13 +138,13 @@ TEST_F(DeliveryTest, AForgottenMemberJoinsAgainAndGoesOn) {
 TEST_F(DeliveryTest, AnotherEpochVoidsIt) {
   coordinator().Restore();
   const auto report = Deliver();
-  EXPECT_EQ(RejectionOf(report.status()), RejectionReason::kWrongEpoch);
+  EXPECT_EQ(RejectionOf(report.status()), RefusalReason::kWrongEpoch);
   EXPECT_EQ(coordinator().Calls("Push"), 1u);
 }
 
 TEST_F(DeliveryTest, FinalRefusalsEndIt) {
-  for (const RejectionReason reason : {RejectionReason::kSuperseded, RejectionReason::kWrongRun,
-                                       RejectionReason::kWrongCodec, RejectionReason::kWrongSize}) {
+  for (const RefusalReason reason : {RefusalReason::kSuperseded, RefusalReason::kWrongRun,
+                                       RefusalReason::kWrongCodec, RefusalReason::kWrongSize}) {
     coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kFailedPrecondition, reason)});
     EXPECT_EQ(RejectionOf(Deliver().status()), reason);
   }

@@ -10,8 +10,8 @@
 namespace atoll {
 namespace {
 
-absl::Status Refusal(absl::StatusCode code, RejectionReason reason) {
-  return WithRejection(absl::Status(code, std::string(RejectionReasonName(reason))), reason);
+absl::Status Refusal(absl::StatusCode code, RefusalReason reason) {
+  return WithRejection(absl::Status(code, std::string(RefusalReasonName(reason))), reason);
 }
 
 }  // namespace
@@ -49,10 +49,10 @@ std::optional<FakeCoordinator::Fault> FakeCoordinator::NextFault(const std::stri
 
 absl::Status FakeCoordinator::CheckMember(const MemberRef& member) const {
   if (member.epoch != epoch_) {
-    return Refusal(absl::StatusCode::kFailedPrecondition, RejectionReason::kWrongEpoch);
+    return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kWrongEpoch);
   }
   if (member.incarnation.value() != incarnation_) {
-    return Refusal(absl::StatusCode::kFailedPrecondition, RejectionReason::kSuperseded);
+    return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kSuperseded);
   }
   return absl::OkStatus();
 }
@@ -153,10 +153,10 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
 
 absl::Status FakeCoordinator::Accept(const PushOffer& offer, std::span<const std::byte> payload) {
   if (offer.key.base != head_) {
-    return Refusal(absl::StatusCode::kFailedPrecondition, RejectionReason::kStaleBase);
+    return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase);
   }
   if (Crc32c(payload) != offer.payload_crc32c) {
-    return Refusal(absl::StatusCode::kDataLoss, RejectionReason::kBadChunk);
+    return Refusal(absl::StatusCode::kDataLoss, RefusalReason::kBadChunk);
   }
   held_[offer.key.fragment.value()] = {offer, {payload.begin(), payload.end()}};
   const bool complete =

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 absl::Status StaleBase() {
-  return WithRejection(absl::FailedPreconditionError("stale"), RejectionReason::kStaleBase);
+  return WithRejection(absl::FailedPreconditionError("stale"), RefusalReason::kStaleBase);
 }
 
 TEST(OuterSyncTest, RoundsAreThoseOfDirectComputation) {
@@ -214,7 +214,7 @@ TEST(OuterSyncTest, ARefusalAsNotFiniteForgetsTheResidual) {
   h.coordinator.SeedWith(1.0F);
   h.coordinator.finish_at = 1;
   h.coordinator.Fail("Push", {.status = WithRejection(absl::InvalidArgumentError("nan in the payload"),
-                                                      RejectionReason::kNotFinite)});
+                                                      RefusalReason::kNotFinite)});
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.observer.not_finite, 1);
   EXPECT_THAT(h.sync->packer(0).residual(), Each(0.0F));
@@ -237,7 +237,7 @@ TEST(OuterSyncTest, AnotherContentForTheBaseWasAcceptedSoItWaitsForTheNextVersio
   h.coordinator.SeedWith(1.0F);
   h.coordinator.finish_at = 2;
   h.coordinator.Fail("Push", {.status = WithRejection(absl::AlreadyExistsError("accepted before"),
-                                                      RejectionReason::kAlreadyPushed)});
+                                                      RefusalReason::kAlreadyPushed)});
   h.coordinator.on_not_yet = [&](size_t) { h.coordinator.PublishWithout(0.25F); };
   ASSERT_TRUE(h.Start().Run().ok());
   ASSERT_EQ(h.coordinator.offers.size(), 2u);
@@ -265,7 +265,7 @@ TEST(OuterSyncTest, AHeartbeatThatIsRefusedMakesItJoinAgainInTheMiddleOfARound) 
   h.replica.on_step = [&](uint64_t step) {
     if (step == 2) {
       h.coordinator.Fail("Heartbeat", {.status = WithRejection(absl::NotFoundError("join again"),
-                                                               RejectionReason::kNotAMember)});
+                                                               RefusalReason::kNotAMember)});
       EXPECT_FALSE(h.heartbeater.Beat().ok());
     }
     return absl::OkStatus();
@@ -281,12 +281,12 @@ TEST(OuterSyncTest, ASupersededWorkerEnds) {
   h.replica.on_step = [&](uint64_t step) {
     if (step == 2) {
       h.coordinator.Fail("Heartbeat", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
-                                                               RejectionReason::kSuperseded)});
+                                                               RefusalReason::kSuperseded)});
       EXPECT_FALSE(h.heartbeater.Beat().ok());
     }
     return absl::OkStatus();
   };
-  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RejectionReason::kSuperseded);
+  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RefusalReason::kSuperseded);
   EXPECT_EQ(h.replica.steps, 2u);
 }
 
@@ -297,7 +297,7 @@ TEST(OuterSyncTest, AnotherEpochEndsTheLoop) {
     if (step == 2) h.coordinator.Restore();
     return absl::OkStatus();
   };
-  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RejectionReason::kWrongEpoch);
+  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RefusalReason::kWrongEpoch);
 }
 
 TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRefused) {

@@ -69,19 +69,19 @@ TEST_F(WorkerTest, WaitsForACoordinatorThatIsNotThereYet) {
 TEST_F(WorkerTest, FinalRefusalsHaveExitCodes) {
   struct Row {
     absl::StatusCode code;
-    RejectionReason reason;
+    RefusalReason reason;
     ExitCode exit;
   };
   using Code = absl::StatusCode;
   for (const Row& row :
-       {Row{Code::kAlreadyExists, RejectionReason::kNameTaken, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RejectionReason::kProtocolMismatch, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RejectionReason::kWrongRun, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RejectionReason::kSuperseded, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RejectionReason::kDatasetMismatch, ExitCode::kBadFiles}}) {
+       {Row{Code::kAlreadyExists, RefusalReason::kNameTaken, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RefusalReason::kProtocolMismatch, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RefusalReason::kWrongRun, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RefusalReason::kSuperseded, ExitCode::kRefused},
+        Row{Code::kFailedPrecondition, RefusalReason::kDatasetMismatch, ExitCode::kBadFiles}}) {
     coordinator_.Fail("Join", {.status = WithRejection(absl::Status(row.code, "no"), row.reason)});
     const WorkerEnd end = Run();
-    EXPECT_EQ(end.code, row.exit) << RejectionReasonName(row.reason);
+    EXPECT_EQ(end.code, row.exit) << RefusalReasonName(row.reason);
     EXPECT_EQ(RejectionOf(end.status), row.reason);
   }
   EXPECT_EQ(built_, 0);
@@ -92,7 +92,7 @@ TEST_F(WorkerTest, AnotherModelIsRefusedWithTheHash) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Join", {});
   coordinator_.Fail("Join", {.status = WithRejection(absl::FailedPreconditionError("another model"),
-                                                     RejectionReason::kManifestMismatch)});
+                                                     RefusalReason::kManifestMismatch)});
   EXPECT_EQ(Run().code, ExitCode::kRefused);
 }
 
@@ -121,7 +121,7 @@ TEST_F(WorkerTest, ARestoredRunIsJoinedAnewWithTheSameModel) {
 TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Push",
-                    {.status = WithRejection(absl::NotFoundError("lost"), RejectionReason::kNotAMember),
+                    {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
                      .before = [&] { coordinator_.partition = 3; }});
   EXPECT_EQ(Run().code, ExitCode::kOk);
   EXPECT_EQ(built_, 1) << "the inner optimizer's state stays";
@@ -131,7 +131,7 @@ TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
 TEST_F(WorkerTest, AnotherConfigurationMeansAnotherModel) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Push",
-                    {.status = WithRejection(absl::NotFoundError("lost"), RejectionReason::kNotAMember),
+                    {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
                      .before = [&] { coordinator_.config_version = 2; }});
   EXPECT_EQ(Run().code, ExitCode::kOk);
   EXPECT_EQ(built_, 2);
@@ -168,7 +168,7 @@ TEST_F(WorkerTest, DivergenceHasItsOwnExitCode) {
 TEST_F(WorkerTest, ASupersededWorkerDoesNotSayGoodbyeForItsSuccessor) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
-                                                     RejectionReason::kSuperseded)});
+                                                     RefusalReason::kSuperseded)});
   EXPECT_EQ(Run().code, ExitCode::kRefused);
   EXPECT_TRUE(coordinator_.left.empty());
 }

@@ -1,0 +1,49 @@
+#include "common/refusal_reason.h"
+
+#include <array>
+
+namespace atoll {
+namespace {
+
+// In the order of the enumeration.
+constexpr std::array<std::string_view, static_cast<size_t>(RefusalReason::kShuttingDown) + 1> kNames = {
+    "",
+    "PROTOCOL_MISMATCH",
+    "WRONG_RUN",
+    "WRONG_EPOCH",
+    "SUPERSEDED",
+    "NOT_A_MEMBER",
+    "NAME_TAKEN",
+    "BANNED",
+    "MANIFEST_MISMATCH",
+    "DATASET_MISMATCH",
+    "STALE_BASE",
+    "UNKNOWN_BASE",
+    "WRONG_CODEC",
+    "WRONG_SIZE",
+    "WRONG_FRAGMENT",
+    "BAD_CHUNK",
+    "NOT_FINITE",
+    "ALREADY_PUSHED",
+    "NOT_SEEDED",
+    "OVER_BUDGET",
+    "STORAGE_FULL",
+    "SHUTTING_DOWN",
+};
+static_assert(!kNames.back().empty(), "every reason has a name");
+
+}  // namespace
+
+std::string_view RefusalReasonName(RefusalReason reason) {
+  const auto index = static_cast<size_t>(reason);
+  return index < kNames.size() ? kNames[index] : std::string_view();
+}
+
+RefusalReason ParseRefusalReason(std::string_view name) {
+  for (size_t i = 1; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<RefusalReason>(i);
+  }
+  return RefusalReason::kNone;
+}
+
+}  // namespace atoll

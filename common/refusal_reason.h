@@ -1,0 +1,44 @@
+#ifndef ATOLL_COMMON_REFUSAL_REASON_H_
+#define ATOLL_COMMON_REFUSAL_REASON_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace atoll {
+
+/// Why a coordinator refuses a call, as both sides know it: the reasons of docs/wire_format.md ("Errors").
+/// They travel by name in the detail of an absl::Status (common/status_detail.h). What the coordinator's side
+/// adds to one is in server/refusal.h, what a worker does about it in worker/sync/rejection.h.
+enum class RefusalReason : uint8_t {
+  kNone = 0,  // no reason: the network, a deadline, a fault; or a refusal that only carries a retry delay
+  kProtocolMismatch,
+  kWrongRun,
+  kWrongEpoch,
+  kSuperseded,
+  kNotAMember,
+  kNameTaken,
+  kBanned,
+  kManifestMismatch,
+  kDatasetMismatch,
+  kStaleBase,
+  kUnknownBase,
+  kWrongCodec,
+  kWrongSize,
+  kWrongFragment,
+  kBadChunk,
+  kNotFinite,
+  kAlreadyPushed,
+  kNotSeeded,
+  kOverBudget,
+  kStorageFull,
+  kShuttingDown,  // the last one
+};
+
+/// "STALE_BASE"; empty for kNone.
+std::string_view RefusalReasonName(RefusalReason reason);
+/// kNone when there is no such reason (a newer coordinator may know more).
+RefusalReason ParseRefusalReason(std::string_view name);
+
+}  // namespace atoll
+
+#endif  // ATOLL_COMMON_REFUSAL_REASON_H_
