@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "core/gpt_shape.h"
 #include "core/run_options.h"
 #include "worker/torch/flat_parameters.h"
-#include "worker/torch/gpt_manifest.h"
 
 namespace atoll {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "worker/torch/gpt_manifest.h"
+#include "core/gpt_shape.h"
 
 namespace atoll {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/torch/gpt_manifest.h"
+#include "core/gpt_shape.h"
 
 #include <string>
 

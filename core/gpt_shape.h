@@ -1,5 +1,5 @@
-#ifndef ATOLL_WORKER_TORCH_GPT_MANIFEST_H_
-#define ATOLL_WORKER_TORCH_GPT_MANIFEST_H_
+#ifndef ATOLL_CORE_GPT_SHAPE_H_
+#define ATOLL_CORE_GPT_SHAPE_H_
 
 #include <cstddef>
 
@@ -46,4 +46,4 @@ struct GptTensorIndex {
 
 }  // namespace atoll
 
-#endif  // ATOLL_WORKER_TORCH_GPT_MANIFEST_H_
+#endif  // ATOLL_CORE_GPT_SHAPE_H_

@@ -1,0 +1,91 @@
+#include "core/memory_plan.h"
+
+#include <algorithm>
+
+#include "core/codec.h"
+#include "core/outer_optimizer.h"
+
+namespace atoll {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kFloat = sizeof(float);
+
+// The program with RocksDB, its threads and their malloc arenas, at rest; measured at 45 to 75 MiB.
+constexpr uint64_t kProgramBytes = 128 * kMiB;
+// Of one connection: HTTP/2's window and what gRPC has read or is about to write, in chunks of 1 MiB.
+constexpr uint64_t kStreamBytes = 12 * kMiB;
+// Per MiB of tensors: two 128-bit hashes, a crc, and the same while the next version is made.
+constexpr uint64_t kSealBytesPerMiB = 96;
+// Decoded blocks of a merge: one of 1 MiB for each of a few contributions at a time, and the sum.
+constexpr uint64_t kMergeScratchBytes = 4 * kMiB;
+
+uint64_t StreamBytes(const MemoryPlanInput& input, uint64_t payload) {
+  // A transfer holds no more than it moves; the budget bounds what is under way up.
+  const uint64_t up =
+      std::min(input.contribution_budget_bytes, input.workers * std::min(kStreamBytes, payload));
+  const uint64_t down =
+      input.workers * std::min(kStreamBytes, CodecFor(input.pull).EncodedSize(input.largest_fragment));
+  return up + down;
+}
+
+}  // namespace
+
+MemoryPlanInput MemoryPlanInputOf(const RunOptions& run, uint64_t elements) {
+  return {.elements = elements,
+          .largest_fragment = elements,
+          .outer = run.outer.optimizer,
+          .push = run.push_codec,
+          .pull = run.pull_codec,
+          .workers = run.workers,
+          .merge_threads = run.shards,
+          .contribution_budget_bytes = run.contribution_budget_bytes};
+}
+
+CoordinatorMemory PlanCoordinatorMemory(const MemoryPlanInput& input) {
+  const uint64_t payload = CodecFor(input.push).EncodedSize(input.largest_fragment);
+  const uint64_t encoded =
+      input.pull == CodecKind::kFp32 ? 0 : CodecFor(input.pull).EncodedSize(input.elements);
+  const uint64_t vectors = OuterStateVectors(input.outer);
+  CoordinatorMemory memory;
+  memory.parameters = input.elements * kFloat;
+  memory.state = input.elements * kFloat * vectors;
+  memory.next = input.largest_fragment * kFloat;
+  memory.published = 2 * encoded;
+  memory.streams = StreamBytes(input, payload);
+  memory.fixed = kProgramBytes + input.merge_threads * kMergeScratchBytes +
+                 input.elements * kFloat / kMiB * kSealBytesPerMiB;
+  memory.old_snapshot = encoded > 0 ? encoded : memory.parameters;
+  memory.reload = input.largest_fragment * kFloat * (1 + vectors);
+  memory.mapped = input.workers * CodecFor(input.push).EncodedSize(input.elements);
+  return memory;
+}
+
+WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements) {
+  const GptOptions& model = run.model;
+  const bool half = run.inner.precision == Precision::kBf16;
+  const uint64_t bytes = elements * kFloat;
+  const uint64_t tokens = uint64_t{run.inner.batch} * model.context;
+  WorkerMemory memory;
+  memory.parameters = bytes;
+  memory.gradients = bytes;
+  switch (run.inner.optimizer) {
+    case InnerOptimizerKind::kAdamW:
+    case InnerOptimizerKind::kAdam:
+      memory.optimizer = 2 * bytes;
+      break;
+    case InnerOptimizerKind::kSgd:
+      memory.optimizer = run.inner.momentum > 0 ? bytes : 0;
+      break;
+  }
+  memory.low_precision = half ? bytes / 2 : 0;
+  const uint64_t per_token = 34 * uint64_t{model.width} + 5 * uint64_t{model.heads} * model.context;
+  // Logits and their gradient are float32 in both precisions: the loss is computed there.
+  memory.activations = tokens * (model.layers * per_token * (half ? 1 : 2) + 2 * kFloat * model.vocabulary);
+  memory.exchange = bytes + (run.error_feedback && run.push_codec != CodecKind::kFp32 ? bytes : 0) + bytes +
+                    CodecFor(run.push_codec).EncodedSize(elements) +
+                    CodecFor(run.pull_codec).EncodedSize(elements);
+  return memory;
+}
+
+}  // namespace atoll

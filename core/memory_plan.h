@@ -1,0 +1,69 @@
+#ifndef ATOLL_CORE_MEMORY_PLAN_H_
+#define ATOLL_CORE_MEMORY_PLAN_H_
+
+#include <cstdint>
+
+#include "core/run_options.h"
+
+// How much memory a run takes: the formulas of docs/architecture.md ("Memory of the coordinator") and
+// docs/worker.md ("Memory"). `atollctl plan` prints them, and a test holds a running coordinator against
+// them.
+
+namespace atoll {
+
+struct MemoryPlanInput {
+  uint64_t elements = 0;          // float32 of all fragments' flat vectors, padding included
+  uint64_t largest_fragment = 0;  // of them; one fragment: the same
+  OuterOptimizerKind outer = OuterOptimizerKind::kNesterov;
+  CodecKind push = CodecKind::kFp32;
+  CodecKind pull = CodecKind::kFp32;
+  uint32_t workers = 1;        // that push and pull at the same time
+  uint32_t merge_threads = 1;  // min(shards, processors)
+  uint64_t contribution_budget_bytes = 0;
+};
+MemoryPlanInput MemoryPlanInputOf(const RunOptions& run, uint64_t elements);
+
+/// Bytes of the coordinator's memory, each at its largest.
+struct CoordinatorMemory {
+  // Always there.
+  uint64_t parameters = 0;  // theta; with float32 pulls it is what travels
+  uint64_t state = 0;       // the outer optimizer's vectors
+  uint64_t next = 0;        // the theta that a round writes; between rounds its buffer is kept
+  uint64_t published = 0;   // encodings for pulls other than float32: the head's, and the next one's
+  uint64_t streams = 0;     // what gRPC and the uploads hold of transfers under way
+  uint64_t fixed = 0;       // the program, RocksDB, hashes and checksums of blocks
+  // Now and then.
+  uint64_t old_snapshot = 0;  // the version before the head, while a slow reader still gets it
+  uint64_t reload = 0;        // theta and state read back from disk after a merge that overflowed
+  // Contributions are files that are mapped while they are checked and merged: pages that the kernel takes
+  // back when it needs them, so not memory that must be there. With room for them a merge reads no disk.
+  uint64_t mapped = 0;
+
+  uint64_t usual() const { return parameters + state + next + published + streams + fixed; }
+  /// What the machine must have, overflows apart.
+  uint64_t peak() const { return usual() + old_snapshot; }
+  uint64_t worst() const { return peak() + reload; }
+};
+CoordinatorMemory PlanCoordinatorMemory(const MemoryPlanInput& input);
+
+/// Bytes of one worker's memory.
+struct WorkerMemory {
+  uint64_t parameters = 0;
+  uint64_t gradients = 0;
+  uint64_t optimizer = 0;      // moments
+  uint64_t low_precision = 0;  // bf16 copies of the weights under autocast
+  uint64_t activations = 0;    // of one micro-batch, estimated
+  uint64_t exchange = 0;       // base, residual, pseudo-gradient, one payload each way
+  uint64_t total() const {
+    return parameters + gradients + optimizer + low_precision + activations + exchange;
+  }
+};
+/// Activations are estimated: they depend on kernels and allocator. Per block and token 34 bytes times width
+/// at 16 bits (Korthikanti et al., arXiv 2205.05198, eq. 2, without its attention term where attention is
+/// fused: here the score matrix is kept too, 5 * heads * context bytes per token), twice that at 32; and the
+/// logits with their gradient.
+WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_MEMORY_PLAN_H_
