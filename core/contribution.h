@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,13 @@ struct Contribution {
   Incarnation incarnation = {};
   CodecKind codec = CodecKind::kFp32;
   uint64_t payload_bytes = 0;
-  uint32_t payload_crc32c = 0;    // of the whole payload
-  uint64_t tokens = 0;            // trained on, capped by what was assigned
-  uint32_t steps = 0;             // inner steps behind it
-  uint64_t samples_consumed = 0;  // the worker's position in its data after it
-  double norm = 0;                // L2 of the decoded pseudo-gradient (float64 over fixed blocks)
-  double mean_loss = 0;           // mean training loss over its steps, nats per token
+  uint32_t payload_crc32c = 0;                       // of the whole payload
+  uint64_t tokens = 0;                               // trained on, capped by what was assigned
+  uint32_t steps = 0;                                // inner steps behind it
+  std::optional<uint32_t> partition = std::nullopt;  // of the shared data; none: local data
+  uint64_t samples_consumed = 0;                     // position in the partition after it
+  double norm = 0;       // L2 of the decoded pseudo-gradient (float64 over fixed blocks)
+  double mean_loss = 0;  // mean training loss over its steps, nats per token
   friend bool operator==(const Contribution&, const Contribution&) = default;
 };
 
@@ -53,6 +55,7 @@ struct RoundRecord {
   Version version = {};                          // the version this round made
   uint64_t config_version = 0;                   // which recorded configuration was in force
   OuterOptions outer = {};                       // outer step as applied
+  MergeOptions merge = {};                       // as applied
   std::vector<Contribution> contributions = {};  // in summation order
   std::vector<float> weights = {};               // normalised, one per contribution
   uint64_t committed_tokens = 0;                 // over the whole run, after this round

@@ -46,6 +46,26 @@ void Adam(const OuterOptions& options, Version t, size_t n, const float* d, cons
   }
 }
 
+void DelayedNesterov(const OuterOptions& options, Version t, size_t n, const float* d, const float* theta_in,
+                     float* theta_out, float* m, float* sum) {
+  const uint32_t window = options.delay == 0 ? 1 : options.delay;
+  const bool ends_window = t.value() % window == 0;
+  const auto count = static_cast<double>(window);
+  const auto eta = static_cast<float>(options.learning_rate);
+  const auto mu = static_cast<float>(options.momentum);
+  const auto share = static_cast<float>(1.0 / count);
+  const double rest = ends_window ? 1.0 - options.spread * count + options.spread : options.spread;
+  const auto pull = static_cast<float>(rest * options.momentum);
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) {
+    const float gathered = sum[i] + d[i];
+    const float momentum = ends_window ? mu * m[i] + share * gathered : m[i];
+    m[i] = momentum;
+    sum[i] = ends_window ? 0.0f : gathered;
+    theta_out[i] = theta_in[i] - eta * (share * d[i] + pull * momentum);
+  }
+}
+
 }  // namespace
 
 size_t OuterStateVectors(OuterOptimizerKind kind) {
@@ -55,6 +75,7 @@ size_t OuterStateVectors(OuterOptimizerKind kind) {
     case OuterOptimizerKind::kSgd:
       return 0;
     case OuterOptimizerKind::kAdam:
+    case OuterOptimizerKind::kDelayedNesterov:
       return 2;
   }
   return 0;
@@ -72,6 +93,9 @@ void OuterStepRange(const OuterOptions& options, Version new_version, std::span<
     case OuterOptimizerKind::kAdam:
       return Adam(options, new_version, n, mean.data(), theta_in.data(), theta_out.data(), state[0].data(),
                   state[1].data());
+    case OuterOptimizerKind::kDelayedNesterov:
+      return DelayedNesterov(options, new_version, n, mean.data(), theta_in.data(), theta_out.data(),
+                             state[0].data(), state[1].data());
   }
 }
 

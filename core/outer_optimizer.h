@@ -10,7 +10,7 @@
 namespace atoll {
 
 /// Vectors of the fragment's size that the optimizer keeps between steps: nesterov 1 (v), sgd 0, adam 2 (m,
-/// v). All start at zero.
+/// v), delayed_nesterov 2 (m, the sum since its last update). All start at zero.
 size_t OuterStateVectors(OuterOptimizerKind kind);
 
 /// One outer step on a range: theta_out from theta_in and the mean pseudo-gradient d, updating `state` in
@@ -20,6 +20,10 @@ size_t OuterStateVectors(OuterOptimizerKind kind);
 ///   adam      m = b1*m + (1-b1)*d ;  v = b2*v + ((1-b2)*d)*d ;
 ///             theta = theta - (eta/(1-b1^t)) * (m / (sqrt(v)/sqrt(1-b2^t) + eps))   torch.optim.Adam, t =
 ///             new_version
+///   delayed_nesterov  s = s + d ; when new_version is a multiple of N: m = mu*m + s/N, s = 0 ;
+///             theta = theta - eta*(d/N + k*mu*m), k = 1 - c*N + c when m was updated, else c
+///             (Liu et al., arXiv 2401.09135, algorithm 3). With c = 0 the N steps of a window add up to the
+///             nesterov step on the mean of their N pseudo-gradients.
 /// All spans have the same size; `state` has OuterStateVectors(options.optimizer) of them. theta_out may be
 /// theta_in. new_version is the version that this step makes (1 for the first).
 void OuterStepRange(const OuterOptions& options, Version new_version, std::span<const float> mean,

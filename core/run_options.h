@@ -13,8 +13,12 @@ namespace atoll {
 
 enum class CodecKind : uint8_t { kFp32 = 1, kFp16 = 2, kBf16 = 3, kInt8 = 4 };
 enum class InnerOptimizerKind : uint8_t { kAdamW = 1, kAdam = 2, kSgd = 3 };
-enum class OuterOptimizerKind : uint8_t { kNesterov = 1, kSgd = 2, kAdam = 3 };
+enum class InnerPace : uint8_t { kFixed = 1, kAdaptive = 2 };
+enum class OuterOptimizerKind : uint8_t { kNesterov = 1, kSgd = 2, kAdam = 3, kDelayedNesterov = 4 };
 enum class MergeWeighting : uint8_t { kUniform = 1, kTokens = 2, kTokensSquaredPerStep = 3 };
+enum class MergeMethod : uint8_t { kMean = 1, kRda = 2, kTrimmedMean = 3, kMedian = 4, kCenteredClip = 5 };
+enum class RoundMode : uint8_t { kBarrier = 1, kFree = 2 };
+enum class GraceMode : uint8_t { kFixed = 1, kAdaptive = 2 };
 enum class Precision : uint8_t { kFp32 = 1, kBf16 = 2 };
 enum class DataMode : uint8_t { kShared = 1, kLocal = 2 };
 enum class EvaluatedBy : uint8_t { kWorker = 1, kEvaluator = 2 };
@@ -38,6 +42,7 @@ struct DataOptions {
 
 struct InnerOptions {
   uint32_t steps = 0;  // H
+  InnerPace pace = InnerPace::kFixed;
   InnerOptimizerKind optimizer = InnerOptimizerKind::kAdamW;
   double learning_rate = 0;
   double min_learning_rate_ratio = 0.1;
@@ -60,7 +65,20 @@ struct OuterOptions {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 0.1;
+  uint32_t delay = 0;  // N of delayed_nesterov; never 0 after parsing
+  double spread = 0;   // c of delayed_nesterov
   friend bool operator==(const OuterOptions&, const OuterOptions&) = default;
+};
+
+/// How the contributions of a round become one pseudo-gradient (core/merge.h).
+struct MergeOptions {
+  MergeWeighting weights = MergeWeighting::kTokens;
+  MergeMethod method = MergeMethod::kMean;
+  double trim = 0.2;       // trimmed_mean: fraction dropped at each end
+  double clip_radius = 0;  // centered_clip; 0: the median norm
+  uint32_t clip_iterations = 3;
+  bool norm_guard = false;  // scale each by min(1, median norm / its norm)
+  friend bool operator==(const MergeOptions&, const MergeOptions&) = default;
 };
 
 struct RoundOptions {
@@ -70,6 +88,9 @@ struct RoundOptions {
   Duration grace = Seconds(10);
   Duration lease = Seconds(15);
   uint32_t start_workers = 0;  // never 0 after parsing
+  RoundMode mode = RoundMode::kBarrier;
+  uint32_t staleness_limit = 0;  // versions; 0: late contributions are refused
+  GraceMode grace_mode = GraceMode::kFixed;
 };
 
 struct RunOptions {
@@ -81,7 +102,7 @@ struct RunOptions {
   DataOptions data;
   InnerOptions inner;
   OuterOptions outer;
-  MergeWeighting weights = MergeWeighting::kTokens;
+  MergeOptions merge;
   RoundOptions round;
   CodecKind push_codec = CodecKind::kFp32;
   CodecKind pull_codec = CodecKind::kFp32;
@@ -92,6 +113,9 @@ struct RunOptions {
   EvaluatedBy evaluated_by = EvaluatedBy::kWorker;
   uint32_t keep_versions = 2;
   uint32_t shards = 4;
+  uint32_t checkpoint_every = 0;       // versions between automatic checkpoints; 0: none
+  uint32_t checkpoint_keep = 3;        // the newest automatic ones
+  uint32_t checkpoint_keep_every = 0;  // every so-manieth is kept for good; 0: none
   uint32_t max_workers = 1000;
   uint64_t contribution_budget_bytes = uint64_t{4096} << 20;
 

@@ -20,7 +20,9 @@ enum class RunStateView : uint8_t {
   kTraining = 2,
   kDegraded = 3,
   kCritical = 4,
-  kFinished = 5
+  kFinished = 5,
+  kPaused = 6,
+  kStopped = 7
 };
 
 struct FragmentView {
@@ -115,7 +117,21 @@ enum class EventKind : uint8_t {
   kStorageFailing = 10,
   kStorageRecovered = 11,
   kCoordinatorStarted = 12,
-  kWorkerReturned = 13
+  kWorkerReturned = 13,
+  kAdminAction = 14,
+  kReplicaDiverged = 15,
+  kCheckpointCreated = 16,
+  kCheckpointDeleted = 17,
+  kCheckpointFailed = 18,
+  kRunRestored = 19,
+  kConfigChanged = 20,
+  kWorkerLaunched = 21,
+  kWorkerExited = 22,
+  kRunPaused = 23,
+  kRunResumed = 24,
+  kRunStopped = 25,
+  kWorkerDrained = 26,
+  kWorkerBanned = 27
 };
 
 struct EventView {

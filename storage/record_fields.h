@@ -38,6 +38,7 @@ template <typename Io>
 void Fields(Io& io, Is<ConfigEntry> auto& r) {
   io.Field("version", r.version);
   io.Field("recorded_unix_ns", r.recorded_unix_ns);
+  io.Field("author", r.author);
   io.Field("bytes", r.bytes);
 }
 
@@ -49,6 +50,8 @@ void Fields(Io& io, Is<WorkerEntry> auto& r) {
   io.Field("role", r.role);
   io.Field("partition", r.partition);
   io.Field("departed", r.departed);
+  io.Field("banned", r.banned);
+  io.Field("public_key", r.public_key);
 }
 
 template <typename Io>
@@ -86,6 +89,7 @@ void Fields(Io& io, Is<Contribution> auto& r) {
   io.Field("payload_crc32c", r.payload_crc32c);
   io.Field("tokens", r.tokens);
   io.Field("steps", r.steps);
+  io.Field("partition", r.partition);
   io.Field("samples_consumed", r.samples_consumed);
   io.Field("norm", r.norm);
   io.Field("mean_loss", r.mean_loss);
@@ -93,12 +97,25 @@ void Fields(Io& io, Is<Contribution> auto& r) {
 
 template <typename Io>
 void Fields(Io& io, Is<OuterOptions> auto& r) {
-  io.EnumField("outer.optimizer", r.optimizer, OuterOptimizerKind::kNesterov, OuterOptimizerKind::kAdam);
+  io.EnumField("outer.optimizer", r.optimizer, OuterOptimizerKind::kNesterov,
+               OuterOptimizerKind::kDelayedNesterov);
   io.Field("outer.learning_rate", r.learning_rate);
   io.Field("outer.momentum", r.momentum);
   io.Field("outer.beta1", r.beta1);
   io.Field("outer.beta2", r.beta2);
   io.Field("outer.epsilon", r.epsilon);
+  io.Field("outer.delay", r.delay);
+  io.Field("outer.spread", r.spread);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<MergeOptions> auto& r) {
+  io.EnumField("merge.weights", r.weights, MergeWeighting::kUniform, MergeWeighting::kTokensSquaredPerStep);
+  io.EnumField("merge.method", r.method, MergeMethod::kMean, MergeMethod::kCenteredClip);
+  io.Field("merge.trim", r.trim);
+  io.Field("merge.clip_radius", r.clip_radius);
+  io.Field("merge.clip_iterations", r.clip_iterations);
+  io.Field("merge.norm_guard", r.norm_guard);
 }
 
 template <typename Io>
@@ -114,6 +131,7 @@ void Fields(Io& io, Is<RoundRecord> auto& r) {
   io.Field("version", r.version);
   io.Field("config_version", r.config_version);
   Fields(io, r.outer);
+  Fields(io, r.merge);
   io.List("contributions", r.contributions, [&io](auto& c) { Fields(io, c); });
   io.List("weights", r.weights, [&io](auto& w) { io.Field("weights", w); });
   io.Field("committed_tokens", r.committed_tokens);

@@ -15,6 +15,7 @@
 #include "core/contribution.h"
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
+#include "storage/checkpoint.h"
 
 // Where a run lives: its identity, configuration, members, contributions, round records and versions.
 // The protocol is docs/storage_format.md. What a call that returned OK wrote survives kill -9 and power loss.
@@ -35,6 +36,7 @@ struct RunIdentity {
 struct ConfigEntry {
   uint64_t version = 0;  // dense from 1
   int64_t recorded_unix_ns = 0;
+  std::string author = {};  // "start", or who asked by the admin port
   std::string bytes;
   friend bool operator==(const ConfigEntry&, const ConfigEntry&) = default;
 };
@@ -46,7 +48,9 @@ struct WorkerEntry {
   Incarnation incarnation;  // the latest issued
   uint8_t role = 0;
   std::optional<uint32_t> partition;
-  bool departed = false;  // left or lost
+  bool departed = false;        // left or lost
+  bool banned = false;          // its name is refused until an operator says otherwise
+  std::string public_key = {};  // Ed25519, 32 bytes; empty: it signs nothing
   friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
 };
 
@@ -94,6 +98,20 @@ struct Recovery {
   std::vector<RoundRecord> rounds;           // every record kept, ascending by (fragment, version)
   std::vector<EvaluationEntry> evaluations;  // ascending by (fragment, version)
   uint64_t last_event_sequence = 0;
+  /// Set when the directory is a checkpoint, copied or not, that was checked and has not begun its own epoch
+  /// yet: nothing but BeginEpoch may change the run.
+  std::optional<CheckpointManifest> checkpoint = std::nullopt;
+};
+
+/// The versions of a fragment whose tensors are in the shards, ascending, never empty; with the shape that
+/// says which chunks each of them has.
+struct StoredEntry {
+  FragmentId fragment;
+  Epoch epoch;
+  uint64_t elements = 0;       // of each vector
+  uint32_t state_vectors = 0;  // outer optimizer state beside theta
+  std::vector<Version> versions;
+  friend bool operator==(const StoredEntry&, const StoredEntry&) = default;
 };
 
 /// The tensors of one fragment at one version: flat float32 vectors in layout order, each layout.elements
@@ -105,6 +123,10 @@ struct FragmentTensors {
 struct FragmentTensorsView {
   std::span<const float> parameters;
   std::vector<std::span<const float>> state;
+};
+struct FragmentTensorsTarget {  // to be filled
+  std::span<float> parameters;
+  std::vector<std::span<float>> state;
 };
 
 /// A staged payload, readable (memory-mapped where the store can) as long as the object lives.
@@ -133,12 +155,42 @@ class Upload {
   virtual void Discard() = 0;
 };
 
+/// Where versions and payloads can be read: a run, or a checkpoint of one. Thread-safe.
+class VersionSource {
+ public:
+  virtual ~VersionSource() = default;
+
+  /// NotFound: no such fragment. FailedPrecondition: not seeded.
+  virtual absl::StatusOr<StoredEntry> Stored(FragmentId fragment) = 0;
+  /// NotFound naming the versions that are kept; DataLoss naming the chunk that is damaged.
+  virtual absl::Status ReadInto(const FragmentLayout& layout, Version version,
+                                const FragmentTensorsTarget& target) = 0;
+  absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version);
+  /// NotFound when not accepted or not kept any more; DataLoss when it was promised and is gone.
+  virtual absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) = 0;
+};
+
+/// A checkpoint that was checked, for reading. Nothing on disk changes by it.
+struct OpenedCheckpoint {
+  CheckpointManifest manifest;
+  Recovery recovery;
+  std::unique_ptr<VersionSource> source;
+};
+
+/// What RunStore::BeginEpoch puts in the place of the run's contents.
+struct EpochStart {
+  Epoch epoch;  // never used before in this run
+  /// By fragment: `records[i]` is of this epoch, without contributions, and makes version head + 1.
+  std::vector<FragmentLayout> layouts;
+  std::vector<FragmentTensorsView> tensors;
+  std::vector<RoundRecord> records;
+  std::vector<PartitionEntry> partitions;  // all there are: others begin anew
+};
+
 /// Thread-safe unless said otherwise. All writes are refused with ResourceExhausted when the disk is full,
 /// and may be repeated; nothing half-written is ever visible.
-class RunStore {
+class RunStore : public VersionSource {
  public:
-  virtual ~RunStore() = default;
-
   /// What was found on open; nullopt: an empty directory. Read once (FailedPrecondition after that).
   virtual absl::StatusOr<std::optional<Recovery>> Recover() = 0;
 
@@ -160,8 +212,6 @@ class RunStore {
   /// Whether a base below the head is late or too late is the caller's decision.
   virtual absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                               uint64_t payload_bytes) = 0;
-  /// NotFound when not accepted or not kept any more; DataLoss when it was promised and is gone.
-  virtual absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) = 0;
 
   /// One synced record: the round, the new head, and `partitions` advanced. Requires record.version == head +
   /// 1 and every contribution accepted, as the record has it, and in no other round (FailedPrecondition). The
@@ -176,10 +226,27 @@ class RunStore {
   virtual absl::Status StoreVersion(const FragmentLayout& layout, Version version,
                                     const FragmentTensorsView& tensors, uint32_t keep) = 0;
 
-  /// NotFound naming the versions that are kept; DataLoss naming the chunk that is damaged.
-  virtual absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) = 0;
+  /// NotFound when no round and no restore made the version.
+  virtual absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) = 0;
 
-  /// Bytes on disk, all files of the run.
+  /// A consistent copy of the run that costs no space for what it shares with it, while everything but
+  /// StoreVersion goes on. Survives power loss once it returns. AlreadyExists; InvalidArgument for a name;
+  /// FailedPrecondition: not seeded. One at a time.
+  virtual absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) = 0;
+  /// By time of creation. `check`: reads every file and compares its checksum.
+  virtual absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) = 0;
+  /// Checks every file first. NotFound; DataLoss naming the file.
+  virtual absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) = 0;
+  /// NotFound.
+  virtual absl::Status DeleteCheckpoint(const std::string& name) = 0;
+
+  /// Gives the run other contents, as version head + 1 of every fragment and under a new epoch: tensors first,
+  /// then one synced batch that moves everything at once. Contributions that no round took are gone after it;
+  /// those of retained versions stay, so that these can still be verified. No StoreVersion and no CommitRound
+  /// may be under way. InvalidArgument when `start` does not fit the run; after an error nothing happened.
+  virtual absl::Status BeginEpoch(const EpochStart& start) = 0;
+
+  /// Bytes on disk, all files of the run, each once however many names it has.
   virtual absl::StatusOr<uint64_t> DiskBytes() = 0;
 };
 

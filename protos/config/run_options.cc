@@ -21,8 +21,17 @@ constexpr Core As(Proto value) {
 static_assert(As<CodecKind>(v1::CODEC_INT8) == CodecKind::kInt8 && v1::Codec_MAX == v1::CODEC_INT8);
 static_assert(As<InnerOptimizerKind>(v1::INNER_OPTIMIZER_SGD) == InnerOptimizerKind::kSgd &&
               v1::InnerOptimizer_MAX == v1::INNER_OPTIMIZER_SGD);
-static_assert(As<OuterOptimizerKind>(v1::OUTER_OPTIMIZER_ADAM) == OuterOptimizerKind::kAdam &&
-              v1::OuterOptimizer_MAX == v1::OUTER_OPTIMIZER_ADAM);
+static_assert(As<OuterOptimizerKind>(v1::OUTER_OPTIMIZER_DELAYED_NESTEROV) ==
+                  OuterOptimizerKind::kDelayedNesterov &&
+              v1::OuterOptimizer_MAX == v1::OUTER_OPTIMIZER_DELAYED_NESTEROV);
+static_assert(As<InnerPace>(v1::INNER_PACE_ADAPTIVE) == InnerPace::kAdaptive &&
+              v1::InnerPace_MAX == v1::INNER_PACE_ADAPTIVE);
+static_assert(As<MergeMethod>(v1::MERGE_METHOD_CENTERED_CLIP) == MergeMethod::kCenteredClip &&
+              v1::MergeMethod_MAX == v1::MERGE_METHOD_CENTERED_CLIP);
+static_assert(As<RoundMode>(v1::ROUND_MODE_FREE) == RoundMode::kFree &&
+              v1::RoundMode_MAX == v1::ROUND_MODE_FREE);
+static_assert(As<GraceMode>(v1::GRACE_MODE_ADAPTIVE) == GraceMode::kAdaptive &&
+              v1::GraceMode_MAX == v1::GRACE_MODE_ADAPTIVE);
 static_assert(As<MergeWeighting>(v1::MERGE_WEIGHTS_TOKENS_SQUARED_PER_STEP) ==
                   MergeWeighting::kTokensSquaredPerStep &&
               v1::MergeWeights_MAX == v1::MERGE_WEIGHTS_TOKENS_SQUARED_PER_STEP);
@@ -41,6 +50,7 @@ GptOptions ModelOf(const v1::GptModel& gpt) {
 InnerOptions InnerOf(const v1::InnerSection& inner) {
   InnerOptions options;
   options.steps = inner.steps();
+  options.pace = As<InnerPace>(inner.pace());
   options.optimizer = As<InnerOptimizerKind>(inner.optimizer());
   options.learning_rate = inner.learning_rate();
   options.min_learning_rate_ratio = inner.min_learning_rate_ratio();
@@ -57,7 +67,7 @@ InnerOptions InnerOf(const v1::InnerSection& inner) {
   return options;
 }
 
-OuterOptions OuterOf(const v1::OuterSection& outer) {
+OuterOptions OuterOf(const v1::OuterSection& outer, uint32_t workers) {
   OuterOptions options;
   options.optimizer = As<OuterOptimizerKind>(outer.optimizer());
   options.learning_rate = outer.learning_rate();
@@ -65,6 +75,19 @@ OuterOptions OuterOf(const v1::OuterSection& outer) {
   options.beta1 = outer.beta1();
   options.beta2 = outer.beta2();
   options.epsilon = outer.epsilon();
+  options.delay = outer.delay() == 0 ? workers : outer.delay();
+  options.spread = outer.spread();
+  return options;
+}
+
+MergeOptions MergeOf(const v1::MergeSection& merge) {
+  MergeOptions options;
+  options.weights = As<MergeWeighting>(merge.weights());
+  options.method = As<MergeMethod>(merge.method());
+  options.trim = merge.trim();
+  options.clip_radius = merge.clip_radius();
+  options.clip_iterations = merge.clip_iterations();
+  options.norm_guard = merge.norm_guard();
   return options;
 }
 
@@ -76,6 +99,9 @@ RoundOptions RoundOf(const v1::RoundSection& round, uint32_t workers) {
   options.grace = Seconds(round.grace_s());
   options.lease = Seconds(round.lease_s());
   options.start_workers = round.start_workers() == 0 ? workers : round.start_workers();
+  options.mode = As<RoundMode>(round.mode());
+  options.staleness_limit = round.staleness_limit();
+  options.grace_mode = As<GraceMode>(round.grace());
   return options;
 }
 
@@ -90,8 +116,8 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.data.mode = As<DataMode>(config.data().mode());
   options.data.partitions = config.data().partitions() == 0 ? options.workers : config.data().partitions();
   options.inner = InnerOf(config.inner());
-  options.outer = OuterOf(config.outer());
-  options.weights = As<MergeWeighting>(config.merge().weights());
+  options.outer = OuterOf(config.outer(), options.workers);
+  options.merge = MergeOf(config.merge());
   options.round = RoundOf(config.round(), options.workers);
   options.push_codec = As<CodecKind>(config.codec().push());
   options.pull_codec = As<CodecKind>(config.codec().pull());
@@ -102,6 +128,9 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.evaluated_by = As<EvaluatedBy>(config.evaluation().by());
   options.keep_versions = config.checkpoint().keep_versions();
   options.shards = config.checkpoint().shards();
+  options.checkpoint_every = config.checkpoint().every();
+  options.checkpoint_keep = config.checkpoint().keep();
+  options.checkpoint_keep_every = config.checkpoint().keep_every();
   options.max_workers = config.limits().max_workers();
   options.contribution_budget_bytes = config.limits().contribution_budget_mib() << 20;
   return options;

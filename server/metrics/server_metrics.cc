@@ -34,14 +34,42 @@ std::string_view EventLabel(EventKind kind) {
       return "coordinator_started";
     case EventKind::kWorkerReturned:
       return "worker_returned";
+    case EventKind::kAdminAction:
+      return "admin_action";
+    case EventKind::kReplicaDiverged:
+      return "replica_diverged";
+    case EventKind::kCheckpointCreated:
+      return "checkpoint_created";
+    case EventKind::kCheckpointDeleted:
+      return "checkpoint_deleted";
+    case EventKind::kCheckpointFailed:
+      return "checkpoint_failed";
+    case EventKind::kRunRestored:
+      return "run_restored";
+    case EventKind::kConfigChanged:
+      return "config_changed";
+    case EventKind::kWorkerLaunched:
+      return "worker_launched";
+    case EventKind::kWorkerExited:
+      return "worker_exited";
+    case EventKind::kRunPaused:
+      return "run_paused";
+    case EventKind::kRunResumed:
+      return "run_resumed";
+    case EventKind::kRunStopped:
+      return "run_stopped";
+    case EventKind::kWorkerDrained:
+      return "worker_drained";
+    case EventKind::kWorkerBanned:
+      return "worker_banned";
     case EventKind::kUnknown:
       break;
   }
   return "other";
 }
 
-constexpr std::array<const char*, 5> kStateLabels = {"starting", "training", "degraded", "critical",
-                                                     "finished"};
+constexpr std::array<const char*, 7> kStateLabels = {"starting", "training", "degraded", "critical",
+                                                     "finished", "paused",   "stopped"};
 
 }  // namespace
 

@@ -67,7 +67,7 @@ TEST(CoordinatorRounds, BitsDoNotDependOnArrivalOrThreads) {
   for (const bool reversed : {false, true}) {
     CoordinatorOptions options = SmallRun();
     options.run.round.start_workers = 3;
-    options.run.weights = MergeWeighting::kTokens;
+    options.run.merge.weights = MergeWeighting::kTokens;
     options.merge_threads = reversed ? 3 : 1;
     TestRun run(options);
     std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Fill(Start));

@@ -24,7 +24,7 @@ CoordinatorOptions SmallRun() {
   run.inner.steps = 2;
   run.inner.batch = 4;
   run.inner.learning_rate = 1e-3;
-  run.weights = MergeWeighting::kUniform;
+  run.merge.weights = MergeWeighting::kUniform;
   run.round.deadline = Seconds(100);
   run.round.lease = Seconds(15);
   run.round.start_workers = 2;

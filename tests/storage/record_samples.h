@@ -24,7 +24,7 @@ inline Manifest SampleManifest() {
 }
 
 inline ConfigEntry Config() {
-  return {.version = 3, .recorded_unix_ns = -1, .bytes = std::string("opaque\0bytes", 12)};
+  return {.version = 3, .recorded_unix_ns = -1, .author = "alice", .bytes = std::string("opaque\0bytes", 12)};
 }
 
 inline WorkerEntry Worker() {
@@ -33,7 +33,9 @@ inline WorkerEntry Worker() {
           .incarnation = Incarnation(77),
           .role = 1,
           .partition = 12,
-          .departed = true};
+          .departed = true,
+          .banned = true,
+          .public_key = "key"};
 }
 
 inline PartitionEntry Partition() { return {.partition = 9, .samples_consumed = 123456789012}; }
@@ -62,6 +64,7 @@ inline Contribution SampleContribution() {
           .payload_crc32c = 0xdeadbeef,
           .tokens = 38400,
           .steps = 50,
+          .partition = 3,
           .samples_consumed = 600,
           .norm = 0.75,
           .mean_loss = 1.7421875};
@@ -77,7 +80,15 @@ inline RoundRecord Round() {
                     .momentum = 0.25,
                     .beta1 = 0.125,
                     .beta2 = 0.0625,
-                    .epsilon = 0.03125},
+                    .epsilon = 0.03125,
+                    .delay = 7,
+                    .spread = 0.015625},
+          .merge = {.weights = MergeWeighting::kUniform,
+                    .method = MergeMethod::kTrimmedMean,
+                    .trim = 0.375,
+                    .clip_radius = 1.5,
+                    .clip_iterations = 5,
+                    .norm_guard = true},
           .contributions = {SampleContribution()},
           .weights = {1.0f},
           .committed_tokens = 1612800,

@@ -32,7 +32,7 @@ class RunLoaderTest : public testing::Test {
     round_.contributions = {contribution_};
     round_.weights = {1};
     Put(identity_);
-    Put(ConfigEntry{.version = 1, .recorded_unix_ns = 0, .bytes = "c"});
+    Put(ConfigEntry{.version = 1, .recorded_unix_ns = 0, .author = "start", .bytes = "c"});
     Put(Manifest{.tensors = {{.name = "w", .shape = {256}, .embedding = false}}});
     Put(HeadEntry{.fragment = FragmentId(0), .epoch = Epoch(7), .version = Version(1)});
     Put(StoredAt({Version(0)}));
@@ -95,7 +95,7 @@ TEST_F(RunLoaderTest, EveryMissingRecordIsNamed) {
     return error;
   };
   EXPECT_THAT(without("identity"), HasSubstr("record identity is missing"));
-  EXPECT_THAT(without(meta_keys::KeyOf(ConfigEntry{.version = 1, .recorded_unix_ns = 0, .bytes = ""})),
+  EXPECT_THAT(without(meta_keys::KeyOf(ConfigEntry{.version = 1, .recorded_unix_ns = 0, .author = "start", .bytes = ""})),
               HasSubstr("config/1 is missing"));
   EXPECT_THAT(without("manifest"), HasSubstr("manifest absent, 1 heads"));
   EXPECT_THAT(without(meta_keys::KeyOf(StoredAt({}))), HasSubstr("seeding is incomplete"));
