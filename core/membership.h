@@ -101,6 +101,9 @@ class Membership {
   /// raised above every record's.
   void Restore(std::span<const MemberRecord> records, Incarnation next_incarnation, MonoTime now);
 
+  /// For joins from here on; nobody who is there has to go.
+  void set_max_workers(uint32_t max_workers) { options_.max_workers = max_workers; }
+
   /// Admits a worker and gives it the next incarnation (strictly increasing over the run) and, when it is a
   /// trainer of shared data, a partition: its former one, else the lowest never used, else that of the
   /// longest departed worker (with its position, so that no sample is skipped).
@@ -153,7 +156,7 @@ class Membership {
   absl::Status CheckRoom(const Member* known) const;
   Member* FindMutable(std::string_view name);
 
-  const MembershipOptions options_;
+  MembershipOptions options_;
   Incarnation next_incarnation_{1};
   std::map<WorkerName, Member, std::less<>> members_;
 };

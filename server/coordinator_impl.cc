@@ -23,10 +23,8 @@ absl::Status ShuttingDown() {
 
 RunBookOptions BookOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
   return {
-      .run = options.run,
+      .config = opened.config,
       .identity = opened.recovery.identity,
-      .config_bytes = options.config_bytes,
-      .config_version = opened.config_version,
       .fragments = opened.layouts.empty() ? options.fragments : static_cast<uint32_t>(opened.layouts.size()),
       .heartbeat = options.heartbeat,
       .final_evaluation_wait = options.final_evaluation_wait};
@@ -55,7 +53,6 @@ Services CoordinatorImpl::MakeServices(CoordinatorOptions options, const Coordin
                                        const OpenedRun& opened) {
   return {.options = std::move(options),
           .identity = opened.recovery.identity,
-          .config_version = opened.config_version,
           .store = store_.get(),
           .clock = deps.clock,
           .observer = observer_,

@@ -2,7 +2,6 @@
 #define ATOLL_SERVER_CREATE_COORDINATOR_H_
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/config_codec.h"
 #include "core/run_options.h"
 #include "server/coordinator.h"
 #include "server/observer.h"
@@ -38,9 +38,9 @@ struct CoordinatorDeps {
   const Clock* clock = nullptr;  // outlives the coordinator
   Logger log;
   CoordinatorObserver* observer = nullptr;  // outlives the coordinator; null: nobody counts
-  /// Reads a configuration recorded by an earlier start, to see what changed since. Null: only what the store
-  /// itself knows (shards) is compared.
-  std::function<absl::StatusOr<RunOptions>(const std::string& config_bytes)> parse_config;
+  /// Reads and changes recorded configurations. Outlives the coordinator. Null: of an earlier start's
+  /// configuration only what the store itself knows (shards) is compared, and none can be set.
+  const ConfigCodec* config_codec = nullptr;
 };
 
 /// Opens the run in the store, or begins one when the store is empty: recovers the newest version (replaying

@@ -19,6 +19,11 @@ namespace atoll {
 class EvaluationDuty {
  public:
   EvaluationDuty(EvaluatedBy by, uint32_t every) : by_(by), every_(every) {}
+  /// For duties that nobody has yet.
+  void Configure(EvaluatedBy by, uint32_t every) {
+    by_ = by;
+    every_ = every;
+  }
 
   /// `live`: the live trainers, in order of duty. `last`: no version will follow.
   bool Assign(const WorkerName& worker, WorkerRole role, Version version, bool last,
@@ -32,8 +37,8 @@ class EvaluationDuty {
  private:
   bool Due(Version version, bool last) const;
 
-  const EvaluatedBy by_;
-  const uint32_t every_;
+  EvaluatedBy by_;
+  uint32_t every_;
   std::set<Version> reported_;
   std::map<Version, WorkerName> holders_;
 };

@@ -18,11 +18,12 @@ bool SameContent(const Contribution& a, const Contribution& b) {
 
 }  // namespace
 
-FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, const RoundOptions& options)
-    : layout_(std::move(layout)), epoch_(epoch), options_(options) {}
+FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, ConfigPtr config)
+    : layout_(std::move(layout)), epoch_(epoch), config_(config), next_config_(std::move(config)) {}
 
 void FragmentRound::Open(Version head, const Membership& membership, MonoTime now) {
   head_ = head;
+  config_ = next_config_;
   closing_ = false;
   excluded_.clear();
   const std::vector<WorkerName> members = membership.ActiveTrainers();
@@ -30,7 +31,7 @@ void FragmentRound::Open(Version head, const Membership& membership, MonoTime no
   round_.emplace(
       RoundOpening{
           .epoch = epoch_, .fragment = layout_.id, .base = head, .opened_at = now, .members = members},
-      options_);
+      config_->run.round);
 }
 
 absl::Status FragmentRound::Stale(const ContributionKey& key) const {

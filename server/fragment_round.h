@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +14,7 @@
 #include "core/membership.h"
 #include "core/round.h"
 #include "core/round_policy.h"
+#include "server/config_snapshot.h"
 #include "storage/run_store.h"
 
 namespace atoll {
@@ -27,13 +29,19 @@ namespace atoll {
 /// the refused contribution back from disk, it would count twice).
 class FragmentRound {
  public:
-  FragmentRound(FragmentLayout layout, Epoch epoch, const RoundOptions& options);
+  FragmentRound(FragmentLayout layout, Epoch epoch, ConfigPtr config);
 
   const FragmentLayout& layout() const { return layout_; }
   Version head() const { return head_; }
   bool closing() const { return closing_; }
   /// No further version will be made.
   bool finished() const { return finished_; }
+
+  /// In force from the next Open on.
+  void Configure(ConfigPtr config) { next_config_ = std::move(config); }
+  /// Of the open round, to its end.
+  const ConfigSnapshot& config() const { return *config_; }
+  const ConfigPtr& shared_config() const { return config_; }
 
   /// Opens the round on `head`.
   void Open(Version head, const Membership& membership, MonoTime now);
@@ -79,7 +87,8 @@ class FragmentRound {
 
   const FragmentLayout layout_;
   const Epoch epoch_;
-  const RoundOptions options_;
+  ConfigPtr config_;
+  ConfigPtr next_config_;
   Version head_;
   std::optional<Round> round_;
   uint32_t active_at_open_ = 0;

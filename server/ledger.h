@@ -28,6 +28,8 @@ double MeanLoss(const RoundRecord& record);
 class Ledger {
  public:
   explicit Ledger(const RunOptions& run) : run_(run) {}
+  /// The token budget and the schedule from here on.
+  void Configure(const RunOptions& run) { run_ = run; }
 
   /// From what is on disk: rounds ascending by (fragment, version). Open times are taken from the records'
   /// wall clock; bytes pulled before are taken to be one pull per contribution.
@@ -59,7 +61,7 @@ class Ledger {
  private:
   void Account(const RoundRecord& record, const FragmentLayout& layout);
 
-  const RunOptions run_;
+  RunOptions run_;
   uint64_t committed_tokens_ = 0;
   uint64_t push_bytes_ = 0;
   uint64_t pull_bytes_ = 0;

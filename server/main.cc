@@ -17,6 +17,7 @@
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
 #include "protos/config/run_config.h"
+#include "protos/config/run_config_codec.h"
 #include "server/create_coordinator.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
@@ -85,14 +86,6 @@ struct RunConfiguration {
   RunOptions options;
 };
 
-absl::StatusOr<RunOptions> OptionsOf(const std::string& config_bytes) {
-  v1::RunConfig config;
-  if (!config.ParseFromString(config_bytes)) {
-    return absl::DataLossError("the recorded run configuration cannot be read");
-  }
-  return ToRunOptions(config);
-}
-
 /// The configuration that the run in this directory was last started with. Opens the store for a moment.
 absl::StatusOr<std::string> RecordedConfig(const std::string& data_dir) {
   const std::string advice = "; give --config FILE to begin a run";
@@ -116,7 +109,7 @@ absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
     ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(flags.config));
     result.bytes = config.SerializeAsString();
   }
-  ATOLL_ASSIGN_OR_RETURN(result.options, OptionsOf(result.bytes));
+  ATOLL_ASSIGN_OR_RETURN(result.options, RunConfigCodec().Parse(result.bytes));
   return result;
 }
 
@@ -129,7 +122,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
                                                              const RunConfiguration& configuration,
                                                              std::unique_ptr<RunStore> store,
                                                              const Clock* clock, const Logger& log,
-                                                             CoordinatorObserver* observer) {
+                                                             CoordinatorObserver* observer,
+                                                             const RunConfigCodec& config_codec) {
   CoordinatorOptions options;
   options.run = configuration.options;
   options.config_bytes = configuration.bytes;
@@ -139,7 +133,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
   deps.clock = clock;
   deps.log = log;
   deps.observer = observer;
-  deps.parse_config = OptionsOf;
+  deps.config_codec = &config_codec;
   return CreateCoordinator(std::move(options), std::move(deps));
 }
 
@@ -194,7 +188,9 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, std::unique
   ServerMetrics metrics(&registry);
   StatusMetrics status_metrics(&registry);
 
-  auto coordinator = OpenCoordinator(flags, configuration, std::move(store), &clock, log, &metrics);
+  const RunConfigCodec config_codec;
+  auto coordinator =
+      OpenCoordinator(flags, configuration, std::move(store), &clock, log, &metrics, config_codec);
   if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(coordinator.status()));
   registry.BeforeScrape([&] { Refresh(**coordinator, metrics, status_metrics); });
   std::unique_ptr<MetricsEndpoint> endpoint;

@@ -34,6 +34,11 @@ MemberState StateOf(const WorkerEntry& entry) {
 Roster::Roster(const RunOptions& run, const RunIdentity& identity)
     : run_(run), identity_(identity), membership_(OptionsFor(run)) {}
 
+void Roster::Configure(const RunOptions& run) {
+  run_ = run;
+  membership_.set_max_workers(run.max_workers);
+}
+
 void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
                      MonoTime now) {
   std::map<uint32_t, uint64_t> consumed;

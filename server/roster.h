@@ -34,6 +34,9 @@ class Roster {
  public:
   Roster(const RunOptions& run, const RunIdentity& identity);
 
+  /// limits.max_workers from here on; what else the roster reads is settled.
+  void Configure(const RunOptions& run);
+
   void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
                MonoTime now);
 
@@ -70,7 +73,7 @@ class Roster {
  private:
   absl::Status CheckDataset(const JoinCall& call) const;
 
-  const RunOptions run_;
+  RunOptions run_;
   const RunIdentity identity_;
   Membership membership_;
   std::map<WorkerName, WorkerAccount> accounts_;

@@ -66,6 +66,7 @@ void RoundDriver::StepLane(Lane& lane) {
     if (lane.storing) return services_.book->AwaitStorage(id);
     lane.closing = true;
     lane.close_reason = decision.reason;
+    lane.config = services_.book->RoundConfig(id);
     lane.closed_at = now;
   }
   // Not there yet while an acceptance is in flight; its end wakes this thread.
@@ -85,7 +86,7 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
     return;
   }
   const MonoTime started = services_.clock->Now();
-  std::vector<float> weights = NormalisedWeights(services_.options.run.weights, contributions);
+  std::vector<float> weights = NormalisedWeights(lane.config->run.merge.weights, contributions);
   const auto mapped = MapInputs(*services_.store, contributions, weights);
   if (!mapped.ok()) {
     ReportStorage(lane, absl::StrFormat("contributions cannot be read back: %s; trying again",
@@ -93,7 +94,7 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
     lane.retry_at = started + services_.options.storage_retry;
     return;
   }
-  auto computed = engine_->Step(mapped->inputs, services_.options.run.outer, lane.state);
+  auto computed = engine_->Step(mapped->inputs, lane.config->run.outer, lane.state);
   if (!computed.ok()) {
     if (Overflowed(lane, contributions, computed.status())) Wake();
     return;
@@ -135,8 +136,9 @@ void RoundDriver::Prepare(Lane& lane, std::vector<Contribution> contributions, s
   record.epoch = lane.state.epoch;
   record.fragment = lane.state.layout.id;
   record.version = Next(lane.state.version);
-  record.config_version = services_.config_version;
-  record.outer = services_.options.run.outer;
+  record.config_version = lane.config->version;
+  record.outer = lane.config->run.outer;
+  record.merge = lane.config->run.merge;
   record.committed_tokens = services_.book->TokensAfter(record.fragment, contributions);
   record.closed_unix_ns = services_.clock->WallNow().time_since_epoch().count();
   record.close_reason = lane.close_reason;

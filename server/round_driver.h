@@ -47,6 +47,7 @@ class RoundDriver {
     bool closing = false;
     bool halted = false;  // needs an operator
     std::string close_reason;
+    ConfigPtr config;  // of the round that is closing
     MonoTime closed_at;
     MonoTime retry_at;  // nothing is tried before
     std::optional<Pending> pending;

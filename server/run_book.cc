@@ -10,10 +10,30 @@ namespace atoll {
 
 RunBook::RunBook(const RunBookOptions& options)
     : options_(options),
-      total_tokens_(options.run.total_tokens()),
-      roster_(options.run, options.identity),
-      ledger_(options.run),
-      duty_(options.run.evaluated_by, options.run.evaluation_every) {}
+      config_(options.config),
+      roster_(options.config->run, options.identity),
+      ledger_(options.config->run),
+      duty_(options.config->run.evaluated_by, options.config->run.evaluation_every) {}
+
+ConfigPtr RunBook::config() const {
+  MutexLock lock(&mutex_);
+  return config_;
+}
+
+ConfigPtr RunBook::RoundConfig(FragmentId fragment) const {
+  MutexLock lock(&mutex_);
+  return fragment.value() < fragments_.size() ? fragments_[fragment.value()].shared_config() : config_;
+}
+
+void RunBook::Configure(ConfigPtr config, Effects& effects) {
+  MutexLock lock(&mutex_);
+  config_ = std::move(config);
+  roster_.Configure(config_->run);
+  ledger_.Configure(config_->run);
+  duty_.Configure(config_->run.evaluated_by, config_->run.evaluation_every);
+  for (FragmentRound& fragment : fragments_) fragment.Configure(config_);
+  effects.rounds_changed = true;
+}
 
 void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts, MonoTime now) {
   MutexLock lock(&mutex_);
@@ -39,7 +59,7 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
 
 void RunBook::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now) {
   for (const FragmentLayout& layout : layouts) {
-    FragmentRound& fragment = fragments_.emplace_back(layout, options_.identity.epoch, options_.run.round);
+    FragmentRound& fragment = fragments_.emplace_back(layout, options_.identity.epoch, config_);
     fragment.Open(Version(0), roster_.membership(), now);
   }
 }
@@ -131,7 +151,7 @@ uint32_t RunBook::PlannedWorkers(const FragmentRound& fragment, MonoTime now) co
   const auto active = static_cast<uint32_t>(roster_.membership().ActiveTrainers().size());
   const bool gathering = fragment.round() != nullptr && fragment.round()->Gathering(now);
   // The first to pull version 0 must not take itself for the only one.
-  if (gathering) return std::max({active, options_.run.round.start_workers, 1U});
+  if (gathering) return std::max({active, fragment.config().run.round.start_workers, 1U});
   if (fragment.head() == Version(0)) return std::max(active, 1U);
   // Fixed with the version, so that all who train on it are at the same learning rate.
   return std::max(fragment.active_at_open() > 0 ? fragment.active_at_open() : active, 1U);
@@ -140,11 +160,11 @@ uint32_t RunBook::PlannedWorkers(const FragmentRound& fragment, MonoTime now) co
 RoundPlanView RunBook::Deliver(const WorkerName& worker, FragmentId id, Version version,
                                uint64_t committed_tokens, MonoTime now) {
   MutexLock lock(&mutex_);
-  RoundPlanView plan{.inner_steps = options_.run.inner.steps,
+  FragmentRound& fragment = fragments_[id.value()];
+  RoundPlanView plan{.inner_steps = fragment.config().run.inner.steps,
                      .active_workers = 1,
                      .committed_tokens = committed_tokens,
-                     .total_tokens = total_tokens_};
-  FragmentRound& fragment = fragments_[id.value()];
+                     .total_tokens = config_->run.total_tokens()};
   const Member* member = roster_.membership().Find(worker);
   if (member == nullptr) return plan;
   plan.active_workers = PlannedWorkers(fragment, now);
@@ -153,7 +173,7 @@ RoundPlanView RunBook::Deliver(const WorkerName& worker, FragmentId id, Version 
     if (member->role == WorkerRole::kTrainer) round->Pulled(worker);
     const RoundView view = round->View(now, roster_.membership());
     const MonoTime start = view.gathering ? now : view.started_at;
-    plan.deadline = std::max(Duration(0), start + options_.run.round.deadline - now);
+    plan.deadline = std::max(Duration(0), start + fragment.config().run.round.deadline - now);
   }
   if (id == FragmentId(0)) {
     plan.evaluate =

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "core/run_options.h"
+#include "server/config_snapshot.h"
 #include "server/coordinator.h"
 #include "server/effects.h"
 #include "server/evaluation_duty.h"
@@ -24,10 +25,8 @@
 namespace atoll {
 
 struct RunBookOptions {
-  RunOptions run;
+  ConfigPtr config;  // the newest one recorded
   RunIdentity identity;
-  std::string config_bytes;
-  uint64_t config_version = 1;
   uint32_t fragments = 1;
   Duration heartbeat{};
   Duration final_evaluation_wait{};
@@ -43,6 +42,13 @@ class RunBook {
 
   /// Once, before anything else: what was on disk. `layouts` is empty when the run is not seeded.
   void Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts, MonoTime now);
+
+  /// The newest configuration.
+  ConfigPtr config() const;
+  /// The one that the fragment's open round was opened with: a round keeps it to its end.
+  ConfigPtr RoundConfig(FragmentId fragment) const;
+  /// In force from the next round of each fragment; what belongs to no round (limits, evaluations) at once.
+  void Configure(ConfigPtr config, Effects& effects);
 
   // Members (run_book_members.cc).
   absl::StatusOr<JoinResult> Join(const JoinCall& call, MonoTime now, Effects& effects);
@@ -154,9 +160,9 @@ class RunBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RunBookOptions options_;
-  const uint64_t total_tokens_;
 
   mutable Mutex mutex_;
+  ConfigPtr config_ ABSL_GUARDED_BY(mutex_);
   Roster roster_ ABSL_GUARDED_BY(mutex_);
   Ledger ledger_ ABSL_GUARDED_BY(mutex_);
   SeedGrant grant_ ABSL_GUARDED_BY(mutex_);

@@ -14,15 +14,15 @@ JoinResult RunBook::DescribeRun() const {
   JoinResult result;
   result.run_id = options_.identity.run_id;
   result.epoch = options_.identity.epoch;
-  result.lease = options_.run.round.lease;
+  result.lease = config_->run.round.lease;
   result.heartbeat = options_.heartbeat;
-  result.config_bytes = options_.config_bytes;
-  result.config_version = options_.config_version;
+  result.config_bytes = config_->bytes;
+  result.config_version = config_->version;
   result.manifest_hash = manifest_hash_;
   result.fragments = FragmentViews();
   result.state = State();
   result.committed_tokens = ledger_.committed_tokens();
-  result.total_tokens = total_tokens_;
+  result.total_tokens = config_->run.total_tokens();
   return result;
 }
 
@@ -68,7 +68,7 @@ absl::StatusOr<HeartbeatResult> RunBook::Heartbeat(const HeartbeatCall& call, Mo
   ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
   Heard(call, unix_ns, effects);
   RefreshGrant(effects);
-  return HeartbeatResult{.lease = options_.run.round.lease,
+  return HeartbeatResult{.lease = config_->run.round.lease,
                          .state = State(),
                          .fragments = FragmentViews(),
                          .seed_granted = !manifest_ && grant_.HeldBy(call.caller.worker)};
@@ -126,7 +126,7 @@ void RunBook::Tick(MonoTime now, Effects& effects) {
     effects.Event(
         EventKind::kWorkerLost, lost,
         absl::StrFormat("worker '%s' was silent for %.1f s; it is not waited for until it comes back", lost,
-                        ToSeconds(options_.run.round.lease)));
+                        ToSeconds(config_->run.round.lease)));
     effects.rounds_changed = true;
   }
   RefreshGrant(effects);
@@ -139,7 +139,7 @@ std::optional<WorkerEntry> RunBook::Entry(const WorkerName& name) const {
 }
 
 bool RunBook::EvaluatorLeft() const {
-  const bool by_worker = options_.run.evaluated_by == EvaluatedBy::kWorker;
+  const bool by_worker = config_->run.evaluated_by == EvaluatedBy::kWorker;
   const Version last = fragments_.front().head();
   if (!by_worker) return roster_.Live(WorkerRole::kEvaluator).empty();
   const std::vector<WorkerName> live = roster_.Live(WorkerRole::kTrainer);

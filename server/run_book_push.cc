@@ -71,9 +71,10 @@ absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, Mono
         call.caller.worker, call.sequence));
   }
   const FragmentRound& fragment = fragments_[call.fragment.value()];
-  Admission admission{.contribution = FromCall(call, options_.run), .elements = fragment.layout().elements};
+  Admission admission{.contribution = FromCall(call, fragment.config().run),
+                      .elements = fragment.layout().elements};
   ATOLL_ASSIGN_OR_RETURN(const Round::Arrival arrival, fragment.Check(admission.contribution));
-  ATOLL_RETURN_IF_ERROR(CheckForm(call, options_.run.push_codec, admission.elements));
+  ATOLL_RETURN_IF_ERROR(CheckForm(call, fragment.config().run.push_codec, admission.elements));
   admission.duplicate = arrival == Round::Arrival::kDuplicate;
   admission.capped =
       call.tokens != admission.contribution.tokens || call.steps != admission.contribution.steps;

@@ -15,7 +15,7 @@ RoundDecision RunBook::Decide(FragmentId id, MonoTime now, Effects& effects) {
   if (fragment.round() == nullptr) return wait;
   const RoundDecision before = fragment.decision;
   fragment.decision =
-      ::atoll::Decide(now, fragment.round()->View(now, roster_.membership()), options_.run.round);
+      ::atoll::Decide(now, fragment.round()->View(now, roster_.membership()), fragment.config().run.round);
   if (fragment.decision.action == RoundDecision::Action::kHold && before.health != fragment.decision.health) {
     effects.Event(EventKind::kRunHeld, "",
                   absl::StrFormat("fragment %d: %s", id.value(), fragment.decision.reason));

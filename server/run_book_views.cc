@@ -94,7 +94,7 @@ RunBook::Numbers RunBook::numbers() const {
       .lost = roster_.lost(),
       .state = State(),
       .committed_tokens = ledger_.committed_tokens(),
-      .total_tokens = total_tokens_,
+      .total_tokens = config_->run.total_tokens(),
       .fragments = {}};
   for (const FragmentRound& fragment : fragments_) {
     FragmentStatusView view;
@@ -114,8 +114,8 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
   status.epoch = options_.identity.epoch;
   status.state = State();
   status.state_reason = StateReason();
-  status.config_bytes = options_.config_bytes;
-  status.config_version = options_.config_version;
+  status.config_bytes = config_->bytes;
+  status.config_version = config_->version;
   status.parameters = manifest_ ? manifest_->elements() : 0;
   status.storage_error = StorageError();
   status.live_trainers = static_cast<uint32_t>(roster_.membership().live_count(WorkerRole::kTrainer));

@@ -29,6 +29,11 @@ absl::Status Same(std::string_view field, const T& recorded, const T& now) {
   }
 }
 
+ConfigPtr Snapshot(const ConfigEntry& entry, const RunOptions& run) {
+  return std::make_shared<const ConfigSnapshot>(
+      ConfigSnapshot{.version = entry.version, .bytes = entry.bytes, .run = run});
+}
+
 absl::StatusOr<OpenedRun> BeginRun(const CoordinatorOptions& options, const CoordinatorDeps& deps) {
   OpenedRun opened;
   RunIdentity& identity = opened.recovery.identity;
@@ -38,33 +43,57 @@ absl::StatusOr<OpenedRun> BeginRun(const CoordinatorOptions& options, const Coor
   identity.created_unix_ns = deps.clock->WallNow().time_since_epoch().count();
   identity.shards = options.run.shards;
   identity.chunk_elements = options.chunk_elements;
-  const ConfigEntry config{
-      .version = 1, .recorded_unix_ns = identity.created_unix_ns, .bytes = options.config_bytes};
+  const ConfigEntry config{.version = 1,
+                           .recorded_unix_ns = identity.created_unix_ns,
+                           .author = std::string(kStartAuthor),
+                           .bytes = options.config_bytes};
   ATOLL_RETURN_IF_ERROR(deps.store->CreateRun(identity, config));
   opened.recovery.configs.push_back(config);
+  opened.config = Snapshot(config, options.run);
   deps.log.Info("a new run begins; waiting for a worker to seed it",
                 {{"run", identity.name}, {"id", identity.run_id}});
   return opened;
 }
 
+absl::StatusOr<RunOptions> ReadRecorded(const ConfigCodec& codec, const ConfigEntry& entry) {
+  auto recorded = codec.Parse(entry.bytes);
+  if (recorded.ok()) return recorded;
+  return absl::DataLossError(
+      absl::StrFormat("version %d of the configuration, recorded with the run, cannot be read: %s",
+                      entry.version, std::string(recorded.status().message())));
+}
+
+/// The configuration of the last start that brought one: what an operator set since is not in it.
+const ConfigEntry& LastStarted(const std::vector<ConfigEntry>& configs) {
+  for (auto it = configs.rbegin(); it != configs.rend(); ++it) {
+    if (it->author == kStartAuthor) return *it;
+  }
+  return configs.front();
+}
+
 absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
-  const ConfigEntry& newest = opened.recovery.configs.back();
-  opened.config_version = newest.version;
+  const ConfigEntry newest = opened.recovery.configs.back();
   ATOLL_RETURN_IF_ERROR(Same("checkpoint.shards", opened.recovery.identity.shards, options.run.shards));
+  opened.config = Snapshot(newest, options.run);
   if (newest.bytes == options.config_bytes) return absl::OkStatus();
-  if (deps.parse_config) {
-    auto recorded = deps.parse_config(newest.bytes);
-    if (!recorded.ok()) {
-      return absl::DataLossError(absl::StrFormat("the configuration recorded with the run cannot be read: %s",
-                                                 std::string(recorded.status().message())));
+  if (deps.config_codec != nullptr) {
+    ATOLL_ASSIGN_OR_RETURN(const RunOptions recorded, ReadRecorded(*deps.config_codec, newest));
+    // A supervisor starts the coordinator with the file that it was begun with: what was set since stays.
+    if (LastStarted(opened.recovery.configs).bytes == options.config_bytes) {
+      opened.config = Snapshot(newest, recorded);
+      deps.log.Info(
+          "the configuration is the one that was set last, not that of the file, which has not changed",
+          {{"version", newest.version}, {"author", newest.author}});
+      return absl::OkStatus();
     }
-    ATOLL_RETURN_IF_ERROR(CheckSettled(*recorded, options.run));
+    ATOLL_RETURN_IF_ERROR(CheckSettled(recorded, options.run));
   }
   const ConfigEntry config{.version = newest.version + 1,
                            .recorded_unix_ns = deps.clock->WallNow().time_since_epoch().count(),
+                           .author = std::string(kStartAuthor),
                            .bytes = options.config_bytes};
   ATOLL_RETURN_IF_ERROR(deps.store->PutConfig(config));
-  opened.config_version = config.version;
+  opened.config = Snapshot(config, options.run);
   opened.recovery.configs.push_back(config);
   deps.log.Info("the configuration changed; it is in force from the next round on",
                 {{"version", config.version}});

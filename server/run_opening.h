@@ -2,9 +2,12 @@
 #define ATOLL_SERVER_RUN_OPENING_H_
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/config_snapshot.h"
 #include "server/create_coordinator.h"
 #include "server/fragment_state.h"
 #include "server/merge_engine.h"
@@ -12,10 +15,13 @@
 
 namespace atoll {
 
+/// Author of a configuration that came with a start of the coordinator.
+inline constexpr std::string_view kStartAuthor = "start";
+
 /// A run as it was found on disk, or as it was just begun.
 struct OpenedRun {
   Recovery recovery;
-  uint64_t config_version = 1;
+  ConfigPtr config;                      // in force
   std::vector<FragmentLayout> layouts;   // empty: not seeded
   std::vector<FragmentState> fragments;  // at their heads
 };

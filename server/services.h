@@ -19,7 +19,6 @@ namespace atoll {
 struct Services {
   CoordinatorOptions options;
   RunIdentity identity;
-  uint64_t config_version = 1;  // in force
   RunStore* store = nullptr;
   const Clock* clock = nullptr;
   CoordinatorObserver* observer = nullptr;

@@ -16,7 +16,7 @@ void VersionStorer::Run(const FragmentState& state, const std::function<void()>&
   while (true) {
     const MonoTime started = services_.clock->Now();
     const absl::Status stored = services_.store->StoreVersion(state.layout, state.version, state.view(),
-                                                              services_.options.run.keep_versions);
+                                                              services_.book->config()->run.keep_versions);
     Effects effects;
     if (stored.ok()) {
       services_.observer->OnStoreSeconds(ToSeconds(services_.clock->Now() - started));

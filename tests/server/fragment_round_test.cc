@@ -17,10 +17,10 @@ class FragmentRoundTest : public testing::Test {
       EXPECT_TRUE(membership_.Join(name, "hash", WorkerRole::kTrainer, kNow).ok());
     fragment_.Open(Version(4), membership_, kNow);
   }
-  static RoundOptions Rules() {
-    RoundOptions rules;
-    rules.start_workers = 2;
-    return rules;
+  static ConfigPtr Rules() {
+    ConfigSnapshot config;
+    config.run.round.start_workers = 2;
+    return std::make_shared<const ConfigSnapshot>(config);
   }
   static Contribution From(const WorkerName& worker, uint64_t base = 4, uint32_t crc = 1) {
     Contribution contribution;

@@ -1,0 +1,140 @@
+#ifndef ATOLL_SERVER_ADMIN_CONTROL_H_
+#define ATOLL_SERVER_ADMIN_CONTROL_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+#include "core/config_codec.h"
+#include "server/launch/launcher.h"
+#include "server/views.h"
+
+// What an operator can do to a run, in plain values. Fields are described in atoll/v1/admin.proto, which they
+// mirror.
+
+namespace atoll {
+
+/// Who asks: goes into the audit line of every action.
+struct AdminCaller {
+  std::string user;  // as it says of itself; empty: did not say
+  std::string peer;  // address
+};
+
+enum class RunAction : uint8_t { kPause = 1, kResume = 2, kStop = 3, kCloseRound = 4 };
+enum class WorkerAction : uint8_t { kDrain = 1, kRestart = 2, kEvict = 3, kBan = 4, kUnban = 5, kResync = 6 };
+
+struct WorkerOrder {
+  WorkerName worker;
+  WorkerAction action = WorkerAction::kDrain;
+  bool at_once = false;
+  std::string reason;
+};
+
+/// A configuration as recorded.
+struct ConfigView {
+  uint64_t version = 0;
+  std::string bytes;  // serialised RunConfig
+  int64_t unix_ns = 0;
+  std::string author;
+  std::vector<std::string> changes;  // "path: old -> new" against the version before
+};
+
+struct ScaleResult {
+  uint32_t before = 0;
+  uint32_t target = 0;
+  std::vector<WorkerName> names;
+};
+
+struct CheckpointView {
+  std::string name;
+  Epoch epoch;
+  std::vector<Version> versions;  // by fragment
+  uint64_t committed_tokens = 0;
+  int64_t created_unix_ns = 0;
+  uint64_t bytes = 0;
+  uint64_t shared_bytes = 0;
+  bool automatic = false;
+  std::string path;
+  std::string damage;  // which file, and how; empty: whole, as far as was looked
+};
+
+struct RestoreResult {
+  Epoch epoch;
+  std::vector<Version> versions;
+  uint64_t committed_tokens = 0;
+};
+
+struct VerifyView {
+  FragmentId fragment;
+  Version version;
+  uint32_t done = 0;
+  uint32_t total = 0;
+  enum class Verdict : uint8_t { kEqual = 1, kDifferent = 2, kNotKept = 3 } verdict = Verdict::kEqual;
+  std::string message;
+  std::vector<WorkerName> confirmed_by;
+  std::vector<WorkerName> denied_by;
+};
+
+struct MetricPointView {
+  std::string name;
+  WorkerName worker;
+  Version version;
+  uint64_t committed_tokens = 0;
+  int64_t unix_ns = 0;
+  double value = 0;
+};
+
+/// Thread-safe; every call may block on the disk or on the launcher. What changes something writes an
+/// ADMIN_ACTION event with the caller and the outcome; what is refused changed nothing.
+class AdminControl {
+ public:
+  virtual ~AdminControl() = default;
+
+  /// FailedPrecondition when it makes no sense now (resume of a run that is not paused), saying the state.
+  virtual absl::StatusOr<std::string> ControlRun(const AdminCaller& caller, RunAction action,
+                                                 const std::string& reason) = 0;
+  /// NotFound when the name was never seen. The answer says what will happen, and when.
+  virtual absl::StatusOr<std::string> ControlWorker(const AdminCaller& caller, const WorkerOrder& order) = 0;
+
+  /// Recorded as a new version, in force from the next round of each fragment. InvalidArgument naming path,
+  /// value and allowed range; FailedPrecondition for a field that a run cannot change; Aborted when
+  /// expected_version (not 0) is not the one in force.
+  virtual absl::StatusOr<ConfigView> SetConfig(const AdminCaller& caller,
+                                               const std::vector<ConfigSetting>& settings,
+                                               uint64_t expected_version, bool dry_run) = 0;
+  virtual absl::StatusOr<std::vector<ConfigView>> ListConfigs() = 0;
+
+  /// FailedPrecondition, naming the flag, when the coordinator has no launcher. Exactly one of add, target.
+  virtual absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
+                                                   std::optional<uint32_t> target) = 0;
+  /// kind "none" when there is none.
+  virtual LauncherView Launched() = 0;
+
+  /// Blocks until it is durable; rounds go on meanwhile. AlreadyExists; InvalidArgument for a name.
+  virtual absl::StatusOr<CheckpointView> CreateCheckpoint(const AdminCaller& caller,
+                                                          const std::string& name) = 0;
+  /// `check`: read every file and compare its checksum.
+  virtual absl::StatusOr<std::vector<CheckpointView>> ListCheckpoints(bool check) = 0;
+  /// Commits the old contents as version head + 1 under a new epoch. DataLoss naming the damaged file, and
+  /// nothing is changed.
+  virtual absl::StatusOr<RestoreResult> RestoreCheckpoint(const AdminCaller& caller,
+                                                          const std::string& name) = 0;
+  virtual absl::Status DeleteCheckpoint(const AdminCaller& caller, const std::string& name) = 0;
+
+  /// `report` is called on the caller's thread, once per version; false ends the work.
+  using VerifyReport = std::function<bool(const VerifyView&)>;
+  virtual absl::Status Verify(std::optional<Version> version, const VerifyReport& report) = 0;
+
+  /// All points in order of time; false from `sink` ends it.
+  using MetricSink = std::function<bool(const MetricPointView&)>;
+  virtual absl::Status ExportMetrics(const MetricSink& sink) = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_ADMIN_CONTROL_H_
