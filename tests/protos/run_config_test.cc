@@ -66,7 +66,7 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
   EXPECT_EQ(options->inner.steps, 50u);
   EXPECT_EQ(options->inner.batch, 12u);
   EXPECT_EQ(options->outer, (OuterOptions{OuterOptimizerKind::kAdam, 0.3, 0.4, 0.5, 0.6, 0.7}));
-  EXPECT_EQ(options->weights, MergeWeighting::kTokensSquaredPerStep);
+  EXPECT_EQ(options->merge.weights, MergeWeighting::kTokensSquaredPerStep);
   EXPECT_EQ(options->round.deadline, Seconds(1.5));
   EXPECT_EQ(options->round.quorum, 0.5);
   EXPECT_EQ(options->round.minimum, 2u);
