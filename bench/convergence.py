@@ -164,7 +164,7 @@ def main():
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1337)
     parser.add_argument("--eval-batches", type=int, default=200)
-    parser.add_argument("--outer", default="0.9:0.5,0.7:0.9", help="outer learning rate and momentum, pairs")
+    parser.add_argument("--outer", default="1.0:0.6,0.8:0.6,0.9:0.5", help="outer learning rate and momentum, pairs")
     parser.add_argument("--only", default="", help="names of runs (prefixes), separated by commas")
     parser.add_argument("--out", type=pathlib.Path, default=None)
     args = parser.parse_args()
