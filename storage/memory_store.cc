@@ -35,6 +35,7 @@ class MemoryStore final : public RunStore {
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override { return PutIfCreated(evaluation); }
+  absl::Status PutControl(const ControlEntry& control) override { return PutIfCreated(control); }
   absl::Status AppendEvent(const EventEntry& event) override { return PutIfCreated(event); }
   absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
   absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,

@@ -21,6 +21,7 @@ std::string Versioned(std::string_view prefix, FragmentId fragment, Version vers
 }  // namespace
 
 std::string Event(uint64_t sequence) { return Numbered<8>(kEvents, sequence); }
+std::string Round(FragmentId fragment, Version version) { return Versioned(kRounds, fragment, version); }
 
 std::string KeyOf(const RunIdentity&) { return std::string(kIdentity); }
 std::string KeyOf(const Manifest&) { return std::string(kManifest); }
@@ -29,12 +30,13 @@ std::string KeyOf(const WorkerEntry& record) { return std::string(kWorkers) + re
 std::string KeyOf(const PartitionEntry& record) { return Numbered<4>(kPartitions, record.partition); }
 std::string KeyOf(const HeadEntry& record) { return Numbered<4>(kHeads, record.fragment.value()); }
 std::string KeyOf(const StoredEntry& record) { return Numbered<4>(kStored, record.fragment.value()); }
-std::string KeyOf(const RoundRecord& record) { return Versioned(kRounds, record.fragment, record.version); }
+std::string KeyOf(const RoundRecord& record) { return Round(record.fragment, record.version); }
 std::string KeyOf(const Contribution& record) { return KeyOf(record.key); }
 std::string KeyOf(const EvaluationEntry& record) {
   return Versioned(kEvaluations, record.fragment, record.version);
 }
 std::string KeyOf(const EventEntry& record) { return Event(record.sequence); }
+std::string KeyOf(const ControlEntry&) { return std::string(kControl); }
 
 std::string KeyOf(const ContributionKey& key) {
   std::string out = Numbered<8>(kContributions, key.epoch.value());

@@ -25,8 +25,10 @@ inline constexpr std::string_view kRounds = "round/";
 inline constexpr std::string_view kContributions = "contribution/";
 inline constexpr std::string_view kEvaluations = "evaluation/";
 inline constexpr std::string_view kEvents = "event/";
+inline constexpr std::string_view kControl = "control";
 
 std::string Event(uint64_t sequence);
+std::string Round(FragmentId fragment, Version version);
 
 /// Where a record lives: a function of its own fields, so that a record found under another key is seen.
 std::string KeyOf(const RunIdentity& record);
@@ -41,6 +43,7 @@ std::string KeyOf(const Contribution& record);
 std::string KeyOf(const ContributionKey& key);
 std::string KeyOf(const EvaluationEntry& record);
 std::string KeyOf(const EventEntry& record);
+std::string KeyOf(const ControlEntry& record);
 
 /// The smallest string above every string that begins with `prefix` (which does not end in 0xff).
 std::string PrefixEnd(std::string_view prefix);

@@ -23,17 +23,6 @@ struct HeadEntry {
   friend bool operator==(const HeadEntry&, const HeadEntry&) = default;
 };
 
-/// The versions of a fragment whose tensors are in the shards, ascending, never empty; with the shape that
-/// says which chunks each of them has.
-struct StoredEntry {
-  FragmentId fragment;
-  Epoch epoch;
-  uint64_t elements = 0;       // of each vector
-  uint32_t state_vectors = 0;  // outer optimizer state beside theta
-  std::vector<Version> versions;
-  friend bool operator==(const StoredEntry&, const StoredEntry&) = default;
-};
-
 /// What seeding stores of one fragment.
 StoredEntry VersionZero(const RunIdentity& identity, const FragmentLayout& layout,
                         const FragmentTensorsView& tensors);
@@ -62,6 +51,8 @@ template <>
 inline constexpr RecordKind kRecordKindOf<EvaluationEntry> = RecordKind::kEvaluation;
 template <>
 inline constexpr RecordKind kRecordKindOf<EventEntry> = RecordKind::kEvent;
+template <>
+inline constexpr RecordKind kRecordKindOf<ControlEntry> = RecordKind::kControl;
 
 template <typename T>
 concept Record = kRecordKindOf<T>

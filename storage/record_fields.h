@@ -157,6 +157,14 @@ void Fields(Io& io, Is<EventEntry> auto& r) {
   io.Field("bytes", r.bytes);
 }
 
+template <typename Io>
+void Fields(Io& io, Is<ControlEntry> auto& r) {
+  io.EnumField("mode", r.mode, RunMode::kRunning, RunMode::kStopped);
+  io.Field("unix_ns", r.unix_ns);
+  io.Field("author", r.author);
+  io.Field("reason", r.reason);
+}
+
 }  // namespace atoll::record_fields
 
 #endif  // ATOLL_STORAGE_RECORD_FIELDS_H_

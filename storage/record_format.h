@@ -24,6 +24,7 @@ enum class RecordKind : uint8_t {
   kContribution = 9,
   kEvaluation = 10,
   kEvent = 11,
+  kControl = 12,
 };
 
 inline constexpr size_t kRecordHeaderBytes = 2;   // format, kind

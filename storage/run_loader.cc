@@ -47,6 +47,10 @@ absl::Status RunLoader::Add(std::string_view key, std::string_view value) {
     ATOLL_ASSIGN_OR_RETURN(recovery_.manifest, Decode<Manifest>(key, value));
     return absl::OkStatus();
   }
+  if (key == meta_keys::kControl) {
+    ATOLL_ASSIGN_OR_RETURN(recovery_.control, Decode<ControlEntry>(key, value));
+    return absl::OkStatus();
+  }
   if (key.starts_with(meta_keys::kConfigs)) return Append(recovery_.configs, key, value);
   if (key.starts_with(meta_keys::kWorkers)) return Append(recovery_.workers, key, value);
   if (key.starts_with(meta_keys::kPartitions)) return Append(recovery_.partitions, key, value);

@@ -70,6 +70,16 @@ struct EvaluationEntry {
   friend bool operator==(const EvaluationEntry&, const EvaluationEntry&) = default;
 };
 
+/// What an operator has made of the run.
+enum class RunMode : uint8_t { kRunning = 1, kPaused = 2, kStopped = 3 };
+struct ControlEntry {
+  RunMode mode = RunMode::kRunning;
+  int64_t unix_ns = 0;
+  std::string author = {};  // who asked for it
+  std::string reason = {};
+  friend bool operator==(const ControlEntry&, const ControlEntry&) = default;
+};
+
 /// A milestone, kept for `atollctl events`. `bytes` is an opaque serialised event.
 struct EventEntry {
   uint64_t sequence = 0;
@@ -98,6 +108,7 @@ struct Recovery {
   std::vector<RoundRecord> rounds;           // every record kept, ascending by (fragment, version)
   std::vector<EvaluationEntry> evaluations;  // ascending by (fragment, version)
   uint64_t last_event_sequence = 0;
+  std::optional<ControlEntry> control = std::nullopt;  // absent: nobody ever paused or stopped it
   /// Set when the directory is a checkpoint, copied or not, that was checked and has not begun its own epoch
   /// yet: nothing but BeginEpoch may change the run.
   std::optional<CheckpointManifest> checkpoint = std::nullopt;
@@ -198,6 +209,8 @@ class RunStore : public VersionSource {
   virtual absl::Status PutConfig(const ConfigEntry& config) = 0;
   virtual absl::Status PutWorker(const WorkerEntry& worker) = 0;
   virtual absl::Status PutEvaluation(const EvaluationEntry& evaluation) = 0;
+  /// FailedPrecondition when there is no run.
+  virtual absl::Status PutControl(const ControlEntry& control) = 0;
   /// Not synced: an event may be lost with power, never reordered.
   virtual absl::Status AppendEvent(const EventEntry& event) = 0;
   /// Events with sequence > after, ascending, at most `limit`.

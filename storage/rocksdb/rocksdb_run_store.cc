@@ -1,31 +1,20 @@
 #include "storage/rocksdb/rocksdb_run_store.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/fault_point.h"
 #include "common/file.h"
+#include "storage/rocksdb/folder_bytes.h"
 #include "common/status.h"
 #include "storage/describe.h"
 #include "storage/meta_keys.h"
 #include "storage/record.h"
 #include "storage/rocksdb/file_upload.h"
+#include "storage/rocksdb/store_writes.h"
 #include "storage/run_checks.h"
 
 namespace atoll {
-namespace {
-
-template <typename T>
-void Put(MetaBatch& batch, const T& record) {
-  batch.Put(meta_keys::KeyOf(record), EncodeRecord(record));
-}
-
-uint64_t BytesOf(const FragmentTensorsView& tensors) {
-  return tensors.parameters.size_bytes() * (1 + tensors.state.size());
-}
-
-}  // namespace
 
 RocksDbRunStore::RocksDbRunStore(Parts parts)
     : lock_(std::move(parts.lock)),
@@ -33,6 +22,7 @@ RocksDbRunStore::RocksDbRunStore(Parts parts)
       headroom_bytes_(parts.headroom_bytes),
       meta_(std::move(parts.meta)),
       contributions_(std::move(parts.contributions)),
+      checkpoints_(*std::move(parts.checkpoints)),
       shards_(std::move(parts.shards)),
       ledger_(std::move(parts.ledger)),
       recovery_(std::move(parts.recovery)) {}
@@ -109,6 +99,10 @@ absl::Status RocksDbRunStore::PutEvaluation(const EvaluationEntry& evaluation) {
   return PutIfCreated(evaluation, Durability::kSynced);
 }
 
+absl::Status RocksDbRunStore::PutControl(const ControlEntry& control) {
+  return PutIfCreated(control, Durability::kSynced);
+}
+
 absl::Status RocksDbRunStore::AppendEvent(const EventEntry& event) {
   return PutIfCreated(event, Durability::kBuffered);
 }
@@ -149,7 +143,9 @@ absl::Status RocksDbRunStore::Seed(const Manifest& manifest, const std::vector<F
     Put(batch, entries.back().first);
     Put(batch, entries.back().second);
   }
+  FaultPoint("seed.ready");
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  FaultPoint("seed.recorded");
   MutexLock lock(&mutex_);
   for (const auto& [head, stored] : entries) ledger_.AppliedFragment(head, stored);
   return absl::OkStatus();
@@ -206,7 +202,9 @@ absl::Status RocksDbRunStore::CommitRound(const RoundRecord& record,
   Put(batch, record);
   Put(batch, HeadEntry{.fragment = record.fragment, .epoch = record.epoch, .version = record.version});
   for (const PartitionEntry& partition : partitions) Put(batch, partition);
+  FaultPoint("commit.ready");
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  FaultPoint("commit.recorded");
   {
     MutexLock lock(&mutex_);
     ledger_.AppliedCommit(record);
@@ -233,6 +231,7 @@ absl::Status RocksDbRunStore::StoreVersion(const FragmentLayout& layout, Version
 
 absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, uint32_t keep) {
   RunLedger::Retention retention;
+  MutexLock nothing_is_copied(&retention_);
   {
     MutexLock sequence(&sequence_);  // no round may take a contribution while it is being let go of
     {
@@ -242,38 +241,49 @@ absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, u
     MetaBatch batch;
     Put(batch, retention.stored);
     for (const ContributionKey& key : retention.dropped_contributions) batch.Delete(meta_keys::KeyOf(key));
+    FaultPoint("stored.ready");
     ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+    FaultPoint("stored.recorded");
     MutexLock lock(&mutex_);
     ledger_.AppliedRetention(retention);
   }
   // Nothing names these any more: what a crash leaves of them goes at the next start.
   for (const ContributionKey& key : retention.dropped_contributions) contributions_->Remove(key);
-  return shards_->Drop(fragment, retention.dropped_versions);
+  FaultPoint("drop.contributions");
+  const absl::Status dropped = shards_->Drop(fragment, retention.dropped_versions);
+  FaultPoint("drop.versions");
+  return dropped;
 }
 
-absl::StatusOr<FragmentTensors> RocksDbRunStore::ReadVersion(const FragmentLayout& layout, Version version) {
+absl::StatusOr<StoredEntry> RocksDbRunStore::Stored(FragmentId fragment) {
+  MutexLock lock(&mutex_);
+  return ledger_.CheckStored(fragment);
+}
+
+absl::StatusOr<RoundRecord> RocksDbRunStore::ReadRound(FragmentId fragment, Version version) {
+  const std::string key = meta_keys::Round(fragment, version);
+  std::optional<RoundRecord> found;
+  const auto visit = [&](std::string_view at, std::string_view value) -> absl::StatusOr<bool> {
+    ATOLL_ASSIGN_OR_RETURN(found, DecodeRecord<RoundRecord>(at, value));
+    return false;
+  };
+  ATOLL_RETURN_IF_ERROR(meta_->Scan(key, meta_keys::Round(fragment, Next(version)), visit));
+  if (found) return *std::move(found);
+  return absl::NotFoundError(absl::StrFormat("there is no record of %s", Describe(fragment, version)));
+}
+
+absl::Status RocksDbRunStore::ReadInto(const FragmentLayout& layout, Version version,
+                                       const FragmentTensorsTarget& target) {
   StoredEntry stored;
   {
     MutexLock lock(&mutex_);
     ATOLL_RETURN_IF_ERROR(ledger_.CheckRead(layout, version));
     stored = ledger_.stored(layout.id);
   }
-  return shards_->Read(stored, version);
+  ATOLL_RETURN_IF_ERROR(CheckTarget(stored, target));
+  return shards_->Read(stored, version, target);
 }
 
-absl::StatusOr<uint64_t> RocksDbRunStore::DiskBytes() {
-  uint64_t bytes = 0;
-  std::error_code error;
-  // Files come and go meanwhile: one that is gone counts nothing.
-  for (std::filesystem::recursive_directory_iterator it(dir_.root, error), end; !error && it != end;
-       it.increment(error)) {
-    std::error_code gone;
-    if (!it->is_regular_file(gone)) continue;
-    const uint64_t size = it->file_size(gone);
-    if (!gone) bytes += size;
-  }
-  if (!error) return bytes;
-  return absl::UnavailableError(absl::StrFormat("measure %s: %s", dir_.root, error.message()));
-}
+absl::StatusOr<uint64_t> RocksDbRunStore::DiskBytes() { return FolderBytes(dir_.root); }
 
 }  // namespace atoll

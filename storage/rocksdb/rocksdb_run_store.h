@@ -8,6 +8,7 @@
 
 #include "common/file_lock.h"
 #include "common/mutex.h"
+#include "storage/rocksdb/checkpoint_folder.h"
 #include "storage/rocksdb/contribution_folder.h"
 #include "storage/rocksdb/data_dir.h"
 #include "storage/rocksdb/meta_db.h"
@@ -27,6 +28,7 @@ class RocksDbRunStore final : public RunStore {
     uint64_t headroom_bytes = 0;
     std::unique_ptr<MetaDb> meta;
     std::shared_ptr<ContributionFolder> contributions;
+    std::optional<CheckpointFolder> checkpoints;
     std::unique_ptr<ShardSet> shards;  // null before the run is created
     RunLedger ledger;
     std::optional<Recovery> recovery;
@@ -38,6 +40,7 @@ class RocksDbRunStore final : public RunStore {
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override;
+  absl::Status PutControl(const ControlEntry& control) override;
   absl::Status AppendEvent(const EventEntry& event) override;
   absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
   absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
@@ -48,7 +51,16 @@ class RocksDbRunStore final : public RunStore {
   absl::Status CommitRound(const RoundRecord& record, const std::vector<PartitionEntry>& partitions) override;
   absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
                             uint32_t keep) override;
-  absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) override;
+  absl::StatusOr<StoredEntry> Stored(FragmentId fragment) override;
+  absl::Status ReadInto(const FragmentLayout& layout, Version version,
+                        const FragmentTensorsTarget& target) override;
+  absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) override;
+  // rocksdb_run_store_checkpoints.cc
+  absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) override;
+  absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) override;
+  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) override;
+  absl::Status DeleteCheckpoint(const std::string& name) override;
+  absl::Status BeginEpoch(const EpochStart& start) override;
   absl::StatusOr<uint64_t> DiskBytes() override;
 
  private:
@@ -58,14 +70,21 @@ class RocksDbRunStore final : public RunStore {
   absl::Status CheckSpace(uint64_t bytes, const std::string& what) const;
   absl::Status RecordAccepted(const Contribution& contribution);
   absl::Status MarkStored(FragmentId fragment, Version version, uint32_t keep);
+  absl::StatusOr<CheckpointManifest> CopyParts(const CheckpointRequest& request, const std::string& folder);
+  absl::Status WriteEpoch(const EpochStart& start, const RunLedger::EpochPlan& plan);
 
   const FileLock lock_;  // first: given back when all else is closed
   const DataDir dir_;
   const uint64_t headroom_bytes_;
   const std::unique_ptr<MetaDb> meta_;
   const std::shared_ptr<ContributionFolder> contributions_;
+  const CheckpointFolder checkpoints_;
   std::unique_ptr<ShardSet> shards_;  // set once, before the ledger says that there is a run
 
+  Mutex making_checkpoint_;  // held over the whole of it
+  // Held while something that a checkpoint names may disappear, and while the parts of a checkpoint are taken:
+  // nothing that StoreVersion drops may go between two of them. Before sequence_.
+  Mutex retention_;
   // Held over a whole check-write-apply of the rare writes that depend on each other: creation,
   // configuration, seed, commit, stored mark. Uploads and reads do not take it.
   Mutex sequence_;

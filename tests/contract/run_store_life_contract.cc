@@ -71,6 +71,19 @@ TEST_P(RunStoreContract, SmallThingsComeBackInOrder) {
   EXPECT_EQ(recovery().evaluations, std::vector<EvaluationEntry>{evaluation});
 }
 
+TEST_P(RunStoreContract, TheLastWordOfAnOperatorIsKept) {
+  ControlEntry control{.mode = RunMode::kPaused, .unix_ns = 5, .author = "ann", .reason = "new disks"};
+  EXPECT_EQ(store().PutControl(control).code(), absl::StatusCode::kFailedPrecondition) << "there is no run";
+  Create();
+  Reopen();
+  EXPECT_FALSE(recovery().control.has_value());
+  ASSERT_TRUE(store().PutControl(control).ok());
+  control.mode = RunMode::kStopped;
+  ASSERT_TRUE(store().PutControl(control).ok());
+  Reopen();
+  EXPECT_EQ(recovery().control, control);
+}
+
 TEST_P(RunStoreContract, AWorkersNameCannotLeaveItsKey) {
   Create();
   for (const std::string& name :

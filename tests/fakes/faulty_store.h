@@ -36,6 +36,9 @@ class FaultyStore final : public RunStore {
     return faults_->member ? Full() : store_->PutWorker(worker);
   }
   absl::Status PutEvaluation(const EvaluationEntry& entry) override { return store_->PutEvaluation(entry); }
+  absl::Status PutControl(const ControlEntry& control) override {
+    return faults_->member ? Full() : store_->PutControl(control);
+  }
   absl::Status AppendEvent(const EventEntry& event) override { return store_->AppendEvent(event); }
   absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override {
     return store_->ReadEvents(after, limit);

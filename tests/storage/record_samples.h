@@ -109,6 +109,13 @@ inline EvaluationEntry Evaluation() {
 
 inline EventEntry Event() { return {.sequence = 1000, .bytes = "opaque event"}; }
 
+inline ControlEntry Control() {
+  return {.mode = RunMode::kPaused,
+          .unix_ns = 1700000002000000000,
+          .author = "ann (127.0.0.1:50123)",
+          .reason = "new disks"};
+}
+
 /// Calls `visit(name, record)` for each.
 template <typename Visit>
 void ForEach(const Visit& visit) {
@@ -123,6 +130,7 @@ void ForEach(const Visit& visit) {
   visit("contribution", SampleContribution());
   visit("evaluation", Evaluation());
   visit("event", Event());
+  visit("control", Control());
 }
 
 }  // namespace atoll::record_samples
