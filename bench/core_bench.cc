@@ -87,9 +87,10 @@ void MergeFourAndStep(benchmark::State& state) {
     inputs.push_back({.codec = &codec, .payload = payload, .weight = 0.25f});
   std::vector<float> theta = RandomValues(9), next(kElements), momentum(kElements);
   const std::vector<std::span<float>> outer_state = {momentum};
+  const MergePlan plan = WeightedMeanPlan(inputs, kElements);
   for (auto _ : state) {
     const absl::Status status =
-        MergeAndStepRange(inputs, OuterOptions{}, Version(1), kElements, 0, theta, next, outer_state);
+        MergeAndStepRange(plan, OuterOptions{}, Version(1), 0, theta, next, outer_state);
     if (!status.ok()) state.SkipWithError("the step failed");
   }
   // Each payload, theta and momentum are read; theta and momentum are written.

@@ -41,7 +41,10 @@ absl::StatusOr<std::vector<FragmentLayout>> PlanFragments(const Manifest& manife
   for (uint32_t tensor = 0; tensor < fragment_of.size(); ++tensor) {
     FragmentLayout& layout = plan[fragment_of[tensor]];
     const uint64_t elements = manifest.tensors[tensor].elements();
-    layout.slots.push_back({.tensor = tensor, .offset = layout.elements, .elements = elements});
+    layout.slots.push_back({.tensor = tensor,
+                            .offset = layout.elements,
+                            .elements = elements,
+                            .embedding = manifest.tensors[tensor].embedding});
     layout.elements += RoundUp(elements, kSlotAlignment);
   }
   return plan;

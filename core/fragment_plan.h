@@ -19,6 +19,7 @@ struct TensorSlot {
   uint32_t tensor = 0;  // index into Manifest::tensors
   uint64_t offset = 0;  // multiple of kSlotAlignment
   uint64_t elements = 0;
+  bool embedding = false;  // TensorSpec::embedding
 };
 
 /// One fragment's flat vector: `elements` float32 values, padding included, a multiple of kSlotAlignment.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/fragment_plan.h"
-
 namespace atoll {
 namespace {
 
@@ -23,42 +21,37 @@ double RawWeight(MergeWeighting weighting, const WeightInput& input) {
 
 }  // namespace
 
+uint64_t Staleness(const Contribution& contribution, Version round_base) {
+  const Version base = contribution.key.base;
+  return base < round_base ? round_base.value() - base.value() : 0;
+}
+
 std::vector<float> NormalisedWeights(MergeWeighting weighting, std::span<const WeightInput> inputs) {
   std::vector<double> raw(inputs.size());
   std::transform(inputs.begin(), inputs.end(), raw.begin(),
                  [weighting](const WeightInput& input) { return RawWeight(weighting, input); });
-  double sum = std::accumulate(raw.begin(), raw.end(), 0.0);
-  if (sum <= 0) {
-    std::fill(raw.begin(), raw.end(), 1.0);
-    sum = static_cast<double>(raw.size());
-  }
+  if (std::ranges::all_of(raw, [](double w) { return w <= 0; })) std::ranges::fill(raw, 1.0);
+  for (size_t i = 0; i < raw.size(); ++i) raw[i] /= 1.0 + static_cast<double>(inputs[i].staleness) / 4;
+  const double sum = std::accumulate(raw.begin(), raw.end(), 0.0);
   std::vector<float> weights(raw.size());
   std::transform(raw.begin(), raw.end(), weights.begin(),
                  [sum](double w) { return static_cast<float>(w / sum); });
   return weights;
 }
 
-std::vector<float> NormalisedWeights(MergeWeighting weighting, std::span<const Contribution> contributions) {
+std::vector<float> NormalisedWeights(MergeWeighting weighting, std::span<const Contribution> contributions,
+                                     Version round_base) {
   std::vector<WeightInput> inputs;
   inputs.reserve(contributions.size());
-  for (const Contribution& c : contributions) inputs.push_back({.tokens = c.tokens, .steps = c.steps});
+  for (const Contribution& c : contributions) {
+    inputs.push_back({.tokens = c.tokens, .steps = c.steps, .staleness = Staleness(c, round_base)});
+  }
   return NormalisedWeights(weighting, inputs);
 }
 
 void SortForSummation(std::vector<Contribution>& contributions) {
   std::sort(contributions.begin(), contributions.end(),
             [](const Contribution& a, const Contribution& b) { return a.key < b.key; });
-}
-
-void WeightedMeanRange(std::span<const MergeInput> inputs, uint64_t elements, uint64_t first,
-                       std::span<float> out) {
-  for (uint64_t done = 0; done < out.size(); done += kChunkAlignment) {
-    const std::span<float> block = out.subspan(done, std::min<uint64_t>(kChunkAlignment, out.size() - done));
-    std::fill(block.begin(), block.end(), 0.0f);
-    for (const MergeInput& input : inputs) {
-      input.codec->AccumulateRange(input.payload, elements, first + done, input.weight, block);
-    }
-  }
 }
 
 }  // namespace atoll

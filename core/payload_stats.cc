@@ -7,27 +7,14 @@
 #include "absl/strings/str_format.h"
 #include "core/float_bits.h"
 #include "core/fragment_plan.h"
+#include "core/lane_sum.h"
 
 namespace atoll {
 namespace {
 
-constexpr size_t kLanes = 8;
-
 /// Sum of squares of one block, by the order of summation that the header fixes.
 double BlockSquares(std::span<const float> values) {
-  std::array<double, kLanes> sums{};
-  const size_t whole = values.size() / kLanes * kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const auto value = static_cast<double>(values[i + lane]);
-      sums[lane] += value * value;
-    }
-  }
-  for (size_t i = whole; i < values.size(); ++i) {
-    const auto value = static_cast<double>(values[i]);
-    sums[i - whole] += value * value;
-  }
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  return LaneSquares(values.size(), [&](size_t i) { return static_cast<double>(values[i]); });
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace atoll {
 /// the element when a decoded value is not finite.
 absl::StatusOr<double> PayloadNorm(const Codec& codec, std::span<const std::byte> payload, uint64_t elements);
 
-/// L2 norm of plain values by the same summation: blocks of 4096 values in order, inside a block eight
-/// interleaved sums (value i goes to sum i mod 8) added as ((s0+s1)+(s2+s3))+((s4+s5)+(s6+s7)).
+/// L2 norm of plain values by the same summation: blocks of 4096 values in order, inside a block the order of
+/// LaneSquares (core/lane_sum.h).
 double VectorNorm(std::span<const float> values);
 
 /// Index of the first value that is not finite.

@@ -7,13 +7,14 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "core/block_merger.h"
 #include "core/fragment_plan.h"
 #include "core/payload_stats.h"
 
 namespace atoll {
 namespace {
 
-// v of nesterov and m, v of adam.
+// v of nesterov; m, v of adam; m, sum of delayed_nesterov.
 constexpr size_t kMaxStateVectors = 2;
 
 absl::Status CheckFinite(std::span<const float> values, uint64_t first, const char* what) {
@@ -27,10 +28,10 @@ absl::Status CheckFinite(std::span<const float> values, uint64_t first, const ch
 
 }  // namespace
 
-absl::Status MergeAndStepRange(std::span<const MergeInput> inputs, const OuterOptions& options,
-                               Version new_version, uint64_t elements, uint64_t first,
-                               std::span<const float> theta_in, std::span<float> theta_out,
+absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, Version new_version,
+                               uint64_t first, std::span<const float> theta_in, std::span<float> theta_out,
                                std::span<const std::span<float>> state) {
+  BlockMerger merger(plan);
   std::array<float, kChunkAlignment> mean_buffer;
   std::array<std::span<float>, kMaxStateVectors> state_block;
   const size_t state_vectors = OuterStateVectors(options.optimizer);
@@ -40,7 +41,7 @@ absl::Status MergeAndStepRange(std::span<const MergeInput> inputs, const OuterOp
     for (size_t s = 0; s < state_vectors; ++s) state_block[s] = state[s].subspan(done, n);
     const std::span<const std::span<float>> block_state(state_block.data(), state_vectors);
 
-    WeightedMeanRange(inputs, elements, first + done, mean);
+    merger.Merge(first + done, mean);
     OuterStepRange(options, new_version, mean, theta_in.subspan(done, n), theta_out.subspan(done, n),
                    block_state);
 

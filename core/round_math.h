@@ -6,23 +6,22 @@
 
 #include "absl/status/status.h"
 #include "common/ids.h"
-#include "core/merge.h"
+#include "core/merge_plan.h"
 #include "core/outer_optimizer.h"
 
 namespace atoll {
 
 /// Merge and outer step of values [first, first + theta_in.size()) in one pass over memory: block by block of
-/// kChunkAlignment elements (which stays in the L1/L2 cache) decode every input, accumulate, step.
-/// The bits are those of WeightedMeanRange followed by OuterStepRange on the whole vector.
+/// kChunkAlignment elements (which stays in the L1/L2 cache) decode every input, merge, step.
+/// The bits are those of MergeRange followed by OuterStepRange on the whole vector.
 ///
 /// first is a multiple of kChunkAlignment; theta_in, theta_out and every state span have the range's size;
 /// theta_out may be theta_in, state is updated in place. Different ranges may run on different threads.
 ///
 /// FailedPrecondition, naming the first element, when a resulting parameter or state value is not finite. The
 /// outputs of the range are then unusable: nothing of the round may be committed.
-absl::Status MergeAndStepRange(std::span<const MergeInput> inputs, const OuterOptions& options,
-                               Version new_version, uint64_t elements, uint64_t first,
-                               std::span<const float> theta_in, std::span<float> theta_out,
+absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, Version new_version,
+                               uint64_t first, std::span<const float> theta_in, std::span<float> theta_out,
                                std::span<const std::span<float>> state);
 
 }  // namespace atoll

@@ -66,14 +66,20 @@ struct MergeEngine::Seals {
 };
 
 absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> inputs,
-                                                  const OuterOptions& outer, FragmentState& state) {
+                                                  const MergeOptions& merge, const OuterOptions& outer,
+                                                  FragmentState& state) {
   const uint64_t elements = state.layout.elements;
+  MergePlanner planner(merge, inputs, state.layout);
+  while (planner.needs_pass()) {
+    parallel_.Run(planner.pieces(), [&](size_t piece) { planner.Measure(piece); });
+    planner.EndPass();
+  }
   const Version version = Next(state.version);
   const std::shared_ptr<TensorBuffer> theta = pool_.Take(elements);
   return Make(state, theta, version, [&](uint64_t first, uint64_t size) {
     std::vector<std::span<float>> vectors;
     for (TensorBuffer& vector : state.state) vectors.push_back(vector.values().subspan(first, size));
-    return MergeAndStepRange(inputs, outer, version, elements, first,
+    return MergeAndStepRange(planner.plan(), outer, version, first,
                              state.theta->values().subspan(first, size), theta->values().subspan(first, size),
                              vectors);
   });

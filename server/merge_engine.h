@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/contribution.h"
-#include "core/merge.h"
+#include "core/merge_planner.h"
 #include "core/run_options.h"
 #include "server/fragment_state.h"
 #include "server/parallel_for.h"
@@ -41,12 +41,12 @@ class MergeEngine {
  public:
   MergeEngine(uint32_t threads, CodecKind pull_codec) : parallel_(threads), pull_codec_(pull_codec) {}
 
-  /// Decode, merge and outer step over the whole fragment. The inputs are in summation order and validated.
-  /// Updates state.state in place and leaves state.theta and state.version alone.
-  /// FailedPrecondition when a result is not finite: state.state is then worthless, nothing may be committed,
-  /// and the caller must restore it.
-  absl::StatusOr<ComputedVersion> Step(std::span<const MergeInput> inputs, const OuterOptions& outer,
-                                       FragmentState& state);
+  /// Decode, merge and outer step over the whole fragment, after as many passes over the payloads as the
+  /// merge needs (MergePlanner). The inputs are at least one, in summation order and validated. Updates
+  /// state.state in place and leaves state.theta and state.version alone. FailedPrecondition when a result is
+  /// not finite: state.state is then worthless, nothing may be committed, and the caller must restore it.
+  absl::StatusOr<ComputedVersion> Step(std::span<const MergeInput> inputs, const MergeOptions& merge,
+                                       const OuterOptions& outer, FragmentState& state);
 
   /// The snapshot and hashes of what `state` holds.
   ComputedVersion Publish(const FragmentState& state);

@@ -86,7 +86,7 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
     return;
   }
   const MonoTime started = services_.clock->Now();
-  std::vector<float> weights = NormalisedWeights(lane.config->run.merge.weights, contributions);
+  std::vector<float> weights = NormalisedWeights(lane.config->run.merge.weights, contributions, lane.state.version);
   const auto mapped = MapInputs(*services_.store, contributions, weights);
   if (!mapped.ok()) {
     ReportStorage(lane, absl::StrFormat("contributions cannot be read back: %s; trying again",
@@ -94,7 +94,7 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
     lane.retry_at = started + services_.options.storage_retry;
     return;
   }
-  auto computed = engine_->Step(mapped->inputs, lane.config->run.outer, lane.state);
+  auto computed = engine_->Step(mapped->inputs, lane.config->run.merge, lane.config->run.outer, lane.state);
   if (!computed.ok()) {
     if (Overflowed(lane, contributions, computed.status())) Wake();
     return;

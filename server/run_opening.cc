@@ -162,8 +162,10 @@ absl::StatusOr<MergeInputs> MapInputs(RunStore& store, const std::vector<Contrib
   MergeInputs mapped;
   for (size_t i = 0; i < contributions.size(); ++i) {
     ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<Payload> payload, store.OpenPayload(contributions[i].key));
-    mapped.inputs.push_back(
-        {.codec = &CodecFor(contributions[i].codec), .payload = payload->bytes(), .weight = weights[i]});
+    mapped.inputs.push_back({.codec = &CodecFor(contributions[i].codec),
+                             .payload = payload->bytes(),
+                             .weight = weights[i],
+                             .norm = contributions[i].norm});
     mapped.payloads.push_back(std::move(payload));
   }
   return mapped;
@@ -181,7 +183,7 @@ absl::Status Replay(RunStore& store, MergeEngine& engine, const RoundRecord& rec
   }
   const auto mapped = MapInputs(store, record.contributions, record.weights);
   if (!mapped.ok()) return lost(std::string(mapped.status().message()));
-  auto computed = engine.Step(mapped->inputs, record.outer, state);
+  auto computed = engine.Step(mapped->inputs, record.merge, record.outer, state);
   if (!computed.ok()) return lost(std::string(computed.status().message()));
   const VersionHashes committed{
       .parameters = record.parameters, .state = record.state, .published = record.published};

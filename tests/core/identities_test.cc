@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "core/merge.h"
 #include "core/round_math.h"
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
@@ -30,7 +29,8 @@ std::vector<float> OuterRound(const std::vector<float>& theta, const std::vector
   }
   std::vector<float> out(kElements);
   const std::vector<std::span<float>> state = {velocity};
-  EXPECT_TRUE(MergeAndStepRange(inputs, options, Version(1), kElements, 0, theta, out, state).ok());
+  const MergePlan plan = WeightedMeanPlan(inputs, kElements);
+  EXPECT_TRUE(MergeAndStepRange(plan, options, Version(1), 0, theta, out, state).ok());
   return out;
 }
 

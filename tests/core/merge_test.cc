@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/block_merger.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
@@ -28,9 +29,24 @@ TEST(NormalisedWeights, OfOneIsExactlyOneAndOfNothingIsUniform) {
   EXPECT_TRUE(NormalisedWeights(MergeWeighting::kTokens, std::span<const WeightInput>()).empty());
 }
 
-TEST(NormalisedWeights, ReadContributions) {
-  const std::vector<Contribution> contributions = {{.tokens = 1, .steps = 1}, {.tokens = 3, .steps = 1}};
-  EXPECT_THAT(NormalisedWeights(MergeWeighting::kTokens, contributions), ElementsAre(0.25f, 0.75f));
+TEST(NormalisedWeights, OfLateContributionsAreDividedByOneAndAQuarterOfTheirStaleness) {
+  const std::vector<Contribution> contributions = {
+      {.key = {.base = Version(7)}, .tokens = 100, .steps = 1},   // in time
+      {.key = {.base = Version(3)}, .tokens = 100, .steps = 1},   // four versions late: half
+      {.key = {.base = Version(6)}, .tokens = 125, .steps = 1},   // one: four fifths
+      {.key = {.base = Version(9)}, .tokens = 150, .steps = 1}};  // never above one
+  EXPECT_THAT(NormalisedWeights(MergeWeighting::kTokens, contributions, Version(7)),
+              ElementsAre(0.25f, 0.125f, 0.25f, 0.375f));
+  EXPECT_EQ(Staleness(contributions[1], Version(7)), 4u);
+  EXPECT_EQ(Staleness(contributions[3], Version(7)), 0u);
+}
+
+TEST(NormalisedWeights, OfALateOneThatIsAloneAndOfLateOnesThatDidNothing) {
+  const std::vector<Contribution> alone = {{.key = {.base = Version(1)}, .tokens = 7, .steps = 1}};
+  EXPECT_THAT(NormalisedWeights(MergeWeighting::kTokens, alone, Version(9)), ElementsAre(1.0f));
+  const std::vector<Contribution> idle = {{.key = {.base = Version(4)}}, {.key = {.base = Version(0)}}};
+  EXPECT_THAT(NormalisedWeights(MergeWeighting::kTokens, idle, Version(4)),
+              ElementsAre(FloatEq(2.0f / 3), FloatEq(1.0f / 3)));
 }
 
 struct Round {
@@ -54,7 +70,7 @@ TEST(WeightedMean, IsTheMean) {
   constexpr size_t kElements = 9000;
   const Round round = MakeRound(kElements);
   std::vector<float> mean(kElements);
-  WeightedMeanRange(round.inputs, kElements, 0, mean);
+  MergeRange(WeightedMeanPlan(round.inputs, kElements), 0, mean);
   std::vector<double> reference(kElements);
   for (const MergeInput& input : round.inputs) {
     const std::vector<float> decoded = Decoded(*input.codec, input.payload, kElements);
@@ -68,7 +84,8 @@ TEST(WeightedMean, BitsDoNotDependOnRangesOrThreads) {
   constexpr size_t kElements = 10 * 4096 + 256;
   const Round round = MakeRound(kElements);
   std::vector<float> whole(kElements);
-  WeightedMeanRange(round.inputs, kElements, 0, whole);
+  const MergePlan plan = WeightedMeanPlan(round.inputs, kElements);
+  MergeRange(plan, 0, whole);
   for (const size_t threads : {1, 2, 5}) {
     std::vector<float> pieces(kElements, -1.0f);
     std::vector<std::thread> pool;
@@ -76,7 +93,7 @@ TEST(WeightedMean, BitsDoNotDependOnRangesOrThreads) {
       pool.emplace_back([&, t] {
         for (size_t first = t * 4096; first < kElements; first += threads * 4096) {
           const size_t n = std::min<size_t>(4096, kElements - first);
-          WeightedMeanRange(round.inputs, kElements, first, std::span(pieces).subspan(first, n));
+          MergeRange(plan, first, std::span(pieces).subspan(first, n));
         }
       });
     }
@@ -106,8 +123,8 @@ TEST(WeightedMean, OrderOfSummationMatters) {
   const Round round = MakeRound(kElements);
   std::vector<MergeInput> reversed(round.inputs.rbegin(), round.inputs.rend());
   std::vector<float> forward(kElements), backward(kElements);
-  WeightedMeanRange(round.inputs, kElements, 0, forward);
-  WeightedMeanRange(reversed, kElements, 0, backward);
+  MergeRange(WeightedMeanPlan(round.inputs, kElements), 0, forward);
+  MergeRange(WeightedMeanPlan(reversed, kElements), 0, backward);
   EXPECT_NE(Bits(forward), Bits(backward));
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/block_merger.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
@@ -29,7 +30,7 @@ struct Fixture {
     const std::vector<std::span<float>> state = {std::span(m).subspan(first, n),
                                                  std::span(v).subspan(first, n)};
     const std::span<float> part = std::span(theta).subspan(first, n);
-    return MergeAndStepRange(inputs, options, Version(3), theta.size(), first, part, part,
+    return MergeAndStepRange(WeightedMeanPlan(inputs, theta.size()), options, Version(3), first, part, part,
                              std::span(state).first(OuterStateVectors(options.optimizer)));
   }
 
@@ -43,8 +44,8 @@ const std::vector<CodecKind> kMixed = {CodecKind::kFp32, CodecKind::kInt8, Codec
                                        CodecKind::kFp16};
 
 TEST(MergeAndStep, IsMergeThenStep) {
-  for (const auto kind :
-       {OuterOptimizerKind::kNesterov, OuterOptimizerKind::kSgd, OuterOptimizerKind::kAdam}) {
+  for (const auto kind : {OuterOptimizerKind::kNesterov, OuterOptimizerKind::kSgd, OuterOptimizerKind::kAdam,
+                          OuterOptimizerKind::kDelayedNesterov}) {
     constexpr size_t kElements = 3 * 4096 + 512;
     Fixture fused(kElements, {.optimizer = kind}, kMixed);
     Fixture apart = fused;
@@ -54,7 +55,7 @@ TEST(MergeAndStep, IsMergeThenStep) {
     }
     ASSERT_TRUE(fused.Step(0, kElements).ok());
     std::vector<float> mean(kElements);
-    WeightedMeanRange(apart.inputs, kElements, 0, mean);
+    MergeRange(WeightedMeanPlan(apart.inputs, kElements), 0, mean);
     const std::vector<std::span<float>> state = {apart.m, apart.v};
     OuterStepRange(apart.options, Version(3), mean, apart.theta, apart.theta,
                    std::span(state).first(OuterStateVectors(kind)));

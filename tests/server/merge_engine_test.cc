@@ -54,7 +54,7 @@ TEST(MergeEngine, GivesTheSameBitsOnAnyNumberOfThreads) {
   for (const uint32_t threads : {1U, 2U, 5U}) {
     MergeEngine engine(threads, CodecKind::kFp32);
     FragmentState state = MakeState();
-    const auto computed = engine.Step(payloads.inputs, OuterOptions{}, state);
+    const auto computed = engine.Step(payloads.inputs, MergeOptions{}, OuterOptions{}, state);
     ASSERT_TRUE(computed.ok()) << computed.status();
     if (!first) first = computed->hashes;
     EXPECT_EQ(computed->hashes, *first) << threads;
@@ -65,7 +65,7 @@ TEST(MergeEngine, HashesWhatItMade) {
   const Payloads payloads;
   MergeEngine engine(2, CodecKind::kFp32);
   FragmentState state = MakeState();
-  const auto computed = engine.Step(payloads.inputs, OuterOptions{}, state);
+  const auto computed = engine.Step(payloads.inputs, MergeOptions{}, OuterOptions{}, state);
   ASSERT_TRUE(computed.ok());
   EXPECT_EQ(computed->hashes.parameters.low, HashOf(computed->theta->bytes()).low);
   EXPECT_EQ(computed->hashes.state.high, HashOf(std::as_const(state.state[0]).bytes()).high);
@@ -96,14 +96,15 @@ TEST(MergeEngine, UsesTheMemoryOfAVersionThatIsGone) {
   const Payloads payloads;
   MergeEngine engine(2, CodecKind::kFp32);
   FragmentState state = MakeState();
-  auto first = engine.Step(payloads.inputs, OuterOptions{}, state);
+  auto first = engine.Step(payloads.inputs, MergeOptions{}, OuterOptions{}, state);
   const std::byte* memory = first->theta->bytes().data();
   state.theta = first->theta;
-  auto second = engine.Step(payloads.inputs, OuterOptions{}, state);
+  auto second = engine.Step(payloads.inputs, MergeOptions{}, OuterOptions{}, state);
   EXPECT_NE(second->theta->bytes().data(), memory) << "still read from";
   state.theta = second->theta;
   first = absl::CancelledError("gone");
-  EXPECT_EQ(engine.Step(payloads.inputs, OuterOptions{}, state)->theta->bytes().data(), memory);
+  EXPECT_EQ(engine.Step(payloads.inputs, MergeOptions{}, OuterOptions{}, state)->theta->bytes().data(),
+            memory);
 }
 
 TEST(MergeEngine, RefusesAResultThatIsNotFinite) {
@@ -117,7 +118,7 @@ TEST(MergeEngine, RefusesAResultThatIsNotFinite) {
   FragmentState state = MakeState();
   OuterOptions outer;
   outer.learning_rate = 10;
-  const auto computed = engine.Step(std::span(&input, 1), outer, state);
+  const auto computed = engine.Step(std::span(&input, 1), MergeOptions{}, outer, state);
   EXPECT_TRUE(absl::IsFailedPrecondition(computed.status())) << computed.status();
 }
 

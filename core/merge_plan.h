@@ -1,0 +1,37 @@
+#ifndef ATOLL_CORE_MERGE_PLAN_H_
+#define ATOLL_CORE_MERGE_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/merge.h"
+
+namespace atoll {
+
+/// A stretch of a fragment's flat vector in which every contribution has one coefficient.
+struct MergeSegment {
+  uint64_t end = 0;                      // begins where the one before it ends; a multiple of kSlotAlignment
+  std::vector<float> coefficients = {};  // one per input, finite
+};
+
+/// How the contributions of a round become one pseudo-gradient, with everything decided that needs a look at
+/// whole tensors, so that each value is now a function of the contributions' values at its own place.
+/// mean, rda, norm guard and centered clipping are all sums with coefficients; trimmed mean and median are
+/// taken coordinate by coordinate. Made by MergePlanner (core/merge_planner.h), carried out by BlockMerger.
+struct MergePlan {
+  uint64_t elements = 0;
+  std::vector<MergeInput> inputs = {};      // in summation order
+  std::vector<MergeSegment> segments = {};  // ascending, the last one ends at `elements`
+  /// Set: not the sum of coefficient * value, but the mean of these products without so many of the smallest
+  /// and so many of the largest. Less than half of the inputs.
+  std::optional<uint32_t> trimmed = std::nullopt;
+};
+
+/// The weighted mean: one segment, the inputs' weights.
+MergePlan WeightedMeanPlan(std::span<const MergeInput> inputs, uint64_t elements);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_MERGE_PLAN_H_
