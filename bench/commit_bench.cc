@@ -6,8 +6,8 @@
 // ratio is to the faster of the two raw writes. Write amplification is what the kernel was handed
 // (/proc/self/io) over MIB.
 
-#include <time.h>
 #include <unistd.h>
+#include <ctime>
 
 #include <algorithm>
 #include <cstdio>

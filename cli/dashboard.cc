@@ -182,7 +182,7 @@ std::string TrafficRatio(const v1::Traffic& traffic) {
   const uint64_t moved = traffic.push_bytes() + traffic.pull_bytes();
   if (moved == 0 || traffic.data_parallel_bytes() == 0) return "-";
   const double ratio = static_cast<double>(traffic.data_parallel_bytes()) / static_cast<double>(moved);
-  return absl::StrFormat(ratio < 10 ? "%.1fx" : "%.0fx", ratio);
+  return ratio < 10 ? absl::StrFormat("%.1fx", ratio) : absl::StrFormat("%.0fx", ratio);
 }
 
 std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const DashboardStyle& style) {

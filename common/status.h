@@ -19,9 +19,11 @@
 
 #define ATOLL_ASSIGN_OR_RETURN(lhs, expr) \
   ATOLL_ASSIGN_OR_RETURN_IMPL_(ATOLL_STATUS_CONCAT_(atoll_statusor_, __LINE__), lhs, expr)
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 #define ATOLL_ASSIGN_OR_RETURN_IMPL_(var, lhs, expr) \
   auto var = (expr);                                 \
   if (!var.ok()) return var.status();                \
   lhs = std::move(var).value()
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // ATOLL_COMMON_STATUS_H_
