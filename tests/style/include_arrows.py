@@ -49,6 +49,7 @@ FOREIGN = [
     (r"yaml-cpp/", "yaml-cpp", ["common", "protos", "cli"]),
     (r"(spdlog|fmt)/", "spdlog", ["common"]),
     (r"openssl/", "OpenSSL", ["common"]),
+    (r"curl/", "libcurl", ["server/launch"]),
 ]
 
 # core/ is mathematics and decisions: nothing that depends on when, where or on which thread it runs.

@@ -1,0 +1,228 @@
+#include "server/launch/kubernetes_launcher.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "server/launch/worker_command.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kMergePatch[] = "application/merge-patch+json";
+constexpr char kJson[] = "application/json";
+constexpr int kPodsInOnePage = 250;
+
+bool Runs(const Pod& pod) { return pod.worker.state == LaunchedWorker::State::kRunning; }
+bool SameLife(const Pod& a, const Pod& b) { return a.uid == b.uid && a.worker.restarts == b.worker.restarts; }
+
+}  // namespace
+
+std::vector<Launcher::Event> PodEvents(const std::map<uint32_t, Pod>& before,
+                                       const std::map<uint32_t, Pod>& after) {
+  std::vector<Launcher::Event> events;
+  for (const auto& [ordinal, old] : before) {
+    const auto now = after.find(ordinal);
+    const bool ended = now == after.end() || !SameLife(old, now->second) || !Runs(now->second);
+    if (!Runs(old) || !ended) continue;
+    const bool same_pod = now != after.end() && now->second.uid == old.uid;
+    const std::string how = same_pod && !now->second.worker.last_exit.empty() ? now->second.worker.last_exit
+                            : same_pod                                        ? "its pod is being ended"
+                                                                              : "its pod is gone";
+    events.push_back({.launched = false,
+                      .name = old.worker.name,
+                      .message = absl::StrFormat("%s ended: %s", old.worker.name, how)});
+  }
+  for (const auto& [ordinal, pod] : after) {
+    const auto old = before.find(ordinal);
+    const bool ran = old != before.end() && Runs(old->second) && SameLife(old->second, pod);
+    if (!Runs(pod) || ran) continue;
+    events.push_back({.launched = true,
+                      .name = pod.worker.name,
+                      .message = absl::StrFormat("%s started (pod %s, restart %d)", pod.worker.name,
+                                                 pod.uid.substr(0, 8), pod.worker.restarts)});
+  }
+  return events;
+}
+
+absl::StatusOr<std::unique_ptr<KubernetesLauncher>> KubernetesLauncher::Create(
+    KubernetesLauncherOptions options, Logger log) {
+  auto sleeper = std::make_unique<InterruptibleSleeper>();
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<KubernetesApi> api,
+                         KubernetesApi::Create(options.api, sleeper.get()));
+  if (options.name_space.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(options.name_space, api->OwnNamespace());
+  }
+  return std::unique_ptr<KubernetesLauncher>(
+      new KubernetesLauncher(std::move(options), std::move(sleeper), std::move(api), std::move(log)));
+}
+
+KubernetesLauncher::KubernetesLauncher(KubernetesLauncherOptions options,
+                                       std::unique_ptr<InterruptibleSleeper> sleeper,
+                                       std::unique_ptr<KubernetesApi> api, Logger log)
+    : options_(std::move(options)), sleeper_(std::move(sleeper)), api_(std::move(api)), log_(std::move(log)) {
+  looking_ = std::make_unique<PeriodicTask>("launcher", options_.look_every, [this] { Look(); });
+  looking_->Wake();
+}
+
+KubernetesLauncher::~KubernetesLauncher() { Shutdown(); }
+
+std::string KubernetesLauncher::ScalePath() const {
+  return absl::StrFormat("/apis/apps/v1/namespaces/%s/statefulsets/%s/scale", options_.name_space,
+                         options_.stateful_set);
+}
+
+std::string KubernetesLauncher::PodPath(const WorkerName& name) const {
+  return absl::StrFormat("/api/v1/namespaces/%s/pods/%s", options_.name_space, name);
+}
+
+absl::Status KubernetesLauncher::Scale(uint32_t target) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer, api_->Call({.method = "PATCH",
+                                                               .path = ScalePath(),
+                                                               .content_type = kMergePatch,
+                                                               .body = ReplicasPatch(target),
+                                                               .verb = "patch",
+                                                               .resource = "statefulsets/scale",
+                                                               .api_group = "apps",
+                                                               .name_space = options_.name_space}));
+  ATOLL_ASSIGN_OR_RETURN(const uint32_t replicas, ParseReplicas(answer));
+  {
+    MutexLock lock(&mutex_);
+    target_ = replicas;
+  }
+  looking_->Wake();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Pod> KubernetesLauncher::GetPod(const WorkerName& name) {
+  ATOLL_ASSIGN_OR_RETURN(
+      const std::string answer,
+      api_->Call(
+          {.path = PodPath(name), .verb = "get", .resource = "pods", .name_space = options_.name_space}));
+  return ParsePod(answer, options_.stateful_set);
+}
+
+absl::Status KubernetesLauncher::Restart(const WorkerName& name) {
+  if (!NumberOf(options_.stateful_set + "-", name)) {
+    return absl::NotFoundError(absl::StrFormat(
+        "%s is not a worker that this launcher runs: those are named %s-0 on", name, options_.stateful_set));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const Pod pod, GetPod(name));
+  const auto deleted = api_->Call({.method = "DELETE",
+                                   .path = PodPath(name),
+                                   .content_type = kJson,
+                                   .body = DeleteOnly(pod.uid),
+                                   .verb = "delete",
+                                   .resource = "pods",
+                                   .name_space = options_.name_space});
+  looking_->Wake();
+  // A repeated DELETE whose first answer was lost finds no pod, or the next one, which the uid protects.
+  if (deleted.ok() || absl::IsNotFound(deleted.status())) return absl::OkStatus();
+  if (absl::IsAborted(deleted.status())) {
+    const auto now = GetPod(name);
+    if (absl::IsNotFound(now.status()) || (now.ok() && now->uid != pod.uid)) return absl::OkStatus();
+  }
+  return deleted.status();
+}
+
+absl::StatusOr<uint32_t> KubernetesLauncher::GetReplicas() {
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer, api_->Call({.path = ScalePath(),
+                                                               .verb = "get",
+                                                               .resource = "statefulsets/scale",
+                                                               .api_group = "apps",
+                                                               .name_space = options_.name_space}));
+  return ParseReplicas(answer);
+}
+
+absl::StatusOr<KubernetesLauncher::Pods> KubernetesLauncher::ListPods() {
+  Pods pods;
+  std::string next;
+  do {
+    std::string path =
+        absl::StrFormat("/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d", options_.name_space,
+                        PercentEncoded(options_.selector), kPodsInOnePage);
+    if (!next.empty()) absl::StrAppend(&path, "&continue=", PercentEncoded(next));
+    ATOLL_ASSIGN_OR_RETURN(
+        const std::string answer,
+        api_->Call({.path = path, .verb = "list", .resource = "pods", .name_space = options_.name_space}));
+    ATOLL_ASSIGN_OR_RETURN(PodPage page, ParsePodList(answer, options_.stateful_set));
+    for (Pod& pod : page.pods) pods.insert_or_assign(pod.ordinal, std::move(pod));
+    next = std::move(page.next);
+  } while (!next.empty());
+  return pods;
+}
+
+void KubernetesLauncher::Note(const absl::Status& failure) {
+  if (absl::IsCancelled(failure)) return;
+  bool new_error = false;
+  {
+    MutexLock lock(&mutex_);
+    const std::string error(failure.message());
+    new_error = error != error_;
+    error_ = error;
+  }
+  // Once for each cause, not every ten seconds.
+  if (new_error) {
+    log_.Warning("the workers' pods cannot be looked at",
+                 {{"error", failure}, {"next_attempt_in_s", ToSeconds(options_.look_every)}});
+  }
+}
+
+void KubernetesLauncher::Look() {
+  const auto replicas = GetReplicas();
+  if (!replicas.ok()) return Note(replicas.status());
+  auto pods = ListPods();
+  if (!pods.ok()) return Note(pods.status());
+  std::vector<Event> events;
+  EventSink sink;
+  {
+    MutexLock lock(&mutex_);
+    // What was there before the first look started in an earlier life of ours.
+    if (looked_) events = PodEvents(pods_, *pods);
+    looked_ = true;
+    target_ = *replicas;
+    pods_ = *std::move(pods);
+    error_.clear();
+    sink = sink_;
+  }
+  if (!sink) return;
+  for (const Event& event : events) sink(event);
+}
+
+LauncherView KubernetesLauncher::view() const {
+  LauncherView view;
+  view.kind = "kubernetes";
+  MutexLock lock(&mutex_);
+  view.target = target_;
+  size_t troubled = 0;
+  for (const auto& [ordinal, pod] : pods_) {
+    view.workers.push_back(pod.worker);
+    if (!pod.trouble.empty() && troubled++ == 0) view.error = absl::StrCat(pod.worker.name, " ", pod.trouble);
+  }
+  if (troubled > 1) view.error += absl::StrFormat(" (and %d more)", troubled - 1);
+  if (!error_.empty()) {
+    view.error = absl::StrFormat("%s; looking again every %s", error_, HumanDuration(options_.look_every));
+  }
+  return view;
+}
+
+bool KubernetesLauncher::Owns(const WorkerName& name) const {
+  const auto ordinal = NumberOf(options_.stateful_set + "-", name);
+  MutexLock lock(&mutex_);
+  // Until the cluster has answered once, the name alone decides.
+  return ordinal && (!looked_ || pods_.contains(*ordinal) || *ordinal < target_);
+}
+
+void KubernetesLauncher::SetEventSink(EventSink sink) {
+  MutexLock lock(&mutex_);
+  sink_ = std::move(sink);
+}
+
+void KubernetesLauncher::Shutdown() {
+  sleeper_->Interrupt();
+  looking_->Stop();
+}
+
+}  // namespace atoll

@@ -1,0 +1,83 @@
+#ifndef ATOLL_SERVER_LAUNCH_KUBERNETES_LAUNCHER_H_
+#define ATOLL_SERVER_LAUNCH_KUBERNETES_LAUNCHER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/log.h"
+#include "common/mutex.h"
+#include "common/periodic_task.h"
+#include "common/sleeper.h"
+#include "server/launch/kubernetes_api.h"
+#include "server/launch/kubernetes_objects.h"
+#include "server/launch/launcher.h"
+
+namespace atoll {
+
+struct KubernetesLauncherOptions {
+  KubernetesApiOptions api;
+  std::string name_space;  // empty: the service account's own
+  std::string stateful_set = "atoll-worker";
+  std::string selector = "app.kubernetes.io/name=atoll-worker";  // labels of its pods
+  Duration look_every = Seconds(10);
+};
+
+/// Workers as pods of one StatefulSet, which the cluster starts, places and restarts; a worker's name is its
+/// pod's. Scale patches the set's replicas; Restart deletes the pod, and the set makes it anew. A thread
+/// looks at the pods now and then, for the view and the events. What the service account must be allowed to:
+/// get and patch statefulsets/scale, get, list and delete pods. docs/launchers.md
+///
+/// Scale and Restart block while the API server is asked (KubernetesApi says with which errors).
+class KubernetesLauncher final : public Launcher {
+ public:
+  /// InvalidArgument when there is no API server to ask; Unauthenticated without a token. Does not ask yet.
+  static absl::StatusOr<std::unique_ptr<KubernetesLauncher>> Create(KubernetesLauncherOptions options,
+                                                                    Logger log);
+  ~KubernetesLauncher() override;
+
+  absl::Status Scale(uint32_t target) override;
+  absl::Status Restart(const WorkerName& name) override;
+  LauncherView view() const override;
+  bool Owns(const WorkerName& name) const override;
+  /// Only stops looking: the pods belong to the cluster.
+  void Shutdown() override;
+  void SetEventSink(EventSink sink) override;
+
+ private:
+  using Pods = std::map<uint32_t, Pod>;  // by ordinal
+  KubernetesLauncher(KubernetesLauncherOptions options, std::unique_ptr<InterruptibleSleeper> sleeper,
+                     std::unique_ptr<KubernetesApi> api, Logger log);
+  std::string ScalePath() const;
+  std::string PodPath(const WorkerName& name) const;
+  absl::StatusOr<Pod> GetPod(const WorkerName& name);
+  absl::StatusOr<uint32_t> GetReplicas();
+  absl::StatusOr<Pods> ListPods();
+  void Look();
+  void Note(const absl::Status& failure);
+
+  // Constant after construction.
+  const KubernetesLauncherOptions options_;
+  const std::unique_ptr<InterruptibleSleeper> sleeper_;
+  const std::unique_ptr<KubernetesApi> api_;
+  const Logger log_;
+
+  mutable Mutex mutex_;
+  EventSink sink_ ABSL_GUARDED_BY(mutex_);
+  bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // pods_ and target_ are from the cluster
+  uint32_t target_ ABSL_GUARDED_BY(mutex_) = 0;
+  Pods pods_ ABSL_GUARDED_BY(mutex_);
+  std::string error_ ABSL_GUARDED_BY(mutex_);  // of the last look
+
+  std::unique_ptr<PeriodicTask> looking_;
+};
+
+/// What happened to the pods between two looks.
+std::vector<Launcher::Event> PodEvents(const std::map<uint32_t, Pod>& before,
+                                       const std::map<uint32_t, Pod>& after);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_LAUNCH_KUBERNETES_LAUNCHER_H_

@@ -1,0 +1,42 @@
+#ifndef ATOLL_SERVER_LAUNCH_KUBERNETES_OBJECTS_H_
+#define ATOLL_SERVER_LAUNCH_KUBERNETES_OBJECTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/launch/launcher.h"
+
+// The few fields that are read of the API server's answers (kinds Pod, PodList and autoscaling/v1 Scale, as
+// in Kubernetes' API reference). What is missing has its default; what has another type than it should is
+// InvalidArgument naming the field.
+
+namespace atoll {
+
+struct Pod {
+  std::string uid = {};
+  uint32_t ordinal = 0;  // the number at the end of its name
+  LaunchedWorker worker = {};
+  std::string trouble = {};  // why it does not run: the reason and message of a waiting container
+};
+
+struct PodPage {
+  std::vector<Pod> pods = {};  // of this stateful set, by its name; in the order of the answer
+  std::string next = {};       // to be asked for with `continue`; empty: this was the last page
+};
+
+/// `set`: the stateful set whose pods are meant; others that carry the same labels are left out.
+absl::StatusOr<PodPage> ParsePodList(const std::string& json, const std::string& set);
+absl::StatusOr<Pod> ParsePod(const std::string& json, const std::string& set);
+
+/// spec.replicas of a Scale.
+absl::StatusOr<uint32_t> ParseReplicas(const std::string& json);
+/// A merge patch of it.
+std::string ReplicasPatch(uint32_t replicas);
+/// Body of a DELETE that meets this pod, and not the one that has its name afterwards.
+std::string DeleteOnly(const std::string& uid);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_LAUNCH_KUBERNETES_OBJECTS_H_

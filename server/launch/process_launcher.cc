@@ -1,0 +1,224 @@
+#include "server/launch/process_launcher.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/errno.h"
+#include "common/file.h"
+#include "common/human.h"
+#include "common/random.h"
+#include "common/status.h"
+#include "common/task_queue.h"
+
+namespace atoll {
+namespace {
+
+// Room for the number behind it.
+constexpr size_t kLongestPrefix = kMaxWorkerName - 10;
+
+absl::Status CheckPrefix(const std::string& prefix) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  };
+  const bool good = !prefix.empty() && prefix.size() <= kLongestPrefix && prefix[0] >= 'a' &&
+                    prefix[0] <= 'z' && std::all_of(prefix.begin(), prefix.end(), allowed);
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "workers cannot be named '%s0': a prefix begins with a-z, goes on with a-z 0-9 . - and has "
+      "at most %d characters",
+      prefix, kLongestPrefix));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ProcessLauncher>> ProcessLauncher::Create(ProcessLauncherOptions options,
+                                                                         const Clock* clock) {
+  ATOLL_RETURN_IF_ERROR(CheckPrefix(options.name_prefix));
+  ATOLL_RETURN_IF_ERROR(CreateDirs(options.log_dir));
+  ATOLL_RETURN_IF_ERROR(CreateDirs(options.command.state_root));
+  FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return ErrnoToStatus(errno, "make an eventfd for the launcher");
+  WorkerSlotOptions slot{.command = options.command,
+                         .log_dir = options.log_dir,
+                         .grace = options.grace,
+                         .settled = options.settled,
+                         .backoff = options.backoff};
+  return std::unique_ptr<ProcessLauncher>(
+      new ProcessLauncher(std::move(options), std::move(slot), std::move(wake), clock));
+}
+
+ProcessLauncher::ProcessLauncher(ProcessLauncherOptions options, WorkerSlotOptions slot_options,
+                                 FileDescriptor wake, const Clock* clock)
+    : options_(std::move(options)),
+      slot_options_(std::move(slot_options)),
+      wake_(std::move(wake)),
+      clock_(clock),
+      thread_([this] { Loop(); }) {}
+
+ProcessLauncher::~ProcessLauncher() { Shutdown(); }
+
+void ProcessLauncher::Wake() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+}
+
+absl::Status ProcessLauncher::Scale(uint32_t target) {
+  MutexLock lock(&mutex_);
+  if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
+  wishes_.target = target;
+  wishes_.revive = true;
+  made_ = std::max(made_, target);
+  Wake();
+  return absl::OkStatus();
+}
+
+absl::Status ProcessLauncher::Restart(const WorkerName& name) {
+  const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
+  MutexLock lock(&mutex_);
+  if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
+  if (!number || *number >= wishes_.target) {
+    return absl::NotFoundError(
+        absl::StrFormat("%s is not a worker that this launcher runs: it has %d, named %s0 on", name,
+                        wishes_.target, options_.name_prefix));
+  }
+  wishes_.restart.insert(*number);
+  Wake();
+  return absl::OkStatus();
+}
+
+bool ProcessLauncher::Owns(const WorkerName& name) const {
+  const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
+  MutexLock lock(&mutex_);
+  return number && *number < made_;
+}
+
+void ProcessLauncher::SetEventSink(EventSink sink) {
+  MutexLock lock(&mutex_);
+  sink_ = std::move(sink);
+}
+
+void ProcessLauncher::SetCoordinator(const std::string& address) {
+  MutexLock lock(&mutex_);
+  wishes_.coordinator = address;
+  Wake();
+}
+
+LauncherView ProcessLauncher::view() const {
+  LauncherView view;
+  view.kind = "process";
+  const MonoTime now = clock_->Now();
+  MutexLock lock(&mutex_);
+  view.target = wishes_.target;
+  size_t troubled = 0;
+  for (const Shown& shown : shown_) {
+    LaunchedWorker worker = shown.worker;
+    worker.next_start = std::max(Duration::zero(), worker.next_start - (now - shown_at_));
+    if (!shown.trouble.empty() && troubled++ == 0) {
+      view.error = absl::StrFormat("%s %s; next start in %s", worker.name, shown.trouble,
+                                   HumanDuration(worker.next_start));
+    }
+    view.workers.push_back(std::move(worker));
+  }
+  if (troubled > 1) view.error += absl::StrFormat(" (and %d more)", troubled - 1);
+  return view;
+}
+
+void ProcessLauncher::Shutdown() {
+  {
+    MutexLock lock(&mutex_);
+    wishes_.shutting_down = true;
+  }
+  Wake();
+  MutexLock lock(&join_mutex_);
+  if (thread_.joinable()) thread_.join();
+}
+
+ProcessLauncher::Wishes ProcessLauncher::TakeWishes() {
+  MutexLock lock(&mutex_);
+  Wishes wishes = wishes_;
+  wishes_.revive = false;
+  wishes_.restart.clear();
+  return wishes;
+}
+
+void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
+  const uint32_t target = wishes.shutting_down ? 0 : wishes.target;
+  for (uint32_t number = 0; number < target; ++number) {
+    if (slots_.contains(number)) continue;
+    slots_
+        .try_emplace(number, slot_options_, NumberedName(options_.name_prefix, number), number,
+                     DeriveSeed(options_.seed, number))
+        .first->second.Restart(now);
+  }
+  for (auto& [number, slot] : slots_) {
+    if (number >= target) {
+      slot.Stop(now);
+      continue;
+    }
+    slot.Want();
+    if (wishes.revive) slot.Revive(now);
+    if (wishes.restart.contains(number)) slot.Restart(now);
+  }
+}
+
+void ProcessLauncher::Publish(MonoTime now) {
+  std::vector<Shown> shown;
+  for (const auto& [number, slot] : slots_)
+    shown.push_back({.worker = slot.Show(now), .trouble = slot.trouble()});
+  MutexLock lock(&mutex_);
+  shown_ = std::move(shown);
+  shown_at_ = now;
+}
+
+void ProcessLauncher::Tell(const std::vector<Event>& events) {
+  EventSink sink;
+  {
+    MutexLock lock(&mutex_);
+    sink = sink_;
+  }
+  if (!sink) return;
+  for (const Event& event : events) sink(event);
+}
+
+void ProcessLauncher::WaitForSomething(bool timed) const {
+  std::vector<pollfd> watched = {{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
+  std::optional<MonoTime> next;
+  for (const auto& [number, slot] : slots_) {
+    if (slot.descriptor() >= 0) watched.push_back({.fd = slot.descriptor(), .events = POLLIN, .revents = 0});
+    const auto due = slot.due();
+    if (due && (!next || *due < *next)) next = due;
+  }
+  int timeout_ms = -1;
+  if (timed && next) {
+    const double wait = std::clamp(ToSeconds(*next - clock_->Now()), 0.0, 3600.0);
+    timeout_ms = static_cast<int>(wait * 1000) + 1;  // rounded up: too early would be to look in vain
+  }
+  ::poll(watched.data(), watched.size(), timeout_ms);
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t drained = ::read(wake_.get(), &count, sizeof(count));
+}
+
+void ProcessLauncher::Loop() {
+  SetThreadName("launcher");
+  while (true) {
+    const Wishes wishes = TakeWishes();
+    const MonoTime now = clock_->Now();
+    Apply(wishes, now);
+    std::vector<Event> events;
+    for (auto& [number, slot] : slots_) slot.Advance(now, wishes.coordinator, events);
+    std::erase_if(slots_, [](const auto& entry) { return entry.second.gone(); });
+    Publish(now);
+    Tell(events);
+    if (wishes.shutting_down && slots_.empty()) return;
+    // Without the coordinator's address nothing is started, so nothing is ever due.
+    WaitForSomething(/*timed=*/!wishes.coordinator.empty());
+  }
+}
+
+}  // namespace atoll

@@ -1,0 +1,96 @@
+#ifndef ATOLL_SERVER_LAUNCH_PROCESS_LAUNCHER_H_
+#define ATOLL_SERVER_LAUNCH_PROCESS_LAUNCHER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/file_descriptor.h"
+#include "common/mutex.h"
+#include "server/launch/launcher.h"
+#include "server/launch/worker_slot.h"
+
+namespace atoll {
+
+struct ProcessLauncherOptions {
+  WorkerCommand command;
+  std::string log_dir;  // made when it is not there
+  std::string name_prefix = "w";
+  Duration grace = Seconds(20);
+  // Lived so long: what happens next has nothing to do with how it began.
+  Duration settled = Seconds(30);
+  BackoffOptions backoff = {.initial = Seconds(1), .maximum = Seconds(60), .multiplier = 2};
+  uint64_t seed = 0;  // of the jitter
+};
+
+/// Workers as processes on this host. One thread starts them, waits for them, and starts again those that
+/// fail: after a second at most, then later and later, up to a minute. A worker that ends with exit code 0
+/// has nothing more to do (the run is finished, it was drained) and stays away until Scale or Restart ask for
+/// it. No worker outlives us: Shutdown ends all of them, and after a kill -9 of ours the kernel kills them
+/// (they go on from their state directories). docs/launchers.md
+class ProcessLauncher final : public Launcher {
+ public:
+  /// InvalidArgument for a prefix that no worker may have; the error of making a folder.
+  static absl::StatusOr<std::unique_ptr<ProcessLauncher>> Create(ProcessLauncherOptions options,
+                                                                 const Clock* clock);
+  ~ProcessLauncher() override;
+
+  absl::Status Scale(uint32_t target) override;
+  absl::Status Restart(const WorkerName& name) override;
+  LauncherView view() const override;
+  bool Owns(const WorkerName& name) const override;
+  void Shutdown() override;
+  void SetEventSink(EventSink sink) override;
+  void SetCoordinator(const std::string& address) override;
+
+ private:
+  struct Shown {
+    LaunchedWorker worker;
+    std::string trouble;
+  };
+  struct Wishes {
+    uint32_t target = 0;
+    std::string coordinator;
+    bool revive = false;
+    std::set<uint32_t> restart;
+    bool shutting_down = false;
+  };
+
+  ProcessLauncher(ProcessLauncherOptions options, WorkerSlotOptions slot_options, FileDescriptor wake,
+                  const Clock* clock);
+  void Wake() const;
+  void Loop();
+  Wishes TakeWishes();
+  void Apply(const Wishes& wishes, MonoTime now);
+  void Publish(MonoTime now);
+  void Tell(const std::vector<Event>& events);
+  void WaitForSomething(bool timed) const;
+
+  // Constant after construction.
+  const ProcessLauncherOptions options_;
+  const WorkerSlotOptions slot_options_;
+  const FileDescriptor wake_;
+  const Clock* const clock_;
+
+  mutable Mutex mutex_;
+  Wishes wishes_ ABSL_GUARDED_BY(mutex_);
+  uint32_t made_ ABSL_GUARDED_BY(mutex_) = 0;  // the largest target so far
+  EventSink sink_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Shown> shown_ ABSL_GUARDED_BY(mutex_);
+  MonoTime shown_at_ ABSL_GUARDED_BY(mutex_){};
+
+  // Of the thread alone.
+  std::map<uint32_t, WorkerSlot> slots_;
+
+  Mutex join_mutex_;  // makes a second Shutdown wait for the first
+  std::thread thread_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_LAUNCH_PROCESS_LAUNCHER_H_

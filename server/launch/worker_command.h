@@ -1,0 +1,34 @@
+#ifndef ATOLL_SERVER_LAUNCH_WORKER_COMMAND_H_
+#define ATOLL_SERVER_LAUNCH_WORKER_COMMAND_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/ids.h"
+
+namespace atoll {
+
+/// How a worker is started. The command line is
+///   program arguments... --coordinator ADDRESS --name NAME --state-dir STATE_ROOT/NAME
+/// so that a program that runs another one (numactl, nice, ssh) can be put in front of the worker. In every
+/// argument {name}, {number}, {coordinator} and {state_dir} are replaced.
+struct WorkerCommand {
+  std::string program = "atoll-worker";
+  std::vector<std::string> arguments = {};
+  std::string state_root = {};
+};
+
+std::vector<std::string> CommandLine(const WorkerCommand& command, const WorkerName& name, uint32_t number,
+                                     const std::string& coordinator);
+
+/// prefix + number.
+WorkerName NumberedName(std::string_view prefix, uint32_t number);
+/// The number of a name that NumberedName makes; nullopt for any other.
+std::optional<uint32_t> NumberOf(std::string_view prefix, std::string_view name);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_LAUNCH_WORKER_COMMAND_H_

@@ -1,0 +1,155 @@
+#include "server/launch/worker_slot.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "common/human.h"
+
+namespace atoll {
+namespace {
+
+// A worker that is started again and again must not fill the disk with its last words.
+constexpr uint64_t kLongLog = uint64_t{64} << 20;
+
+void MoveLongLogAside(const std::string& path) {
+  const auto size = FileSize(path);
+  if (size.ok() && *size > kLongLog) RenameFile(path, path + ".1").IgnoreError();
+}
+
+}  // namespace
+
+WorkerSlot::WorkerSlot(const WorkerSlotOptions& options, WorkerName name, uint32_t number, uint64_t seed)
+    : options_(options),
+      number_(number),
+      log_path_(JoinPath(options.log_dir, name + ".log")),
+      backoff_(options.backoff, seed) {
+  shown_.name = std::move(name);
+}
+
+void WorkerSlot::Report(bool launched, std::string message, std::vector<Launcher::Event>& events) const {
+  events.push_back({.launched = launched, .name = shown_.name, .message = std::move(message)});
+}
+
+void WorkerSlot::StartAt(MonoTime when, State state) {
+  shown_.state = state;
+  due_ = when;
+}
+
+void WorkerSlot::Ask(MonoTime now) {
+  if (shown_.state != State::kRunning) return;
+  process_->Signal(SIGTERM);
+  process_->Signal(SIGCONT);  // a frozen one would not hear it
+  shown_.state = State::kStopping;
+  killed_ = false;
+  due_ = now + options_.grace;
+}
+
+void WorkerSlot::Stop(MonoTime now) {
+  again_ = false;
+  trouble_.clear();
+  Ask(now);
+  if (process_) return;
+  shown_.state = State::kStopped;
+  gone_ = true;
+}
+
+void WorkerSlot::Want() { again_ = again_ || shown_.state == State::kStopping; }
+
+void WorkerSlot::Revive(MonoTime now) {
+  if (shown_.state == State::kStopped) StartAt(now, State::kStarting);
+}
+
+void WorkerSlot::Restart(MonoTime now) {
+  again_ = true;
+  Ask(now);
+  if (process_) return;
+  backoff_.Reset();
+  StartAt(now, State::kStarting);
+}
+
+void WorkerSlot::OnFailure(MonoTime now, const std::string& what, std::vector<Launcher::Event>& events) {
+  ++failures_;
+  const Duration delay = backoff_.Next();
+  StartAt(now + delay, State::kWaiting);
+  trouble_ = failures_ == 1 ? what : absl::StrFormat("%s (%d times in a row)", what, failures_);
+  Report(false,
+         absl::StrFormat("%s %s; started again in %s (its log: %s)", shown_.name, trouble_,
+                         HumanDuration(delay), log_path_),
+         events);
+}
+
+void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launcher::Event>& events) {
+  const Duration lived = now - started_;
+  process_.reset();
+  shown_.handle.clear();
+  shown_.last_exit = absl::StrFormat("%s after %s", Describe(exit), HumanDuration(lived));
+  if (lived >= options_.settled) {
+    backoff_.Reset();
+    failures_ = 0;
+  }
+  if (shown_.state == State::kStopping) {
+    const std::string how = killed_ ? absl::StrFormat("%s: it did not end within %s of SIGTERM",
+                                                      shown_.last_exit, HumanDuration(options_.grace))
+                                    : shown_.last_exit;
+    Report(false, absl::StrFormat("%s was stopped: %s", shown_.name, how), events);
+    gone_ = !again_;
+    StartAt(now, again_ ? State::kStarting : State::kStopped);
+    again_ = false;
+  } else if (exit.clean()) {
+    shown_.state = State::kStopped;
+    Report(false, absl::StrFormat("%s finished: %s; not started again", shown_.name, shown_.last_exit),
+           events);
+  } else {
+    OnFailure(now, absl::StrCat("ended: ", shown_.last_exit), events);
+  }
+}
+
+void WorkerSlot::Launch(MonoTime now, const std::string& coordinator, std::vector<Launcher::Event>& events) {
+  MoveLongLogAside(log_path_);
+  auto process =
+      ChildProcess::Start(CommandLine(options_.command, shown_.name, number_, coordinator), log_path_);
+  if (!process.ok()) {
+    OnFailure(now, absl::StrCat("cannot be started: ", std::string(process.status().message())), events);
+    return;
+  }
+  process_.emplace(*std::move(process));
+  started_ = now;
+  shown_.state = State::kRunning;
+  shown_.handle = absl::StrCat(process_->pid());
+  shown_.restarts = lives_++;
+  trouble_.clear();
+  Report(true,
+         absl::StrFormat("%s started (process %d; its log: %s)", shown_.name, process_->pid(), log_path_),
+         events);
+}
+
+void WorkerSlot::Advance(MonoTime now, const std::string& coordinator, std::vector<Launcher::Event>& events) {
+  if (process_) {
+    if (const auto exit = process_->Reap()) OnExit(now, *exit, events);
+  }
+  if (shown_.state == State::kStopping && !killed_ && now >= due_) {
+    process_->Signal(SIGKILL);
+    killed_ = true;
+  }
+  const bool waits = shown_.state == State::kStarting || shown_.state == State::kWaiting;
+  if (waits && now >= due_ && !coordinator.empty()) Launch(now, coordinator, events);
+}
+
+std::optional<MonoTime> WorkerSlot::due() const {
+  const bool timed = shown_.state == State::kStarting || shown_.state == State::kWaiting ||
+                     (shown_.state == State::kStopping && !killed_);
+  return timed ? std::optional(due_) : std::nullopt;
+}
+
+LaunchedWorker WorkerSlot::Show(MonoTime now) const {
+  LaunchedWorker shown = shown_;
+  if (shown.state == State::kWaiting) shown.next_start = std::max(Duration::zero(), due_ - now);
+  return shown;
+}
+
+}  // namespace atoll
