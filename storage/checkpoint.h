@@ -11,15 +11,15 @@ namespace atoll {
 
 /// What a checkpoint is asked to be.
 struct CheckpointRequest {
-  std::string name;  // [a-z0-9][a-z0-9.-]{0,62}
+  std::string name = {};  // [a-z0-9][a-z0-9.-]{0,62}
   bool automatic = false;
   int64_t created_unix_ns = 0;
-  std::string software_version;
+  std::string software_version = {};
 };
 
 /// One file of a checkpoint.
 struct CheckpointFile {
-  std::string path;  // relative to the checkpoint's folder, with '/'
+  std::string path = {};  // relative to the checkpoint's folder, with '/'
   uint64_t bytes = 0;
   uint32_t crc32c = 0;
   friend bool operator==(const CheckpointFile&, const CheckpointFile&) = default;
@@ -28,27 +28,26 @@ struct CheckpointFile {
 /// What a checkpoint holds: its file checkpoint.json, written last. Without that file a folder is an
 /// unfinished checkpoint, and nothing reads it. Layout: docs/storage_format.md.
 struct CheckpointManifest {
-  std::string name;
-  std::string run_id;
-  std::string run_name;
-  std::string software_version;  // that wrote it
-  Epoch epoch;
-  std::vector<Version> versions;  // heads, by fragment
+  std::string name = {};
+  std::string run_id = {};
+  std::string run_name = {};
+  std::string software_version = {};  // that wrote it
+  Epoch epoch = {};
+  std::vector<Version> versions = {};  // heads, by fragment
   uint64_t committed_tokens = 0;
   int64_t created_unix_ns = 0;
   bool automatic = false;
-  std::vector<CheckpointFile> files;  // by path
+  std::vector<CheckpointFile> files = {};  // by path
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
 /// A checkpoint as found on disk.
 struct CheckpointEntry {
-  CheckpointManifest manifest;  // only `name` when the manifest itself is damaged
-  std::string path;
+  CheckpointManifest manifest = {};  // only `name` when the manifest itself is damaged
+  std::string path = {};
   uint64_t bytes = 0;
-  uint64_t shared_bytes =
-      0;               // of these, in files that have another name too (the run's, or another checkpoint's)
-  std::string damage;  // which file, and how; empty: whole, as far as was looked
+  uint64_t shared_bytes = 0;  // of these, in files that the run, or another checkpoint, has too
+  std::string damage = {};    // which file, and how; empty: whole, as far as was looked
 };
 
 }  // namespace atoll

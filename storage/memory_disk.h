@@ -13,6 +13,14 @@
 
 namespace atoll {
 
+/// What a checkpoint of a memory store holds.
+struct MemoryCheckpoint {
+  CheckpointManifest manifest;
+  std::map<std::string, std::string> meta;
+  std::map<ContributionKey, std::shared_ptr<const std::string>> payloads;
+  std::map<std::pair<FragmentId, Version>, FragmentTensors> tensors;
+};
+
 /// The contents of a memory store, and the one mutex that guards all of it.
 class MemoryDisk {
  public:
@@ -23,6 +31,7 @@ class MemoryDisk {
   std::map<ContributionKey, Bytes> payloads ABSL_GUARDED_BY(mutex);
   std::set<ContributionKey> uploading ABSL_GUARDED_BY(mutex);
   std::map<std::pair<FragmentId, Version>, FragmentTensors> tensors ABSL_GUARDED_BY(mutex);
+  std::map<std::string, MemoryCheckpoint> checkpoints ABSL_GUARDED_BY(mutex);
 };
 
 }  // namespace atoll

@@ -1,10 +1,13 @@
 #include "storage/memory_store.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/committed_tokens.h"
 #include "storage/describe.h"
 #include "storage/memory_disk.h"
 #include "storage/memory_upload.h"
@@ -23,6 +26,16 @@ FragmentTensors CopyOf(const FragmentTensorsView& view) {
   copy.parameters.assign(view.parameters.begin(), view.parameters.end());
   for (const auto& vector : view.state) copy.state.emplace_back(vector.begin(), vector.end());
   return copy;
+}
+
+void CopyInto(const FragmentTensors& tensors, const FragmentTensorsTarget& target) {
+  std::ranges::copy(tensors.parameters, target.parameters.begin());
+  for (size_t i = 0; i < target.state.size(); ++i)
+    std::ranges::copy(tensors.state[i], target.state[i].begin());
+}
+
+absl::Status NoSuchCheckpoint(const std::string& name) {
+  return absl::NotFoundError(absl::StrFormat("there is no checkpoint '%s'", name));
 }
 
 class MemoryStore final : public RunStore {
@@ -46,7 +59,15 @@ class MemoryStore final : public RunStore {
   absl::Status CommitRound(const RoundRecord& record, const std::vector<PartitionEntry>& partitions) override;
   absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
                             uint32_t keep) override;
-  absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) override;
+  absl::StatusOr<StoredEntry> Stored(FragmentId fragment) override;
+  absl::Status ReadInto(const FragmentLayout& layout, Version version,
+                        const FragmentTensorsTarget& target) override;
+  absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) override;
+  absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) override;
+  absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) override;
+  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) override;
+  absl::Status DeleteCheckpoint(const std::string& name) override;
+  absl::Status BeginEpoch(const EpochStart& start) override;
   absl::StatusOr<uint64_t> DiskBytes() override;
 
  private:
@@ -198,10 +219,110 @@ absl::Status MemoryStore::StoreVersion(const FragmentLayout& layout, Version ver
   return absl::OkStatus();
 }
 
-absl::StatusOr<FragmentTensors> MemoryStore::ReadVersion(const FragmentLayout& layout, Version version) {
+absl::StatusOr<StoredEntry> MemoryStore::Stored(FragmentId fragment) {
+  MutexLock lock(&disk_->mutex);
+  return ledger_.CheckStored(fragment);
+}
+
+absl::Status MemoryStore::ReadInto(const FragmentLayout& layout, Version version,
+                                   const FragmentTensorsTarget& target) {
   MutexLock lock(&disk_->mutex);
   ATOLL_RETURN_IF_ERROR(ledger_.CheckRead(layout, version));
-  return disk_->tensors.at({layout.id, version});
+  ATOLL_RETURN_IF_ERROR(CheckTarget(ledger_.stored(layout.id), target));
+  CopyInto(disk_->tensors.at({layout.id, version}), target);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RoundRecord> MemoryStore::ReadRound(FragmentId fragment, Version version) {
+  MutexLock lock(&disk_->mutex);
+  const auto found = disk_->meta.find(meta_keys::Round(fragment, version));
+  if (found != disk_->meta.end()) return DecodeRecord<RoundRecord>(found->first, found->second);
+  return absl::NotFoundError(absl::StrFormat("there is no record of %s", Describe(fragment, version)));
+}
+
+absl::StatusOr<CheckpointEntry> MemoryStore::CreateCheckpoint(const CheckpointRequest& request) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(CheckCheckpointName(request.name));
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckStored(FragmentId(0)).status());
+  if (disk_->checkpoints.contains(request.name)) {
+    return absl::AlreadyExistsError(absl::StrFormat("there is a checkpoint '%s' already", request.name));
+  }
+  MemoryCheckpoint copy{.manifest = {}, .meta = disk_->meta, .payloads = {}, .tensors = disk_->tensors};
+  for (const ContributionKey& key : ledger_.AcceptedKeys()) copy.payloads[key] = disk_->payloads.at(key);
+  CheckpointManifest& manifest = copy.manifest;
+  manifest.name = request.name;
+  manifest.automatic = request.automatic;
+  manifest.created_unix_ns = request.created_unix_ns;
+  manifest.software_version = request.software_version;
+  manifest.run_id = ledger_.identity()->run_id;
+  manifest.run_name = ledger_.identity()->name;
+  manifest.epoch = ledger_.identity()->epoch;
+  std::vector<RoundRecord> rounds;
+  for (auto it = copy.meta.lower_bound(std::string(meta_keys::kRounds));
+       it != copy.meta.end() && it->first.starts_with(meta_keys::kRounds); ++it) {
+    ATOLL_ASSIGN_OR_RETURN(rounds.emplace_back(), DecodeRecord<RoundRecord>(it->first, it->second));
+  }
+  manifest.committed_tokens = CommittedTokens(rounds);
+  for (uint32_t i = 0; i < ledger_.fragment_count(); ++i)
+    manifest.versions.push_back(ledger_.head(FragmentId(i)));
+  disk_->checkpoints[request.name] = copy;
+  return CheckpointEntry{.manifest = manifest, .path = request.name};
+}
+
+absl::StatusOr<std::vector<CheckpointEntry>> MemoryStore::ListCheckpoints(bool) {
+  MutexLock lock(&disk_->mutex);
+  std::vector<CheckpointEntry> entries;
+  for (const auto& [name, copy] : disk_->checkpoints)
+    entries.push_back({.manifest = copy.manifest, .path = name});
+  std::ranges::stable_sort(entries, {}, [](const CheckpointEntry& e) { return e.manifest.created_unix_ns; });
+  return entries;
+}
+
+absl::StatusOr<OpenedCheckpoint> MemoryStore::OpenCheckpoint(const std::string& name) {
+  const std::shared_ptr<MemoryDisk> copy = NewMemoryDisk();
+  CheckpointManifest manifest;
+  {
+    MutexLock lock(&disk_->mutex);
+    const auto found = disk_->checkpoints.find(name);
+    if (found == disk_->checkpoints.end()) return NoSuchCheckpoint(name);
+    manifest = found->second.manifest;
+    MutexLock inner(&copy->mutex);
+    copy->meta = found->second.meta;
+    copy->payloads = found->second.payloads;
+    copy->tensors = found->second.tensors;
+  }
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> store, OpenMemoryStore(copy));
+  ATOLL_ASSIGN_OR_RETURN(std::optional<Recovery> recovery, store->Recover());
+  return OpenedCheckpoint{
+      .manifest = std::move(manifest), .recovery = *std::move(recovery), .source = std::move(store)};
+}
+
+absl::Status MemoryStore::DeleteCheckpoint(const std::string& name) {
+  MutexLock lock(&disk_->mutex);
+  return disk_->checkpoints.erase(name) > 0 ? absl::OkStatus() : NoSuchCheckpoint(name);
+}
+
+absl::Status MemoryStore::BeginEpoch(const EpochStart& start) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckEpoch(start));
+  const RunLedger::EpochPlan plan = ledger_.PlanEpoch(start);
+  Put(plan.identity);
+  for (const HeadEntry& head : plan.heads) Put(head);
+  for (const StoredEntry& stored : plan.stored) Put(stored);
+  for (const RoundRecord& record : start.records) Put(record);
+  for (const ContributionKey& key : plan.dropped_contributions) {
+    disk_->meta.erase(meta_keys::KeyOf(key));
+    disk_->payloads.erase(key);
+  }
+  std::erase_if(disk_->meta,
+                [](const auto& entry) { return entry.first.starts_with(meta_keys::kPartitions); });
+  for (const PartitionEntry& partition : start.partitions) Put(partition);
+  for (size_t i = 0; i < start.layouts.size(); ++i) {
+    disk_->tensors[{start.layouts[i].id, start.records[i].version}] = CopyOf(start.tensors[i]);
+  }
+  ledger_.AppliedEpoch(plan);
+  for (const HeadEntry& head : plan.heads) DropStalePartials(head.fragment);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> MemoryStore::DiskBytes() {

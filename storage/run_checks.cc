@@ -54,4 +54,10 @@ absl::Status CheckTensors(FragmentId fragment, uint64_t elements, size_t state_v
   return absl::OkStatus();
 }
 
+absl::Status CheckTarget(const StoredEntry& stored, const FragmentTensorsTarget& target) {
+  FragmentTensorsView view{.parameters = target.parameters, .state = {}};
+  for (const auto& vector : target.state) view.state.emplace_back(vector);
+  return CheckTensors(stored.fragment, stored.elements, stored.state_vectors, view);
+}
+
 }  // namespace atoll

@@ -22,6 +22,9 @@ absl::Status CheckWorkerName(const WorkerName& name);
 absl::Status CheckTensors(FragmentId fragment, uint64_t elements, size_t state_vectors,
                           const FragmentTensorsView& tensors);
 
+/// `target` has the entry's shape.
+absl::Status CheckTarget(const StoredEntry& stored, const FragmentTensorsTarget& target);
+
 }  // namespace atoll
 
 #endif  // ATOLL_STORAGE_RUN_CHECKS_H_

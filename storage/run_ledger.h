@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "core/contribution.h"
 #include "storage/record.h"
@@ -49,6 +50,20 @@ class RunLedger {
   /// NotFound naming the versions that there are.
   absl::Status CheckRead(const FragmentLayout& layout, Version version) const;
 
+  /// NotFound, FailedPrecondition.
+  absl::StatusOr<StoredEntry> CheckStored(FragmentId fragment) const;
+  /// InvalidArgument unless every fragment gets version head + 1 of its shape in a new epoch.
+  absl::Status CheckEpoch(const EpochStart& start) const;
+
+  /// What BeginEpoch writes, and which contributions it lets go of: those that no round took.
+  struct EpochPlan {
+    RunIdentity identity;
+    std::vector<HeadEntry> heads;
+    std::vector<StoredEntry> stored;
+    std::vector<ContributionKey> dropped_contributions;
+  };
+  /// Requires that CheckEpoch said OK.
+  EpochPlan PlanEpoch(const EpochStart& start) const;
   /// Requires that CheckStore said OK.
   Retention PlanRetention(FragmentId fragment, Version version, uint32_t keep) const;
 
@@ -58,6 +73,7 @@ class RunLedger {
   void AppliedAccept(const Contribution& contribution);
   void AppliedCommit(const RoundRecord& record);
   void AppliedRetention(const Retention& retention);
+  void AppliedEpoch(const EpochPlan& plan);
   /// While loading: this round was committed earlier.
   void AppliedHistory(const RoundRecord& record);
 

@@ -253,10 +253,11 @@ class RunStore : public VersionSource {
   /// NotFound.
   virtual absl::Status DeleteCheckpoint(const std::string& name) = 0;
 
-  /// Gives the run other contents, as version head + 1 of every fragment and under a new epoch: tensors first,
-  /// then one synced batch that moves everything at once. Contributions that no round took are gone after it;
-  /// those of retained versions stay, so that these can still be verified. No StoreVersion and no CommitRound
-  /// may be under way. InvalidArgument when `start` does not fit the run; after an error nothing happened.
+  /// Gives the run other contents, as version head + 1 of every fragment and under a new epoch: tensors
+  /// first, then one synced batch that moves everything at once. Contributions that no round took are gone
+  /// after it; those of retained versions stay, so that these can still be verified. No StoreVersion and no
+  /// CommitRound may be under way. InvalidArgument when `start` does not fit the run; after an error nothing
+  /// happened.
   virtual absl::Status BeginEpoch(const EpochStart& start) = 0;
 
   /// Bytes on disk, all files of the run, each once however many names it has.

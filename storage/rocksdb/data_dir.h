@@ -19,10 +19,16 @@ struct DataDir {
   std::string shards() const { return JoinPath(root, "shards"); }
   std::string staging() const { return JoinPath(root, "sst"); }
   std::string contributions() const { return JoinPath(root, "contributions"); }
+  std::string checkpoints() const { return JoinPath(root, "checkpoints"); }
+  /// Says that this directory is a checkpoint.
+  std::string checkpoint_manifest() const { return JoinPath(root, "checkpoint.json"); }
+  /// The same, checked: the run begins its new epoch, and then this goes.
+  std::string checkpoint_begun() const { return JoinPath(root, "checkpoint.begun.json"); }
 };
 
-/// The run's shards in this directory, created when they are not there.
-absl::StatusOr<std::unique_ptr<ShardSet>> OpenShards(const DataDir& dir, const RunIdentity& identity);
+/// The run's shards in this directory; for writing, created when they are not there.
+absl::StatusOr<std::unique_ptr<ShardSet>> OpenShards(const DataDir& dir, const RunIdentity& identity,
+                                                     DbAccess access = DbAccess::kReadWrite);
 
 }  // namespace atoll
 

@@ -1,6 +1,7 @@
 #include "storage/rocksdb/file_upload.h"
 
 #include "absl/strings/str_format.h"
+#include "common/fault_point.h"
 #include "common/file.h"
 #include "common/status.h"
 #include "storage/describe.h"
@@ -61,6 +62,7 @@ absl::Status FileUpload::Append(std::span<const std::byte> data) {
   ATOLL_RETURN_IF_ERROR(EnsureOpen());
   ATOLL_RETURN_IF_ERROR(CheckAppend(key_, payload_bytes_, received_, data.size()));
   const absl::Status written = file_.WriteAt(received_, data);
+  FaultPoint("stage.written");
   if (written.ok()) {
     received_ += data.size();
     return written;
@@ -90,7 +92,9 @@ absl::Status FileUpload::Accept(const Contribution& contribution) {
   ATOLL_RETURN_IF_ERROR(CheckComplete(key_, payload_bytes_, received_));
   ATOLL_RETURN_IF_ERROR(hooks_.check(contribution));
   ATOLL_RETURN_IF_ERROR(MakeDurable());
+  FaultPoint("stage.synced");
   ATOLL_RETURN_IF_ERROR(hooks_.record(contribution));
+  FaultPoint("ack.recorded");
   accepted_ = true;
   folder_->ReleaseAccepted(key_);
   return absl::OkStatus();

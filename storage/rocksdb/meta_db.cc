@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/status.h"
+#include "storage/rocksdb/copy_database.h"
 #include "storage/rocksdb/rocksdb_options.h"
 #include "storage/rocksdb/rocksdb_status.h"
 
@@ -26,13 +27,15 @@ rocksdb::WriteBatch ToRocksDb(const MetaBatch& batch) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MetaDb>> MetaDb::Open(const std::string& path, rocksdb::Env* env) {
-  std::unique_ptr<MetaDb> meta(new MetaDb(path, env));
+absl::StatusOr<std::unique_ptr<MetaDb>> MetaDb::Open(const std::string& path, rocksdb::Env* env,
+                                                     DbAccess access) {
+  std::unique_ptr<MetaDb> meta(new MetaDb(path, env, access));
   ATOLL_RETURN_IF_ERROR(meta->OpenDatabase());
   return meta;
 }
 
-MetaDb::MetaDb(std::string path, rocksdb::Env* env) : path_(std::move(path)), env_(env) {}
+MetaDb::MetaDb(std::string path, rocksdb::Env* env, DbAccess access)
+    : path_(std::move(path)), env_(env), access_(access) {}
 
 MetaDb::~MetaDb() = default;
 
@@ -40,7 +43,9 @@ absl::Status MetaDb::OpenDatabase() {
   rocksdb::DB* database = nullptr;
   rocksdb::Options options = MetaOptions();
   if (env_ != nullptr) options.env = env_;
-  const rocksdb::Status status = rocksdb::DB::Open(options, path_, &database);
+  const rocksdb::Status status = access_ == DbAccess::kReadOnly
+                                     ? rocksdb::DB::OpenForReadOnly(options, path_, &database)
+                                     : rocksdb::DB::Open(options, path_, &database);
   database_.reset(database);
   return FromRocksDb(status, absl::StrFormat("open %s", path_));
 }
@@ -115,6 +120,14 @@ absl::Status MetaDb::Scan(std::string_view begin, std::string_view end, const Vi
     if (!more) break;
   }
   return FromRocksDb(it->status(), absl::StrFormat("read %s", path_));
+}
+
+absl::Status MetaDb::CopyTo(const std::string& path) {
+  std::shared_lock shared(gate_);
+  if (database_ == nullptr || broken_.load()) {
+    return absl::UnavailableError(absl::StrFormat("%s cannot be copied while it refuses writes", path_));
+  }
+  return CopyDatabase(*database_, path_, path);
 }
 
 }  // namespace atoll

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
+#include "storage/rocksdb/db_access.h"
 
 namespace rocksdb {
 class DB;
@@ -47,7 +48,8 @@ enum class Durability { kSynced, kBuffered };
 class MetaDb {
  public:
   /// `env` (RocksDB's own when null) outlives the database; tests inject faults with it.
-  static absl::StatusOr<std::unique_ptr<MetaDb>> Open(const std::string& path, rocksdb::Env* env = nullptr);
+  static absl::StatusOr<std::unique_ptr<MetaDb>> Open(const std::string& path, rocksdb::Env* env = nullptr,
+                                                      DbAccess access = DbAccess::kReadWrite);
   ~MetaDb();
 
   /// ResourceExhausted when the disk is full; the same write may be repeated when there is room.
@@ -58,8 +60,11 @@ class MetaDb {
   using Visitor = std::function<absl::StatusOr<bool>(std::string_view key, std::string_view value)>;
   absl::Status Scan(std::string_view begin, std::string_view end, const Visitor& visit);
 
+  /// A copy of every record acknowledged by now, in the folder `path`, which is not there yet.
+  absl::Status CopyTo(const std::string& path);
+
  private:
-  MetaDb(std::string path, rocksdb::Env* env);
+  MetaDb(std::string path, rocksdb::Env* env, DbAccess access);
 
   absl::Status OpenDatabase();
   absl::Status WriteLocked(const MetaBatch& batch, Durability durability);
@@ -68,6 +73,7 @@ class MetaDb {
 
   const std::string path_;
   rocksdb::Env* const env_;
+  const DbAccess access_;
   // Shared by everyone who uses database_, alone by who replaces it.
   std::shared_mutex gate_;
   std::unique_ptr<rocksdb::DB> database_;  // null after a reopening that failed

@@ -5,9 +5,10 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "storage/describe.h"
+#include "storage/rocksdb/checkpoint_files.h"
+#include "storage/rocksdb/load_run.h"
 #include "storage/rocksdb/rocksdb_run_store.h"
 #include "storage/rocksdb/rocksdb_store.h"
-#include "storage/run_loader.h"
 
 namespace atoll {
 namespace {
@@ -18,14 +19,31 @@ absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
   return absl::NotFoundError(absl::StrFormat("%s holds no run", options.data_dir));
 }
 
-absl::StatusOr<LoadedRun> LoadRun(MetaDb& meta) {
-  RunLoader loader;
-  const auto add = [&loader](std::string_view key, std::string_view value) -> absl::StatusOr<bool> {
-    ATOLL_RETURN_IF_ERROR(loader.Add(key, value));
-    return true;
-  };
-  ATOLL_RETURN_IF_ERROR(meta.Scan("", "", add));
-  return std::move(loader).Finish();
+/// A checkpoint that is used as a data directory is checked file by file, once: from then on it is written
+/// to, and a note takes the place of its manifest until the new epoch has begun.
+absl::Status AdmitCheckpoint(const DataDir& dir) {
+  auto manifest = ReadCheckpointManifest(dir.checkpoint_manifest());
+  if (absl::IsNotFound(manifest.status())) return absl::OkStatus();
+  if (!manifest.ok()) return manifest.status();
+  const absl::Status whole = CheckFiles(dir.root, manifest->files, FileCheck::kContents);
+  if (!whole.ok()) {
+    return absl::DataLossError(absl::StrFormat("checkpoint '%s' in %s cannot be used: %s", manifest->name,
+                                               dir.root, std::string(whole.message())));
+  }
+  ATOLL_RETURN_IF_ERROR(RenameFile(dir.checkpoint_manifest(), dir.checkpoint_begun()));
+  return FsyncDir(dir.root);
+}
+
+/// Whether the epoch of a checkpoint is still to be left.
+absl::StatusOr<std::optional<CheckpointManifest>> BegunCheckpoint(const DataDir& dir,
+                                                                  const Recovery& recovery) {
+  auto manifest = ReadCheckpointManifest(dir.checkpoint_begun());
+  if (absl::IsNotFound(manifest.status())) return std::nullopt;
+  if (!manifest.ok()) return manifest.status();
+  if (manifest->epoch == recovery.identity.epoch) return *std::move(manifest);
+  // The new epoch is there; a crash left only the note.
+  ATOLL_RETURN_IF_ERROR(RemoveFile(dir.checkpoint_begun()));
+  return std::nullopt;
 }
 
 /// Every shard's folder is there, and no other: RocksDB would make an empty one without a word.
@@ -97,7 +115,8 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOpt
   ATOLL_RETURN_IF_ERROR(CheckDirectory(options));
   const DataDir dir{.root = options.data_dir};
   ATOLL_ASSIGN_OR_RETURN(FileLock lock, FileLock::Acquire(dir.lock()));
-  // After a kill a file in here may still be linked to one that a shard owns; emptied before anything is
+  ATOLL_RETURN_IF_ERROR(AdmitCheckpoint(dir));
+  // After a kill a file in sst/ may still be linked to one that a shard owns; emptied before anything is
   // written to it, and with names never used again, that is harmless.
   ATOLL_RETURN_IF_ERROR(RemoveAll(dir.staging()));
   ATOLL_RETURN_IF_ERROR(CreateDirs(dir.staging()));
@@ -109,12 +128,15 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOpt
                                .headroom_bytes = options.headroom_bytes,
                                .meta = std::move(meta),
                                .contributions = nullptr,
+                               .checkpoints = std::nullopt,
                                .shards = nullptr,
                                .ledger = std::move(loaded.ledger),
                                .recovery = std::move(loaded.recovery)};
   const auto judge = [&parts](const ContributionKey& key) { return FateOf(parts.ledger, key); };
   ATOLL_ASSIGN_OR_RETURN(parts.contributions, ContributionFolder::Open(dir.contributions(), judge));
+  ATOLL_ASSIGN_OR_RETURN(parts.checkpoints, CheckpointFolder::Open(dir.checkpoints()));
   if (parts.recovery) {
+    ATOLL_ASSIGN_OR_RETURN(parts.recovery->checkpoint, BegunCheckpoint(dir, *parts.recovery));
     ATOLL_RETURN_IF_ERROR(RecoverShards(parts));
     ATOLL_RETURN_IF_ERROR(CheckPayloads(*parts.contributions, *parts.recovery));
   }

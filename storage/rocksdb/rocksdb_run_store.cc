@@ -5,12 +5,12 @@
 #include "absl/strings/str_format.h"
 #include "common/fault_point.h"
 #include "common/file.h"
-#include "storage/rocksdb/folder_bytes.h"
 #include "common/status.h"
 #include "storage/describe.h"
 #include "storage/meta_keys.h"
 #include "storage/record.h"
 #include "storage/rocksdb/file_upload.h"
+#include "storage/rocksdb/folder_bytes.h"
 #include "storage/rocksdb/store_writes.h"
 #include "storage/run_checks.h"
 

@@ -82,8 +82,8 @@ class RocksDbRunStore final : public RunStore {
   std::unique_ptr<ShardSet> shards_;  // set once, before the ledger says that there is a run
 
   Mutex making_checkpoint_;  // held over the whole of it
-  // Held while something that a checkpoint names may disappear, and while the parts of a checkpoint are taken:
-  // nothing that StoreVersion drops may go between two of them. Before sequence_.
+  // Held while something that a checkpoint names may disappear, and while the parts of a checkpoint are
+  // taken: nothing that StoreVersion drops may go between two of them. Before sequence_.
   Mutex retention_;
   // Held over a whole check-write-apply of the rare writes that depend on each other: creation,
   // configuration, seed, commit, stored mark. Uploads and reads do not take it.

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/fault_point.h"
 #include "common/file.h"
 #include "common/status.h"
 #include "storage/describe.h"
+#include "storage/rocksdb/copy_database.h"
 #include "storage/rocksdb/rocksdb_options.h"
 #include "storage/rocksdb/rocksdb_status.h"
 #include "storage/rocksdb/tensor_files.h"
@@ -29,7 +31,9 @@ ShardDb::~ShardDb() = default;
 
 absl::Status ShardDb::OpenDatabase() {
   rocksdb::DB* database = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(ShardOptions(), options_.path, &database);
+  const rocksdb::Status status = options_.access == DbAccess::kReadOnly
+                                     ? rocksdb::DB::OpenForReadOnly(ShardOptions(), options_.path, &database)
+                                     : rocksdb::DB::Open(ShardOptions(), options_.path, &database);
   database_.reset(database);
   return FromRocksDb(status, absl::StrFormat("open %s", options_.path));
 }
@@ -56,7 +60,9 @@ absl::Status ShardDb::Ingest(FragmentId fragment, Version version, const std::ve
   };
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                          WriteTensorFiles(fragment, version, values, options_.caching, new_path));
+  FaultPoint("ingest.written");
   const absl::Status ingested = IngestFiles(files);
+  FaultPoint("ingest.done");
   if (!ingested.ok()) {
     for (const std::string& file : files) RemoveFile(file).IgnoreError();
   }
@@ -67,6 +73,11 @@ absl::Status ShardDb::IngestFiles(const std::vector<std::string>& files) {
   const rocksdb::Status status = database_->IngestExternalFile(files, IngestOptions());
   broken_ = !status.ok();
   return FromRocksDb(status, absl::StrFormat("ingest into %s", options_.path));
+}
+
+absl::Status ShardDb::CopyTo(const std::string& path) {
+  ATOLL_RETURN_IF_ERROR(EnsureHealthy());
+  return CopyDatabase(*database_, options_.path, path);
 }
 
 absl::Status ShardDb::DropRange(const std::string& begin, const std::string& end) {

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ids.h"
+#include "storage/rocksdb/db_access.h"
 #include "storage/rocksdb/file_caching.h"
 
 namespace rocksdb {
@@ -43,6 +44,7 @@ class ShardDb {
     /// Begins the names of staged files; never used before in this folder.
     std::string unique_prefix;
     FileCaching caching = FileCaching::kCached;
+    DbAccess access = DbAccess::kReadWrite;
   };
   static absl::StatusOr<std::unique_ptr<ShardDb>> Open(Options options);
   ~ShardDb();
@@ -58,6 +60,9 @@ class ShardDb {
 
   /// DataLoss naming the chunk when it is missing, damaged or of another size.
   absl::Status Read(FragmentId fragment, Version version, const ChunkTarget& target) const;
+  /// A copy as of now in the folder `path`, which is not there yet: files shared by hard links where
+  /// possible.
+  absl::Status CopyTo(const std::string& path);
   /// How many values a version has here, without reading them.
   absl::StatusOr<uint64_t> CountValues(FragmentId fragment, Version version) const;
 

@@ -35,7 +35,7 @@ absl::Status ReadChunks(const ShardDb& db, FragmentId fragment, Version version,
 }
 
 std::vector<ChunkTarget> TargetsOf(ShardId shard, const std::vector<Chunk>& chunks,
-                                   FragmentTensors& tensors) {
+                                   const FragmentTensorsTarget& tensors) {
   std::vector<ChunkTarget> targets;
   for (size_t vector = 0; vector <= tensors.state.size(); ++vector) {
     const std::span<float> all = vector == 0 ? tensors.parameters : tensors.state[vector - 1];
@@ -64,18 +64,20 @@ absl::Status DropGaps(ShardDb& db, const StoredEntry& stored) {
 std::string ShardSet::FolderName(uint32_t shard) { return absl::StrFormat("%02d", shard); }
 
 absl::StatusOr<std::unique_ptr<ShardSet>> ShardSet::Open(const Options& options) {
-  const FileCaching caching = ProbeFileCaching(options.staging);
+  const bool writing = options.access == DbAccess::kReadWrite;
+  const FileCaching caching = writing ? ProbeFileCaching(options.staging) : FileCaching::kCached;
   std::vector<Shard> shards;
   for (uint32_t i = 0; i < options.shards; ++i) {
     const std::string name = FolderName(i);
     const std::string path = JoinPath(options.folder, name);
-    ATOLL_RETURN_IF_ERROR(CreateDirs(path));
+    if (writing) ATOLL_RETURN_IF_ERROR(CreateDirs(path));
     ATOLL_ASSIGN_OR_RETURN(
         std::unique_ptr<ShardDb> db,
         ShardDb::Open({.path = path,
                        .staging = options.staging,
                        .unique_prefix = absl::StrFormat("%s-%s", options.unique_prefix, name),
-                       .caching = caching}));
+                       .caching = caching,
+                       .access = options.access}));
     shards.push_back({.db = std::move(db), .writer = std::make_unique<TaskQueue>("shard-" + name)});
   }
   return std::unique_ptr<ShardSet>(new ShardSet(options, std::move(shards)));
@@ -110,15 +112,17 @@ absl::Status ShardSet::Store(FragmentId fragment, Version version, const Fragmen
   });
 }
 
-absl::StatusOr<FragmentTensors> ShardSet::Read(const StoredEntry& stored, Version version) {
-  FragmentTensors tensors;
-  tensors.parameters.resize(stored.elements);
-  tensors.state.assign(stored.state_vectors, std::vector<float>(stored.elements));
+absl::Status ShardSet::Read(const StoredEntry& stored, Version version, const FragmentTensorsTarget& target) {
   const std::vector<Chunk> chunks = ChunksOf(stored.fragment, stored.elements);
-  ATOLL_RETURN_IF_ERROR(OnAll([&](ShardId shard, ShardDb& db) {
-    return ReadChunks(db, stored.fragment, version, TargetsOf(shard, chunks, tensors));
-  }));
-  return tensors;
+  return OnAll([&](ShardId shard, ShardDb& db) {
+    return ReadChunks(db, stored.fragment, version, TargetsOf(shard, chunks, target));
+  });
+}
+
+absl::Status ShardSet::CopyTo(const std::string& folder) {
+  ATOLL_RETURN_IF_ERROR(CreateDirs(folder));
+  return OnAll(
+      [&](ShardId shard, ShardDb& db) { return db.CopyTo(JoinPath(folder, FolderName(shard.value()))); });
 }
 
 absl::Status ShardSet::Drop(FragmentId fragment, const std::vector<Version>& versions) {

@@ -28,6 +28,7 @@ class ShardSet {
     std::string unique_prefix;  // of staged files, new in every life of the process
     uint32_t shards = 0;
     uint64_t chunk_elements = 0;
+    DbAccess access = DbAccess::kReadWrite;
   };
   /// Creates what is not there.
   static absl::StatusOr<std::unique_ptr<ShardSet>> Open(const Options& options);
@@ -36,7 +37,10 @@ class ShardSet {
 
   /// Writes and syncs the version in every shard. After an error it may be in some; repeat it or drop it.
   absl::Status Store(FragmentId fragment, Version version, const FragmentTensorsView& tensors);
-  absl::StatusOr<FragmentTensors> Read(const StoredEntry& stored, Version version);
+  /// `target` has the entry's shape.
+  absl::Status Read(const StoredEntry& stored, Version version, const FragmentTensorsTarget& target);
+  /// A consistent copy of every shard below `folder`, as ShardDb::CopyTo.
+  absl::Status CopyTo(const std::string& folder);
   absl::Status Drop(FragmentId fragment, const std::vector<Version>& versions);
   /// Drops everything but what these entries name. `all` is in order of fragments, dense from 0.
   absl::Status DropAllBut(const std::vector<StoredEntry>& all);

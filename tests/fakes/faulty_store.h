@@ -17,6 +17,8 @@ struct Faults {
   std::atomic<bool> upload{false};
   std::atomic<bool> accept{false};
   std::atomic<bool> member{false};
+  std::atomic<bool> checkpoint{false};
+  std::atomic<bool> epoch{false};
   std::atomic<int> refused_commits{0};
   std::atomic<int> refused_stores{0};
 };
@@ -68,8 +70,26 @@ class FaultyStore final : public RunStore {
     ++faults_->refused_stores;
     return Full();
   }
-  absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version) override {
-    return store_->ReadVersion(layout, version);
+  absl::StatusOr<StoredEntry> Stored(FragmentId fragment) override { return store_->Stored(fragment); }
+  absl::Status ReadInto(const FragmentLayout& layout, Version version,
+                        const FragmentTensorsTarget& target) override {
+    return store_->ReadInto(layout, version, target);
+  }
+  absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) override {
+    return store_->ReadRound(fragment, version);
+  }
+  absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) override {
+    return faults_->checkpoint ? Full() : store_->CreateCheckpoint(request);
+  }
+  absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) override {
+    return store_->ListCheckpoints(check);
+  }
+  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) override {
+    return store_->OpenCheckpoint(name);
+  }
+  absl::Status DeleteCheckpoint(const std::string& name) override { return store_->DeleteCheckpoint(name); }
+  absl::Status BeginEpoch(const EpochStart& start) override {
+    return faults_->epoch ? Full() : store_->BeginEpoch(start);
   }
   absl::StatusOr<uint64_t> DiskBytes() override { return store_->DiskBytes(); }
 

@@ -1,0 +1,45 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_CHECKPOINT_FOLDER_H_
+#define ATOLL_STORAGE_ROCKSDB_CHECKPOINT_FOLDER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/checkpoint.h"
+
+namespace atoll {
+
+/// checkpoints/: one folder each, itself a data directory, finished by its manifest. Thread-safe for reading;
+/// one Create or Delete of a name at a time.
+class CheckpointFolder {
+ public:
+  /// Removes what is unfinished: folders with the name of a checkpoint and no manifest. The folder itself
+  /// need not be there.
+  static absl::StatusOr<CheckpointFolder> Open(const std::string& path);
+
+  /// `fill` puts the parts into the new folder it is given and returns the manifest but for `files`. What is
+  /// there after an error is removed.
+  using Fill = std::function<absl::StatusOr<CheckpointManifest>(const std::string& folder)>;
+  absl::StatusOr<CheckpointEntry> Create(const std::string& name, const Fill& fill) const;
+  /// By time of creation, then name. What is damaged is listed with its damage.
+  absl::StatusOr<std::vector<CheckpointEntry>> List(bool check_contents) const;
+  /// NotFound; DataLoss naming the damaged file. Reads everything.
+  absl::StatusOr<CheckpointEntry> Check(const std::string& name) const;
+  /// The manifest goes first, so that half of a checkpoint never looks like one. NotFound.
+  absl::Status Delete(const std::string& name) const;
+
+ private:
+  explicit CheckpointFolder(std::string path) : path_(std::move(path)) {}
+  CheckpointEntry Inspect(const std::string& name, bool check_contents) const;
+
+  std::string path_;
+};
+
+/// The manifest in this file. NotFound; DataLoss.
+absl::StatusOr<CheckpointManifest> ReadCheckpointManifest(const std::string& path);
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_CHECKPOINT_FOLDER_H_

@@ -1,0 +1,15 @@
+#ifndef ATOLL_STORAGE_ROCKSDB_LOAD_RUN_H_
+#define ATOLL_STORAGE_ROCKSDB_LOAD_RUN_H_
+
+#include "absl/status/statusor.h"
+#include "storage/rocksdb/meta_db.h"
+#include "storage/run_loader.h"
+
+namespace atoll {
+
+/// Every record of `meta`, checked. DataLoss naming the key.
+absl::StatusOr<LoadedRun> LoadRun(MetaDb& meta);
+
+}  // namespace atoll
+
+#endif  // ATOLL_STORAGE_ROCKSDB_LOAD_RUN_H_

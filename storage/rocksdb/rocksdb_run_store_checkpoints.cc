@@ -1,0 +1,126 @@
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/fault_point.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "storage/committed_tokens.h"
+#include "storage/describe.h"
+#include "storage/rocksdb/checkpoint_files.h"
+#include "storage/rocksdb/checkpoint_source.h"
+#include "storage/rocksdb/load_run.h"
+#include "storage/rocksdb/rocksdb_run_store.h"
+#include "storage/rocksdb/store_writes.h"
+
+// Checkpoints and restores.
+
+namespace atoll {
+
+absl::StatusOr<CheckpointEntry> RocksDbRunStore::CreateCheckpoint(const CheckpointRequest& request) {
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckStored(FragmentId(0)).status());
+  }
+  // A full disk must not be filled further: the small records of the run go first.
+  ATOLL_RETURN_IF_ERROR(CheckSpace(0, absl::StrFormat("checkpoint '%s'", request.name)));
+  MutexLock alone(&making_checkpoint_);
+  return checkpoints_.Create(request.name,
+                             [&](const std::string& folder) { return CopyParts(request, folder); });
+}
+
+absl::StatusOr<CheckpointManifest> RocksDbRunStore::CopyParts(const CheckpointRequest& request,
+                                                              const std::string& folder) {
+  const DataDir copy{.root = folder};
+  MutexLock nothing_goes(&retention_);
+  // The records first: what they name is there by then, and stays until the lock is given up. What comes
+  // after them (a round, a contribution) is not named, and does not count when the copy is opened.
+  ATOLL_RETURN_IF_ERROR(meta_->CopyTo(copy.meta()));
+  ATOLL_RETURN_IF_ERROR(shards_->CopyTo(copy.shards()));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta,
+                         MetaDb::Open(copy.meta(), nullptr, DbAccess::kReadOnly));
+  ATOLL_ASSIGN_OR_RETURN(const LoadedRun loaded, LoadRun(*meta));
+  ATOLL_RETURN_IF_ERROR(CreateDirs(copy.contributions()));
+  for (const ContributionKey& key : loaded.ledger.AcceptedKeys()) {
+    ATOLL_RETURN_IF_ERROR(LinkOrCopy(contributions_->PathOf(key),
+                                     JoinPath(copy.contributions(), ContributionFolder::FileName(key))));
+  }
+  const RunIdentity& identity = loaded.recovery->identity;
+  CheckpointManifest manifest{.name = request.name,
+                              .run_id = identity.run_id,
+                              .run_name = identity.name,
+                              .software_version = request.software_version,
+                              .epoch = identity.epoch,
+                              .versions = {},
+                              .committed_tokens = CommittedTokens(loaded.recovery->rounds),
+                              .created_unix_ns = request.created_unix_ns,
+                              .automatic = request.automatic,
+                              .files = {}};
+  for (const FragmentRecovery& fragment : loaded.recovery->fragments)
+    manifest.versions.push_back(fragment.head);
+  return manifest;
+}
+
+absl::StatusOr<std::vector<CheckpointEntry>> RocksDbRunStore::ListCheckpoints(bool check) {
+  return checkpoints_.List(check);
+}
+
+absl::StatusOr<OpenedCheckpoint> RocksDbRunStore::OpenCheckpoint(const std::string& name) {
+  ATOLL_ASSIGN_OR_RETURN(CheckpointEntry entry, checkpoints_.Check(name));
+  ATOLL_ASSIGN_OR_RETURN(CheckpointSource::Opened opened, CheckpointSource::Open(entry.path));
+  return OpenedCheckpoint{.manifest = std::move(entry.manifest),
+                          .recovery = std::move(opened.recovery),
+                          .source = std::move(opened.source)};
+}
+
+absl::Status RocksDbRunStore::DeleteCheckpoint(const std::string& name) {
+  MutexLock alone(&making_checkpoint_);
+  return checkpoints_.Delete(name);
+}
+
+absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
+  MutexLock nothing_is_copied(&retention_);
+  MutexLock sequence(&sequence_);
+  std::optional<RunLedger::EpochPlan> plan;
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(ledger_.CheckEpoch(start));
+    plan = ledger_.PlanEpoch(start);
+  }
+  uint64_t bytes = 0;
+  for (const FragmentTensorsView& view : start.tensors) bytes += BytesOf(view);
+  ATOLL_RETURN_IF_ERROR(CheckSpace(bytes, "restore"));
+  for (size_t i = 0; i < start.layouts.size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(shards_->Store(start.layouts[i].id, start.records[i].version, start.tensors[i]));
+  }
+  FaultPoint("epoch.ready");
+  ATOLL_RETURN_IF_ERROR(WriteEpoch(start, *plan));
+  FaultPoint("epoch.recorded");
+  {
+    MutexLock lock(&mutex_);
+    ledger_.AppliedEpoch(*plan);
+  }
+  for (const ContributionKey& key : plan->dropped_contributions) contributions_->Remove(key);
+  for (const HeadEntry& head : plan->heads) contributions_->LeaveBehind(head.fragment, head.version);
+  // From here on this is a run like any other.
+  ATOLL_RETURN_IF_ERROR(RemoveFile(dir_.checkpoint_begun()));
+  return FsyncDir(dir_.root);
+}
+
+absl::Status RocksDbRunStore::WriteEpoch(const EpochStart& start, const RunLedger::EpochPlan& plan) {
+  MetaBatch batch;
+  Put(batch, plan.identity);
+  for (const HeadEntry& head : plan.heads) Put(batch, head);
+  for (const StoredEntry& stored : plan.stored) Put(batch, stored);
+  for (const RoundRecord& record : start.records) Put(batch, record);
+  for (const ContributionKey& key : plan.dropped_contributions) batch.Delete(meta_keys::KeyOf(key));
+  const auto forget = [&batch](std::string_view key, std::string_view) -> absl::StatusOr<bool> {
+    batch.Delete(std::string(key));
+    return true;
+  };
+  ATOLL_RETURN_IF_ERROR(
+      meta_->Scan(meta_keys::kPartitions, meta_keys::PrefixEnd(meta_keys::kPartitions), forget));
+  for (const PartitionEntry& partition : start.partitions) Put(batch, partition);
+  return meta_->Write(batch, Durability::kSynced);
+}
+
+}  // namespace atoll
