@@ -148,18 +148,20 @@ void MergePlanner::ClipStep(std::span<const double> distances) {
   }
   // v + sum p_i (x_i - v) = (1 - sum p_i) v + sum p_i x_i
   const double stay = 1.0 - std::accumulate(pulls.begin(), pulls.end(), 0.0);
-  for (size_t i = 0; i < n; ++i) center_[i] = stay * center_[i] + pulls[i];
+  std::vector<double> center(n);  // of the contributions as they are, before the guard scaled them
+  for (size_t i = 0; i < n; ++i) {
+    center_[i] = stay * center_[i] + pulls[i];
+    center[i] = center_[i] * scales_[i];
+  }
   if (--iterations_left_ > 0) {
     if (!meter_) {
       meter_.emplace(plan_.inputs, plan_.elements,
                      std::vector<MergeMeter::Stretch>{{.begin = 0, .end = plan_.elements}});
     }
-    return meter_->Begin({.ask = MergeMeter::Ask::kDistances, .combinations = {center_}, .scales = scales_});
+    return meter_->Begin({.ask = MergeMeter::Ask::kDistances, .combinations = {center}, .scales = scales_});
   }
   meter_.reset();
-  for (size_t i = 0; i < n; ++i) {
-    plan_.segments.front().coefficients[i] = Coefficient(center_[i] * scales_[i]);
-  }
+  std::ranges::transform(center, plan_.segments.front().coefficients.begin(), Coefficient);
 }
 
 }  // namespace atoll

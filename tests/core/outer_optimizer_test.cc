@@ -77,7 +77,7 @@ TEST(OuterOptimizer, FirstAdamStepOfLargeGradientIsTheLearningRate) {
 class EveryOptimizer : public testing::TestWithParam<OuterOptimizerKind> {};
 INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer,
                          testing::Values(OuterOptimizerKind::kNesterov, OuterOptimizerKind::kSgd,
-                                         OuterOptimizerKind::kAdam));
+                                         OuterOptimizerKind::kAdam, OuterOptimizerKind::kDelayedNesterov));
 
 TEST_P(EveryOptimizer, InPlaceAndInPiecesGiveTheSameBits) {
   constexpr size_t kElements = 1037;

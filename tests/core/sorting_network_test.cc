@@ -9,7 +9,7 @@
 namespace atoll {
 namespace {
 
-void Run(const std::vector<Exchange>& network, std::vector<int>& values) {
+void Sort(const std::vector<Exchange>& network, std::vector<int>& values) {
   for (const Exchange& exchange : network) {
     if (values[exchange.high] < values[exchange.low]) {
       std::swap(values[exchange.low], values[exchange.high]);
@@ -24,7 +24,7 @@ TEST(SortingNetwork, SortsEverySequenceOfZerosAndOnes) {
     for (uint32_t bits = 0; bits < (1u << n); ++bits) {
       std::vector<int> values(n);
       for (uint32_t i = 0; i < n; ++i) values[i] = static_cast<int>(bits >> i & 1);
-      Run(network, values);
+      Sort(network, values);
       ASSERT_TRUE(std::ranges::is_sorted(values)) << n << ' ' << bits;
     }
   }
@@ -41,7 +41,7 @@ TEST(SortingNetwork, PutsTheMiddleWhereAFullSortWould) {
         for (int& value : values) value = static_cast<int>(random() % n);
         std::vector<int> sorted = values;
         std::ranges::sort(sorted);
-        Run(network, values);
+        Sort(network, values);
         for (uint32_t i = drop; i < n - drop; ++i) ASSERT_EQ(values[i], sorted[i]) << n << ' ' << drop;
       }
     }
