@@ -51,7 +51,7 @@ class MergeMeter {
   /// Norms by stretch, then by input (kCombination: one each).
   std::vector<std::vector<double>> Answers() const;
 
-  static constexpr uint64_t kMeterPiece = uint64_t{1} << 18;
+  static constexpr uint64_t kMeterPiece = uint64_t{1} << 16;
 
  private:
   struct Part {  // of a stretch, within one piece

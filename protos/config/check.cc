@@ -1,9 +1,11 @@
 #include "protos/config/check.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "protos/config/check_rounds.h"
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
@@ -145,6 +147,10 @@ std::vector<ConfigProblem> CheckFields(const v1::RunConfig& config) {
   return problems;
 }
 
-std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) { return Together(config).Run(); }
+std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) {
+  std::vector<ConfigProblem> problems = Together(config).Run();
+  for (ConfigProblem& problem : CheckRounds(config)) problems.push_back(std::move(problem));
+  return problems;
+}
 
 }  // namespace atoll

@@ -20,7 +20,7 @@ TEST(ConfigErrorTest, UnknownField) {
   EXPECT_EQ(ErrorOf(SampleAnd("round:\n  quorun: 0.5\n")),
             "s.yaml:19: round: unknown field 'quorun'; did you mean 'quorum'? allowed: deadline_s, quorum, "
             "minimum, "
-            "grace_s, lease_s, start_workers");
+            "grace_s, lease_s, start_workers, mode, staleness_limit, grace");
   EXPECT_EQ(ErrorOf(Sample("rounds: 20", "rounds: 20\n  xyzzy: 1")),
             "s.yaml:5: run: unknown field 'xyzzy'; allowed: name, workers, rounds, seed");
   EXPECT_EQ(
@@ -65,7 +65,8 @@ TEST(ConfigErrorTest, WrongType) {
   EXPECT_EQ(ErrorOf(SampleAnd("codec: {error_feedback: yes}\n")),
             "s.yaml:18: codec.error_feedback: 'yes' has the wrong type; allowed: true or false");
   EXPECT_EQ(ErrorOf(SampleAnd("merge: tokens\n")),
-            "s.yaml:18: merge: has the wrong type; allowed: a section of the fields weights");
+            "s.yaml:18: merge: has the wrong type; allowed: a section of the fields weights, method, trim, "
+            "clip_radius, clip_iterations, norm_guard");
   EXPECT_THAT(ErrorOf("- a\n- b\n"),
               HasSubstr("s.yaml:1: has the wrong type; allowed: a section of the fields run, "));
 }
@@ -74,7 +75,7 @@ TEST(ConfigErrorTest, UnknownChoice) {
   EXPECT_EQ(ErrorOf(SampleAnd("outer: {optimizer: nestrov}\n")),
             "s.yaml:18: outer.optimizer: 'nestrov' is not known; did you mean 'nesterov'? allowed: one of "
             "nesterov, "
-            "sgd, adam");
+            "sgd, adam, delayed_nesterov");
   EXPECT_EQ(ErrorOf(SampleAnd("codec: {push: unspecified}\n")),
             "s.yaml:18: codec.push: 'unspecified' is not known; allowed: one of fp32, fp16, bf16, int8");
 }

@@ -47,12 +47,14 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
   const auto config = ParseRunConfig(
       SampleAnd(
           "outer: {optimizer: adam, learning_rate: 0.3, momentum: 0.4, beta1: 0.5, beta2: 0.6, epsilon: "
-          "0.7}\n"
-          "merge: {weights: tokens_squared_per_step}\n"
-          "round: {deadline_s: 1.5, quorum: 0.5, minimum: 2, grace_s: 0.25, lease_s: 3, start_workers: 3}\n"
+          "0.7, delay: 8, spread: 0.125}\n"
+          "merge: {weights: tokens_squared_per_step, method: centered_clip, trim: 0.125, clip_radius: 2.5, "
+          "clip_iterations: 7, norm_guard: true}\n"
+          "round: {deadline_s: 1.5, quorum: 0.5, minimum: 2, grace_s: 0.25, lease_s: 3, start_workers: 3, "
+          "staleness_limit: 5, grace: fixed}\n"
           "codec: {push: int8, pull: bf16, error_feedback: false, error_feedback_beta: 0.5}\n"
           "evaluation: {every: 3, batches: 7, by: evaluator}\n"
-          "checkpoint: {keep_versions: 5, shards: 2}\n"
+          "checkpoint: {keep_versions: 5, shards: 2, every: 6, keep: 4, keep_every: 9}\n"
           "limits: {max_workers: 9, contribution_budget_mib: 8}\n"),
       "s.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -65,14 +67,29 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
   EXPECT_EQ(options->data.partitions, 4u);
   EXPECT_EQ(options->inner.steps, 50u);
   EXPECT_EQ(options->inner.batch, 12u);
-  EXPECT_EQ(options->outer, (OuterOptions{OuterOptimizerKind::kAdam, 0.3, 0.4, 0.5, 0.6, 0.7}));
-  EXPECT_EQ(options->merge.weights, MergeWeighting::kTokensSquaredPerStep);
+  EXPECT_EQ(options->outer, (OuterOptions{.optimizer = OuterOptimizerKind::kAdam,
+                                          .learning_rate = 0.3,
+                                          .momentum = 0.4,
+                                          .beta1 = 0.5,
+                                          .beta2 = 0.6,
+                                          .epsilon = 0.7,
+                                          .delay = 8,
+                                          .spread = 0.125}));
+  EXPECT_EQ(options->merge, (MergeOptions{.weights = MergeWeighting::kTokensSquaredPerStep,
+                                          .method = MergeMethod::kCenteredClip,
+                                          .trim = 0.125,
+                                          .clip_radius = 2.5,
+                                          .clip_iterations = 7,
+                                          .norm_guard = true}));
   EXPECT_EQ(options->round.deadline, Seconds(1.5));
   EXPECT_EQ(options->round.quorum, 0.5);
   EXPECT_EQ(options->round.minimum, 2u);
   EXPECT_EQ(options->round.grace, Seconds(0.25));
   EXPECT_EQ(options->round.lease, Seconds(3));
   EXPECT_EQ(options->round.start_workers, 3u);
+  EXPECT_EQ(options->round.mode, RoundMode::kBarrier);
+  EXPECT_EQ(options->round.staleness_limit, 5u);
+  EXPECT_EQ(options->round.grace_mode, GraceMode::kFixed);
   EXPECT_EQ(options->push_codec, CodecKind::kInt8);
   EXPECT_EQ(options->pull_codec, CodecKind::kBf16);
   EXPECT_FALSE(options->error_feedback);
@@ -82,6 +99,10 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
   EXPECT_EQ(options->evaluated_by, EvaluatedBy::kEvaluator);
   EXPECT_EQ(options->keep_versions, 5u);
   EXPECT_EQ(options->shards, 2u);
+  EXPECT_EQ(options->checkpoint_every, 6u);
+  EXPECT_EQ(options->checkpoint_keep, 4u);
+  EXPECT_EQ(options->checkpoint_keep_every, 9u);
+  EXPECT_EQ(options->inner.pace, InnerPace::kFixed);
   EXPECT_EQ(options->max_workers, 9u);
   EXPECT_EQ(options->contribution_budget_bytes, uint64_t{8} << 20);
   EXPECT_EQ(options->total_tokens(), uint64_t{20} * 50 * 12 * 32 * 4);
@@ -92,6 +113,7 @@ TEST(RunConfigTest, ZeroMeansAsManyAsWorkers) {
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->data.partitions, 4u);
   EXPECT_EQ(options->round.start_workers, 4u);
+  EXPECT_EQ(options->outer.delay, 4u);
 }
 
 TEST(RunConfigTest, FormattedYamlReadsBackTheSame) {

@@ -1,0 +1,110 @@
+// What merge, outer optimizer and round mode demand of each other (protos/config/check_rounds.h).
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "protos/config/run_config.h"
+#include "tests/protos/sample_config.h"
+
+namespace atoll {
+namespace {
+
+/// The sample with this many workers and more at its end; what the parser says of it, without the place.
+std::string Complaint(int workers, const std::string& more) {
+  std::string yaml = SampleAnd(more);
+  yaml.replace(yaml.find("workers: 4"), 10, "workers: " + std::to_string(workers));
+  const auto config = ParseRunConfig(yaml, "s.yaml");
+  if (config.ok()) return "";
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string message(config.status().message());
+  return message.substr(message.find(": ") + 2);
+}
+
+const std::string kFree = "round: {mode: free, staleness_limit: 7}\n";
+
+TEST(ConfigRoundsTest, RobustMergesNeedThreeWorkers) {
+  for (const char* method : {"trimmed_mean, trim: 0.4", "median", "centered_clip"}) {
+    const std::string merge = std::string("merge: {method: ") + method + "}\n";
+    EXPECT_EQ(Complaint(3, merge), "");
+    const std::string text(method);
+    const std::string name = text.substr(0, text.find(','));
+    EXPECT_EQ(Complaint(2, merge),
+              "merge.method: '" + name +
+                  "' needs at least 3 workers, so that most are right when one is wrong; "
+                  "run.workers is 2");
+  }
+  EXPECT_EQ(Complaint(1, "merge: {method: rda, norm_guard: true}\n"), "");
+}
+
+TEST(ConfigRoundsTest, RobustMergesNeedRoundsWithMoreThanOne) {
+  EXPECT_EQ(
+      Complaint(4, "merge: {method: median}\nouter: {optimizer: sgd}\n" + kFree),
+      "merge.method: 'median' compares the contributions of a round; with round.mode free there is one in "
+      "each: use mean or rda");
+}
+
+TEST(ConfigRoundsTest, ATrimThatLeavesNobodyOutIsRefused) {
+  EXPECT_EQ(Complaint(4, "merge: {method: trimmed_mean}\n"),
+            "merge.trim: 0.2 of 4 workers leaves nobody out; at least 0.25 does");
+  EXPECT_EQ(Complaint(4, "merge: {method: trimmed_mean, trim: 0.25}\n"), "");
+  EXPECT_EQ(Complaint(3, "merge: {method: trimmed_mean, trim: 0.33}\n"),
+            "merge.trim: 0.33 of 3 workers leaves nobody out; at least 0.34 does");
+  EXPECT_EQ(Complaint(3, "merge: {method: trimmed_mean, trim: 0.34}\n"), "");
+  EXPECT_EQ(Complaint(10, "merge: {method: trimmed_mean, trim: 0.1}\n"), "");
+  EXPECT_EQ(Complaint(4, "merge: {trim: 0}\n"), "") << "only trimmed_mean reads it";
+}
+
+TEST(ConfigRoundsTest, LateContributionsNeedAMergeThatKnowsWeights) {
+  EXPECT_EQ(Complaint(4, "merge: {method: median}\nround: {staleness_limit: 2}\n"),
+            "round.staleness_limit: late contributions count for less, but merge.method 'median' knows no "
+            "weights; 0 refuses them");
+  EXPECT_EQ(Complaint(4, "merge: {method: centered_clip}\nround: {staleness_limit: 2}\n"), "");
+}
+
+TEST(ConfigRoundsTest, SpreadIsAtMostOneOverTheDelay) {
+  const auto outer = [](const std::string& more) {
+    return "outer: {optimizer: delayed_nesterov" + more + "}\n" + kFree;
+  };
+  EXPECT_EQ(Complaint(4, outer("")), "");
+  EXPECT_EQ(Complaint(4, outer(", spread: 0.25")), "");
+  EXPECT_EQ(Complaint(4, outer(", spread: 0.1, delay: 10")), "");
+  EXPECT_EQ(Complaint(4, outer(", spread: 0.3")),
+            "outer.spread: 0.3 is above 1 / 4, one over the versions between two updates of the momentum "
+            "(outer.delay): more than all of it would be applied");
+  EXPECT_EQ(Complaint(4, "outer: {spread: 0.9}\n"), "") << "only delayed_nesterov reads it";
+}
+
+TEST(ConfigRoundsTest, DelayedNesterovIsForFreeRounds) {
+  EXPECT_EQ(
+      Complaint(4, "outer: {optimizer: delayed_nesterov}\n"),
+      "outer.optimizer: 'delayed_nesterov' takes 1 / 4 of each version's step (outer.delay), which is for "
+      "round.mode free; with barrier use nesterov");
+  EXPECT_EQ(Complaint(4, "outer: {optimizer: delayed_nesterov, delay: 1}\n"), "") << "that is nesterov";
+}
+
+TEST(ConfigRoundsTest, FreeRoundsTakeNoMomentumAtEveryArrival) {
+  EXPECT_EQ(Complaint(4, "outer: {optimizer: sgd}\n" + kFree), "");
+  for (const char* optimizer : {"nesterov", "adam"}) {
+    EXPECT_EQ(
+        Complaint(4, std::string("outer: {optimizer: ") + optimizer + "}\n" + kFree),
+        std::string("outer.optimizer: '") + optimizer +
+            "' takes a full step with momentum at every arrival when round.mode is free, and diverges; use "
+            "delayed_nesterov or sgd");
+  }
+}
+
+TEST(ConfigRoundsTest, FreeRoundsWaitForNobodyAndTakeWhatComesLate) {
+  const std::string sgd = "outer: {optimizer: sgd}\n";
+  EXPECT_EQ(
+      Complaint(4, sgd + "round: {mode: free, staleness_limit: 3, minimum: 2}\n"),
+      "round.minimum: 2 contributions are not waited for when round.mode is free: every arrival makes a "
+      "version; allowed: 1");
+  EXPECT_EQ(Complaint(4, sgd + "round: {mode: free, staleness_limit: 2}\n"),
+            "round.staleness_limit: 2 refuses most contributions when round.mode is free: of 4 equally fast "
+            "workers (run.workers) each is 3 versions behind when it comes; allowed: at least that");
+  EXPECT_EQ(Complaint(4, sgd + "round: {mode: free, staleness_limit: 3}\n"), "");
+  EXPECT_EQ(Complaint(1, sgd + "round: {mode: free}\n"), "");
+}
+
+}  // namespace
+}  // namespace atoll
