@@ -45,7 +45,8 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
       outbox_(store_.get(), &book_, &events_, observer_, deps.log.With("component", "run")),
       services_(MakeServices(std::move(options), deps, opened)),
       started_(services_.clock->Now()),
-      driver_(services_, engine_.get()) {
+      driver_(services_, engine_.get()),
+      launcher_(std::move(deps.launcher)) {
   Start(std::move(opened));
 }
 
@@ -86,6 +87,17 @@ void CoordinatorImpl::Start(OpenedRun opened) {
     }
   }
   housekeeping_ = std::make_unique<PeriodicTask>("ticks", services_.options.tick, [this] { Tick(); });
+  FollowLauncher();
+}
+
+void CoordinatorImpl::FollowLauncher() {
+  if (launcher_ == nullptr) return;
+  launcher_->SetEventSink([this](const Launcher::Event& event) {
+    Effects effects;
+    effects.Event(event.launched ? EventKind::kWorkerLaunched : EventKind::kWorkerExited, event.name,
+                  event.message);
+    (void)outbox_.Send(effects);
+  });
 }
 
 CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
@@ -261,6 +273,7 @@ void CoordinatorImpl::Shutdown() {
   if (shut_down_) return;
   shut_down_ = true;
   board_.Close();
+  if (launcher_ != nullptr) launcher_->Shutdown();
   housekeeping_->Stop();
   driver_.Stop();
   events_.Stop();

@@ -49,6 +49,7 @@ class CoordinatorImpl final : public Coordinator {
  private:
   Services MakeServices(CoordinatorOptions options, const CoordinatorDeps& deps, const OpenedRun& opened);
   void Start(OpenedRun opened);
+  void FollowLauncher();
   absl::Status CheckOpen() const;
   uint64_t StagedBytes(const PushStatusCall& call);
   absl::StatusOr<PullResult> Answer(const PullCall& call, SnapshotBoard::Outcome outcome,
@@ -74,6 +75,7 @@ class CoordinatorImpl final : public Coordinator {
   Mutex shutdown_mutex_;  // makes a second Shutdown wait for the first
   bool shut_down_ ABSL_GUARDED_BY(shutdown_mutex_) = false;
   std::unique_ptr<PeriodicTask> housekeeping_;
+  const std::unique_ptr<Launcher> launcher_;  // its thread announces events
 };
 
 }  // namespace atoll

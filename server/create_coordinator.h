@@ -12,6 +12,7 @@
 #include "core/config_codec.h"
 #include "core/run_options.h"
 #include "server/coordinator.h"
+#include "server/launch/launcher.h"
 #include "server/observer.h"
 #include "storage/run_store.h"
 
@@ -38,6 +39,9 @@ struct CoordinatorDeps {
   const Clock* clock = nullptr;  // outlives the coordinator
   Logger log;
   CoordinatorObserver* observer = nullptr;  // outlives the coordinator; null: nobody counts
+  /// Starts and stops workers; null: nobody does. Its events go to the run's log. Whoever stops the
+  /// coordinator calls its Shutdown first, so that workers can still say goodbye.
+  std::unique_ptr<Launcher> launcher;
   /// Reads and changes recorded configurations. Outlives the coordinator. Null: of an earlier start's
   /// configuration only what the store itself knows (shards) is compared, and none can be set.
   const ConfigCodec* config_codec = nullptr;

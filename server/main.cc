@@ -19,6 +19,7 @@
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "server/create_coordinator.h"
+#include "server/launch_flags.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
 #include "server/rpc/server.h"
@@ -34,6 +35,8 @@ constexpr char kFooter[] = R"(Examples:
       goes on with the configuration that the run was started with
   atollctl config explain
       what a configuration may hold
+  atoll-coordinator --config run.yaml --data-dir ./run1 --launcher process --worker-arg=--data=tokens
+      starts the run's workers on this host too, and starts again those that die
   atollctl watch
       the run, live
 
@@ -52,6 +55,7 @@ struct Flags {
   std::string log_level = "info";
   std::string port_file;
   bool insecure_bind = false;
+  LaunchFlags launch;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -78,6 +82,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_flag(
       "--insecure-bind", flags.insecure_bind,
       "Allow addresses that other machines can reach: there is no TLS yet, use it on networks you trust");
+  AddLaunchFlags(app, flags.launch);
   app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
 }
 
@@ -118,18 +123,24 @@ ExitCode ConfigurationExitCode(const Flags& flags, const absl::Status& status) {
   return from_store && !absl::IsInvalidArgument(status) ? ExitCode::kStorage : ExitCode::kUsage;
 }
 
+/// What is made of the flags before anything runs.
+struct Parts {
+  std::unique_ptr<Launcher> launcher;  // null: nobody launches workers
+  std::unique_ptr<RunStore> store;
+};
+
 absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
                                                              const RunConfiguration& configuration,
-                                                             std::unique_ptr<RunStore> store,
-                                                             const Clock* clock, const Logger& log,
-                                                             CoordinatorObserver* observer,
+                                                             Parts parts, const Clock* clock,
+                                                             const Logger& log, CoordinatorObserver* observer,
                                                              const RunConfigCodec& config_codec) {
   CoordinatorOptions options;
   options.run = configuration.options;
   options.config_bytes = configuration.bytes;
   options.data_directory = flags.data_dir;
   CoordinatorDeps deps;
-  deps.store = std::move(store);
+  deps.store = std::move(parts.store);
+  deps.launcher = std::move(parts.launcher);
   deps.clock = clock;
   deps.log = log;
   deps.observer = observer;
@@ -180,17 +191,17 @@ int Fail(const Logger& log, const absl::Status& status, ExitCode code) {
 }
 
 /// Serves until a signal comes. Everything is declared in the order in which it must outlive what follows.
-int Serve(const Flags& flags, const RunConfiguration& configuration, std::unique_ptr<RunStore> store,
+int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts, const Clock& clock,
           const Logger& log, Shutdown& shutdown) {
-  const SystemClock clock;
   MetricsRegistry registry;
   AddBuildInfo(&registry, "atoll-coordinator");
   ServerMetrics metrics(&registry);
   StatusMetrics status_metrics(&registry);
 
   const RunConfigCodec config_codec;
+  Launcher* const launcher = parts.launcher.get();
   auto coordinator =
-      OpenCoordinator(flags, configuration, std::move(store), &clock, log, &metrics, config_codec);
+      OpenCoordinator(flags, configuration, std::move(parts), &clock, log, &metrics, config_codec);
   if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(coordinator.status()));
   registry.BeforeScrape([&] { Refresh(**coordinator, metrics, status_metrics); });
   std::unique_ptr<MetricsEndpoint> endpoint;
@@ -209,7 +220,14 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, std::unique
     if (!written.ok()) return Fail(log, written, ExitCode::kUsage);
   }
 
+  if (launcher != nullptr) {
+    BeginLaunching(flags.launch, (*rpc)->data_address(), configuration.options.workers, *launcher);
+  }
   shutdown.Wait();
+  if (launcher != nullptr) {
+    log.Info("ending the launched workers, while they can still push what they have");
+    launcher->Shutdown();
+  }
   log.Info("shutting down: refusing new work, letting the round that is closing be committed and stored");
   (*rpc)->SetNotServing();
   (*coordinator)->Shutdown();
@@ -236,9 +254,13 @@ int Run(const Flags& flags) {
   }
   const absl::Status addresses = CheckAddresses(flags);
   if (!addresses.ok()) return Fail(*log, addresses, DefaultExitCode(addresses));
+  const SystemClock clock;
+  auto launcher = MakeLauncher(flags.launch, flags.data_dir, &clock, *log);
+  if (!launcher.ok()) return Fail(*log, launcher.status(), ExitCode::kUsage);
   auto store = OpenRocksDbStore({.data_dir = flags.data_dir});
   if (!store.ok()) return Fail(*log, store.status(), ExitCode::kStorage);
-  return Serve(flags, *configuration, *std::move(store), *log, **shutdown);
+  return Serve(flags, *configuration, {.launcher = *std::move(launcher), .store = *std::move(store)}, clock,
+               *log, **shutdown);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,7 +138,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::vector<std::string>&
     ::waitpid(pid, nullptr, 0);
     return ErrnoToStatus(error, absl::StrFormat("run %s", arguments[0]));
   }
-  FileDescriptor pidfd(::pidfd_open(pid, 0));  // close-on-exec by itself
+  // By number: glibc 2.36 declares pidfd_open without extern "C". Close-on-exec by itself.
+  FileDescriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) {
     const int error = errno;
     ::kill(-pid, SIGKILL);

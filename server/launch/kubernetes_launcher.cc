@@ -62,7 +62,11 @@ absl::StatusOr<std::unique_ptr<KubernetesLauncher>> KubernetesLauncher::Create(
 KubernetesLauncher::KubernetesLauncher(KubernetesLauncherOptions options,
                                        std::unique_ptr<InterruptibleSleeper> sleeper,
                                        std::unique_ptr<KubernetesApi> api, Logger log)
-    : options_(std::move(options)), sleeper_(std::move(sleeper)), api_(std::move(api)), log_(std::move(log)) {
+    : options_(std::move(options)),
+      sleeper_(std::move(sleeper)),
+      api_(std::move(api)),
+      log_(std::move(log)),
+      first_target_(options_.first_target) {
   looking_ = std::make_unique<PeriodicTask>("launcher", options_.look_every, [this] { Look(); });
   looking_->Wake();
 }
@@ -91,6 +95,7 @@ absl::Status KubernetesLauncher::Scale(uint32_t target) {
   {
     MutexLock lock(&mutex_);
     target_ = replicas;
+    first_target_.reset();
   }
   looking_->Wake();
   return absl::OkStatus();
@@ -170,7 +175,18 @@ void KubernetesLauncher::Note(const absl::Status& failure) {
   }
 }
 
+absl::Status KubernetesLauncher::AskForFirstTarget() {
+  std::optional<uint32_t> target;
+  {
+    MutexLock lock(&mutex_);
+    target = first_target_;
+  }
+  return target ? Scale(*target) : absl::OkStatus();
+}
+
 void KubernetesLauncher::Look() {
+  const absl::Status asked = AskForFirstTarget();
+  if (!asked.ok()) return Note(asked);
   const auto replicas = GetReplicas();
   if (!replicas.ok()) return Note(replicas.status());
   auto pods = ListPods();

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct KubernetesLauncherOptions {
   std::string stateful_set = "atoll-worker";
   std::string selector = "app.kubernetes.io/name=atoll-worker";  // labels of its pods
   Duration look_every = Seconds(10);
+  // Asked for until it was granted once; nothing: as many as there are.
+  std::optional<uint32_t> first_target = std::nullopt;
 };
 
 /// Workers as pods of one StatefulSet, which the cluster starts, places and restarts; a worker's name is its
@@ -52,6 +55,7 @@ class KubernetesLauncher final : public Launcher {
                      std::unique_ptr<KubernetesApi> api, Logger log);
   std::string ScalePath() const;
   std::string PodPath(const WorkerName& name) const;
+  absl::Status AskForFirstTarget();
   absl::StatusOr<Pod> GetPod(const WorkerName& name);
   absl::StatusOr<uint32_t> GetReplicas();
   absl::StatusOr<Pods> ListPods();
@@ -68,6 +72,7 @@ class KubernetesLauncher final : public Launcher {
   EventSink sink_ ABSL_GUARDED_BY(mutex_);
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // pods_ and target_ are from the cluster
   uint32_t target_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<uint32_t> first_target_ ABSL_GUARDED_BY(mutex_);
   Pods pods_ ABSL_GUARDED_BY(mutex_);
   std::string error_ ABSL_GUARDED_BY(mutex_);  // of the last look
 

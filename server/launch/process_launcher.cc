@@ -40,8 +40,6 @@ absl::Status CheckPrefix(const std::string& prefix) {
 absl::StatusOr<std::unique_ptr<ProcessLauncher>> ProcessLauncher::Create(ProcessLauncherOptions options,
                                                                          const Clock* clock) {
   ATOLL_RETURN_IF_ERROR(CheckPrefix(options.name_prefix));
-  ATOLL_RETURN_IF_ERROR(CreateDirs(options.log_dir));
-  ATOLL_RETURN_IF_ERROR(CreateDirs(options.command.state_root));
   FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return ErrnoToStatus(errno, "make an eventfd for the launcher");
   WorkerSlotOptions slot{.command = options.command,

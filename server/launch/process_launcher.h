@@ -19,7 +19,7 @@ namespace atoll {
 
 struct ProcessLauncherOptions {
   WorkerCommand command;
-  std::string log_dir;  // made when it is not there
+  std::string log_dir;  // this and the state root are made when they are not there
   std::string name_prefix = "w";
   Duration grace = Seconds(20);
   // Lived so long: what happens next has nothing to do with how it began.
@@ -35,7 +35,7 @@ struct ProcessLauncherOptions {
 /// (they go on from their state directories). docs/launchers.md
 class ProcessLauncher final : public Launcher {
  public:
-  /// InvalidArgument for a prefix that no worker may have; the error of making a folder.
+  /// InvalidArgument for a prefix that no worker may have.
   static absl::StatusOr<std::unique_ptr<ProcessLauncher>> Create(ProcessLauncherOptions options,
                                                                  const Clock* clock);
   ~ProcessLauncher() override;

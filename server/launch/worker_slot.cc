@@ -110,9 +110,13 @@ void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launc
 }
 
 void WorkerSlot::Launch(MonoTime now, const std::string& coordinator, std::vector<Launcher::Event>& events) {
+  absl::Status folders = CreateDirs(options_.log_dir);
+  folders.Update(CreateDirs(options_.command.state_root));
   MoveLongLogAside(log_path_);
   auto process =
-      ChildProcess::Start(CommandLine(options_.command, shown_.name, number_, coordinator), log_path_);
+      !folders.ok()
+          ? absl::StatusOr<ChildProcess>(folders)
+          : ChildProcess::Start(CommandLine(options_.command, shown_.name, number_, coordinator), log_path_);
   if (!process.ok()) {
     OnFailure(now, absl::StrCat("cannot be started: ", std::string(process.status().message())), events);
     return;

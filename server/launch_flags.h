@@ -1,0 +1,51 @@
+#ifndef ATOLL_SERVER_LAUNCH_FLAGS_H_
+#define ATOLL_SERVER_LAUNCH_FLAGS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "server/launch/launcher.h"
+
+namespace atoll {
+
+/// The command line's part about launching workers. docs/launchers.md
+struct LaunchFlags {
+  std::string launcher = "none";
+  std::optional<uint32_t> workers;
+
+  std::string command;  // empty: atoll-worker beside this program, else in PATH
+  std::vector<std::string> arguments;
+  std::string prefix = "w";
+  std::string state_dir;  // empty: DATA_DIR/workers
+  std::string log_dir;    // empty: the same
+  double grace_s = 20;
+
+  std::string kube_host;
+  std::string kube_port = "443";
+  std::string kube_credentials = "/var/run/secrets/kubernetes.io/serviceaccount";
+  std::string kube_namespace;
+  std::string kube_stateful_set = "atoll-worker";
+  std::string kube_selector = "app.kubernetes.io/name=atoll-worker";
+};
+
+void AddLaunchFlags(CLI::App& app, LaunchFlags& flags);
+
+/// Null for "none". Starts nothing yet. InvalidArgument, NotFound: which flag is wrong, and how.
+absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags, const std::string& data_dir,
+                                                       const Clock* clock, const Logger& log);
+
+/// Tells it where the coordinator listens, and, if it runs processes, how many are wanted: `planned` unless
+/// the flags say. (A cluster remembers its replicas; what the flags say is asked of it by itself.)
+void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, uint32_t planned,
+                    Launcher& launcher);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_LAUNCH_FLAGS_H_

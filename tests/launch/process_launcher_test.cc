@@ -1,0 +1,269 @@
+// The process launcher with real processes: small shell scripts in the place of workers. The script finds
+// "--coordinator ADDRESS --name NAME --state-dir DIR" in $1 to $6.
+#include "server/launch/process_launcher.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "common/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/common/test_dir.h"
+#include "tests/launch/wait_until.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using State = LaunchedWorker::State;
+
+constexpr char kSleeps[] = "echo $4 runs; exec sleep 600";
+
+class ProcessLauncherTest : public ::testing::Test {
+ protected:
+  ~ProcessLauncherTest() override { launcher_.reset(); }
+
+  ProcessLauncherOptions Options(const std::string& script) const {
+    ProcessLauncherOptions options;
+    options.command.program = "sh";
+    options.command.arguments = {"-c", script, "sh"};
+    options.command.state_root = dir_.File("state");
+    options.log_dir = dir_.File("logs");
+    options.grace = Seconds(20);
+    options.settled = Seconds(600);
+    options.backoff = {.initial = Seconds(0.001), .maximum = Seconds(0.02), .multiplier = 2};
+    return options;
+  }
+
+  void Make(const ProcessLauncherOptions& options) {
+    auto launcher = ProcessLauncher::Create(options, &clock_);
+    ASSERT_TRUE(launcher.ok()) << launcher.status();
+    launcher_ = *std::move(launcher);
+    launcher_->SetEventSink([this](const Launcher::Event& event) {
+      MutexLock lock(&mutex_);
+      events_.push_back((event.launched ? "+" : "-") + event.message);
+    });
+  }
+  void Launch(const ProcessLauncherOptions& options, uint32_t count) {
+    Make(options);
+    launcher_->SetCoordinator("127.0.0.1:7600");
+    ASSERT_TRUE(launcher_->Scale(count).ok());
+  }
+
+  std::vector<std::string> Events() {
+    MutexLock lock(&mutex_);
+    return events_;
+  }
+  /// Events follow the view: wait for one that begins like this ("+": started, "-": ended) and has this in
+  /// it.
+  bool HasEvent(const std::string& beginning, const std::string& text = "") {
+    return WaitUntil([&] {
+      const auto events = Events();
+      return std::any_of(events.begin(), events.end(), [&](const std::string& event) {
+        return event.starts_with(beginning) && event.find(text) != std::string::npos;
+      });
+    });
+  }
+  std::vector<LaunchedWorker> Workers() const { return launcher_->view().workers; }
+  bool AllAre(State state, size_t count) const {
+    size_t there = 0;
+    for (const LaunchedWorker& worker : Workers()) there += worker.state == state ? 1 : 0;
+    return there == count && Workers().size() == count;
+  }
+  pid_t PidOf(size_t index) const { return std::stoi(Workers().at(index).handle); }
+  std::string LogOf(const std::string& name) const {
+    return ReadFile(dir_.File("logs/" + name + ".log")).value_or("");
+  }
+  bool Logged(const std::string& name, const std::string& text) const {
+    return WaitUntil([&] { return LogOf(name).find(text) != std::string::npos; });
+  }
+
+  TestDir dir_;
+  SystemClock clock_;
+  Mutex mutex_;
+  std::vector<std::string> events_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<ProcessLauncher> launcher_;
+};
+
+TEST_F(ProcessLauncherTest, StartsWhatIsAskedForOnceTheCoordinatorIsKnown) {
+  Make(Options("echo \"$@\"; exec sleep 600"));
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(WaitUntil([&] { return Workers().size() == 2; }));
+  EXPECT_TRUE(AllAre(State::kStarting, 2));
+  EXPECT_THAT(Events(), IsEmpty());
+  launcher_->SetCoordinator("127.0.0.1:7600");
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  const LauncherView view = launcher_->view();
+  EXPECT_EQ(view.kind, "process");
+  EXPECT_EQ(view.target, 2u);
+  EXPECT_EQ(view.error, "");
+  EXPECT_EQ(view.workers[1].name, "w1");
+  EXPECT_EQ(view.workers[1].restarts, 0u);
+  EXPECT_TRUE(Logged("w1", "--coordinator 127.0.0.1:7600 --name w1 --state-dir " + dir_.File("state/w1")));
+  EXPECT_TRUE(WaitUntil([&] { return Events().size() == 2; }));
+  EXPECT_THAT(Events()[0], AllOf(HasSubstr("+w0 started (process "), HasSubstr("w0.log")));
+}
+
+TEST_F(ProcessLauncherTest, OneThatIsKilledComesBackUnderItsName) {
+  Launch(Options(kSleeps), 2);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  const pid_t first = PidOf(1);
+  ::kill(first, SIGKILL);
+  ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).restarts == 1 && AllAre(State::kRunning, 2); }));
+  EXPECT_NE(PidOf(1), first);
+  EXPECT_THAT(Workers()[1].last_exit, HasSubstr("killed by SIGKILL after "));
+  EXPECT_EQ(Workers()[0].restarts, 0u);
+  EXPECT_EQ(launcher_->view().error, "");
+  EXPECT_TRUE(HasEvent("-w1 ended: killed by SIGKILL after "));
+  // Both lives wrote to one log.
+  EXPECT_TRUE(Logged("w1", "w1 runs\nw1 runs\n"));
+}
+
+TEST_F(ProcessLauncherTest, OneThatHasNothingMoreToDoStaysAwayUntilItIsWanted) {
+  Launch(Options("echo $4 runs; exit 0"), 1);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kStopped, 1); }));
+  EXPECT_THAT(Workers()[0].last_exit, HasSubstr("exit code 0"));
+  EXPECT_EQ(launcher_->view().error, "");
+  EXPECT_TRUE(HasEvent("-w0 finished", "not started again"));
+  ASSERT_TRUE(launcher_->Restart("w0").ok());
+  EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\n"));
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kStopped, 1); }));
+  ASSERT_TRUE(launcher_->Scale(1).ok());
+  EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\nw0 runs\n"));
+}
+
+TEST_F(ProcessLauncherTest, ACrashLoopIsShownSlowedDownAndLeft) {
+  ProcessLauncherOptions options = Options("test -e " + dir_.File("mended") + " && exec sleep 600; exit 6");
+  options.backoff = {.initial = Seconds(0.001), .maximum = Seconds(0.05), .multiplier = 4};
+  Launch(options, 1);
+  ASSERT_TRUE(
+      WaitUntil([&] { return launcher_->view().error.find("5 times in a row") != std::string::npos; }));
+  const LauncherView view = launcher_->view();
+  EXPECT_THAT(view.error,
+              AllOf(HasSubstr("w0 ended: exit code 6 (token or model files)"), HasSubstr("next start in")));
+  EXPECT_GE(view.workers[0].restarts, 4u);
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("mended"), "").ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
+  EXPECT_EQ(launcher_->view().error, "");
+}
+
+TEST_F(ProcessLauncherTest, WaitsLongerAfterEveryFailureInARow) {
+  ProcessLauncherOptions options = Options("exit 1");
+  options.backoff = {.initial = Seconds(0.001), .maximum = Seconds(3600), .multiplier = 100'000};
+  Launch(options, 1);
+  // The second draw is between 10 s and 100 s.
+  ASSERT_TRUE(WaitUntil([&] {
+    const auto workers = Workers();
+    return !workers.empty() && workers[0].state == State::kWaiting && workers[0].next_start > Seconds(9);
+  }));
+  EXPECT_EQ(Workers()[0].restarts, 1u);
+  // An operator does not have to wait, nor does one who ends it all.
+  ASSERT_TRUE(launcher_->Restart("w0").ok());
+  ASSERT_TRUE(WaitUntil([&] { return Workers()[0].restarts >= 2; }));
+  launcher_->Shutdown();
+}
+
+TEST_F(ProcessLauncherTest, ALongLifeMakesTheNextFailureTheFirst) {
+  ProcessLauncherOptions options = Options("exit 1");
+  options.settled = Duration::zero();
+  Launch(options, 1);
+  ASSERT_TRUE(WaitUntil([&] { return !Workers().empty() && Workers()[0].restarts >= 5; }));
+  for (const std::string& event : Events()) EXPECT_THAT(event, Not(HasSubstr("in a row")));
+}
+
+TEST_F(ProcessLauncherTest, ScalingDownAsksTheHighestNumbersToFinish) {
+  Launch(Options("trap 'echo bye; exit 0' TERM; echo $4 runs; while :; do sleep 0.01; done"), 3);
+  ASSERT_TRUE(Logged("w0", "runs") && Logged("w1", "runs") && Logged("w2", "runs"));
+  ASSERT_TRUE(launcher_->Scale(1).ok());
+  EXPECT_EQ(launcher_->view().target, 1u);
+  ASSERT_TRUE(WaitUntil([&] { return Workers().size() == 1; }));
+  EXPECT_EQ(Workers()[0].name, "w0");
+  EXPECT_EQ(Workers()[0].state, State::kRunning);
+  EXPECT_THAT(LogOf("w2"), HasSubstr("bye"));
+  EXPECT_THAT(LogOf("w0"), Not(HasSubstr("bye")));
+  EXPECT_TRUE(HasEvent("-w2 was stopped: exit code 0 after "));
+  EXPECT_TRUE(launcher_->Owns("w2"));  // it made it, once
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  EXPECT_TRUE(Logged("w1", "bye\nw1 runs")) << LogOf("w1");
+}
+
+TEST_F(ProcessLauncherTest, OneThatIsEndingComesBackWhenItIsWantedAgain) {
+  const std::string go = dir_.File("go");
+  Launch(Options("trap '' TERM; echo $4 runs; while ! test -e " + go + "; do sleep 0.01; done"), 1);
+  ASSERT_TRUE(Logged("w0", "runs"));
+  ASSERT_TRUE(launcher_->Scale(0).ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kStopping, 1); }));
+  ASSERT_TRUE(launcher_->Scale(1).ok());
+  ASSERT_TRUE(WriteFileAtomically(go, "").ok());
+  EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs"));
+  EXPECT_TRUE(HasEvent("-w0 was stopped"));
+}
+
+TEST_F(ProcessLauncherTest, OneThatIgnoresSigtermIsKilledWhenTheGraceIsOver) {
+  ProcessLauncherOptions options = Options("trap '' TERM; echo $4 runs; while :; do sleep 0.01; done");
+  options.grace = Seconds(0.05);
+  Launch(options, 1);
+  ASSERT_TRUE(Logged("w0", "runs"));
+  ASSERT_TRUE(launcher_->Scale(0).ok());
+  ASSERT_TRUE(WaitUntil([&] { return Workers().empty(); }));
+  EXPECT_TRUE(WaitUntil([&] { return Events().size() == 2; }));
+  EXPECT_THAT(Events().back(), AllOf(HasSubstr("-w0 was stopped: killed by SIGKILL"), HasSubstr("SIGTERM")));
+}
+
+TEST_F(ProcessLauncherTest, AFrozenOneCanBeRestarted) {
+  Launch(Options(kSleeps), 1);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
+  ::kill(PidOf(0), SIGSTOP);
+  ASSERT_TRUE(launcher_->Restart("w0").ok());
+  ASSERT_TRUE(WaitUntil([&] { return Workers()[0].restarts == 1 && AllAre(State::kRunning, 1); }));
+  EXPECT_THAT(Workers()[0].last_exit, HasSubstr("SIGTERM"));
+  EXPECT_EQ(launcher_->view().error, "");
+}
+
+TEST_F(ProcessLauncherTest, SaysThatTheProgramIsMissingAndStartsItWhenItIsThere) {
+  const std::string program = dir_.File("worker");
+  ProcessLauncherOptions options = Options("");
+  options.command.program = program;
+  options.command.arguments.clear();
+  Launch(options, 2);
+  ASSERT_TRUE(WaitUntil([&] { return launcher_->view().error.find("and 1 more") != std::string::npos; }));
+  EXPECT_THAT(launcher_->view().error, AllOf(HasSubstr("w0 cannot be started"), HasSubstr(program)));
+  EXPECT_TRUE(HasEvent("-w1 cannot be started", program));
+  ASSERT_TRUE(WriteFileAtomically(program, "#!/bin/sh\nexec sleep 600\n", 0755).ok());
+  EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  EXPECT_EQ(launcher_->view().error, "");
+}
+
+TEST_F(ProcessLauncherTest, OthersAreNotItsWorkers) {
+  Launch(Options(kSleeps), 1);
+  for (const char* name : {"w1", "w01", "other", "w", ""}) {
+    EXPECT_TRUE(absl::IsNotFound(launcher_->Restart(name))) << name;
+    EXPECT_FALSE(launcher_->Owns(name)) << name;
+  }
+  EXPECT_TRUE(launcher_->Owns("w0"));
+  for (const char* prefix : {"", "W", "-w", "a b", "7"}) {
+    ProcessLauncherOptions options = Options(kSleeps);
+    options.name_prefix = prefix;
+    EXPECT_TRUE(absl::IsInvalidArgument(ProcessLauncher::Create(options, &clock_).status())) << prefix;
+  }
+}
+
+TEST_F(ProcessLauncherTest, ShutdownEndsAllAndTellsIt) {
+  Launch(Options(kSleeps), 3);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 3); }));
+  const std::vector<pid_t> pids = {PidOf(0), PidOf(1), PidOf(2)};
+  launcher_->Shutdown();
+  for (const pid_t pid : pids) EXPECT_TRUE(Gone(pid));
+  EXPECT_THAT(Workers(), IsEmpty());
+  EXPECT_EQ(Events().size(), 6u);
+  launcher_->Shutdown();
+  EXPECT_TRUE(absl::IsUnavailable(launcher_->Scale(1)));
+  EXPECT_TRUE(absl::IsUnavailable(launcher_->Restart("w0")));
+}
+
+}  // namespace
+}  // namespace atoll
