@@ -21,6 +21,14 @@ absl::Status ShuttingDown() {
   return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down; re-attach when it is back");
 }
 
+/// For who waited for a version while the run was restored.
+absl::Status WrongEpoch(const Caller& caller, Epoch epoch) {
+  return Refuse(RefusalReason::kWrongEpoch,
+                absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
+                                "local progress and join again",
+                                caller.worker, caller.epoch.value(), epoch.value()));
+}
+
 RunBookOptions BookOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
   return {
       .config = opened.config,
@@ -46,7 +54,13 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
       services_(MakeServices(std::move(options), deps, opened)),
       started_(services_.clock->Now()),
       driver_(services_, engine_.get()),
-      launcher_(std::move(deps.launcher)) {
+      checkpoints_(services_, &driver_),
+      launcher_(std::move(deps.launcher)),
+      admin_({.services = &services_,
+              .keeper = &checkpoints_,
+              .launcher = launcher_.get(),
+              .config_codec = deps.config_codec,
+              .configs = opened.recovery.configs}) {
   Start(std::move(opened));
 }
 
@@ -67,6 +81,8 @@ Services CoordinatorImpl::MakeServices(CoordinatorOptions options, const Coordin
 
 void CoordinatorImpl::Start(OpenedRun opened) {
   outbox_.WakeRoundsBy([this] { driver_.Wake(); });
+  driver_.OnStored([this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
+  store_->KeepLate(opened.config->run.round.staleness_limit);
   book_.Restore(opened.recovery, opened.layouts, started_);
   Effects effects;
   const bool seeded = !opened.fragments.empty();
@@ -77,12 +93,19 @@ void CoordinatorImpl::Start(OpenedRun opened) {
                     : absl::StrFormat("the coordinator serves run '%s', which has no parameters yet",
                                       opened.recovery.identity.name));
   if (seeded) effects.events.back().version = opened.fragments.front().version;
+  if (opened.recovery.checkpoint) {
+    effects.Event(EventKind::kRunRestored, "",
+                  absl::StrFormat("the run goes on from checkpoint '%s' under a new epoch",
+                                  opened.recovery.checkpoint->name));
+    effects.events.back().version = opened.fragments.front().version;
+  }
   (void)outbox_.Send(effects);
+  if (book_.control().mode == RunMode::kPaused) board_.Hold();
   if (seeded) {
     std::vector<Version> stored;
     for (const FragmentRecovery& fragment : opened.recovery.fragments) stored.push_back(fragment.stored);
     driver_.Adopt(std::move(opened.fragments), stored);
-    if (book_.state() == RunStateView::kFinished) {
+    if (book_.finished()) {
       for (const FragmentLayout& layout : opened.layouts) board_.Finish(layout.id);
     }
   }
@@ -168,7 +191,7 @@ absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatus
   Effects effects;
   auto result = book_.PushStatus(call, services_.clock->Now(), effects);
   (void)outbox_.Send(effects);
-  if (!result.ok() || result->state != PushState::kUnknown || call.base != result->head) return result;
+  if (!result.ok() || result->state != PushState::kUnknown || call.base > result->head) return result;
   result->received_bytes = StagedBytes(call);
   if (result->received_bytes > 0) result->state = PushState::kPartial;
   return result;
@@ -180,6 +203,7 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Snapsho
   result.state = book_.state();
   switch (outcome) {
     case SnapshotBoard::Outcome::kSnapshot:
+      if (call.caller.epoch != snapshot->epoch) return WrongEpoch(call.caller, snapshot->epoch);
       result.outcome = PullOutcome::kParameters;
       result.plan = book_.Deliver(call.caller.worker, call.fragment, snapshot->version,
                                   snapshot->committed_tokens, services_.clock->Now());
@@ -215,7 +239,8 @@ uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
       call.fragment, call.after, now, now + wait,
       [this, call, done = std::move(done)](SnapshotBoard::Outcome outcome, SnapshotPtr snapshot) {
         done(Answer(call, outcome, std::move(snapshot)));
-      });
+      },
+      book_.IsTrainer(call.caller.worker));
 }
 
 void CoordinatorImpl::CancelPull(uint64_t id) { board_.Cancel(id); }
@@ -251,6 +276,7 @@ void CoordinatorImpl::Tick() {
   const MonoTime now = services_.clock->Now();
   Effects effects;
   book_.Tick(now, effects);
+  for (const FragmentId fragment : book_.FinishStopped(now)) board_.Finish(fragment);
   (void)outbox_.Send(effects);
   board_.Expire(now);
   ShowNumbers();
@@ -276,6 +302,7 @@ void CoordinatorImpl::Shutdown() {
   if (launcher_ != nullptr) launcher_->Shutdown();
   housekeeping_->Stop();
   driver_.Stop();
+  checkpoints_.Stop();
   events_.Stop();
 }
 

@@ -9,6 +9,9 @@
 #include "common/byte_budget.h"
 #include "common/mutex.h"
 #include "common/periodic_task.h"
+#include "server/checkpoint_keeper.h"
+#include "server/admin_impl.h"
+#include "server/checkpoint_keeper.h"
 #include "server/coordinator.h"
 #include "server/create_coordinator.h"
 #include "server/event_log.h"
@@ -44,6 +47,7 @@ class CoordinatorImpl final : public Coordinator {
   void Unsubscribe(uint64_t id) override;
   StatusView GetStatus(uint32_t history) override;
   std::vector<WorkerView> ListWorkers(bool all) override;
+  AdminControl& admin() override { return admin_; }
   void Shutdown() override;
 
  private:
@@ -72,10 +76,12 @@ class CoordinatorImpl final : public Coordinator {
   const MonoTime started_;
 
   RoundDriver driver_;
+  CheckpointKeeper checkpoints_;
   Mutex shutdown_mutex_;  // makes a second Shutdown wait for the first
   bool shut_down_ ABSL_GUARDED_BY(shutdown_mutex_) = false;
   std::unique_ptr<PeriodicTask> housekeeping_;
   const std::unique_ptr<Launcher> launcher_;  // its thread announces events
+  AdminImpl admin_;  // last: uses everything above
 };
 
 }  // namespace atoll

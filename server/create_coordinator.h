@@ -22,6 +22,7 @@ struct CoordinatorOptions {
   RunOptions run;              // checked by the parser of the configuration
   std::string config_bytes;    // the same as serialised RunConfig: what workers get and the store keeps
   std::string data_directory;  // for people
+  std::string import_path;     // safetensors that seed a run without parameters; empty: a worker seeds it
 
   uint32_t fragments = 1;                         // of a new run; an existing one keeps its own
   uint64_t chunk_elements = uint64_t{1} << 18;    // of a new run: float32 values in one stored chunk

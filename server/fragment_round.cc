@@ -9,8 +9,11 @@
 namespace atoll {
 namespace {
 
-// Rounds whose contributions are remembered, so that a push whose answer was lost is known again.
-constexpr size_t kPastRounds = 64;
+// Versions that contributions are remembered for at least, so that a push whose answer was lost is known
+// again.
+constexpr uint64_t kPastVersions = 64;
+// A worker that came while its round was being closed asks again after so long.
+constexpr Duration kNextRound = Seconds(0.1);
 
 bool SameContent(const Contribution& a, const Contribution& b) {
   return a.codec == b.codec && a.payload_bytes == b.payload_bytes && a.payload_crc32c == b.payload_crc32c;
@@ -23,9 +26,14 @@ FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, ConfigPtr confi
 
 void FragmentRound::Open(Version head, const Membership& membership, MonoTime now) {
   head_ = head;
+  decided_since = now;
   config_ = next_config_;
   closing_ = false;
+  close_now.clear();
+  awaits_storage = false;
+  for (const ContributionKey& key : excluded_) left_out_.insert({key.worker, key.base});
   excluded_.clear();
+  closing_view = RoundView{};
   const std::vector<WorkerName> members = membership.ActiveTrainers();
   active_at_open_ = static_cast<uint32_t>(members.size());
   round_.emplace(
@@ -34,12 +42,24 @@ void FragmentRound::Open(Version head, const Membership& membership, MonoTime no
       config_->run.round);
 }
 
+uint64_t FragmentRound::Lateness(Version base) const {
+  return head_.value() + (closing_ ? 1 : 0) - base.value();
+}
+
+bool FragmentRound::Admissible(Version base) const {
+  if (finished_ || !round_ || base > head_ || base < remembered_from_) return false;
+  return Lateness(base) <= config_->run.round.staleness_limit;
+}
+
 absl::Status FragmentRound::Stale(const ContributionKey& key) const {
   // While a round is being closed, the version that is about to appear is the one to wait for.
   const Version adopt = closing_ ? Next(head_) : head_;
-  const char* why = finished_  ? "the run is finished"
+  std::string why = finished_  ? "the run is finished"
                     : closing_ ? "its round has closed and is being committed"
                                : "a newer version is published";
+  if (const uint32_t limit = config_->run.round.staleness_limit; limit > 0 && !finished_) {
+    why += absl::StrFormat(", and it would be late by more than the %d versions allowed", limit);
+  }
   return Refuse(
       Refusal{.reason = RefusalReason::kStaleBase,
               .metadata = {{kHeadVersionKey, std::to_string(adopt.value())}},
@@ -63,8 +83,8 @@ absl::StatusOr<Round::Arrival> FragmentRound::Check(const Contribution& contribu
     if (SameContent(*past, contribution)) return Round::Arrival::kDuplicate;
     return Stale(key);
   }
-  if (key.base < head_ || !round_) return Stale(key);
-  if (Accepting(key.worker)) {
+  if (!round_ || left_out_.contains({key.worker, key.base})) return Stale(key);
+  if (Accepting(key.worker, key.base)) {
     return WithRetryAfter(
         absl::UnavailableError(
             absl::StrFormat("an earlier upload of worker '%s' is just being written; ask again", key.worker)),
@@ -75,7 +95,7 @@ absl::StatusOr<Round::Arrival> FragmentRound::Check(const Contribution& contribu
   if (absl::IsAlreadyExists(arrival.status())) {
     return Refuse(RefusalReason::kAlreadyPushed, std::string(arrival.status().message()));
   }
-  if (arrival.ok() && *arrival == Round::Arrival::kAccepted && closing_) return Stale(key);
+  if (arrival.ok() && *arrival == Round::Arrival::kAccepted && !Admissible(key.base)) return Stale(key);
   return arrival;
 }
 
@@ -86,39 +106,58 @@ absl::Status FragmentRound::BeginAccept(const Contribution& contribution) {
     return absl::AlreadyExistsError(
         absl::StrFormat("the contribution of worker '%s' is here already", contribution.key.worker));
   }
-  accepting_.insert(contribution.key.worker);
+  if (closing_) {
+    return WithRetryAfter(
+        absl::UnavailableError(absl::StrFormat(
+            "version %d is just being committed; the contribution of worker '%s' will count in the round "
+            "after it: ask again",
+            head_.value() + 1, contribution.key.worker)),
+        kNextRound);
+  }
+  accepting_.insert({contribution.key.worker, contribution.key.base});
   return absl::OkStatus();
 }
 
 void FragmentRound::EndAccept(const Contribution& contribution, bool durable, MonoTime now) {
-  accepting_.erase(contribution.key.worker);
+  accepting_.erase({contribution.key.worker, contribution.key.base});
   // The round cannot have changed: it closes only when no acceptance is in flight.
-  if (durable) (void)round_->Arrived(contribution, now);
+  if (durable) Readmit(contribution, now);
+}
+
+void FragmentRound::Readmit(const Contribution& contribution, MonoTime now) {
+  (void)round_->Arrived(contribution, now);
 }
 
 std::optional<std::vector<Contribution>> FragmentRound::BeginClose() {
   closing_ = true;
   if (!accepting_.empty() || !round_) return std::nullopt;
   std::vector<Contribution> contributions = round_->Contributions();
-  std::erase_if(contributions, [&](const Contribution& contribution) {
-    return std::ranges::find(excluded_, contribution.key.worker) != excluded_.end();
-  });
+  std::erase_if(contributions, [&](const Contribution& c) { return excluded_.contains(c.key); });
   return contributions;
 }
 
 void FragmentRound::Committed(const RoundRecord& record) {
-  past_.push_back({.base = Version(record.version.value() - 1), .contributions = record.contributions});
-  while (past_.size() > kPastRounds) past_.pop_front();
+  if (record.epoch == epoch_ && record.contributions.empty()) {
+    // A restore: nobody of this epoch can have begun on an earlier version.
+    remembered_from_ = std::max(remembered_from_, record.version);
+    return;
+  }
+  // What was begun before a restore can never enter, under whatever epoch it comes: a restore makes a version of
+  // no contributions.
+  if (record.contributions.empty()) remembered_from_ = std::max(remembered_from_, record.version);
+  if (record.epoch != epoch_) return;
+  for (const Contribution& c : record.contributions) committed_[{c.key.base, c.key.worker}] = c;
+  const uint64_t kept = std::max<uint64_t>(kPastVersions, config_->run.round.staleness_limit);
+  if (record.version.value() <= kept) return;
+  remembered_from_ = std::max(remembered_from_, Version(record.version.value() - kept));
+  while (!committed_.empty() && committed_.begin()->first.first < remembered_from_) {
+    committed_.erase(committed_.begin());
+  }
 }
 
 const Contribution* FragmentRound::FindCommitted(Version base, const WorkerName& worker) const {
-  for (const PastRound& round : past_) {
-    if (round.base != base) continue;
-    for (const Contribution& contribution : round.contributions) {
-      if (contribution.key.worker == worker) return &contribution;
-    }
-  }
-  return nullptr;
+  const auto it = committed_.find({base, worker});
+  return it == committed_.end() ? nullptr : &it->second;
 }
 
 }  // namespace atoll

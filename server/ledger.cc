@@ -58,7 +58,7 @@ uint64_t Ledger::TokensOf(FragmentId fragment, const std::vector<Contribution>& 
 }
 
 void Ledger::Account(const RoundRecord& record, const FragmentLayout& layout) {
-  committed_tokens_ = std::max(committed_tokens_, record.committed_tokens);
+  if (record.fragment == kCounted) committed_tokens_ = record.committed_tokens;  // a restore may lower them
   for (const Contribution& contribution : record.contributions) {
     // Data-parallel training sends and receives one float32 gradient per inner step.
     data_parallel_bytes_ += uint64_t{contribution.steps} * 2 * sizeof(float) * ParametersIn(layout);
@@ -73,6 +73,7 @@ void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<E
     if (record.fragment.value() >= layouts.size()) continue;
     const FragmentLayout& layout = layouts[record.fragment.value()];
     Account(record, layout);
+    if (record.contributions.empty()) continue;  // a restore
     RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
     push_bytes_ += summary.payload_bytes;
     pull_bytes_ += summary.contributions * CodecFor(run_.pull_codec).EncodedSize(layout.elements);
@@ -86,7 +87,7 @@ void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<E
   rounds_.assign(summaries.begin(), summaries.end());
   KeepNewest(rounds_, kKeptRounds);
   for (const EvaluationEntry& entry : evaluations) {
-    AddEvaluation({.version = entry.version, .loss = entry.loss, .tokens = entry.tokens});
+    AddEvaluation({.version = entry.version, .loss = entry.loss, .tokens = entry.tokens, .unix_ns = entry.unix_ns});
   }
 }
 
@@ -103,6 +104,11 @@ RoundSummaryView Ledger::Close(const RoundRecord& record, const FragmentLayout& 
     KeepNewest(own_, kPaceRounds);
   }
   return summary;
+}
+
+void Ledger::Restored(uint64_t committed_tokens) {
+  committed_tokens_ = committed_tokens;
+  own_.clear();
 }
 
 bool Ledger::AddEvaluation(const EvaluationView& evaluation) {

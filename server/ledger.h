@@ -43,6 +43,8 @@ class Ledger {
   RoundSummaryView Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
                          double commit_seconds);
 
+  /// The run goes on from other contents.
+  void Restored(uint64_t committed_tokens);
   /// False when this version has one already.
   bool AddEvaluation(const EvaluationView& evaluation);
   void CountPush(uint64_t bytes) { push_bytes_ += bytes; }

@@ -48,6 +48,7 @@ acknowledged is lost either way).
 struct Flags {
   std::string config;
   std::string data_dir;
+  std::string import_file;
   std::string listen = "127.0.0.1:7600";
   std::string admin_listen = "127.0.0.1:7601";
   std::string metrics_listen = "127.0.0.1:7602";
@@ -65,6 +66,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "The run's configuration (YAML). Needed for a new run; an existing one remembers its own");
   app.add_option("--data-dir", flags.data_dir, "Where the run lives; created when it is not there")
       ->required();
+  app.add_option("--import", flags.import_file,
+                 "Seed a run that has no parameters from this safetensors file (F32, F16 or BF16)");
   app.add_option("--listen", flags.listen, "Data port, for workers (port 0: any free one)")
       ->capture_default_str();
   app.add_option("--admin-listen", flags.admin_listen, "Admin port, for atollctl")->capture_default_str();
@@ -138,6 +141,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
   options.run = configuration.options;
   options.config_bytes = configuration.bytes;
   options.data_directory = flags.data_dir;
+  options.import_path = flags.import_file;
   CoordinatorDeps deps;
   deps.store = std::move(parts.store);
   deps.launcher = std::move(parts.launcher);

@@ -32,7 +32,7 @@ MemberState StateOf(const WorkerEntry& entry) {
 }  // namespace
 
 Roster::Roster(const RunOptions& run, const RunIdentity& identity)
-    : run_(run), identity_(identity), membership_(OptionsFor(run)) {}
+    : run_(run), identity_(identity), membership_(OptionsFor(run)), plans_(run) {}
 
 void Roster::Configure(const RunOptions& run) {
   run_ = run;
@@ -41,8 +41,7 @@ void Roster::Configure(const RunOptions& run) {
 
 void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
                      MonoTime now) {
-  std::map<uint32_t, uint64_t> consumed;
-  for (const PartitionEntry& entry : partitions) consumed[entry.partition] = entry.samples_consumed;
+  plans_.Restore(partitions);
   std::vector<MemberRecord> records;
   for (const WorkerEntry& entry : workers) {
     MemberRecord record{.name = entry.name,
@@ -50,13 +49,20 @@ void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<
                         .role = static_cast<WorkerRole>(entry.role),
                         .incarnation = entry.incarnation,
                         .partition = entry.partition,
-                        .samples_consumed = 0,
                         .state = StateOf(entry)};
-    if (entry.partition) record.samples_consumed = consumed[*entry.partition];
     records.push_back(std::move(record));
     accounts_[entry.name].heard_at = now;
+    accounts_[entry.name].dataset_fingerprint = entry.dataset_fingerprint;
+    if (fingerprint_.empty()) fingerprint_ = entry.dataset_fingerprint;
+    if (entry.banned) banned_.insert(entry.name);
   }
   membership_.Restore(records, Incarnation(1), now);
+}
+
+void Roster::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions) {
+  identity_.epoch = epoch;
+  plans_ = RoundPlans(run_);
+  plans_.Restore(partitions);
 }
 
 absl::Status Roster::CheckDataset(const JoinCall& call) const {
@@ -84,6 +90,12 @@ absl::Status Roster::CheckDataset(const JoinCall& call) const {
 
 absl::Status Roster::CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
+  if (banned(call.worker)) {
+    return Refuse(RefusalReason::kBanned,
+                  absl::StrFormat("an operator has banned the name '%s' from this run; it is refused until "
+                                  "`atollctl workers unban %s`",
+                                  call.worker, call.worker));
+  }
   if (call.secret.size() < kMinSecret || call.secret.size() > kMaxSecret) {
     return absl::InvalidArgumentError(
         absl::StrFormat("worker '%s' sent a secret of %d bytes; %d to %d are allowed", call.worker,
@@ -129,8 +141,11 @@ absl::StatusOr<JoinOutcome> Roster::Join(const JoinCall& call, MonoTime now) {
   if (!outcome->returning) account = WorkerAccount{};
   account.capabilities = call.capabilities;
   account.manifest_hash = call.manifest_hash;
+  if (shared && call.dataset) account.dataset_fingerprint = call.dataset->fingerprint;
   account.progress = ProgressView{};
+  account.command = WorkerCommand{};  // a new life has obeyed whatever the old one was told
   account.heard_at = now;
+  if (call.role == WorkerRole::kTrainer) plans_.Joined(*membership_.Find(call.worker));
   return outcome;
 }
 
@@ -173,7 +188,13 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
                      .incarnation = member->incarnation,
                      .role = static_cast<uint8_t>(member->role),
                      .partition = member->partition,
-                     .departed = !member->live()};
+                     .departed = !member->live(),
+                     .banned = banned(name)};
+}
+
+std::string Roster::DatasetOf(const WorkerName& name) const {
+  const auto it = accounts_.find(name);
+  return it == accounts_.end() ? std::string() : it->second.dataset_fingerprint;
 }
 
 std::string Roster::manifest_hash(const WorkerName& name) const {
@@ -203,10 +224,19 @@ std::vector<WorkerName> Roster::Live(WorkerRole role) const {
   return names;
 }
 
+void Roster::SetBanned(const WorkerName& name, bool banned) {
+  if (banned) {
+    banned_.insert(name);
+  } else {
+    banned_.erase(name);
+  }
+}
+
 PartitionView Roster::Partition(const Member& member) const {
-  return {.partition = member.partition.value_or(0),
+  const uint32_t partition = member.partition.value_or(0);
+  return {.partition = partition,
           .partitions = run_.data.partitions,
-          .samples_consumed = member.samples_consumed};
+          .samples_consumed = plans_.shares().promised(partition)};
 }
 
 std::vector<WorkerView> Roster::Views(bool all, MonoTime now) const {
@@ -222,13 +252,20 @@ std::vector<WorkerView> Roster::Views(bool all, MonoTime now) const {
     view.state = std::string(MemberStateName(member->state));
     if (member->live()) view.lease_remaining_s = std::max(0.0, ToSeconds(member->lease_expires_at - now));
     view.capabilities = account.capabilities;
-    if (member->partition) view.data = Partition(*member);
+    if (member->partition) {
+      view.data = Partition(*member);
+      view.data->samples_consumed = plans_.shares().consumed(*member->partition);
+    }
+    view.inner_steps = plans_.steps(member->name);
+    view.steps_per_second = plans_.steps_per_second(member->name);
     view.progress = account.progress;
     view.seconds_since_heartbeat = ToSeconds(now - account.heard_at);
     view.contributions_accepted = account.accepted;
     view.contributions_refused = account.refused;
     view.push_bytes = account.push_bytes;
     view.pull_bytes = account.pull_bytes;
+    view.banned = banned(member->name);
+    view.pending_command = account.command.command;
     views.push_back(std::move(view));
   }
   return views;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,16 +14,25 @@
 #include "core/membership.h"
 #include "core/run_options.h"
 #include "server/coordinator.h"
+#include "server/round_plans.h"
 #include "storage/run_store.h"
 
 namespace atoll {
 
+/// What a worker is to be told, with every heartbeat until it was obeyed.
+struct WorkerCommand {
+  CommandView command = CommandView::kNone;
+  bool at_once = false;
+};
+
 /// What is kept of a worker while this coordinator lives.
 struct WorkerAccount {
+  WorkerCommand command;
   CapabilitiesView capabilities;
   ProgressView progress;
   MonoTime heard_at;
-  std::string manifest_hash;  // as it joined with; empty: not known (observers; after a restart)
+  std::string manifest_hash;        // as it joined with; empty: not known (observers; after a restart)
+  std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none
   uint64_t accepted = 0;
   uint64_t refused = 0;
   uint64_t push_bytes = 0;
@@ -40,6 +50,9 @@ class Roster {
   void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
                MonoTime now);
 
+  /// A restore: calls of the old epoch are refused from here on, and partitions are read from these positions.
+  void BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions);
+
   /// The checks of a Join that need no membership: name, secret, run, model, data. `manifest_hash` of the
   /// run; empty while it is not seeded.
   absl::Status CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now);
@@ -50,6 +63,9 @@ class Roster {
   /// Check, then a new lease. True when the worker was lost and is back.
   absl::StatusOr<bool> Renew(const Caller& caller, MonoTime now);
 
+  /// What they were given to do.
+  RoundPlans& plans() { return plans_; }
+  const RoundPlans& plans() const { return plans_; }
   Membership& membership() { return membership_; }
   const Membership& membership() const { return membership_; }
   /// Of a member.
@@ -63,21 +79,28 @@ class Roster {
   /// Live trainers, or evaluators, in order of partition and name.
   std::vector<WorkerName> Live(WorkerRole role) const;
   std::vector<WorkerView> Views(bool all, MonoTime now) const;
+  /// Its part of the shared data, and where it goes on in it: behind what was accepted of it.
   PartitionView Partition(const Member& member) const;
   /// Tokens per second as the live trainers report them.
   double ReportedPace() const;
+  /// Its name is refused at Join until it is not banned any more.
+  void SetBanned(const WorkerName& name, bool banned);
+  bool banned(const WorkerName& name) const { return banned_.contains(name); }
   /// Others than trainers that are live.
   uint32_t live_others() const;
   uint32_t lost() const;
 
  private:
   absl::Status CheckDataset(const JoinCall& call) const;
+  std::string DatasetOf(const WorkerName& name) const;
 
   RunOptions run_;
-  const RunIdentity identity_;
+  RunIdentity identity_;
   Membership membership_;
+  RoundPlans plans_;
   std::map<WorkerName, WorkerAccount> accounts_;
-  std::string fingerprint_;  // of the shared data: that of the first worker since the start
+  std::set<WorkerName> banned_;
+  std::string fingerprint_;  // of the shared data: that of the first worker of the run
 };
 
 }  // namespace atoll

@@ -1,11 +1,14 @@
 #include "server/round_driver.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/fault_point.h"
 #include "core/merge.h"
-#include "server/run_opening.h"
+#include "server/recover_fragments.h"
 
 namespace atoll {
 
@@ -43,7 +46,23 @@ void RoundDriver::Stop() {
   storer_.Stop();
 }
 
+absl::Status RoundDriver::WhilePaused(Duration patience, const std::function<void()>& work) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  MutexLock nothing_happens(&stepping_);
+  const auto storing = [this] {
+    return std::ranges::any_of(lanes_, [](const auto& lane) { return lane->storing.load(); });
+  };
+  for (; storing(); std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+    if (std::chrono::steady_clock::now() < deadline) continue;
+    return absl::UnavailableError(
+        "the tensors of the newest version are still being written; try again later");
+  }
+  work();
+  return absl::OkStatus();
+}
+
 void RoundDriver::Step() {
+  MutexLock step(&stepping_);
   {
     MutexLock lock(&mutex_);
     if (!adopted_.empty()) lanes_ = std::exchange(adopted_, {});
@@ -85,8 +104,10 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
     services_.log.Error("every contribution of the round overflows; the run is halted");
     return;
   }
+  FaultPoint("merge.begin");
   const MonoTime started = services_.clock->Now();
-  std::vector<float> weights = NormalisedWeights(lane.config->run.merge.weights, contributions, lane.state.version);
+  std::vector<float> weights =
+      NormalisedWeights(lane.config->run.merge.weights, contributions, lane.state.version);
   const auto mapped = MapInputs(*services_.store, contributions, weights);
   if (!mapped.ok()) {
     ReportStorage(lane, absl::StrFormat("contributions cannot be read back: %s; trying again",
@@ -101,6 +122,7 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
   }
   services_.observer->OnMergeSeconds(ToSeconds(services_.clock->Now() - started));
   Prepare(lane, std::move(contributions), std::move(weights), *std::move(computed));
+  FaultPoint("merge.done");
   Commit(lane);
 }
 
@@ -146,7 +168,7 @@ void RoundDriver::Prepare(Lane& lane, std::vector<Contribution> contributions, s
   record.state = computed.hashes.state;
   record.published = computed.hashes.published;
   record.weights = std::move(weights);
-  pending.partitions = services_.book->PartitionsAfter(contributions);
+  pending.partitions = services_.book->PartitionsAfter(record.fragment, contributions);
   record.contributions = std::move(contributions);
   pending.computed = std::move(computed);
   pending.computed.snapshot->committed_tokens = record.committed_tokens;
@@ -156,6 +178,8 @@ void RoundDriver::Prepare(Lane& lane, std::vector<Contribution> contributions, s
 void RoundDriver::Commit(Lane& lane) {
   Pending& pending = *lane.pending;
   const MonoTime started = services_.clock->Now();
+  // Before the head moves: who is in the middle of sending something late may go on with it.
+  services_.store->KeepLate(lane.config->run.round.staleness_limit);
   const absl::Status committed = services_.store->CommitRound(pending.record, pending.partitions);
   if (!committed.ok()) {
     ReportStorage(
@@ -180,7 +204,9 @@ void RoundDriver::Published(Lane& lane, const Pending& pending) {
   Effects effects;
   const std::vector<FragmentId> finished =
       services_.book->Committed(pending.record, ToSeconds(now - pending.closed_at), now, effects);
+  FaultPoint("publish.begin");
   services_.board->Publish(pending.computed.snapshot);
+  FaultPoint("publish.done");
   for (const FragmentId fragment : finished) services_.board->Finish(fragment);
   Store(lane);
   (void)services_.outbox->Send(effects);
@@ -189,8 +215,11 @@ void RoundDriver::Published(Lane& lane, const Pending& pending) {
 void RoundDriver::Store(Lane& lane) {
   lane.storing = true;
   storer_.Store(&lane.state, [this, &lane] {
-    lane.storing = false;
+    const FragmentId fragment = lane.state.layout.id;
+    const Version version = lane.state.version;
+    lane.storing = false;  // from here on the lane may be gone
     Wake();
+    if (on_stored_) on_stored_(fragment, version);
   });
 }
 

@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_ROUND_DRIVER_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -27,8 +28,17 @@ class RoundDriver {
   ~RoundDriver();
 
   /// Publishes these fragments and drives them from now on: those recovered, or just seeded. `stored[i]`: the
-  /// newest version of fragments[i] on disk. Once.
+  /// newest version of fragments[i] on disk. Again only within WhilePaused: they take the place of the
+  /// others.
   void Adopt(std::vector<FragmentState> fragments, const std::vector<Version>& stored);
+
+  /// Calls `work` between two steps, with no version being merged, committed or stored, and none that is
+  /// waiting for it; what was computed and not committed is still there after it, unless `work` adopts other
+  /// fragments. Unavailable, and `work` is not called, when the tensors of a version are not on disk within
+  /// `patience`.
+  absl::Status WhilePaused(Duration patience, const std::function<void()>& work);
+  /// Called on the storer's thread when the tensors of a version are on disk. Set once, before Adopt.
+  void OnStored(std::function<void(FragmentId, Version)> stored) { on_stored_ = std::move(stored); }
 
   /// A round may be ready to close.
   void Wake() { task_.Wake(); }
@@ -67,7 +77,9 @@ class RoundDriver {
 
   const Services& services_;
   MergeEngine* const engine_;
+  std::function<void(FragmentId, Version)> on_stored_;
   VersionStorer storer_;
+  Mutex stepping_;  // held over a step, and while nothing may happen
   Mutex mutex_;
   std::vector<std::unique_ptr<Lane>> adopted_ ABSL_GUARDED_BY(mutex_);  // not yet seen by the thread
   std::vector<std::unique_ptr<Lane>> lanes_;                            // the thread's own

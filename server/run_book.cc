@@ -10,6 +10,7 @@ namespace atoll {
 
 RunBook::RunBook(const RunBookOptions& options)
     : options_(options),
+      identity_(options.identity),
       config_(options.config),
       roster_(options.config->run, options.identity),
       ledger_(options.config->run),
@@ -37,6 +38,7 @@ void RunBook::Configure(ConfigPtr config, Effects& effects) {
 
 void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts, MonoTime now) {
   MutexLock lock(&mutex_);
+  if (recovery.control) control_ = *recovery.control;
   roster_.Restore(recovery.workers, recovery.partitions, now);
   ledger_.Restore(recovery.rounds, recovery.evaluations, layouts);
   for (const EvaluationEntry& evaluation : recovery.evaluations) duty_.Reported(evaluation.version);
@@ -44,22 +46,23 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
   manifest_ = recovery.manifest;
   manifest_hash_ = ManifestHash(*manifest_);
   OpenRounds(layouts, now);
+  for (const RoundRecord& record : recovery.rounds) fragments_[record.fragment.value()].Committed(record);
   for (const FragmentRecovery& found : recovery.fragments) {
     FragmentRound& fragment = fragments_[found.fragment.value()];
     fragment.stored = found.stored;
     fragment.Open(found.head, roster_.membership(), now);
     for (const Contribution& contribution : found.accepted) {
-      if (fragment.BeginAccept(contribution).ok()) fragment.EndAccept(contribution, /*durable=*/true, now);
+      fragment.Readmit(contribution, now);
+      roster_.plans().Accepted(contribution, contribution.samples_consumed, now);
     }
   }
-  for (const RoundRecord& record : recovery.rounds) fragments_[record.fragment.value()].Committed(record);
   FinishWhatIsDone(now);
   if (Finished()) end_announced_ = duty_.HasReport(fragments_.front().head());
 }
 
 void RunBook::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now) {
   for (const FragmentLayout& layout : layouts) {
-    FragmentRound& fragment = fragments_.emplace_back(layout, options_.identity.epoch, config_);
+    FragmentRound& fragment = fragments_.emplace_back(layout, identity_.epoch, config_);
     fragment.Open(Version(0), roster_.membership(), now);
   }
 }
@@ -108,6 +111,7 @@ void RunBook::RefreshGrant(Effects& effects) {
 absl::Status RunBook::CheckSeeder(const Caller& caller, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
   ATOLL_RETURN_IF_ERROR(Renew(caller, now, effects));
+  if (control_.mode == RunMode::kStopped) return absl::FailedPreconditionError(ControlText());
   if (manifest_) {
     return absl::AlreadyExistsError(absl::StrFormat(
         "the run is seeded already; worker '%s' should pull version 0 or later", caller.worker));
@@ -157,6 +161,23 @@ uint32_t RunBook::PlannedWorkers(const FragmentRound& fragment, MonoTime now) co
   return std::max(fragment.active_at_open() > 0 ? fragment.active_at_open() : active, 1U);
 }
 
+void RunBook::FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,
+                       RoundPlanView& plan) {
+  if (member.role != WorkerRole::kTrainer || fragment.finished()) return;
+  if (fragment.layout().id != FragmentId(0)) {
+    // The steps behind a contribution to another fragment are those of fragment 0's plan.
+    if (const uint32_t steps = roster_.plans().steps(member.name); steps > 0) plan.inner_steps = steps;
+    return;
+  }
+  const RoundPlans::Given given =
+      roster_.plans().Give(member, version, fragment.config().run, roster_.membership(), now);
+  plan.inner_steps = given.steps;
+  if (!given.go_to) return;
+  plan.data = PartitionView{.partition = given.go_to->partition,
+                            .partitions = config_->run.data.partitions,
+                            .samples_consumed = given.go_to->position};
+}
+
 RoundPlanView RunBook::Deliver(const WorkerName& worker, FragmentId id, Version version,
                                uint64_t committed_tokens, MonoTime now) {
   MutexLock lock(&mutex_);
@@ -168,7 +189,11 @@ RoundPlanView RunBook::Deliver(const WorkerName& worker, FragmentId id, Version 
   const Member* member = roster_.membership().Find(worker);
   if (member == nullptr) return plan;
   plan.active_workers = PlannedWorkers(fragment, now);
+  FillPlan(*member, fragment, version, now, plan);
   if (version != fragment.head()) return plan;
+  if (WorkerCommand& told = roster_.account(worker).command; told.command == CommandView::kResync) {
+    told = WorkerCommand{};  // it has the head now
+  }
   if (Round* round = fragment.round(); round != nullptr) {
     if (member->role == WorkerRole::kTrainer) round->Pulled(worker);
     const RoundView view = round->View(now, roster_.membership());

@@ -50,6 +50,42 @@ class RunBook {
   /// In force from the next round of each fragment; what belongs to no round (limits, evaluations) at once.
   void Configure(ConfigPtr config, Effects& effects);
 
+  // Administration (run_book_admin.cc).
+  ControlEntry control() const;
+  /// FailedPrecondition, saying the state, when the action makes no sense now.
+  absl::Status CheckControl(RunMode mode) const;
+  /// What was recorded is in force: rounds wait, go on with their deadlines counting anew, or close for good.
+  void SetControl(const ControlEntry& control, MonoTime now, Effects& effects);
+  /// Closes the open round of every fragment that has contributions; how many those are. FailedPrecondition
+  /// when nothing arrived, or no round closes now.
+  absl::StatusOr<uint32_t> CloseRounds(const std::string& why, Effects& effects);
+  /// Of a stopped run: fragments with nothing left to count have no further version. Returns them.
+  std::vector<FragmentId> FinishStopped(MonoTime now);
+  bool finished() const;
+  /// FailedPrecondition when the run is stopped or finished.
+  absl::Status CheckOpen() const;
+  bool IsTrainer(const WorkerName& worker) const;
+  /// NotFound when the name was never seen.
+  absl::StatusOr<WorkerView> Worker(const WorkerName& worker, MonoTime now) const;
+  /// Tells a live worker this with its next heartbeats, until it obeyed. FailedPrecondition when it is not
+  /// live.
+  absl::Status Order(const WorkerName& worker, const WorkerCommand& command, Effects& effects);
+  /// Removes the member at once; what it contributed stays. FailedPrecondition when it has left.
+  absl::Status Evict(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects);
+  /// FailedPrecondition when it is so already.
+  absl::Status SetBanned(const WorkerName& worker, bool banned, const std::string& why, MonoTime now,
+                         Effects& effects);
+
+  // Restore (run_book_restore.cc).
+  /// No acceptance begins until Release: Unavailable, with a retry delay.
+  void HoldAcceptances();
+  void ReleaseAcceptances();
+  /// Unavailable when those in flight do not end within `patience`.
+  absl::Status AwaitAcceptances(Duration patience);
+  /// The run goes on from these contents, under their epoch. Returns the fragments that will have no further
+  /// version.
+  std::vector<FragmentId> Restored(const EpochStart& start, MonoTime now, Effects& effects);
+
   // Members (run_book_members.cc).
   absl::StatusOr<JoinResult> Join(const JoinCall& call, MonoTime now, Effects& effects);
   absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
@@ -71,15 +107,16 @@ class RunBook {
 
   // Contributions (run_book_push.cc).
   struct Admission {
-    Contribution contribution;  // tokens and steps capped; norm not known yet
+    Contribution contribution;  // what it claims is capped; norm not known yet
+    uint64_t claimed_position = 0;  // in the data, as its worker has it
     bool duplicate = false;
     bool capped = false;
     uint64_t elements = 0;
   };
   absl::StatusOr<Admission> AdmitPush(const PushCall& call, MonoTime now, Effects& effects);
   /// Before the contribution becomes durable; every OK is followed by one EndAccept.
-  absl::Status BeginAccept(const Caller& caller, const Contribution& contribution);
-  PushResult EndAccept(const Contribution& contribution, bool durable, MonoTime now);
+  absl::Status BeginAccept(const Caller& caller, const Admission& admission, MonoTime now);
+  PushResult EndAccept(const Admission& admission, bool durable, MonoTime now);
   PushResult Arrivals(FragmentId fragment, MonoTime now) const;
   void CountPush(const WorkerName& worker, uint64_t bytes);
   void CountPull(const WorkerName& worker, uint64_t bytes);
@@ -104,7 +141,8 @@ class RunBook {
                Effects& effects);
   /// Committed tokens after a round of these contributions.
   uint64_t TokensAfter(FragmentId fragment, const std::vector<Contribution>& contributions) const;
-  std::vector<PartitionEntry> PartitionsAfter(const std::vector<Contribution>& contributions) const;
+  std::vector<PartitionEntry> PartitionsAfter(FragmentId fragment,
+                                              const std::vector<Contribution>& contributions) const;
   /// The record is on disk: moves the head and opens the next round, unless the run is finished. Returns the
   /// fragments that will have no further version.
   std::vector<FragmentId> Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
@@ -146,8 +184,22 @@ class RunBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentId> FinishWhatIsDone(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckOpenLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// "paused by ann: new disks"
+  std::string ControlText() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// What an operator decided of this round; nullopt: nothing.
+  std::optional<RoundDecision> OrderedDecision(const FragmentRound& fragment) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<FragmentId> FinishIdle(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnnounceEnd(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool EvaluatorLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Missed(FragmentRound& fragment, const Contribution& contribution, uint64_t claimed_position,
+              const absl::Status& refusal, MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,
+                RoundPlanView& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<WaitView> Waits(MonoTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   JoinResult DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentView> FragmentViews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -162,6 +214,9 @@ class RunBook {
   const RunBookOptions options_;
 
   mutable Mutex mutex_;
+  CondVar acceptance_ended_;
+  RunIdentity identity_ ABSL_GUARDED_BY(mutex_);
+  bool acceptances_held_ ABSL_GUARDED_BY(mutex_) = false;
   ConfigPtr config_ ABSL_GUARDED_BY(mutex_);
   Roster roster_ ABSL_GUARDED_BY(mutex_);
   Ledger ledger_ ABSL_GUARDED_BY(mutex_);
@@ -174,6 +229,7 @@ class RunBook {
   bool end_announced_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, std::string> storage_errors_ ABSL_GUARDED_BY(mutex_);  // by kind of write
   std::string fault_ ABSL_GUARDED_BY(mutex_);
+  ControlEntry control_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atoll

@@ -12,7 +12,7 @@
 namespace atoll {
 namespace {
 
-Contribution FromCall(const PushCall& call, const RunOptions& run) {
+Contribution FromCall(const PushCall& call) {
   Contribution contribution;
   contribution.key = {.epoch = call.caller.epoch,
                       .fragment = call.fragment,
@@ -23,9 +23,9 @@ Contribution FromCall(const PushCall& call, const RunOptions& run) {
   contribution.codec = call.codec;
   contribution.payload_bytes = call.payload_bytes;
   contribution.payload_crc32c = call.payload_crc32c;
-  // What a worker says of itself is capped by what it was assigned.
-  contribution.tokens = std::min(call.tokens, uint64_t{run.inner.steps} * run.tokens_per_step());
-  contribution.steps = std::min(call.steps, run.inner.steps);
+  contribution.tokens = call.tokens;
+  contribution.steps = call.steps;
+  contribution.partition = call.partition;
   contribution.samples_consumed = call.samples_consumed;
   contribution.mean_loss = std::isfinite(call.mean_loss) ? call.mean_loss : 0;
   return contribution;
@@ -70,31 +70,59 @@ absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, Mono
         "worker '%s' sends sequence %d; one contribution per base is all this run takes, with sequence 0",
         call.caller.worker, call.sequence));
   }
-  const FragmentRound& fragment = fragments_[call.fragment.value()];
-  Admission admission{.contribution = FromCall(call, fragment.config().run),
+  FragmentRound& fragment = fragments_[call.fragment.value()];
+  Admission admission{.contribution = FromCall(call),
+                      .claimed_position = call.samples_consumed,
                       .elements = fragment.layout().elements};
-  ATOLL_ASSIGN_OR_RETURN(const Round::Arrival arrival, fragment.Check(admission.contribution));
+  // What a worker says of itself is capped by what it was assigned.
+  ATOLL_RETURN_IF_ERROR(roster_.plans().Cap(*member, fragment.config().run, admission.contribution));
+  const auto arrival = fragment.Check(admission.contribution);
+  if (!arrival.ok()) {
+    Missed(fragment, admission.contribution, admission.claimed_position, arrival.status(), now);
+    return arrival.status();
+  }
   ATOLL_RETURN_IF_ERROR(CheckForm(call, fragment.config().run.push_codec, admission.elements));
-  admission.duplicate = arrival == Round::Arrival::kDuplicate;
+  admission.duplicate = *arrival == Round::Arrival::kDuplicate;
   admission.capped =
       call.tokens != admission.contribution.tokens || call.steps != admission.contribution.steps;
-  if (Round* round = fragments_[call.fragment.value()].round(); round && !admission.duplicate) {
+  Round* round = fragment.round();
+  if (round != nullptr && !admission.duplicate && call.base == fragment.head()) {
     round->Pulled(call.caller.worker);
   }
   return admission;
 }
 
-absl::Status RunBook::BeginAccept(const Caller& caller, const Contribution& contribution) {
-  MutexLock lock(&mutex_);
-  ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
-  return fragments_[contribution.key.fragment.value()].BeginAccept(contribution);
+void RunBook::Missed(FragmentRound& fragment, const Contribution& contribution, uint64_t claimed_position,
+                     const absl::Status& refusal, MonoTime now) {
+  if (ReasonOf(refusal) != RefusalReason::kStaleBase) return;
+  fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
+  const RunOptions& run = fragment.config().run;
+  roster_.plans().Refused(contribution, claimed_position, run.error_feedback && run.error_feedback_beta > 0);
 }
 
-PushResult RunBook::EndAccept(const Contribution& contribution, bool durable, MonoTime now) {
+absl::Status RunBook::BeginAccept(const Caller& caller, const Admission& admission, MonoTime now) {
   MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
+  if (acceptances_held_) {
+    return WithRetryAfter(absl::UnavailableError("a checkpoint is just being restored; ask again"), Seconds(0.2));
+  }
+  FragmentRound& fragment = fragments_[admission.contribution.key.fragment.value()];
+  const absl::Status begun = fragment.BeginAccept(admission.contribution);
+  if (!begun.ok()) Missed(fragment, admission.contribution, admission.claimed_position, begun, now);
+  return begun;
+}
+
+PushResult RunBook::EndAccept(const Admission& admission, bool durable, MonoTime now) {
+  MutexLock lock(&mutex_);
+  const Contribution& contribution = admission.contribution;
   FragmentRound& fragment = fragments_[contribution.key.fragment.value()];
   fragment.EndAccept(contribution, durable, now);
-  if (durable) ++roster_.account(contribution.key.worker).accepted;
+  acceptance_ended_.NotifyAll();
+  if (durable) {
+    ++roster_.account(contribution.key.worker).accepted;
+    roster_.plans().Accepted(contribution, admission.claimed_position, now);
+    fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
+  }
   return ArrivalsLocked(fragment, now);
 }
 
@@ -141,13 +169,11 @@ absl::StatusOr<PushStatusResult> RunBook::PushStatus(const PushStatusCall& call,
   if (call.base > fragment.head()) return result;
   if (fragment.FindCommitted(call.base, call.caller.worker) != nullptr) {
     result.state = PushState::kCommitted;
-  } else if (fragment.Accepting(call.caller.worker)) {
+  } else if (fragment.Accepting(call.caller.worker, call.base)) {
     result.state = PushState::kPartial;
-  } else if (call.base < fragment.head() || fragment.round() == nullptr) {
-    result.state = PushState::kMissed;
-  } else if (fragment.round()->HasArrived(call.caller.worker)) {
+  } else if (fragment.round() != nullptr && fragment.round()->HasArrived(call.caller.worker, call.base)) {
     result.state = PushState::kAccepted;
-  } else if (fragment.closing()) {
+  } else if (!fragment.Admissible(call.base)) {
     result.state = PushState::kMissed;
   }
   return result;

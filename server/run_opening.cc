@@ -1,11 +1,16 @@
 #include "server/run_opening.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "server/import_seed.h"
+#include "server/new_epoch.h"
+#include "server/recover_fragments.h"
+#include "storage/committed_tokens.h"
 
 namespace atoll {
 namespace {
@@ -100,29 +105,46 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
   return absl::OkStatus();
 }
 
-absl::Status RecoverFragments(const CoordinatorDeps& deps, MergeEngine& engine, OpenedRun& opened) {
+absl::Status Recover(const CoordinatorDeps& deps, MergeEngine& engine, OpenedRun& opened) {
   const Recovery& recovery = opened.recovery;
   ATOLL_ASSIGN_OR_RETURN(opened.layouts,
                          PlanFragments(*recovery.manifest, static_cast<uint32_t>(recovery.fragments.size())));
+  ATOLL_ASSIGN_OR_RETURN(opened.fragments, RecoverFragments(*deps.store, recovery, opened.layouts, engine));
   for (const FragmentRecovery& found : recovery.fragments) {
-    ATOLL_ASSIGN_OR_RETURN(FragmentState state,
-                           LoadFragment(*deps.store, recovery.identity.epoch,
-                                        opened.layouts[found.fragment.value()], found.stored));
-    for (const RoundRecord& record : found.to_replay) {
-      ATOLL_RETURN_IF_ERROR(Replay(*deps.store, engine, record, state));
-    }
-    if (state.version != found.head) {
-      return absl::DataLossError(
-          absl::StrFormat("fragment %d was committed up to version %d, but the records lead "
-                          "only to version %d; restore the data directory from a backup",
-                          found.fragment.value(), found.head.value(), state.version.value()));
-    }
     deps.log.Info("fragment recovered", {{"fragment", found.fragment.value()},
                                          {"version", found.head.value()},
                                          {"replayed_rounds", found.to_replay.size()},
                                          {"accepted_contributions", found.accepted.size()}});
-    opened.fragments.push_back(std::move(state));
   }
+  return absl::OkStatus();
+}
+
+/// The directory is a checkpoint, brought from elsewhere perhaps, while the run that it was made of may go on
+/// there: this one leaves its epoch before anything else.
+absl::Status LeaveOldEpoch(const CoordinatorDeps& deps, MergeEngine& engine, OpenedRun& opened) {
+  Recovery& recovery = opened.recovery;
+  std::vector<Version> heads;
+  for (const FragmentRecovery& fragment : recovery.fragments) heads.push_back(fragment.head);
+  const EpochContents contents{
+      .committed_tokens = CommittedTokens(recovery.rounds),
+      .partitions = recovery.partitions,
+      .reason = absl::StrFormat("restored from checkpoint '%s'", recovery.checkpoint->name)};
+  const EpochStart start = StartEpoch(opened.fragments, heads, contents, *opened.config,
+                                      deps.clock->WallNow().time_since_epoch().count(), engine);
+  ATOLL_RETURN_IF_ERROR(deps.store->BeginEpoch(start));
+  recovery.identity.epoch = start.epoch;
+  for (FragmentRecovery& fragment : recovery.fragments) {
+    const RoundRecord& record = start.records[fragment.fragment.value()];
+    fragment.stored = fragment.head = record.version;
+    fragment.to_replay.clear();
+    fragment.accepted.clear();
+    recovery.rounds.push_back(record);
+  }
+  std::ranges::stable_sort(recovery.rounds, {},
+                           [](const RoundRecord& r) { return std::pair(r.fragment, r.version); });
+  deps.log.Info(
+      "the data directory is a checkpoint; the run goes on from it under a new epoch",
+      {{"checkpoint", recovery.checkpoint->name}, {"version", start.records.front().version.value()}});
   return absl::OkStatus();
 }
 
@@ -148,59 +170,23 @@ absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
   return Same("checkpoint.shards", recorded.shards, now.shards);
 }
 
-absl::StatusOr<FragmentState> LoadFragment(RunStore& store, Epoch epoch, const FragmentLayout& layout,
-                                           Version version) {
-  ATOLL_ASSIGN_OR_RETURN(const FragmentTensors tensors, store.ReadVersion(layout, version));
-  FragmentState state{.epoch = epoch, .layout = layout, .version = version, .theta = nullptr, .state = {}};
-  state.theta = std::make_shared<TensorBuffer>(TensorBuffer::CopyOf(tensors.parameters));
-  for (const std::vector<float>& vector : tensors.state) state.state.push_back(TensorBuffer::CopyOf(vector));
-  return state;
-}
-
-absl::StatusOr<MergeInputs> MapInputs(RunStore& store, const std::vector<Contribution>& contributions,
-                                      const std::vector<float>& weights) {
-  MergeInputs mapped;
-  for (size_t i = 0; i < contributions.size(); ++i) {
-    ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<Payload> payload, store.OpenPayload(contributions[i].key));
-    mapped.inputs.push_back({.codec = &CodecFor(contributions[i].codec),
-                             .payload = payload->bytes(),
-                             .weight = weights[i],
-                             .norm = contributions[i].norm});
-    mapped.payloads.push_back(std::move(payload));
-  }
-  return mapped;
-}
-
-absl::Status Replay(RunStore& store, MergeEngine& engine, const RoundRecord& record, FragmentState& state) {
-  const auto lost = [&](const std::string& why) {
-    return absl::DataLossError(
-        absl::StrFormat("version %d of fragment %d cannot be rebuilt from its record: %s; restore the data "
-                        "directory from a backup",
-                        record.version.value(), record.fragment.value(), why));
-  };
-  if (record.version != Next(state.version)) {
-    return lost(absl::StrFormat("it follows version %d", state.version.value()));
-  }
-  const auto mapped = MapInputs(store, record.contributions, record.weights);
-  if (!mapped.ok()) return lost(std::string(mapped.status().message()));
-  auto computed = engine.Step(mapped->inputs, record.merge, record.outer, state);
-  if (!computed.ok()) return lost(std::string(computed.status().message()));
-  const VersionHashes committed{
-      .parameters = record.parameters, .state = record.state, .published = record.published};
-  if (computed->hashes != committed) return lost("the replayed bits are not the ones that were committed");
-  state.theta = computed->theta;
-  state.version = record.version;
-  return absl::OkStatus();
-}
-
 absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const CoordinatorDeps& deps,
                                   MergeEngine& engine) {
   ATOLL_ASSIGN_OR_RETURN(std::optional<Recovery> recovery, deps.store->Recover());
-  if (!recovery) return BeginRun(options, deps);
+  if (!recovery) {
+    ATOLL_ASSIGN_OR_RETURN(OpenedRun begun, BeginRun(options, deps));
+    ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, begun));
+    return begun;
+  }
   OpenedRun opened;
   opened.recovery = *std::move(recovery);
   ATOLL_RETURN_IF_ERROR(AdoptConfig(options, deps, opened));
-  if (opened.recovery.manifest) ATOLL_RETURN_IF_ERROR(RecoverFragments(deps, engine, opened));
+  if (!opened.recovery.manifest) {
+    ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, opened));
+    return opened;
+  }
+  ATOLL_RETURN_IF_ERROR(Recover(deps, engine, opened));
+  if (opened.recovery.checkpoint) ATOLL_RETURN_IF_ERROR(LeaveOldEpoch(deps, engine, opened));
   return opened;
 }
 

@@ -34,22 +34,6 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
 /// FailedPrecondition, naming the field, when a run that was begun with `recorded` cannot go on with `now`.
 absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now);
 
-/// The tensors of a version as they are on disk.
-absl::StatusOr<FragmentState> LoadFragment(RunStore& store, Epoch epoch, const FragmentLayout& layout,
-                                           Version version);
-
-/// Makes version state.version + 1 from the record and compares its bits with what was committed. DataLoss
-/// when they differ, naming fragment and version.
-absl::Status Replay(RunStore& store, MergeEngine& engine, const RoundRecord& record, FragmentState& state);
-
-/// Contributions mapped for a merge; the payloads live as long as this.
-struct MergeInputs {
-  std::vector<std::unique_ptr<Payload>> payloads;
-  std::vector<MergeInput> inputs;
-};
-absl::StatusOr<MergeInputs> MapInputs(RunStore& store, const std::vector<Contribution>& contributions,
-                                      const std::vector<float>& weights);
-
 }  // namespace atoll
 
 #endif  // ATOLL_SERVER_RUN_OPENING_H_

@@ -24,7 +24,7 @@ SnapshotPtr SnapshotBoard::Head(FragmentId fragment) const {
 }
 
 uint64_t SnapshotBoard::Wait(FragmentId fragment, std::optional<Version> after, MonoTime now,
-                             MonoTime deadline, Done done) {
+                             MonoTime deadline, Done done, bool trains) {
   Outcome outcome = Outcome::kTimeout;
   SnapshotPtr snapshot;
   uint64_t id = 0;
@@ -34,13 +34,13 @@ uint64_t SnapshotBoard::Wait(FragmentId fragment, std::optional<Version> after, 
     const Entry& entry = heads_[fragment.value()];
     if (closed_) {
       outcome = Outcome::kClosed;
-    } else if (Satisfies(entry.head, after)) {
+    } else if (Satisfies(entry.head, after) && !(held_ && trains)) {
       outcome = Outcome::kSnapshot;
       snapshot = entry.head;
     } else if (entry.finished) {
       outcome = Outcome::kFinished;
     } else if (now < deadline) {
-      waiters_.emplace(id, Waiter{fragment, after, deadline, std::move(done)});
+      waiters_.emplace(id, Waiter{fragment, after, deadline, std::move(done), trains});
       return id;
     }
   }
@@ -68,12 +68,34 @@ void SnapshotBoard::Publish(SnapshotPtr snapshot) {
     Entry& entry = heads_[snapshot->fragment.value()];
     if (entry.previous_outdated) entry.previous_outdated->store(true);
     entry.previous_outdated = entry.head ? entry.head->outdated : nullptr;
+    if (entry.head && entry.head->epoch != snapshot->epoch) entry.finished = false;  // restored
     replaced = std::exchange(entry.head, snapshot);
     answered = Take([&](const Waiter& waiter) {
-      return waiter.fragment == snapshot->fragment && Satisfies(snapshot, waiter.after);
+      return waiter.fragment == snapshot->fragment && Satisfies(snapshot, waiter.after) &&
+             !(held_ && waiter.trains);
     });
   }
   for (Waiter& waiter : answered) waiter.done(Outcome::kSnapshot, snapshot);
+}
+
+void SnapshotBoard::Hold() {
+  MutexLock lock(&mutex_);
+  held_ = true;
+}
+
+void SnapshotBoard::Release() {
+  std::vector<std::pair<Waiter, SnapshotPtr>> answered;
+  {
+    MutexLock lock(&mutex_);
+    held_ = false;
+    for (Waiter& waiter : Take([&](const Waiter& each) {
+           return Satisfies(heads_[each.fragment.value()].head, each.after);
+         })) {
+      SnapshotPtr head = heads_[waiter.fragment.value()].head;
+      answered.emplace_back(std::move(waiter), std::move(head));
+    }
+  }
+  for (auto& [waiter, snapshot] : answered) waiter.done(Outcome::kSnapshot, std::move(snapshot));
 }
 
 void SnapshotBoard::Finish(FragmentId fragment) {

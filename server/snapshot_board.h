@@ -32,13 +32,18 @@ class SnapshotBoard {
   /// Calls `done` exactly once: with a snapshot above `after` (absent: any), perhaps before returning;
   /// kTimeout when Expire(now >= deadline) finds it still waiting; kFinished when there will be none. Returns
   /// an id for Cancel. The fragment exists.
-  uint64_t Wait(FragmentId fragment, std::optional<Version> after, MonoTime now, MonoTime deadline,
-                Done done);
+  /// `trains`: gets nothing while the board is held.
+  uint64_t Wait(FragmentId fragment, std::optional<Version> after, MonoTime now, MonoTime deadline, Done done,
+                bool trains = false);
+  /// While the run is paused: who would train on a version waits, as if there was none.
+  void Hold();
+  /// Answers those who waited only for this.
+  void Release();
   /// Answers kCancelled, if it still waits.
   void Cancel(uint64_t id);
 
   /// The next version of its fragment; answers those who waited for it, and marks the version two below as
-  /// outdated.
+  /// outdated. A version of another epoch gives a finished fragment another life.
   void Publish(SnapshotPtr snapshot);
   /// No version above the head will come: whoever waits for one is answered kFinished, now and from now on.
   void Finish(FragmentId fragment);
@@ -55,6 +60,7 @@ class SnapshotBoard {
     std::optional<Version> after;
     MonoTime deadline;
     Done done;
+    bool trains = false;
   };
   struct Entry {
     SnapshotPtr head;
@@ -72,6 +78,7 @@ class SnapshotBoard {
   std::vector<Entry> heads_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -11,6 +11,7 @@
 #include "core/fragment_plan.h"
 #include "server/admin_control.h"
 #include "server/merge_engine.h"
+#include "server/recover_fragments.h"
 #include "storage/run_store.h"
 
 namespace atoll {
@@ -40,6 +41,12 @@ class Verifier {
     FragmentId fragment;
     Version version;
   };
+  /// What a version is recomputed from.
+  struct Source {
+    FragmentState base;
+    MergeInputs mapped;
+  };
+  absl::StatusOr<Source> LoadSource(const FragmentLayout& layout, const RoundRecord& record);
   absl::StatusOr<std::vector<Item>> Plan(std::optional<Version> version) const;
   VerifyView Check(const Item& item);
   absl::Status Recompute(const FragmentLayout& layout, const RoundRecord& record, VerifyView& view);

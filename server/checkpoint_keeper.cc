@@ -1,0 +1,131 @@
+#include "server/checkpoint_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "atoll/version.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "server/restore.h"
+
+namespace atoll {
+namespace {
+
+// Ends the name of an automatic checkpoint that rotation leaves alone, whatever the configuration says later.
+constexpr char kForGood[] = "-kept";
+
+CheckpointView ViewOf(const CheckpointEntry& entry) {
+  const CheckpointManifest& manifest = entry.manifest;
+  return {.name = manifest.name,
+          .epoch = manifest.epoch,
+          .versions = manifest.versions,
+          .committed_tokens = manifest.committed_tokens,
+          .created_unix_ns = manifest.created_unix_ns,
+          .bytes = entry.bytes,
+          .shared_bytes = entry.shared_bytes,
+          .automatic = manifest.automatic,
+          .path = entry.path,
+          .damage = entry.damage};
+}
+
+}  // namespace
+
+CheckpointKeeper::CheckpointKeeper(const Services& services, RoundDriver* driver)
+    : services_(services), driver_(driver), queue_("checkpoints") {}
+
+void CheckpointKeeper::Announce(EventKind kind, Version version, const std::string& message) {
+  Effects effects;
+  effects.Event(kind, "", message);
+  effects.events.back().version = version;
+  (void)services_.outbox->Send(effects);
+}
+
+absl::StatusOr<CheckpointView> CheckpointKeeper::Make(const std::string& name, bool automatic) {
+  const MonoTime started = services_.clock->Now();
+  CheckpointRequest request{.name = name, .automatic = automatic, .software_version = std::string(kVersion)};
+  request.created_unix_ns = services_.clock->WallNow().time_since_epoch().count();
+  auto made = services_.store->CreateCheckpoint(request);
+  if (!made.ok()) {
+    const absl::Status& why = made.status();
+    const bool asked_wrongly =
+        absl::IsInvalidArgument(why) || absl::IsAlreadyExists(why) || absl::IsFailedPrecondition(why);
+    if (asked_wrongly && !automatic) return why;
+    Announce(EventKind::kCheckpointFailed, Version(0),
+             absl::StrFormat("checkpoint '%s' could not be made: %s", name, std::string(why.message())));
+    return why;
+  }
+  Announce(EventKind::kCheckpointCreated, made->manifest.versions.front(),
+           absl::StrFormat("checkpoint '%s' of version %d: %s, of which %s shared, in %.1f s", name,
+                           made->manifest.versions.front().value(), HumanBytes(made->bytes),
+                           HumanBytes(made->shared_bytes), ToSeconds(services_.clock->Now() - started)));
+  return ViewOf(*made);
+}
+
+absl::StatusOr<CheckpointView> CheckpointKeeper::Create(const std::string& name) {
+  MutexLock alone(&mutex_);
+  if (!name.empty()) return Make(name, /*automatic=*/false);
+  const auto fragments = services_.book->numbers().fragments;
+  const uint64_t version = fragments.empty() ? 0 : fragments.front().version.value();
+  const auto now = absl::FromUnixNanos(services_.clock->WallNow().time_since_epoch().count());
+  return Make(absl::StrFormat("v%d-%s", version, absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone())),
+              /*automatic=*/false);
+}
+
+absl::StatusOr<std::vector<CheckpointView>> CheckpointKeeper::List(bool check) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, services_.store->ListCheckpoints(check));
+  std::vector<CheckpointView> views;
+  for (const CheckpointEntry& entry : entries) views.push_back(ViewOf(entry));
+  return views;
+}
+
+absl::StatusOr<RestoreResult> CheckpointKeeper::Restore(const std::string& name) {
+  MutexLock alone(&mutex_);
+  return RestoreRun(services_, *driver_, name);
+}
+
+absl::Status CheckpointKeeper::Delete(const std::string& name) {
+  MutexLock alone(&mutex_);
+  ATOLL_RETURN_IF_ERROR(services_.store->DeleteCheckpoint(name));
+  Announce(EventKind::kCheckpointDeleted, Version(0), absl::StrFormat("checkpoint '%s' was deleted", name));
+  return absl::OkStatus();
+}
+
+void CheckpointKeeper::VersionStored(FragmentId fragment, Version version) {
+  const uint32_t every = services_.book->config()->run.checkpoint_every;
+  if (every == 0 || fragment != FragmentId(0) || version.value() == 0 || version.value() % every != 0) return;
+  // A disk that takes longer for a checkpoint than workers for its rounds must not pile them up.
+  if (queue_.pending() > 0) return;
+  (void)queue_.Post([this, version] { MakeAutomatic(version); });
+}
+
+void CheckpointKeeper::MakeAutomatic(Version version) {
+  MutexLock alone(&mutex_);
+  const RunOptions& run = services_.book->config()->run;
+  const uint64_t number = version.value() / std::max(1U, run.checkpoint_every);
+  const bool for_good = run.checkpoint_keep_every > 0 && number % run.checkpoint_keep_every == 0;
+  const auto made =
+      Make(absl::StrFormat("auto-v%d%s", version.value(), for_good ? kForGood : ""), /*automatic=*/true);
+  if (!made.ok()) return;  // announced
+  const absl::Status rotated = Rotate();
+  if (!rotated.ok()) {
+    Announce(EventKind::kCheckpointFailed, version,
+             absl::StrFormat("old checkpoints could not be removed: %s", std::string(rotated.message())));
+  }
+}
+
+absl::Status CheckpointKeeper::Rotate() {
+  ATOLL_ASSIGN_OR_RETURN(std::vector<CheckpointEntry> entries, services_.store->ListCheckpoints(false));
+  std::erase_if(entries, [](const CheckpointEntry& entry) {
+    return !entry.manifest.automatic || absl::EndsWith(entry.manifest.name, kForGood);
+  });
+  const uint32_t keep = std::max(1U, services_.book->config()->run.checkpoint_keep);
+  for (size_t i = 0; i + keep < entries.size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(services_.store->DeleteCheckpoint(entries[i].manifest.name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace atoll

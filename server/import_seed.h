@@ -1,0 +1,29 @@
+#ifndef ATOLL_SERVER_IMPORT_SEED_H_
+#define ATOLL_SERVER_IMPORT_SEED_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/fragment_plan.h"
+#include "core/manifest.h"
+#include "server/run_opening.h"
+#include "server/tensor_buffer.h"
+
+namespace atoll {
+
+/// Seeds the run from options.import_path, when that is set: version 0 of the model of the configuration,
+/// whose tensors the file must have by name and shape, no more and no fewer. InvalidArgument naming file and
+/// tensor.
+absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened);
+
+/// The file's tensors as flat vectors of the fragments, gaps zero. F32 as it is, F16 and BF16 widened.
+/// InvalidArgument naming file and tensor for another name, shape or dtype, and for a value that is not
+/// finite.
+absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& path, const Manifest& manifest,
+                                                          const std::vector<FragmentLayout>& layouts);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_IMPORT_SEED_H_

@@ -1,0 +1,102 @@
+#include "server/recover_fragments.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/crc32c.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "storage/describe.h"
+
+namespace atoll {
+
+absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, Epoch epoch, const FragmentLayout& layout,
+                                           Version version) {
+  ATOLL_ASSIGN_OR_RETURN(const StoredEntry stored, source.Stored(layout.id));
+  FragmentState state{.epoch = epoch, .layout = layout, .version = version, .theta = nullptr, .state = {}};
+  TensorBuffer theta(layout.elements);
+  FragmentTensorsTarget target{.parameters = theta.values(), .state = {}};
+  for (uint32_t i = 0; i < stored.state_vectors; ++i) {
+    state.state.emplace_back(layout.elements);
+    target.state.push_back(state.state.back().values());
+  }
+  ATOLL_RETURN_IF_ERROR(source.ReadInto(layout, version, target));
+  state.theta = std::make_shared<TensorBuffer>(std::move(theta));
+  return state;
+}
+
+absl::StatusOr<MergeInputs> MapInputs(VersionSource& source, const std::vector<Contribution>& contributions,
+                                      const std::vector<float>& weights) {
+  MergeInputs mapped;
+  for (size_t i = 0; i < contributions.size(); ++i) {
+    ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<Payload> payload, source.OpenPayload(contributions[i].key));
+    mapped.inputs.push_back({.codec = &CodecFor(contributions[i].codec),
+                             .payload = payload->bytes(),
+                             .weight = weights[i],
+                             .norm = contributions[i].norm});
+    mapped.payloads.push_back(std::move(payload));
+  }
+  return mapped;
+}
+
+absl::Status CheckPayloads(const MergeInputs& mapped, const std::vector<Contribution>& contributions) {
+  for (size_t i = 0; i < contributions.size(); ++i) {
+    const uint32_t crc = Crc32c(mapped.payloads[i]->bytes());
+    if (crc == contributions[i].payload_crc32c) continue;
+    return absl::DataLossError(
+        absl::StrFormat("the payload of the %s is damaged: its crc32c is %08x instead of %08x",
+                        Describe(contributions[i].key), crc, contributions[i].payload_crc32c));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replay(VersionSource& source, MergeEngine& engine, const RoundRecord& record,
+                    FragmentState& state) {
+  const auto lost = [&](const std::string& why) {
+    return absl::DataLossError(
+        absl::StrFormat("version %d of fragment %d cannot be rebuilt from its record: %s; restore the data "
+                        "directory from a backup",
+                        record.version.value(), record.fragment.value(), why));
+  };
+  if (record.version != Next(state.version)) {
+    return lost(absl::StrFormat("it follows version %d", state.version.value()));
+  }
+  const auto mapped = MapInputs(source, record.contributions, record.weights);
+  if (!mapped.ok()) return lost(std::string(mapped.status().message()));
+  auto computed = engine.Step(mapped->inputs, record.merge, record.outer, state);
+  const VersionHashes committed{
+      .parameters = record.parameters, .state = record.state, .published = record.published};
+  if (!computed.ok() || computed->hashes != committed) {
+    // The rare case pays for the question whose fault it is.
+    const absl::Status payloads = CheckPayloads(*mapped, record.contributions);
+    if (!payloads.ok()) return lost(std::string(payloads.message()));
+    if (!computed.ok()) return lost(std::string(computed.status().message()));
+    return lost("the replayed bits are not the ones that were committed");
+  }
+  state.theta = computed->theta;
+  state.version = record.version;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<FragmentState>> RecoverFragments(VersionSource& source, const Recovery& recovery,
+                                                            const std::vector<FragmentLayout>& layouts,
+                                                            MergeEngine& engine) {
+  std::vector<FragmentState> fragments;
+  for (const FragmentRecovery& found : recovery.fragments) {
+    ATOLL_ASSIGN_OR_RETURN(FragmentState state, LoadFragment(source, recovery.identity.epoch,
+                                                             layouts[found.fragment.value()], found.stored));
+    for (const RoundRecord& record : found.to_replay) {
+      ATOLL_RETURN_IF_ERROR(Replay(source, engine, record, state));
+    }
+    if (state.version != found.head) {
+      return absl::DataLossError(
+          absl::StrFormat("fragment %d was committed up to version %d, but the records lead "
+                          "only to version %d; restore the data directory from a backup",
+                          found.fragment.value(), found.head.value(), state.version.value()));
+    }
+    fragments.push_back(std::move(state));
+  }
+  return fragments;
+}
+
+}  // namespace atoll

@@ -1,0 +1,98 @@
+#include "server/restore.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/manifest.h"
+#include "server/new_epoch.h"
+#include "server/recover_fragments.h"
+#include "server/round_driver.h"
+#include "storage/committed_tokens.h"
+
+namespace atoll {
+namespace {
+
+// For an acceptance in flight to end, and for the storer to finish the version it is writing.
+constexpr Duration kPatience = Seconds(60);
+
+absl::Status CheckSameRun(const OpenedCheckpoint& checkpoint, const Services& services) {
+  const RunIdentity& identity = checkpoint.recovery.identity;
+  if (identity.run_id == services.identity.run_id) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "checkpoint '%s' is of run %s ('%s'), this is run %s: start a coordinator on a copy of it instead",
+      checkpoint.manifest.name, identity.run_id, identity.name, services.identity.run_id));
+}
+
+/// Nothing is accepted while one of these lives.
+class HeldAcceptances {
+ public:
+  explicit HeldAcceptances(RunBook* book) : book_(book) { book_->HoldAcceptances(); }
+  ~HeldAcceptances() { book_->ReleaseAcceptances(); }
+
+ private:
+  RunBook* const book_;
+};
+
+struct Contents {
+  std::vector<FragmentState> fragments;
+  EpochContents small;
+};
+
+absl::StatusOr<Contents> ReadContents(OpenedCheckpoint& checkpoint, MergeEngine& engine) {
+  const Recovery& recovery = checkpoint.recovery;
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layouts,
+                         PlanFragments(*recovery.manifest, static_cast<uint32_t>(recovery.fragments.size())));
+  Contents contents;
+  ATOLL_ASSIGN_OR_RETURN(contents.fragments, RecoverFragments(*checkpoint.source, recovery, layouts, engine));
+  contents.small = {.committed_tokens = CommittedTokens(recovery.rounds),
+                    .partitions = recovery.partitions,
+                    .reason = absl::StrFormat("restored from checkpoint '%s'", checkpoint.manifest.name)};
+  return contents;
+}
+
+/// With the rounds stopped and no acceptance in flight.
+absl::StatusOr<RestoreResult> Replace(const Services& services, RoundDriver& driver, Contents contents,
+                                      MergeEngine& engine) {
+  std::vector<Version> heads;
+  for (const FragmentStatusView& fragment : services.book->numbers().fragments)
+    heads.push_back(fragment.version);
+  const EpochStart start = StartEpoch(contents.fragments, heads, contents.small, *services.book->config(),
+                                      services.clock->WallNow().time_since_epoch().count(), engine);
+  ATOLL_RETURN_IF_ERROR(services.store->BeginEpoch(start));
+  RestoreResult result{
+      .epoch = start.epoch, .versions = {}, .committed_tokens = contents.small.committed_tokens};
+  for (const RoundRecord& record : start.records) result.versions.push_back(record.version);
+  Effects effects;
+  const std::vector<FragmentId> finished = services.book->Restored(start, services.clock->Now(), effects);
+  effects.Event(
+      EventKind::kRunRestored, "",
+      absl::StrFormat("%s: its contents are version %d now, after %d tokens; workers join again",
+                      contents.small.reason, result.versions.front().value(), result.committed_tokens));
+  effects.events.back().version = result.versions.front();
+  driver.Adopt(std::move(contents.fragments), result.versions);
+  for (const FragmentId fragment : finished) services.board->Finish(fragment);
+  (void)services.outbox->Send(effects);
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<RestoreResult> RestoreRun(const Services& services, RoundDriver& driver,
+                                         const std::string& checkpoint) {
+  ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened, services.store->OpenCheckpoint(checkpoint));
+  ATOLL_RETURN_IF_ERROR(CheckSameRun(opened, services));
+  MergeEngine engine(1, services.options.run.pull_codec);
+  ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, engine));
+  absl::StatusOr<RestoreResult> result = absl::InternalError("the restore did not run");
+  const absl::Status paused = driver.WhilePaused(kPatience, [&] {
+    const HeldAcceptances held(services.book);
+    const absl::Status quiet = services.book->AwaitAcceptances(kPatience);
+    result = quiet.ok() ? Replace(services, driver, std::move(contents), engine) : quiet;
+  });
+  ATOLL_RETURN_IF_ERROR(paused);
+  return result;
+}
+
+}  // namespace atoll

@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "server/run_book.h"
+
+// A restore: other contents under a new epoch.
+
+namespace atoll {
+
+void RunBook::HoldAcceptances() {
+  MutexLock lock(&mutex_);
+  acceptances_held_ = true;
+}
+
+void RunBook::ReleaseAcceptances() {
+  MutexLock lock(&mutex_);
+  acceptances_held_ = false;
+}
+
+absl::Status RunBook::AwaitAcceptances(Duration patience) {
+  const MonoTime deadline = std::chrono::steady_clock::now() + patience;
+  MutexLock lock(&mutex_);
+  while (std::ranges::any_of(fragments_, [](const FragmentRound& f) { return f.accepting() > 0; })) {
+    if (!acceptance_ended_.WaitUntil(&mutex_, deadline)) {
+      return absl::UnavailableError(
+          "a contribution is being written to disk and does not come to an end; try again");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<FragmentId> RunBook::Restored(const EpochStart& start, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  identity_.epoch = start.epoch;
+  roster_.BeginEpoch(start.epoch, start.partitions);
+  ledger_.Restored(start.records.front().committed_tokens);
+  fragments_.clear();
+  OpenRounds(start.layouts, now);
+  for (const RoundRecord& record : start.records) {
+    FragmentRound& fragment = fragments_[record.fragment.value()];
+    fragment.Committed(record);
+    fragment.stored = record.version;
+    fragment.Open(record.version, roster_.membership(), now);
+  }
+  fault_.clear();
+  finished_at_.reset();
+  end_announced_ = false;
+  effects.rounds_changed = true;
+  return FinishWhatIsDone(now);
+}
+
+}  // namespace atoll
