@@ -9,6 +9,7 @@
 
 #include "benchmark/benchmark.h"
 #include "core/codec.h"
+#include "core/merge_planner.h"
 #include "core/payload_stats.h"
 #include "core/round_math.h"
 
@@ -77,26 +78,61 @@ void Norm(benchmark::State& state) {
   CountValues(state, codec);
 }
 
+/// A round of four workers, who agree more or less.
+struct Round {
+  explicit Round(const Codec& codec) {
+    for (uint32_t worker = 0; worker < 4; ++worker) payloads.push_back(Encoded(codec, RandomValues(worker)));
+    for (const auto& payload : payloads) {
+      inputs.push_back({.codec = &codec, .payload = payload, .weight = 0.25f});
+      inputs.back().norm = *PayloadNorm(codec, payload, kElements);
+    }
+  }
+  std::vector<std::vector<std::byte>> payloads;
+  std::vector<MergeInput> inputs;
+  std::vector<float> theta = RandomValues(9), next = std::vector<float>(kElements);
+  std::vector<float> momentum = std::vector<float>(kElements);
+
+  /// Each payload, theta and momentum are read; theta and momentum are written.
+  int64_t moved() const {
+    return static_cast<int64_t>(4 * payloads[0].size() + 4 * kElements * sizeof(float));
+  }
+
+  void Step(benchmark::State& state, const MergePlan& plan) {
+    const std::vector<std::span<float>> outer_state = {momentum};
+    if (!MergeAndStepRange(plan, OuterOptions{}, Version(1), 0, theta, next, outer_state).ok()) {
+      state.SkipWithError("the step failed");
+    }
+  }
+};
+
 /// What closing a round of four workers costs: decode, weighted mean, Nesterov, in one pass.
 void MergeFourAndStep(benchmark::State& state) {
   const Codec& codec = CodecFor(kKinds[state.range(0)]);
-  std::vector<std::vector<std::byte>> payloads;
-  std::vector<MergeInput> inputs;
-  for (uint32_t worker = 0; worker < 4; ++worker) payloads.push_back(Encoded(codec, RandomValues(worker)));
-  for (const auto& payload : payloads)
-    inputs.push_back({.codec = &codec, .payload = payload, .weight = 0.25f});
-  std::vector<float> theta = RandomValues(9), next(kElements), momentum(kElements);
-  const std::vector<std::span<float>> outer_state = {momentum};
-  const MergePlan plan = WeightedMeanPlan(inputs, kElements);
-  for (auto _ : state) {
-    const absl::Status status =
-        MergeAndStepRange(plan, OuterOptions{}, Version(1), 0, theta, next, outer_state);
-    if (!status.ok()) state.SkipWithError("the step failed");
-  }
-  // Each payload, theta and momentum are read; theta and momentum are written.
-  const uint64_t moved = 4 * payloads[0].size() + 4 * kElements * sizeof(float);
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * moved));
+  Round round(codec);
+  const MergePlan plan = WeightedMeanPlan(round.inputs, kElements);
+  for (auto _ : state) round.Step(state, plan);
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * round.moved());
   state.SetLabel(std::string(CodecName(codec.kind())));
+}
+
+/// The same with every merge, the passes before it included; bytes are those of the one pass, so that rates
+/// compare.
+void MergeFourBy(benchmark::State& state, MergeOptions options) {
+  Round round(CodecFor(CodecKind::kFp32));
+  FragmentLayout layout{.elements = kElements};
+  constexpr uint64_t kTensor = uint64_t{1} << 20;
+  for (uint64_t offset = 0; offset < kElements; offset += kTensor) {
+    layout.slots.push_back({.tensor = 0, .offset = offset, .elements = kTensor});
+  }
+  for (auto _ : state) {
+    MergePlanner planner(options, round.inputs, layout);
+    while (planner.needs_pass()) {
+      for (size_t piece = 0; piece < planner.pieces(); ++piece) planner.Measure(piece);
+      planner.EndPass();
+    }
+    round.Step(state, planner.plan());
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * round.moved());
 }
 
 BENCHMARK(Copy)->Unit(benchmark::kMillisecond);
@@ -104,6 +140,13 @@ BENCHMARK(Encode)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
 BENCHMARK(Decode)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
 BENCHMARK(Norm)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
 BENCHMARK(MergeFourAndStep)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(MergeFourBy, guarded_mean, {.norm_guard = true})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(MergeFourBy, rda, {.method = MergeMethod::kRda})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(MergeFourBy, trimmed_mean, {.method = MergeMethod::kTrimmedMean, .trim = 0.25})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(MergeFourBy, median, {.method = MergeMethod::kMedian})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(MergeFourBy, centered_clip, {.method = MergeMethod::kCenteredClip})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace atoll

@@ -18,14 +18,15 @@ void Scale(float coefficient, size_t n, float* values) {
   for (size_t i = 0; i < n; ++i) values[i] *= coefficient;
 }
 
-// Minimum and maximum as the vector instructions have them; the values are finite.
+// Two comparisons, not one with two outcomes: so the compiler takes the minimum and maximum instructions. The
+// values are finite; of two zeros of different sign both places get the one that stood low.
 void ExchangeRows(float* low, float* high, size_t n) {
 #pragma GCC ivdep
   for (size_t i = 0; i < n; ++i) {
     const float a = low[i];
     const float b = high[i];
     low[i] = b < a ? b : a;
-    high[i] = b < a ? a : b;
+    high[i] = a < b ? b : a;
   }
 }
 
