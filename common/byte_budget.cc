@@ -23,13 +23,13 @@ void ByteBudget::Reservation::Release() {
 }
 
 absl::StatusOr<ByteBudget::Reservation> ByteBudget::TryReserve(uint64_t bytes) {
+  MutexLock lock(&mutex_);
   if (bytes > capacity_) {
     return absl::InvalidArgumentError(absl::StrCat(name_, ": ", HumanBytes(bytes), " (", bytes,
                                                    " bytes) can never fit into the budget of ",
                                                    HumanBytes(capacity_)));
   }
-  MutexLock lock(&mutex_);
-  if (bytes > capacity_ - used_) {
+  if (used_ > capacity_ || bytes > capacity_ - used_) {
     return absl::ResourceExhaustedError(absl::StrCat(name_, ": ", HumanBytes(bytes), " do not fit, ",
                                                      HumanBytes(used_), " of ", HumanBytes(capacity_),
                                                      " are in use; try again later"));
@@ -37,6 +37,16 @@ absl::StatusOr<ByteBudget::Reservation> ByteBudget::TryReserve(uint64_t bytes) {
   used_ += bytes;
   peak_ = std::max(peak_, used_);
   return Reservation(this, bytes);
+}
+
+uint64_t ByteBudget::capacity() const {
+  MutexLock lock(&mutex_);
+  return capacity_;
+}
+
+void ByteBudget::SetCapacity(uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  capacity_ = bytes;
 }
 
 uint64_t ByteBudget::used() const {

@@ -40,7 +40,9 @@ class ByteBudget {
   /// ResourceExhausted with the numbers when it does not fit; InvalidArgument when it never could.
   absl::StatusOr<Reservation> TryReserve(uint64_t bytes);
 
-  uint64_t capacity() const { return capacity_; }
+  uint64_t capacity() const;
+  /// For reservations from here on; those that are held stay, also when they are more than this.
+  void SetCapacity(uint64_t bytes);
   uint64_t used() const;
   /// The most that was ever used at once.
   uint64_t peak() const;
@@ -49,8 +51,8 @@ class ByteBudget {
   void Return(uint64_t bytes);
 
   const std::string name_;
-  const uint64_t capacity_;
   mutable Mutex mutex_;
+  uint64_t capacity_ ABSL_GUARDED_BY(mutex_);
   uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t peak_ ABSL_GUARDED_BY(mutex_) = 0;
 };

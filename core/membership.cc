@@ -21,7 +21,6 @@ Member FromRecord(const MemberRecord& record) {
   member.role = record.role;
   member.incarnation = record.incarnation;
   member.partition = record.partition;
-  member.samples_consumed = record.samples_consumed;
   member.state = record.state;
   return member;
 }
@@ -60,7 +59,6 @@ MemberRecord RecordOf(const Member& member) {
           .role = member.role,
           .incarnation = member.incarnation,
           .partition = member.partition,
-          .samples_consumed = member.samples_consumed,
           .state = member.state};
 }
 
@@ -100,7 +98,7 @@ absl::StatusOr<Membership::PartitionGrant> Membership::GrantPartition(const Memb
                                                                       WorkerRole role) const {
   if (role != WorkerRole::kTrainer || options_.partitions == 0) return PartitionGrant{};
   if (known != nullptr && known->partition) {
-    return PartitionGrant{.partition = known->partition, .samples_consumed = known->samples_consumed};
+    return PartitionGrant{.partition = known->partition};
   }
   std::set<uint32_t> held;
   const Member* longest_gone = nullptr;
@@ -116,9 +114,7 @@ absl::StatusOr<Membership::PartitionGrant> Membership::GrantPartition(const Memb
     if (!held.contains(partition)) return PartitionGrant{.partition = partition};
   }
   if (longest_gone != nullptr) {
-    return PartitionGrant{.partition = longest_gone->partition,
-                          .samples_consumed = longest_gone->samples_consumed,
-                          .from = longest_gone->name};
+    return PartitionGrant{.partition = longest_gone->partition, .from = longest_gone->name};
   }
   return absl::ResourceExhaustedError(
       absl::StrFormat("all %d parts of the shared data are in use by live workers; try again when one has "
@@ -149,22 +145,14 @@ absl::StatusOr<JoinOutcome> Membership::Join(std::string_view name, std::string_
 
   JoinOutcome outcome{.incarnation = next_incarnation_,
                       .partition = grant.partition,
-                      .samples_consumed = grant.samples_consumed,
                       .returning = same_owner,
                       .partition_from = grant.from};
   if (known != nullptr && known->live()) outcome.superseded = known->incarnation;
-  // Local data has no parts: the position belongs to the worker itself, so a stranger starts at the
-  // beginning.
-  if (!grant.partition && same_owner) outcome.samples_consumed = known->samples_consumed;
-  if (grant.from) {
-    Member* former = FindMutable(*grant.from);
-    former->partition.reset();
-    former->samples_consumed = 0;
-  }
+  if (grant.from) FindMutable(*grant.from)->partition.reset();
   next_incarnation_ = Incarnation(next_incarnation_.value() + 1);
 
   Member& member = members_[WorkerName(name)];
-  // One that joins in another role keeps its part of the data reserved, so that its position is not lost.
+  // One that joins in another role keeps its part of the data reserved, for when it trains again.
   const std::optional<uint32_t> partition = grant.partition ? grant.partition : member.partition;
   member = Member{};
   member.name = WorkerName(name);
@@ -172,7 +160,6 @@ absl::StatusOr<JoinOutcome> Membership::Join(std::string_view name, std::string_
   member.role = role;
   member.incarnation = outcome.incarnation;
   member.partition = partition;
-  member.samples_consumed = outcome.samples_consumed;
   member.joined_at = now;
   member.lease_expires_at = now + options_.lease;
   return outcome;
@@ -234,16 +221,19 @@ absl::Status Membership::Leave(std::string_view name, Incarnation incarnation, M
   return absl::OkStatus();
 }
 
+absl::Status Membership::Evict(std::string_view name, MonoTime now) {
+  Member* member = FindMutable(name);
+  if (member == nullptr) return JoinAgain(name, "is not known to this run");
+  member->state = MemberState::kLeft;
+  member->lease_expires_at = std::min(member->lease_expires_at, now);
+  return absl::OkStatus();
+}
+
 absl::Status Membership::Drain(std::string_view name, Incarnation incarnation) {
   ATOLL_RETURN_IF_ERROR(CheckCurrent(name, incarnation));
   Member& member = *FindMutable(name);
   if (member.live()) member.state = MemberState::kDraining;
   return absl::OkStatus();
-}
-
-void Membership::RecordConsumed(std::string_view name, uint64_t samples_consumed) {
-  if (Member* member = FindMutable(name))
-    member->samples_consumed = std::max(member->samples_consumed, samples_consumed);
 }
 
 Member* Membership::FindMutable(std::string_view name) {
@@ -269,6 +259,26 @@ std::vector<WorkerName> Membership::ActiveTrainers() const {
     if (member.role == WorkerRole::kTrainer && member.state == MemberState::kActive) names.push_back(name);
   }
   return names;
+}
+
+bool Membership::LongGone(std::string_view name, MonoTime now) const {
+  const Member* member = Find(name);
+  // The end of the lease is when the worker was lost or left.
+  return member == nullptr || (!member->live() && now >= member->lease_expires_at + options_.lease);
+}
+
+std::vector<uint32_t> Membership::UnattendedPartitions(MonoTime now) const {
+  std::vector<bool> attended(options_.partitions, false);
+  for (const auto& [name, member] : members_) {
+    if (member.partition && *member.partition < attended.size() && !LongGone(name, now)) {
+      attended[*member.partition] = true;
+    }
+  }
+  std::vector<uint32_t> unattended;
+  for (uint32_t partition = 0; partition < options_.partitions; ++partition) {
+    if (!attended[partition]) unattended.push_back(partition);
+  }
+  return unattended;
 }
 
 bool Membership::IsLive(std::string_view name) const {

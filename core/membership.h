@@ -47,7 +47,6 @@ struct Member {
   WorkerRole role = WorkerRole::kTrainer;
   Incarnation incarnation = {};
   std::optional<uint32_t> partition = std::nullopt;  // of the shared data; trainers only
-  uint64_t samples_consumed = 0;                     // of its partition, as committed
   MemberState state = MemberState::kActive;
   MonoTime joined_at = {};
   MonoTime lease_expires_at = {};
@@ -56,15 +55,13 @@ struct Member {
   bool live() const { return state == MemberState::kActive || state == MemberState::kDraining; }
 };
 
-/// What is stored of a member, so that after a restart of the coordinator it keeps its name, partition and
-/// position.
+/// What is stored of a member, so that after a restart of the coordinator it keeps its name and partition.
 struct MemberRecord {
   WorkerName name = {};
   std::string secret_hash = {};
   WorkerRole role = WorkerRole::kTrainer;
   Incarnation incarnation = {};
   std::optional<uint32_t> partition = std::nullopt;
-  uint64_t samples_consumed = 0;
   MemberState state = MemberState::kActive;
   friend bool operator==(const MemberRecord&, const MemberRecord&) = default;
 };
@@ -80,7 +77,6 @@ struct MembershipOptions {
 struct JoinOutcome {
   Incarnation incarnation = {};
   std::optional<uint32_t> partition = std::nullopt;
-  uint64_t samples_consumed = 0;                         // where to go on in the partition
   bool returning = false;                                // the same worker (name and secret) was known before
   std::optional<Incarnation> superseded = std::nullopt;  // an earlier life of it that was still live
   std::optional<WorkerName>
@@ -106,12 +102,12 @@ class Membership {
 
   /// Admits a worker and gives it the next incarnation (strictly increasing over the run) and, when it is a
   /// trainer of shared data, a partition: its former one, else the lowest never used, else that of the
-  /// longest departed worker (with its position, so that no sample is skipped).
+  /// longest departed worker. How far a partition was read is the partition's own (core/data_shares.h).
   ///   InvalidArgument    the name is not a valid one, or the secret hash is empty
   ///   AlreadyExists      a live worker with another secret has the name
   ///   ResourceExhausted  max_workers are live, or all partitions are in use
   /// The same secret supersedes an earlier life at once. Another secret may take the name only when the lease
-  /// has run out or its owner left; it then gets the partition and position, but is not `returning`.
+  /// has run out or its owner left; it then gets the partition, but is not `returning`.
   absl::StatusOr<JoinOutcome> Join(std::string_view name, std::string_view secret_hash, WorkerRole role,
                                    MonoTime now);
 
@@ -131,9 +127,8 @@ class Membership {
   /// CheckCurrent, then the member is left (Leave) or draining (Drain).
   absl::Status Leave(std::string_view name, Incarnation incarnation, MonoTime now);
   absl::Status Drain(std::string_view name, Incarnation incarnation);
-
-  /// The worker's position in its data after a committed contribution; it never goes back.
-  void RecordConsumed(std::string_view name, uint64_t samples_consumed);
+  /// The member is left, whatever it says; its process may join again. NotFound when the name was never seen.
+  absl::Status Evict(std::string_view name, MonoTime now);
 
   /// Null when the name was never seen. Pointers are valid until the next change.
   const Member* Find(std::string_view name) const;
@@ -141,6 +136,10 @@ class Membership {
   std::vector<const Member*> All() const;
   /// Names, in order, of active (not draining) trainers.
   std::vector<WorkerName> ActiveTrainers() const;
+  /// Partitions, ascending, that nobody ever had or whose owner has been gone for longer than one lease.
+  std::vector<uint32_t> UnattendedPartitions(MonoTime now) const;
+  /// Not live for longer than one lease, or never seen.
+  bool LongGone(std::string_view name, MonoTime now) const;
   bool IsLive(std::string_view name) const;
   size_t live_count() const;
   size_t live_count(WorkerRole role) const;
@@ -149,7 +148,6 @@ class Membership {
  private:
   struct PartitionGrant {
     std::optional<uint32_t> partition = std::nullopt;
-    uint64_t samples_consumed = 0;
     std::optional<WorkerName> from = std::nullopt;
   };
   absl::StatusOr<PartitionGrant> GrantPartition(const Member* known, WorkerRole role) const;

@@ -71,6 +71,11 @@ void Round::Joined(std::string_view worker, MonoTime now, const Membership& memb
   EndGatheringIfComplete(now, LiveCandidates(membership));
 }
 
+void Round::Resumed(MonoTime now) {
+  if (gather_until_) gather_until_ = now + (base_ == Version(0) ? options_.deadline : options_.lease);
+  started_at_ = now;
+}
+
 void Round::Revived(std::string_view worker, MonoTime now, const Membership& membership) {
   if (Gathering(now)) return;
   const std::vector<WorkerName> active = membership.ActiveTrainers();
@@ -86,30 +91,33 @@ absl::StatusOr<Round::Arrival> Round::Check(const Contribution& contribution) co
   const ContributionKey& key = contribution.key;
   if (key.epoch != epoch_) return WrongRound(key, "epoch", key.epoch.value(), epoch_.value());
   if (key.fragment != fragment_) return WrongRound(key, "fragment", key.fragment.value(), fragment_.value());
-  if (key.base != base_) return WrongRound(key, "base version", key.base.value(), base_.value());
-  const auto it = arrivals_.find(key.worker);
+  if (key.base > base_) return WrongRound(key, "base version", key.base.value(), base_.value());
+  const auto it = arrivals_.find({key.worker, key.base});
   if (it == arrivals_.end()) return Arrival::kAccepted;
   if (SameContent(it->second.contribution, contribution)) return Arrival::kDuplicate;
   return absl::AlreadyExistsError(
       absl::StrFormat("worker '%s' has already contributed to base version %d, with other content; it counts "
                       "once: pull the next version",
-                      key.worker, base_.value()));
+                      key.worker, key.base.value()));
 }
 
 absl::StatusOr<Round::Arrival> Round::Arrived(const Contribution& contribution, MonoTime now) {
   ATOLL_ASSIGN_OR_RETURN(const Arrival arrival, Check(contribution));
   if (arrival == Arrival::kAccepted) {
-    arrivals_.emplace(contribution.key.worker, ArrivedAt{.contribution = contribution, .at = now});
+    arrivals_.emplace(std::pair(contribution.key.worker, contribution.key.base),
+                      ArrivedAt{.contribution = contribution, .at = now});
   }
   return arrival;
 }
 
-bool Round::HasArrived(std::string_view worker) const { return arrivals_.find(worker) != arrivals_.end(); }
+bool Round::HasArrived(std::string_view worker, Version base) const {
+  return arrivals_.contains({WorkerName(worker), base});
+}
 
 std::vector<Contribution> Round::Contributions() const {
   std::vector<Contribution> contributions;
   contributions.reserve(arrivals_.size());
-  for (const auto& [name, arrived] : arrivals_) contributions.push_back(arrived.contribution);
+  for (const auto& [key, arrived] : arrivals_) contributions.push_back(arrived.contribution);
   SortForSummation(contributions);
   return contributions;
 }
@@ -122,6 +130,11 @@ MonoTime Round::StartedAt(MonoTime now) const {
 
 std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membership) const {
   std::vector<WorkerName> expected;
+  if (options_.mode == RoundMode::kFree) {
+    expected = membership.ActiveTrainers();
+    std::erase_if(expected, [this](const WorkerName& name) { return HasArrived(name); });
+    return expected;
+  }
   if (Abandoned(membership)) {
     for (const WorkerName& name : membership.ActiveTrainers()) {
       if (pulled_.contains(name) && !HasArrived(name)) expected.push_back(name);
@@ -148,10 +161,17 @@ RoundView Round::View(MonoTime now, const Membership& membership) const {
                  .expected = Expected(now, membership),
                  .live_trainers = static_cast<uint32_t>(membership.live_count(WorkerRole::kTrainer))};
   const auto has_pulled = [&](const WorkerName& name) { return pulled_.contains(name); };
-  if (!std::all_of(view.expected.begin(), view.expected.end(), has_pulled)) {
+  if (options_.mode == RoundMode::kBarrier &&
+      !std::all_of(view.expected.begin(), view.expected.end(), has_pulled)) {
     view.expected_change_at = view.started_at + options_.lease;
   }
-  for (const auto& [name, arrived] : arrivals_) view.arrived.push_back({.worker = name, .at = arrived.at});
+  for (const auto& [key, arrived] : arrivals_) {
+    if (key.second == base_) {
+      view.arrived.push_back({.worker = key.first, .at = arrived.at});
+    } else {
+      ++view.late;
+    }
+  }
   std::stable_sort(view.arrived.begin(), view.arrived.end(),
                    [](const ArrivalView& a, const ArrivalView& b) { return a.at < b.at; });
   return view;

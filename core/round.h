@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,7 +37,12 @@ struct RoundOpening {
 /// later is not expected: it may contribute if it is in time, and is a candidate in the next round; so a
 /// joiner never delays others. Only when no candidate is live and none has contributed are such workers
 /// waited for. A silent worker that is lost is not waited for, and is again when it renews its lease. What
-/// arrived from a worker stays, wherever it goes.
+/// arrived from a worker stays, wherever it goes. Without barriers (RoundMode::kFree) every live trainer
+/// whose contribution on this base is not there is named as waited for; nothing hangs on it.
+///
+/// Late contributions. A contribution on an earlier base may arrive too (whether it still may is decided
+/// before, FragmentRound): it becomes part of the round, but neither takes the place of its worker's
+/// contribution on this base nor counts toward quorum or minimum. (worker, base) counts once.
 ///
 /// Gathering. At version 0, and when a worker joins while no candidate is live and none has contributed, the
 /// round gathers: whoever is there or joins is a candidate. Gathering ends when `start_workers` candidates
@@ -58,6 +64,9 @@ class Round {
   /// anew, else after an outage of all workers the first of them would close the round alone.
   void Revived(std::string_view worker, MonoTime now, const Membership& membership);
 
+  /// After a pause: deadline, grace and gathering count anew.
+  void Resumed(MonoTime now);
+
   /// A trainer began to pull this base, or reports that it computes on it (after a restart of the
   /// coordinator).
   void Pulled(std::string_view worker);
@@ -65,18 +74,20 @@ class Round {
   enum class Arrival : uint8_t { kAccepted = 1, kDuplicate = 2 };
 
   /// What a contribution of this key would be: kDuplicate when the same content is already here,
-  /// AlreadyExists when other content of the same worker is, FailedPrecondition when epoch, fragment or base
-  /// is not this round's.
+  /// AlreadyExists when other content of the same worker on the same base is, FailedPrecondition when epoch
+  /// or fragment is not this round's, or the base is above it.
   absl::StatusOr<Arrival> Check(const Contribution& contribution) const;
 
   /// Check, then keeps it when it is new.
   absl::StatusOr<Arrival> Arrived(const Contribution& contribution, MonoTime now);
 
-  bool HasArrived(std::string_view worker) const;
+  /// Its contribution on this round's own base.
+  bool HasArrived(std::string_view worker) const { return HasArrived(worker, base_); }
+  bool HasArrived(std::string_view worker, Version base) const;
 
   /// What arrived, in summation order.
   std::vector<Contribution> Contributions() const;
-  size_t arrived_count() const { return arrivals_.size(); }
+  size_t arrived_count() const { return arrivals_.size(); }  // late ones included
 
   bool Gathering(MonoTime now) const;
 
@@ -100,7 +111,7 @@ class Round {
   const RoundOptions options_;
   std::set<WorkerName, std::less<>> candidates_;
   std::set<WorkerName, std::less<>> pulled_;
-  std::map<WorkerName, ArrivedAt, std::less<>> arrivals_;
+  std::map<std::pair<WorkerName, Version>, ArrivedAt> arrivals_;
   MonoTime started_at_;  // of the round, or of its gathering while that goes on
   bool gathering_ = false;
   std::optional<MonoTime> gather_until_;  // set by the first candidate

@@ -89,6 +89,27 @@ struct MetricPointView {
   double value = 0;
 };
 
+/// The run in numbers, now. Fields are described in atoll/v1/admin.proto, GetMetricsReply.
+struct MetricsView {
+  double wall_seconds = 0;
+  uint64_t committed_tokens = 0;
+  uint64_t total_tokens = 0;
+  Version version;
+  double train_loss = 0;
+  double validation_loss = 0;
+  double best_validation_loss = 0;
+  double loss_slope_per_million_tokens = 0;
+  double tokens_per_second = 0;
+  double compute_utilisation = 0;
+  uint64_t push_bytes = 0;
+  uint64_t pull_bytes = 0;
+  uint64_t data_parallel_bytes = 0;
+  double communication_reduction = 0;
+  double round_seconds_mean = 0;
+  double commit_seconds_mean = 0;
+  uint32_t live_trainers = 0;
+};
+
 /// Thread-safe; every call may block on the disk or on the launcher. What changes something writes an
 /// ADMIN_ACTION event with the caller and the outcome; what is refused changed nothing.
 class AdminControl {
@@ -130,6 +151,7 @@ class AdminControl {
   using VerifyReport = std::function<bool(const VerifyView&)>;
   virtual absl::Status Verify(std::optional<Version> version, const VerifyReport& report) = 0;
 
+  virtual MetricsView GetMetrics() = 0;
   /// All points in order of time; false from `sink` ends it.
   using MetricSink = std::function<bool(const MetricPointView&)>;
   virtual absl::Status ExportMetrics(const MetricSink& sink) = 0;

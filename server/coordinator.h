@@ -27,6 +27,8 @@
 
 namespace atoll {
 
+class AdminControl;
+
 /// Who is calling (WorkerRef on the wire).
 struct Caller {
   std::string run_id;
@@ -84,6 +86,8 @@ struct HeartbeatResult {
   RunStateView state = RunStateView::kStarting;
   std::vector<FragmentView> fragments;
   bool seed_granted = false;
+  CommandView command = CommandView::kNone;  // repeated until it was obeyed
+  bool at_once = false;                      // do not finish the round: push what is done
 };
 
 struct SeedResult {
@@ -111,6 +115,7 @@ struct PushCall {
   uint32_t payload_crc32c = 0;
   uint64_t tokens = 0;
   uint32_t steps = 0;
+  std::optional<uint32_t> partition;  // that samples_consumed is a position in; none: local data
   uint64_t samples_consumed = 0;
   double mean_loss = 0;
 };
@@ -198,6 +203,9 @@ class Coordinator {
 
   virtual StatusView GetStatus(uint32_t history) = 0;
   virtual std::vector<WorkerView> ListWorkers(bool all) = 0;
+
+  /// What operators may do.
+  virtual AdminControl& admin() = 0;
 
   /// Refuses new work with Unavailable, answers every waiting pull, lets the round that is closing commit and
   /// be stored, joins the threads. Idempotent.

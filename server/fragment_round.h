@@ -2,7 +2,7 @@
 #define ATOLL_SERVER_FRAGMENT_ROUND_H_
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "core/fragment_plan.h"
+#include "core/grace_estimate.h"
 #include "core/membership.h"
 #include "core/round.h"
 #include "core/round_policy.h"
@@ -21,6 +22,10 @@ namespace atoll {
 
 /// One fragment between two versions: its open round, and what went into the last ones. Pure state, not
 /// thread-safe.
+///
+/// A contribution on a base up to round.staleness_limit versions below the head becomes part of the open
+/// round. While a round is being closed, one that would be late by no more than that in the next is asked to
+/// wait a moment.
 ///
 /// Closing is atomic with respect to acceptance. BeginAccept is asked before a contribution becomes durable,
 /// EndAccept after. BeginClose forbids further BeginAccept at once, but the set is fixed only when no
@@ -51,38 +56,56 @@ class FragmentRound {
   const Round* round() const { return round_ && !finished_ ? &*round_ : nullptr; }
 
   /// What would become of this contribution: kAccepted (it may be uploaded), kDuplicate (it is here, or part
-  /// of a committed version), or the refusal: STALE_BASE, UNKNOWN_BASE, ALREADY_PUSHED; Unavailable while one
-  /// of this worker is being accepted.
+  /// of a committed version), or the refusal: STALE_BASE, UNKNOWN_BASE, ALREADY_PUSHED; Unavailable while
+  /// the same one is being accepted.
   absl::StatusOr<Round::Arrival> Check(const Contribution& contribution) const;
+  /// As Check; Unavailable also while the round is being closed and it may count in the next one.
   absl::Status BeginAccept(const Contribution& contribution);
   /// `durable`: it was accepted by the store, and counts.
   void EndAccept(const Contribution& contribution, bool durable, MonoTime now);
+  /// After a restart: it was accepted before, whatever the limit says now.
+  void Readmit(const Contribution& contribution, MonoTime now);
+  /// Whether a contribution on this base may still become part of a version.
+  bool Admissible(Version base) const;
 
   /// From here on nothing new is accepted. The contributions in summation order, without the excluded ones,
   /// once no acceptance is in flight; nullopt until then (call again).
   std::optional<std::vector<Contribution>> BeginClose();
-  /// The contributions of these workers cannot be merged.
-  void Exclude(const WorkerName& worker) { excluded_.push_back(worker); }
+  /// This contribution cannot be merged.
+  void Exclude(const ContributionKey& key) { excluded_.insert(key); }
 
-  /// A contribution of this worker is becoming durable right now: what becomes of it is not known yet.
-  bool Accepting(const WorkerName& worker) const { return accepting_.contains(worker); }
+  /// This contribution is becoming durable right now: what becomes of it is not known yet.
+  bool Accepting(const WorkerName& worker, Version base) const { return accepting_.contains({worker, base}); }
+  size_t accepting() const { return accepting_.size(); }
+  /// Nothing has arrived, or is about to, that a close would have to count.
+  bool Idle() const { return !closing_ && accepting_.empty() && (!round_ || round_->arrived_count() == 0); }
 
-  /// The version was committed: remembers its contributions.
+  /// The version was committed: remembers its contributions, for as long as one of them could be sent again
+  /// and be admitted.
   void Committed(const RoundRecord& record);
   /// The contribution of this worker on this base, if it is part of a committed version that is remembered.
   const Contribution* FindCommitted(Version base, const WorkerName& worker) const;
 
+  /// What the policy goes by: the configuration's, with the grace that was learned.
+  RoundOptions rules() const { return grace.Applied(config_->run.round); }
+
   /// Trainers that were active when the base was published.
   uint32_t active_at_open() const { return active_at_open_; }
-  /// The latest decision, for the status.
+  /// The latest decision, for the status, and since when it is of this kind.
   RoundDecision decision;
+  MonoTime decided_since;
+  /// The round as it was when it was decided to close it.
+  RoundView closing_view;
+  /// The tensors of the base are still being written, and the round waits for them to close.
+  bool awaits_storage = false;
+  GraceEstimate grace;
   Version stored;
+  /// Set by an operator: the open round closes for this reason, whatever the policy says.
+  std::string close_now;
 
  private:
-  struct PastRound {
-    Version base;
-    std::vector<Contribution> contributions;
-  };
+  using WorkerBase = std::pair<WorkerName, Version>;
+  uint64_t Lateness(Version base) const;
   absl::Status Stale(const ContributionKey& key) const;
 
   const FragmentLayout layout_;
@@ -94,9 +117,11 @@ class FragmentRound {
   uint32_t active_at_open_ = 0;
   bool closing_ = false;
   bool finished_ = false;
-  std::set<WorkerName> accepting_;
-  std::vector<WorkerName> excluded_;
-  std::deque<PastRound> past_;
+  std::set<WorkerBase> accepting_;
+  std::set<ContributionKey> excluded_;  // of the open round
+  std::set<WorkerBase> left_out_;       // of rounds before
+  std::map<std::pair<Version, WorkerName>, Contribution> committed_;  // by base
+  Version remembered_from_;  // of earlier bases it is not known any more who contributed
 };
 
 }  // namespace atoll

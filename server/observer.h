@@ -42,6 +42,8 @@ class CoordinatorObserver {
 
   virtual void OnEvaluation(const EvaluationView& evaluation) {}
   virtual void OnEvent(EventKind kind) {}
+  /// One action of an operator: "pause", "set_config", ...
+  virtual void OnAdminAction(std::string_view action, bool done) {}
 };
 
 }  // namespace atoll

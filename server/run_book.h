@@ -64,6 +64,8 @@ class RunBook {
   bool finished() const;
   /// FailedPrecondition when the run is stopped or finished.
   absl::Status CheckOpen() const;
+  /// Of all fragments, in order; empty while the run is not seeded.
+  std::vector<FragmentLayout> Layouts() const;
   bool IsTrainer(const WorkerName& worker) const;
   /// NotFound when the name was never seen.
   absl::StatusOr<WorkerView> Worker(const WorkerName& worker, MonoTime now) const;

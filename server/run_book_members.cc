@@ -12,8 +12,8 @@ namespace atoll {
 
 JoinResult RunBook::DescribeRun() const {
   JoinResult result;
-  result.run_id = options_.identity.run_id;
-  result.epoch = options_.identity.epoch;
+  result.run_id = identity_.run_id;
+  result.epoch = identity_.epoch;
   result.lease = config_->run.round.lease;
   result.heartbeat = options_.heartbeat;
   result.config_bytes = config_->bytes;
@@ -54,7 +54,7 @@ absl::StatusOr<JoinResult> RunBook::Join(const JoinCall& call, MonoTime now, Eff
   if (outcome.partition) result.data = roster_.Partition(*roster_.membership().Find(call.worker));
   if (call.role == WorkerRole::kObserver) result.manifest = manifest_;
   for (const FragmentRound& fragment : fragments_) {
-    if (fragment.round() == nullptr || !fragment.round()->HasArrived(call.worker)) continue;
+    if (fragment.round() == nullptr) continue;
     for (const Contribution& contribution : fragment.round()->Contributions()) {
       if (contribution.key.worker == call.worker) result.accepted.push_back(contribution.key);
     }
@@ -71,7 +71,9 @@ absl::StatusOr<HeartbeatResult> RunBook::Heartbeat(const HeartbeatCall& call, Mo
   return HeartbeatResult{.lease = config_->run.round.lease,
                          .state = State(),
                          .fragments = FragmentViews(),
-                         .seed_granted = !manifest_ && grant_.HeldBy(call.caller.worker)};
+                         .seed_granted = !manifest_ && grant_.HeldBy(call.caller.worker),
+                         .command = roster_.account(call.caller.worker).command.command,
+                         .at_once = roster_.account(call.caller.worker).command.at_once};
 }
 
 void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects) {
@@ -91,7 +93,9 @@ void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects
   if (role == WorkerRole::kObserver || fragments_.empty()) return;
   for (const EvaluationView& evaluation : call.evaluations) {
     if (evaluation.version > fragments_.front().head() || !std::isfinite(evaluation.loss)) continue;
-    if (!ledger_.AddEvaluation(evaluation)) continue;
+    EvaluationView timed = evaluation;
+    timed.unix_ns = unix_ns;
+    if (!ledger_.AddEvaluation(timed)) continue;
     duty_.Reported(evaluation.version);
     effects.evaluations.push_back({.fragment = FragmentId(0),
                                    .version = evaluation.version,
@@ -110,7 +114,14 @@ absl::Status RunBook::Leave(const Caller& caller, const std::string& reason, Mon
   MutexLock lock(&mutex_);
   ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
   ATOLL_RETURN_IF_ERROR(roster_.membership().Leave(caller.worker, caller.incarnation, now));
+  roster_.plans().Left(caller.worker);
   effects.members.push_back(caller.worker);
+  WorkerCommand& command = roster_.account(caller.worker).command;
+  if (command.command == CommandView::kDrain) {
+    effects.Event(EventKind::kWorkerDrained, caller.worker,
+                  absl::StrFormat("worker '%s' has drained, as it was told", caller.worker));
+  }
+  command = WorkerCommand{};
   effects.Event(EventKind::kWorkerLeft, caller.worker,
                 absl::StrFormat("worker '%s' left%s", caller.worker, reason.empty() ? "" : ": " + reason));
   effects.rounds_changed = true;
@@ -155,7 +166,7 @@ void RunBook::AnnounceEnd(MonoTime now, Effects& effects) {
   end_announced_ = true;
   effects.Event(
       EventKind::kRunFinished, "",
-      absl::StrFormat("the run is finished at version %d with %d tokens%s", last.value(),
+      absl::StrFormat("the run is %s at version %d with %d tokens%s", control_.mode == RunMode::kStopped ? "stopped" : "finished", last.value(),
                       ledger_.committed_tokens(), evaluated ? "" : "; its last version was not evaluated"));
   effects.events.back().version = last;
 }

@@ -13,9 +13,16 @@ RoundDecision RunBook::Decide(FragmentId id, MonoTime now, Effects& effects) {
   if (id.value() >= fragments_.size()) return wait;
   FragmentRound& fragment = fragments_[id.value()];
   if (fragment.round() == nullptr) return wait;
+  if (std::optional<RoundDecision> ordered = OrderedDecision(fragment)) {
+    fragment.decision = *std::move(ordered);
+    return fragment.decision;
+  }
   const RoundDecision before = fragment.decision;
-  fragment.decision =
-      ::atoll::Decide(now, fragment.round()->View(now, roster_.membership()), fragment.config().run.round);
+  fragment.awaits_storage = false;
+  RoundView view = fragment.round()->View(now, roster_.membership());
+  fragment.decision = ::atoll::Decide(now, view, fragment.rules());
+  if (before.action != fragment.decision.action) fragment.decided_since = now;
+  if (fragment.decision.action == RoundDecision::Action::kClose) fragment.closing_view = std::move(view);
   if (fragment.decision.action == RoundDecision::Action::kHold && before.health != fragment.decision.health) {
     effects.Event(EventKind::kRunHeld, "",
                   absl::StrFormat("fragment %d: %s", id.value(), fragment.decision.reason));
@@ -34,7 +41,9 @@ void RunBook::Exclude(FragmentId id, const Contribution& contribution, const std
                       Effects& effects) {
   MutexLock lock(&mutex_);
   const WorkerName& worker = contribution.key.worker;
-  fragments_[id.value()].Exclude(worker);
+  FragmentRound& fragment = fragments_[id.value()];
+  fragment.Exclude(contribution.key);
+  roster_.plans().Excluded(contribution, fragment.round()->Contributions());
   ++roster_.account(worker).refused;
   effects.Event(EventKind::kContributionRefused, worker, why);
   effects.events.back().fragment = id;
@@ -46,17 +55,10 @@ uint64_t RunBook::TokensAfter(FragmentId fragment, const std::vector<Contributio
   return ledger_.committed_tokens() + ledger_.TokensOf(fragment, contributions);
 }
 
-std::vector<PartitionEntry> RunBook::PartitionsAfter(const std::vector<Contribution>& contributions) const {
+std::vector<PartitionEntry> RunBook::PartitionsAfter(FragmentId fragment,
+                                                     const std::vector<Contribution>& contributions) const {
   MutexLock lock(&mutex_);
-  std::vector<PartitionEntry> partitions;
-  for (const Contribution& contribution : contributions) {
-    const Member* member = roster_.membership().Find(contribution.key.worker);
-    if (member == nullptr || !member->partition) continue;
-    partitions.push_back(
-        {.partition = *member->partition,
-         .samples_consumed = std::max(member->samples_consumed, contribution.samples_consumed)});
-  }
-  return partitions;
+  return roster_.plans().After(fragment, contributions);
 }
 
 std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
@@ -65,9 +67,8 @@ std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double com
   FragmentRound& fragment = fragments_[record.fragment.value()];
   const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
   const RoundSummaryView summary = ledger_.Close(record, fragment.layout(), open_seconds, commit_seconds);
-  for (const Contribution& contribution : record.contributions) {
-    roster_.membership().RecordConsumed(contribution.key.worker, contribution.samples_consumed);
-  }
+  roster_.plans().Committed(record.fragment, record.contributions);
+  fragment.grace.Closed(fragment.closing_view, fragment.config().run.round);
   fragment.Committed(record);
   fragment.Open(record.version, roster_.membership(), now);
   effects.Event(EventKind::kRoundClosed, "",
@@ -88,7 +89,9 @@ bool RunBook::Finished() const {
 
 std::vector<FragmentId> RunBook::FinishWhatIsDone(MonoTime now) {
   std::vector<FragmentId> done;
-  if (!ledger_.budget_spent() || fragments_.empty()) return done;
+  if (fragments_.empty()) return done;
+  if (control_.mode == RunMode::kStopped) return FinishIdle(now);
+  if (!ledger_.budget_spent()) return done;
   // Tokens are counted with fragment 0: the others finish at its last version.
   const Version last = fragments_.front().head();
   for (FragmentRound& fragment : fragments_) {
@@ -103,6 +106,7 @@ std::vector<FragmentId> RunBook::FinishWhatIsDone(MonoTime now) {
 void RunBook::AwaitStorage(FragmentId id) {
   MutexLock lock(&mutex_);
   FragmentRound& fragment = fragments_[id.value()];
+  fragment.awaits_storage = true;
   fragment.decision.reason =
       absl::StrFormat("ready to close (%s); waiting for the tensors of version %d to be written to disk",
                       fragment.decision.reason, fragment.head().value());

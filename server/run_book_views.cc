@@ -36,9 +36,11 @@ std::vector<FragmentView> RunBook::FragmentViews() const {
 }
 
 RunStateView RunBook::State() const {
-  if (fragments_.empty()) return RunStateView::kStarting;
+  if (control_.mode == RunMode::kStopped) return RunStateView::kStopped;
   if (Finished()) return RunStateView::kFinished;
   if (!fault_.empty()) return RunStateView::kCritical;
+  if (control_.mode == RunMode::kPaused) return RunStateView::kPaused;
+  if (fragments_.empty()) return RunStateView::kStarting;
   RunHealth worst = RunHealth::kStarting;
   for (const FragmentRound& fragment : fragments_) {
     if (!fragment.finished()) worst = std::max(worst, fragment.decision.health);
@@ -57,9 +59,11 @@ std::string RunBook::SeedReason() const {
 }
 
 std::string RunBook::StateReason() const {
-  if (fragments_.empty()) return SeedReason();
+  if (control_.mode == RunMode::kStopped) return ControlText();
   if (!fault_.empty()) return fault_;
   if (!storage_errors_.empty()) return StorageError();
+  if (control_.mode == RunMode::kPaused) return ControlText();
+  if (fragments_.empty()) return SeedReason();
   if (Finished()) {
     if (end_announced_) return "the token budget is spent";
     return "the token budget is spent; waiting for the evaluation of the last version";
@@ -74,6 +78,7 @@ std::string RunBook::StateReason() const {
 
 std::string RunBook::WaitingFor(FragmentId id) const {
   MutexLock lock(&mutex_);
+  if (control_.mode != RunMode::kRunning) return ControlText();
   if (id.value() >= fragments_.size()) return SeedReason();
   const FragmentRound& fragment = fragments_[id.value()];
   if (!fault_.empty()) return fault_;
@@ -109,9 +114,9 @@ RunBook::Numbers RunBook::numbers() const {
 StatusView RunBook::Status(uint32_t history, MonoTime now) const {
   MutexLock lock(&mutex_);
   StatusView status;
-  status.run_id = options_.identity.run_id;
-  status.run_name = options_.identity.name;
-  status.epoch = options_.identity.epoch;
+  status.run_id = identity_.run_id;
+  status.run_name = identity_.name;
+  status.epoch = identity_.epoch;
   status.state = State();
   status.state_reason = StateReason();
   status.config_bytes = config_->bytes;
@@ -140,6 +145,7 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
     }
     status.fragments.push_back(std::move(view));
   }
+  status.waiting = Waits(now);
   return status;
 }
 

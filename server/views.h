@@ -44,12 +44,14 @@ struct RoundPlanView {
   uint64_t total_tokens = 0;
   bool evaluate = false;
   Duration deadline{};
+  std::optional<PartitionView> data = std::nullopt;  // unless the worker is there already
 };
 
 struct EvaluationView {
   Version version;
   double loss = 0;  // nats per token
   uint64_t tokens = 0;
+  int64_t unix_ns = 0;  // when it was reported; 0: just now
 };
 
 struct CapabilitiesView {
@@ -58,6 +60,9 @@ struct CapabilitiesView {
   std::string device_name;
   uint32_t threads = 0;
 };
+
+/// Values of Command in types.proto.
+enum class CommandView : uint8_t { kNone = 1, kDrain = 2, kRestart = 3, kStop = 4, kResync = 5 };
 
 /// Values of WorkerPhase in types.proto.
 enum class WorkerPhaseView : uint8_t {
@@ -159,6 +164,14 @@ struct FragmentStatusView {
   double wait_ends_in_s = 0;
 };
 
+/// One wait inside the coordinator.
+struct WaitView {
+  std::string what;
+  std::vector<WorkerName> from;
+  double ends_in_s = 0;  // 0: no limit
+  double since_s = 0;    // 0: not known
+};
+
 struct StatusView {
   std::string run_id;
   std::string run_name;
@@ -186,6 +199,7 @@ struct StatusView {
   std::string data_directory;
   std::string storage_error;
   uint32_t live_trainers = 0;
+  std::vector<WaitView> waiting = {};
 };
 
 struct WorkerView {
@@ -202,6 +216,10 @@ struct WorkerView {
   uint64_t contributions_refused = 0;
   uint64_t push_bytes = 0;
   uint64_t pull_bytes = 0;
+  uint32_t inner_steps = 0;     // of its latest plan
+  double steps_per_second = 0;  // as measured; 0: not known
+  bool banned = false;
+  CommandView pending_command = CommandView::kNone;  // told with the next heartbeat
 };
 
 }  // namespace atoll

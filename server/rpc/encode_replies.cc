@@ -41,6 +41,7 @@ void EncodePlan(const RoundPlanView& plan, v1::RoundPlan* message) {
   message->set_total_tokens(plan.total_tokens);
   message->set_evaluate(plan.evaluate);
   message->set_deadline_s(ToSeconds(plan.deadline));
+  if (plan.data) EncodePartition(*plan.data, message->mutable_data());
 }
 
 }  // namespace
@@ -79,7 +80,8 @@ void EncodeHeartbeat(const HeartbeatResult& result, v1::HeartbeatReply* reply) {
   reply->set_state(static_cast<v1::RunState>(result.state));
   EncodeFragments(result.fragments, reply->mutable_fragments());
   reply->set_seed_granted(result.seed_granted);
-  reply->set_command(v1::COMMAND_NONE);
+  reply->set_command(static_cast<v1::Command>(result.command));
+  reply->set_at_once(result.at_once);
 }
 
 void EncodeSeed(const SeedResult& result, v1::SeedReply* reply) {

@@ -65,5 +65,17 @@ TEST(ByteBudgetTest, HoldsUnderThreads) {
   EXPECT_LE(budget.peak(), 800u);
 }
 
+TEST(ByteBudgetTest, ASmallerCapacityKeepsWhatIsHeldAndRefusesMore) {
+  ByteBudget budget("contributions", 100);
+  auto held = budget.TryReserve(80);
+  ASSERT_TRUE(held.ok());
+  budget.SetCapacity(50);
+  EXPECT_EQ(budget.used(), 80u);
+  EXPECT_TRUE(absl::IsResourceExhausted(budget.TryReserve(10).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(budget.TryReserve(60).status()));
+  held->Release();
+  EXPECT_TRUE(budget.TryReserve(50).ok());
+}
+
 }  // namespace
 }  // namespace atoll

@@ -12,6 +12,7 @@
 #include "common/mutex.h"
 #include "server/coordinator.h"
 #include "server/refusal.h"
+#include "tests/fakes/fake_admin.h"
 
 namespace atoll {
 
@@ -132,6 +133,7 @@ class FakeCoordinator final : public Coordinator {
 
   StatusView GetStatus(uint32_t history) override { return status_view; }
   std::vector<WorkerView> ListWorkers(bool all) override { return worker_views; }
+  AdminControl& admin() override { return admin_control; }
   void Shutdown() override {
     AnswerPulls(Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down"));
   }
@@ -154,6 +156,7 @@ class FakeCoordinator final : public Coordinator {
   std::function<void(uint64_t, const EventSink&)> on_subscribe;
   bool push_already_accepted = false;
   uint64_t push_resumes_at = 0;
+  FakeAdmin admin_control;
   StatusView status_view;
   std::vector<WorkerView> worker_views;
   std::atomic<int> open_pushes{0};

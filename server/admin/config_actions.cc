@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "server/admin_impl.h"
+#include "server/storage_refusal.h"
+
+// What an operator sets while the run goes on.
+
+namespace atoll {
+namespace {
+
+std::string Asked(const std::vector<ConfigSetting>& settings, bool dry_run) {
+  std::vector<std::string> parts;
+  for (const ConfigSetting& setting : settings) parts.push_back(setting.path + "=" + setting.value);
+  return absl::StrFormat("set %s%s", absl::StrJoin(parts, " "), dry_run ? " (only checked)" : "");
+}
+
+}  // namespace
+
+absl::StatusOr<ConfigView> AdminImpl::SetConfig(const AdminCaller& caller,
+                                                const std::vector<ConfigSetting>& settings,
+                                                uint64_t expected_version, bool dry_run) {
+  absl::StatusOr<ConfigView> changed = ConfigView();
+  {
+    MutexLock lock(&mutex_);
+    changed = Change(caller, settings, expected_version, dry_run);
+  }
+  // Asking what would happen changes nothing.
+  if (dry_run) return changed;
+  Audit(caller, "set_config", Asked(settings, dry_run), changed.status(),
+        changed.ok()
+            ? absl::StrFormat("version %d: %s", changed->version, absl::StrJoin(changed->changes, ", "))
+            : "");
+  return changed;
+}
+
+absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
+                                             const std::vector<ConfigSetting>& settings,
+                                             uint64_t expected_version, bool dry_run) {
+  const std::string author = CallerName(caller);
+  const int64_t now_unix_ns = services_.clock->WallNow().time_since_epoch().count();
+  absl::StatusOr<ConfigBook::Proposal> proposal = ConfigBook::Proposal();
+  {
+    MutexLock lock(&configs_mutex_);
+    proposal = configs_.Propose(settings, expected_version, author, now_unix_ns);
+  }
+  ATOLL_RETURN_IF_ERROR(proposal.status());
+  ATOLL_RETURN_IF_ERROR(services_.book->CheckOpen());
+  ATOLL_RETURN_IF_ERROR(CheckBudget(proposal->snapshot->run));
+  if (!dry_run) {
+    const absl::Status kept = services_.store->PutConfig(proposal->entry);
+    if (!kept.ok()) return ToRefusal(kept);
+    PutInForce(*proposal, author);
+  }
+  return ConfigView{.version = proposal->entry.version,
+                    .bytes = proposal->entry.bytes,
+                    .unix_ns = now_unix_ns,
+                    .author = author,
+                    .changes = proposal->changes};
+}
+
+absl::Status AdminImpl::CheckBudget(const RunOptions& run) const {
+  for (const FragmentLayout& layout : services_.book->Layouts()) {
+    const uint64_t payload = CodecFor(run.push_codec).EncodedSize(layout.elements);
+    if (payload <= run.contribution_budget_bytes) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "limits.contribution_budget_mib: %s would hold no contribution to fragment %d, which takes %s",
+        HumanBytes(run.contribution_budget_bytes), layout.id.value(), HumanBytes(payload)));
+  }
+  return absl::OkStatus();
+}
+
+void AdminImpl::PutInForce(const ConfigBook::Proposal& proposal, const std::string& author) {
+  {
+    MutexLock lock(&configs_mutex_);
+    configs_.Record(proposal.entry);
+  }
+  const RunOptions& run = proposal.snapshot->run;
+  // The open round keeps its own limit to its end.
+  const uint32_t open_limit = services_.book->config()->run.round.staleness_limit;
+  services_.store->KeepLate(std::max(open_limit, run.round.staleness_limit));
+  services_.budget->SetCapacity(run.contribution_budget_bytes);
+  Effects effects;
+  services_.book->Configure(proposal.snapshot, effects);
+  effects.Event(EventKind::kConfigChanged, "",
+                absl::StrFormat("configuration version %d by %s, in force from the next round: %s",
+                                proposal.entry.version, author, absl::StrJoin(proposal.changes, ", ")));
+  (void)services_.outbox->Send(effects);
+}
+
+absl::StatusOr<std::vector<ConfigView>> AdminImpl::ListConfigs() {
+  MutexLock lock(&configs_mutex_);
+  return configs_.List();
+}
+
+}  // namespace atoll

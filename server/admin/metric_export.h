@@ -1,0 +1,73 @@
+#ifndef ATOLL_SERVER_ADMIN_METRIC_EXPORT_H_
+#define ATOLL_SERVER_ADMIN_METRIC_EXPORT_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/run_options.h"
+#include "server/admin_control.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// Values that were measured, ascending in time, one batch (of one moment) after another.
+class MetricSource {
+ public:
+  virtual ~MetricSource() = default;
+  /// Empty: there are no more.
+  virtual absl::StatusOr<std::vector<MetricPointView>> Next() = 0;
+};
+
+/// What the record of every round of a fragment holds: the round's values, and those of each contribution.
+/// Reads one record at a time. `run`: for the learning rate.
+class RoundSource final : public MetricSource {
+ public:
+  RoundSource(RunStore* store, FragmentId fragment, Version head, const RunOptions& run)
+      : store_(store), fragment_(fragment), head_(head), run_(run) {}
+  absl::StatusOr<std::vector<MetricPointView>> Next() override;
+
+ private:
+  RunStore* const store_;
+  const FragmentId fragment_;
+  const Version head_;
+  const RunOptions run_;
+  Version last_;
+};
+
+/// How long rounds were open and took to commit, from the event log. An event may have been lost with power.
+class DurationSource final : public MetricSource {
+ public:
+  explicit DurationSource(RunStore* store) : store_(store) {}
+  absl::StatusOr<std::vector<MetricPointView>> Next() override;
+
+ private:
+  RunStore* const store_;
+  uint64_t last_sequence_ = 0;
+  std::deque<EventEntry> page_;
+};
+
+/// The validation loss of every version that was evaluated.
+class EvaluationSource final : public MetricSource {
+ public:
+  EvaluationSource(RunStore* store, std::vector<EvaluationView> evaluations);
+  absl::StatusOr<std::vector<MetricPointView>> Next() override;
+
+ private:
+  RunStore* const store_;
+  std::deque<EvaluationView> evaluations_;  // by time
+};
+
+/// All points of all sources in order of time; what is of one moment, in the order of the sources. OK also
+/// when the sink ended it.
+absl::Status ExportInOrder(std::vector<std::unique_ptr<MetricSource>> sources,
+                           const AdminControl::MetricSink& sink);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_ADMIN_METRIC_EXPORT_H_

@@ -1,0 +1,133 @@
+#include "server/admin/metrics_view.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <memory>
+
+#include "core/membership.h"
+#include "server/admin/metric_export.h"
+#include "server/admin_impl.h"
+
+namespace atoll {
+namespace {
+
+// Evaluations that the slope is taken from: the pace now, not that of the warmup.
+constexpr size_t kSlopePoints = 20;
+
+std::vector<LossPoint> LastPoints(const StatusView& status) {
+  std::map<Version, uint64_t> tokens = {{Version(0), 0}};
+  for (const RoundSummaryView& round : status.rounds) {
+    if (round.fragment == FragmentId(0)) tokens[round.version] = round.committed_tokens;
+  }
+  std::vector<LossPoint> points;
+  for (const EvaluationView& evaluation : status.evaluations) {
+    const auto it = tokens.find(evaluation.version);
+    if (it == tokens.end()) continue;
+    points.push_back({.million_tokens = static_cast<double>(it->second) * 1e-6, .loss = evaluation.loss});
+  }
+  if (points.size() > kSlopePoints) points.erase(points.begin(), points.end() - kSlopePoints);
+  return points;
+}
+
+void FillRounds(const StatusView& status, MetricsView& view) {
+  double open = 0;
+  double commit = 0;
+  double count = 0;
+  for (const RoundSummaryView& round : status.rounds) {
+    if (round.fragment != FragmentId(0)) continue;
+    open += round.open_seconds + round.commit_seconds;
+    commit += round.commit_seconds;
+    count += 1;
+    view.train_loss = round.train_loss;
+  }
+  if (count == 0) return;
+  view.round_seconds_mean = open / count;
+  view.commit_seconds_mean = commit / count;
+}
+
+}  // namespace
+
+double LossSlope(std::span<const LossPoint> points) {
+  if (points.size() < 2) return 0;
+  const auto n = static_cast<double>(points.size());
+  double mean_x = 0;
+  double mean_y = 0;
+  for (const LossPoint& point : points) {
+    mean_x += point.million_tokens / n;
+    mean_y += point.loss / n;
+  }
+  double covariance = 0;
+  double variance = 0;
+  for (const LossPoint& point : points) {
+    const double dx = point.million_tokens - mean_x;
+    covariance += dx * (point.loss - mean_y);
+    variance += dx * dx;
+  }
+  return variance > 0 ? covariance / variance : 0;
+}
+
+double ComputeUtilisation(std::span<const WorkerView> workers) {
+  double compute = 0;
+  double all = 0;
+  for (const WorkerView& worker : workers) {
+    if (worker.role != static_cast<uint8_t>(WorkerRole::kTrainer)) continue;
+    const ProgressView& progress = worker.progress;
+    compute += progress.compute_seconds;
+    all += progress.compute_seconds + progress.wait_seconds + progress.exchange_seconds;
+  }
+  return all > 0 ? compute / all : 0;
+}
+
+MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> live_workers,
+                         double wall_seconds) {
+  MetricsView view;
+  view.wall_seconds = wall_seconds;
+  view.committed_tokens = status.committed_tokens;
+  view.total_tokens = status.total_tokens;
+  if (!status.fragments.empty()) view.version = status.fragments.front().version;
+  FillRounds(status, view);
+  if (!status.evaluations.empty()) {
+    view.validation_loss = status.evaluations.back().loss;
+    view.best_validation_loss = std::ranges::min(status.evaluations, {}, &EvaluationView::loss).loss;
+  }
+  view.loss_slope_per_million_tokens = LossSlope(LastPoints(status));
+  view.tokens_per_second = status.tokens_per_second;
+  view.compute_utilisation = ComputeUtilisation(live_workers);
+  view.push_bytes = status.push_bytes;
+  view.pull_bytes = status.pull_bytes;
+  view.data_parallel_bytes = status.data_parallel_bytes;
+  const uint64_t moved = status.push_bytes + status.pull_bytes;
+  if (moved > 0) {
+    view.communication_reduction =
+        static_cast<double>(status.data_parallel_bytes) / static_cast<double>(moved);
+  }
+  view.live_trainers = status.live_trainers;
+  return view;
+}
+
+MetricsView AdminImpl::GetMetrics() {
+  const MonoTime now = services_.clock->Now();
+  const int64_t unix_ns = services_.clock->WallNow().time_since_epoch().count();
+  const double wall_seconds =
+      std::max(0.0, static_cast<double>(unix_ns - services_.identity.created_unix_ns) * 1e-9);
+  // The best evaluation may be any of them.
+  const StatusView status = services_.book->Status(std::numeric_limits<uint32_t>::max(), now);
+  return SummariseRun(status, services_.book->Workers(/*all=*/false, now), wall_seconds);
+}
+
+absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {
+  const StatusView status =
+      services_.book->Status(std::numeric_limits<uint32_t>::max(), services_.clock->Now());
+  const RunOptions run = services_.book->config()->run;
+  std::vector<std::unique_ptr<MetricSource>> sources;
+  for (const FragmentStatusView& fragment : status.fragments) {
+    sources.push_back(std::make_unique<RoundSource>(services_.store, fragment.id, fragment.version, run));
+  }
+  sources.push_back(std::make_unique<DurationSource>(services_.store));
+  sources.push_back(std::make_unique<EvaluationSource>(services_.store, status.evaluations));
+  return ExportInOrder(std::move(sources), sink);
+}
+
+}  // namespace atoll

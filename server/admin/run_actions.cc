@@ -1,0 +1,84 @@
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "server/admin_impl.h"
+#include "server/storage_refusal.h"
+
+// Pause, resume, stop, close the round.
+
+namespace atoll {
+namespace {
+
+std::string_view Name(RunAction action) {
+  switch (action) {
+    case RunAction::kPause:
+      return "pause";
+    case RunAction::kResume:
+      return "resume";
+    case RunAction::kStop:
+      return "stop";
+    case RunAction::kCloseRound:
+      return "close_round";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AdminImpl::ControlRun(const AdminCaller& caller, RunAction action,
+                                                  const std::string& reason) {
+  absl::StatusOr<std::string> done = std::string();
+  {
+    MutexLock lock(&mutex_);
+    done = Act(caller, action, reason);
+  }
+  const std::string name(Name(action));
+  Audit(caller, name, reason.empty() ? name : absl::StrFormat("%s (%s)", name, reason), done.status(),
+        done.ok() ? *done : "");
+  return done;
+}
+
+absl::Status AdminImpl::ChangeMode(RunMode mode, const AdminCaller& caller, const std::string& reason) {
+  ATOLL_RETURN_IF_ERROR(services_.book->CheckControl(mode));
+  const ControlEntry control{.mode = mode,
+                             .unix_ns = services_.clock->WallNow().time_since_epoch().count(),
+                             .author = CallerName(caller),
+                             .reason = reason};
+  const absl::Status kept = services_.store->PutControl(control);
+  if (!kept.ok()) return ToRefusal(kept);
+  // Nobody may get a plan between the moment when rounds stop closing and the moment when the board knows.
+  if (mode == RunMode::kPaused) services_.board->Hold();
+  Effects effects;
+  services_.book->SetControl(control, services_.clock->Now(), effects);
+  (void)services_.outbox->Send(effects);
+  if (mode == RunMode::kRunning) services_.board->Release();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction action,
+                                           const std::string& reason) {
+  switch (action) {
+    case RunAction::kPause:
+      ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kPaused, caller, reason));
+      return std::string(
+          "the run is paused: workers finish their inner steps, push, and wait; nothing is lost");
+    case RunAction::kResume:
+      ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kRunning, caller, reason));
+      return std::string("the run goes on; the deadline of the open round counts from now");
+    case RunAction::kStop:
+      ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kStopped, caller, reason));
+      return std::string(
+          "the run is stopped, for good: the open round closes with what has arrived, then workers leave");
+    case RunAction::kCloseRound: {
+      Effects effects;
+      const std::string why = absl::StrFormat("closed by %s%s", CallerName(caller),
+                                              reason.empty() ? std::string() : ": " + reason);
+      ATOLL_ASSIGN_OR_RETURN(const uint32_t closed, services_.book->CloseRounds(why, effects));
+      (void)services_.outbox->Send(effects);
+      return closed == 1 ? std::string("the open round closes now, with what has arrived")
+                         : absl::StrFormat("the open rounds of %d fragments close now", closed);
+    }
+  }
+  return absl::InvalidArgumentError("action: no such action");
+}
+
+}  // namespace atoll

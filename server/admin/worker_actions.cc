@@ -1,0 +1,172 @@
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/membership.h"
+#include "server/admin_impl.h"
+#include "server/storage_refusal.h"
+
+// Drain, restart, resync; evict, ban; add.
+
+namespace atoll {
+namespace {
+
+// Beyond it a typing error is more likely than a wish.
+constexpr uint32_t kMostWorkers = 10000;
+
+std::string_view Name(WorkerAction action) {
+  switch (action) {
+    case WorkerAction::kDrain:
+      return "drain";
+    case WorkerAction::kRestart:
+      return "restart";
+    case WorkerAction::kEvict:
+      return "evict";
+    case WorkerAction::kBan:
+      return "ban";
+    case WorkerAction::kUnban:
+      return "unban";
+    case WorkerAction::kResync:
+      return "resync";
+  }
+  return "unknown";
+}
+
+std::string Asked(const WorkerOrder& order) {
+  std::string text = absl::StrFormat("%s worker '%s'", std::string(Name(order.action)), order.worker);
+  if (order.at_once) text += ", at once";
+  if (!order.reason.empty()) text += absl::StrFormat(" (%s)", order.reason);
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AdminImpl::ControlWorker(const AdminCaller& caller, const WorkerOrder& order) {
+  absl::StatusOr<std::string> done = std::string();
+  {
+    MutexLock lock(&mutex_);
+    const std::string why = absl::StrFormat("%s by %s%s", std::string(Name(order.action)), CallerName(caller),
+                                            order.reason.empty() ? std::string() : ": " + order.reason);
+    done = Act(order, why);
+  }
+  Audit(caller, std::string(Name(order.action)) + "_worker", Asked(order), done.status(),
+        done.ok() ? *done : "");
+  return done;
+}
+
+absl::StatusOr<std::string> AdminImpl::Act(const WorkerOrder& order, const std::string& why) {
+  ATOLL_RETURN_IF_ERROR(ValidateWorkerName(order.worker));
+  const std::string when = order.at_once ? "pushes what it has done" : "finishes its round, pushes";
+  switch (order.action) {
+    case WorkerAction::kDrain:
+      return Tell(order, CommandView::kDrain, when + " and leaves");
+    case WorkerAction::kRestart:
+      return Restart(order);
+    case WorkerAction::kResync:
+      return Tell(order, CommandView::kResync, "drops its local progress and pulls the head");
+    case WorkerAction::kEvict: {
+      Effects effects;
+      ATOLL_RETURN_IF_ERROR(services_.book->Evict(order.worker, why, services_.clock->Now(), effects));
+      const absl::Status stored = services_.outbox->Send(effects);
+      if (!stored.ok()) return ToRefusal(stored);
+      return absl::StrFormat(
+          "worker '%s' is a member no more; what it contributed stays, and its process may join again",
+          order.worker);
+    }
+    case WorkerAction::kBan:
+      return SetBanned(order, why, true);
+    case WorkerAction::kUnban:
+      return SetBanned(order, why, false);
+  }
+  return absl::InvalidArgumentError("action: no such action");
+}
+
+absl::StatusOr<std::string> AdminImpl::Tell(const WorkerOrder& order, CommandView command,
+                                            const std::string& what) {
+  Effects effects;
+  ATOLL_RETURN_IF_ERROR(services_.book->Order(
+      order.worker, WorkerCommand{.command = command, .at_once = order.at_once}, effects));
+  (void)services_.outbox->Send(effects);
+  return absl::StrFormat("worker '%s' is told with its next heartbeat (within %.1f s); it then %s",
+                         order.worker, ToSeconds(services_.options.heartbeat), what);
+}
+
+absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
+  const auto worker = services_.book->Worker(order.worker, services_.clock->Now());
+  const bool launched = launcher_ != nullptr && launcher_->Owns(order.worker);
+  const bool live = worker.ok() && worker->lease_remaining_s > 0;
+  if (live) {
+    return Tell(order, CommandView::kRestart,
+                order.at_once ? "pushes what it has done and begins anew under its name"
+                              : "finishes its round, pushes, and begins anew under its name");
+  }
+  // A process that does not answer, or one that died before it ever joined, can only be ended from outside.
+  if (launched) {
+    ATOLL_RETURN_IF_ERROR(launcher_->Restart(order.worker));
+    return absl::StrFormat("worker '%s' does not answer; the launcher ends its process and starts it again",
+                           order.worker);
+  }
+  if (!worker.ok()) return worker.status();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "worker '%s' is %s, and it is none that this coordinator launched: start it where it runs",
+      order.worker, worker->state));
+}
+
+absl::StatusOr<std::string> AdminImpl::SetBanned(const WorkerOrder& order, const std::string& why,
+                                                 bool banned) {
+  const MonoTime now = services_.clock->Now();
+  Effects effects;
+  ATOLL_RETURN_IF_ERROR(services_.book->SetBanned(order.worker, banned, why, now, effects));
+  const absl::Status stored = services_.outbox->Send(effects);
+  if (!stored.ok()) {
+    Effects undone;
+    (void)services_.book->SetBanned(order.worker, !banned, why, now, undone);
+    return ToRefusal(stored);
+  }
+  if (!banned) return absl::StrFormat("a worker of the name '%s' may join again", order.worker);
+  return absl::StrFormat("worker '%s' is a member no more, and its name is refused until it is unbanned",
+                         order.worker);
+}
+
+absl::StatusOr<ScaleResult> AdminImpl::ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
+                                                    std::optional<uint32_t> target) {
+  absl::StatusOr<ScaleResult> scaled = ScaleResult();
+  {
+    MutexLock lock(&mutex_);
+    scaled = Scale(add, target);
+  }
+  const std::string what = add      ? absl::StrFormat("add %d workers", *add)
+                           : target ? absl::StrFormat("scale to %d workers", *target)
+                                    : std::string("scale workers");
+  Audit(caller, "scale_workers", what, scaled.status(),
+        scaled.ok() ? absl::StrFormat("%d before, %d wanted now", scaled->before, scaled->target) : "");
+  return scaled;
+}
+
+absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::optional<uint32_t> target) {
+  if (add.has_value() == target.has_value()) {
+    return absl::InvalidArgumentError("size: give one of add and target");
+  }
+  if (add && *add == 0) return absl::InvalidArgumentError("add: 0 workers are none; give at least 1");
+  if (launcher_ == nullptr) {
+    return absl::FailedPreconditionError(
+        "this coordinator starts no workers: start it with --launcher process or --launcher kubernetes, or "
+        "start the workers where they are to run");
+  }
+  ScaleResult result{.before = launcher_->view().target, .target = 0, .names = {}};
+  const uint64_t wanted = target ? *target : uint64_t{result.before} + *add;
+  const uint32_t most = std::min(kMostWorkers, services_.book->config()->run.max_workers);
+  if (wanted > most) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: %d workers are more than limits.max_workers, which is %d",
+                        add ? "add" : "target", wanted, most));
+  }
+  result.target = static_cast<uint32_t>(wanted);
+  ATOLL_RETURN_IF_ERROR(launcher_->Scale(result.target));
+  for (const LaunchedWorker& worker : launcher_->view().workers) {
+    const bool going =
+        worker.state == LaunchedWorker::State::kStopping || worker.state == LaunchedWorker::State::kStopped;
+    if (!going) result.names.push_back(worker.name);
+  }
+  return result;
+}
+
+}  // namespace atoll

@@ -1,0 +1,90 @@
+#include "server/admin_impl.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "server/storage_refusal.h"
+#include "server/verifier.h"
+
+namespace atoll {
+
+std::string CallerName(const AdminCaller& caller) {
+  const std::string user = caller.user.empty() ? "someone" : caller.user;
+  return caller.peer.empty() ? user : absl::StrFormat("%s (%s)", user, caller.peer);
+}
+
+AdminImpl::AdminImpl(Parts parts)
+    : services_(*parts.services),
+      keeper_(parts.keeper),
+      launcher_(parts.launcher),
+      configs_(std::move(parts.configs), parts.config_codec) {}
+
+void AdminImpl::Audit(const AdminCaller& caller, std::string_view action, const std::string& what,
+                      const absl::Status& outcome, const std::string& done) {
+  const std::string came_of_it =
+      outcome.ok() ? done
+                   : absl::StrFormat("refused, %s: %s", absl::StatusCodeToString(outcome.code()),
+                                     std::string(outcome.message()));
+  services_.observer->OnAdminAction(action, outcome.ok());
+  Effects effects;
+  effects.Event(EventKind::kAdminAction, "",
+                absl::StrFormat("%s: %s: %s", CallerName(caller), what, came_of_it));
+  (void)services_.outbox->Send(effects);
+}
+
+LauncherView AdminImpl::Launched() {
+  if (launcher_ != nullptr) return launcher_->view();
+  LauncherView none;
+  none.kind = "none";
+  return none;
+}
+
+absl::StatusOr<CheckpointView> AdminImpl::CreateCheckpoint(const AdminCaller& caller,
+                                                           const std::string& name) {
+  auto made = keeper_->Create(name);
+  if (!made.ok() && absl::IsResourceExhausted(made.status())) made = ToRefusal(made.status());
+  Audit(caller, "checkpoint_create", absl::StrFormat("checkpoint create '%s'", name), made.status(),
+        made.ok() ? absl::StrFormat("made '%s'", made->name) : "");
+  return made;
+}
+
+absl::StatusOr<std::vector<CheckpointView>> AdminImpl::ListCheckpoints(bool check) {
+  return keeper_->List(check);
+}
+
+absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& caller,
+                                                           const std::string& name) {
+  absl::StatusOr<RestoreResult> restored = absl::InternalError("not tried");
+  {
+    MutexLock lock(&mutex_);
+    const ControlEntry control = services_.book->control();
+    restored = control.mode == RunMode::kStopped
+                   ? absl::FailedPreconditionError("the run is stopped, for good; a restore could not go on")
+                   : keeper_->Restore(name);
+  }
+  Audit(caller, "checkpoint_restore", absl::StrFormat("checkpoint restore '%s'", name), restored.status(),
+        restored.ok() ? absl::StrFormat("the run goes on in epoch %016x", restored->epoch.value()) : "");
+  return restored;
+}
+
+absl::Status AdminImpl::DeleteCheckpoint(const AdminCaller& caller, const std::string& name) {
+  const absl::Status deleted = keeper_->Delete(name);
+  Audit(caller, "checkpoint_delete", absl::StrFormat("checkpoint delete '%s'", name), deleted, "deleted");
+  return deleted;
+}
+
+absl::Status AdminImpl::Verify(std::optional<Version> version, const VerifyReport& report) {
+  const std::vector<FragmentLayout> layouts = services_.book->Layouts();
+  if (layouts.empty()) return absl::FailedPreconditionError("the run is not seeded: there is no version yet");
+  // Each takes the memory of a recovery.
+  if (verifying_.exchange(true)) {
+    return absl::FailedPreconditionError("another verification is under way; wait for it to end");
+  }
+  Verifier verifier(services_.store, layouts, services_.options.run.pull_codec, nullptr);
+  const absl::Status verified = verifier.Verify(version, report);
+  verifying_ = false;
+  return verified;
+}
+
+}  // namespace atoll

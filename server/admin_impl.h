@@ -1,0 +1,95 @@
+#ifndef ATOLL_SERVER_ADMIN_IMPL_H_
+#define ATOLL_SERVER_ADMIN_IMPL_H_
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/mutex.h"
+#include "server/admin_control.h"
+#include "server/checkpoint_keeper.h"
+#include "server/config_book.h"
+#include "server/services.h"
+
+namespace atoll {
+
+/// "ann (127.0.0.1:50123)": as audit lines, configurations and pauses name who asked.
+std::string CallerName(const AdminCaller& caller);
+
+/// What operators do, put together: checks, records, tells the book, announces. Actions exclude each other,
+/// so that what was checked still holds when it is done; looking does not wait for them. Thread-safe.
+class AdminImpl final : public AdminControl {
+ public:
+  /// All outlive it. `launcher` may be null: nobody starts workers.
+  struct Parts {
+    const Services* services = nullptr;
+    CheckpointKeeper* keeper = nullptr;
+    Launcher* launcher = nullptr;
+    const ConfigCodec* config_codec = nullptr;  // null: the configuration cannot be changed
+    std::vector<ConfigEntry> configs;           // recorded so far
+  };
+  explicit AdminImpl(Parts parts);
+
+  absl::StatusOr<std::string> ControlRun(const AdminCaller& caller, RunAction action,
+                                         const std::string& reason) override;
+  absl::StatusOr<std::string> ControlWorker(const AdminCaller& caller, const WorkerOrder& order) override;
+  absl::StatusOr<ConfigView> SetConfig(const AdminCaller& caller, const std::vector<ConfigSetting>& settings,
+                                       uint64_t expected_version, bool dry_run) override;
+  absl::StatusOr<std::vector<ConfigView>> ListConfigs() override;
+  absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
+                                           std::optional<uint32_t> target) override;
+  LauncherView Launched() override;
+  absl::StatusOr<CheckpointView> CreateCheckpoint(const AdminCaller& caller,
+                                                  const std::string& name) override;
+  absl::StatusOr<std::vector<CheckpointView>> ListCheckpoints(bool check) override;
+  absl::StatusOr<RestoreResult> RestoreCheckpoint(const AdminCaller& caller,
+                                                  const std::string& name) override;
+  absl::Status DeleteCheckpoint(const AdminCaller& caller, const std::string& name) override;
+  absl::Status Verify(std::optional<Version> version, const VerifyReport& report) override;
+  MetricsView GetMetrics() override;
+  absl::Status ExportMetrics(const MetricSink& sink) override;
+
+ private:
+  /// The audit line: who, what, and what came of it.
+  void Audit(const AdminCaller& caller, std::string_view action, const std::string& what,
+             const absl::Status& outcome, const std::string& done);
+
+  // admin/run_actions.cc
+  absl::StatusOr<std::string> Act(const AdminCaller& caller, RunAction action, const std::string& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ChangeMode(RunMode mode, const AdminCaller& caller, const std::string& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // admin/worker_actions.cc
+  absl::StatusOr<std::string> Act(const WorkerOrder& order, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> Tell(const WorkerOrder& order, CommandView command, const std::string& what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> Restart(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> SetBanned(const WorkerOrder& order, const std::string& why, bool banned)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<ScaleResult> Scale(std::optional<uint32_t> add, std::optional<uint32_t> target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // admin/config_actions.cc
+  absl::StatusOr<ConfigView> Change(const AdminCaller& caller, const std::vector<ConfigSetting>& settings,
+                                    uint64_t expected_version, bool dry_run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBudget(const RunOptions& run) const;
+  void PutInForce(const ConfigBook::Proposal& proposal, const std::string& author)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Services& services_;
+  CheckpointKeeper* const keeper_;
+  Launcher* const launcher_;
+  std::atomic<bool> verifying_{false};
+  Mutex mutex_;  // held over the disk's and the launcher's work
+  Mutex configs_mutex_;
+  ConfigBook configs_ ABSL_GUARDED_BY(configs_mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_ADMIN_IMPL_H_

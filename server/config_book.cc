@@ -1,0 +1,150 @@
+#include "server/config_book.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string_view>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+constexpr std::string_view kInnerSteps = "inner.steps";
+constexpr std::string_view kRounds = "run.rounds";
+
+// Read by the coordinator alone, at the opening of a round or whenever they are needed; and H.
+constexpr std::array<std::string_view, 27> kChangeable = {kInnerSteps,
+                                                          "inner.pace",
+                                                          "outer.learning_rate",
+                                                          "outer.momentum",
+                                                          "outer.beta1",
+                                                          "outer.beta2",
+                                                          "outer.epsilon",
+                                                          "merge.weights",
+                                                          "merge.method",
+                                                          "merge.trim",
+                                                          "merge.clip_radius",
+                                                          "merge.clip_iterations",
+                                                          "merge.norm_guard",
+                                                          "round.deadline_s",
+                                                          "round.quorum",
+                                                          "round.minimum",
+                                                          "round.grace_s",
+                                                          "round.grace",
+                                                          "round.mode",
+                                                          "round.staleness_limit",
+                                                          "evaluation.every",
+                                                          "checkpoint.keep_versions",
+                                                          "checkpoint.every",
+                                                          "checkpoint.keep",
+                                                          "checkpoint.keep_every",
+                                                          "limits.max_workers",
+                                                          "limits.contribution_budget_mib"};
+
+// Read by every worker when it starts. "inner." is what is left of it above.
+constexpr std::array<std::string_view, 6> kReadByWorkers = {
+    "inner.",        "codec.error_feedback", "evaluation.batches",
+    "evaluation.by", "model.gpt.dropout",    "round.lease_s"};
+
+absl::Status CheckChangeable(const std::string& path) {
+  if (std::ranges::find(kChangeable, path) != kChangeable.end()) return absl::OkStatus();
+  const bool by_workers =
+      std::ranges::any_of(kReadByWorkers, [&](std::string_view prefix) { return path.starts_with(prefix); });
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s: %s", path,
+                      by_workers ? "workers read it when they start; to change it, stop them and the "
+                                   "coordinator, change the run's file and start them again"
+                                 : "is settled when a run begins; what may be set while it goes on: "
+                                   "docs/configuration.md"));
+}
+
+/// Rounds that leave the budget of tokens what it is when H becomes `steps`.
+uint64_t RoundsFor(const RunOptions& run, uint32_t steps) {
+  const double planned = static_cast<double>(run.rounds) * run.inner.steps;
+  return std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(planned / steps)));
+}
+
+/// The settings, and what has to be set with them.
+std::vector<ConfigSetting> Completed(const std::vector<ConfigSetting>& settings, const RunOptions& run) {
+  std::vector<ConfigSetting> all = settings;
+  for (const ConfigSetting& setting : settings) {
+    uint32_t steps = 0;
+    // What is no number is refused by the codec, in its words.
+    if (setting.path != kInnerSteps || !absl::SimpleAtoi(setting.value, &steps) || steps == 0) continue;
+    if (steps == run.inner.steps) continue;
+    all.push_back({std::string(kRounds), std::to_string(RoundsFor(run, steps))});
+    break;
+  }
+  return all;
+}
+
+std::vector<std::string> Texts(const std::vector<ConfigChange>& changes) {
+  std::vector<std::string> texts;
+  for (const ConfigChange& change : changes) texts.push_back(ConfigChangeText(change));
+  return texts;
+}
+
+}  // namespace
+
+absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<ConfigSetting>& settings,
+                                                         uint64_t expected_version, const std::string& author,
+                                                         int64_t now_unix_ns) const {
+  const ConfigEntry& newest = recorded_.back();
+  if (codec_ == nullptr)
+    return absl::FailedPreconditionError("this coordinator cannot change configurations");
+  if (settings.empty()) {
+    return absl::InvalidArgumentError("settings: there is nothing to set; give path and value");
+  }
+  for (const ConfigSetting& setting : settings) {
+    if (setting.path == kRounds) ATOLL_RETURN_IF_ERROR(CheckChangeable(setting.path));
+  }
+  if (expected_version != 0 && expected_version != newest.version) {
+    return absl::AbortedError(
+        absl::StrFormat("expected_version: %d, but version %d (by %s) is in force; look at what changed and "
+                        "set again",
+                        expected_version, newest.version, newest.author));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions before, codec_->Parse(newest.bytes));
+  Proposal proposal;
+  proposal.entry = {
+      .version = newest.version + 1, .recorded_unix_ns = now_unix_ns, .author = author, .bytes = {}};
+  ATOLL_ASSIGN_OR_RETURN(proposal.entry.bytes, codec_->Apply(newest.bytes, Completed(settings, before)));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> changes,
+                         codec_->Diff(newest.bytes, proposal.entry.bytes));
+  if (changes.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the configuration has these values already, in version %d", newest.version));
+  }
+  for (const ConfigChange& change : changes) {
+    if (change.path != kRounds) ATOLL_RETURN_IF_ERROR(CheckChangeable(change.path));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions after, codec_->Parse(proposal.entry.bytes));
+  proposal.changes = Texts(changes);
+  proposal.snapshot = std::make_shared<const ConfigSnapshot>(
+      ConfigSnapshot{.version = proposal.entry.version, .bytes = proposal.entry.bytes, .run = after});
+  return proposal;
+}
+
+absl::StatusOr<std::vector<ConfigView>> ConfigBook::List() const {
+  std::vector<ConfigView> views;
+  for (size_t i = 0; i < recorded_.size(); ++i) {
+    const ConfigEntry& entry = recorded_[i];
+    ConfigView& view = views.emplace_back(ConfigView{.version = entry.version,
+                                                     .bytes = entry.bytes,
+                                                     .unix_ns = entry.recorded_unix_ns,
+                                                     .author = entry.author,
+                                                     .changes = {}});
+    if (i == 0 || codec_ == nullptr) continue;
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> changes,
+                           codec_->Diff(recorded_[i - 1].bytes, entry.bytes));
+    view.changes = Texts(changes);
+  }
+  return views;
+}
+
+}  // namespace atoll

@@ -1,0 +1,55 @@
+#ifndef ATOLL_SERVER_CONFIG_BOOK_H_
+#define ATOLL_SERVER_CONFIG_BOOK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/config_codec.h"
+#include "server/admin_control.h"
+#include "server/config_snapshot.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+/// Every configuration that the run was ever given, and what may be changed of the newest. Not thread-safe.
+///
+/// What may be changed while the run goes on is what the coordinator alone reads, and H, which workers get
+/// with every plan. What workers read when they join (inner optimizer, error feedback, lease) is not: half of
+/// them would train with other values than the rest. What the stored tensors depend on (model, codecs, kind
+/// of outer optimizer, shards) is settled for good. docs/configuration.md lists them.
+class ConfigBook {
+ public:
+  /// `recorded`: ascending, never empty. `codec` outlives this; null: nothing can be changed or compared.
+  ConfigBook(std::vector<ConfigEntry> recorded, const ConfigCodec* codec)
+      : recorded_(std::move(recorded)), codec_(codec) {}
+
+  struct Proposal {
+    ConfigEntry entry;  // to be stored
+    ConfigPtr snapshot;
+    std::vector<std::string> changes;  // "path: old -> new"
+  };
+  /// The newest configuration with these values, as the next version. When H is among them, run.rounds is set
+  /// with it so that the token budget, and with it the learning rate schedule, stays what it is (to within
+  /// half a round).
+  ///   InvalidArgument     nothing to set; a path or value that is not allowed: names it
+  ///   FailedPrecondition  a field that a run cannot change, or values that it has already
+  ///   Aborted             expected_version is not 0 and not the newest
+  absl::StatusOr<Proposal> Propose(const std::vector<ConfigSetting>& settings, uint64_t expected_version,
+                                   const std::string& author, int64_t now_unix_ns) const;
+
+  /// The proposal is on disk.
+  void Record(const ConfigEntry& entry) { recorded_.push_back(entry); }
+
+  /// All, ascending, each with what differs from the one before.
+  absl::StatusOr<std::vector<ConfigView>> List() const;
+
+ private:
+  std::vector<ConfigEntry> recorded_;
+  const ConfigCodec* const codec_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_CONFIG_BOOK_H_

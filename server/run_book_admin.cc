@@ -1,0 +1,249 @@
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "server/run_book.h"
+
+// What operators do to the run: pause, resume, stop, close; command, evict, ban.
+
+namespace atoll {
+namespace {
+
+std::string_view ModeName(RunMode mode) {
+  switch (mode) {
+    case RunMode::kRunning:
+      return "running";
+    case RunMode::kPaused:
+      return "paused";
+    case RunMode::kStopped:
+      return "stopped";
+  }
+  return "unknown";
+}
+
+EventKind EventOf(RunMode mode) {
+  switch (mode) {
+    case RunMode::kPaused:
+      return EventKind::kRunPaused;
+    case RunMode::kStopped:
+      return EventKind::kRunStopped;
+    case RunMode::kRunning:
+      break;
+  }
+  return EventKind::kRunResumed;
+}
+
+absl::Status NeverSeen(const WorkerName& worker) {
+  return absl::NotFoundError(absl::StrFormat("no worker of the name '%s' was ever seen in this run", worker));
+}
+
+std::string Because(const std::string& why) { return why.empty() ? std::string() : ": " + why; }
+
+}  // namespace
+
+ControlEntry RunBook::control() const {
+  MutexLock lock(&mutex_);
+  return control_;
+}
+
+bool RunBook::finished() const {
+  MutexLock lock(&mutex_);
+  return Finished();
+}
+
+bool RunBook::IsTrainer(const WorkerName& worker) const {
+  MutexLock lock(&mutex_);
+  const Member* member = roster_.membership().Find(worker);
+  return member != nullptr && member->role == WorkerRole::kTrainer;
+}
+
+std::string RunBook::ControlText() const {
+  return absl::StrFormat("%s by %s%s", std::string(ModeName(control_.mode)), control_.author,
+                         Because(control_.reason));
+}
+
+absl::Status RunBook::CheckOpen() const {
+  MutexLock lock(&mutex_);
+  return CheckOpenLocked();
+}
+
+std::vector<FragmentLayout> RunBook::Layouts() const {
+  MutexLock lock(&mutex_);
+  std::vector<FragmentLayout> layouts;
+  for (const FragmentRound& fragment : fragments_) layouts.push_back(fragment.layout());
+  return layouts;
+}
+
+absl::Status RunBook::CheckOpenLocked() const {
+  if (control_.mode == RunMode::kStopped) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "the run is %s, for good; to go on from what it has, restore a checkpoint of it into a "
+        "new data directory, or seed a new run with its exported parameters",
+        ControlText()));
+  }
+  if (Finished()) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the run is finished at version %d", fragments_.front().head().value()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunBook::CheckControl(RunMode mode) const {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(CheckOpenLocked());
+  if (mode == RunMode::kRunning && control_.mode == RunMode::kRunning) {
+    return absl::FailedPreconditionError("the run is not paused: there is nothing to resume");
+  }
+  if (mode == RunMode::kPaused && control_.mode == RunMode::kPaused) {
+    return absl::FailedPreconditionError(absl::StrFormat("the run is %s already", ControlText()));
+  }
+  return absl::OkStatus();
+}
+
+void RunBook::SetControl(const ControlEntry& control, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  const bool resumed = control_.mode == RunMode::kPaused && control.mode == RunMode::kRunning;
+  control_ = control;
+  effects.Event(EventOf(control.mode), "",
+                absl::StrFormat("the run is %s by %s%s",
+                                resumed ? std::string("resumed") : std::string(ModeName(control.mode)),
+                                control.author, Because(control.reason)));
+  effects.rounds_changed = true;
+  if (!resumed) return;
+  for (FragmentRound& fragment : fragments_) {
+    if (fragment.round() != nullptr) fragment.round()->Resumed(now);
+  }
+}
+
+std::optional<RoundDecision> RunBook::OrderedDecision(const FragmentRound& fragment) const {
+  using Action = RoundDecision::Action;
+  const size_t arrived = fragment.round()->arrived_count();
+  RoundDecision decision{.action = Action::kClose, .health = RunHealth::kTraining};
+  if (control_.mode == RunMode::kStopped) {
+    decision.action = arrived > 0 ? Action::kClose : Action::kWait;
+    decision.reason = absl::StrFormat("%s; with %d contributions", ControlText(), arrived);
+    return decision;
+  }
+  if (!fragment.close_now.empty() && arrived > 0) {
+    decision.reason = fragment.close_now;
+    return decision;
+  }
+  if (control_.mode != RunMode::kPaused) return std::nullopt;
+  decision.action = Action::kWait;
+  decision.reason = absl::StrFormat("%s; %d contributions are kept", ControlText(), arrived);
+  return decision;
+}
+
+absl::StatusOr<uint32_t> RunBook::CloseRounds(const std::string& why, Effects& effects) {
+  MutexLock lock(&mutex_);
+  if (control_.mode != RunMode::kRunning) {
+    return absl::FailedPreconditionError(absl::StrFormat("no round closes: the run is %s", ControlText()));
+  }
+  ATOLL_RETURN_IF_ERROR(CheckOpenLocked());
+  if (fragments_.empty()) return absl::FailedPreconditionError("the run is not seeded: no round is open");
+  uint32_t closed = 0;
+  for (FragmentRound& fragment : fragments_) {
+    if (fragment.round() == nullptr || fragment.round()->arrived_count() == 0) continue;
+    fragment.close_now = why;
+    ++closed;
+  }
+  if (closed == 0) {
+    return absl::FailedPreconditionError(
+        "nothing has arrived in the open round; a version needs at least one contribution");
+  }
+  effects.rounds_changed = true;
+  return closed;
+}
+
+std::vector<FragmentId> RunBook::FinishIdle(MonoTime now) {
+  std::vector<FragmentId> done;
+  for (FragmentRound& fragment : fragments_) {
+    if (fragment.finished() || !fragment.Idle()) continue;
+    fragment.Finish();
+    done.push_back(fragment.layout().id);
+  }
+  if (Finished() && !finished_at_) finished_at_ = now;
+  return done;
+}
+
+std::vector<FragmentId> RunBook::FinishStopped(MonoTime now) {
+  MutexLock lock(&mutex_);
+  if (control_.mode != RunMode::kStopped) return {};
+  if (!fragments_.empty()) return FinishIdle(now);
+  std::vector<FragmentId> all;  // nobody will seed it
+  for (uint32_t id = 0; id < options_.fragments; ++id) all.emplace_back(id);
+  return all;
+}
+
+absl::StatusOr<WorkerView> RunBook::Worker(const WorkerName& worker, MonoTime now) const {
+  MutexLock lock(&mutex_);
+  for (WorkerView& view : roster_.Views(/*all=*/true, now)) {
+    if (view.name == worker) return std::move(view);
+  }
+  return NeverSeen(worker);
+}
+
+absl::Status RunBook::Order(const WorkerName& worker, const WorkerCommand& command, Effects& effects) {
+  MutexLock lock(&mutex_);
+  const Member* member = roster_.membership().Find(worker);
+  if (member == nullptr) return NeverSeen(worker);
+  if (!member->live()) {
+    return absl::FailedPreconditionError(absl::StrFormat("worker '%s' is not there to be told: it is %s",
+                                                         worker,
+                                                         std::string(MemberStateName(member->state))));
+  }
+  if (member->role == WorkerRole::kObserver) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("'%s' only watches the run; it takes no commands, but it can be evicted", worker));
+  }
+  roster_.account(worker).command = command;
+  if (command.command == CommandView::kDrain) {
+    ATOLL_RETURN_IF_ERROR(roster_.membership().Drain(worker, member->incarnation));
+    effects.rounds_changed = true;
+  }
+  return absl::OkStatus();
+}
+
+void RunBook::Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {
+  (void)roster_.membership().Evict(worker, now);
+  roster_.account(worker).command = WorkerCommand{};
+  effects.members.push_back(worker);
+  effects.Event(EventKind::kWorkerLeft, worker,
+                absl::StrFormat("worker '%s' was removed%s", worker, Because(why)));
+  effects.rounds_changed = true;
+  RefreshGrant(effects);
+  AnnounceEnd(now, effects);
+}
+
+absl::Status RunBook::Evict(const WorkerName& worker, const std::string& why, MonoTime now,
+                            Effects& effects) {
+  MutexLock lock(&mutex_);
+  const Member* member = roster_.membership().Find(worker);
+  if (member == nullptr) return NeverSeen(worker);
+  if (member->state == MemberState::kLeft) {
+    return absl::FailedPreconditionError(absl::StrFormat("worker '%s' has left already", worker));
+  }
+  Remove(worker, why, now, effects);
+  return absl::OkStatus();
+}
+
+absl::Status RunBook::SetBanned(const WorkerName& worker, bool banned, const std::string& why, MonoTime now,
+                                Effects& effects) {
+  MutexLock lock(&mutex_);
+  const Member* member = roster_.membership().Find(worker);
+  if (member == nullptr) return NeverSeen(worker);
+  if (roster_.banned(worker) == banned) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the name '%s' is %s", worker, banned ? "banned already" : "not banned"));
+  }
+  roster_.SetBanned(worker, banned);
+  if (banned) {
+    if (member->state != MemberState::kLeft) Remove(worker, why, now, effects);
+    effects.Event(EventKind::kWorkerBanned, worker,
+                  absl::StrFormat("the name '%s' is refused from here on%s", worker, Because(why)));
+  }
+  effects.members.push_back(worker);
+  return absl::OkStatus();
+}
+
+}  // namespace atoll
