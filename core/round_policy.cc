@@ -23,6 +23,10 @@ std::string Names(const std::vector<WorkerName>& names) {
   return text;
 }
 
+std::string LateOnes(const RoundView& view) {
+  return view.late == 0 ? std::string() : absl::StrFormat(" and %d late", view.late);
+}
+
 size_t QuorumCount(size_t total, const RoundOptions& options) {
   // The tolerance keeps 0.6 * 5 = 3.0000000000000004 from asking for four.
   const auto quorum = static_cast<size_t>(std::ceil(options.quorum * static_cast<double>(total) - 1e-9));
@@ -62,8 +66,8 @@ RoundDecision Hold(MonoTime now, MonoTime deadline, const RoundView& view, const
   if (now < critical_at) decision.next_check = critical_at;
   decision.next_check = Earlier(decision.next_check, view.expected_change_at);
   decision.reason = absl::StrFormat(
-      "held open %.1f s past the deadline: %d contributions, at least %d are needed%s",
-      ToSeconds(now - deadline), view.arrived.size(), options.minimum,
+      "held open %.1f s past the deadline: %d contributions%s, at least %d are needed%s",
+      ToSeconds(now - deadline), view.arrived.size(), LateOnes(view), options.minimum,
       view.expected.empty() ? "; waiting for workers to join" : "; waiting for " + Names(view.expected));
   return decision;
 }
@@ -73,10 +77,22 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
                          .health = RunHealth::kTraining,
                          .waiting_for = view.expected,
                          .next_check = Earlier(until, view.expected_change_at)};
-  decision.reason = absl::StrFormat("%d of %d contributions, %s", view.arrived.size(),
-                                    view.arrived.size() + view.expected.size(), std::string(for_what));
+  decision.reason =
+      absl::StrFormat("%d of %d contributions%s, %s", view.arrived.size(),
+                      view.arrived.size() + view.expected.size(), LateOnes(view), std::string(for_what));
   if (!view.expected.empty()) decision.reason += "; waiting for " + Names(view.expected);
   return decision;
+}
+
+RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions& options) {
+  const size_t there = view.arrived.size() + view.late;
+  if (there >= std::max<size_t>(options.minimum, 1)) {
+    return Close(absl::StrFormat("without barriers: %d arrived, %d of them late", there, view.late));
+  }
+  if (view.live_trainers == 0) return NobodyThere(view);
+  const MonoTime deadline = view.started_at + options.deadline;
+  if (now >= deadline) return Hold(now, deadline, view, options);
+  return Wait(view, deadline, "the next makes a version");
 }
 
 }  // namespace
@@ -97,7 +113,14 @@ std::string_view RunHealthName(RunHealth health) {
   return "unknown";
 }
 
+std::optional<MonoTime> QuorumReachedAt(const RoundView& view, const RoundOptions& options) {
+  const size_t quorum = QuorumCount(view.arrived.size() + view.expected.size(), options);
+  if (view.arrived.size() < quorum) return std::nullopt;
+  return std::max(view.arrived[quorum - 1].at, view.started_at);
+}
+
 RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options) {
+  if (options.mode == RoundMode::kFree) return DecideFree(now, view, options);
   const size_t arrived = view.arrived.size();
   if (view.live_trainers == 0 && arrived == 0) return NobodyThere(view);
   if (view.gathering) return Gather(view, options);
@@ -107,9 +130,8 @@ RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& op
     return Close(absl::StrFormat("all %d expected contributions arrived", arrived));
   }
   const MonoTime deadline = view.started_at + options.deadline;
-  const size_t quorum = QuorumCount(arrived + view.expected.size(), options);
-  if (arrived >= quorum) {
-    const MonoTime grace_over = std::max(view.arrived[quorum - 1].at, view.started_at) + options.grace;
+  if (const std::optional<MonoTime> quorum_at = QuorumReachedAt(view, options)) {
+    const MonoTime grace_over = *quorum_at + options.grace;
     if (now >= grace_over) {
       return Close(absl::StrFormat("quorum: %d of %d arrived and the grace of %.1f s is over; without %s",
                                    arrived, arrived + view.expected.size(), ToSeconds(options.grace),

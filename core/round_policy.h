@@ -35,6 +35,7 @@ struct RoundView {
   uint32_t gathered = 0;                                // workers there so far
   std::vector<WorkerName> expected = {};                // live, waited for, not yet arrived; in order of name
   std::vector<ArrivalView> arrived = {};                // in order of arrival, late folds left out
+  uint32_t late = 0;                                    // late folds
   uint32_t live_trainers = 0;
   /// When `expected` changes by time alone: those who did not begin to pull are then given up.
   std::optional<MonoTime> expected_change_at = std::nullopt;
@@ -63,7 +64,13 @@ struct RoundDecision {
 ///   4. the deadline passed with at least the minimum: close
 ///   5. the deadline passed: hold; degraded, after three deadlines critical
 ///   6. else wait
+/// Late folds count for nothing here. Without barriers (RoundMode::kFree) there is one rule: as soon as the
+/// minimum is there, late ones counted, close; past the deadline hold, else wait.
 RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options);
+
+/// When the contribution came that made the quorum (or the round's start, if that was later); nullopt: it is
+/// not there.
+std::optional<MonoTime> QuorumReachedAt(const RoundView& view, const RoundOptions& options);
 
 }  // namespace atoll
 

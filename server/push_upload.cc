@@ -180,9 +180,9 @@ absl::StatusOr<PushResult> PushUpload::Duplicate() {
 
 absl::StatusOr<PushResult> PushUpload::Accept() {
   const Contribution& contribution = admission_.contribution;
-  ATOLL_RETURN_IF_ERROR(services_.book->BeginAccept(call_.caller, contribution));
+  ATOLL_RETURN_IF_ERROR(services_.book->BeginAccept(call_.caller, admission_, services_.clock->Now()));
   const absl::Status accepted = upload_->Accept(contribution);
-  const PushResult result = services_.book->EndAccept(contribution, accepted.ok(), services_.clock->Now());
+  const PushResult result = services_.book->EndAccept(admission_, accepted.ok(), services_.clock->Now());
   Effects effects;
   effects.rounds_changed = true;
   if (accepted.ok()) services_.book->SetStorageError(kStagingWrites, "", effects);

@@ -48,6 +48,10 @@ class MemoryStore final : public RunStore {
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override { return PutIfCreated(evaluation); }
+  absl::Status PutConfirmation(const ConfirmationEntry& confirmation) override {
+    return PutIfCreated(confirmation);
+  }
+  absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment, Version version) override;
   absl::Status PutControl(const ControlEntry& control) override { return PutIfCreated(control); }
   absl::Status AppendEvent(const EventEntry& event) override { return PutIfCreated(event); }
   absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
@@ -56,6 +60,7 @@ class MemoryStore final : public RunStore {
   absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                       uint64_t payload_bytes) override;
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;
+  void KeepLate(uint32_t versions) override;
   absl::Status CommitRound(const RoundRecord& record, const std::vector<PartitionEntry>& partitions) override;
   absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
                             uint32_t keep) override;
@@ -84,10 +89,12 @@ class MemoryStore final : public RunStore {
   }
   absl::Status Accept(const ContributionKey& key, uint64_t payload_bytes, const Contribution& contribution)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex);
+  bool Resumable(const ContributionKey& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex);
   void DropStalePartials(FragmentId fragment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex);
 
   const std::shared_ptr<MemoryDisk> disk_;
   RunLedger ledger_ ABSL_GUARDED_BY(disk_->mutex);
+  uint32_t late_ ABSL_GUARDED_BY(disk_->mutex) = 0;
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(disk_->mutex);
   bool recovered_ ABSL_GUARDED_BY(disk_->mutex) = false;
 };
@@ -134,6 +141,18 @@ absl::StatusOr<std::vector<EventEntry>> MemoryStore::ReadEvents(uint64_t after, 
   return events;
 }
 
+absl::StatusOr<std::vector<ConfirmationEntry>> MemoryStore::Confirmations(FragmentId fragment,
+                                                                          Version version) {
+  MutexLock lock(&disk_->mutex);
+  std::vector<ConfirmationEntry> confirmations;
+  const auto end = disk_->meta.lower_bound(meta_keys::ConfirmationsOf(fragment, Next(version)));
+  for (auto it = disk_->meta.lower_bound(meta_keys::ConfirmationsOf(fragment, version)); it != end; ++it) {
+    ATOLL_ASSIGN_OR_RETURN(ConfirmationEntry one, DecodeRecord<ConfirmationEntry>(it->first, it->second));
+    confirmations.push_back(std::move(one));
+  }
+  return confirmations;
+}
+
 absl::Status MemoryStore::Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                                const std::vector<FragmentTensorsView>& tensors) {
   MutexLock lock(&disk_->mutex);
@@ -161,7 +180,7 @@ absl::StatusOr<std::unique_ptr<Upload>> MemoryStore::StartUpload(const Contribut
   if (partial != disk_->payloads.end() && partial->second->size() <= payload_bytes) staged = *partial->second;
   MemoryUpload::Hooks hooks{
       .accept = [this, key, payload_bytes](const Contribution& c) { return Accept(key, payload_bytes, c); },
-      .resumable = [this, key] { return key.base >= ledger_.head(key.fragment); }};
+      .resumable = [this, key] { return Resumable(key); }};
   return std::make_unique<MemoryUpload>(disk_, key, payload_bytes, std::move(staged), std::move(hooks));
 }
 
@@ -181,11 +200,21 @@ absl::StatusOr<std::unique_ptr<Payload>> MemoryStore::OpenPayload(const Contribu
   return std::make_unique<MemoryPayload>(disk_->payloads.at(key));
 }
 
+void MemoryStore::KeepLate(uint32_t versions) {
+  MutexLock lock(&disk_->mutex);
+  late_ = versions;
+  for (uint32_t i = 0; i < ledger_.fragment_count(); ++i) DropStalePartials(FragmentId(i));
+}
+
+bool MemoryStore::Resumable(const ContributionKey& key) const {
+  return key.base.value() + late_ >= ledger_.head(key.fragment).value();
+}
+
 void MemoryStore::DropStalePartials(FragmentId fragment) {
   std::erase_if(disk_->payloads, [&](const auto& entry) {
     const ContributionKey& key = entry.first;
-    return key.fragment == fragment && key.base < ledger_.head(fragment) &&
-           ledger_.accepted(key) == nullptr && !disk_->uploading.contains(key);
+    return key.fragment == fragment && !Resumable(key) && ledger_.accepted(key) == nullptr &&
+           !disk_->uploading.contains(key);
   });
 }
 
@@ -196,6 +225,10 @@ absl::Status MemoryStore::CommitRound(const RoundRecord& record,
   Put(record);
   Put(HeadEntry{.fragment = record.fragment, .epoch = record.epoch, .version = record.version});
   for (const PartitionEntry& partition : partitions) Put(partition);
+  for (const ContributionKey& key : ledger_.PassedOver(record)) {
+    disk_->meta.erase(meta_keys::KeyOf(key));
+    disk_->payloads.erase(key);
+  }
   ledger_.AppliedCommit(record);
   DropStalePartials(record.fragment);
   return absl::OkStatus();
@@ -215,6 +248,9 @@ absl::Status MemoryStore::StoreVersion(const FragmentLayout& layout, Version ver
     disk_->meta.erase(meta_keys::KeyOf(key));
     disk_->payloads.erase(key);
   }
+  disk_->meta.erase(
+      disk_->meta.lower_bound(meta_keys::ConfirmationsOf(layout.id, Version(0))),
+      disk_->meta.lower_bound(meta_keys::ConfirmationsOf(layout.id, retention.stored.versions.front())));
   ledger_.AppliedRetention(retention);
   return absl::OkStatus();
 }

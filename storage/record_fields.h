@@ -52,6 +52,7 @@ void Fields(Io& io, Is<WorkerEntry> auto& r) {
   io.Field("departed", r.departed);
   io.Field("banned", r.banned);
   io.Field("public_key", r.public_key);
+  io.Field("dataset_fingerprint", r.dataset_fingerprint);
 }
 
 template <typename Io>
@@ -140,6 +141,15 @@ void Fields(Io& io, Is<RoundRecord> auto& r) {
   Fields(io, r.parameters);
   Fields(io, r.state);
   Fields(io, r.published);
+}
+
+template <typename Io>
+void Fields(Io& io, Is<ConfirmationEntry> auto& r) {
+  io.Field("fragment", r.fragment);
+  io.Field("version", r.version);
+  io.Field("worker", r.worker);
+  Fields(io, r.published);
+  io.Field("signature", r.signature);
 }
 
 template <typename Io>

@@ -78,13 +78,14 @@ absl::Status RunLedger::CheckUpload(const ContributionKey& key, uint64_t payload
   if (accepted_.contains(key)) {
     return absl::AlreadyExistsError(absl::StrFormat("%s: accepted already", Describe(key)));
   }
-  const Fragment& fragment = fragments_[key.fragment.value()];
-  if (key.base > fragment.head || key.base < fragment.stored.versions.front()) {
+  if (passed_over_.contains(key)) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("%s: the current version is %d and the oldest one kept is %d", Describe(key),
-                        fragment.head.value(), fragment.stored.versions.front().value()));
+        absl::StrFormat("%s: accepted before, and left out of its round", Describe(key)));
   }
-  return absl::OkStatus();
+  const Fragment& fragment = fragments_[key.fragment.value()];
+  if (key.base <= fragment.head) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s: the current version is %d", Describe(key), fragment.head.value()));
 }
 
 absl::Status RunLedger::CheckAccept(const ContributionKey& key, uint64_t payload_bytes,
@@ -186,12 +187,16 @@ RunLedger::Retention RunLedger::PlanRetention(FragmentId fragment, Version versi
     versions.erase(versions.begin(), first_kept);
   }
   // Replaying version n+1 from n needs the contributions of round n+1: those of rounds up to the oldest
-  // version kept serve nothing any more, nor do those that no round took and whose base is gone.
+  // version kept serve nothing any more. Those that no round has taken yet are the open round's, however old
+  // their base is, unless they are of an epoch that is over.
   const Version oldest = versions.front();
   for (const auto& [key, entry] : accepted_) {
     if (key.fragment != fragment) continue;
-    const bool needed = entry.used_by ? *entry.used_by > oldest : key.base >= oldest;
+    const bool needed = entry.used_by ? *entry.used_by > oldest : key.epoch == identity_->epoch;
     if (!needed) plan.dropped_contributions.push_back(key);
+  }
+  for (const ContributionKey& key : passed_over_) {
+    if (key.fragment == fragment) plan.dropped_contributions.push_back(key);
   }
   return plan;
 }
@@ -204,7 +209,22 @@ void RunLedger::AppliedAccept(const Contribution& contribution) {
   accepted_.emplace(contribution.key, Accepted{.contribution = contribution, .used_by = std::nullopt});
 }
 
+std::vector<ContributionKey> RunLedger::PassedOver(const RoundRecord& record) const {
+  std::set<ContributionKey> taken;
+  for (const Contribution& contribution : record.contributions) taken.insert(contribution.key);
+  std::vector<ContributionKey> passed_over;
+  for (const auto& [key, entry] : accepted_) {
+    if (key.fragment != record.fragment || entry.used_by || taken.contains(key)) continue;
+    passed_over.push_back(key);
+  }
+  return passed_over;
+}
+
 void RunLedger::AppliedCommit(const RoundRecord& record) {
+  for (const ContributionKey& key : PassedOver(record)) {
+    accepted_.erase(key);
+    passed_over_.insert(key);
+  }
   fragments_[record.fragment.value()].head = record.version;
   AppliedHistory(record);
 }
@@ -218,7 +238,10 @@ void RunLedger::AppliedHistory(const RoundRecord& record) {
 
 void RunLedger::AppliedRetention(const Retention& retention) {
   fragments_[retention.stored.fragment.value()].stored = retention.stored;
-  for (const ContributionKey& key : retention.dropped_contributions) accepted_.erase(key);
+  for (const ContributionKey& key : retention.dropped_contributions) {
+    accepted_.erase(key);
+    passed_over_.erase(key);
+  }
 }
 
 const Contribution* RunLedger::accepted(const ContributionKey& key) const {
@@ -229,8 +252,7 @@ const Contribution* RunLedger::accepted(const ContributionKey& key) const {
 std::vector<Contribution> RunLedger::Pending(FragmentId fragment) const {
   std::vector<Contribution> pending;
   for (const auto& [key, entry] : accepted_) {
-    if (key.epoch == identity_->epoch && key.fragment == fragment && key.base == head(fragment) &&
-        !entry.used_by) {
+    if (key.epoch == identity_->epoch && key.fragment == fragment && !entry.used_by) {
       pending.push_back(entry.contribution);
     }
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,7 +36,7 @@ class RunLedger {
   /// AlreadyExists when seeded; InvalidArgument when layouts and tensors do not fit each other.
   absl::Status CheckSeed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                          const std::vector<FragmentTensorsView>& tensors) const;
-  /// FailedPrecondition: not seeded, other epoch, base above the head or no longer retained. NotFound:
+  /// FailedPrecondition: not seeded, other epoch, base above the head. NotFound:
   /// no such fragment. AlreadyExists: accepted already. InvalidArgument: a name or size that cannot be.
   absl::Status CheckUpload(const ContributionKey& key, uint64_t payload_bytes) const;
   /// As CheckUpload; InvalidArgument when the contribution does not describe this upload.
@@ -64,6 +65,8 @@ class RunLedger {
   };
   /// Requires that CheckEpoch said OK.
   EpochPlan PlanEpoch(const EpochStart& start) const;
+  /// What a commit of this round lets go of: accepted before, and neither in it nor in any round before it.
+  std::vector<ContributionKey> PassedOver(const RoundRecord& record) const;
   /// Requires that CheckStore said OK.
   Retention PlanRetention(FragmentId fragment, Version version, uint32_t keep) const;
 
@@ -84,7 +87,7 @@ class RunLedger {
   const StoredEntry& stored(FragmentId fragment) const { return fragments_[fragment.value()].stored; }
   /// Null when not accepted (or let go of since).
   const Contribution* accepted(const ContributionKey& key) const;
-  /// Accepted on base == head in this epoch and in no round yet, in key order.
+  /// Accepted in this epoch and in no round yet, in key order.
   std::vector<Contribution> Pending(FragmentId fragment) const;
   std::vector<ContributionKey> AcceptedKeys() const;
 
@@ -105,6 +108,9 @@ class RunLedger {
   uint64_t last_config_ = 0;
   std::vector<Fragment> fragments_;  // by id
   std::map<ContributionKey, Accepted> accepted_;
+  // Left out of a round: their records went with its commit, their payloads go with the next stored version (a
+  // checkpoint that is just being made may name them still). Until then the keys are not free.
+  std::set<ContributionKey> passed_over_;
 };
 
 }  // namespace atoll

@@ -51,6 +51,7 @@ struct WorkerEntry {
   bool departed = false;        // left or lost
   bool banned = false;          // its name is refused until an operator says otherwise
   std::string public_key = {};  // Ed25519, 32 bytes; empty: it signs nothing
+  std::string dataset_fingerprint = {};  // of the shared data that it joined with; empty: none
   friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
 };
 
@@ -80,6 +81,16 @@ struct ControlEntry {
   friend bool operator==(const ControlEntry&, const ControlEntry&) = default;
 };
 
+/// A worker's signed word on the published hash of a version (core/confirmation.h), kept as long as the version.
+struct ConfirmationEntry {
+  FragmentId fragment;
+  Version version;
+  WorkerName worker;
+  ContentHash published;  // as the worker computed it
+  std::string signature;
+  friend bool operator==(const ConfirmationEntry&, const ConfirmationEntry&) = default;
+};
+
 /// A milestone, kept for `atollctl events`. `bytes` is an opaque serialised event.
 struct EventEntry {
   uint64_t sequence = 0;
@@ -87,8 +98,8 @@ struct EventEntry {
 };
 
 /// One fragment as found on open: `stored` is the newest version whose tensors are on disk, `head` the newest
-/// committed; `to_replay` are the records of stored+1 .. head, ascending; `accepted` are the contributions on
-/// base == head.
+/// committed; `to_replay` are the records of stored+1 .. head, ascending; `accepted` are the contributions of
+/// this epoch that no round has taken, on whatever base.
 struct FragmentRecovery {
   FragmentId fragment;
   Version stored;
@@ -150,7 +161,7 @@ class Payload {
 /// One contribution on its way in. Bytes are written in ascending order without gaps. Not thread-safe; one
 /// upload per key at a time (a second Start for the same key fails with Aborted while the first lives).
 /// Destroying an upload that was not accepted leaves what arrived so that it can be resumed, until its base
-/// is no longer current.
+/// is further behind the head than KeepLate says.
 class Upload {
  public:
   virtual ~Upload() = default;
@@ -209,6 +220,11 @@ class RunStore : public VersionSource {
   virtual absl::Status PutConfig(const ConfigEntry& config) = 0;
   virtual absl::Status PutWorker(const WorkerEntry& worker) = 0;
   virtual absl::Status PutEvaluation(const EvaluationEntry& evaluation) = 0;
+  /// One per fragment, version and worker; the last one stands. Not synced: it may be lost with power.
+  virtual absl::Status PutConfirmation(const ConfirmationEntry& confirmation) = 0;
+  /// Of one version, by worker. Those of a version go with its tensors.
+  virtual absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment,
+                                                                       Version version) = 0;
   /// FailedPrecondition when there is no run.
   virtual absl::Status PutControl(const ControlEntry& control) = 0;
   /// Not synced: an event may be lost with power, never reordered.
@@ -220,15 +236,22 @@ class RunStore : public VersionSource {
   virtual absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                             const std::vector<FragmentTensorsView>& tensors) = 0;
 
-  /// FailedPrecondition: not seeded, another epoch, a base above the head or older than the oldest version
-  /// kept. AlreadyExists: accepted. Aborted: another upload of the key is alive. NotFound: no such fragment.
-  /// Whether a base below the head is late or too late is the caller's decision.
+  /// FailedPrecondition: not seeded, another epoch, a base above the head. AlreadyExists: accepted. Aborted:
+  /// another upload of the key is alive. NotFound: no such fragment. Whether a base below the head is late or
+  /// too late, and whether the key counted in a round so old that its payload is gone, is the caller's to
+  /// know: no tensors of the base are needed here.
   virtual absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                               uint64_t payload_bytes) = 0;
 
+  /// Partial uploads on bases up to so many versions below the head can be resumed; 0 until told otherwise.
+  virtual void KeepLate(uint32_t versions) = 0;
+
   /// One synced record: the round, the new head, and `partitions` advanced. Requires record.version == head +
   /// 1 and every contribution accepted, as the record has it, and in no other round (FailedPrecondition). The
-  /// version exists from here on. After an error nothing happened, and the call may be repeated.
+  /// version exists from here on. Contributions of the fragment that were accepted and that no round has
+  /// taken, this one neither, are let go of in the same record: a round takes all that there are, and leaves
+  /// out only what cannot be merged. So none may be just being accepted. After an error nothing happened, and
+  /// the call may be repeated.
   virtual absl::Status CommitRound(const RoundRecord& record,
                                    const std::vector<PartitionEntry>& partitions) = 0;
 

@@ -121,6 +121,7 @@ absl::StatusOr<PushCall> DecodePush(const v1::PushHeader& header) {
   call.payload_crc32c = header.payload_crc32c();
   call.tokens = header.tokens();
   call.steps = header.steps();
+  if (header.has_partition()) call.partition = header.partition();
   call.samples_consumed = header.samples_consumed();
   call.mean_loss = header.mean_loss();
   return call;

@@ -43,6 +43,13 @@ void EncodeFragmentStatus(const FragmentStatusView& view, v1::FragmentStatus* me
   message->set_wait_ends_in_s(view.wait_ends_in_s);
 }
 
+void EncodeWaiting(const WaitView& view, v1::Waiting* message) {
+  message->set_what(view.what);
+  message->mutable_from()->Assign(view.from.begin(), view.from.end());
+  message->set_ends_in_s(view.ends_in_s);
+  message->set_since_s(view.since_s);
+}
+
 void EncodeHistory(const StatusView& view, v1::GetStatusReply* reply) {
   for (const RoundSummaryView& round : view.rounds) EncodeRound(round, reply->add_rounds());
   for (const EvaluationView& evaluation : view.evaluations) {
@@ -131,6 +138,7 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   reply->set_data_directory(view.data_directory);
   reply->set_storage_error(view.storage_error);
   reply->set_live_trainers(view.live_trainers);
+  for (const WaitView& wait : view.waiting) EncodeWaiting(wait, reply->add_waiting());
   return absl::OkStatus();
 }
 
@@ -148,6 +156,8 @@ void EncodeWorker(const WorkerView& view, v1::WorkerStatus* message) {
   message->set_contributions_refused(view.contributions_refused);
   message->set_push_bytes(view.push_bytes);
   message->set_pull_bytes(view.pull_bytes);
+  message->set_inner_steps(view.inner_steps);
+  message->set_steps_per_second(view.steps_per_second);
 }
 
 }  // namespace atoll

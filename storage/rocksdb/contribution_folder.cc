@@ -79,7 +79,7 @@ absl::Status ContributionFolder::Claim(const ContributionKey& key) {
 void ContributionFolder::Release(const ContributionKey& key, bool keep) {
   MutexLock lock(&mutex_);
   const auto head = heads_.find(key.fragment);
-  if (keep && (head == heads_.end() || key.base >= head->second)) {
+  if (keep && (head == heads_.end() || !LeftBehind(key.base, head->second))) {
     partial_[key] = State::kIdle;
     return;
   }
@@ -93,12 +93,21 @@ void ContributionFolder::ReleaseAccepted(const ContributionKey& key) {
   partial_.erase(key);
 }
 
+void ContributionFolder::KeepLate(uint32_t versions) {
+  MutexLock lock(&mutex_);
+  late_ = versions;
+}
+
+bool ContributionFolder::LeftBehind(Version base, Version head) const {
+  return base.value() + late_ < head.value();
+}
+
 void ContributionFolder::LeaveBehind(FragmentId fragment, Version head) {
   MutexLock lock(&mutex_);
   heads_[fragment] = head;
   std::erase_if(partial_, [&](const auto& entry) {
     const auto& [key, state] = entry;
-    if (key.fragment != fragment || key.base >= head || state == State::kUploading) return false;
+    if (key.fragment != fragment || !LeftBehind(key.base, head) || state == State::kUploading) return false;
     Unlink(key);
     return true;
   });

@@ -38,7 +38,11 @@ class ContributionFolder {
   /// Ends a claim and leaves the file alone: it is accepted.
   void ReleaseAccepted(const ContributionKey& key);
 
-  /// Removes partial files of the fragment on bases below `head`; those being uploaded when they end.
+  /// How far behind the head a base may be and not count as left behind; 0 until told otherwise. Takes effect
+  /// with the next LeaveBehind.
+  void KeepLate(uint32_t versions);
+  /// Removes partial files of the fragment on bases further below `head` than that; those being uploaded when
+  /// they end.
   void LeaveBehind(FragmentId fragment, Version head);
   /// Removes an accepted file.
   void Remove(const ContributionKey& key);
@@ -57,7 +61,9 @@ class ContributionFolder {
   const std::string path_;
   Mutex mutex_;
   std::map<ContributionKey, State> partial_ ABSL_GUARDED_BY(mutex_);
+  bool LeftBehind(Version base, Version head) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::map<FragmentId, Version> heads_ ABSL_GUARDED_BY(mutex_);
+  uint32_t late_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace atoll

@@ -90,8 +90,7 @@ ContributionFolder::Fate FateOf(const RunLedger& ledger, const ContributionKey& 
   using Fate = ContributionFolder::Fate;
   if (ledger.accepted(key) != nullptr) return Fate::kAccepted;
   const bool resumable = ledger.identity() && key.epoch == ledger.identity()->epoch &&
-                         key.fragment.value() < ledger.fragment_count() &&
-                         key.base >= ledger.head(key.fragment);
+                         key.fragment.value() < ledger.fragment_count();
   return resumable ? Fate::kPartial : Fate::kGarbage;
 }
 

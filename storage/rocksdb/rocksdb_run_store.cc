@@ -99,6 +99,25 @@ absl::Status RocksDbRunStore::PutEvaluation(const EvaluationEntry& evaluation) {
   return PutIfCreated(evaluation, Durability::kSynced);
 }
 
+absl::Status RocksDbRunStore::PutConfirmation(const ConfirmationEntry& confirmation) {
+  // Dropping those of old versions names the same keys.
+  MutexLock sequence(&sequence_);
+  return PutIfCreated(confirmation, Durability::kBuffered);
+}
+
+absl::StatusOr<std::vector<ConfirmationEntry>> RocksDbRunStore::Confirmations(FragmentId fragment,
+                                                                              Version version) {
+  std::vector<ConfirmationEntry> confirmations;
+  const auto visit = [&](std::string_view key, std::string_view value) -> absl::StatusOr<bool> {
+    ATOLL_ASSIGN_OR_RETURN(ConfirmationEntry one, DecodeRecord<ConfirmationEntry>(key, value));
+    confirmations.push_back(std::move(one));
+    return true;
+  };
+  ATOLL_RETURN_IF_ERROR(meta_->Scan(meta_keys::ConfirmationsOf(fragment, version),
+                                    meta_keys::ConfirmationsOf(fragment, Next(version)), visit));
+  return confirmations;
+}
+
 absl::Status RocksDbRunStore::PutControl(const ControlEntry& control) {
   return PutIfCreated(control, Durability::kSynced);
 }
@@ -191,17 +210,31 @@ absl::StatusOr<std::unique_ptr<Payload>> RocksDbRunStore::OpenPayload(const Cont
   return MappedPayload::Open(contributions_->PathOf(key), bytes);
 }
 
+void RocksDbRunStore::KeepLate(uint32_t versions) {
+  contributions_->KeepLate(versions);
+  MutexLock sequence(&sequence_);  // no head may move between reading and using it
+  std::vector<Version> heads;
+  {
+    MutexLock lock(&mutex_);
+    for (uint32_t i = 0; i < ledger_.fragment_count(); ++i) heads.push_back(ledger_.head(FragmentId(i)));
+  }
+  for (uint32_t i = 0; i < heads.size(); ++i) contributions_->LeaveBehind(FragmentId(i), heads[i]);
+}
+
 absl::Status RocksDbRunStore::CommitRound(const RoundRecord& record,
                                           const std::vector<PartitionEntry>& partitions) {
   MutexLock sequence(&sequence_);
+  std::vector<ContributionKey> passed_over;
   {
     MutexLock lock(&mutex_);
     ATOLL_RETURN_IF_ERROR(ledger_.CheckCommit(record));
+    passed_over = ledger_.PassedOver(record);
   }
   MetaBatch batch;
   Put(batch, record);
   Put(batch, HeadEntry{.fragment = record.fragment, .epoch = record.epoch, .version = record.version});
   for (const PartitionEntry& partition : partitions) Put(batch, partition);
+  for (const ContributionKey& key : passed_over) batch.Delete(meta_keys::KeyOf(key));
   FaultPoint("commit.ready");
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
   FaultPoint("commit.recorded");
@@ -241,6 +274,13 @@ absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, u
     MetaBatch batch;
     Put(batch, retention.stored);
     for (const ContributionKey& key : retention.dropped_contributions) batch.Delete(meta_keys::KeyOf(key));
+    const auto drop = [&](std::string_view key, std::string_view) -> absl::StatusOr<bool> {
+      batch.Delete(std::string(key));
+      return true;
+    };
+    ATOLL_RETURN_IF_ERROR(
+        meta_->Scan(meta_keys::ConfirmationsOf(fragment, Version(0)),
+                    meta_keys::ConfirmationsOf(fragment, retention.stored.versions.front()), drop));
     FaultPoint("stored.ready");
     ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
     FaultPoint("stored.recorded");

@@ -40,6 +40,8 @@ class RocksDbRunStore final : public RunStore {
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override;
+  absl::Status PutConfirmation(const ConfirmationEntry& confirmation) override;
+  absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment, Version version) override;
   absl::Status PutControl(const ControlEntry& control) override;
   absl::Status AppendEvent(const EventEntry& event) override;
   absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
@@ -48,6 +50,7 @@ class RocksDbRunStore final : public RunStore {
   absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                       uint64_t payload_bytes) override;
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;
+  void KeepLate(uint32_t versions) override;
   absl::Status CommitRound(const RoundRecord& record, const std::vector<PartitionEntry>& partitions) override;
   absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
                             uint32_t keep) override;

@@ -94,6 +94,41 @@ TEST_P(RunStoreContract, ALateContributionMayBeFoldedIntoALaterRound) {
   EXPECT_EQ(store().OpenPayload(KeyOf("late", 0)).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(RunStoreContract, WhatNoRoundHasTakenIsKeptHoweverOldItsBaseIs) {
+  CreateAndSeed();
+  for (uint64_t version = 1; version <= 4; ++version) {
+    PushAndCommit(version, {"a"});
+    ASSERT_TRUE(Store(version, 1).ok());
+  }
+  // Version 1 and all that was before it are gone; a contribution on it needs none of that.
+  ASSERT_TRUE(Push(KeyOf("late", 1)).ok());
+  ASSERT_TRUE(Push(KeyOf("later", 3)).ok());
+  ASSERT_TRUE(Store(4, 1).ok());  // repeats the dropping
+  for (int life = 0; life < 2; ++life) {
+    EXPECT_EQ(BytesOf(**store().OpenPayload(KeyOf("late", 1))), PayloadFor(KeyOf("late", 1)));
+    Reopen();
+    EXPECT_EQ(
+        recovery().fragments[0].accepted,
+        (std::vector<Contribution>{ContributionFor(KeyOf("late", 1)), ContributionFor(KeyOf("later", 3))}));
+  }
+}
+
+TEST_P(RunStoreContract, ARoundLetsGoOfWhatItLeavesOut) {
+  CreateAndSeed();
+  ASSERT_TRUE(Push(KeyOf("huge", 0)).ok());
+  PushAndCommit(1, {"a"});
+  EXPECT_EQ(store().OpenPayload(KeyOf("huge", 0)).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().StartUpload(KeyOf("huge", 0), 100).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  RoundRecord record = RecordFor(2, {});
+  record.contributions.push_back(ContributionFor(KeyOf("huge", 0)));
+  record.weights.push_back(1);
+  EXPECT_EQ(store().CommitRound(record, {}).code(), absl::StatusCode::kFailedPrecondition);
+  Reopen();
+  EXPECT_TRUE(recovery().fragments[0].accepted.empty());
+  EXPECT_EQ(store().CommitRound(record, {}).code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_P(RunStoreContract, StoredVersionsReadBack) {
   CreateAndSeed();
   PushAndCommit(1, {"a"});
@@ -138,7 +173,7 @@ TEST_P(RunStoreContract, StoringAgainOnlyRepeatsTheRetention) {
 TEST_P(RunStoreContract, OldVersionsAndTheirContributionsGo) {
   CreateAndSeed();
   for (uint64_t version = 1; version <= 5; ++version) {
-    ASSERT_TRUE(Push(KeyOf("idle", version - 1)).ok());  // accepted, but in no round
+    ASSERT_TRUE(Push(KeyOf("idle", version - 1)).ok());  // accepted, but left out of its round
     PushAndCommit(version, {"a", "b"});
     ASSERT_TRUE(Store(version, 2).ok());
   }
@@ -148,11 +183,9 @@ TEST_P(RunStoreContract, OldVersionsAndTheirContributionsGo) {
     EXPECT_EQ(store().ReadVersion(layout(), Version(5))->parameters, TensorsAt(0, 5).parameters);
     // Round 5 can be recomputed from version 4; nothing needs round 4's.
     EXPECT_TRUE(store().OpenPayload(KeyOf("a", 4)).ok());
-    EXPECT_TRUE(store().OpenPayload(KeyOf("idle", 4)).ok());
     EXPECT_EQ(store().OpenPayload(KeyOf("a", 3)).status().code(), absl::StatusCode::kNotFound);
     EXPECT_EQ(store().OpenPayload(KeyOf("idle", 3)).status().code(), absl::StatusCode::kNotFound);
-    EXPECT_EQ(store().StartUpload(KeyOf("late", 3), 10).status().code(),
-              absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(store().OpenPayload(KeyOf("idle", 4)).status().code(), absl::StatusCode::kNotFound);
     Reopen();
     EXPECT_EQ(recovery().rounds.size(), 5u);  // the history stays
     EXPECT_EQ(recovery().fragments[0].accepted.size(), 0u);

@@ -130,9 +130,28 @@ TEST_P(RunStoreContract, AnUploadLeftBehindByACommitIsForgotten) {
   PushAndCommit(1, {"a"});
   ASSERT_TRUE(AppendString(**upload, "5678").ok());  // it lives until it ends
   upload->reset();
-  // Version 0 is still retained, so both may start again, but from nothing.
+  // Both may start again, but from nothing.
   EXPECT_EQ((*store().StartUpload(idle, 100))->received_bytes(), 0u);
   EXPECT_EQ((*store().StartUpload(busy, 100))->received_bytes(), 0u);
+}
+
+TEST_P(RunStoreContract, AnUploadOnALateBaseIsResumedForAsLongAsItIsToBeKept) {
+  CreateAndSeed();
+  store().KeepLate(2);
+  const ContributionKey late = KeyOf("late", 0);
+  ASSERT_TRUE(AppendString(**store().StartUpload(late, 100), "1234").ok());
+  auto upload = store().StartUpload(KeyOf("busy", 0), 100);
+  ASSERT_TRUE(AppendString(**upload, "1234").ok());
+  PushAndCommit(1, {"a"});
+  PushAndCommit(2, {"a"});
+  upload->reset();
+  EXPECT_EQ((*store().StartUpload(late, 100))->received_bytes(), 4u);
+  EXPECT_EQ((*store().StartUpload(KeyOf("busy", 0), 100))->received_bytes(), 4u);
+  Reopen();
+  store().KeepLate(2);
+  EXPECT_EQ((*store().StartUpload(late, 100))->received_bytes(), 4u);
+  store().KeepLate(1);
+  EXPECT_EQ((*store().StartUpload(late, 100))->received_bytes(), 0u);
 }
 
 TEST_P(RunStoreContract, ManyThreadsUploadAtOnce) {
@@ -184,7 +203,8 @@ TEST_P(RunStoreContract, ThreadsThatRaceForOneKeyEndWithOneContribution) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(accepted.load(), 1);
   EXPECT_EQ(strange.load(), 0);
-  PushAndCommit(1, {"b"});  // must not sweep the accepted file away as a partial one
+  // Must not sweep the accepted file away as a partial one.
+  ASSERT_TRUE(store().CommitRound(RecordFor(1, {"a"}), {}).ok());
   EXPECT_EQ(BytesOf(**store().OpenPayload(key)), PayloadFor(key));
 }
 

@@ -58,14 +58,11 @@ TEST_F(MembershipTest, GivesIncarnationsAndPartitions) {
 TEST_F(MembershipTest, ReturningWorkerKeepsItsPlaceAndSupersedesItself) {
   Join("a", 0);
   Join("b", 0);
-  members_.RecordConsumed("b", 600);
-  members_.RecordConsumed("b", 500);  // never goes back
   const JoinOutcome again = Join("b", 3);
   EXPECT_TRUE(again.returning);
   EXPECT_EQ(again.superseded, Incarnation(2));
   EXPECT_EQ(again.incarnation, Incarnation(3));
   EXPECT_EQ(again.partition, 1u);
-  EXPECT_EQ(again.samples_consumed, 600u);
   const absl::Status old = members_.CheckCurrent("b", Incarnation(2));
   EXPECT_EQ(old.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(old.message()), HasSubstr("superseded by incarnation 3"));
@@ -78,12 +75,10 @@ TEST_F(MembershipTest, StrangerIsRefusedWhileTheLeaseRuns) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("choose another name"));
   EXPECT_TRUE(members_.CheckCurrent("a", Incarnation(1)).ok());
-  // After it the name is free, with its part of the data and the position in it.
-  members_.RecordConsumed("a", 70);
+  // After it the name is free, with its part of the data.
   const JoinOutcome taken = Join("a", 15, "other");
   EXPECT_FALSE(taken.returning);
   EXPECT_EQ(taken.partition, 0u);
-  EXPECT_EQ(taken.samples_consumed, 70u);
   EXPECT_EQ(members_.CheckCurrent("a", Incarnation(1)).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Refusal("a", 16).code(), absl::StatusCode::kAlreadyExists);
 }
@@ -124,7 +119,6 @@ TEST_F(MembershipTest, SilenceLosesTheLeaseAndASignOfLifeRestoresIt) {
 
 TEST_F(MembershipTest, DepartedWorkersPartIsGivenAwayLast) {
   for (const char* name : {"a", "b"}) Join(name, 0);
-  members_.RecordConsumed("a", 111);
   ASSERT_TRUE(members_.Leave("a", Incarnation(1), At(1)).ok());
   const JoinOutcome unused_first = Join("c", 2);
   EXPECT_EQ(unused_first.partition, 2u);
@@ -134,7 +128,6 @@ TEST_F(MembershipTest, DepartedWorkersPartIsGivenAwayLast) {
   const JoinOutcome inherited = Join("d", 16);
   EXPECT_EQ(inherited.partition, 0u);
   EXPECT_EQ(inherited.partition_from, "a");
-  EXPECT_EQ(inherited.samples_consumed, 111u) << "goes on where the departed one stopped";
   // The one that lost its part is told to join again; it then gets the part of another departed worker.
   EXPECT_EQ(members_.CheckCurrent("a", Incarnation(1)).code(), kNotFound);
   const JoinOutcome back = Join("a", 17);
@@ -167,7 +160,6 @@ TEST_F(MembershipTest, DrainingWorkerIsLiveButNotExpectedAnew) {
 TEST_F(MembershipTest, RestoresWhatWasStored) {
   Join("a", 0);
   Join("b", 0);
-  members_.RecordConsumed("a", 42);
   ASSERT_TRUE(members_.Leave("b", Incarnation(2), At(1)).ok());
   std::vector<MemberRecord> records;
   for (const Member* member : members_.All()) records.push_back(RecordOf(*member));
@@ -180,16 +172,29 @@ TEST_F(MembershipTest, RestoresWhatWasStored) {
   EXPECT_EQ(restored.NextExpiry(), At(1015)) << "a fresh lease";
   EXPECT_TRUE(restored.Renew("a", Incarnation(1), At(1001)).ok()) << "no new Join is needed";
   EXPECT_EQ(RecordOf(*restored.Find("a")), records[0]);
-  EXPECT_EQ(restored.Join("a", "as", WorkerRole::kTrainer, At(1002))->samples_consumed, 42u);
+  EXPECT_EQ(restored.Join("a", "as", WorkerRole::kTrainer, At(1002))->partition, 0u);
 }
 
-TEST(Membership, LocalDataHasNoPartitionsButPositions) {
+TEST(Membership, LocalDataHasNoPartitions) {
   Membership members({.partitions = 0});
   EXPECT_EQ(members.Join("a", "x", WorkerRole::kTrainer, At(0))->partition, std::nullopt);
-  members.RecordConsumed("a", 9);
-  EXPECT_EQ(members.Join("a", "x", WorkerRole::kTrainer, At(1))->samples_consumed, 9u);
-  members.Expire(At(100));
-  EXPECT_EQ(members.Join("a", "stranger", WorkerRole::kTrainer, At(101))->samples_consumed, 0u);
+  EXPECT_THAT(members.UnattendedPartitions(At(0)), IsEmpty());
+}
+
+TEST_F(MembershipTest, APartitionIsUnattendedWhenItsOwnerHasBeenGoneForOneLease) {
+  EXPECT_THAT(members_.UnattendedPartitions(At(0)), ElementsAre(0, 1, 2)) << "nobody ever had them";
+  Join("a", 0);
+  Join("b", 0);
+  EXPECT_THAT(members_.UnattendedPartitions(At(0)), ElementsAre(2));
+  ASSERT_TRUE(members_.Leave("a", Incarnation(1), At(5)).ok());
+  members_.Expire(At(15));  // b is lost
+  EXPECT_THAT(members_.UnattendedPartitions(At(19)), ElementsAre(2));
+  EXPECT_THAT(members_.UnattendedPartitions(At(20)), ElementsAre(0, 2));
+  EXPECT_TRUE(members_.LongGone("a", At(20)));
+  EXPECT_FALSE(members_.LongGone("b", At(20)));
+  EXPECT_THAT(members_.UnattendedPartitions(At(30)), ElementsAre(0, 1, 2));
+  Join("b", 31);
+  EXPECT_THAT(members_.UnattendedPartitions(At(31)), ElementsAre(0, 2)) << "back";
 }
 
 TEST_F(MembershipTest, LostWorkerFindsNoRoomWhenTheRunIsFull) {

@@ -226,6 +226,66 @@ TEST_F(RoundTest, DrainingWorkerFinishesWhatItBegan) {
   EXPECT_THAT(Expected(1), ElementsAre("a", "b"));
 }
 
+TEST_F(RoundTest, LateContributionsAreFoldedInAndCountTowardNothing) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  Open(4, 0);
+  Pull({"a", "b"});
+  ASSERT_EQ(*round_->Arrived(Of("a", 2), At(1)), Round::Arrival::kAccepted);
+  ASSERT_EQ(*round_->Arrived(Of("a", 3), At(2)), Round::Arrival::kAccepted);
+  EXPECT_EQ(*round_->Arrived(Of("a", 3), At(3)), Round::Arrival::kDuplicate);
+  EXPECT_EQ(round_->Arrived(Of("a", 3, 2), At(3)).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(round_->Arrived(Of("a", 5), At(3)).status().code(), absl::StatusCode::kFailedPrecondition);
+  const RoundView view = round_->View(At(3), members_);
+  EXPECT_EQ(view.late, 2u);
+  EXPECT_THAT(view.arrived, IsEmpty());
+  EXPECT_THAT(view.expected, ElementsAre("a", "b")) << "its contribution on this base is still to come";
+  EXPECT_THAT(Decide(At(3), view, kOptions).reason, HasSubstr("0 of 2 contributions and 2 late"));
+  Push("a", 4);
+  EXPECT_EQ(Decision(4), Action::kWait);
+  Push("b", 5);
+  EXPECT_EQ(Decision(5), Action::kClose);
+  EXPECT_EQ(round_->Contributions().size(), 4u);
+  EXPECT_EQ(round_->Contributions().front().key.base, Version(2)) << "in the order of summation";
+  EXPECT_TRUE(round_->HasArrived("a", Version(2)));
+  EXPECT_FALSE(round_->HasArrived("b", Version(2)));
+}
+
+TEST_F(RoundTest, LateOnesAloneDoNotCloseARound) {
+  Join("a", 0);
+  Open(4, 0);
+  ASSERT_TRUE(round_->Arrived(Of("a", 3), At(1)).ok());
+  ASSERT_TRUE(members_.Leave("a", Incarnation(1), At(2)).ok());
+  EXPECT_EQ(Decision(50), Action::kWait);
+  EXPECT_EQ(Decision(500), Action::kWait) << "nobody is there; they are kept";
+}
+
+TEST_F(RoundTest, WithoutBarriersEveryArrivalCloses) {
+  RoundOptions free = kOptions;
+  free.mode = RoundMode::kFree;
+  for (const char* name : {"a", "b", "c"}) Join(name, 0);
+  round_.emplace(RoundOpening{.epoch = Epoch(5),
+                              .fragment = FragmentId(0),
+                              .base = Version(0),
+                              .opened_at = At(0),
+                              .members = members_.ActiveTrainers()},
+                 free);
+  const auto decide = [&](double now) { return Decide(At(now), round_->View(At(now), members_), free); };
+  EXPECT_EQ(decide(1).action, Action::kWait);
+  EXPECT_THAT(decide(1).waiting_for, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(decide(1).next_check, At(100));
+  EXPECT_EQ(decide(100).action, RoundDecision::Action::kHold) << "nothing comes: people should know";
+  Push("b", 101);
+  EXPECT_EQ(decide(101).action, Action::kClose);
+  Round late(
+      {.epoch = Epoch(5), .fragment = FragmentId(0), .base = Version(9), .opened_at = At(200), .members = {}},
+      free);
+  ASSERT_TRUE(late.Arrived(Of("a", 7), At(201)).ok());
+  EXPECT_EQ(Decide(At(201), late.View(At(201), members_), free).action, Action::kClose)
+      << "late ones as well";
+  free.minimum = 2;
+  EXPECT_EQ(Decide(At(201), late.View(At(201), members_), free).action, Action::kWait);
+}
+
 TEST_F(RoundTest, EvaluatorsAreNeverWaitedFor) {
   Join("a", 0);
   Join("eval", 0, WorkerRole::kEvaluator);
@@ -256,11 +316,11 @@ TEST_F(RoundTest, RefusesWhatIsNotOfThisRound) {
   Contribution old_epoch = Of("a", 4), other_fragment = Of("a", 4);
   old_epoch.key.epoch = Epoch(4);
   other_fragment.key.fragment = FragmentId(1);
-  for (const Contribution& wrong : {Of("a", 3), Of("a", 5), old_epoch, other_fragment}) {
+  for (const Contribution& wrong : {Of("a", 5), old_epoch, other_fragment}) {
     EXPECT_EQ(round_->Arrived(wrong, At(1)).status().code(), absl::StatusCode::kFailedPrecondition);
   }
-  EXPECT_THAT(std::string(round_->Check(Of("a", 3)).status().message()),
-              HasSubstr("base version 3, the open round has 4"));
+  EXPECT_THAT(std::string(round_->Check(Of("a", 5)).status().message()),
+              HasSubstr("base version 5, the open round has 4"));
   EXPECT_THAT(round_->Contributions(), IsEmpty());
 }
 

@@ -38,6 +38,12 @@ class FaultyStore final : public RunStore {
     return faults_->member ? Full() : store_->PutWorker(worker);
   }
   absl::Status PutEvaluation(const EvaluationEntry& entry) override { return store_->PutEvaluation(entry); }
+  absl::Status PutConfirmation(const ConfirmationEntry& entry) override {
+    return store_->PutConfirmation(entry);
+  }
+  absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment, Version version) override {
+    return store_->Confirmations(fragment, version);
+  }
   absl::Status PutControl(const ControlEntry& control) override {
     return faults_->member ? Full() : store_->PutControl(control);
   }
@@ -58,6 +64,7 @@ class FaultyStore final : public RunStore {
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override {
     return store_->OpenPayload(key);
   }
+  void KeepLate(uint32_t versions) override { store_->KeepLate(versions); }
   absl::Status CommitRound(const RoundRecord& record,
                            const std::vector<PartitionEntry>& partitions) override {
     if (!faults_->commit) return store_->CommitRound(record, partitions);

@@ -54,7 +54,7 @@ TEST_F(FragmentRoundTest, AnAcceptanceThatFailsIsNot) {
 
 TEST_F(FragmentRoundTest, WhileItIsBeingAcceptedNothingIsSaidOfItsFate) {
   ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
-  EXPECT_TRUE(fragment_.Accepting("a"));
+  EXPECT_TRUE(fragment_.Accepting("a", Version(4)));
   EXPECT_TRUE(absl::IsUnavailable(fragment_.BeginAccept(From("a"))));
   (void)fragment_.BeginClose();
   EXPECT_TRUE(absl::IsUnavailable(fragment_.Check(From("a")).status())) << "not stale: it may yet count";
@@ -86,8 +86,10 @@ TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
     ASSERT_TRUE(fragment_.BeginAccept(From(name)).ok());
     fragment_.EndAccept(From(name), true, kNow);
   }
-  fragment_.Exclude("a");
+  fragment_.Exclude(From("a").key);
   EXPECT_EQ(fragment_.BeginClose()->size(), 1);
+  fragment_.Open(Version(5), membership_, kNow);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a")).status()), RefusalReason::kStaleBase) << "nor in a later round";
 }
 
 }  // namespace

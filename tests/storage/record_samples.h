@@ -35,7 +35,8 @@ inline WorkerEntry Worker() {
           .partition = 12,
           .departed = true,
           .banned = true,
-          .public_key = "key"};
+          .public_key = "key",
+          .dataset_fingerprint = "cafe"};
 }
 
 inline PartitionEntry Partition() { return {.partition = 9, .samples_consumed = 123456789012}; }
@@ -107,6 +108,14 @@ inline EvaluationEntry Evaluation() {
           .unix_ns = 1700000001000000000};
 }
 
+inline ConfirmationEntry Confirmation() {
+  return {.fragment = FragmentId(2),
+          .version = Version(42),
+          .worker = "w-1",
+          .published = {.low = 0x1111111111111111, .high = 0x2222222222222222},
+          .signature = "sig"};
+}
+
 inline EventEntry Event() { return {.sequence = 1000, .bytes = "opaque event"}; }
 
 inline ControlEntry Control() {
@@ -131,6 +140,7 @@ void ForEach(const Visit& visit) {
   visit("evaluation", Evaluation());
   visit("event", Event());
   visit("control", Control());
+  visit("confirmation", Confirmation());
 }
 
 }  // namespace atoll::record_samples

@@ -1,0 +1,54 @@
+#ifndef ATOLL_CORE_GRACE_ESTIMATE_H_
+#define ATOLL_CORE_GRACE_ESTIMATE_H_
+
+#include <optional>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "core/round_policy.h"
+#include "core/run_options.h"
+
+namespace atoll {
+
+/// How long stragglers are given once the quorum is there, learned from how long they took:
+///
+///   grace = max(kFloor, kFactor * EMA(last arrival - quorum arrival)), EMA weight kWeight of the newest
+///   round
+///
+/// The arrivals of those who were still waited for when the round closed count as well, if they come (late or
+/// refused) before the next round closes; else a grace once too short would never be seen to be too short.
+/// Rounds that closed without a quorum say nothing. The deadline bounds a grace from above in Decide. In
+/// memory only: after a restart round.grace_s holds until the first round has closed. Pure; not thread-safe.
+class GraceEstimate {
+ public:
+  static constexpr double kWeight = 0.3;
+  static constexpr double kFactor = 2;
+  static constexpr Duration kFloor = Seconds(0.1);
+
+  /// The round of this view is over.
+  void Closed(const RoundView& view, const RoundOptions& options);
+  /// A contribution to an earlier base came.
+  void CameLate(const WorkerName& worker, Version base, MonoTime at);
+
+  /// Seconds from the quorum to the last, averaged; nullopt: no round has closed yet.
+  std::optional<double> average() const;
+  /// `options` as they hold for a round that opens now: with adaptive grace, once there is an average, its
+  /// grace is the estimate.
+  RoundOptions Applied(RoundOptions options) const;
+
+ private:
+  struct Sample {
+    Version base = {};
+    MonoTime quorum_at = {};
+    MonoTime last_at = {};
+    Duration most = {};
+    std::vector<WorkerName> missing = {};
+  };
+  std::optional<double> folded_;  // of the rounds before the newest
+  std::optional<Sample> newest_;  // may still grow
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_GRACE_ESTIMATE_H_
