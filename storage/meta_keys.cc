@@ -23,6 +23,10 @@ std::string Versioned(std::string_view prefix, FragmentId fragment, Version vers
 std::string Event(uint64_t sequence) { return Numbered<8>(kEvents, sequence); }
 std::string Round(FragmentId fragment, Version version) { return Versioned(kRounds, fragment, version); }
 
+std::string ConfirmationsOf(FragmentId fragment, Version version) {
+  return Versioned(kConfirmations, fragment, version);
+}
+
 std::string KeyOf(const RunIdentity&) { return std::string(kIdentity); }
 std::string KeyOf(const Manifest&) { return std::string(kManifest); }
 std::string KeyOf(const ConfigEntry& record) { return Numbered<8>(kConfigs, record.version); }
@@ -36,6 +40,9 @@ std::string KeyOf(const EvaluationEntry& record) {
   return Versioned(kEvaluations, record.fragment, record.version);
 }
 std::string KeyOf(const EventEntry& record) { return Event(record.sequence); }
+std::string KeyOf(const ConfirmationEntry& record) {
+  return ConfirmationsOf(record.fragment, record.version) + record.worker;
+}
 std::string KeyOf(const ControlEntry&) { return std::string(kControl); }
 
 std::string KeyOf(const ContributionKey& key) {

@@ -26,9 +26,12 @@ inline constexpr std::string_view kContributions = "contribution/";
 inline constexpr std::string_view kEvaluations = "evaluation/";
 inline constexpr std::string_view kEvents = "event/";
 inline constexpr std::string_view kControl = "control";
+inline constexpr std::string_view kConfirmations = "confirmation/";
 
 std::string Event(uint64_t sequence);
 std::string Round(FragmentId fragment, Version version);
+/// What the keys of a version's confirmations begin with.
+std::string ConfirmationsOf(FragmentId fragment, Version version);
 
 /// Where a record lives: a function of its own fields, so that a record found under another key is seen.
 std::string KeyOf(const RunIdentity& record);
@@ -44,6 +47,7 @@ std::string KeyOf(const ContributionKey& key);
 std::string KeyOf(const EvaluationEntry& record);
 std::string KeyOf(const EventEntry& record);
 std::string KeyOf(const ControlEntry& record);
+std::string KeyOf(const ConfirmationEntry& record);
 
 /// The smallest string above every string that begins with `prefix` (which does not end in 0xff).
 std::string PrefixEnd(std::string_view prefix);

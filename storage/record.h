@@ -53,6 +53,8 @@ template <>
 inline constexpr RecordKind kRecordKindOf<EventEntry> = RecordKind::kEvent;
 template <>
 inline constexpr RecordKind kRecordKindOf<ControlEntry> = RecordKind::kControl;
+template <>
+inline constexpr RecordKind kRecordKindOf<ConfirmationEntry> = RecordKind::kConfirmation;
 
 template <typename T>
 concept Record = kRecordKindOf<T>

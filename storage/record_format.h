@@ -25,6 +25,7 @@ enum class RecordKind : uint8_t {
   kEvaluation = 10,
   kEvent = 11,
   kControl = 12,
+  kConfirmation = 13,
 };
 
 inline constexpr size_t kRecordHeaderBytes = 2;   // format, kind

@@ -59,6 +59,7 @@ absl::Status RunLoader::Add(std::string_view key, std::string_view value) {
   if (key.starts_with(meta_keys::kRounds)) return Append(recovery_.rounds, key, value);
   if (key.starts_with(meta_keys::kContributions)) return Append(contributions_, key, value);
   if (key.starts_with(meta_keys::kEvaluations)) return Append(recovery_.evaluations, key, value);
+  if (key.starts_with(meta_keys::kConfirmations)) return Decode<ConfirmationEntry>(key, value).status();
   if (key.starts_with(meta_keys::kEvents)) {
     ATOLL_ASSIGN_OR_RETURN(const EventEntry event, Decode<EventEntry>(key, value));
     recovery_.last_event_sequence = std::max(recovery_.last_event_sequence, event.sequence);

@@ -71,6 +71,34 @@ TEST_P(RunStoreContract, SmallThingsComeBackInOrder) {
   EXPECT_EQ(recovery().evaluations, std::vector<EvaluationEntry>{evaluation});
 }
 
+TEST_P(RunStoreContract, ConfirmationsStayAsLongAsTheirVersion) {
+  const auto confirmation = [](uint64_t version, const WorkerName& worker) {
+    return ConfirmationEntry{.fragment = FragmentId(0),
+                             .version = Version(version),
+                             .worker = worker,
+                             .published = {.low = version, .high = 7},
+                             .signature = "by " + worker};
+  };
+  CreateAndSeed();
+  for (const char* worker : {"b", "a"}) {
+    ASSERT_TRUE(store().PutConfirmation(confirmation(0, worker)).ok());
+    ASSERT_TRUE(store().PutConfirmation(confirmation(0, worker)).ok()) << "again";
+  }
+  Reopen();
+  const std::vector<ConfirmationEntry> both = {confirmation(0, "a"), confirmation(0, "b")};
+  EXPECT_EQ(*store().Confirmations(FragmentId(0), Version(0)), both);
+  EXPECT_TRUE(store().Confirmations(FragmentId(0), Version(1))->empty());
+  EXPECT_TRUE(store().Confirmations(FragmentId(1), Version(0))->empty());
+  for (uint64_t version = 1; version <= 3; ++version) {
+    PushAndCommit(version, {"a"});
+    ASSERT_TRUE(store().PutConfirmation(confirmation(version, "a")).ok());
+    ASSERT_TRUE(Store(version, 2).ok());
+  }
+  EXPECT_TRUE(store().Confirmations(FragmentId(0), Version(1))->empty());
+  EXPECT_EQ(store().Confirmations(FragmentId(0), Version(2))->size(), 1u);
+  EXPECT_EQ(store().Confirmations(FragmentId(0), Version(3))->size(), 1u);
+}
+
 TEST_P(RunStoreContract, TheLastWordOfAnOperatorIsKept) {
   ControlEntry control{.mode = RunMode::kPaused, .unix_ns = 5, .author = "ann", .reason = "new disks"};
   EXPECT_EQ(store().PutControl(control).code(), absl::StatusCode::kFailedPrecondition) << "there is no run";
