@@ -36,8 +36,8 @@ size_t KeepHeader(char* bytes, size_t size, size_t count, void* response) {
   return size * count;
 }
 
-absl::Status FailureStatus(CURLcode code, const std::string& what) {
-  const std::string message = absl::StrCat(what, ": ", curl_easy_strerror(code));
+absl::Status FailureStatus(CURLcode code, const std::string& what, const char* detail) {
+  const std::string message = absl::StrCat(what, ": ", *detail != '\0' ? detail : curl_easy_strerror(code));
   switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
       return absl::DeadlineExceededError(message);
@@ -99,6 +99,8 @@ absl::StatusOr<HttpResponse> HttpClient::Exchange(const HttpRequest& request) {
       }(),
       &curl_slist_free_all);
   HttpResponse response;
+  char detail[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail);
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
@@ -121,7 +123,8 @@ absl::StatusOr<HttpResponse> HttpClient::Exchange(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &KeepHeader);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &response);
   const CURLcode code = curl_easy_perform(curl);
-  if (code != CURLE_OK) return FailureStatus(code, absl::StrFormat("%s %s", request.method, url));
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, nullptr);  // it goes out of scope before the handle does
+  if (code != CURLE_OK) return FailureStatus(code, absl::StrFormat("%s %s", request.method, url), detail);
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
   response.status = static_cast<int>(status);

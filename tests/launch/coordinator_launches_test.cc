@@ -1,0 +1,140 @@
+// atoll-coordinator as a program, with workers that are shell scripts, or pods of a server that plays the
+// cluster.
+#include <signal.h>
+
+#include "common/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/common/test_dir.h"
+#include "tests/integration/process.h"
+#include "tests/launch/api_server.h"
+#include "tests/launch/wait_until.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kProgram[] = ATOLL_BIN_DIR "/atoll-coordinator";
+constexpr char kConfig[] = R"(
+run: {name: tiny, workers: 2, rounds: 3}
+model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
+data: {tokenizer: bytes}
+inner: {steps: 2, learning_rate: 1e-3, batch: 2}
+)";
+
+class CoordinatorLaunchesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(WriteFileAtomically(dir_.File("run.yaml"), kConfig).ok()); }
+
+  std::vector<std::string> Arguments(const std::vector<std::string>& extra) const {
+    std::vector<std::string> all = {
+        kProgram,   "--config",    dir_.File("run.yaml"), "--data-dir",       dir_.File("data"),
+        "--listen", "127.0.0.1:0", "--admin-listen",      "127.0.0.1:0",      "--metrics-listen",
+        "",         "--port-file", dir_.File("ports"),    "--log-format=json"};
+    all.insert(all.end(), extra.begin(), extra.end());
+    return all;
+  }
+  std::unique_ptr<Process> Serve(const std::vector<std::string>& extra) {
+    auto process = Process::Start(Arguments(extra), dir_.File("log"));
+    EXPECT_TRUE(process.ok()) << process.status();
+    if (!WaitUntil([&] { return FileExists(dir_.File("ports")) || !(*process)->running(); }) ||
+        !(*process)->running()) {
+      ADD_FAILURE() << "it does not serve:\n" << Log();
+      return nullptr;
+    }
+    return *std::move(process);
+  }
+  Finished Run(const std::vector<std::string>& extra) { return RunToEnd(Arguments(extra), Seconds(60)); }
+  std::string Log() const { return ReadFile(dir_.File("log")).value_or(""); }
+  bool Logged(const std::string& text) const {
+    return WaitUntil([&] { return Log().find(text) != std::string::npos; });
+  }
+  std::string Written(const std::string& worker) const {
+    return ReadFile(dir_.File("data/workers/" + worker + ".log")).value_or("");
+  }
+  pid_t PidOf(const std::string& worker) const {
+    const std::string text = Written(worker);
+    return text.empty() ? 0 : std::stoi(text);
+  }
+  std::vector<std::string> ShellWorkers(const std::string& script) const {
+    return {"--launcher",         "process",
+            "--worker-command",   "/bin/sh",
+            "--worker-arg=-c",    "--worker-arg=" + script,
+            "--worker-arg={name}"};
+  }
+
+  TestDir dir_;
+};
+
+TEST_F(CoordinatorLaunchesTest, LaunchesThePlannedWorkersAndEndsThemBeforeItself) {
+  const auto process = Serve(ShellWorkers("echo $$ $0 $*; exec sleep 600"));
+  ASSERT_NE(process, nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return PidOf("w0") > 0 && PidOf("w1") > 0; })) << Log();
+  const auto ports = nlohmann::json::parse(*ReadFile(dir_.File("ports")));
+  EXPECT_THAT(Written("w1"), HasSubstr("w1 --coordinator " + ports.at("data").get<std::string>() +
+                                       " --name w1 --state-dir " + dir_.File("data/workers/w1")));
+  EXPECT_FALSE(FileExists(dir_.File("data/workers/w2.log")));
+  const pid_t first = PidOf("w0"), second = PidOf("w1");
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(Logged("w0 ended: killed by SIGKILL"));
+  EXPECT_TRUE(Logged("w1 started (process "));
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+  EXPECT_TRUE(Gone(second));
+  EXPECT_THAT(Log(), HasSubstr("w1 was stopped: killed by SIGTERM"));
+  EXPECT_LT(Log().find("w1 was stopped"), Log().find("refusing new work"));
+}
+
+TEST_F(CoordinatorLaunchesTest, WorkersDoNotOutliveACoordinatorThatIsKilled) {
+  std::vector<std::string> extra =
+      ShellWorkers("trap '' TERM HUP INT; echo $$; while :; do sleep 0.05; done");
+  extra.insert(extra.end(), {"--launch-workers", "3"});
+  const auto process = Serve(extra);
+  ASSERT_NE(process, nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return PidOf("w0") > 0 && PidOf("w1") > 0 && PidOf("w2") > 0; })) << Log();
+  process->Kill();
+  for (const char* worker : {"w0", "w1", "w2"}) {
+    EXPECT_TRUE(WaitUntil([&] { return Gone(PidOf(worker)); })) << worker;
+  }
+}
+
+TEST_F(CoordinatorLaunchesTest, AsksTheClusterAndLeavesItsPods) {
+  auto server = ApiServer::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto process = Serve({"--launcher", "kubernetes", "--launch-workers", "3", "--kube-api-host",
+                              "127.0.0.1", "--kube-api-port", (*server)->Options().port, "--kube-credentials",
+                              (*server)->Options().credentials, "--kube-statefulset", "train-worker",
+                              "--kube-selector", "app.kubernetes.io/name=train"});
+  ASSERT_NE(process, nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return !(*server)->Requests("PATCH").empty(); })) << Log();
+  EXPECT_EQ((*server)->Requests("PATCH")[0]["body"], R"({"spec":{"replicas":3}})");
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+  EXPECT_THAT((*server)->Requests("DELETE"), IsEmpty());
+  EXPECT_EQ((*server)->Requests("PATCH").size(), 1u);
+  EXPECT_EQ(Log().find("secret-1"), std::string::npos);
+}
+
+TEST_F(CoordinatorLaunchesTest, WrongFlagsTouchNothing) {
+  const auto fails = [&](const std::vector<std::string>& extra, const std::string& why) {
+    const Finished finished = Run(extra);
+    EXPECT_EQ(finished.exit_code, 2) << finished.output;
+    EXPECT_THAT(finished.output, HasSubstr(why));
+  };
+  fails({"--launch-workers", "2"}, "--launch-workers needs --launcher");
+  fails({"--launcher", "process", "--worker-command", "/no/such/worker"}, "/no/such/worker");
+  fails({"--launcher", "process", "--worker-command", "/bin/sh", "--worker-prefix", "W"}, "W0");
+  fails({"--launcher", "kubernetes", "--kube-api-host", ""}, "KUBERNETES_SERVICE_HOST");
+  fails({"--launcher", "kubernetes", "--kube-api-host", "x", "--kube-credentials", dir_.path()}, "/token");
+  fails({"--launcher", "nonsense"}, "nonsense");
+  EXPECT_FALSE(FileExists(dir_.File("data")));
+  EXPECT_THAT(RunToEnd({kProgram, "--help"}, Seconds(60)).output,
+              AllOf(HasSubstr("--launcher"), HasSubstr("--worker-arg"), HasSubstr("--kube-statefulset")));
+}
+
+}  // namespace
+}  // namespace atoll
