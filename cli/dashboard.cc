@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/plot.h"
+#include "cli/text.h"
 #include "common/clock.h"
 #include "common/human.h"
 
@@ -16,56 +17,19 @@ std::string Paint(const std::string& text, const char* sgr, const DashboardStyle
   return style.colour ? absl::StrFormat("\x1b[%sm%s\x1b[0m", sgr, text) : text;
 }
 
-const char* StateName(v1::RunState state) {
-  switch (state) {
-    case v1::RUN_STATE_STARTING:
-      return "starting";
-    case v1::RUN_STATE_TRAINING:
-      return "training";
-    case v1::RUN_STATE_DEGRADED:
-      return "degraded";
-    case v1::RUN_STATE_CRITICAL:
-      return "critical";
-    case v1::RUN_STATE_FINISHED:
-      return "finished";
-    default:
-      return "unknown";
-  }
-}
-
 const char* StateColour(v1::RunState state) {
   switch (state) {
     case v1::RUN_STATE_TRAINING:
       return "32";
     case v1::RUN_STATE_FINISHED:
+    case v1::RUN_STATE_STOPPED:
       return "36";
+    case v1::RUN_STATE_PAUSED:
+      return "35";
     case v1::RUN_STATE_CRITICAL:
       return "31";
     default:
       return "33";
-  }
-}
-
-const char* PhaseName(v1::WorkerPhase phase) {
-  switch (phase) {
-    case v1::WORKER_PHASE_JOINING:
-      return "joining";
-    case v1::WORKER_PHASE_SEEDING:
-      return "seeding";
-    case v1::WORKER_PHASE_PULLING:
-      return "pulling";
-    case v1::WORKER_PHASE_EVALUATING:
-      return "evaluating";
-    case v1::WORKER_PHASE_TRAINING:
-      return "training";
-    case v1::WORKER_PHASE_PUSHING:
-      return "pushing";
-    case v1::WORKER_PHASE_WAITING:
-      return "waiting";
-    case v1::WORKER_PHASE_LEAVING:
-      return "leaving";
-    default:
-      return "-";
   }
 }
 
@@ -107,6 +71,8 @@ std::string TrainText(const v1::GetStatusReply& status) {
 
 std::string TimeLeft(const v1::GetStatusReply& status) {
   if (status.state() == v1::RUN_STATE_FINISHED) return "done";
+  if (status.state() == v1::RUN_STATE_STOPPED) return "stopped";
+  if (status.state() == v1::RUN_STATE_PAUSED) return "paused";
   if (status.eta_seconds() <= 0) return "time left not known yet";
   return "~" + HumanDuration(Seconds(status.eta_seconds())) + " left";
 }
@@ -120,17 +86,27 @@ std::string TrafficText(const v1::GetStatusReply& status) {
                          HumanBytes(traffic.data_parallel_bytes()));
 }
 
+std::string WaitLine(const v1::Waiting& wait) {
+  std::string line = " waits for " + Printable(wait.what());
+  if (!wait.from().empty()) line += " from " + Printable(absl::StrJoin(wait.from(), ", "));
+  if (wait.since_s() > 0) line += absl::StrFormat(", since %s", HumanDuration(Seconds(wait.since_s())));
+  if (wait.ends_in_s() > 0)
+    line += absl::StrFormat(", at most %s more", HumanDuration(Seconds(wait.ends_in_s())));
+  return line;
+}
+
 std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const DashboardStyle& style) {
   std::vector<std::string> lines;
   for (const auto& fragment : status.fragments()) {
     if (fragment.waiting_for().empty()) continue;
     std::string line = status.fragments_size() > 1 ? absl::StrFormat(" fragment %d: ", fragment.id()) : " ";
-    line += fragment.waiting_for();
+    line += Printable(fragment.waiting_for());
     if (fragment.wait_ends_in_s() > 0) {
       line += absl::StrFormat(", at most %s more", HumanDuration(Seconds(fragment.wait_ends_in_s())));
     }
     lines.push_back(Paint(line, "33", style));
   }
+  for (const auto& wait : status.waiting()) lines.push_back(Paint(WaitLine(wait), "33", style));
   if (!status.storage_error().empty())
     lines.push_back(Paint(" storage: " + status.storage_error(), "31", style));
   return lines;
@@ -147,28 +123,6 @@ std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const Dash
     validation.points.emplace_back(evaluation.version() * steps, evaluation.loss());
   }
   return PlotCurves({train, validation}, style.width, height, style.colour);
-}
-
-/// Columns of `text`: continuation bytes of UTF-8 and colour codes take none.
-size_t Columns(const std::string& text) {
-  size_t columns = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      while (i < text.size() && text[i] != 'm') ++i;
-      continue;
-    }
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) ++columns;
-  }
-  return columns;
-}
-
-/// Worker names and reasons come over the wire: nothing but printable ASCII and UTF-8 reaches the terminal.
-std::string Printable(const std::string& text) {
-  std::string clean;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) clean += c;
-  }
-  return clean;
 }
 
 std::string Fit(std::string text, size_t width) {
@@ -226,6 +180,9 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
                         worker.state() == "active"
                             ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
                             : "-"));
+    if (worker.banned()) lines.back() += Paint("  banned", "31", style);
+    const std::string command = CommandName(worker.pending_command());
+    if (!command.empty()) lines.back() += Paint("  told to " + command, "33", style);
     if (!progress.waiting_for().empty() && worker.state() == "active") {
       lines.back() += Paint("  waits for " + Printable(progress.waiting_for()), "2", style);
     }

@@ -85,7 +85,9 @@ ObserverClient::~ObserverClient() {
 
 absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::string& address,
                                                                      Duration deadline) {
-  auto stub = v1::Coordinator::NewStub(OpenChannel(address));
+  const auto channel = OpenChannel(address);
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, deadline));
+  auto stub = v1::Coordinator::NewStub(channel);
   v1::JoinRequest request;
   *request.mutable_protocol() = OurProtocolVersion();
   const std::string name = "observer-" + ToHex(RandomBytes(4));
@@ -93,9 +95,8 @@ absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::
   request.set_secret(RandomBytes(32));
   request.set_role(v1::ROLE_OBSERVER);
   v1::JoinReply reply;
-  auto context = Context(deadline);
-  context->set_wait_for_ready(true);
-  ATOLL_RETURN_IF_ERROR(FromGrpcStatus(stub->Join(context.get(), request, &reply), address));
+  const grpc::Status joined = stub->Join(Context(deadline).get(), request, &reply);
+  if (!joined.ok()) return FromGrpcStatus(joined, address);
   return std::unique_ptr<ObserverClient>(
       new ObserverClient(address, std::move(stub), std::move(reply), name));
 }
@@ -156,7 +157,8 @@ absl::Status ObserverClient::Watch(uint64_t after_sequence,
     reader->Finish().ok();
     return absl::OkStatus();
   }
-  return FromGrpcStatus(reader->Finish(), address_);
+  const grpc::Status status = reader->Finish();
+  return status.ok() ? absl::OkStatus() : FromGrpcStatus(status, address_);
 }
 
 }  // namespace atoll

@@ -1,9 +1,13 @@
 #include "cli/rpc_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "cli/address.h"
+#include "cli/exit_code.h"
+#include "common/status.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -12,53 +16,182 @@
 namespace atoll {
 namespace {
 
-constexpr int kMaxReplyBytes = 16 << 20;
+constexpr int kMaxReplyBytes = 64 << 20;
+constexpr int kReconnectMilliseconds = 200;
+constexpr std::optional<Duration> kAsLongAsItTakes;
 
 std::chrono::system_clock::time_point After(Duration duration) {
+  // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
   return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+absl::Status NobodyAnswers(const std::string& address, const std::string& why) {
+  return absl::UnavailableError(absl::StrFormat(
+      "no coordinator answers on %s (%s); is it running, and is this its address (--admin, --coordinator)?",
+      address, why));
+}
+
+/// Metadata is printable ASCII; a user's name need not be.
+std::string MetadataValue(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return text;
 }
 
 }  // namespace
 
 absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address) {
   const absl::Status translated = StatusFromGrpc(status);
-  if (!absl::IsUnavailable(translated) && !absl::IsDeadlineExceeded(translated)) return translated;
-  return absl::UnavailableError(absl::StrFormat(
-      "no coordinator answers on %s (%s); is it running, and is this its address (--admin, --coordinator)?",
-      address, translated.message()));
+  if (absl::IsUnimplemented(translated)) {
+    return FromCoordinator(absl::UnimplementedError(absl::StrFormat(
+        "the coordinator on %s does not know this call: it is older than this atollctl, or this is not its "
+        "admin port",
+        address)));
+  }
+  const bool no_answer = absl::IsUnavailable(translated) || absl::IsDeadlineExceeded(translated);
+  // With details it is a refusal in the coordinator's own words.
+  if (!no_answer || !status.error_details().empty()) return FromCoordinator(translated);
+  return NobodyAnswers(address, std::string(translated.message()));
 }
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
+  // A coordinator that is just starting should be found soon.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
+  // A proxy that the environment names for the web is not meant for a coordinator.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-AdminClient::AdminClient(std::string address, Duration deadline)
-    : address_(std::move(address)), deadline_(deadline), stub_(v1::Admin::NewStub(OpenChannel(address_))) {}
+absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address, Duration deadline) {
+  ATOLL_RETURN_IF_ERROR(ParseTarget(address).status());
+  // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS);
+  // this wait polls it at once.
+  if (channel.WaitForConnected(After(deadline))) return absl::OkStatus();
+  return NobodyAnswers(address, absl::StrFormat("tried for %.1f s", ToSeconds(deadline)));
+}
 
-absl::StatusOr<v1::GetStatusReply> AdminClient::GetStatus(uint32_t history) {
-  grpc::ClientContext context;
-  context.set_deadline(After(deadline_));
-  context.set_wait_for_ready(true);
-  v1::GetStatusRequest request;
-  request.set_history(history);
-  v1::GetStatusReply reply;
-  const absl::Status status = FromGrpcStatus(stub_->GetStatus(&context, request, &reply), address_);
-  if (!status.ok()) return status;
+AdminClient::AdminClient(std::string address, Duration deadline, std::string user)
+    : address_(std::move(address)),
+      deadline_(deadline),
+      user_(MetadataValue(std::move(user))),
+      channel_(OpenChannel(address_)),
+      stub_(v1::Admin::NewStub(channel_)) {}
+
+std::unique_ptr<grpc::ClientContext> AdminClient::Context(std::optional<Duration> deadline) const {
+  auto context = std::make_unique<grpc::ClientContext>();
+  if (deadline.has_value()) context->set_deadline(After(*deadline));
+  if (!user_.empty()) context->AddMetadata("atoll-user", user_);
+  return context;
+}
+
+template <typename Request, typename Reply>
+absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
+                                                                                const Request&, Reply*),
+                                        const Request& request, std::optional<Duration> deadline) {
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, deadline_));
+  Reply reply;
+  const auto context = Context(deadline);
+  const grpc::Status status = (stub_.get()->*method)(context.get(), request, &reply);
+  if (!status.ok()) return FromGrpcStatus(status, address_);
   return reply;
 }
 
-absl::StatusOr<v1::ListWorkersReply> AdminClient::ListWorkers(bool all) {
-  grpc::ClientContext context;
-  context.set_deadline(After(deadline_));
-  context.set_wait_for_ready(true);
+template <typename Message, typename Open>
+absl::Status AdminClient::Stream(const Open& open, const std::function<bool(const Message&)>& sink) {
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, deadline_));
+  const auto context = Context(kAsLongAsItTakes);
+  const auto reader = open(context.get());
+  Message message;
+  while (reader->Read(&message)) {
+    if (sink(message)) continue;
+    context->TryCancel();
+    reader->Finish().ok();
+    return absl::OkStatus();
+  }
+  const grpc::Status status = reader->Finish();
+  return status.ok() ? absl::OkStatus() : FromGrpcStatus(status, address_);
+}
+
+absl::StatusOr<v1::GetStatusReply> AdminClient::GetStatus(uint32_t history) {
+  v1::GetStatusRequest request;
+  request.set_history(history);
+  return Call(&v1::Admin::Stub::GetStatus, request, deadline_);
+}
+
+absl::StatusOr<v1::ListWorkersReply> AdminClient::ListWorkers(bool all, const std::string& worker) {
   v1::ListWorkersRequest request;
   request.set_all(all);
-  v1::ListWorkersReply reply;
-  const absl::Status status = FromGrpcStatus(stub_->ListWorkers(&context, request, &reply), address_);
-  if (!status.ok()) return status;
-  return reply;
+  request.set_worker(worker);
+  return Call(&v1::Admin::Stub::ListWorkers, request, deadline_);
+}
+
+absl::StatusOr<v1::GetMetricsReply> AdminClient::GetMetrics() {
+  return Call(&v1::Admin::Stub::GetMetrics, v1::GetMetricsRequest(), deadline_);
+}
+
+absl::StatusOr<v1::ListConfigsReply> AdminClient::ListConfigs() {
+  return Call(&v1::Admin::Stub::ListConfigs, v1::ListConfigsRequest(), deadline_);
+}
+
+absl::StatusOr<v1::LauncherStatus> AdminClient::GetLauncher() {
+  return Call(&v1::Admin::Stub::GetLauncher, v1::GetLauncherRequest(), deadline_);
+}
+
+absl::StatusOr<v1::ControlRunReply> AdminClient::ControlRun(const v1::ControlRunRequest& request) {
+  return Call(&v1::Admin::Stub::ControlRun, request, kAsLongAsItTakes);
+}
+
+absl::StatusOr<v1::SetConfigReply> AdminClient::SetConfig(const v1::SetConfigRequest& request) {
+  return Call(&v1::Admin::Stub::SetConfig, request, kAsLongAsItTakes);
+}
+
+absl::StatusOr<v1::ControlWorkerReply> AdminClient::ControlWorker(const v1::ControlWorkerRequest& request) {
+  return Call(&v1::Admin::Stub::ControlWorker, request, kAsLongAsItTakes);
+}
+
+absl::StatusOr<v1::ScaleWorkersReply> AdminClient::ScaleWorkers(const v1::ScaleWorkersRequest& request) {
+  return Call(&v1::Admin::Stub::ScaleWorkers, request, kAsLongAsItTakes);
+}
+
+absl::StatusOr<v1::CreateCheckpointReply> AdminClient::CreateCheckpoint(const std::string& name) {
+  v1::CreateCheckpointRequest request;
+  request.set_name(name);
+  return Call(&v1::Admin::Stub::CreateCheckpoint, request, kAsLongAsItTakes);
+}
+
+absl::StatusOr<v1::ListCheckpointsReply> AdminClient::ListCheckpoints(bool check) {
+  v1::ListCheckpointsRequest request;
+  request.set_check(check);
+  return Call(&v1::Admin::Stub::ListCheckpoints, request, check ? kAsLongAsItTakes : deadline_);
+}
+
+absl::StatusOr<v1::RestoreCheckpointReply> AdminClient::RestoreCheckpoint(const std::string& name) {
+  v1::RestoreCheckpointRequest request;
+  request.set_name(name);
+  return Call(&v1::Admin::Stub::RestoreCheckpoint, request, kAsLongAsItTakes);
+}
+
+absl::Status AdminClient::DeleteCheckpoint(const std::string& name) {
+  v1::DeleteCheckpointRequest request;
+  request.set_name(name);
+  return Call(&v1::Admin::Stub::DeleteCheckpoint, request, kAsLongAsItTakes).status();
+}
+
+absl::Status AdminClient::Verify(std::optional<uint64_t> version,
+                                 const std::function<bool(const v1::VerifyProgress&)>& sink) {
+  v1::VerifyRequest request;
+  if (version.has_value()) request.set_version(*version);
+  return Stream<v1::VerifyProgress>(
+      [&](grpc::ClientContext* context) { return stub_->Verify(context, request); }, sink);
+}
+
+absl::Status AdminClient::ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink) {
+  const v1::ExportMetricsRequest request;
+  return Stream<v1::MetricPoint>(
+      [&](grpc::ClientContext* context) { return stub_->ExportMetrics(context, request); }, sink);
 }
 
 }  // namespace atoll

@@ -1,7 +1,9 @@
 #ifndef ATOLL_CLI_RPC_CLIENT_H_
 #define ATOLL_CLI_RPC_CLIENT_H_
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -14,21 +16,58 @@ namespace atoll {
 /// A channel to a coordinator's port, for one-shot tools. Thread-safe.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 
+/// Waits at most so long for a coordinator that is not (yet) there. InvalidArgument when `address` is none;
+/// Unavailable when nobody answers.
+absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address, Duration deadline);
+
 /// What a call to `address` came to: a coordinator that does not answer is explained, everything else
-/// translated by protos/wire.
+/// translated by protos/wire and marked as its answer (cli/exit_code.h).
 absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address);
 
-/// The admin port, in Status. Calls wait at most `deadline` for a coordinator that is not (yet) there.
+/// The admin port, in Status. Every call waits at most the deadline for a coordinator that is not (yet)
+/// there; then those that only look have that long for their answer, and those that work on the disk as long
+/// as it takes. Not thread-safe.
 class AdminClient {
  public:
-  AdminClient(std::string address, Duration deadline);
+  /// `user` goes into the audit line of what is changed; empty: nobody is named.
+  AdminClient(std::string address, Duration deadline, std::string user = "");
+
   absl::StatusOr<v1::GetStatusReply> GetStatus(uint32_t history);
-  absl::StatusOr<v1::ListWorkersReply> ListWorkers(bool all);
+  /// `worker` not empty: only that one.
+  absl::StatusOr<v1::ListWorkersReply> ListWorkers(bool all, const std::string& worker = "");
+  absl::StatusOr<v1::GetMetricsReply> GetMetrics();
+  absl::StatusOr<v1::ListConfigsReply> ListConfigs();
+  absl::StatusOr<v1::LauncherStatus> GetLauncher();
+
+  absl::StatusOr<v1::ControlRunReply> ControlRun(const v1::ControlRunRequest& request);
+  absl::StatusOr<v1::SetConfigReply> SetConfig(const v1::SetConfigRequest& request);
+  absl::StatusOr<v1::ControlWorkerReply> ControlWorker(const v1::ControlWorkerRequest& request);
+  absl::StatusOr<v1::ScaleWorkersReply> ScaleWorkers(const v1::ScaleWorkersRequest& request);
+
+  absl::StatusOr<v1::CreateCheckpointReply> CreateCheckpoint(const std::string& name);
+  absl::StatusOr<v1::ListCheckpointsReply> ListCheckpoints(bool check);
+  absl::StatusOr<v1::RestoreCheckpointReply> RestoreCheckpoint(const std::string& name);
+  absl::Status DeleteCheckpoint(const std::string& name);
+
+  /// `sink` returns false to end the stream.
+  absl::Status Verify(std::optional<uint64_t> version,
+                      const std::function<bool(const v1::VerifyProgress&)>& sink);
+  absl::Status ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink);
 
  private:
+  std::unique_ptr<grpc::ClientContext> Context(std::optional<Duration> deadline) const;
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                     Reply*),
+                             const Request& request, std::optional<Duration> deadline);
+  template <typename Message, typename Open>
+  absl::Status Stream(const Open& open, const std::function<bool(const Message&)>& sink);
+
   const std::string address_;
   const Duration deadline_;
-  std::unique_ptr<v1::Admin::Stub> stub_;
+  const std::string user_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Admin::Stub> stub_;
 };
 
 }  // namespace atoll

@@ -25,6 +25,8 @@ Terminal InspectTerminal() {
   return terminal;
 }
 
+ProgressStyle ErrorStreamStyle() { return ProgressStyleFor(STDERR_FILENO, std::getenv("TERM")); }
+
 LiveView::LiveView() { std::fputs("\x1b[?1049h\x1b[?25l", stdout); }
 
 LiveView::~LiveView() {

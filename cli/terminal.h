@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/dashboard.h"
+#include "common/progress_bar.h"
 
 namespace atoll {
 
@@ -14,6 +15,9 @@ struct Terminal {
   DashboardStyle style;
 };
 Terminal InspectTerminal();
+
+/// How a progress bar on standard error is drawn.
+ProgressStyle ErrorStreamStyle();
 
 /// A region that is drawn over in place: hides the cursor and shows it again on destruction. One per process.
 class LiveView {

@@ -82,8 +82,7 @@ WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements) {
   const uint64_t per_token = 34 * uint64_t{model.width} + 5 * uint64_t{model.heads} * model.context;
   // Logits and their gradient are float32 in both precisions: the loss is computed there.
   memory.activations = tokens * (model.layers * per_token * (half ? 1 : 2) + 2 * kFloat * model.vocabulary);
-  memory.exchange = bytes + (run.error_feedback && run.push_codec != CodecKind::kFp32 ? bytes : 0) + bytes +
-                    CodecFor(run.push_codec).EncodedSize(elements) +
+  memory.exchange = 3 * bytes + CodecFor(run.push_codec).EncodedSize(elements) +
                     CodecFor(run.pull_codec).EncodedSize(elements);
   return memory;
 }

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "cli/rpc_client.h"
 
 // One function per subcommand of atollctl: adds its options to `app` and stores what to run when it was
 // chosen.
@@ -17,18 +18,43 @@ namespace atoll {
 struct GlobalOptions {
   std::string admin = "127.0.0.1:7601";
   std::string coordinator = "127.0.0.1:7600";
+  std::string user;
   double timeout_s = 10;
   bool json = false;
+  // Whether the address was given, rather than assumed.
+  bool admin_given = false;
+  bool coordinator_given = false;
 };
 
 using Action = std::function<absl::Status()>;
 
+inline AdminClient MakeAdminClient(const GlobalOptions& global) {
+  return {global.admin, Seconds(global.timeout_s), global.user};
+}
+
+// Looking.
 void AddStatusCommand(CLI::App& app, const GlobalOptions& global, Action& action);
-void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action);
-void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+// Steering.
+void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddLauncherCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+// Before a run.
+void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddCompletionCommand(CLI::App& app, Action& action);
+
+// Parts of `config` that ask the coordinator.
+void AddConfigSetCommand(CLI::App& config, const GlobalOptions& global, Action& action);
+void AddConfigHistoryCommand(CLI::App& config, const GlobalOptions& global, Action& action);
+/// `run status` is `status`.
+void AddStatusOptions(CLI::App& command, const GlobalOptions& global, Action& action);
 
 }  // namespace atoll
 

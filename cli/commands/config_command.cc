@@ -21,8 +21,15 @@ absl::Status Validate(const GlobalOptions& global, const std::string& file) {
   return absl::OkStatus();
 }
 
-absl::Status Show(const std::string& file) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(file));
+absl::Status Show(const GlobalOptions& global, const std::string& file) {
+  v1::RunConfig config;
+  if (file.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(const v1::GetStatusReply status, MakeAdminClient(global).GetStatus(0));
+    config = status.config();
+  } else {
+    ATOLL_ASSIGN_OR_RETURN(config, LoadRunConfig(file));
+  }
+  if (global.json) return PrintJson(config);
   std::printf("%s", FormatRunConfigYaml(config).c_str());
   return absl::OkStatus();
 }
@@ -30,7 +37,7 @@ absl::Status Show(const std::string& file) {
 }  // namespace
 
 void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* config = app.add_subcommand("config", "A run's configuration: check it, complete it, explain it");
+  CLI::App* config = app.add_subcommand("config", "A run's configuration: check it, explain it, change it");
   config->require_subcommand(1);
   auto file = std::make_shared<std::string>();
 
@@ -40,18 +47,23 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
   validate->callback(
       [&global, &action, file] { action = [&global, file] { return Validate(global, *file); }; });
 
-  CLI::App* show = config->add_subcommand("show", "Print the file with every field, defaults filled in");
-  show->add_option("FILE", *file, "The run's YAML file")->required();
-  show->callback([&action, file] { action = [file] { return Show(*file); }; });
+  CLI::App* show =
+      config->add_subcommand("show", "Print a configuration with every field, defaults filled in");
+  show->add_option("FILE", *file, "The run's YAML file; without it: what the run is doing now");
+  show->callback([&global, &action, file] { action = [&global, file] { return Show(global, *file); }; });
 
   CLI::App* explain =
       config->add_subcommand("explain", "Every field with its meaning, default and allowed range");
-  explain->callback([&action] {
-    action = [] {
-      std::printf("%s", ExplainRunConfig().c_str());
+  auto markdown = std::make_shared<bool>(false);
+  explain->add_flag("--markdown", *markdown, "As the tables of docs/configuration.md");
+  explain->callback([&action, markdown] {
+    action = [markdown] {
+      std::printf("%s", (*markdown ? ExplainRunConfigMarkdown() : ExplainRunConfig()).c_str());
       return absl::OkStatus();
     };
   });
+  AddConfigSetCommand(*config, global, action);
+  AddConfigHistoryCommand(*config, global, action);
 }
 
 }  // namespace atoll

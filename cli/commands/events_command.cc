@@ -1,9 +1,9 @@
 #include <cstdio>
-#include <ctime>
 
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/observer_client.h"
+#include "cli/text.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -14,20 +14,11 @@ struct EventsOptions {
   bool follow = false;
 };
 
-std::string LocalTime(int64_t unix_nanos) {
-  const std::time_t seconds = unix_nanos / 1'000'000'000;
-  std::tm parts{};
-  localtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%F %T", &parts);
-  return text;
-}
-
 bool PrintEvent(const v1::RunEvent& event, bool json) {
   if (json) return PrintJson(event, /*compact=*/true).ok();
   std::printf("%6llu  %s  %-20s  %s\n", static_cast<unsigned long long>(event.sequence()),
               LocalTime(event.unix_nanos()).c_str(), v1::RunEvent::Kind_Name(event.kind()).c_str(),
-              event.message().c_str());
+              Printable(event.message()).c_str());
   std::fflush(stdout);
   return true;
 }

@@ -6,8 +6,8 @@
 #include "cli/commands/commands.h"
 #include "cli/dashboard.h"
 #include "cli/json.h"
-#include "cli/rpc_client.h"
 #include "cli/terminal.h"
+#include "cli/text.h"
 #include "common/shutdown.h"
 #include "common/status.h"
 
@@ -21,10 +21,11 @@ struct WatchOptions {
 };
 
 /// A run has ended when its last version was evaluated, or, should nobody do that, some time after it was
-/// made.
+/// made. One that an operator stopped has ended at once.
 class TheEnd {
  public:
   bool Reached(const v1::GetStatusReply& status, MonoTime now) {
+    if (status.state() == v1::RUN_STATE_STOPPED) return true;
     if (status.state() != v1::RUN_STATE_FINISHED) return false;
     if (!finished_at_.has_value()) finished_at_ = now;
     uint64_t head = 0;
@@ -78,7 +79,7 @@ class Screen {
 
 absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Shutdown> shutdown, Shutdown::Install());
-  AdminClient client(global.admin, Seconds(global.timeout_s));
+  AdminClient client = MakeAdminClient(global);
   const SystemClock clock;
   v1::GetStatusReply last;
   TheEnd end;
@@ -102,8 +103,7 @@ absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
     }
   }
   if (!global.json && !options.until_finished) {
-    for (const std::string& line : RenderSummary(last, InspectTerminal().style))
-      std::printf("%s\n", line.c_str());
+    PrintLines(RenderSummary(last, InspectTerminal().style));
   }
   return absl::OkStatus();
 }
@@ -123,7 +123,8 @@ void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action)
                    "Seconds between lines where there is no terminal")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
-  command->add_flag("--until-finished", options->until_finished, "End when the run has finished");
+  command->add_flag("--until-finished", options->until_finished,
+                    "End when the run has finished or was stopped");
   command->callback(
       [&global, &action, options] { action = [&global, options] { return Watch(global, *options); }; });
 }

@@ -92,6 +92,23 @@ TEST(Dashboard, StaysWithinItsHeight) {
   EXPECT_LE(RenderDashboard(Training(), workers, {.width = 100, .height = 30, .colour = false}).size(), 30u);
 }
 
+TEST(Dashboard, ShowsWhatAnOperatorDid) {
+  v1::GetStatusReply status = Training();
+  status.set_state(v1::RUN_STATE_PAUSED);
+  status.set_state_reason("alice: power");
+  auto* wait = status.add_waiting();
+  wait->set_what("contributions in flight");
+  wait->add_from("w1");
+  wait->set_since_s(3);
+  wait->set_ends_in_s(12);
+  v1::ListWorkersReply workers = OneWorker("w0");
+  workers.mutable_workers(0)->set_pending_command(v1::COMMAND_RESTART);
+  EXPECT_THAT(Render(status, workers),
+              AllOf(HasSubstr("paused: alice: power"), HasSubstr("elapsed, paused"),
+                    HasSubstr("waits for contributions in flight from w1, since 3.0 s, at most 12"),
+                    HasSubstr("told to restart")));
+}
+
 TEST(Dashboard, OneLineForLogs) {
   EXPECT_THAT(RenderLine(Training()),
               AllOf(HasSubstr("training: round 12 of 40"), HasSubstr("validation loss 2.500"),

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/doctor/disk.h"
+#include "cli/doctor/host.h"
+#include "cli/doctor/network.h"
+#include "cli/exit_code.h"
+#include "cli/plan.h"
+#include "cli/text.h"
+#include "common/status.h"
+#include "protos/config/run_config.h"
+
+namespace atoll {
+namespace {
+
+struct DoctorOptions {
+  std::string config;
+  std::string data;
+  std::string dir;
+};
+
+/// The configuration and what it needs; nothing when it is wrong, which the check says.
+struct ConfigFindings {
+  Check check;
+  std::optional<RunOptions> run;
+  std::optional<RunPlan> plan;
+};
+
+absl::Status Plan(const std::string& file, ConfigFindings& findings) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(file));
+  ATOLL_ASSIGN_OR_RETURN(findings.run, ToRunOptions(config));
+  ATOLL_ASSIGN_OR_RETURN(findings.plan, MakePlan(*findings.run, {}));
+  return absl::OkStatus();
+}
+
+ConfigFindings CheckConfig(const std::string& file) {
+  ConfigFindings findings;
+  const absl::Status status = Plan(file, findings);
+  findings.check =
+      status.ok()
+          ? Ok("configuration", absl::StrFormat("%s is valid; atollctl plan says what it takes", file))
+          : Fail("configuration", std::string(status.message()), "correct it; atollctl config explain");
+  return findings;
+}
+
+absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
+  const SystemClock clock;
+  std::vector<Check> checks;
+  const auto append = [&](std::vector<Check> more) {
+    for (Check& check : more) checks.push_back(std::move(check));
+  };
+  ConfigFindings config;
+  if (!options.config.empty()) {
+    config = CheckConfig(options.config);
+    append({config.check});
+  }
+  std::optional<uint64_t> coordinator, worker, disk;
+  if (config.plan) {
+    coordinator = config.plan->coordinator.peak();
+    worker = config.plan->worker.total();
+    disk = config.plan->disk.peak();
+  }
+  append(CheckHost(coordinator, worker));
+  NetworkTarget target{.coordinator = global.coordinator,
+                       .admin = global.admin,
+                       .coordinator_given = global.coordinator_given,
+                       .admin_given = global.admin_given,
+                       .deadline = Seconds(std::min(global.timeout_s, 3.0))};
+  append(CheckNetwork(target, clock));
+  if (!options.dir.empty()) append(CheckDisk(options.dir, disk, clock));
+  if (!options.data.empty()) {
+    append(
+        CheckTokens(options.data, config.run ? std::optional(config.run->model.vocabulary) : std::nullopt));
+  }
+  if (global.json) {
+    std::printf("%s\n", ChecksToJson(checks).c_str());
+  } else {
+    PrintLines(RenderChecks(checks));
+  }
+  const size_t failed = CountVerdict(checks, Verdict::kFail);
+  if (failed == 0) return absl::OkStatus();
+  return WithExitCode(
+      absl::FailedPreconditionError(absl::StrFormat("%d of %d checks failed", failed, checks.size())),
+      ExitCode::kInternal);
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "Is this machine fit for a run, and is the coordinator to be reached? Exit code 1 when not");
+  auto options = std::make_shared<DoctorOptions>();
+  doctor->add_option("CONFIG", options->config, "A run's YAML file, to be checked, and its needs compared");
+  doctor->add_option("--data", options->data, "A folder of token files");
+  doctor->add_option("--dir", options->dir, "Where the coordinator's data directory is or will be");
+  doctor->callback(
+      [&global, &action, options] { action = [&global, options] { return Doctor(global, *options); }; });
+}
+
+}  // namespace atoll

@@ -1,0 +1,47 @@
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/json.h"
+#include "cli/text.h"
+#include "common/human.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+std::vector<std::string> Row(const v1::LaunchedWorker& worker) {
+  const std::string state = worker.next_start_in_s() > 0
+                                ? absl::StrFormat("%s %s", worker.state(),
+                                                  HumanDuration(Seconds(std::ceil(worker.next_start_in_s()))))
+                                : worker.state();
+  return {worker.name(), state, worker.handle(), absl::StrFormat("%d", worker.restarts()),
+          worker.last_exit().empty() ? "-" : worker.last_exit()};
+}
+
+absl::Status Launcher(const GlobalOptions& global) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::LauncherStatus launcher, MakeAdminClient(global).GetLauncher());
+  if (global.json) return PrintJson(launcher);
+  if (launcher.kind().empty() || launcher.kind() == "none") {
+    std::printf("no launcher: workers are started by hand (atoll-coordinator --help says how to have one)\n");
+    return absl::OkStatus();
+  }
+  std::printf("%s launcher, %u workers wanted\n", Printable(launcher.kind()).c_str(), launcher.target());
+  if (!launcher.error().empty()) std::printf("trouble: %s\n", Printable(launcher.error()).c_str());
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::LaunchedWorker& worker : launcher.workers()) rows.push_back(Row(worker));
+  PrintLines(
+      RenderTable({{"worker"}, {"state"}, {"handle"}, {"restarts", Align::kRight}, {"last exit"}}, rows));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddLauncherCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("launcher", "Who starts the workers, and how those that it started are doing");
+  command->callback([&global, &action] { action = [&global] { return Launcher(global); }; });
+}
+
+}  // namespace atoll

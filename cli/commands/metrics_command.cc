@@ -1,0 +1,125 @@
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/json.h"
+#include "cli/metric_writer.h"
+#include "cli/text.h"
+#include "common/file.h"
+#include "common/human.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+std::string Loss(double loss) { return loss > 0 ? absl::StrFormat("%.4f", loss) : "-"; }
+
+std::vector<std::vector<std::string>> Rows(const v1::GetMetricsReply& m) {
+  const auto count = [](uint64_t n) { return HumanCount(static_cast<double>(n)); };
+  return {
+      {"wall clock", HumanDuration(Seconds(m.wall_seconds()))},
+      {"version", absl::StrFormat("%d", m.version())},
+      {"tokens", absl::StrFormat("%s of %s", count(m.committed_tokens()), count(m.total_tokens()))},
+      {"train loss", Loss(m.train_loss())},
+      {"validation loss",
+       absl::StrFormat("%s, best %s", Loss(m.validation_loss()), Loss(m.best_validation_loss()))},
+      {"convergence",
+       absl::StrFormat("%+.4g nats per token and million tokens", m.loss_slope_per_million_tokens())},
+      {"throughput", HumanRate(m.tokens_per_second(), "tok")},
+      {"compute utilisation", absl::StrFormat("%.1f %%", 100 * m.compute_utilisation())},
+      {"moved", absl::StrFormat("%s up, %s down", HumanBytes(m.push_bytes()), HumanBytes(m.pull_bytes()))},
+      {"communication", absl::StrFormat("%.1f times fewer bytes than data-parallel (%s)",
+                                        m.communication_reduction(), HumanBytes(m.data_parallel_bytes()))},
+      {"round", HumanDuration(Seconds(m.round_seconds_mean()))},
+      {"commit", HumanDuration(Seconds(m.commit_seconds_mean()))},
+      {"workers", absl::StrFormat("%d", m.live_trainers())},
+  };
+}
+
+absl::Status Show(const GlobalOptions& global) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::GetMetricsReply metrics, MakeAdminClient(global).GetMetrics());
+  if (global.json) return PrintJson(metrics);
+  for (const auto& row : Rows(metrics)) std::printf(" %-20s %s\n", row[0].c_str(), row[1].c_str());
+  return absl::OkStatus();
+}
+
+struct ExportOptions {
+  std::string format = "csv";
+  std::string out;
+};
+
+absl::StatusOr<uint64_t> Copy(const GlobalOptions& global, MetricWriter& writer) {
+  uint64_t points = 0;
+  absl::Status written;
+  const absl::Status read = MakeAdminClient(global).ExportMetrics([&](const v1::MetricPoint& point) {
+    written = writer.Add(point);
+    ++points;
+    return written.ok();
+  });
+  ATOLL_RETURN_IF_ERROR(read);
+  ATOLL_RETURN_IF_ERROR(written);
+  ATOLL_RETURN_IF_ERROR(writer.Finish());
+  return points;
+}
+
+std::unique_ptr<MetricWriter> StreamWriter(const std::string& format, std::ostream* out) {
+  return format == "csv" ? CsvWriter(out) : JsonLinesWriter(out);
+}
+
+/// A file appears under its name only when all of it is there.
+absl::StatusOr<uint64_t> CopyToFile(const GlobalOptions& global, const ExportOptions& options) {
+  const std::string partial = options.out + ".partial";
+  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
+  if (!file) return absl::InvalidArgumentError(absl::StrFormat("%s cannot be written", partial));
+  const auto points = Copy(global, *StreamWriter(options.format, &file));
+  file.close();
+  if (!points.ok()) {
+    RemoveFile(partial).IgnoreError();
+    return points;
+  }
+  ATOLL_RETURN_IF_ERROR(RenameFile(partial, options.out));
+  return points;
+}
+
+absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
+  if (options.out.empty() || options.out == "-") {
+    if (options.format == "tensorboard") {
+      return absl::InvalidArgumentError("event files need a folder: --out FOLDER");
+    }
+    return Copy(global, *StreamWriter(options.format, &std::cout)).status();
+  }
+  const auto points = options.format == "tensorboard" ? Copy(global, *TensorBoardWriter(options.out))
+                                                      : CopyToFile(global, options);
+  ATOLL_RETURN_IF_ERROR(points.status());
+  const auto number = static_cast<unsigned long long>(*points);
+  if (global.json) {
+    std::printf("{\"points\": %llu}\n", number);
+  } else {
+    std::printf("wrote %llu points to %s\n", number, options.out.c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* metrics = app.add_subcommand("metrics", "The run in numbers, now; or all of them over time");
+  metrics->require_subcommand(0, 1);
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* all =
+      metrics->add_subcommand("export", "Everything measured over the whole run, in order of time");
+  all->add_option("--format", options->format, "csv, jsonl, or tensorboard: event files")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"csv", "jsonl", "tensorboard"}));
+  all->add_option("--out", options->out, "A file (default: standard output); with tensorboard: a folder");
+  all->callback(
+      [&global, &action, options] { action = [&global, options] { return Export(global, *options); }; });
+  metrics->callback([metrics, &global, &action] {
+    if (metrics->get_subcommands().empty()) action = [&global] { return Show(global); };
+  });
+}
+
+}  // namespace atoll

@@ -1,0 +1,134 @@
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "common/progress_bar.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+const char* VerdictName(v1::VerifyProgress::Verdict verdict) {
+  switch (verdict) {
+    case v1::VerifyProgress::EQUAL:
+      return "equal";
+    case v1::VerifyProgress::DIFFERENT:
+      return "DIFFERENT";
+    case v1::VerifyProgress::NOT_KEPT:
+      return "not kept";
+    default:
+      return "?";
+  }
+}
+
+/// What came of the versions, as they come in.
+class Verdicts {
+ public:
+  explicit Verdicts(bool json) : json_(json) {}
+
+  bool Add(const v1::VerifyProgress& progress) {
+    ++counts_[progress.verdict()];
+    if (progress.verdict() == v1::VerifyProgress::DIFFERENT) {
+      different_.push_back(
+          absl::StrFormat("version %d of fragment %d", progress.version(), progress.fragment()));
+    }
+    if (json_) return PrintJson(progress, /*compact=*/true).ok();
+    if (!bar_.has_value()) bar_.emplace(Bar(progress.total()), &clock_, &std::cerr);
+    bar_->Update(progress.done());
+    rows_.push_back({absl::StrFormat("%d", progress.fragment()), absl::StrFormat("%d", progress.version()),
+                     VerdictName(progress.verdict()), absl::StrJoin(progress.confirmed_by(), ","),
+                     absl::StrJoin(progress.denied_by(), ","), progress.message()});
+    return true;
+  }
+
+  void PrintTable() {
+    if (bar_.has_value()) bar_->Finish();
+    if (json_ || rows_.empty()) return;
+    PrintLines(RenderTable({{"fragment", Align::kRight},
+                            {"version", Align::kRight},
+                            {"verdict"},
+                            {"confirmed by"},
+                            {"denied by"},
+                            {""}},
+                           rows_));
+  }
+
+  absl::Status Outcome(std::optional<uint64_t> asked) const {
+    if (!different_.empty()) {
+      return absl::DataLossError(
+          absl::StrFormat("recomputed, %s is not what was committed: stop the coordinator, keep the data "
+                          "directory, check disk and memory of its machine",
+                          absl::StrJoin(different_, ", ")));
+    }
+    if (asked.has_value() && Count(v1::VerifyProgress::EQUAL) == 0) {
+      return FromCoordinator(absl::NotFoundError(absl::StrFormat(
+          "version %d cannot be recomputed: it, the one before it or its contributions are not kept "
+          "(checkpoint.keep_versions)",
+          *asked)));
+    }
+    return absl::OkStatus();
+  }
+
+  std::string Summary() const {
+    const size_t equal = Count(v1::VerifyProgress::EQUAL);
+    const size_t gone = Count(v1::VerifyProgress::NOT_KEPT);
+    if (equal == 0) return "no retained version can be recomputed (checkpoint.keep_versions)";
+    std::string text = absl::StrFormat("%d recomputed, every bit equal", equal);
+    if (gone > 0) text += absl::StrFormat("; %d could not be, for what they need is not kept", gone);
+    return text;
+  }
+
+ private:
+  static ProgressOptions Bar(uint32_t total) {
+    ProgressOptions options;
+    options.label = "verify";
+    options.total = total;
+    options.style = ErrorStreamStyle();
+    return options;
+  }
+  size_t Count(v1::VerifyProgress::Verdict verdict) const {
+    const auto found = counts_.find(verdict);
+    return found == counts_.end() ? 0 : found->second;
+  }
+
+  const bool json_;
+  const SystemClock clock_;
+  std::optional<ProgressBar> bar_;
+  std::map<int, size_t> counts_;
+  std::vector<std::string> different_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+absl::Status Verify(const GlobalOptions& global, std::optional<uint64_t> version) {
+  Verdicts verdicts(global.json);
+  const absl::Status streamed = MakeAdminClient(global).Verify(
+      version, [&](const v1::VerifyProgress& progress) { return verdicts.Add(progress); });
+  verdicts.PrintTable();
+  ATOLL_RETURN_IF_ERROR(streamed);
+  ATOLL_RETURN_IF_ERROR(verdicts.Outcome(version));
+  if (!global.json) std::printf("%s\n", verdicts.Summary().c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "verify",
+      "Recompute retained versions from their contributions and compare every bit; exit code 4 on a "
+      "difference");
+  auto version = std::make_shared<std::optional<uint64_t>>();
+  command->add_option("--version", *version, "Only this one; otherwise all that can be");
+  command->callback(
+      [&global, &action, version] { action = [&global, version] { return Verify(global, *version); }; });
+}
+
+}  // namespace atoll

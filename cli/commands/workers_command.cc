@@ -1,0 +1,129 @@
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/commands.h"
+#include "cli/dashboard.h"
+#include "cli/exit_code.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/worker_view.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+using Order = v1::ControlWorkerRequest;
+
+absl::Status List(const GlobalOptions& global, bool all) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply workers, MakeAdminClient(global).ListWorkers(all));
+  if (global.json) return PrintJson(workers);
+  PrintLines(RenderWorkers(workers, InspectTerminal().style));
+  return absl::OkStatus();
+}
+
+absl::Status Describe(const GlobalOptions& global, const std::string& name) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply reply, MakeAdminClient(global).ListWorkers(true, name));
+  // A coordinator that does not know the field answers with all.
+  for (const v1::WorkerStatus& worker : reply.workers()) {
+    if (worker.name() != name) continue;
+    if (global.json) return PrintJson(worker);
+    PrintLines(DescribeWorker(worker));
+    return absl::OkStatus();
+  }
+  return FromCoordinator(
+      absl::NotFoundError(absl::StrFormat("no worker '%s'; atollctl workers list --all shows them", name)));
+}
+
+absl::Status Control(const GlobalOptions& global, const Order& order) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::ControlWorkerReply reply, MakeAdminClient(global).ControlWorker(order));
+  if (global.json) return PrintJson(reply);
+  std::printf("%s: %s\n", order.worker().c_str(), Printable(reply.message()).c_str());
+  return absl::OkStatus();
+}
+
+absl::Status Scale(const GlobalOptions& global, const v1::ScaleWorkersRequest& request) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::ScaleWorkersReply reply, MakeAdminClient(global).ScaleWorkers(request));
+  if (global.json) return PrintJson(reply);
+  std::printf("from %u to %u workers: %s\n", reply.before(), reply.target(),
+              Printable(absl::StrJoin(reply.names(), ", ")).c_str());
+  return absl::OkStatus();
+}
+
+void AddOrder(CLI::App& workers, const GlobalOptions& global, Action& action, const char* name,
+              const char* about, Order::Action what) {
+  struct Options {
+    Order order;
+    std::string worker, reason;
+    bool at_once = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = workers.add_subcommand(name, about);
+  command->add_option("NAME", options->worker, "The worker")->required();
+  command->add_option("--reason", options->reason, "Why, for the event log");
+  if (what == Order::DRAIN || what == Order::RESTART) {
+    command->add_flag("--at-once", options->at_once, "Do not finish the round; push what is done");
+  }
+  command->callback([&global, &action, options, what] {
+    options->order.set_worker(options->worker);
+    options->order.set_action(what);
+    options->order.set_at_once(options->at_once);
+    options->order.set_reason(options->reason);
+    action = [&global, options] { return Control(global, options->order); };
+  });
+}
+
+void AddSizes(CLI::App& workers, const GlobalOptions& global, Action& action) {
+  auto count = std::make_shared<uint32_t>(0);
+  CLI::App* add = workers.add_subcommand("add", "Have the launcher start so many more workers");
+  add->add_option("N", *count, "How many")->required()->check(CLI::Range(1, 10000));
+  add->callback([&global, &action, count] {
+    v1::ScaleWorkersRequest request;
+    request.set_add(*count);
+    action = [&global, request] { return Scale(global, request); };
+  });
+  CLI::App* scale = workers.add_subcommand(
+      "scale", "Have the launcher run so many workers in all; those with the highest numbers go first");
+  scale->add_option("N", *count, "How many in all")->required()->check(CLI::Range(0, 10000));
+  scale->callback([&global, &action, count] {
+    v1::ScaleWorkersRequest request;
+    request.set_target(*count);
+    action = [&global, request] { return Scale(global, request); };
+  });
+}
+
+}  // namespace
+
+void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* workers = app.add_subcommand("workers", "The workers: see them, move them, start more of them");
+  workers->require_subcommand(0, 1);
+  auto all = std::make_shared<bool>(false);
+  auto name = std::make_shared<std::string>();
+  const auto list_action = [&global, &action, all] {
+    action = [&global, all] { return List(global, *all); };
+  };
+  CLI::App* list = workers->add_subcommand("list", "One line per worker (the default)");
+  list->add_flag("--all", *all, "Also those that left or were lost");
+  list->callback(list_action);
+  CLI::App* describe = workers->add_subcommand("describe", "All there is to know about one worker");
+  describe->add_option("NAME", *name, "The worker")->required();
+  describe->callback(
+      [&global, &action, name] { action = [&global, name] { return Describe(global, *name); }; });
+  AddOrder(*workers, global, action, "drain", "Finish the round, push, leave", Order::DRAIN);
+  AddOrder(*workers, global, action, "restart", "The same, and begin anew under the same name",
+           Order::RESTART);
+  AddOrder(*workers, global, action, "evict", "Remove the member at once; its process may join again",
+           Order::EVICT);
+  AddOrder(*workers, global, action, "ban", "Evict, and refuse the name until it is unbanned", Order::BAN);
+  AddOrder(*workers, global, action, "unban", "Let the name join again", Order::UNBAN);
+  AddOrder(*workers, global, action, "resync", "Drop local progress, pull the published version",
+           Order::RESYNC);
+  AddSizes(*workers, global, action);
+  // CLI11 calls this after the chosen subcommand's.
+  workers->callback([workers, list_action] {
+    if (workers->get_subcommands().empty()) list_action();
+  });
+}
+
+}  // namespace atoll

@@ -1,0 +1,154 @@
+#include "cli/doctor/disk.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "common/durable_file.h"
+#include "common/file.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+
+namespace atoll {
+namespace {
+
+constexpr uint64_t kProbeBytes = uint64_t{256} << 20;
+constexpr size_t kBlockBytes = size_t{4} << 20;
+constexpr int kSyncs = 20;
+constexpr double kSlowBytesPerSecond = 100e6;
+constexpr double kSlowSyncSeconds = 0.02;
+constexpr uint64_t kLittleSpace = uint64_t{10} << 30;
+
+struct DiskSpeed {
+  double bytes_per_second = 0;
+  double sync_seconds = 0;  // median, of 4 KiB
+};
+
+absl::StatusOr<DiskSpeed> Measure(const std::string& path, const Clock& clock) {
+  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path, OpenMode::kTruncate));
+  // Not zeros: a file system may store those without writing anything.
+  std::vector<std::byte> block(kBlockBytes);
+  uint64_t noise = 0x9e3779b97f4a7c15;
+  for (size_t i = 0; i < block.size(); i += sizeof noise) {
+    noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;  // xorshift64 (Marsaglia 2003)
+    std::memcpy(block.data() + i, &noise, sizeof noise);
+  }
+  const MonoTime started = clock.Now();
+  for (uint64_t offset = 0; offset < kProbeBytes; offset += kBlockBytes) {
+    ATOLL_RETURN_IF_ERROR(file.WriteAt(offset, block));
+  }
+  ATOLL_RETURN_IF_ERROR(file.Sync());
+  DiskSpeed speed;
+  speed.bytes_per_second = static_cast<double>(kProbeBytes) / ToSeconds(clock.Now() - started);
+  std::vector<double> syncs;
+  for (int i = 0; i < kSyncs; ++i) {
+    const MonoTime before = clock.Now();
+    ATOLL_RETURN_IF_ERROR(file.WriteAt(kProbeBytes + i * 4096, std::span(block).first(4096)));
+    ATOLL_RETURN_IF_ERROR(file.Sync());
+    syncs.push_back(ToSeconds(clock.Now() - before));
+  }
+  std::ranges::nth_element(syncs, syncs.begin() + kSyncs / 2);
+  speed.sync_seconds = syncs[kSyncs / 2];
+  return speed;
+}
+
+std::string NearestFolder(std::string path) {
+  while (!path.empty() && ::access(path.c_str(), F_OK) != 0) {
+    const size_t slash = path.find_last_of('/');
+    if (slash == std::string::npos) return ".";
+    path = slash == 0 ? "/" : path.substr(0, slash);
+  }
+  return path.empty() ? "." : path;
+}
+
+absl::StatusOr<std::string> DescribeTokens(const std::string& folder, std::optional<uint32_t> vocabulary) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
+  uint64_t train = 0, held_out = 0;
+  for (const std::string& name : names) {
+    if (!absl::EndsWith(name, ".bin")) continue;
+    const std::string path = JoinPath(folder, name);
+    if (::access(path.c_str(), R_OK) != 0) {
+      return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
+    }
+    ATOLL_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
+    if (absl::StrContains(name, "train")) train += bytes;
+    if (absl::StrContains(name, "val")) held_out += bytes;
+  }
+  if (train == 0) return absl::NotFoundError(absl::StrFormat("no *train*.bin in %s", folder));
+  std::string text = absl::StrFormat("%s to train on, %s held out", HumanBytes(train), HumanBytes(held_out));
+  const std::string meta_path = JoinPath(folder, "meta.json");
+  if (!FileExists(meta_path)) return text + ", no meta.json";
+  ATOLL_ASSIGN_OR_RETURN(const std::string meta, ReadFile(meta_path, 1 << 20));
+  const auto json = nlohmann::json::parse(meta, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::DataLossError(absl::StrFormat("%s is not JSON", meta_path));
+  const auto found = json.find("vocabulary");
+  if (found == json.end() || !found->is_number_unsigned()) return text;
+  const auto tokens = found->get<uint64_t>();
+  if (vocabulary && tokens > *vocabulary) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the text has %d kinds of tokens, model.gpt.vocabulary is %d", tokens, *vocabulary));
+  }
+  return absl::StrFormat("%s, %d kinds of tokens", text, tokens);
+}
+
+}  // namespace
+
+Check JudgeDiskSpeed(double bytes_per_second) {
+  const std::string text =
+      absl::StrFormat("%s/s written and synced", HumanBytes(static_cast<uint64_t>(bytes_per_second)));
+  if (bytes_per_second >= kSlowBytesPerSecond) return Ok("disk speed", text);
+  return Warn("disk speed", text,
+              "every contribution is synced before it is acknowledged: a faster disk for the "
+              "data directory, no network share");
+}
+
+Check JudgeSyncLatency(double seconds) {
+  const std::string text = HumanDuration(Seconds(seconds)) + " for a small synced write";
+  if (seconds <= kSlowSyncSeconds) return Ok("disk sync", text);
+  return Warn("disk sync", text, "every version waits for a few of them: an SSD for the data directory");
+}
+
+Check JudgeFreeSpace(uint64_t free_bytes, std::optional<uint64_t> needed_bytes) {
+  const std::string text = HumanBytes(free_bytes) + " free";
+  if (!needed_bytes) {
+    if (free_bytes >= kLittleSpace) return Ok("disk space", text);
+    return Warn("disk space", text, "give a CONFIG, and what the run needs is compared with this");
+  }
+  const std::string both = absl::StrFormat("%s, the run needs %s", text, HumanBytes(*needed_bytes));
+  if (free_bytes >= *needed_bytes) return Ok("disk space", both);
+  return Fail("disk space", both, "a larger disk, or fewer checkpoint.keep_versions and checkpoint.keep");
+}
+
+std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_t> needed_bytes,
+                             const Clock& clock) {
+  const std::string folder = NearestFolder(directory);
+  const std::string probe = JoinPath(folder, absl::StrFormat(".atoll-doctor-%d", ::getpid()));
+  const auto space = FreeBytes(folder);
+  if (!space.ok())
+    return {Fail("disk", std::string(space.status().message()), "name a folder of this machine")};
+  std::vector<Check> checks = {JudgeFreeSpace(*space, needed_bytes)};
+  const auto speed = Measure(probe, clock);
+  RemoveFile(probe).IgnoreError();
+  if (!speed.ok()) {
+    checks.push_back(Fail("disk speed", std::string(speed.status().message()),
+                          "the data directory must be writable for the coordinator's user"));
+    return checks;
+  }
+  checks.push_back(JudgeDiskSpeed(speed->bytes_per_second));
+  checks.push_back(JudgeSyncLatency(speed->sync_seconds));
+  return checks;
+}
+
+std::vector<Check> CheckTokens(const std::string& folder, std::optional<uint32_t> vocabulary) {
+  const auto text = DescribeTokens(folder, vocabulary);
+  if (text.ok()) return {Ok("token files", *text + " (atoll-data inspect reads every byte)")};
+  return {Fail("token files", std::string(text.status().message()),
+               "atoll-data tokenize makes them; the configuration's data.tokenizer and model.gpt.vocabulary "
+               "must fit")};
+}
+
+}  // namespace atoll

@@ -1,0 +1,30 @@
+#ifndef ATOLL_CLI_DOCTOR_DISK_H_
+#define ATOLL_CLI_DOCTOR_DISK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/doctor/check.h"
+#include "common/clock.h"
+
+namespace atoll {
+
+/// Speed of the disk under a coordinator's data directory, which need not exist yet (its nearest parent is
+/// measured), and its free space against what the run will need. Writes a file of 256 MiB there and removes
+/// it.
+std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_t> needed_bytes,
+                             const Clock& clock);
+
+/// A folder of token files, as far as can be seen without reading them all.
+std::vector<Check> CheckTokens(const std::string& folder, std::optional<uint32_t> vocabulary);
+
+/// The judgements without a disk, for tests.
+Check JudgeDiskSpeed(double bytes_per_second);
+Check JudgeSyncLatency(double seconds);
+Check JudgeFreeSpace(uint64_t free_bytes, std::optional<uint64_t> needed_bytes);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_DOCTOR_DISK_H_

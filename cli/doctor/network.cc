@@ -1,0 +1,125 @@
+#include "cli/doctor/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "cli/address.h"
+#include "cli/rpc_client.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "grpcpp/channel.h"
+
+namespace atoll {
+namespace {
+
+constexpr int kProbes = 5;
+constexpr double kLongRoundTrip = 0.5;
+constexpr double kClockDifference = 5;
+
+/// The shortest of a few calls: the network's part of it.
+absl::StatusOr<Duration> Fastest(const Clock& clock, const std::function<absl::Status()>& call) {
+  Duration best = Duration::max();
+  for (int i = 0; i < kProbes; ++i) {
+    const MonoTime started = clock.Now();
+    ATOLL_RETURN_IF_ERROR(call());
+    best = std::min(best, clock.Now() - started);
+  }
+  return best;
+}
+
+/// A heartbeat of nobody: any answer, and it will be a refusal, shows that a coordinator is there; it changes
+/// nothing.
+absl::Status PingDataPort(v1::Coordinator::Stub& stub, const NetworkTarget& target) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::milliseconds>(target.deadline));
+  v1::HeartbeatReply reply;
+  const grpc::Status status = stub.Heartbeat(&context, v1::HeartbeatRequest(), &reply);
+  const absl::Status translated = status.ok() ? absl::OkStatus() : FromGrpcStatus(status, target.coordinator);
+  const bool answered = !absl::IsUnavailable(translated) && !absl::IsUnimplemented(translated);
+  return answered ? absl::OkStatus() : translated;
+}
+
+Check NoAnswer(const std::string& name, const std::string& address, bool given, const absl::Status& why) {
+  if (given) {
+    return Fail(name, std::string(why.message()),
+                "start the coordinator, or correct the address; mind firewalls and --listen, --admin-listen, "
+                "--insecure-bind");
+  }
+  const auto target = ParseTarget(address);
+  const absl::Status bindable = target.ok() ? CheckBindable(*target) : target.status();
+  if (bindable.ok()) return Ok(name, address + " is free: no coordinator there yet");
+  return Fail(
+      name,
+      absl::StrFormat("%s is in use, and not by a coordinator: %s", address, std::string(bindable.message())),
+      "stop that program, or give the coordinator another port");
+}
+
+Check CheckDataPort(const NetworkTarget& target, const Clock& clock) {
+  const auto channel = OpenChannel(target.coordinator);
+  const auto stub = v1::Coordinator::NewStub(channel);
+  const absl::Status connected = AwaitConnection(*channel, target.coordinator, target.deadline);
+  if (!connected.ok()) return NoAnswer("data port", target.coordinator, target.coordinator_given, connected);
+  const auto trip = Fastest(clock, [&] { return PingDataPort(*stub, target); });
+  if (!trip.ok()) return NoAnswer("data port", target.coordinator, target.coordinator_given, trip.status());
+  return JudgeRoundTrip("data port", target.coordinator, ToSeconds(*trip));
+}
+
+/// The wall clock of the coordinator, when it has said something a moment ago that bears a time.
+std::vector<Check> CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
+  AdminClient client(target.admin, target.deadline);
+  v1::GetStatusReply status;
+  double difference = 0;
+  const auto trip = Fastest(clock, [&]() -> absl::Status {
+    const WallTime before = clock.WallNow();
+    ATOLL_ASSIGN_OR_RETURN(status, client.GetStatus(1));
+    const WallTime middle = before + (clock.WallNow() - before) / 2;
+    difference = static_cast<double>(status.unix_nanos() - middle.time_since_epoch().count()) * 1e-9;
+    return absl::OkStatus();
+  });
+  if (!trip.ok()) return {NoAnswer("admin port", target.admin, target.admin_given, trip.status())};
+  std::vector<Check> checks = {JudgeRoundTrip("admin port", target.admin, ToSeconds(*trip))};
+  if (status.unix_nanos() != 0) checks.push_back(JudgeClock(difference, ToSeconds(*trip) / 2));
+  return checks;
+}
+
+Check Certificates(const NetworkTarget& target) {
+  const auto local = [](const std::string& address) {
+    const auto parsed = ParseTarget(address);
+    return parsed.ok() && IsLoopback(*parsed);
+  };
+  if (local(target.coordinator) && local(target.admin)) {
+    return Ok("certificates", "none configured; nothing leaves this machine");
+  }
+  return Warn("certificates", "none configured: what travels can be read and changed on its way",
+              "use networks that you trust, or a tunnel (WireGuard, ssh -L)");
+}
+
+}  // namespace
+
+Check JudgeRoundTrip(const std::string& name, const std::string& address, double seconds) {
+  const std::string text = absl::StrFormat("%s answers in %s", address, HumanDuration(Seconds(seconds)));
+  if (seconds < kLongRoundTrip) return Ok(name, text);
+  return Warn(name, text, "a lease must outlast several round trips: raise round.lease_s");
+}
+
+Check JudgeClock(double difference_s, double uncertainty_s) {
+  const std::string text = absl::StrFormat(
+      "the coordinator's is %s %s, give or take %s", HumanDuration(Seconds(std::abs(difference_s))),
+      difference_s >= 0 ? "ahead" : "behind", HumanDuration(Seconds(uncertainty_s)));
+  if (std::abs(difference_s) - uncertainty_s < kClockDifference) return Ok("clock", text);
+  return Warn("clock", text,
+              "no deadline depends on it, but times in logs and events will not compare: run NTP");
+}
+
+std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock) {
+  std::vector<Check> checks = {CheckDataPort(target, clock)};
+  for (Check& check : CheckAdminPort(target, clock)) checks.push_back(std::move(check));
+  checks.push_back(Certificates(target));
+  return checks;
+}
+
+}  // namespace atoll

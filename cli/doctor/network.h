@@ -1,0 +1,32 @@
+#ifndef ATOLL_CLI_DOCTOR_NETWORK_H_
+#define ATOLL_CLI_DOCTOR_NETWORK_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/doctor/check.h"
+#include "common/clock.h"
+
+namespace atoll {
+
+struct NetworkTarget {
+  std::string coordinator;
+  std::string admin;
+  // Given on the command line: then somebody must answer there. Otherwise it is enough that the port is free.
+  bool coordinator_given = false;
+  bool admin_given = false;
+  Duration deadline = Seconds(3);
+};
+
+/// Whether the two ports answer, how long a call takes there and back, whose clock is ahead, whether what
+/// travels can be read by others.
+std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock);
+
+/// The judgements without a network, for tests.
+Check JudgeRoundTrip(const std::string& name, const std::string& address, double seconds);
+/// The coordinator's clock minus this one's; known to `uncertainty_s`.
+Check JudgeClock(double difference_s, double uncertainty_s);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_DOCTOR_NETWORK_H_

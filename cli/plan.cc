@@ -1,0 +1,171 @@
+#include "cli/plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "core/fragment_plan.h"
+#include "core/gpt_shape.h"
+#include "core/outer_optimizer.h"
+
+namespace atoll {
+namespace {
+
+// Bytes that a merge with the outer step moves a second, docs/benchmarks.md: 4.5 to 9.9 GB/s on one core.
+constexpr double kMergeBytesPerSecond = 5e9;
+// The synced record of a commit.
+constexpr double kCommitSeconds = 0.005;
+
+constexpr std::pair<const char*, const char*> kGroups[] = {
+    {".wte.", "token embedding"}, {".wpe.", "position embedding"}, {".attn.", "attention"}, {".mlp.", "mlp"},
+    {".ln_", "normalisation"},    {"lm_head", "output head"},
+};
+
+std::vector<std::pair<std::string, uint64_t>> Groups(const Manifest& manifest) {
+  std::vector<std::pair<std::string, uint64_t>> groups;
+  for (const auto& [part, name] : kGroups) {
+    uint64_t elements = 0;
+    for (const TensorSpec& tensor : manifest.tensors) {
+      if (absl::StrContains(tensor.name, part)) elements += tensor.elements();
+    }
+    if (elements > 0) groups.emplace_back(name, elements);
+  }
+  return groups;
+}
+
+PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
+  PlannedDisk disk;
+  disk.version_bytes = plan.elements * sizeof(float) * (1 + OuterStateVectors(run.outer.optimizer));
+  disk.versions = run.keep_versions + 1;
+  // Those of the rounds after the oldest retained version, of the one being stored, and of the open round.
+  disk.contribution_bytes = uint64_t{run.keep_versions + 1} * plan.assumptions.workers * plan.push_bytes;
+  if (run.checkpoint_every > 0) {
+    const uint64_t made = run.rounds / run.checkpoint_every;
+    disk.checkpoints = std::min<uint64_t>(made, run.checkpoint_keep);
+    if (run.checkpoint_keep_every > 0) disk.checkpoints += made / run.checkpoint_keep_every;
+  }
+  return disk;
+}
+
+/// Seconds for `bytes` of every worker at once: each over its own link, all over the coordinator's.
+double Transfer(const PlanAssumptions& a, uint64_t bytes) {
+  const double bits = 8 * static_cast<double>(bytes);
+  return a.latency_s +
+         std::max(bits / a.bandwidth_bits_per_s, bits * a.workers / a.coordinator_bandwidth_bits_per_s);
+}
+
+PlannedTime PlanTime(const RunOptions& run, const RunPlan& plan) {
+  const PlanAssumptions& a = plan.assumptions;
+  PlannedTime time;
+  time.pull_s = Transfer(a, plan.pull_bytes);
+  time.push_s = Transfer(a, plan.push_bytes);
+  // Contributions in; theta in and out; each state vector in and out.
+  const uint64_t vectors = 2 + 2 * OuterStateVectors(run.outer.optimizer);
+  const double moved = static_cast<double>(plan.push_bytes) * a.workers +
+                       static_cast<double>(plan.elements * sizeof(float) * vectors);
+  time.merge_s = moved / kMergeBytesPerSecond + kCommitSeconds;
+  time.compute_s = a.step_s * run.inner.steps;
+  return time;
+}
+
+std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
+  std::vector<std::string> warnings;
+  const uint64_t in_flight = plan.push_bytes * plan.assumptions.workers;
+  if (in_flight > run.contribution_budget_bytes) {
+    warnings.push_back(
+        absl::StrFormat("all workers pushing at once have %s under way, limits.contribution_budget_mib "
+                        "allows %s: some will be "
+                        "told to wait and try again",
+                        HumanBytes(in_flight), HumanBytes(run.contribution_budget_bytes)));
+  }
+  if (plan.push_bytes > run.contribution_budget_bytes) {
+    warnings.push_back("not even one contribution fits limits.contribution_budget_mib: no push can succeed");
+  }
+  const double deadline = ToSeconds(run.round.deadline);
+  if (plan.time.round_s() > deadline) {
+    warnings.push_back(
+        absl::StrFormat("a round takes about %s, round.deadline_s is %s: it closes without workers",
+                        HumanDuration(Seconds(plan.time.round_s())), HumanDuration(run.round.deadline)));
+  }
+  if (plan.time.utilisation() > 0 && plan.time.utilisation() < 0.8) {
+    warnings.push_back(
+        "workers compute less than four fifths of their time: more inner.steps or a smaller codec.push help");
+  }
+  return warnings;
+}
+
+struct Unit {
+  const char* name;
+  double factor;
+};
+
+/// A number and one of the units, which may be apart; case does not matter.
+absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<Unit>& units,
+                                     const char* example) {
+  const std::string lower = absl::AsciiStrToLower(std::string(absl::StripAsciiWhitespace(text)));
+  const size_t end = lower.find_first_not_of("0123456789.e+-");
+  // "1e9bit/s" has its exponent before the unit; no unit begins with an e.
+  double number = 0;
+  if (end != std::string::npos && absl::SimpleAtod(lower.substr(0, end), &number) && number > 0 &&
+      number < 1e18) {
+    const std::string unit(absl::StripAsciiWhitespace(lower.substr(end)));
+    for (const Unit& known : units) {
+      if (unit == known.name) return number * known.factor;
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrFormat("'%s' is not understood; for example %s", text, example));
+}
+
+}  // namespace
+
+absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions) {
+  const Manifest manifest = GptManifest(run.model);
+  ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
+  ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
+  RunPlan plan;
+  plan.name = run.name;
+  plan.assumptions = assumptions;
+  if (plan.assumptions.workers == 0) plan.assumptions.workers = run.workers;
+  if (plan.assumptions.coordinator_bandwidth_bits_per_s <= 0) {
+    plan.assumptions.coordinator_bandwidth_bits_per_s = assumptions.bandwidth_bits_per_s;
+  }
+  plan.rounds = run.rounds;
+  plan.inner_steps = run.inner.steps;
+  plan.total_tokens = run.total_tokens();
+  plan.parameters = manifest.elements();
+  plan.elements = layouts.front().elements;
+  plan.groups = Groups(manifest);
+  plan.push_bytes = CodecFor(run.push_codec).EncodedSize(plan.elements);
+  plan.pull_bytes = CodecFor(run.pull_codec).EncodedSize(plan.elements);
+  plan.data_parallel_bytes = 2 * sizeof(float) * plan.parameters * run.inner.steps;
+  MemoryPlanInput memory = MemoryPlanInputOf(run, plan.elements);
+  memory.workers = plan.assumptions.workers;
+  plan.coordinator = PlanCoordinatorMemory(memory);
+  plan.worker = PlanWorkerMemory(run, plan.elements);
+  plan.disk = PlanDisk(run, plan);
+  plan.time = PlanTime(run, plan);
+  if (assumptions.step_s > 0) {
+    const double exchange = 2 * Transfer(plan.assumptions, sizeof(float) * plan.parameters);
+    plan.data_parallel_utilisation = assumptions.step_s / (assumptions.step_s + exchange);
+  }
+  plan.warnings = Warnings(run, plan);
+  return plan;
+}
+
+absl::StatusOr<double> ParseBandwidth(const std::string& text) {
+  static const std::vector<Unit> units = {{"bit/s", 1},     {"kbit/s", 1e3}, {"mbit/s", 1e6}, {"gbit/s", 1e9},
+                                          {"tbit/s", 1e12}, {"kb/s", 8e3},   {"mb/s", 8e6},   {"gb/s", 8e9}};
+  return ParseQuantity(text, units, "100Mbit/s, 10Gbit/s or 50MB/s");
+}
+
+absl::StatusOr<double> ParseSpan(const std::string& text) {
+  static const std::vector<Unit> units = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}};
+  return ParseQuantity(text, units, "50ms or 0.2s");
+}
+
+}  // namespace atoll

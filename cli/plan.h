@@ -1,0 +1,80 @@
+#ifndef ATOLL_CLI_PLAN_H_
+#define ATOLL_CLI_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/memory_plan.h"
+#include "core/run_options.h"
+
+// What a run will need and take, before it is started. Pure.
+
+namespace atoll {
+
+/// What a configuration does not say.
+struct PlanAssumptions {
+  uint32_t workers = 0;                         // 0: run.workers
+  double bandwidth_bits_per_s = 1e9;            // of each worker, each way
+  double coordinator_bandwidth_bits_per_s = 0;  // 0: the same
+  double latency_s = 0.05;                      // there and back
+  double step_s = 0;                            // of an inner step; 0: not known
+};
+
+struct PlannedDisk {
+  uint64_t version_bytes = 0;       // theta and outer state
+  uint64_t versions = 0;            // retained, and the one that is being written
+  uint64_t contribution_bytes = 0;  // kept for replay, and those of the open round
+  uint64_t checkpoints = 0;         // automatic ones, at the run's end
+  uint64_t peak() const { return version_bytes * (versions + checkpoints) + contribution_bytes; }
+};
+
+/// Of one blocking round, without stragglers.
+struct PlannedTime {
+  double pull_s = 0;
+  double compute_s = 0;  // 0: the step's time is not known
+  double push_s = 0;
+  double merge_s = 0;  // commit included, tensors are written behind it
+  double exchange_s() const { return pull_s + push_s + merge_s; }
+  double round_s() const { return exchange_s() + compute_s; }
+  double utilisation() const { return compute_s > 0 ? compute_s / round_s() : 0; }
+};
+
+struct RunPlan {
+  std::string name;
+  PlanAssumptions assumptions;  // filled in
+  uint32_t rounds = 0;
+  uint32_t inner_steps = 0;
+  uint64_t total_tokens = 0;
+  uint64_t parameters = 0;
+  uint64_t elements = 0;  // with padding
+  std::vector<std::pair<std::string, uint64_t>> groups;
+  uint64_t push_bytes = 0;  // of one worker and round
+  uint64_t pull_bytes = 0;
+  uint64_t data_parallel_bytes =
+      0;  // of one worker and round: float32 gradients both ways at every inner step
+  CoordinatorMemory coordinator;
+  WorkerMemory worker;
+  PlannedDisk disk;
+  PlannedTime time;
+  double data_parallel_utilisation = 0;  // exchanging at every step over the same links; 0: not known
+  std::vector<std::string> warnings;
+};
+
+absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions);
+
+std::vector<std::string> RenderPlan(const RunPlan& plan);
+/// One JSON object; sizes in bytes, times in seconds.
+std::string PlanToJson(const RunPlan& plan);
+
+/// "100Mbit/s", "1.5 Gbit/s", "250 MB/s": bits per second. InvalidArgument names the text and what is
+/// allowed.
+absl::StatusOr<double> ParseBandwidth(const std::string& text);
+/// "50ms", "0.2 s", "300us": seconds.
+absl::StatusOr<double> ParseSpan(const std::string& text);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_PLAN_H_

@@ -1,0 +1,193 @@
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "cli/plan.h"
+#include "common/human.h"
+#include "nlohmann/json.hpp"
+
+namespace atoll {
+namespace {
+
+std::string Count(uint64_t n) { return HumanCount(static_cast<double>(n)); }
+std::string Span(double seconds) { return HumanDuration(Seconds(seconds)); }
+std::string Rate(double bits) { return HumanCount(bits) + "bit/s"; }
+
+class Lines {
+ public:
+  void Title(const std::string& text) { lines_.push_back(text); }
+  void Row(const std::string& name, const std::string& value, const std::string& note = "") {
+    lines_.push_back(absl::StrFormat("   %-26s %12s%s%s", name, value, note.empty() ? "" : "   ", note));
+  }
+  std::vector<std::string> Take() { return std::move(lines_); }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+void CoordinatorRows(const RunPlan& plan, Lines& lines) {
+  const CoordinatorMemory& memory = plan.coordinator;
+  lines.Title("memory of the coordinator");
+  lines.Row("parameters", HumanBytes(memory.parameters));
+  lines.Row("outer optimizer", HumanBytes(memory.state));
+  lines.Row("next version", HumanBytes(memory.next));
+  if (memory.published > 0)
+    lines.Row("published encodings", HumanBytes(memory.published), "the head's and the next");
+  lines.Row("transfers under way", HumanBytes(memory.streams));
+  lines.Row("program and indices", HumanBytes(memory.fixed));
+  lines.Row("usual", HumanBytes(memory.usual()),
+            absl::StrFormat("%.2f times the model",
+                            static_cast<double>(memory.usual()) / static_cast<double>(memory.parameters)));
+  lines.Row("and for a slow reader", HumanBytes(memory.old_snapshot),
+            "the version before, until it is through");
+  lines.Row("peak", HumanBytes(memory.peak()), "give the machine this");
+  lines.Row("after an overflow", HumanBytes(memory.worst()), "reading the state back from disk");
+  lines.Row("mapped contributions", HumanBytes(memory.mapped),
+            "page cache, taken back by the kernel at need");
+}
+
+void WorkerRows(const RunPlan& plan, Lines& lines) {
+  const WorkerMemory& memory = plan.worker;
+  lines.Title("memory of a worker (estimate)");
+  lines.Row("parameters, gradients", HumanBytes(memory.parameters + memory.gradients));
+  lines.Row("inner optimizer", HumanBytes(memory.optimizer));
+  if (memory.low_precision > 0) lines.Row("bf16 weights", HumanBytes(memory.low_precision));
+  lines.Row("activations", HumanBytes(memory.activations));
+  lines.Row("exchange", HumanBytes(memory.exchange), "base, residual, pseudo-gradient, payloads");
+  lines.Row("in all", HumanBytes(memory.total()));
+}
+
+void DiskRows(const RunPlan& plan, Lines& lines) {
+  const PlannedDisk& disk = plan.disk;
+  lines.Title("disk of the coordinator");
+  lines.Row("one version", HumanBytes(disk.version_bytes));
+  lines.Row("versions", HumanBytes(disk.version_bytes * disk.versions),
+            absl::StrFormat("%d retained, one being written", disk.versions - 1));
+  lines.Row("contributions", HumanBytes(disk.contribution_bytes), "of retained rounds and the open one");
+  lines.Row("automatic checkpoints", HumanBytes(disk.version_bytes * disk.checkpoints),
+            absl::StrFormat("%d at the end of the run", disk.checkpoints));
+  lines.Row("peak", HumanBytes(disk.peak()));
+}
+
+void TimeRows(const RunPlan& plan, Lines& lines) {
+  const PlanAssumptions& a = plan.assumptions;
+  const PlannedTime& time = plan.time;
+  lines.Title(absl::StrFormat("a round of %d workers at %s each, %s at the coordinator, %s there and back",
+                              a.workers, Rate(a.bandwidth_bits_per_s),
+                              Rate(a.coordinator_bandwidth_bits_per_s), Span(a.latency_s)));
+  lines.Row("up", HumanBytes(plan.push_bytes), "per worker: " + Span(time.push_s));
+  lines.Row("down", HumanBytes(plan.pull_bytes), "per worker: " + Span(time.pull_s));
+  lines.Row("merge and commit", Span(time.merge_s));
+  const double ratio =
+      static_cast<double>(plan.data_parallel_bytes) / static_cast<double>(plan.push_bytes + plan.pull_bytes);
+  lines.Row("data-parallel would move", HumanBytes(plan.data_parallel_bytes),
+            absl::StrFormat("per worker: %.0f times as much", ratio));
+  if (time.compute_s <= 0) {
+    lines.Row("exchange", Span(time.exchange_s()),
+              absl::StrFormat("for 95 %% utilisation a step must take %s; say --step-ms for the rest",
+                              Span(19 * time.exchange_s() / plan.inner_steps)));
+    return;
+  }
+  lines.Row("inner steps", Span(time.compute_s),
+            absl::StrFormat("%d of %s", plan.inner_steps, Span(a.step_s)));
+  lines.Row("round", Span(time.round_s()), "the whole run: " + Span(time.round_s() * plan.rounds));
+  lines.Row("compute utilisation", absl::StrFormat("%.1f %%", 100 * time.utilisation()),
+            absl::StrFormat("data-parallel over these links: %.1f %%", 100 * plan.data_parallel_utilisation));
+}
+
+using Json = nlohmann::ordered_json;
+
+Json CoordinatorJson(const CoordinatorMemory& memory) {
+  return {{"parameters", memory.parameters},
+          {"state", memory.state},
+          {"next", memory.next},
+          {"published", memory.published},
+          {"streams", memory.streams},
+          {"fixed", memory.fixed},
+          {"usual", memory.usual()},
+          {"old_snapshot", memory.old_snapshot},
+          {"peak", memory.peak()},
+          {"reload", memory.reload},
+          {"worst", memory.worst()},
+          {"mapped", memory.mapped}};
+}
+
+Json WorkerJson(const WorkerMemory& memory) {
+  return {{"parameters", memory.parameters},
+          {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},
+          {"low_precision", memory.low_precision},
+          {"activations", memory.activations},
+          {"exchange", memory.exchange},
+          {"total", memory.total()}};
+}
+
+Json DiskJson(const PlannedDisk& disk) {
+  return {{"version", disk.version_bytes},
+          {"versions", disk.versions},
+          {"contributions", disk.contribution_bytes},
+          {"checkpoints", disk.checkpoints},
+          {"peak", disk.peak()}};
+}
+
+Json TimeJson(const RunPlan& plan) {
+  const PlannedTime& time = plan.time;
+  return {{"pull", time.pull_s},
+          {"compute", time.compute_s},
+          {"push", time.push_s},
+          {"merge", time.merge_s},
+          {"round", time.round_s()},
+          {"utilisation", time.utilisation()},
+          {"data_parallel_utilisation", plan.data_parallel_utilisation}};
+}
+
+Json AssumptionsJson(const PlanAssumptions& assumptions) {
+  return {{"workers", assumptions.workers},
+          {"bandwidth_bits_per_s", assumptions.bandwidth_bits_per_s},
+          {"coordinator_bandwidth_bits_per_s", assumptions.coordinator_bandwidth_bits_per_s},
+          {"latency_s", assumptions.latency_s},
+          {"step_s", assumptions.step_s}};
+}
+
+}  // namespace
+
+std::vector<std::string> RenderPlan(const RunPlan& plan) {
+  Lines lines;
+  lines.Title(absl::StrFormat("%s: %s parameters, %d rounds of %d inner steps, %s tokens", plan.name,
+                              Count(plan.parameters), plan.rounds, plan.inner_steps,
+                              Count(plan.total_tokens)));
+  for (const auto& [name, elements] : plan.groups) {
+    lines.Row(name, Count(elements),
+              absl::StrFormat("%.1f %%",
+                              100 * static_cast<double>(elements) / static_cast<double>(plan.parameters)));
+  }
+  CoordinatorRows(plan, lines);
+  WorkerRows(plan, lines);
+  DiskRows(plan, lines);
+  TimeRows(plan, lines);
+  for (const std::string& warning : plan.warnings) lines.Title("warning: " + warning);
+  return lines.Take();
+}
+
+std::string PlanToJson(const RunPlan& plan) {
+  Json groups = Json::object();
+  for (const auto& [name, elements] : plan.groups) groups[name] = elements;
+  const Json bytes = {
+      {"push", plan.push_bytes}, {"pull", plan.pull_bytes}, {"data_parallel", plan.data_parallel_bytes}};
+  const Json json = {{"name", plan.name},
+                     {"rounds", plan.rounds},
+                     {"inner_steps", plan.inner_steps},
+                     {"total_tokens", plan.total_tokens},
+                     {"assumptions", AssumptionsJson(plan.assumptions)},
+                     {"parameters", plan.parameters},
+                     {"elements", plan.elements},
+                     {"groups", groups},
+                     {"round_bytes", bytes},
+                     {"coordinator_memory", CoordinatorJson(plan.coordinator)},
+                     {"worker_memory", WorkerJson(plan.worker)},
+                     {"disk", DiskJson(plan.disk)},
+                     {"round_seconds", TimeJson(plan)},
+                     {"warnings", plan.warnings}};
+  return json.dump(2);
+}
+
+}  // namespace atoll

@@ -1,0 +1,134 @@
+#include "cli/tensorboard.h"
+
+#include <bit>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "cli/metric_writer.h"
+#include "common/crc32c.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "tensorboard/event.pb.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kFilePrefix[] = "events.out.tfevents.";
+
+void AppendLittleEndian(std::string& out, uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+uint32_t MaskedCrc(std::string_view bytes) {
+  const uint32_t crc = Crc32c(bytes);
+  return std::rotr(crc, 15) + kTfRecordMaskDelta;
+}
+
+double WallSeconds(const v1::MetricPoint& point) {
+  const auto nanos = static_cast<double>(point.unix_nanos());
+  return nanos * 1e-9;
+}
+
+class Writer final : public MetricWriter {
+ public:
+  explicit Writer(std::string folder) : folder_(std::move(folder)) {}
+
+  absl::Status Add(const v1::MetricPoint& point) override {
+    ATOLL_ASSIGN_OR_RETURN(File * file, FileOf(point));
+    file->out << TensorBoardScalar(point.name(), static_cast<int64_t>(point.version()), WallSeconds(point),
+                                   static_cast<float>(point.value()));
+    return Check(*file);
+  }
+
+  absl::Status Finish() override {
+    for (auto& [run, file] : files_) {
+      file.out.close();
+      ATOLL_RETURN_IF_ERROR(Check(file));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct File {
+    std::string path;
+    std::ofstream out;
+  };
+
+  static absl::Status Check(const File& file) {
+    if (file.out.good()) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("%s cannot be written: is the disk full?", file.path));
+  }
+
+  /// TensorBoard reads all event files of a folder as one: those of an earlier export would double the curve.
+  static absl::Status ClearFolder(const std::string& folder) {
+    ATOLL_RETURN_IF_ERROR(CreateDirs(folder));
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
+    for (const std::string& name : names) {
+      if (absl::StartsWith(name, kFilePrefix) && absl::EndsWith(name, ".atoll")) {
+        ATOLL_RETURN_IF_ERROR(RemoveFile(JoinPath(folder, name)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<File*> FileOf(const v1::MetricPoint& point) {
+    const auto found = files_.find(point.worker());
+    if (found != files_.end()) return &found->second;
+    // A worker's name becomes a folder's: only the form that the coordinator allows.
+    if (point.worker().find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") != std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("'%s' is not a worker's name; it cannot name a folder", point.worker()));
+    }
+    const std::string run = point.worker().empty() ? "run" : "worker-" + point.worker();
+    const std::string folder = JoinPath(folder_, run);
+    ATOLL_RETURN_IF_ERROR(ClearFolder(folder));
+    File file;
+    file.path = JoinPath(folder, absl::StrFormat("%s%010.0f.atoll", kFilePrefix, WallSeconds(point)));
+    file.out.open(file.path, std::ios::binary | std::ios::trunc);
+    file.out << TensorBoardHeader(WallSeconds(point));
+    ATOLL_RETURN_IF_ERROR(Check(file));
+    return &files_.emplace(point.worker(), std::move(file)).first->second;
+  }
+
+  const std::string folder_;
+  std::map<std::string, File> files_;  // by worker; "": the run
+};
+
+}  // namespace
+
+std::string TfRecord(std::string_view data) {
+  std::string record;
+  AppendLittleEndian(record, data.size(), 8);
+  AppendLittleEndian(record, MaskedCrc(record), 4);
+  record.append(data);
+  AppendLittleEndian(record, MaskedCrc(data), 4);
+  return record;
+}
+
+std::string TensorBoardHeader(double wall_time_s) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time_s);
+  event.set_file_version("brain.Event:2");
+  return TfRecord(event.SerializeAsString());
+}
+
+std::string TensorBoardScalar(const std::string& tag, int64_t step, double wall_time_s, float value) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time_s);
+  event.set_step(step);
+  auto* scalar = event.mutable_summary()->add_value();
+  scalar->set_tag(tag);
+  scalar->set_simple_value(value);
+  return TfRecord(event.SerializeAsString());
+}
+
+std::unique_ptr<MetricWriter> TensorBoardWriter(std::string folder) {
+  return std::make_unique<Writer>(std::move(folder));
+}
+
+}  // namespace atoll

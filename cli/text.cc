@@ -1,0 +1,118 @@
+#include "cli/text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "absl/strings/ascii.h"
+
+namespace atoll {
+
+size_t Columns(const std::string& text) {
+  size_t columns = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i < text.size() && text[i] != 'm') ++i;
+      continue;
+    }
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) ++columns;
+  }
+  return columns;
+}
+
+std::string Printable(const std::string& text) {
+  std::string clean;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) clean += c;
+  }
+  return clean;
+}
+
+std::string LocalTime(int64_t unix_nanos) {
+  if (unix_nanos == 0) return "-";
+  const std::time_t seconds = unix_nanos / 1'000'000'000;
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%F %T", &parts);
+  return text;
+}
+
+const char* StateName(v1::RunState state) {
+  switch (state) {
+    case v1::RUN_STATE_STARTING:
+      return "starting";
+    case v1::RUN_STATE_TRAINING:
+      return "training";
+    case v1::RUN_STATE_DEGRADED:
+      return "degraded";
+    case v1::RUN_STATE_CRITICAL:
+      return "critical";
+    case v1::RUN_STATE_FINISHED:
+      return "finished";
+    case v1::RUN_STATE_PAUSED:
+      return "paused";
+    case v1::RUN_STATE_STOPPED:
+      return "stopped";
+    default:
+      return "unknown";
+  }
+}
+
+const char* PhaseName(v1::WorkerPhase phase) {
+  switch (phase) {
+    case v1::WORKER_PHASE_JOINING:
+      return "joining";
+    case v1::WORKER_PHASE_SEEDING:
+      return "seeding";
+    case v1::WORKER_PHASE_PULLING:
+      return "pulling";
+    case v1::WORKER_PHASE_EVALUATING:
+      return "evaluating";
+    case v1::WORKER_PHASE_TRAINING:
+      return "training";
+    case v1::WORKER_PHASE_PUSHING:
+      return "pushing";
+    case v1::WORKER_PHASE_WAITING:
+      return "waiting";
+    case v1::WORKER_PHASE_LEAVING:
+      return "leaving";
+    default:
+      return "-";
+  }
+}
+
+std::string CommandName(v1::Command command) {
+  std::string name = v1::Command_Name(command);
+  name = absl::AsciiStrToLower(name.substr(name.rfind('_') + 1));
+  return name == "none" || name == "unspecified" ? "" : name;
+}
+
+std::vector<std::string> RenderTable(const std::vector<Column>& columns,
+                                     const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const Column& column : columns) widths.push_back(Columns(column.title));
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Columns(Printable(row[i])));
+  }
+  const auto line = [&](const auto& cell, size_t cells) {
+    std::string text;
+    for (size_t i = 0; i < cells; ++i) {
+      const std::string clean = Printable(cell(i));
+      const std::string gap(widths[i] - Columns(clean), ' ');
+      text += i == 0 ? " " : "  ";
+      text += columns[i].align == Align::kRight ? gap + clean : clean + gap;
+    }
+    return std::string(absl::StripTrailingAsciiWhitespace(text));
+  };
+  std::vector<std::string> lines;
+  lines.push_back(line([&](size_t i) { return columns[i].title; }, columns.size()));
+  for (const auto& row : rows) lines.push_back(line([&](size_t i) { return row[i]; }, row.size()));
+  return lines;
+}
+
+void PrintLines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) std::printf("%s\n", line.c_str());
+}
+
+}  // namespace atoll

@@ -1,0 +1,43 @@
+#ifndef ATOLL_CLI_TEXT_H_
+#define ATOLL_CLI_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "atoll/v1/admin.pb.h"
+
+// Text for a terminal.
+
+namespace atoll {
+
+/// Columns of `text`: continuation bytes of UTF-8 and colour codes take none.
+size_t Columns(const std::string& text);
+
+/// What came over the wire, without control characters: nothing but printable text reaches the terminal.
+std::string Printable(const std::string& text);
+
+/// "2026-11-21 04:05:06" in the local time zone; "-" for 0.
+std::string LocalTime(int64_t unix_nanos);
+
+const char* StateName(v1::RunState state);
+const char* PhaseName(v1::WorkerPhase phase);
+/// In lower case without its prefix: "drain"; empty when there is none.
+std::string CommandName(v1::Command command);
+
+enum class Align { kLeft, kRight };
+struct Column {
+  std::string title;
+  Align align = Align::kLeft;
+};
+/// Lines of a table: titles, then rows, each column as wide as it must be, without spaces at the end. Cells
+/// are made printable. A row may be shorter than the titles.
+std::vector<std::string> RenderTable(const std::vector<Column>& columns,
+                                     const std::vector<std::vector<std::string>>& rows);
+
+void PrintLines(const std::vector<std::string>& lines);
+
+}  // namespace atoll
+
+#endif  // ATOLL_CLI_TEXT_H_

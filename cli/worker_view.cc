@@ -1,0 +1,98 @@
+#include "cli/worker_view.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "cli/text.h"
+#include "common/clock.h"
+#include "common/human.h"
+
+namespace atoll {
+namespace {
+
+std::string RoleName(v1::Role role) {
+  const std::string name = v1::Role_Name(role);
+  return absl::AsciiStrToLower(name.substr(name.rfind('_') + 1));
+}
+
+std::string Span(double seconds) { return HumanDuration(Seconds(std::max(0.0, seconds))); }
+
+std::string DataText(const v1::DataAssignment& data) {
+  if (data.partitions() == 0) return "its own";
+  return absl::StrFormat("part %d of %d, %s samples consumed", data.partition(), data.partitions(),
+                         HumanCount(static_cast<double>(data.samples_consumed())));
+}
+
+/// Shares of its time, in the order in which a worker wants them.
+std::string TimeText(const v1::Progress& progress) {
+  const double all = progress.compute_seconds() + progress.wait_seconds() + progress.exchange_seconds();
+  if (all <= 0) return "-";
+  return absl::StrFormat("%.0f %% computing, %.0f %% exchanging, %.0f %% waiting, of %s",
+                         100 * progress.compute_seconds() / all, 100 * progress.exchange_seconds() / all,
+                         100 * progress.wait_seconds() / all, Span(all));
+}
+
+std::string StateText(const v1::WorkerStatus& worker) {
+  std::string text = worker.state();
+  if (worker.banned()) text += ", banned";
+  if (worker.state() == "active") {
+    text += absl::StrFormat(", heard of %s ago, lease for %s more", Span(worker.seconds_since_heartbeat()),
+                            Span(worker.lease_remaining_s()));
+  }
+  return text;
+}
+
+std::string DeviceText(const v1::Capabilities& capabilities) {
+  return absl::StrFormat("%s %s, %d threads, version %s", capabilities.device(), capabilities.device_name(),
+                         capabilities.threads(), capabilities.software_version());
+}
+
+std::string SpeedText(const v1::WorkerStatus& worker) {
+  std::string text = HumanRate(worker.progress().tokens_per_second(), "tok") + " as it says";
+  if (worker.steps_per_second() > 0) {
+    text += absl::StrFormat(", %.3g inner steps/s as measured", worker.steps_per_second());
+  }
+  return text;
+}
+
+std::string PhaseText(const v1::Progress& progress) {
+  std::string text = absl::StrFormat("%s on version %d, inner step %d of %d", PhaseName(progress.phase()),
+                                     progress.base_version(), progress.step(), progress.steps());
+  if (!progress.waiting_for().empty()) text += ", waits for " + progress.waiting_for();
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
+  const v1::Progress& progress = worker.progress();
+  std::vector<std::pair<const char*, std::string>> rows = {
+      {"name", worker.name()},
+      {"role", RoleName(worker.role())},
+      {"state", StateText(worker)},
+      {"incarnation", absl::StrFormat("%d", worker.incarnation())},
+      {"device", DeviceText(worker.capabilities())},
+      {"data", DataText(worker.data())},
+      {"phase", PhaseText(progress)},
+      {"inner steps a round", absl::StrFormat("%d", worker.inner_steps())},
+      {"speed", SpeedText(worker)},
+      {"loss", absl::StrFormat("%.4f, gradient norm %.3g, learning rate %.3g", progress.loss(),
+                               progress.gradient_norm(), progress.learning_rate())},
+      {"time", TimeText(progress)},
+      {"memory", HumanBytes(progress.memory_bytes())},
+      {"contributions", absl::StrFormat("%d accepted, %d refused", worker.contributions_accepted(),
+                                        worker.contributions_refused())},
+      {"moved",
+       absl::StrFormat("%s up, %s down", HumanBytes(worker.push_bytes()), HumanBytes(worker.pull_bytes()))},
+      {"confirmed version", absl::StrFormat("%d", worker.confirmed_version())},
+  };
+  const std::string command = CommandName(worker.pending_command());
+  if (!command.empty()) rows.emplace_back("pending command", command);
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : rows)
+    lines.push_back(absl::StrFormat(" %-20s %s", name, Printable(value)));
+  return lines;
+}
+
+}  // namespace atoll

@@ -1,0 +1,50 @@
+#ifndef ATOLL_TESTS_CLI_ATOLLCTL_H_
+#define ATOLL_TESTS_CLI_ATOLLCTL_H_
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "common/file.h"
+#include "tests/common/test_dir.h"
+
+namespace atoll {
+
+/// What a program did: exit code, standard output, standard error.
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+/// Runs the real atollctl without a terminal.
+class Atollctl {
+ public:
+  /// `first` are arguments that every call begins with.
+  explicit Atollctl(std::vector<std::string> first = {}) : first_(std::move(first)) {}
+
+  Outcome Run(const std::vector<std::string>& arguments) const {
+    std::string command = "env USER=tester " + Quoted(ATOLL_BIN_DIR "/atollctl");
+    for (const std::string& argument : first_) command += " " + Quoted(argument);
+    for (const std::string& argument : arguments) command += " " + Quoted(argument);
+    command += " </dev/null >" + Quoted(dir_.File("out")) + " 2>" + Quoted(dir_.File("err"));
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(dir_.File("out")).value_or(""),
+            ReadFile(dir_.File("err")).value_or("")};
+  }
+
+ private:
+  static std::string Quoted(const std::string& text) {
+    return "'" + absl::StrReplaceAll(text, {{"'", "'\\''"}}) + "'";
+  }
+
+  const std::vector<std::string> first_;
+  TestDir dir_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_CLI_ATOLLCTL_H_

@@ -1,0 +1,101 @@
+#include "cli/doctor/check.h"
+#include "cli/doctor/disk.h"
+#include "cli/doctor/host.h"
+#include "cli/doctor/network.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/atollctl.h"
+#include "tests/cli/fake_admin.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(Judge, Host) {
+  EXPECT_EQ(JudgeProcessor("flags\t\t: fpu avx2 avx512f amx_bf16\n", 8).verdict, Verdict::kOk);
+  EXPECT_THAT(JudgeProcessor("flags : avx2 amx_bf16\n", 8).text, HasSubstr("8 threads, AVX2, AMX bf16"));
+  EXPECT_EQ(JudgeProcessor("flags : sse2\n", 2).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeProcessor("Features : fp asimd\n", 2).verdict, Verdict::kOk);
+  EXPECT_EQ(JudgeOpenFiles(65536, 65536).verdict, Verdict::kOk);
+  EXPECT_THAT(JudgeOpenFiles(1024, 65536).advice, HasSubstr("ulimit -n 4096"));
+  EXPECT_EQ(JudgeBlas("libblas.so.3", 2).verdict, Verdict::kOk);
+  EXPECT_THAT(JudgeBlas("libblas.so.3", std::nullopt).advice, HasSubstr("libopenblas0-openmp"));
+  EXPECT_EQ(JudgeBlas("libblas.so.3", 1).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeBlas("", std::nullopt).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeMemory(100, 50, 50).verdict, Verdict::kOk);
+  EXPECT_EQ(JudgeMemory(100, 150, 50).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeMemory(100, 150, 150).verdict, Verdict::kFail);
+}
+
+TEST(Judge, DiskAndNetwork) {
+  EXPECT_EQ(JudgeDiskSpeed(500e6).verdict, Verdict::kOk);
+  EXPECT_EQ(JudgeDiskSpeed(20e6).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeSyncLatency(0.05).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeFreeSpace(10, 11).verdict, Verdict::kFail);
+  EXPECT_EQ(JudgeFreeSpace(11, 11).verdict, Verdict::kOk);
+  EXPECT_EQ(JudgeRoundTrip("data port", "a:1", 0.7).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeClock(3600, 0.01).verdict, Verdict::kWarn);
+  EXPECT_EQ(JudgeClock(-5.4, 0.5).verdict, Verdict::kOk) << "the round trip may explain it";
+}
+
+nlohmann::json CheckNamed(const Outcome& outcome, const std::string& name) {
+  const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  if (!json.is_object()) return {};
+  for (const auto& check : json["checks"]) {
+    if (check["name"] == name) return check;
+  }
+  return {};
+}
+
+TEST(Doctor, FindsTheCoordinatorAndItsClock) {
+  FakeAdmin admin;
+  admin.status.set_unix_nanos((std::chrono::system_clock::now() + std::chrono::hours(1)).time_since_epoch() /
+                              std::chrono::nanoseconds(1));
+  const Outcome outcome = Atollctl({"--admin", admin.address(), "--json"}).Run({"doctor"});
+  EXPECT_EQ(CheckNamed(outcome, "admin port")["verdict"], "ok") << outcome.out;
+  EXPECT_EQ(CheckNamed(outcome, "clock")["verdict"], "warn");
+  EXPECT_THAT(CheckNamed(outcome, "clock")["text"].get<std::string>(), HasSubstr("ahead"));
+}
+
+TEST(Doctor, AnAddressThatWasGivenMustAnswer) {
+  const Outcome outcome =
+      Atollctl({"--coordinator", "127.0.0.1:1", "--timeout", "0.3", "--json"}).Run({"doctor"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(CheckNamed(outcome, "data port")["verdict"], "fail");
+  EXPECT_THAT(outcome.err, HasSubstr("checks failed"));
+}
+
+TEST(Doctor, ChecksConfigurationDiskAndTokens) {
+  TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("tokens")).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir.File("tokens/train_000.bin"), std::string(4096, 'x')).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir.File("tokens/meta.json"), R"({"vocabulary": 50257})").ok());
+  const std::string config = ATOLL_SOURCE_DIR "/configs/small.yaml";
+  const Atollctl atollctl({"--json", "--timeout", "0.3"});
+  const Outcome outcome =
+      atollctl.Run({"doctor", config, "--dir", dir.File("not/yet/there"), "--data", dir.File("tokens")});
+  EXPECT_EQ(outcome.exit_code, 1) << "small.yaml has a vocabulary of 256";
+  EXPECT_EQ(CheckNamed(outcome, "configuration")["verdict"], "ok");
+  EXPECT_THAT(CheckNamed(outcome, "memory")["text"].get<std::string>(), HasSubstr("the coordinator needs"));
+  EXPECT_NE(CheckNamed(outcome, "disk speed"), nlohmann::json());
+  EXPECT_NE(CheckNamed(outcome, "disk sync"), nlohmann::json());
+  EXPECT_EQ(CheckNamed(outcome, "disk space")["verdict"], "ok");
+  EXPECT_THAT(CheckNamed(outcome, "token files")["text"].get<std::string>(),
+              HasSubstr("model.gpt.vocabulary is 256"));
+  EXPECT_EQ(ListDir(dir.path()).value().size(), 1u) << "the probe is gone";
+  ASSERT_TRUE(WriteFileAtomically(dir.File("bad.yaml"), "run: {nme: x}").ok());
+  EXPECT_EQ(CheckNamed(atollctl.Run({"doctor", dir.File("bad.yaml")}), "configuration")["verdict"], "fail");
+}
+
+TEST(RenderChecks, ALineAndWhatToDo) {
+  const auto lines = RenderChecks({Ok("gpu", "none"), Warn("blas", "slow\x1b[2J", "install it")});
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[1], AllOf(HasSubstr(" warn  blas"), HasSubstr("slow[2J")));
+  EXPECT_THAT(lines[2], HasSubstr("-> install it"));
+}
+
+}  // namespace
+}  // namespace atoll

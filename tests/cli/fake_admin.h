@@ -1,0 +1,105 @@
+#ifndef ATOLL_TESTS_CLI_FAKE_ADMIN_H_
+#define ATOLL_TESTS_CLI_FAKE_ADMIN_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "atoll/v1/admin.grpc.pb.h"
+#include "common/mutex.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "protos/wire/status.h"
+
+namespace atoll {
+
+/// The admin port as a test wants it: every call notes who asked for what and answers with what the test has
+/// put there, or with `refusal`. On a free port of this machine. Set the answers before the calls.
+class FakeAdmin final : public v1::Admin::Service {
+ public:
+  FakeAdmin() {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) ADD_FAILURE() << "no server";
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+  ~FakeAdmin() override { server_->Shutdown(); }
+
+  const std::string& address() const { return address_; }
+  /// "USER request fields", one a call.
+  std::vector<std::string> calls() const {
+    const MutexLock lock(&mutex_);
+    return calls_;
+  }
+
+  absl::Status refusal;
+  v1::GetStatusReply status;
+  v1::ListWorkersReply workers;
+  v1::GetMetricsReply metrics;
+  v1::ListConfigsReply configs;
+  v1::LauncherStatus launcher;
+  v1::ControlRunReply run_reply;
+  v1::SetConfigReply set_reply;
+  v1::ControlWorkerReply worker_reply;
+  v1::ScaleWorkersReply scale_reply;
+  v1::CreateCheckpointReply created;
+  v1::ListCheckpointsReply checkpoints;
+  v1::RestoreCheckpointReply restored;
+  std::vector<v1::VerifyProgress> verdicts;
+  std::vector<v1::MetricPoint> points;
+
+#define ATOLL_FAKE_CALL(Method, Request, Reply, answer)                                                      \
+  grpc::Status Method(grpc::ServerContext* context, const v1::Request* request, v1::Reply* reply) override { \
+    *reply = answer;                                                                                         \
+    return Note(*context, *request);                                                                         \
+  }
+  ATOLL_FAKE_CALL(GetStatus, GetStatusRequest, GetStatusReply, status)
+  ATOLL_FAKE_CALL(ListWorkers, ListWorkersRequest, ListWorkersReply, workers)
+  ATOLL_FAKE_CALL(GetMetrics, GetMetricsRequest, GetMetricsReply, metrics)
+  ATOLL_FAKE_CALL(ListConfigs, ListConfigsRequest, ListConfigsReply, configs)
+  ATOLL_FAKE_CALL(GetLauncher, GetLauncherRequest, LauncherStatus, launcher)
+  ATOLL_FAKE_CALL(ControlRun, ControlRunRequest, ControlRunReply, run_reply)
+  ATOLL_FAKE_CALL(SetConfig, SetConfigRequest, SetConfigReply, set_reply)
+  ATOLL_FAKE_CALL(ControlWorker, ControlWorkerRequest, ControlWorkerReply, worker_reply)
+  ATOLL_FAKE_CALL(ScaleWorkers, ScaleWorkersRequest, ScaleWorkersReply, scale_reply)
+  ATOLL_FAKE_CALL(CreateCheckpoint, CreateCheckpointRequest, CreateCheckpointReply, created)
+  ATOLL_FAKE_CALL(ListCheckpoints, ListCheckpointsRequest, ListCheckpointsReply, checkpoints)
+  ATOLL_FAKE_CALL(RestoreCheckpoint, RestoreCheckpointRequest, RestoreCheckpointReply, restored)
+  ATOLL_FAKE_CALL(DeleteCheckpoint, DeleteCheckpointRequest, DeleteCheckpointReply,
+                  v1::DeleteCheckpointReply())
+#undef ATOLL_FAKE_CALL
+
+  grpc::Status Verify(grpc::ServerContext* context, const v1::VerifyRequest* request,
+                      grpc::ServerWriter<v1::VerifyProgress>* writer) override {
+    for (const auto& verdict : verdicts) writer->Write(verdict);
+    return Note(*context, *request);
+  }
+  grpc::Status ExportMetrics(grpc::ServerContext* context, const v1::ExportMetricsRequest* request,
+                             grpc::ServerWriter<v1::MetricPoint>* writer) override {
+    for (const auto& point : points) writer->Write(point);
+    return Note(*context, *request);
+  }
+
+ private:
+  grpc::Status Note(const grpc::ServerContext& context, const google::protobuf::Message& request) {
+    const auto user = context.client_metadata().find("atoll-user");
+    const std::string name =
+        user == context.client_metadata().end() ? "-" : std::string(user->second.data(), user->second.size());
+    const MutexLock lock(&mutex_);
+    calls_.push_back(name + " " + request.ShortDebugString());
+    return StatusToGrpc(refusal);
+  }
+
+  mutable Mutex mutex_;
+  std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_CLI_FAKE_ADMIN_H_

@@ -1,0 +1,150 @@
+#include "cli/plan.h"
+
+#include "absl/strings/str_join.h"
+#include "core/gpt_shape.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/atollctl.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+RunOptions Gpt2Small() {
+  RunOptions run;
+  run.name = "gpt2";
+  run.workers = 4;
+  run.rounds = 100;
+  run.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257};
+  run.inner.steps = 100;
+  run.inner.batch = 8;
+  return run;
+}
+
+RunPlan Plan(const RunOptions& run, const PlanAssumptions& assumptions = {}) {
+  const auto plan = MakePlan(run, assumptions);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.value_or(RunPlan());
+}
+
+TEST(Plan, CountsThePublishedParameterNumbers) {
+  // GPT-2 as its paper's successors count it (Hugging Face's model cards): 124.4 M, 1557.6 M.
+  EXPECT_EQ(Plan(Gpt2Small()).parameters, 124'439'808u);
+  RunOptions xl = Gpt2Small();
+  xl.model = {.layers = 48, .heads = 25, .width = 1600, .context = 1024, .vocabulary = 50257};
+  EXPECT_EQ(Plan(xl).parameters, 1'557'611'200u);
+}
+
+TEST(Plan, AgreesWithTheManifestAndItsGroupsAddUp) {
+  for (const bool tied : {true, false}) {
+    for (const bool bias : {true, false}) {
+      for (const uint32_t layers : {1, 3}) {
+        RunOptions run = Gpt2Small();
+        run.model = {.layers = layers, .heads = 2, .width = 96, .context = 33, .vocabulary = 257};
+        run.model.tied_embeddings = tied;
+        run.model.bias = bias;
+        const RunPlan plan = Plan(run);
+        EXPECT_EQ(plan.parameters, GptManifest(run.model).elements());
+        uint64_t sum = 0;
+        for (const auto& [name, elements] : plan.groups) sum += elements;
+        EXPECT_EQ(sum, plan.parameters) << "a tensor is in no group, or in two";
+        EXPECT_EQ(plan.groups.size(), tied ? 5u : 6u);
+      }
+    }
+  }
+}
+
+TEST(Plan, TwelveBytesPerParameterWithNesterovAndFloat32) {
+  const RunPlan plan = Plan(Gpt2Small());
+  const CoordinatorMemory& memory = plan.coordinator;
+  EXPECT_EQ(memory.parameters + memory.state + memory.next, 12 * plan.elements);
+  EXPECT_EQ(memory.published, 0u);
+  EXPECT_LT(memory.fixed + memory.streams, uint64_t{512} << 20);
+  RunOptions bf16 = Gpt2Small();
+  bf16.pull_codec = CodecKind::kBf16;
+  EXPECT_EQ(Plan(bf16).coordinator.published, 4 * plan.elements) << "2 bytes, twice during a merge";
+  RunOptions plain = Gpt2Small();
+  plain.outer.optimizer = OuterOptimizerKind::kSgd;
+  EXPECT_EQ(Plan(plain).coordinator.state, 0u);
+}
+
+TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {
+  RunOptions run = Gpt2Small();
+  run.checkpoint_every = 10;
+  run.checkpoint_keep = 3;
+  run.checkpoint_keep_every = 5;
+  const RunPlan plan = Plan(run);
+  EXPECT_EQ(plan.disk.version_bytes, 8 * plan.elements);
+  EXPECT_EQ(plan.disk.versions, 3u);
+  EXPECT_EQ(plan.disk.contribution_bytes, 3 * 4 * plan.push_bytes);
+  EXPECT_EQ(plan.disk.checkpoints, 3u + 10 / 5);
+}
+
+TEST(Plan, TimesFollowTheLinks) {
+  PlanAssumptions links{
+      .bandwidth_bits_per_s = 1e9, .coordinator_bandwidth_bits_per_s = 100e9, .latency_s = 0.1};
+  const RunPlan own = Plan(Gpt2Small(), links);
+  EXPECT_NEAR(own.time.push_s, 0.1 + 8e-9 * static_cast<double>(own.push_bytes), 1e-6);
+  links.coordinator_bandwidth_bits_per_s = 0;
+  const RunPlan shared = Plan(Gpt2Small(), links);
+  EXPECT_NEAR(shared.time.push_s - 0.1, 4 * (own.time.push_s - 0.1), 1e-6) << "four share one link";
+  EXPECT_EQ(shared.time.utilisation(), 0);
+  links.step_s = 0.5;
+  const RunPlan timed = Plan(Gpt2Small(), links);
+  EXPECT_NEAR(timed.time.utilisation(), 50 / timed.time.round_s(), 1e-9);
+  EXPECT_GT(timed.time.utilisation(), 5 * timed.data_parallel_utilisation);
+  RunOptions small = Gpt2Small();
+  small.push_codec = CodecKind::kInt8;
+  EXPECT_LT(Plan(small, links).push_bytes, timed.push_bytes / 3.9);
+}
+
+TEST(Plan, WarnsOfWhatWillNotWork) {
+  EXPECT_THAT(Plan(Gpt2Small()).warnings, IsEmpty());
+  RunOptions tight = Gpt2Small();
+  tight.contribution_budget_bytes = 1 << 20;
+  tight.round.deadline = Seconds(1);
+  EXPECT_THAT(absl::StrJoin(Plan(tight).warnings, "\n"),
+              AllOf(HasSubstr("no push can succeed"), HasSubstr("round.deadline_s is 1.0 s")));
+}
+
+TEST(ParseBandwidth, UnitsAndRefusals) {
+  EXPECT_EQ(ParseBandwidth("100Mbit/s").value(), 100e6);
+  EXPECT_EQ(ParseBandwidth("1.5 Gbit/s").value(), 1.5e9);
+  EXPECT_EQ(ParseBandwidth("50 MB/s").value(), 400e6);
+  for (const char* wrong : {"", "fast", "100", "-1Mbit/s", "0Mbit/s", "1 Mbit", "nanMbit/s"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseBandwidth(wrong).status())) << wrong;
+  }
+  EXPECT_DOUBLE_EQ(ParseSpan("50ms").value(), 0.05);
+  EXPECT_DOUBLE_EQ(ParseSpan("0.2 s").value(), 0.2);
+}
+
+TEST(PlanCommand, PrintsForPeopleAndPrograms) {
+  const std::string config = ATOLL_SOURCE_DIR "/configs/small.yaml";
+  const Outcome people = Atollctl().Run({"plan", config, "--bandwidth", "100Mbit/s", "--step-ms", "40"});
+  EXPECT_EQ(people.exit_code, 0) << people.err;
+  EXPECT_THAT(people.out, AllOf(HasSubstr("memory of the coordinator"), HasSubstr("compute utilisation"),
+                                Not(HasSubstr("nan"))));
+  const Outcome programs = Atollctl().Run({"--json", "plan", config, "--workers", "7"});
+  const auto json = nlohmann::json::parse(programs.out);
+  EXPECT_EQ(json["assumptions"]["workers"], 7);
+  EXPECT_EQ(json["coordinator_memory"]["parameters"], 4 * json["elements"].get<uint64_t>());
+  EXPECT_EQ(Atollctl().Run({"plan", config, "--bandwidth", "fast"}).exit_code, 2);
+  EXPECT_EQ(Atollctl().Run({"plan", "/nowhere.yaml"}).exit_code, 6);
+}
+
+TEST(ConfigExplain, MarkdownIsTheEndOfTheDocument) {
+  const Outcome outcome = Atollctl().Run({"config", "explain", "--markdown"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  const std::string document = ReadFile(ATOLL_SOURCE_DIR "/docs/configuration.md").value();
+  EXPECT_GT(outcome.out.size(), 4000u);
+  EXPECT_TRUE(document.ends_with(outcome.out)) << "docs/configuration.md must end with the output of "
+                                                  "atollctl config explain --markdown";
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,57 @@
+#include "cli/text.h"
+
+#include <sstream>
+
+#include "cli/confirm.h"
+#include "cli/exit_code.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(RenderTable, ColumnsAsWideAsTheyMustBe) {
+  EXPECT_THAT(
+      RenderTable({{"name"}, {"n", Align::kRight}, {"what"}}, {{"ä", "7"}, {"longer", "123", "x\x1b[2J"}}),
+      ElementsAre(" name      n  what", " ä         7", " longer  123  x[2J"));
+}
+
+TEST(Names, OfStatesAndCommands) {
+  EXPECT_STREQ(StateName(v1::RUN_STATE_PAUSED), "paused");
+  EXPECT_STREQ(StateName(v1::RUN_STATE_STOPPED), "stopped");
+  EXPECT_EQ(CommandName(v1::COMMAND_RESYNC), "resync");
+  EXPECT_EQ(CommandName(v1::COMMAND_NONE), "");
+  EXPECT_EQ(CommandName(v1::COMMAND_UNSPECIFIED), "");
+}
+
+absl::Status Ask(const std::string& answer, std::string* asked) {
+  std::istringstream in(answer);
+  std::ostringstream out;
+  const absl::Status status = ConfirmOn(in, out, /*interactive=*/true, "Delete it?", /*yes=*/false);
+  *asked = out.str();
+  return status;
+}
+
+TEST(Confirm, OnlyYesIsYes) {
+  std::string asked;
+  EXPECT_TRUE(Ask("y\n", &asked).ok());
+  EXPECT_EQ(asked, "Delete it? [y/N] ");
+  EXPECT_TRUE(Ask("YES\n", &asked).ok());
+  for (const char* answer : {"\n", "", "n\n", "yep\n"}) {
+    EXPECT_EQ(ExitCodeOf(Ask(answer, &asked)), ExitCode::kInterrupted) << answer;
+  }
+}
+
+TEST(ExitCodeOf, TellsTheCoordinatorsAnswersApart) {
+  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("run.yaml")), ExitCode::kBadFiles);
+  EXPECT_EQ(ExitCodeOf(FromCoordinator(absl::NotFoundError("w3"))), ExitCode::kRefused);
+  EXPECT_EQ(ExitCodeOf(FromCoordinator(absl::UnimplementedError("old"))), ExitCode::kRefused);
+  EXPECT_EQ(ExitCodeOf(FromCoordinator(absl::DataLossError("x"))), ExitCode::kStorage);
+  EXPECT_EQ(ExitCodeOf(WithExitCode(absl::NotFoundError("x"), ExitCode::kInternal)), ExitCode::kInternal);
+}
+
+}  // namespace
+}  // namespace atoll
