@@ -6,19 +6,52 @@
 
 namespace atoll {
 
-/// The admin port's service.
+/// The admin port's service. Looking is quick and runs with the short calls; what may take long (checkpoints,
+/// the launcher, verification) has threads of its own, so that it is never in the way of a heartbeat.
 class AdminService final : public v1::Admin::CallbackService {
  public:
   explicit AdminService(const CallContext& call) : call_(call) {}
 
-  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
-                                      const v1::GetStatusRequest* request,
-                                      v1::GetStatusReply* reply) override;
-  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
-                                        const v1::ListWorkersRequest* request,
-                                        v1::ListWorkersReply* reply) override;
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+
+  // Looking.
+  Reactor* GetStatus(Context* context, const v1::GetStatusRequest* request,
+                     v1::GetStatusReply* reply) override;
+  Reactor* ListWorkers(Context* context, const v1::ListWorkersRequest* request,
+                       v1::ListWorkersReply* reply) override;
+  Reactor* GetMetrics(Context* context, const v1::GetMetricsRequest* request,
+                      v1::GetMetricsReply* reply) override;
+  Reactor* ListConfigs(Context* context, const v1::ListConfigsRequest* request,
+                       v1::ListConfigsReply* reply) override;
+  Reactor* GetLauncher(Context* context, const v1::GetLauncherRequest* request,
+                       v1::LauncherStatus* reply) override;
+  Reactor* ListCheckpoints(Context* context, const v1::ListCheckpointsRequest* request,
+                           v1::ListCheckpointsReply* reply) override;
+  grpc::ServerWriteReactor<v1::MetricPoint>* ExportMetrics(Context* context,
+                                                           const v1::ExportMetricsRequest* request) override;
+  grpc::ServerWriteReactor<v1::VerifyProgress>* Verify(Context* context,
+                                                       const v1::VerifyRequest* request) override;
+
+  // Doing.
+  Reactor* ControlRun(Context* context, const v1::ControlRunRequest* request,
+                      v1::ControlRunReply* reply) override;
+  Reactor* SetConfig(Context* context, const v1::SetConfigRequest* request,
+                     v1::SetConfigReply* reply) override;
+  Reactor* ControlWorker(Context* context, const v1::ControlWorkerRequest* request,
+                         v1::ControlWorkerReply* reply) override;
+  Reactor* ScaleWorkers(Context* context, const v1::ScaleWorkersRequest* request,
+                        v1::ScaleWorkersReply* reply) override;
+  Reactor* CreateCheckpoint(Context* context, const v1::CreateCheckpointRequest* request,
+                            v1::CreateCheckpointReply* reply) override;
+  Reactor* RestoreCheckpoint(Context* context, const v1::RestoreCheckpointRequest* request,
+                             v1::RestoreCheckpointReply* reply) override;
+  Reactor* DeleteCheckpoint(Context* context, const v1::DeleteCheckpointRequest* request,
+                            v1::DeleteCheckpointReply* reply) override;
 
  private:
+  AdminControl& admin() { return call_.coordinator->admin(); }
+
   const CallContext call_;
 };
 

@@ -19,11 +19,14 @@ struct RpcServer::Parts {
         uploads({.name = "rpc-upload",
                  .threads = options.upload_threads,
                  .max_queued = options.max_waiting_calls}),
+        admin_calls(
+            {.name = "rpc-admin", .threads = options.admin_threads, .max_queued = options.max_waiting_calls}),
         streams(clock, options.watchdog_period),
         context{.coordinator = coordinator,
                 .clock = clock,
                 .calls = &calls,
                 .uploads = &uploads,
+                .admin = &admin_calls,
                 .streams = &streams,
                 .heads = &heads,
                 .stall_limit = options.stall_limit,
@@ -36,6 +39,7 @@ struct RpcServer::Parts {
   const Logger log;
   IoPool calls;
   IoPool uploads;
+  IoPool admin_calls;
   FragmentHeads heads;
   LiveStreams streams;
   const CallContext context;
@@ -95,6 +99,7 @@ void RpcServer::Shutdown() {
   parts_->data.server.reset();
   parts_->admin.server.reset();
   parts_->uploads.Stop();
+  parts_->admin_calls.Stop();
   parts_->calls.Stop();
 }
 

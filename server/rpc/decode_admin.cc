@@ -1,0 +1,96 @@
+#include "server/rpc/decode_admin.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kUserKey[] = "atoll-user";
+
+absl::Status NoSuchAction(int number) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("action: %d is none of the actions in atoll/v1/admin.proto", number));
+}
+
+}  // namespace
+
+std::string PeerAddress(const std::string& peer) {
+  for (const char* scheme : {"ipv4:", "ipv6:", "unix:"}) {
+    if (!absl::StartsWith(peer, scheme)) continue;
+    // gRPC escapes the brackets of an IPv6 address.
+    return absl::StrReplaceAll(peer.substr(5), {{"%5B", "["}, {"%5D", "]"}});
+  }
+  return peer;
+}
+
+AdminCaller CallerOf(const grpc::CallbackServerContext& context) {
+  AdminCaller caller{.user = "", .peer = PeerAddress(context.peer())};
+  const auto& metadata = context.client_metadata();
+  const auto it = metadata.find(kUserKey);
+  if (it == metadata.end()) return caller;
+  caller.user.assign(it->second.data(), std::min<size_t>(it->second.size(), kMaxUserBytes));
+  for (char& c : caller.user) {
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
+  }
+  return caller;
+}
+
+absl::Status CheckReason(const std::string& reason) {
+  if (reason.size() <= kMaxReasonBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("reason: %d bytes are too many; at most %d are kept", reason.size(), kMaxReasonBytes));
+}
+
+absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request) {
+  ATOLL_RETURN_IF_ERROR(CheckReason(request.reason()));
+  switch (request.action()) {
+    case v1::ControlRunRequest::PAUSE:
+      return RunAction::kPause;
+    case v1::ControlRunRequest::RESUME:
+      return RunAction::kResume;
+    case v1::ControlRunRequest::STOP:
+      return RunAction::kStop;
+    case v1::ControlRunRequest::CLOSE_ROUND:
+      return RunAction::kCloseRound;
+    default:
+      return NoSuchAction(request.action());
+  }
+}
+
+absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& request) {
+  ATOLL_RETURN_IF_ERROR(CheckReason(request.reason()));
+  if (request.worker().empty()) return absl::InvalidArgumentError("worker: is empty; name one");
+  const int action = request.action();
+  if (action < static_cast<int>(WorkerAction::kDrain) || action > static_cast<int>(WorkerAction::kResync)) {
+    return NoSuchAction(action);
+  }
+  return WorkerOrder{.worker = request.worker(),
+                     .action = static_cast<WorkerAction>(action),
+                     .at_once = request.at_once(),
+                     .reason = request.reason()};
+}
+
+static_assert(static_cast<int>(WorkerAction::kDrain) == v1::ControlWorkerRequest::DRAIN &&
+              static_cast<int>(WorkerAction::kRestart) == v1::ControlWorkerRequest::RESTART &&
+              static_cast<int>(WorkerAction::kEvict) == v1::ControlWorkerRequest::EVICT &&
+              static_cast<int>(WorkerAction::kBan) == v1::ControlWorkerRequest::BAN &&
+              static_cast<int>(WorkerAction::kUnban) == v1::ControlWorkerRequest::UNBAN &&
+              static_cast<int>(WorkerAction::kResync) == v1::ControlWorkerRequest::RESYNC);
+
+absl::StatusOr<std::vector<ConfigSetting>> DecodeSettings(const v1::SetConfigRequest& request) {
+  if (request.settings_size() > kMaxSettings) {
+    return absl::InvalidArgumentError(absl::StrFormat("settings: %d are too many at once; at most %d",
+                                                      request.settings_size(), kMaxSettings));
+  }
+  std::vector<ConfigSetting> settings;
+  for (const v1::Setting& setting : request.settings()) settings.push_back({setting.path(), setting.value()});
+  return settings;
+}
+
+}  // namespace atoll

@@ -1,0 +1,35 @@
+#ifndef ATOLL_SERVER_RPC_DECODE_ADMIN_H_
+#define ATOLL_SERVER_RPC_DECODE_ADMIN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "atoll/v1/admin.pb.h"
+#include "grpcpp/server_context.h"
+#include "server/admin_control.h"
+
+// What operators ask for, from the admin port's messages. InvalidArgument naming the field.
+
+namespace atoll {
+
+/// Bounds of docs/wire_format.md.
+inline constexpr size_t kMaxReasonBytes = 256;
+inline constexpr size_t kMaxUserBytes = 64;
+inline constexpr int kMaxSettings = 100;
+
+/// The metadata `atoll-user`, cut to kMaxUserBytes and without anything that is not printable ASCII, and the
+/// peer's address.
+AdminCaller CallerOf(const grpc::CallbackServerContext& context);
+/// "127.0.0.1:50123" of gRPC's "ipv4:127.0.0.1:50123".
+std::string PeerAddress(const std::string& peer);
+
+absl::Status CheckReason(const std::string& reason);
+absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request);
+absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& request);
+absl::StatusOr<std::vector<ConfigSetting>> DecodeSettings(const v1::SetConfigRequest& request);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_DECODE_ADMIN_H_

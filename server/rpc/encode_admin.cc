@@ -1,0 +1,119 @@
+#include "server/rpc/encode_admin.h"
+
+namespace atoll {
+namespace {
+
+const char* StateName(LaunchedWorker::State state) {
+  switch (state) {
+    case LaunchedWorker::State::kStarting:
+      return "starting";
+    case LaunchedWorker::State::kRunning:
+      return "running";
+    case LaunchedWorker::State::kStopping:
+      return "stopping";
+    case LaunchedWorker::State::kWaiting:
+      return "waiting";
+    case LaunchedWorker::State::kStopped:
+      return "stopped";
+  }
+  return "";
+}
+
+static_assert(static_cast<int>(VerifyView::Verdict::kEqual) == v1::VerifyProgress::EQUAL &&
+              static_cast<int>(VerifyView::Verdict::kDifferent) == v1::VerifyProgress::DIFFERENT &&
+              static_cast<int>(VerifyView::Verdict::kNotKept) == v1::VerifyProgress::NOT_KEPT);
+
+}  // namespace
+
+absl::Status EncodeConfig(const ConfigView& view, v1::RecordedConfig* message) {
+  message->set_version(view.version);
+  if (!message->mutable_config()->ParseFromString(view.bytes)) {
+    return absl::InternalError("a recorded run configuration is not a RunConfig");
+  }
+  message->set_unix_nanos(view.unix_ns);
+  message->set_author(view.author);
+  message->mutable_changes()->Assign(view.changes.begin(), view.changes.end());
+  return absl::OkStatus();
+}
+
+void EncodeScale(const ScaleResult& result, v1::ScaleWorkersReply* reply) {
+  reply->set_before(result.before);
+  reply->set_target(result.target);
+  reply->mutable_names()->Assign(result.names.begin(), result.names.end());
+}
+
+void EncodeLauncher(const LauncherView& view, v1::LauncherStatus* message) {
+  message->set_kind(view.kind);
+  message->set_target(view.target);
+  message->set_error(view.error);
+  for (const LaunchedWorker& worker : view.workers) {
+    v1::LaunchedWorker* out = message->add_workers();
+    out->set_name(worker.name);
+    out->set_state(StateName(worker.state));
+    out->set_handle(worker.handle);
+    out->set_restarts(worker.restarts);
+    out->set_last_exit(worker.last_exit);
+    out->set_next_start_in_s(ToSeconds(worker.next_start));
+  }
+}
+
+void EncodeCheckpoint(const CheckpointView& view, v1::CheckpointInfo* message) {
+  message->set_name(view.name);
+  message->set_epoch(view.epoch.value());
+  for (const Version version : view.versions) message->add_versions(version.value());
+  message->set_committed_tokens(view.committed_tokens);
+  message->set_created_unix_nanos(view.created_unix_ns);
+  message->set_bytes(view.bytes);
+  message->set_shared_bytes(view.shared_bytes);
+  message->set_automatic(view.automatic);
+  message->set_path(view.path);
+  message->set_damage(view.damage);
+}
+
+void EncodeRestore(const RestoreResult& result, v1::RestoreCheckpointReply* reply) {
+  reply->set_epoch(result.epoch.value());
+  for (const Version version : result.versions) reply->add_versions(version.value());
+  reply->set_committed_tokens(result.committed_tokens);
+}
+
+void EncodeVerify(const VerifyView& view, v1::VerifyProgress* message) {
+  message->set_fragment(view.fragment.value());
+  message->set_version(view.version.value());
+  message->set_done(view.done);
+  message->set_total(view.total);
+  message->set_verdict(static_cast<v1::VerifyProgress::Verdict>(view.verdict));
+  message->set_message(view.message);
+  message->mutable_confirmed_by()->Assign(view.confirmed_by.begin(), view.confirmed_by.end());
+  message->mutable_denied_by()->Assign(view.denied_by.begin(), view.denied_by.end());
+}
+
+void EncodeMetrics(const MetricsView& view, v1::GetMetricsReply* reply) {
+  reply->set_wall_seconds(view.wall_seconds);
+  reply->set_committed_tokens(view.committed_tokens);
+  reply->set_total_tokens(view.total_tokens);
+  reply->set_version(view.version.value());
+  reply->set_train_loss(view.train_loss);
+  reply->set_validation_loss(view.validation_loss);
+  reply->set_best_validation_loss(view.best_validation_loss);
+  reply->set_loss_slope_per_million_tokens(view.loss_slope_per_million_tokens);
+  reply->set_tokens_per_second(view.tokens_per_second);
+  reply->set_compute_utilisation(view.compute_utilisation);
+  reply->set_push_bytes(view.push_bytes);
+  reply->set_pull_bytes(view.pull_bytes);
+  reply->set_data_parallel_bytes(view.data_parallel_bytes);
+  reply->set_communication_reduction(view.communication_reduction);
+  reply->set_round_seconds_mean(view.round_seconds_mean);
+  reply->set_commit_seconds_mean(view.commit_seconds_mean);
+  reply->set_live_trainers(view.live_trainers);
+}
+
+void EncodePoint(const MetricPointView& view, v1::MetricPoint* message) {
+  message->set_name(view.name);
+  message->set_worker(view.worker);
+  message->set_version(view.version.value());
+  message->set_committed_tokens(view.committed_tokens);
+  message->set_unix_nanos(view.unix_ns);
+  message->set_value(view.value);
+}
+
+}  // namespace atoll
