@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "server/confirmations.h"
 #include "server/storage_refusal.h"
 #include "server/verifier.h"
 

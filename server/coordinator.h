@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/ids.h"
+#include "core/confirmation.h"
 #include "core/contribution.h"
 #include "core/manifest.h"
 #include "core/membership.h"
@@ -52,6 +53,7 @@ struct JoinCall {
   CapabilitiesView capabilities;
   std::optional<DatasetView> dataset;
   std::string expected_run;  // empty: any
+  std::string public_key;    // Ed25519, of its confirmations; empty: it signs nothing
 };
 
 struct JoinResult {
@@ -79,6 +81,7 @@ struct HeartbeatCall {
   Caller caller;
   ProgressView progress;
   std::vector<EvaluationView> evaluations;
+  std::vector<Confirmation> confirmations;
 };
 
 struct HeartbeatResult {

@@ -51,6 +51,7 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
               opened.recovery.last_event_sequence),
       budget_("contributions in flight", options.run.contribution_budget_bytes),
       outbox_(store_.get(), &book_, &events_, observer_, deps.log.With("component", "run")),
+      confirmations_(store_.get(), deps.log.With("component", "confirmations")),
       services_(MakeServices(std::move(options), deps, opened)),
       started_(services_.clock->Now()),
       driver_(services_, engine_.get()),
@@ -84,6 +85,10 @@ void CoordinatorImpl::Start(OpenedRun opened) {
   driver_.OnStored([this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
   store_->KeepLate(opened.config->run.round.staleness_limit);
   book_.Restore(opened.recovery, opened.layouts, started_);
+  confirmations_.Restore(opened.recovery.rounds);
+  board_.TellFirst([this](const Snapshot& snapshot) {
+    confirmations_.Published(snapshot.fragment, snapshot.version, snapshot.published);
+  });
   Effects effects;
   const bool seeded = !opened.fragments.empty();
   effects.Event(EventKind::kCoordinatorStarted, "",
@@ -144,8 +149,21 @@ absl::StatusOr<HeartbeatResult> CoordinatorImpl::Heartbeat(const HeartbeatCall& 
   Effects effects;
   auto result = book_.Heartbeat(call, services_.clock->Now(),
                                 services_.clock->WallNow().time_since_epoch().count(), effects);
+  if (result.ok()) HearConfirmations(call, *result, effects);
   (void)outbox_.Send(effects);
   return result;
+}
+
+void CoordinatorImpl::HearConfirmations(const HeartbeatCall& call, HeartbeatResult& result, Effects& effects) {
+  if (call.confirmations.empty()) return;
+  const Confirmations::Result heard = confirmations_.Take(
+      {.run_id = call.caller.run_id, .epoch = call.caller.epoch, .worker = call.caller.worker},
+      book_.PublicKey(call.caller.worker), call.confirmations);
+  effects.events.insert(effects.events.end(), heard.events.begin(), heard.events.end());
+  // Who is to leave anyway takes no diverged parameters along.
+  if (!heard.diverged || result.command != CommandView::kNone) return;
+  const WorkerCommand resync{.command = CommandView::kResync};
+  if (book_.Order(call.caller.worker, resync, effects).ok()) result.command = resync.command;
 }
 
 absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& reason) {
@@ -269,7 +287,9 @@ StatusView CoordinatorImpl::GetStatus(uint32_t history) {
 }
 
 std::vector<WorkerView> CoordinatorImpl::ListWorkers(bool all) {
-  return book_.Workers(all, services_.clock->Now());
+  std::vector<WorkerView> workers = book_.Workers(all, services_.clock->Now());
+  for (WorkerView& worker : workers) worker.confirmed = confirmations_.Newest(worker.name);
+  return workers;
 }
 
 void CoordinatorImpl::Tick() {

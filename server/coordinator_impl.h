@@ -10,6 +10,7 @@
 #include "common/mutex.h"
 #include "common/periodic_task.h"
 #include "server/checkpoint_keeper.h"
+#include "server/confirmations.h"
 #include "server/admin_impl.h"
 #include "server/checkpoint_keeper.h"
 #include "server/coordinator.h"
@@ -58,6 +59,8 @@ class CoordinatorImpl final : public Coordinator {
   uint64_t StagedBytes(const PushStatusCall& call);
   absl::StatusOr<PullResult> Answer(const PullCall& call, SnapshotBoard::Outcome outcome,
                                     SnapshotPtr snapshot);
+  /// Judges those of a heartbeat, and has a worker that diverged pull again.
+  void HearConfirmations(const HeartbeatCall& call, HeartbeatResult& result, Effects& effects);
   void Tick();
   void ShowNumbers();
 
@@ -72,6 +75,7 @@ class CoordinatorImpl final : public Coordinator {
   EventLog events_;
   ByteBudget budget_;
   Outbox outbox_;
+  Confirmations confirmations_;
   const Services services_;
   const MonoTime started_;
 

@@ -53,6 +53,7 @@ void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<
     records.push_back(std::move(record));
     accounts_[entry.name].heard_at = now;
     accounts_[entry.name].dataset_fingerprint = entry.dataset_fingerprint;
+    accounts_[entry.name].public_key = entry.public_key;
     if (fingerprint_.empty()) fingerprint_ = entry.dataset_fingerprint;
     if (entry.banned) banned_.insert(entry.name);
   }
@@ -141,6 +142,7 @@ absl::StatusOr<JoinOutcome> Roster::Join(const JoinCall& call, MonoTime now) {
   if (!outcome->returning) account = WorkerAccount{};
   account.capabilities = call.capabilities;
   account.manifest_hash = call.manifest_hash;
+  account.public_key = call.public_key;
   if (shared && call.dataset) account.dataset_fingerprint = call.dataset->fingerprint;
   account.progress = ProgressView{};
   account.command = WorkerCommand{};  // a new life has obeyed whatever the old one was told
@@ -189,12 +191,18 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
                      .role = static_cast<uint8_t>(member->role),
                      .partition = member->partition,
                      .departed = !member->live(),
-                     .banned = banned(name)};
+                     .banned = banned(name),
+                     .public_key = PublicKey(name)};
 }
 
 std::string Roster::DatasetOf(const WorkerName& name) const {
   const auto it = accounts_.find(name);
   return it == accounts_.end() ? std::string() : it->second.dataset_fingerprint;
+}
+
+std::string Roster::PublicKey(const WorkerName& name) const {
+  const auto it = accounts_.find(name);
+  return it == accounts_.end() ? std::string() : it->second.public_key;
 }
 
 std::string Roster::manifest_hash(const WorkerName& name) const {

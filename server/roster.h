@@ -73,6 +73,8 @@ class Roster {
   /// That it joined with; empty: not known.
   std::string manifest_hash(const WorkerName& name) const;
 
+  /// Of its confirmations; empty: it signs nothing.
+  std::string PublicKey(const WorkerName& name) const;
   std::optional<WorkerEntry> Entry(const WorkerName& name) const;
   /// Active trainers that have the model, in order of name.
   std::vector<WorkerName> Seeders() const;

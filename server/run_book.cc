@@ -191,6 +191,7 @@ RoundPlanView RunBook::Deliver(const WorkerName& worker, FragmentId id, Version 
   plan.active_workers = PlannedWorkers(fragment, now);
   FillPlan(*member, fragment, version, now, plan);
   if (version != fragment.head()) return plan;
+  plan.config_version = fragment.config().version;
   if (WorkerCommand& told = roster_.account(worker).command; told.command == CommandView::kResync) {
     told = WorkerCommand{};  // it has the head now
   }

@@ -96,6 +96,8 @@ class RunBook {
   /// Ends leases, passes the seed grant on, announces the end of the run.
   void Tick(MonoTime now, Effects& effects);
   std::optional<WorkerEntry> Entry(const WorkerName& name) const;
+  /// Of the worker's confirmations; empty: it signs nothing.
+  std::string PublicKey(const WorkerName& worker) const;
 
   // Seeding.
   /// Whether the caller may upload version 0 now.

@@ -144,6 +144,11 @@ void RunBook::Tick(MonoTime now, Effects& effects) {
   AnnounceEnd(now, effects);
 }
 
+std::string RunBook::PublicKey(const WorkerName& worker) const {
+  MutexLock lock(&mutex_);
+  return roster_.PublicKey(worker);
+}
+
 std::optional<WorkerEntry> RunBook::Entry(const WorkerName& name) const {
   MutexLock lock(&mutex_);
   return roster_.Entry(name);

@@ -62,6 +62,7 @@ void SnapshotBoard::Cancel(uint64_t id) {
 
 void SnapshotBoard::Publish(SnapshotPtr snapshot) {
   std::vector<Waiter> answered;
+  if (told_) told_(*snapshot);
   SnapshotPtr replaced;  // its memory, perhaps gigabytes, is given back outside the lock
   {
     MutexLock lock(&mutex_);

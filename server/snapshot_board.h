@@ -55,6 +55,7 @@ class SnapshotBoard {
   size_t waiting() const;
 
  private:
+  std::function<void(const Snapshot&)> told_;  // constant after TellFirst
   struct Waiter {
     FragmentId fragment;
     std::optional<Version> after;

@@ -45,6 +45,7 @@ struct RoundPlanView {
   bool evaluate = false;
   Duration deadline{};
   std::optional<PartitionView> data = std::nullopt;  // unless the worker is there already
+  uint64_t config_version = 0;                       // in force in this round; 0: not said
 };
 
 struct EvaluationView {
@@ -220,6 +221,7 @@ struct WorkerView {
   double steps_per_second = 0;  // as measured; 0: not known
   bool banned = false;
   CommandView pending_command = CommandView::kNone;  // told with the next heartbeat
+  std::optional<Version> confirmed = std::nullopt;   // newest version whose hash it has signed
 };
 
 }  // namespace atoll

@@ -5,14 +5,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/signature.h"
 #include "common/status.h"
 #include "core/membership.h"
 #include "protos/wire/codec.h"
+#include "protos/wire/manifest.h"
 #include "protos/wire/protocol.h"
 #include "server/refusal.h"
 
 namespace atoll {
 namespace {
+
+// A signature is checked for each: a heartbeat must not buy more work than this.
+constexpr int kMaxConfirmations = 256;
 
 absl::Status BadField(std::string_view field, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(std::string(field), ": ", std::string(what)));
@@ -93,6 +98,11 @@ absl::StatusOr<JoinCall> DecodeJoin(const v1::JoinRequest& request) {
                                .fingerprint = data.fingerprint()};
   }
   call.expected_run = request.expected_run();
+  if (!request.public_key().empty() && request.public_key().size() != kPublicKeyBytes) {
+    return BadField("public_key", absl::StrFormat("has %d bytes; an Ed25519 key has %d",
+                                                  request.public_key().size(), kPublicKeyBytes));
+  }
+  call.public_key = request.public_key();
   return call;
 }
 
@@ -104,6 +114,16 @@ absl::StatusOr<HeartbeatCall> DecodeHeartbeat(const v1::HeartbeatRequest& reques
   for (const v1::EvaluationReport& report : request.evaluations()) {
     call.evaluations.push_back(
         {.version = Version(report.version()), .loss = report.loss(), .tokens = report.tokens()});
+  }
+  if (request.confirmations_size() > kMaxConfirmations) {
+    return BadField("confirmations", absl::StrFormat("are %d; at most %d are allowed",
+                                                     request.confirmations_size(), kMaxConfirmations));
+  }
+  for (const v1::Confirmation& confirmation : request.confirmations()) {
+    call.confirmations.push_back({.fragment = FragmentId(confirmation.fragment()),
+                                  .version = Version(confirmation.version()),
+                                  .published = ContentHashFromProto(confirmation.published()),
+                                  .signature = confirmation.signature()});
   }
   return call;
 }

@@ -41,6 +41,7 @@ void EncodePlan(const RoundPlanView& plan, v1::RoundPlan* message) {
   message->set_total_tokens(plan.total_tokens);
   message->set_evaluate(plan.evaluate);
   message->set_deadline_s(ToSeconds(plan.deadline));
+  message->set_config_version(plan.config_version);
   if (plan.data) EncodePartition(*plan.data, message->mutable_data());
 }
 

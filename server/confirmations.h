@@ -1,0 +1,79 @@
+#ifndef ATOLL_SERVER_CONFIRMATIONS_H_
+#define ATOLL_SERVER_CONFIRMATIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/log.h"
+#include "common/mutex.h"
+#include "core/confirmation.h"
+#include "server/views.h"
+#include "storage/run_store.h"
+
+namespace atoll {
+
+enum class ConfirmationVerdict : uint8_t {
+  kValid,     // signed by the worker's key, and of the published hash
+  kDiverged,  // signed by the worker's key, and of another hash: the worker does not hold what was published
+  kForged,    // not signed by the worker's key, or the worker has none
+  kUnknown,   // of a version that is not known (any more)
+};
+
+/// What a confirmation says about a version whose payload was published with the hash `published`.
+ConfirmationVerdict JudgeConfirmation(const ConfirmationAuthor& author, std::string_view public_key,
+                                      const Confirmation& confirmation,
+                                      const std::optional<ContentHash>& published);
+
+/// Who has signed the published hash of a version, and who another one, by name; nobody when its round has no
+/// record.
+void FillVotes(RunStore& store, FragmentId fragment, Version version, std::vector<WorkerName>& confirmed_by,
+               std::vector<WorkerName>& denied_by);
+
+/// The workers' signed word on the hash of each published version: judged as it comes with heartbeats, kept
+/// with the version. Thread-safe; signatures are checked and records written outside the lock.
+class Confirmations {
+ public:
+  /// Versions per fragment whose hash is remembered. A worker confirms the version that it trained on with
+  /// the heartbeat after its round.
+  static constexpr size_t kVersionsRemembered = 256;
+
+  /// `store` outlives this object.
+  Confirmations(RunStore* store, const Logger& log) : store_(store), log_(log) {}
+
+  /// What was published by earlier lives of the coordinator.
+  void Restore(const std::vector<RoundRecord>& rounds) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Published(FragmentId fragment, Version version, const ContentHash& hash) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  struct Result {
+    bool diverged = false;          // the worker is to pull again
+    std::vector<EventView> events;  // REPLICA_DIVERGED, naming worker, version and both hashes
+  };
+  /// Those of one heartbeat. Signed ones are stored, of whatever hash; others are logged and dropped.
+  Result Take(const ConfirmationAuthor& author, std::string_view public_key,
+              std::span<const Confirmation> confirmations) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// The newest version of fragment 0 that the worker has confirmed to this coordinator.
+  std::optional<Version> Newest(const WorkerName& worker) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using VersionKey = std::pair<FragmentId, Version>;
+  std::optional<ContentHash> Hash(FragmentId fragment, Version version) const ABSL_LOCKS_EXCLUDED(mutex_);
+  void Keep(const ConfirmationAuthor& author, const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Confirmed(const WorkerName& worker, const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  RunStore* const store_;
+  const Logger log_;
+  mutable Mutex mutex_;
+  std::map<VersionKey, ContentHash> published_ ABSL_GUARDED_BY(mutex_);
+  std::map<WorkerName, Version> newest_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_CONFIRMATIONS_H_
