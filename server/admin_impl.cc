@@ -82,7 +82,10 @@ absl::Status AdminImpl::Verify(std::optional<Version> version, const VerifyRepor
   if (verifying_.exchange(true)) {
     return absl::FailedPreconditionError("another verification is under way; wait for it to end");
   }
-  Verifier verifier(services_.store, layouts, services_.options.run.pull_codec, nullptr);
+  Verifier verifier(services_.store, layouts, services_.options.run.pull_codec,
+                    [this](FragmentId fragment, Version at, VerifyView& view) {
+                      FillVotes(*services_.store, fragment, at, view.confirmed_by, view.denied_by);
+                    });
   const absl::Status verified = verifier.Verify(version, report);
   verifying_ = false;
   return verified;

@@ -33,6 +33,7 @@ struct WorkerAccount {
   MonoTime heard_at;
   std::string manifest_hash;        // as it joined with; empty: not known (observers; after a restart)
   std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none
+  std::string public_key;           // of its confirmations; empty: it signs nothing
   uint64_t accepted = 0;
   uint64_t refused = 0;
   uint64_t push_bytes = 0;

@@ -42,6 +42,8 @@ class SnapshotBoard {
   /// Answers kCancelled, if it still waits.
   void Cancel(uint64_t id);
 
+  /// Is told of every version before anybody gets it. Once, before the first Publish.
+  void TellFirst(std::function<void(const Snapshot&)> told) { told_ = std::move(told); }
   /// The next version of its fragment; answers those who waited for it, and marks the version two below as
   /// outdated. A version of another epoch gives a finished fragment another life.
   void Publish(SnapshotPtr snapshot);
