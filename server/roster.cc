@@ -192,7 +192,8 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
                      .partition = member->partition,
                      .departed = !member->live(),
                      .banned = banned(name),
-                     .public_key = PublicKey(name)};
+                     .public_key = PublicKey(name),
+                     .dataset_fingerprint = DatasetOf(name)};
 }
 
 std::string Roster::DatasetOf(const WorkerName& name) const {

@@ -60,6 +60,15 @@ std::vector<float> AsFloats(const Snapshot& snapshot) {
   return values;
 }
 
+bool Eventually(const std::function<bool()>& condition) {
+  const MonoTime deadline = SystemClock().Now() + Seconds(60);
+  while (!condition()) {
+    if (SystemClock().Now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 EventCatcher::EventCatcher(Coordinator* coordinator, uint64_t after) : coordinator_(coordinator) {
   id_ = coordinator->Subscribe(after, [this](const EventView& event) {
     MutexLock lock(&mutex_);
@@ -88,7 +97,8 @@ std::vector<EventView> EventCatcher::events() {
   return events_;
 }
 
-TestRun::TestRun(CoordinatorOptions options) : options_(std::move(options)) {
+TestRun::TestRun(CoordinatorOptions options, TestParts parts)
+    : options_(std::move(options)), parts_(std::move(parts)) {
   const absl::Status opened = Open();
   EXPECT_TRUE(opened.ok()) << opened;
 }
@@ -100,6 +110,8 @@ absl::Status TestRun::Open() {
   CoordinatorDeps deps;
   deps.store = std::make_unique<FaultyStore>(std::move(store), faults_);
   deps.clock = &clock_;
+  deps.config_codec = parts_.config_codec;
+  if (parts_.make_launcher) deps.launcher = parts_.make_launcher();
   ATOLL_ASSIGN_OR_RETURN(coordinator_, CreateCoordinator(options_, std::move(deps)));
   return absl::OkStatus();
 }
@@ -158,6 +170,7 @@ PushCall TestRun::MakePush(const Caller& caller, uint64_t base, std::span<const 
   call.payload_crc32c = variation.crc.value_or(Crc32c(payload));
   call.tokens = variation.tokens;
   call.steps = variation.steps;
+  call.partition = variation.partition;
   call.samples_consumed = variation.samples;
   call.mean_loss = variation.loss;
   return call;

@@ -10,6 +10,7 @@
 
 #include "common/mutex.h"
 #include "core/codec.h"
+#include "server/admin_control.h"
 #include "server/create_coordinator.h"
 #include "storage/memory_store.h"
 #include "tests/common/fake_clock.h"
@@ -27,6 +28,9 @@ std::vector<float> Fill(const std::function<float(size_t)>& value);
 
 std::span<const std::byte> AsBytes(const std::vector<float>& values);
 std::vector<float> AsFloats(const Snapshot& snapshot);
+
+/// Whether it becomes true within a minute.
+bool Eventually(const std::function<bool()>& condition);
 
 /// Collects a coordinator's events and lets a test wait for one.
 class EventCatcher {
@@ -55,12 +59,19 @@ struct PushVariation {
   std::optional<uint32_t> crc = std::nullopt;
   FragmentId fragment = FragmentId(0);
   uint32_t sequence = 0;
+  std::optional<uint32_t> partition = std::nullopt;
+};
+
+/// What a coordinator under test gets besides; made anew at every start.
+struct TestParts {
+  const ConfigCodec* config_codec = nullptr;
+  std::function<std::unique_ptr<Launcher>()> make_launcher = nullptr;
 };
 
 /// One coordinator under test, restartable.
 class TestRun {
  public:
-  explicit TestRun(CoordinatorOptions options = SmallRun());
+  explicit TestRun(CoordinatorOptions options = SmallRun(), TestParts parts = {});
   ~TestRun();
 
   /// Ends the coordinator and opens the same disk again.
@@ -68,6 +79,7 @@ class TestRun {
   void Stop() { coordinator_.reset(); }
 
   Coordinator& coordinator() { return *coordinator_; }
+  AdminControl& admin() { return coordinator_->admin(); }
   FakeClock& clock() { return clock_; }
   Faults& faults() { return *faults_; }
   CoordinatorOptions& options() { return options_; }
@@ -98,6 +110,7 @@ class TestRun {
   absl::Status Open();
 
   CoordinatorOptions options_;
+  const TestParts parts_;
   FakeClock clock_;
   std::shared_ptr<MemoryDisk> disk_ = NewMemoryDisk();
   std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
