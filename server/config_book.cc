@@ -17,9 +17,21 @@ namespace {
 constexpr std::string_view kInnerSteps = "inner.steps";
 constexpr std::string_view kRounds = "run.rounds";
 
-// Read by the coordinator alone, at the opening of a round or whenever they are needed; and H.
-constexpr std::array<std::string_view, 27> kChangeable = {kInnerSteps,
+// What the coordinator reads at the opening of a round or whenever it is needed, and what workers read again
+// when a plan names a newer configuration than theirs.
+constexpr std::array<std::string_view, 42> kChangeable = {"inner.steps",
                                                           "inner.pace",
+                                                          "inner.learning_rate",
+                                                          "inner.min_learning_rate_ratio",
+                                                          "inner.warmup_steps",
+                                                          "inner.beta1",
+                                                          "inner.beta2",
+                                                          "inner.epsilon",
+                                                          "inner.weight_decay",
+                                                          "inner.momentum",
+                                                          "inner.clip_norm",
+                                                          "inner.precision",
+                                                          "model.gpt.dropout",
                                                           "outer.learning_rate",
                                                           "outer.momentum",
                                                           "outer.beta1",
@@ -38,7 +50,11 @@ constexpr std::array<std::string_view, 27> kChangeable = {kInnerSteps,
                                                           "round.grace",
                                                           "round.mode",
                                                           "round.staleness_limit",
+                                                          "codec.push",
+                                                          "codec.error_feedback",
+                                                          "codec.error_feedback_beta",
                                                           "evaluation.every",
+                                                          "evaluation.batches",
                                                           "checkpoint.keep_versions",
                                                           "checkpoint.every",
                                                           "checkpoint.keep",
@@ -46,21 +62,18 @@ constexpr std::array<std::string_view, 27> kChangeable = {kInnerSteps,
                                                           "limits.max_workers",
                                                           "limits.contribution_budget_mib"};
 
-// Read by every worker when it starts. "inner." is what is left of it above.
-constexpr std::array<std::string_view, 6> kReadByWorkers = {
-    "inner.",        "codec.error_feedback", "evaluation.batches",
-    "evaluation.by", "model.gpt.dropout",    "round.lease_s"};
+// Told once, at Join.
+constexpr std::array<std::string_view, 2> kToldAtJoin = {"evaluation.by", "round.lease_s"};
 
 absl::Status CheckChangeable(const std::string& path) {
   if (std::ranges::find(kChangeable, path) != kChangeable.end()) return absl::OkStatus();
-  const bool by_workers =
-      std::ranges::any_of(kReadByWorkers, [&](std::string_view prefix) { return path.starts_with(prefix); });
+  const bool at_join = std::ranges::find(kToldAtJoin, path) != kToldAtJoin.end();
   return absl::FailedPreconditionError(
       absl::StrFormat("%s: %s", path,
-                      by_workers ? "workers read it when they start; to change it, stop them and the "
-                                   "coordinator, change the run's file and start them again"
-                                 : "is settled when a run begins; what may be set while it goes on: "
-                                   "docs/configuration.md"));
+                      at_join ? "workers are told it when they join; to change it, stop them and the "
+                                "coordinator, change the run's file and start them again"
+                              : "is settled when a run begins; what may be set while it goes on: "
+                                "docs/wire_format.md"));
 }
 
 /// Rounds that leave the budget of tokens what it is when H becomes `steps`.

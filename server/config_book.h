@@ -15,10 +15,10 @@ namespace atoll {
 
 /// Every configuration that the run was ever given, and what may be changed of the newest. Not thread-safe.
 ///
-/// What may be changed while the run goes on is what the coordinator alone reads, and H, which workers get
-/// with every plan. What workers read when they join (inner optimizer, error feedback, lease) is not: half of
-/// them would train with other values than the rest. What the stored tensors depend on (model, codecs, kind
-/// of outer optimizer, shards) is settled for good. docs/configuration.md lists them.
+/// What may be changed while the run goes on is what the coordinator reads at the opening of a round, and
+/// what workers read again when a plan names a newer configuration than theirs. What they are told once, at
+/// Join, is not, nor what tensors on disk, the data or the schedule depend on (model, pull codec, kinds of
+/// optimizers, tokens of a step, shards). docs/wire_format.md ("SetConfig") lists them.
 class ConfigBook {
  public:
   /// `recorded`: ascending, never empty. `codec` outlives this; null: nothing can be changed or compared.

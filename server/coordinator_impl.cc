@@ -23,10 +23,11 @@ absl::Status ShuttingDown() {
 
 /// For who waited for a version while the run was restored.
 absl::Status WrongEpoch(const Caller& caller, Epoch epoch) {
-  return Refuse(RefusalReason::kWrongEpoch,
-                absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
-                                "local progress and join again",
-                                caller.worker, caller.epoch.value(), epoch.value()));
+  return Refuse(
+      RefusalReason::kWrongEpoch,
+      absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
+                      "local progress and join again",
+                      caller.worker, caller.epoch.value(), epoch.value()));
 }
 
 RunBookOptions BookOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
@@ -82,7 +83,8 @@ Services CoordinatorImpl::MakeServices(CoordinatorOptions options, const Coordin
 
 void CoordinatorImpl::Start(OpenedRun opened) {
   outbox_.WakeRoundsBy([this] { driver_.Wake(); });
-  driver_.OnStored([this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
+  driver_.OnStored(
+      [this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
   store_->KeepLate(opened.config->run.round.staleness_limit);
   book_.Restore(opened.recovery, opened.layouts, started_);
   confirmations_.Restore(opened.recovery.rounds);
@@ -154,7 +156,8 @@ absl::StatusOr<HeartbeatResult> CoordinatorImpl::Heartbeat(const HeartbeatCall& 
   return result;
 }
 
-void CoordinatorImpl::HearConfirmations(const HeartbeatCall& call, HeartbeatResult& result, Effects& effects) {
+void CoordinatorImpl::HearConfirmations(const HeartbeatCall& call, HeartbeatResult& result,
+                                        Effects& effects) {
   if (call.confirmations.empty()) return;
   const Confirmations::Result heard = confirmations_.Take(
       {.run_id = call.caller.run_id, .epoch = call.caller.epoch, .worker = call.caller.worker},
@@ -196,7 +199,7 @@ uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
                             .worker = call.caller.worker,
                             .sequence = call.sequence};
   // Every payload of the run has the same size; the store knows how much of it is there.
-  const uint64_t payload = CodecFor(services_.options.run.push_codec).EncodedSize(head->elements);
+  const uint64_t payload = CodecFor(book_.RoundConfig(call.fragment)->run.push_codec).EncodedSize(head->elements);
   const auto upload = store_->StartUpload(key, payload);
   if (!upload.ok()) return 0;
   const uint64_t received = (*upload)->received_bytes();
@@ -308,6 +311,7 @@ void CoordinatorImpl::ShowNumbers() {
   observer_->OnRunState(numbers.state);
   observer_->OnCommittedTokens(numbers.committed_tokens, numbers.total_tokens);
   observer_->OnStorageFailing(numbers.storage_failing);
+  observer_->OnConfigVersion(book_.config()->version);
   for (const FragmentStatusView& fragment : numbers.fragments) {
     observer_->OnVersion(fragment.id, fragment.version, fragment.stored);
   }

@@ -42,6 +42,10 @@ class CoordinatorObserver {
 
   virtual void OnEvaluation(const EvaluationView& evaluation) {}
   virtual void OnEvent(EventKind kind) {}
+  /// The newest recorded configuration; with every tick.
+  virtual void OnConfigVersion(uint64_t version) {}
+  /// A contribution to an earlier base was accepted into the open round.
+  virtual void OnLateContribution() {}
   /// One action of an operator: "pause", "set_config", ...
   virtual void OnAdminAction(std::string_view action, bool done) {}
 };

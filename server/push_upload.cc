@@ -189,6 +189,7 @@ absl::StatusOr<PushResult> PushUpload::Accept() {
   (void)services_.outbox->Send(effects);
   if (!accepted.ok()) return ToRefusal(accepted);
   services_.observer->OnContribution("accepted");
+  if (contribution.key.base < result.head) services_.observer->OnLateContribution();
   return result;
 }
 

@@ -165,7 +165,6 @@ absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
   ATOLL_RETURN_IF_ERROR(Same("data.mode", recorded.data.mode, now.data.mode));
   ATOLL_RETURN_IF_ERROR(Same("data.partitions", recorded.data.partitions, now.data.partitions));
   ATOLL_RETURN_IF_ERROR(Same("outer.optimizer", recorded.outer.optimizer, now.outer.optimizer));
-  ATOLL_RETURN_IF_ERROR(Same("codec.push", recorded.push_codec, now.push_codec));
   ATOLL_RETURN_IF_ERROR(Same("codec.pull", recorded.pull_codec, now.pull_codec));
   return Same("checkpoint.shards", recorded.shards, now.shards);
 }

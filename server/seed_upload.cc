@@ -38,7 +38,7 @@ absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> valu
 
 absl::Status CheckBudget(const Services& services, const std::vector<FragmentLayout>& layouts) {
   for (const FragmentLayout& layout : layouts) {
-    const uint64_t bytes = CodecFor(services.options.run.push_codec).EncodedSize(layout.elements);
+    const uint64_t bytes = CodecFor(services.book->config()->run.push_codec).EncodedSize(layout.elements);
     if (bytes <= services.budget->capacity()) continue;
     return absl::FailedPreconditionError(absl::StrFormat(
         "one contribution to fragment %d takes %d bytes, more than the whole budget of %d; raise "

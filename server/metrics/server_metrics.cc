@@ -2,70 +2,45 @@
 
 #include <limits>
 
+#include "common/clock.h"
+
 namespace atoll {
 namespace {
 
-/// As Prometheus labels; docs/metrics.md lists them.
+/// As Prometheus labels, by number; docs/metrics.md lists them.
+constexpr std::array kEventLabels = {"other",
+                                     "worker_joined",
+                                     "worker_left",
+                                     "worker_lost",
+                                     "seeded",
+                                     "round_closed",
+                                     "evaluated",
+                                     "contribution_refused",
+                                     "run_held",
+                                     "run_finished",
+                                     "storage_failing",
+                                     "storage_recovered",
+                                     "coordinator_started",
+                                     "worker_returned",
+                                     "admin_action",
+                                     "replica_diverged",
+                                     "checkpoint_created",
+                                     "checkpoint_deleted",
+                                     "checkpoint_failed",
+                                     "run_restored",
+                                     "config_changed",
+                                     "worker_launched",
+                                     "worker_exited",
+                                     "run_paused",
+                                     "run_resumed",
+                                     "run_stopped",
+                                     "worker_drained",
+                                     "worker_banned"};
+static_assert(kEventLabels.size() == static_cast<size_t>(EventKind::kWorkerBanned) + 1);
+
 std::string_view EventLabel(EventKind kind) {
-  switch (kind) {
-    case EventKind::kWorkerJoined:
-      return "worker_joined";
-    case EventKind::kWorkerLeft:
-      return "worker_left";
-    case EventKind::kWorkerLost:
-      return "worker_lost";
-    case EventKind::kSeeded:
-      return "seeded";
-    case EventKind::kRoundClosed:
-      return "round_closed";
-    case EventKind::kEvaluated:
-      return "evaluated";
-    case EventKind::kContributionRefused:
-      return "contribution_refused";
-    case EventKind::kRunHeld:
-      return "run_held";
-    case EventKind::kRunFinished:
-      return "run_finished";
-    case EventKind::kStorageFailing:
-      return "storage_failing";
-    case EventKind::kStorageRecovered:
-      return "storage_recovered";
-    case EventKind::kCoordinatorStarted:
-      return "coordinator_started";
-    case EventKind::kWorkerReturned:
-      return "worker_returned";
-    case EventKind::kAdminAction:
-      return "admin_action";
-    case EventKind::kReplicaDiverged:
-      return "replica_diverged";
-    case EventKind::kCheckpointCreated:
-      return "checkpoint_created";
-    case EventKind::kCheckpointDeleted:
-      return "checkpoint_deleted";
-    case EventKind::kCheckpointFailed:
-      return "checkpoint_failed";
-    case EventKind::kRunRestored:
-      return "run_restored";
-    case EventKind::kConfigChanged:
-      return "config_changed";
-    case EventKind::kWorkerLaunched:
-      return "worker_launched";
-    case EventKind::kWorkerExited:
-      return "worker_exited";
-    case EventKind::kRunPaused:
-      return "run_paused";
-    case EventKind::kRunResumed:
-      return "run_resumed";
-    case EventKind::kRunStopped:
-      return "run_stopped";
-    case EventKind::kWorkerDrained:
-      return "worker_drained";
-    case EventKind::kWorkerBanned:
-      return "worker_banned";
-    case EventKind::kUnknown:
-      break;
-  }
-  return "other";
+  const auto index = static_cast<size_t>(kind);
+  return index < kEventLabels.size() ? kEventLabels[index] : "other";
 }
 
 constexpr std::array<const char*, 7> kStateLabels = {"starting", "training", "degraded", "critical",
@@ -107,6 +82,14 @@ void ServerMetrics::AddRunGauges() {
   committed_tokens_ = registry_->AddGauge("atoll_committed_tokens", "Tokens behind the committed versions.");
   planned_tokens_ = registry_->AddGauge("atoll_planned_tokens", "The token budget that ends the run.");
   storage_failing_ = registry_->AddGauge("atoll_storage_failing", "1 while commits fail.");
+  config_version_ =
+      registry_->AddGauge("atoll_config_version", "The recorded configuration that is the newest.");
+  last_checkpoint_ = registry_->AddGauge("atoll_last_checkpoint_timestamp_seconds",
+                                         "When this process last made a checkpoint, Unix time; 0: not yet.");
+  late_ = registry_->AddCounter("atoll_late_contributions_total",
+                                "Contributions to an earlier base that were folded into the open round.");
+  diverged_ = registry_->AddCounter("atoll_diverged_replicas_total",
+                                    "Times that a worker held other parameters than were published.");
   const char* const workers = "Workers by what they are.";
   active_trainers_ = registry_->AddGauge("atoll_workers", workers, {{"state", "active_trainer"}});
   active_others_ = registry_->AddGauge("atoll_workers", workers, {{"state", "active_other"}});
@@ -180,7 +163,25 @@ void ServerMetrics::OnCommittedTokens(uint64_t committed, uint64_t total) {
 void ServerMetrics::OnStorageFailing(bool failing) { storage_failing_.Set(failing ? 1 : 0); }
 void ServerMetrics::OnEvaluation(const EvaluationView& evaluation) { validation_loss_.Set(evaluation.loss); }
 
+void ServerMetrics::OnConfigVersion(uint64_t version) { config_version_.Set(static_cast<double>(version)); }
+void ServerMetrics::OnLateContribution() { late_.Increment(); }
+
+void ServerMetrics::OnAdminAction(std::string_view action, bool done) {
+  MutexLock lock(&mutex_);
+  const std::string name(action);
+  auto [it, added] = admin_actions_.try_emplace({name, done});
+  if (added) {
+    it->second = registry_->AddCounter("atoll_admin_actions_total", "What operators asked for.",
+                                       {{"action", name}, {"result", done ? "done" : "refused"}});
+  }
+  it->second.Increment();
+}
+
 void ServerMetrics::OnEvent(EventKind kind) {
+  if (kind == EventKind::kReplicaDiverged) diverged_.Increment();
+  if (kind == EventKind::kCheckpointCreated) {
+    last_checkpoint_.Set(ToSeconds(SystemClock().WallNow().time_since_epoch()));
+  }
   MutexLock lock(&mutex_);
   auto [it, added] = events_.try_emplace(kind);
   if (added) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/mutex.h"
 #include "monitoring/metrics.h"
@@ -30,8 +31,11 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnVersion(FragmentId fragment, Version published, Version stored) override;
   void OnCommittedTokens(uint64_t committed, uint64_t total) override;
   void OnStorageFailing(bool failing) override;
+  void OnConfigVersion(uint64_t version) override;
+  void OnLateContribution() override;
   void OnEvaluation(const EvaluationView& evaluation) override;
   void OnEvent(EventKind kind) override;
+  void OnAdminAction(std::string_view action, bool done) override;
 
   /// One pull that was streamed to its end: seconds from the answer to the last byte. From the RPC layer.
   void OnPullStreamed(double seconds);
@@ -41,7 +45,7 @@ class ServerMetrics final : public CoordinatorObserver {
     Gauge published;
     Gauge stored;
   };
-  static constexpr size_t kStates = 5;
+  static constexpr size_t kStates = 7;
 
   void AddDurations();
   void AddRunGauges();
@@ -62,6 +66,10 @@ class ServerMetrics final : public CoordinatorObserver {
   Gauge committed_tokens_;
   Gauge planned_tokens_;
   Gauge storage_failing_;
+  Gauge config_version_;
+  Gauge last_checkpoint_;
+  Counter late_;
+  Counter diverged_;
   Gauge active_trainers_;
   Gauge active_others_;
   Gauge lost_;
@@ -70,6 +78,7 @@ class ServerMetrics final : public CoordinatorObserver {
   Mutex mutex_;
   std::map<std::string, Counter, std::less<>> contributions_ ABSL_GUARDED_BY(mutex_);
   std::map<EventKind, Counter> events_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, bool>, Counter> admin_actions_ ABSL_GUARDED_BY(mutex_);
   std::map<FragmentId, FragmentGauges> fragments_ ABSL_GUARDED_BY(mutex_);
 };
 

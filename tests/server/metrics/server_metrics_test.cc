@@ -43,6 +43,12 @@ void SayEverything(ServerMetrics& metrics) {
   metrics.OnEvaluation({.version = Version(7), .loss = 1.5, .tokens = 10});
   metrics.OnEvent(EventKind::kRoundClosed);
   metrics.OnEvent(EventKind::kRoundClosed);
+  metrics.OnEvent(EventKind::kReplicaDiverged);
+  metrics.OnConfigVersion(3);
+  metrics.OnLateContribution();
+  metrics.OnAdminAction("pause", true);
+  metrics.OnAdminAction("pause", false);
+  metrics.OnAdminAction("pause", false);
 }
 
 TEST(ServerMetricsTest, EverythingThatIsSaidIsShown) {
@@ -75,9 +81,19 @@ TEST(ServerMetricsTest, EverythingThatIsSaidIsShown) {
                            "atoll_planned_tokens 50000\n",
                            "atoll_storage_failing 1\n",
                            "atoll_validation_loss 1.5\n",
+                           "atoll_diverged_replicas_total 1\n",
+                           "atoll_late_contributions_total 1\n",
+                           "atoll_config_version 3\n",
+                           "atoll_last_checkpoint_timestamp_seconds 0\n",
+                           "atoll_admin_actions_total{action=\"pause\",result=\"done\"} 1\n",
+                           "atoll_admin_actions_total{action=\"pause\",result=\"refused\"} 2\n",
                            "atoll_events_total{kind=\"round_closed\"} 2\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+  metrics.OnRunState(RunStateView::kPaused);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"paused\"} 1\n"));
+  metrics.OnEvent(EventKind::kCheckpointCreated);
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("atoll_last_checkpoint_timestamp_seconds 0\n")));
   metrics.OnRunState(RunStateView::kFinished);
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"training\"} 0\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"finished\"} 1\n"));

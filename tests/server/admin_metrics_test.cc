@@ -1,0 +1,117 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/membership.h"
+#include "server/admin/metric_export.h"
+#include "server/admin/metrics_view.h"
+#include "tests/server/test_run.h"
+
+// The run in numbers, now and over time.
+
+namespace atoll {
+namespace {
+
+using ::testing::IsSupersetOf;
+
+TEST(LossSlopeTest, IsThatOfTheLineThroughThePoints) {
+  std::vector<LossPoint> points;
+  for (int i = 0; i < 10; ++i) {
+    points.push_back({.million_tokens = 2.0 * i, .loss = 5 - 0.25 * 2.0 * i});
+  }
+  EXPECT_NEAR(LossSlope(points), -0.25, 1e-12);
+  // numpy.polyfit([0, 1, 2, 4], [3, 2, 2.5, 1], 1)[0]
+  const std::vector<LossPoint> scattered = {{0, 3}, {1, 2}, {2, 2.5}, {4, 1}};
+  EXPECT_NEAR(LossSlope(scattered), -0.44285714285714284, 1e-12);
+  EXPECT_EQ(LossSlope({}), 0);
+  EXPECT_EQ(LossSlope(std::vector<LossPoint>{{1, 2}, {1, 3}}), 0);
+}
+
+TEST(ComputeUtilisationTest, IsTheShareOfComputeOfTrainers) {
+  WorkerView a;
+  a.role = static_cast<uint8_t>(WorkerRole::kTrainer);
+  a.progress.compute_seconds = 60;
+  a.progress.wait_seconds = 30;
+  a.progress.exchange_seconds = 10;
+  WorkerView watcher = a;
+  watcher.role = static_cast<uint8_t>(WorkerRole::kObserver);
+  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{a, watcher}), 0.6);
+  EXPECT_EQ(ComputeUtilisation({}), 0);
+}
+
+TEST(AdminMetrics, TheRunIsExportedInOrderOfTime) {
+  TestRun run;
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (uint64_t base = 0; base < 3; ++base) {
+    run.clock().Advance(Seconds(2));
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const Caller& worker : workers) {
+      const double loss = 3.0 - static_cast<double>(base) + (worker.worker == "b" ? 0.5 : 0);
+      ASSERT_TRUE(run.Push(worker, base, Fill([](size_t) { return 0.01F; }), {.loss = loss}).ok());
+    }
+    ASSERT_EQ(run.Pull(workers[0], base)->snapshot->version, Version(base + 1));
+    HeartbeatCall report;
+    report.caller = workers[0];
+    report.evaluations.push_back({.version = Version(base + 1), .loss = 4.0 - static_cast<double>(base)});
+    run.clock().Advance(Seconds(1));
+    ASSERT_TRUE(run.coordinator().Heartbeat(report).ok());
+  }
+  ASSERT_TRUE(events.WaitFor(EventKind::kRoundClosed, 2));
+
+  std::vector<MetricPointView> points;
+  ASSERT_TRUE(run.admin()
+                  .ExportMetrics([&](const MetricPointView& point) {
+                    points.push_back(point);
+                    return true;
+                  })
+                  .ok());
+  EXPECT_TRUE(std::ranges::is_sorted(points, {}, &MetricPointView::unix_ns));
+  std::set<std::string> names;
+  std::vector<double> validation;
+  std::vector<double> train;
+  std::vector<double> open;
+  for (const MetricPointView& point : points) {
+    names.insert(point.name);
+    if (point.name == "validation/loss") validation.push_back(point.value);
+    if (point.name == "train/loss") train.push_back(point.value);
+    if (point.name == "round/open_seconds") open.push_back(point.value);
+    if (point.name == "validation/loss") {
+      EXPECT_EQ(point.committed_tokens, point.version.value() * 128);
+    }
+  }
+  EXPECT_THAT(names, IsSupersetOf({"train/loss", "train/learning_rate", "validation/loss",
+                                   "round/contributions", "round/tokens", "round/payload_bytes",
+                                   "round/open_seconds", "round/commit_seconds", "worker/loss", "worker/norm",
+                                   "worker/tokens", "worker/steps", "outer/learning_rate"}));
+  EXPECT_EQ(validation, (std::vector<double>{4, 3, 2}));
+  EXPECT_EQ(train, (std::vector<double>{3.25, 2.25, 1.25}));
+  ASSERT_EQ(open.size(), 3);
+  EXPECT_NEAR(open[0], 2, 0.1);
+
+  const MetricsView now = run.admin().GetMetrics();
+  EXPECT_EQ(now.version, Version(3));
+  EXPECT_EQ(now.train_loss, 1.25);
+  EXPECT_EQ(now.validation_loss, 2);
+  EXPECT_EQ(now.best_validation_loss, 2);
+  EXPECT_NEAR(now.loss_slope_per_million_tokens, -1 / 128e-6, 1e-3);
+  EXPECT_EQ(now.committed_tokens, 3 * 128);
+  EXPECT_EQ(now.live_trainers, 2);
+  EXPECT_GT(now.communication_reduction, 0);
+  EXPECT_NEAR(now.wall_seconds, 9, 0.5);
+}
+
+TEST(AdminMetrics, AnExportEndsWhenNobodyWantsMore) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers)
+    ASSERT_TRUE(run.Push(worker, 0, Fill([](size_t) { return 0.01F; })).ok());
+  ASSERT_EQ(run.Pull(workers[0], 0)->snapshot->version, Version(1));
+  int seen = 0;
+  EXPECT_TRUE(run.admin().ExportMetrics([&](const MetricPointView&) { return ++seen < 3; }).ok());
+  EXPECT_EQ(seen, 3);
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,194 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/refusal.h"
+#include "tests/fakes/fake_launcher.h"
+#include "tests/server/test_run.h"
+
+// Drain, restart, resync, evict, ban, scale: what an operator does to workers.
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+using enum WorkerAction;
+
+const AdminCaller kAnn{.user = "ann", .peer = "10.0.0.7:5"};
+
+std::vector<float> Ones() {
+  return Fill([](size_t) { return 1.0F; });
+}
+std::vector<float> Step() {
+  return Fill([](size_t) { return 0.01F; });
+}
+
+absl::Status Do(TestRun& run, const WorkerName& worker, WorkerAction action, bool at_once = false) {
+  return run.admin()
+      .ControlWorker(kAnn, {.worker = worker, .action = action, .at_once = at_once, .reason = "because"})
+      .status();
+}
+
+WorkerView ViewOf(TestRun& run, const WorkerName& name) {
+  for (const WorkerView& view : run.coordinator().ListWorkers(true)) {
+    if (view.name == name) return view;
+  }
+  ADD_FAILURE() << "no worker " << name;
+  return {};
+}
+
+TEST(AdminWorker, DrainIsRepeatedUntilTheWorkerLeaves) {
+  TestRun run;
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kNone);
+  ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto beat = run.Heartbeat(workers[0]);
+    EXPECT_EQ(beat->command, CommandView::kDrain);
+    EXPECT_TRUE(beat->at_once);
+  }
+  EXPECT_EQ(ViewOf(run, "a").pending_command, CommandView::kDrain);
+  EXPECT_EQ(run.Heartbeat(workers[1])->command, CommandView::kNone);
+  // What it has done still counts, and the next round does not wait for it.
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, Step()).ok());
+  EXPECT_EQ(run.Pull(workers[1], 0)->plan.active_workers, 1);
+  ASSERT_TRUE(run.coordinator().Leave(workers[0], "told to").ok());
+  EXPECT_EQ(events.WaitFor(EventKind::kWorkerDrained)->worker, "a");
+  EXPECT_EQ(ViewOf(run, "a").pending_command, CommandView::kNone);
+  EXPECT_EQ(Do(run, "a", kDrain).code(), absl::StatusCode::kFailedPrecondition) << "it has left";
+}
+
+TEST(AdminWorker, RestartIsToldUntilTheNameHasANewLife) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(Do(run, "a", kRestart).ok());
+  const auto beat = run.Heartbeat(workers[0]);
+  EXPECT_EQ(beat->command, CommandView::kRestart);
+  EXPECT_FALSE(beat->at_once);
+  const Caller again = run.Join("a");
+  EXPECT_NE(again.incarnation, workers[0].incarnation);
+  EXPECT_EQ(run.Heartbeat(again)->command, CommandView::kNone);
+}
+
+TEST(AdminWorker, ResyncIsToldUntilTheHeadWasPulled) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(run.Pull(workers[0]).ok());
+  ASSERT_TRUE(Do(run, "a", kResync).ok());
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kResync);
+  ASSERT_TRUE(run.Pull(workers[0]).ok());
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kNone);
+}
+
+TEST(AdminWorker, AnEvictedWorkerIsGoneAtOnceAndItsContributionStays) {
+  TestRun run;
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  ASSERT_TRUE(run.Push(workers[0], 0, Step()).ok());
+  ASSERT_TRUE(Do(run, "a", kEvict).ok());
+  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RefusalReason::kNotAMember);
+  EXPECT_THAT(events.WaitFor(EventKind::kWorkerLeft)->message, HasSubstr("removed: evict by ann"));
+  ASSERT_TRUE(run.Push(workers[1], 0, Step()).ok());
+  EXPECT_EQ(run.Pull(workers[1], 0)->snapshot->version, Version(1));
+  EXPECT_EQ(run.coordinator().GetStatus(1).rounds.back().contributions, 2);
+  EXPECT_EQ(Do(run, "a", kEvict).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(run.TryJoin("a").ok()) << "its process may join again";
+}
+
+TEST(AdminWorker, ABannedNameIsRefusedUntilItIsUnbanned) {
+  TestRun run;
+  std::optional<EventCatcher> events(std::in_place, &run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(Do(run, "a", kBan).ok());
+  EXPECT_EQ(events->WaitFor(EventKind::kWorkerBanned)->worker, "a");
+  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RefusalReason::kNotAMember);
+  EXPECT_TRUE(ViewOf(run, "a").banned);
+  EXPECT_EQ(Do(run, "a", kBan).code(), absl::StatusCode::kFailedPrecondition);
+  events.reset();
+  ASSERT_TRUE(run.Restart().ok());
+  const auto refused = run.TryJoin("a");
+  EXPECT_EQ(ReasonOf(refused.status()), RefusalReason::kBanned);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
+  ASSERT_TRUE(Do(run, "a", kUnban).ok());
+  EXPECT_TRUE(run.TryJoin("a").ok());
+  EXPECT_EQ(Do(run, "a", kUnban).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_TRUE(run.TryJoin("a").ok());
+}
+
+TEST(AdminWorker, ABanThatCannotBeStoredIsNone) {
+  TestRun run;
+  run.Begin({"a", "b"}, Ones());
+  run.faults().member = true;
+  EXPECT_EQ(ReasonOf(Do(run, "a", kBan)), RefusalReason::kStorageFull);
+  run.faults().member = false;
+  EXPECT_FALSE(ViewOf(run, "a").banned);
+  EXPECT_TRUE(run.TryJoin("a").ok());
+}
+
+TEST(AdminWorker, WhatMakesNoSenseIsRefusedWithTheReason) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  run.Join("eyes", WorkerRole::kObserver);
+  for (const WorkerAction action : {kDrain, kRestart, kEvict, kBan, kUnban, kResync}) {
+    EXPECT_EQ(Do(run, "nobody", action).code(), absl::StatusCode::kNotFound) << static_cast<int>(action);
+    EXPECT_EQ(Do(run, "No Name", action).code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(Do(run, "eyes", kDrain).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(run.coordinator().Leave(workers[1], "").ok());
+  const absl::Status gone = Do(run, "b", kRestart);
+  EXPECT_EQ(gone.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(gone.message()),
+              HasSubstr("is left, and it is none that this coordinator launched"));
+  const auto scaled = run.admin().ScaleWorkers(kAnn, 2, std::nullopt);
+  EXPECT_EQ(scaled.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(scaled.status().message()), HasSubstr("--launcher"));
+  EXPECT_EQ(run.admin().Launched().kind, "none");
+}
+
+class AdminLauncher : public testing::Test {
+ protected:
+  std::shared_ptr<FakeLauncher::Log> log_ = std::make_shared<FakeLauncher::Log>();
+  TestRun run_{SmallRun(), {.make_launcher = [log = log_] { return std::make_unique<FakeLauncher>(log); }}};
+
+  std::vector<std::string> restarted() {
+    MutexLock lock(&log_->mutex);
+    return log_->restarted;
+  }
+};
+
+TEST_F(AdminLauncher, RestartsWhoDoesNotAnswerAndTellsWhoDoes) {
+  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  ASSERT_TRUE(Do(run_, "w-0", kRestart).ok());
+  EXPECT_TRUE(restarted().empty()) << "it is live: its heartbeat tells it";
+  EXPECT_EQ(run_.Heartbeat(workers[0])->command, CommandView::kRestart);
+  ASSERT_TRUE(run_.coordinator().Leave(workers[1], "").ok());
+  ASSERT_TRUE(Do(run_, "w-1", kRestart).ok());
+  ASSERT_TRUE(Do(run_, "w-9", kRestart).ok()) << "never joined, but the launcher's";
+  EXPECT_EQ(restarted(), (std::vector<std::string>{"w-1", "w-9"}));
+}
+
+TEST_F(AdminLauncher, AddsAndScales) {
+  const auto added = run_.admin().ScaleWorkers(kAnn, 3, std::nullopt);
+  ASSERT_TRUE(added.ok()) << added.status();
+  EXPECT_EQ(added->before, 0);
+  EXPECT_EQ(added->target, 3);
+  EXPECT_EQ(added->names, (std::vector<WorkerName>{"w-0", "w-1", "w-2"}));
+  EXPECT_EQ(run_.admin().ScaleWorkers(kAnn, std::nullopt, 1)->target, 1);
+  EXPECT_EQ(run_.admin().Launched().workers.size(), 1);
+  using absl::StatusCode;
+  const auto code = [&](std::optional<uint32_t> add, std::optional<uint32_t> target) {
+    return run_.admin().ScaleWorkers(kAnn, add, target).status().code();
+  };
+  EXPECT_EQ(code(0, std::nullopt), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(1, 1), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(std::nullopt, std::nullopt), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(std::nullopt, 1001), StatusCode::kInvalidArgument) << "limits.max_workers is 1000";
+  EXPECT_EQ(code(4294967295U, std::nullopt), StatusCode::kInvalidArgument);
+  EXPECT_EQ(run_.admin().Launched().target, 1) << "what was refused changed nothing";
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,223 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/codec.h"
+#include "protos/config/run_config.h"
+#include "protos/config/run_config_codec.h"
+#include "server/refusal.h"
+#include "tests/server/test_run.h"
+
+// What an operator sets while the run goes on: from the next round, recorded, and nothing that a run cannot
+// change.
+
+namespace atoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const AdminCaller kAnn{.user = "ann", .peer = "10.0.0.7:5"};
+const RunConfigCodec kCodec;
+
+constexpr char kYaml[] = R"(
+run: {name: small, workers: 2, rounds: 100}
+model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}
+data: {tokenizer: bytes, partitions: 8}
+inner: {steps: 2, learning_rate: 1e-3, warmup_steps: 10, batch: 4}
+merge: {weights: uniform}
+round: {deadline_s: 100, start_workers: 2}
+checkpoint: {shards: 2}
+)";
+
+CoordinatorOptions Configured(const std::string& yaml = kYaml) {
+  CoordinatorOptions options = SmallRun();
+  const auto config = ParseRunConfig(yaml, "test");
+  EXPECT_TRUE(config.ok()) << config.status();
+  options.config_bytes = config->SerializeAsString();
+  options.run = *ToRunOptions(*config);
+  return options;
+}
+
+class AdminConfig : public testing::Test {
+ protected:
+  absl::StatusOr<ConfigView> Set(const std::vector<ConfigSetting>& settings, uint64_t expected = 0,
+                                 bool dry_run = false) {
+    return run_.admin().SetConfig(kAnn, settings, expected, dry_run);
+  }
+  std::string Refusal(const std::vector<ConfigSetting>& settings, absl::StatusCode code) {
+    const auto refused = Set(settings);
+    EXPECT_EQ(refused.status().code(), code) << refused.status();
+    return std::string(refused.status().message());
+  }
+  void Round(const std::vector<Caller>& workers, uint64_t base) {
+    for (const Caller& worker : workers) {
+      const auto pushed = run_.Push(worker, base, Fill([](size_t) { return 0.01F; }));
+      EXPECT_TRUE(pushed.ok()) << pushed.status();
+    }
+    EXPECT_EQ(run_.Pull(workers[0], base)->snapshot->version, Version(base + 1));
+  }
+  std::map<uint64_t, double> Exported(const std::string& name) {
+    std::map<uint64_t, double> by_version;
+    EXPECT_TRUE(run_.admin()
+                    .ExportMetrics([&](const MetricPointView& point) {
+                      if (point.name == name) by_version[point.version.value()] = point.value;
+                      return true;
+                    })
+                    .ok());
+    return by_version;
+  }
+
+  TestRun run_{Configured(), {.config_codec = &kCodec}};
+};
+
+TEST_F(AdminConfig, IsInForceFromTheNextRound) {
+  std::optional<EventCatcher> events(std::in_place, &run_.coordinator());
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers) EXPECT_EQ(run_.Pull(worker)->plan.inner_steps, 2);
+  const auto set = Set({{"outer.learning_rate", "0.25"}, {"inner.steps", "4"}, {"round.deadline_s", "50"}});
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ(set->version, 2);
+  EXPECT_THAT(set->changes, ElementsAre("run.rounds: 100 -> 50", "inner.steps: 2 -> 4",
+                                        "outer.learning_rate: 0.7 -> 0.25", "round.deadline_s: 100 -> 50"));
+  EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 2) << "the open round keeps its own";
+  Round(workers, 0);
+  EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 4);
+  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  Round(workers, 1);
+  EXPECT_EQ(Exported("outer/learning_rate"), (std::map<uint64_t, double>{{1, 0.7}, {2, 0.25}}));
+  EXPECT_EQ(Exported("round/config_version"), (std::map<uint64_t, double>{{1, 1}, {2, 2}}));
+  const StatusView status = run_.coordinator().GetStatus(0);
+  EXPECT_EQ(status.config_version, 2);
+  EXPECT_EQ(status.total_tokens, run_.options().run.total_tokens()) << "the budget stays what it was";
+  EXPECT_THAT(events->WaitFor(EventKind::kConfigChanged)->message,
+              HasSubstr("configuration version 2 by ann (10.0.0.7:5)"));
+  // The rounds can be replayed with the values that were applied to each.
+  run_.faults().store = true;
+  Round(workers, 2);
+  events.reset();
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(0).fragments[0].version, Version(3));
+}
+
+TEST_F(AdminConfig, ANewCodecIsThatOfTheNextRound) {
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  ASSERT_TRUE(Set({{"codec.push", "fp16"}, {"inner.learning_rate", "0.01"}}).ok());
+  EXPECT_EQ(run_.Pull(workers[0])->plan.config_version, 1);
+  Round(workers, 0);
+  EXPECT_EQ(run_.Pull(workers[0])->plan.config_version, 2) << "its worker asks for the configuration now";
+  const std::vector<float> values = Fill([](size_t) { return 0.01F; });
+  EXPECT_EQ(ReasonOf(run_.Push(workers[0], 1, values).status()), RefusalReason::kWrongCodec);
+  std::vector<std::byte> payload(CodecFor(CodecKind::kFp16).EncodedSize(values.size()));
+  CodecFor(CodecKind::kFp16).Encode(values, payload);
+  for (const Caller& worker : workers) {
+    const auto session =
+        run_.coordinator().StartPush(run_.MakePush(worker, 1, payload, {.codec = CodecKind::kFp16}));
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE((*session)->Append(0, payload).ok());
+    ASSERT_TRUE((*session)->Finish().ok());
+  }
+  EXPECT_EQ(run_.Pull(workers[0], 1)->snapshot->version, Version(2));
+}
+
+TEST_F(AdminConfig, WhatIsSettledIsRefusedByName) {
+  using absl::StatusCode;
+  for (const auto& [path, value] : std::map<std::string, std::string>{{"model.gpt.layers", "2"},
+                                                                      {"data.partitions", "16"},
+                                                                      {"inner.batch", "8"},
+                                                                      {"inner.optimizer", "sgd"},
+                                                                      {"codec.pull", "bf16"},
+                                                                      {"outer.optimizer", "sgd"},
+                                                                      {"run.seed", "7"},
+                                                                      {"run.rounds", "7"},
+                                                                      {"run.name", "other"},
+                                                                      {"checkpoint.shards", "3"}}) {
+    EXPECT_THAT(Refusal({{path, value}}, StatusCode::kFailedPrecondition),
+                HasSubstr(path + ": is settled when a run begins"));
+  }
+  for (const auto& [path, value] :
+       std::map<std::string, std::string>{{"round.lease_s", "30"}, {"evaluation.by", "evaluator"}}) {
+    EXPECT_THAT(Refusal({{path, value}}, StatusCode::kFailedPrecondition),
+                HasSubstr(path + ": workers are told it when they join"));
+  }
+  EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
+}
+
+TEST_F(AdminConfig, WhatIsWrongIsRefusedByPathValueAndRange) {
+  using absl::StatusCode;
+  EXPECT_THAT(Refusal({{"round.quorum", "1.5"}}, StatusCode::kInvalidArgument),
+              HasSubstr("'round.quorum': 1.5 is out of range; allowed: "));
+  EXPECT_THAT(Refusal({{"round.quorom", "1"}}, StatusCode::kInvalidArgument),
+              HasSubstr("unknown field 'quorom'; did you mean 'quorum'?"));
+  EXPECT_THAT(Refusal({{"round", "1"}}, StatusCode::kInvalidArgument), HasSubstr("is a section"));
+  EXPECT_THAT(Refusal({{"round.quorum.x", "1"}}, StatusCode::kInvalidArgument),
+              HasSubstr("'quorum' is a field, not a section"));
+  EXPECT_THAT(Refusal({{"", "1"}}, StatusCode::kInvalidArgument), HasSubstr("unknown field ''"));
+  EXPECT_THAT(Refusal({{"inner.steps", "many"}}, StatusCode::kInvalidArgument), HasSubstr("'many'"));
+  EXPECT_THAT(Refusal({{"merge.method", "mediann"}}, StatusCode::kInvalidArgument),
+              HasSubstr("did you mean 'median'"));
+  EXPECT_THAT(Refusal({{"round.minimum", "3"}}, StatusCode::kInvalidArgument),
+              HasSubstr("round.minimum: 3 is above run.workers"));
+  EXPECT_THAT(Refusal({{"round.quorum", "0.5"}, {"round.quorum", "0.6"}}, StatusCode::kInvalidArgument),
+              HasSubstr("is given twice"));
+  EXPECT_THAT(Refusal({}, StatusCode::kInvalidArgument), HasSubstr("nothing to set"));
+  EXPECT_THAT(Refusal({{"round.deadline_s", "100"}}, StatusCode::kFailedPrecondition),
+              HasSubstr("has these values already"));
+  EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
+}
+
+TEST_F(AdminConfig, ADryRunChangesNothingAndAnOldViewIsTold) {
+  const auto checked = Set({{"round.quorum", "0.5"}}, 1, /*dry_run=*/true);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_THAT(checked->changes, ElementsAre("round.quorum: 1 -> 0.5"));
+  EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
+  ASSERT_TRUE(Set({{"round.quorum", "0.5"}}, 1).ok());
+  const auto late = Set({{"round.quorum", "0.6"}}, 1);
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(late.status().message()), HasSubstr("version 2 (by ann (10.0.0.7:5)) is in force"));
+}
+
+TEST_F(AdminConfig, SurvivesARestartWithTheSameFileAndYieldsToAChangedOne) {
+  ASSERT_TRUE(Set({{"round.deadline_s", "50"}, {"limits.max_workers", "9"}}).ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(0).config_version, 2);
+  auto deadline = [&] { return kCodec.Parse(run_.coordinator().GetStatus(0).config_bytes)->round.deadline; };
+  EXPECT_EQ(deadline(), Seconds(50));
+  std::string changed = kYaml;
+  changed.replace(changed.find("deadline_s: 100"), 15, "deadline_s: 70 ");
+  run_.options() = Configured(changed);
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(0).config_version, 3);
+  EXPECT_EQ(deadline(), Seconds(70));
+  const auto configs = run_.admin().ListConfigs();
+  ASSERT_EQ(configs->size(), 3);
+  EXPECT_EQ((*configs)[0].author, "start");
+  EXPECT_EQ((*configs)[1].author, "ann (10.0.0.7:5)");
+  EXPECT_THAT((*configs)[2].changes,
+              ElementsAre("round.deadline_s: 50 -> 70", "limits.max_workers: 9 -> 1000"));
+}
+
+TEST_F(AdminConfig, LimitsAreInForceAtOnce) {
+  run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  ASSERT_TRUE(Set({{"limits.max_workers", "2"}}).ok());
+  EXPECT_EQ(run_.TryJoin("c").status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(Set({{"limits.max_workers", "3"}}).ok());
+  EXPECT_TRUE(run_.TryJoin("c").ok());
+}
+
+TEST_F(AdminConfig, AStoppedRunTakesNoSettings) {
+  ASSERT_TRUE(run_.admin().ControlRun(kAnn, RunAction::kStop, "").ok());
+  EXPECT_THAT(Refusal({{"round.quorum", "0.5"}}, absl::StatusCode::kFailedPrecondition),
+              HasSubstr("stopped by ann"));
+}
+
+TEST(RunConfigCodecTest, NeverTakesForeignBytes) {
+  EXPECT_EQ(kCodec.Parse("\xff\xff").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(kCodec.Apply("\xff\xff", {}).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(kCodec.Diff("\xff\xff", "").status().code(), absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace atoll
