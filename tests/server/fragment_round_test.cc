@@ -17,9 +17,10 @@ class FragmentRoundTest : public testing::Test {
       EXPECT_TRUE(membership_.Join(name, "hash", WorkerRole::kTrainer, kNow).ok());
     fragment_.Open(Version(4), membership_, kNow);
   }
-  static ConfigPtr Rules() {
+  static ConfigPtr Rules(uint32_t staleness_limit = 0) {
     ConfigSnapshot config;
     config.run.round.start_workers = 2;
+    config.run.round.staleness_limit = staleness_limit;
     return std::make_shared<const ConfigSnapshot>(config);
   }
   static Contribution From(const WorkerName& worker, uint64_t base = 4, uint32_t crc = 1) {
@@ -69,6 +70,7 @@ TEST_F(FragmentRoundTest, TheVersionToAdoptIsTheOneThatIsComing) {
 
 TEST_F(FragmentRoundTest, RemembersWhatWasCommitted) {
   RoundRecord record;
+  record.epoch = Epoch(1);
   record.version = Version(5);
   record.contributions = {From("a")};
   fragment_.Committed(record);
@@ -81,6 +83,47 @@ TEST_F(FragmentRoundTest, RemembersWhatWasCommitted) {
   EXPECT_EQ(*fragment_.Check(From("b", 5)), Round::Arrival::kAccepted);
 }
 
+TEST_F(FragmentRoundTest, WhoComesWhileItClosesMayCountInTheNextRound) {
+  fragment_.Configure(Rules(/*staleness_limit=*/2));
+  fragment_.Open(Version(5), membership_, kNow);
+  EXPECT_EQ(*fragment_.Check(From("a", 3)), Round::Arrival::kAccepted);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 2)).status()), RefusalReason::kStaleBase);
+  (void)fragment_.BeginClose();
+  EXPECT_EQ(*fragment_.Check(From("a", 4)), Round::Arrival::kAccepted) << "it may be uploaded meanwhile";
+  EXPECT_TRUE(absl::IsUnavailable(fragment_.BeginAccept(From("a", 4)))) << "and is accepted a moment later";
+  EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("a", 3))), RefusalReason::kStaleBase)
+      << "it would be three late by then";
+  fragment_.Open(Version(6), membership_, kNow);
+  EXPECT_TRUE(fragment_.BeginAccept(From("a", 4)).ok());
+}
+
+TEST_F(FragmentRoundTest, WhatWasBegunBeforeARestoreNeverEnters) {
+  fragment_.Configure(Rules(/*staleness_limit=*/100));
+  RoundRecord restored;
+  restored.epoch = Epoch(1);
+  restored.version = Version(5);
+  fragment_.Committed(restored);
+  fragment_.Open(Version(5), membership_, kNow);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 4)).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(*fragment_.Check(From("a", 5)), Round::Arrival::kAccepted);
+}
+
+TEST_F(FragmentRoundTest, ARaisedLimitReachesOnlyAsFarBackAsItIsKnownWhoContributed) {
+  RoundRecord record;
+  record.epoch = Epoch(1);
+  for (uint64_t version = 5; version <= 200; ++version) {
+    record.version = Version(version);
+    record.contributions = {From("a", version - 1)};
+    fragment_.Committed(record);
+  }
+  fragment_.Configure(Rules(/*staleness_limit=*/1000));
+  fragment_.Open(Version(200), membership_, kNow);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 100)).status()), RefusalReason::kStaleBase)
+      << "it did contribute, and would count twice";
+  EXPECT_EQ(*fragment_.Check(From("a", 180)), Round::Arrival::kDuplicate);
+  EXPECT_EQ(*fragment_.Check(From("b", 180)), Round::Arrival::kAccepted);
+}
+
 TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
   for (const char* name : {"a", "b"}) {
     ASSERT_TRUE(fragment_.BeginAccept(From(name)).ok());
@@ -89,7 +132,8 @@ TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
   fragment_.Exclude(From("a").key);
   EXPECT_EQ(fragment_.BeginClose()->size(), 1);
   fragment_.Open(Version(5), membership_, kNow);
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("a")).status()), RefusalReason::kStaleBase) << "nor in a later round";
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a")).status()), RefusalReason::kStaleBase)
+      << "nor in a later round";
 }
 
 }  // namespace
