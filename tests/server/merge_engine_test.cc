@@ -8,6 +8,7 @@
 
 #include "common/content_hash.h"
 #include "common/crc32c.h"
+#include "core/payload_stats.h"
 
 namespace atoll {
 namespace {
@@ -41,8 +42,10 @@ struct Payloads {
       bytes.emplace_back(codec.EncodedSize(kElements));
       codec.Encode(delta, bytes.back());
     }
-    for (const auto& payload : bytes)
+    for (const auto& payload : bytes) {
       inputs.push_back({.codec = &codec, .payload = payload, .weight = 1.0F / 3});
+      inputs.back().norm = *PayloadNorm(codec, payload, kElements);
+    }
   }
 };
 
@@ -50,14 +53,16 @@ Hash128 HashOf(std::span<const std::byte> bytes) { return HashBytes(bytes); }
 
 TEST(MergeEngine, GivesTheSameBitsOnAnyNumberOfThreads) {
   const Payloads payloads;
-  std::optional<VersionHashes> first;
-  for (const uint32_t threads : {1U, 2U, 5U}) {
-    MergeEngine engine(threads, CodecKind::kFp32);
-    FragmentState state = MakeState();
-    const auto computed = engine.Step(payloads.inputs, MergeOptions{}, OuterOptions{}, state);
-    ASSERT_TRUE(computed.ok()) << computed.status();
-    if (!first) first = computed->hashes;
-    EXPECT_EQ(computed->hashes, *first) << threads;
+  for (const MergeMethod method : {MergeMethod::kMean, MergeMethod::kRda, MergeMethod::kCenteredClip}) {
+    std::optional<VersionHashes> first;
+    for (const uint32_t threads : {1U, 2U, 5U}) {
+      MergeEngine engine(threads, CodecKind::kFp32);
+      FragmentState state = MakeState();
+      const auto computed = engine.Step(payloads.inputs, {.method = method}, OuterOptions{}, state);
+      ASSERT_TRUE(computed.ok()) << computed.status();
+      if (!first) first = computed->hashes;
+      EXPECT_EQ(computed->hashes, *first) << threads;
+    }
   }
 }
 
