@@ -142,8 +142,8 @@ void FragmentRound::Committed(const RoundRecord& record) {
     remembered_from_ = std::max(remembered_from_, record.version);
     return;
   }
-  // What was begun before a restore can never enter, under whatever epoch it comes: a restore makes a version of
-  // no contributions.
+  // What was begun before a restore can never enter, under whatever epoch it comes: a restore makes a version
+  // of no contributions.
   if (record.contributions.empty()) remembered_from_ = std::max(remembered_from_, record.version);
   if (record.epoch != epoch_) return;
   for (const Contribution& c : record.contributions) committed_[{c.key.base, c.key.worker}] = c;

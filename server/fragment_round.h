@@ -118,8 +118,8 @@ class FragmentRound {
   bool closing_ = false;
   bool finished_ = false;
   std::set<WorkerBase> accepting_;
-  std::set<ContributionKey> excluded_;  // of the open round
-  std::set<WorkerBase> left_out_;       // of rounds before
+  std::set<ContributionKey> excluded_;                                // of the open round
+  std::set<WorkerBase> left_out_;                                     // of rounds before
   std::map<std::pair<Version, WorkerName>, Contribution> committed_;  // by base
   Version remembered_from_;  // of earlier bases it is not known any more who contributed
 };

@@ -51,7 +51,8 @@ class Roster {
   void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
                MonoTime now);
 
-  /// A restore: calls of the old epoch are refused from here on, and partitions are read from these positions.
+  /// A restore: calls of the old epoch are refused from here on, and partitions are read from these
+  /// positions.
   void BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions);
 
   /// The checks of a Join that need no membership: name, secret, run, model, data. `manifest_hash` of the

@@ -111,7 +111,7 @@ class RunBook {
 
   // Contributions (run_book_push.cc).
   struct Admission {
-    Contribution contribution;  // what it claims is capped; norm not known yet
+    Contribution contribution;      // what it claims is capped; norm not known yet
     uint64_t claimed_position = 0;  // in the data, as its worker has it
     bool duplicate = false;
     bool capped = false;

@@ -171,7 +171,8 @@ void RunBook::AnnounceEnd(MonoTime now, Effects& effects) {
   end_announced_ = true;
   effects.Event(
       EventKind::kRunFinished, "",
-      absl::StrFormat("the run is %s at version %d with %d tokens%s", control_.mode == RunMode::kStopped ? "stopped" : "finished", last.value(),
+      absl::StrFormat("the run is %s at version %d with %d tokens%s",
+                      control_.mode == RunMode::kStopped ? "stopped" : "finished", last.value(),
                       ledger_.committed_tokens(), evaluated ? "" : "; its last version was not evaluated"));
   effects.events.back().version = last;
 }

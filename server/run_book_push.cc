@@ -104,7 +104,8 @@ absl::Status RunBook::BeginAccept(const Caller& caller, const Admission& admissi
   MutexLock lock(&mutex_);
   ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
   if (acceptances_held_) {
-    return WithRetryAfter(absl::UnavailableError("a checkpoint is just being restored; ask again"), Seconds(0.2));
+    return WithRetryAfter(absl::UnavailableError("a checkpoint is just being restored; ask again"),
+                          Seconds(0.2));
   }
   FragmentRound& fragment = fragments_[admission.contribution.key.fragment.value()];
   const absl::Status begun = fragment.BeginAccept(admission.contribution);

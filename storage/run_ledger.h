@@ -108,8 +108,8 @@ class RunLedger {
   uint64_t last_config_ = 0;
   std::vector<Fragment> fragments_;  // by id
   std::map<ContributionKey, Accepted> accepted_;
-  // Left out of a round: their records went with its commit, their payloads go with the next stored version (a
-  // checkpoint that is just being made may name them still). Until then the keys are not free.
+  // Left out of a round: their records went with its commit, their payloads go with the next stored version
+  // (a checkpoint that is just being made may name them still). Until then the keys are not free.
   std::set<ContributionKey> passed_over_;
 };
 

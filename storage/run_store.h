@@ -48,9 +48,9 @@ struct WorkerEntry {
   Incarnation incarnation;  // the latest issued
   uint8_t role = 0;
   std::optional<uint32_t> partition;
-  bool departed = false;        // left or lost
-  bool banned = false;          // its name is refused until an operator says otherwise
-  std::string public_key = {};  // Ed25519, 32 bytes; empty: it signs nothing
+  bool departed = false;                 // left or lost
+  bool banned = false;                   // its name is refused until an operator says otherwise
+  std::string public_key = {};           // Ed25519, 32 bytes; empty: it signs nothing
   std::string dataset_fingerprint = {};  // of the shared data that it joined with; empty: none
   friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
 };
@@ -81,7 +81,8 @@ struct ControlEntry {
   friend bool operator==(const ControlEntry&, const ControlEntry&) = default;
 };
 
-/// A worker's signed word on the published hash of a version (core/confirmation.h), kept as long as the version.
+/// A worker's signed word on the published hash of a version (core/confirmation.h), kept as long as the
+/// version.
 struct ConfirmationEntry {
   FragmentId fragment;
   Version version;

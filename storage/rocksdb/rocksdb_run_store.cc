@@ -278,9 +278,9 @@ absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, u
       batch.Delete(std::string(key));
       return true;
     };
-    ATOLL_RETURN_IF_ERROR(
-        meta_->Scan(meta_keys::ConfirmationsOf(fragment, Version(0)),
-                    meta_keys::ConfirmationsOf(fragment, retention.stored.versions.front()), drop));
+    ATOLL_RETURN_IF_ERROR(meta_->Scan(meta_keys::ConfirmationsOf(fragment, Version(0)),
+                                      meta_keys::ConfirmationsOf(fragment, retention.stored.versions.front()),
+                                      drop));
     FaultPoint("stored.ready");
     ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
     FaultPoint("stored.recorded");
