@@ -73,6 +73,7 @@ absl::Status EncodeJoin(const JoinResult& result, v1::JoinReply* reply) {
   }
   reply->set_committed_tokens(result.committed_tokens);
   reply->set_total_tokens(result.total_tokens);
+  reply->set_last_event_sequence(result.last_event_sequence);
   return absl::OkStatus();
 }
 
