@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/plot.h"
@@ -12,6 +13,9 @@
 
 namespace atoll {
 namespace {
+
+// How the coordinator begins what it says of a fragment; of the only one there is, nobody wants to hear it.
+constexpr char kOnlyFragment[] = "fragment 0: ";
 
 std::string Paint(const std::string& text, const char* sgr, const DashboardStyle& style) {
   return style.colour ? absl::StrFormat("\x1b[%sm%s\x1b[0m", sgr, text) : text;
@@ -86,30 +90,50 @@ std::string TrafficText(const v1::GetStatusReply& status) {
                          HumanBytes(traffic.data_parallel_bytes()));
 }
 
-std::string WaitLine(const v1::Waiting& wait) {
-  std::string line = " waits for " + Printable(wait.what());
-  if (!wait.from().empty()) line += " from " + Printable(absl::StrJoin(wait.from(), ", "));
-  if (wait.since_s() > 0) line += absl::StrFormat(", since %s", HumanDuration(Seconds(wait.since_s())));
-  if (wait.ends_in_s() > 0)
+/// One wait; who is waited for only where the words do not name them.
+std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
+  std::string what = Printable(wait.what());
+  if (one_fragment && absl::StartsWith(what, kOnlyFragment)) what = what.substr(sizeof kOnlyFragment - 1);
+  const bool says_so = absl::StrContains(what, "wait") || absl::StartsWith(wait.what(), "fragment ");
+  std::string line = says_so ? " " + what : " waiting for " + what;
+  std::vector<std::string> unnamed;
+  for (const std::string& name : wait.from()) {
+    if (!absl::StrContains(what, Printable(name))) unnamed.push_back(Printable(name));
+  }
+  if (!unnamed.empty()) line += ": " + absl::StrJoin(unnamed, ", ");
+  if (wait.since_s() >= 1) line += absl::StrFormat(", since %s", HumanDuration(Seconds(wait.since_s())));
+  if (wait.ends_in_s() > 0) {
     line += absl::StrFormat(", at most %s more", HumanDuration(Seconds(wait.ends_in_s())));
+  }
   return line;
 }
 
+/// Of a coordinator that tells every wait, those; of an older one, what its fragments say.
 std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const DashboardStyle& style) {
   std::vector<std::string> lines;
+  const bool one_fragment = status.fragments_size() <= 1;
+  for (const auto& wait : status.waiting()) lines.push_back(Paint(WaitLine(wait, one_fragment), "33", style));
   for (const auto& fragment : status.fragments()) {
-    if (fragment.waiting_for().empty()) continue;
-    std::string line = status.fragments_size() > 1 ? absl::StrFormat(" fragment %d: ", fragment.id()) : " ";
+    if (fragment.waiting_for().empty() || !status.waiting().empty()) continue;
+    std::string line = one_fragment ? " " : absl::StrFormat(" fragment %d: ", fragment.id());
     line += Printable(fragment.waiting_for());
     if (fragment.wait_ends_in_s() > 0) {
       line += absl::StrFormat(", at most %s more", HumanDuration(Seconds(fragment.wait_ends_in_s())));
     }
     lines.push_back(Paint(line, "33", style));
   }
-  for (const auto& wait : status.waiting()) lines.push_back(Paint(WaitLine(wait), "33", style));
-  if (!status.storage_error().empty())
-    lines.push_back(Paint(" storage: " + status.storage_error(), "31", style));
+  if (!status.storage_error().empty()) {
+    lines.push_back(Paint(" storage: " + Printable(status.storage_error()), "31", style));
+  }
   return lines;
+}
+
+/// Whether the lines below the state say its reason again.
+bool SaidBelow(const v1::GetStatusReply& status) {
+  const std::string& reason = status.state_reason();
+  const auto says = [&](const v1::Waiting& wait) { return absl::EndsWith(wait.what(), reason); };
+  return std::ranges::any_of(status.waiting(), says) ||
+         (status.fragments_size() > 0 && status.fragments(0).waiting_for() == reason);
 }
 
 std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const DashboardStyle& style,
@@ -148,9 +172,7 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   const int gap = style.width - static_cast<int>(Columns(left) + Columns(right)) - 1;
   lines.push_back(left + std::string(std::max(gap, 2), ' ') + right);
   std::string state = " " + Paint(StateName(status.state()), StateColour(status.state()), style);
-  const bool said_below =
-      status.fragments_size() > 0 && status.fragments(0).waiting_for() == status.state_reason();
-  if (!status.state_reason().empty() && !said_below) state += ": " + Printable(status.state_reason());
+  if (!status.state_reason().empty() && !SaidBelow(status)) state += ": " + Printable(status.state_reason());
   lines.push_back(state);
   const double fraction = Fraction(status);
   lines.push_back(absl::StrFormat(" round %d of %d  %s %3.0f %%  inner step %.0f of %d  lr %.2e  %s",

@@ -96,8 +96,10 @@ TEST(Dashboard, ShowsWhatAnOperatorDid) {
   v1::GetStatusReply status = Training();
   status.set_state(v1::RUN_STATE_PAUSED);
   status.set_state_reason("alice: power");
+  status.add_waiting()->set_what("fragment 0: waiting for w2, w3 (2 of 4 arrived)");
+  status.mutable_waiting(0)->add_from("w2");
   auto* wait = status.add_waiting();
-  wait->set_what("contributions in flight");
+  wait->set_what("draining workers");
   wait->add_from("w1");
   wait->set_since_s(3);
   wait->set_ends_in_s(12);
@@ -105,8 +107,9 @@ TEST(Dashboard, ShowsWhatAnOperatorDid) {
   workers.mutable_workers(0)->set_pending_command(v1::COMMAND_RESTART);
   EXPECT_THAT(Render(status, workers),
               AllOf(HasSubstr("paused: alice: power"), HasSubstr("elapsed, paused"),
-                    HasSubstr("waits for contributions in flight from w1, since 3.0 s, at most 12"),
-                    HasSubstr("told to restart")));
+                    HasSubstr(" waiting for w2, w3 (2 of 4 arrived)\n"),
+                    HasSubstr(" waiting for draining workers: w1, since 3.0 s, at most 12"),
+                    Not(HasSubstr("9m 50s")), HasSubstr("told to restart")));
 }
 
 TEST(Dashboard, OneLineForLogs) {

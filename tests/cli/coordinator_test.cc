@@ -1,0 +1,106 @@
+// atollctl against a real coordinator: what the fake in admin_commands_test.cc stands for is what the server
+// does.
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/atollctl.h"
+#include "tests/integration/process.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kConfig[] = R"(
+run: {name: tiny, workers: 2, rounds: 3}
+model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
+data: {tokenizer: bytes}
+inner: {steps: 2, learning_rate: 1e-3, batch: 2}
+)";
+
+class CoordinatorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(WriteFileAtomically(dir_.File("run.yaml"), kConfig).ok());
+    auto started =
+        Process::Start({ATOLL_BIN_DIR "/atoll-coordinator", "--config", dir_.File("run.yaml"), "--data-dir",
+                        dir_.File("data"), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+                        "--metrics-listen", "", "--port-file", dir_.File("ports")},
+                       dir_.File("log"));
+    ASSERT_TRUE(started.ok()) << started.status();
+    process_ = *std::move(started);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!FileExists(dir_.File("ports"))) {
+      ASSERT_TRUE(process_->running() && std::chrono::steady_clock::now() < deadline)
+          << ReadFile(dir_.File("log")).value_or("");
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const auto ports = nlohmann::json::parse(ReadFile(dir_.File("ports")).value());
+    first_ = {"--admin", ports["admin"], "--coordinator", ports["data"]};
+  }
+  void TearDown() override {
+    if (process_ == nullptr) return;
+    process_->Signal(SIGTERM);
+    EXPECT_EQ(process_->Wait(Seconds(60)), 0);
+  }
+
+  Outcome Run(const std::vector<std::string>& arguments) { return Atollctl(first_).Run(arguments); }
+
+  TestDir dir_;
+  std::unique_ptr<Process> process_;
+  std::vector<std::string> first_;
+};
+
+TEST_F(CoordinatorTest, PausesResumesAndNamesWhoDidIt) {
+  EXPECT_EQ(Run({"--user", "alice", "run", "pause", "--reason", "power"}).exit_code, 0);
+  EXPECT_THAT(Run({"status"}).out, AllOf(HasSubstr("paused by alice"), HasSubstr("power")));
+  EXPECT_EQ(Run({"run", "pause"}).exit_code, 5) << "it is paused";
+  EXPECT_EQ(Run({"run", "resume"}).exit_code, 0);
+  EXPECT_EQ(Run({"run", "close-round"}).exit_code, 5) << "there is none";
+  EXPECT_EQ(Run({"run", "stop", "--yes"}).exit_code, 0);
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("stopped by tester"));
+  EXPECT_THAT(Run({"events"}).out,
+              AllOf(HasSubstr("ADMIN_ACTION"), HasSubstr("alice"), HasSubstr("RUN_STOPPED")));
+}
+
+TEST_F(CoordinatorTest, SetsAndListsTheConfiguration) {
+  EXPECT_EQ(Run({"config", "set", "--dry-run", "round.deadline_s=120"}).exit_code, 0);
+  EXPECT_THAT(Run({"config", "set", "--expect", "1", "round.deadline_s=120"}).out,
+              HasSubstr("round.deadline_s: 600 -> 120"));
+  EXPECT_EQ(Run({"config", "set", "--expect", "1", "round.deadline_s=100"}).exit_code, 5);
+  EXPECT_EQ(Run({"config", "set", "round.quorum=7"}).exit_code, 2);
+  EXPECT_EQ(Run({"config", "set", "model.gpt.layers=4"}).exit_code, 5);
+  EXPECT_THAT(Run({"config", "history", "--diff"}).out,
+              AllOf(HasSubstr("start"), HasSubstr("tester"), HasSubstr("600 -> 120")));
+  EXPECT_THAT(Run({"config", "show"}).out, HasSubstr("name: \"tiny\""));
+}
+
+TEST_F(CoordinatorTest, SaysWhatCannotBeDoneYet) {
+  EXPECT_EQ(Run({"checkpoint", "create"}).exit_code, 5) << "not seeded";
+  EXPECT_EQ(Run({"checkpoint", "list"}).exit_code, 0);
+  EXPECT_EQ(Run({"checkpoint", "restore", "c1", "--yes"}).exit_code, 5);
+  EXPECT_EQ(Run({"workers", "drain", "w9"}).exit_code, 5);
+  EXPECT_EQ(Run({"workers", "describe", "w9"}).exit_code, 5);
+  const Outcome scaled = Run({"workers", "add", "2"});
+  EXPECT_EQ(scaled.exit_code, 5);
+  EXPECT_THAT(scaled.err, HasSubstr("--launcher"));
+  EXPECT_EQ(nlohmann::json::parse(Run({"launcher", "--json"}).out)["kind"], "none");
+  EXPECT_EQ(nlohmann::json::parse(Run({"metrics", "--json"}).out)["total_tokens"], "384");
+  EXPECT_EQ(Run({"metrics", "export"}).out, "unix_time,name,worker,version,committed_tokens,value\n");
+}
+
+TEST_F(CoordinatorTest, DoctorFindsBothPortsAndTheClock) {
+  const Outcome outcome = Run({"doctor"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("ok    data port"), HasSubstr("ok    admin port"), HasSubstr("ok    clock")));
+}
+
+}  // namespace
+}  // namespace atoll
