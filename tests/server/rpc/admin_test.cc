@@ -94,8 +94,7 @@ TEST_F(AdminTest, WhatNoToolOfOursSendsIsRefusedByField) {
 }
 
 TEST_F(AdminTest, ARefusalArrivesAsItWasGiven) {
-  coordinator_.admin_control.answer =
-      Refuse({.reason = RefusalReason::kStorageFull, .retry_after = Seconds(2)}, "the disk is full");
+  coordinator_.admin_control.answer = Refuse(RefusalReason::kStorageFull, "the disk is full");
   Serve();
   v1::ControlRunRequest run;
   run.set_action(v1::ControlRunRequest::PAUSE);
@@ -117,12 +116,13 @@ TEST_F(AdminTest, ARefusalArrivesAsItWasGiven) {
 TEST_F(AdminTest, ConfigurationsTravelWhole) {
   v1::RunConfig config;
   config.mutable_run()->set_name("tiny");
-  coordinator_.admin_control.configs = {{.version = 1, .bytes = "", .unix_ns = 5, .author = "start"},
-                                        {.version = 2,
-                                         .bytes = config.SerializeAsString(),
-                                         .unix_ns = 6,
-                                         .author = "ann",
-                                         .changes = {"round.quorum: 1 -> 0.5"}}};
+  coordinator_.admin_control.configs = {
+      {.version = 1, .bytes = "", .unix_ns = 5, .author = "start", .changes = {}},
+      {.version = 2,
+       .bytes = config.SerializeAsString(),
+       .unix_ns = 6,
+       .author = "ann",
+       .changes = {"round.quorum: 1 -> 0.5"}}};
   Serve();
   v1::SetConfigRequest set;
   set.set_expected_version(1);
@@ -207,7 +207,11 @@ TEST_F(AdminTest, MetricsAreStreamedToTheirEnd) {
   coordinator_.admin_control.metrics.best_validation_loss = 1.5;
   coordinator_.admin_control.on_export = [](const AdminControl::MetricSink& sink) {
     for (uint64_t i = 1; i <= 500; ++i) {
-      if (!sink({.name = "train/loss", .version = Version(i), .value = 0.5 * static_cast<double>(i)})) break;
+      MetricPointView point;
+      point.name = "train/loss";
+      point.version = Version(i);
+      point.value = 0.5 * static_cast<double>(i);
+      if (!sink(point)) break;
     }
     return absl::OkStatus();
   };
@@ -230,7 +234,8 @@ TEST_F(AdminTest, MetricsAreStreamedToTheirEnd) {
 
 TEST_F(AdminTest, VerificationIsStreamedAndItsRefusalToo) {
   coordinator_.admin_control.on_verify = [](const AdminControl::VerifyReport& report) -> absl::Status {
-    report({.version = Version(3),
+    report({.fragment = FragmentId(0),
+            .version = Version(3),
             .done = 1,
             .total = 2,
             .verdict = VerifyView::Verdict::kDifferent,
@@ -256,7 +261,9 @@ TEST_F(AdminTest, VerificationIsStreamedAndItsRefusalToo) {
 TEST_F(AdminTest, AnExportEndsWithItsClientAndWithTheServer) {
   std::atomic<int> ended{0};
   coordinator_.admin_control.on_export = [&](const AdminControl::MetricSink& sink) {
-    while (sink({.name = std::string(1000, 'n')})) {
+    MetricPointView point;
+    point.name = std::string(1000, 'n');
+    while (sink(point)) {
     }
     ++ended;
     return absl::OkStatus();
