@@ -147,11 +147,13 @@ TEST_F(RocksDbStoreTest, LeftoversOfACrashAreRemoved) {
     return absl::StrCat("contributions/", ContributionFolder::FileName(model_.KeyOf(worker, Version(base))));
   };
   plant("sst/old.sst");
-  plant(contribution("late", 0));     // base below the head
+  plant(contribution("late", 0));     // may be resumed by one who may be late
   plant(contribution("partial", 1));  // may be resumed
   plant("contributions/notes.txt");   // somebody else's
   Open();
   EXPECT_EQ(FilesIn("sst"), 0u);
+  EXPECT_TRUE(FileExists(InRun(contribution("late", 0)))) << "nobody has said yet how late one may be";
+  store_->KeepLate(0);
   EXPECT_FALSE(FileExists(InRun(contribution("late", 0))));
   EXPECT_TRUE(FileExists(InRun(contribution("a", 0))));
   EXPECT_TRUE(FileExists(InRun(contribution("b", 1))));
