@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "atoll/version.h"
 #include "common/bind_address.h"
 #include "common/exit_codes.h"
+#include "common/fault_point.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/shutdown.h"
@@ -243,6 +245,8 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
 }
 
 int Run(const Flags& flags) {
+  const char* fault = std::getenv("ATOLL_FAULT");
+  if (!ArmFaultPoint(fault == nullptr ? "" : fault).ok()) return ToInt(ExitCode::kUsage);
   const auto level = ParseLogLevel(flags.log_level);
   const LogFormat format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   LogOptions log_options;

@@ -1,0 +1,58 @@
+#ifndef ATOLL_TESTS_INTEGRATION_CRASH_VICTIM_H_
+#define ATOLL_TESTS_INTEGRATION_CRASH_VICTIM_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/contribution.h"
+#include "storage/run_store.h"
+#include "tests/integration/process.h"
+
+namespace atoll {
+
+/// The real atoll-coordinator on one data directory, on the same ports in every life.
+class Victim {
+ public:
+  explicit Victim(std::string folder) : folder_(std::move(folder)) {}
+
+  /// `fault`: ATOLL_FAULT of this life; empty: none. Returns once it serves, or is dead already.
+  absl::Status Start(const std::string& fault);
+  bool running() { return process_ != nullptr && process_->running(); }
+  void Kill() { process_->Kill(); }
+  /// Whether it died within `patience`.
+  bool AwaitDeath(Duration patience) { return process_->Wait(patience).has_value(); }
+  /// SIGTERM; its exit code.
+  int Stop();
+
+  const std::string& data_address() const { return data_address_; }
+  std::string data_dir() const { return folder_ + "/data"; }
+  std::string log() const;
+  /// Of the newest checkpoint that can be restored; NotFound.
+  absl::StatusOr<std::string> NewestCheckpoint();
+  /// Through the admin port. OK: it is promised.
+  absl::StatusOr<std::vector<Version>> Restore(const std::string& checkpoint);
+
+ private:
+  absl::Status ReadPorts();
+
+  const std::string folder_;
+  std::unique_ptr<Process> process_;
+  std::string data_address_ = "127.0.0.1:0";
+  std::string admin_address_ = "127.0.0.1:0";
+};
+
+/// What is on the disk of a dead coordinator, read without changing it.
+struct Remains {
+  Recovery recovery;
+  std::map<std::string, Version> checkpoints;  // head by name, of those that are finished
+};
+/// nullopt: it died before there was a run with parameters.
+absl::StatusOr<std::optional<Remains>> Inspect(const std::string& data_dir);
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_INTEGRATION_CRASH_VICTIM_H_
