@@ -1,4 +1,6 @@
 // atoll-worker: reads the command line and runs one of worker/app's commands.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -37,7 +39,7 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
                  "Name in the run (a-z 0-9 . -); default: made from the host's name, once");
   app.add_option("--data", flags.data, "Folder of token files, as made by atoll-data tokenize");
   app.add_option("--state-dir", flags.state_dir,
-                 "Where this worker keeps its identity; one folder per worker");
+                 "Where this worker keeps its identity and its state; one folder per worker");
   app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--threads", flags.threads,
                  "Threads for the arithmetic; 0: LibTorch's choice. Give each process its share")
@@ -48,6 +50,10 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
       ->check(CLI::IsMember({"trainer", "evaluator"}));
   app.add_option("--metrics-listen", flags.metrics_listen,
                  "Prometheus scrapes http://ADDRESS/metrics; default: no metrics");
+  app.add_option("--drain-seconds", flags.drain_seconds,
+                 "On SIGTERM: time to push what is done of the round; 0: leave without pushing")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0));
   app.add_option("--expect-run", flags.expect_run, "Refuse to join another run than this (name or id)");
 }
 
@@ -117,9 +123,21 @@ int Main(int argc, char** argv) {
   }
   const auto log = MakeLogger(log_flags);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
-  const ExitCode code = generating->parsed() ? GenerateText(generate, *log) : RunWorker(worker, *log);
+  WorkerOutcome outcome;
+  if (generating->parsed()) {
+    outcome.code = GenerateText(generate, *log);
+  } else {
+    outcome = RunWorker(worker, *log);
+  }
   log->Flush();
-  return ToInt(code);
+  // Everything of this life is gone by now, the lock of the state directory too. The program is looked up by
+  // the kernel, so that an installation that was replaced meanwhile does not matter.
+  if (outcome.restart) {
+    execv("/proc/self/exe", argv);
+    log->Error("cannot restart: the program cannot be executed again");
+    return ToInt(ExitCode::kInternal);
+  }
+  return ToInt(outcome.code);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct WorkerFlags {
   std::string role = "trainer";
   std::string metrics_listen;
   std::string expect_run;
+  double drain_seconds = 20;
 };
 
 struct GenerateFlags {
@@ -36,8 +37,14 @@ struct GenerateFlags {
   int threads = 0;
 };
 
+/// How a worker's process is to end.
+struct WorkerOutcome {
+  ExitCode code = ExitCode::kOk;
+  bool restart = false;  // as a fresh process with the same arguments, in its place
+};
+
 /// Trains (or evaluates) until the run is finished or a signal comes.
-ExitCode RunWorker(const WorkerFlags& flags, const Logger& log);
+WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log);
 
 /// Prints what the model writes after the prompt: with the parameters of a file, or with the published ones,
 /// pulled as an observer.

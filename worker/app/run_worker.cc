@@ -1,15 +1,16 @@
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "common/clock.h"
 #include "common/digest.h"
+#include "common/file.h"
 #include "common/shutdown.h"
 #include "common/sleeper.h"
 #include "common/status.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
 #include "worker/app/commands.h"
+#include "worker/app/drain_on_signal.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 #include "worker/data/dataset.h"
@@ -60,51 +61,60 @@ absl::StatusOr<JoinParameters> Introduction(const WorkerFlags& flags, const Iden
   return join;
 }
 
-ExitCode Fail(const Logger& log, const absl::Status& status, ExitCode code) {
+WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code) {
   log.Error(std::string(status.message()));
-  return code;
+  return {.code = code};
 }
 
-ExitCode Live(const WorkerFlags& flags, JoinParameters join, const Logger& log, Shutdown& shutdown) {
-  const SystemClock clock;
+/// The worker's parts, in the order in which they may go.
+struct Parts {
+  SystemClock clock;
   MetricsRegistry registry;
-  AddBuildInfo(&registry, "atoll-worker");
-  WorkerMetrics metrics(&registry);
+  std::unique_ptr<WorkerMetrics> metrics;
   std::unique_ptr<MetricsEndpoint> endpoint;
-  if (!flags.metrics_listen.empty()) {
-    auto started = MetricsEndpoint::Start(flags.metrics_listen, registry);
-    if (!started.ok()) return Fail(log, started.status(), DefaultExitCode(started.status()));
-    endpoint = *std::move(started);
-    log.Info("metrics", {{"url", "http://" + endpoint->address().ToString() + "/metrics"}});
-  }
-  // Heartbeats have a connection of their own, which a large transfer cannot starve.
-  GrpcConnection data({.address = flags.coordinator}, MakeChannel({.address = flags.coordinator}), &clock);
-  GrpcConnection control({.address = flags.coordinator}, MakeChannel({.address = flags.coordinator}), &clock);
   InterruptibleSleeper sleeper;
-  WorkerOptions options;
-  options.join = std::move(join);
-  options.backoff_seed = RandomNonZero64();
+};
+
+absl::Status StartMetrics(const WorkerFlags& flags, const Logger& log, Parts& parts) {
+  AddBuildInfo(&parts.registry, "atoll-worker");
+  parts.metrics = std::make_unique<WorkerMetrics>(&parts.registry);
+  if (flags.metrics_listen.empty()) return absl::OkStatus();
+  ATOLL_ASSIGN_OR_RETURN(parts.endpoint, MetricsEndpoint::Start(flags.metrics_listen, parts.registry));
+  log.Info("metrics", {{"url", "http://" + parts.endpoint->address().ToString() + "/metrics"}});
+  return absl::OkStatus();
+}
+
+WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger& log, Shutdown& shutdown) {
+  Parts parts;
+  const absl::Status started = StartMetrics(flags, log, parts);
+  if (!started.ok()) return Fail(log, started, DefaultExitCode(started));
+  // Heartbeats have a connection of their own, which a large transfer cannot starve.
+  const ChannelOptions channel{.address = flags.coordinator};
+  GrpcConnection data({.address = flags.coordinator}, MakeChannel(channel), &parts.clock);
+  GrpcConnection control({.address = flags.coordinator}, MakeChannel(channel), &parts.clock);
   Worker worker(std::move(options),
                 {.data = &data,
                  .control = &control,
-                 .clock = &clock,
-                 .sleeper = &sleeper,
-                 .observer = &metrics,
+                 .clock = &parts.clock,
+                 .sleeper = &parts.sleeper,
+                 .observer = parts.metrics.get(),
                  .log = log,
                  .make_replica = [&flags](const JoinInfo& info) { return BuildReplica(flags, info); }});
-  shutdown.OnRequest([&] {
-    worker.RequestStop();
-    sleeper.Interrupt();
-  });
+  DrainOnSignal drain(&worker, &parts.sleeper, Seconds(flags.drain_seconds), log);
+  drain.Listen(shutdown);
   const WorkerEnd end = worker.Run();
   if (!end.status.ok()) return Fail(log, end.status, end.code);
+  if (end.restart && !shutdown.requested()) {
+    log.Info("restarting");
+    return {.code = ExitCode::kOk, .restart = true};
+  }
   log.Info("done");
-  return end.code;
+  return {.code = end.code};
 }
 
 }  // namespace
 
-ExitCode RunWorker(const WorkerFlags& flags, const Logger& log) {
+WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   auto shutdown = Shutdown::Install();
   if (!shutdown.ok()) return Fail(log, shutdown.status(), ExitCode::kInternal);
   const absl::Status address = CheckAddress(flags.coordinator);
@@ -116,9 +126,21 @@ ExitCode RunWorker(const WorkerFlags& flags, const Logger& log) {
     return Fail(log, identity.status(),
                 absl::IsDataLoss(identity.status()) ? ExitCode::kStorage : ExitCode::kUsage);
   }
-  auto join = Introduction(flags, *identity);
+  const auto device = ResolveDevice(flags.device);
+  if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
+  WorkerFlags resolved = flags;
+  resolved.device = *device;
+  const auto key = state->LoadOrCreateKey();
+  if (!key.ok()) return Fail(log, key.status(), ExitCode::kStorage);
+  auto join = Introduction(resolved, *identity);
   if (!join.ok()) return Fail(log, join.status(), ExitCode::kBadFiles);
-  return Live(flags, *std::move(join), log.With("worker", identity->name), **shutdown);
+  WorkerOptions options;
+  options.join = *std::move(join);
+  options.join.public_key = key->public_key();
+  options.key = *key;
+  options.state_folder = JoinPath(state->path(), "progress");
+  options.backoff_seed = RandomNonZero64();
+  return Live(resolved, std::move(options), log.With("worker", identity->name), **shutdown);
 }
 
 }  // namespace atoll

@@ -39,6 +39,10 @@ RunState RunStateFromProto(v1::RunState state) {
       return RunState::kCritical;
     case v1::RUN_STATE_FINISHED:
       return RunState::kFinished;
+    case v1::RUN_STATE_PAUSED:
+      return RunState::kPaused;
+    case v1::RUN_STATE_STOPPED:
+      return RunState::kStopped;
     default:
       return RunState::kUnknown;
   }
@@ -87,13 +91,26 @@ absl::Status CheckJoinReply(const v1::JoinReply& reply, bool as_member) {
   return absl::OkStatus();
 }
 
-PlannedRound PlanFromProto(const v1::RoundPlan& plan) {
-  return {.inner_steps = plan.inner_steps(),
-          .active_workers = plan.active_workers(),
-          .committed_tokens = plan.committed_tokens(),
-          .total_tokens = plan.total_tokens(),
-          .evaluate = plan.evaluate(),
-          .deadline = BoundedSeconds(plan.deadline_s())};
+absl::StatusOr<DataPart> DataPartFromProto(const v1::DataAssignment& data) {
+  if (data.partition() >= data.partitions()) {
+    return Nonsense(absl::StrFormat("data partition %d of %d", data.partition(), data.partitions()));
+  }
+  return DataPart{data.partition(), data.partitions(), data.samples_consumed()};
+}
+
+absl::StatusOr<PlannedRound> PlanFromProto(const v1::RoundPlan& plan) {
+  PlannedRound planned{.inner_steps = plan.inner_steps(),
+                       .active_workers = plan.active_workers(),
+                       .committed_tokens = plan.committed_tokens(),
+                       .total_tokens = plan.total_tokens(),
+                       .evaluate = plan.evaluate(),
+                       .deadline = BoundedSeconds(plan.deadline_s()),
+                       .data = std::nullopt,
+                       .config_version = plan.config_version()};
+  if (plan.has_data()) {
+    ATOLL_ASSIGN_OR_RETURN(planned.data, DataPartFromProto(plan.data()));
+  }
+  return planned;
 }
 
 }  // namespace
@@ -112,6 +129,7 @@ v1::JoinRequest JoinRequestToProto(const JoinParameters& parameters) {
   *request.mutable_protocol() = OurProtocolVersion();
   request.set_worker(parameters.worker);
   request.set_secret(parameters.secret);
+  request.set_public_key(parameters.public_key);
   request.set_role(RoleToProto(parameters.role));
   request.set_manifest_hash(parameters.manifest_hash);
   v1::Capabilities& capabilities = *request.mutable_capabilities();
@@ -141,8 +159,7 @@ absl::StatusOr<JoinInfo> JoinInfoFromProto(const v1::JoinReply& reply, const Joi
   info.config_version = reply.config_version();
   info.manifest_hash = reply.manifest_hash();
   if (reply.has_data()) {
-    info.data =
-        DataPart{reply.data().partition(), reply.data().partitions(), reply.data().samples_consumed()};
+    ATOLL_ASSIGN_OR_RETURN(info.data, DataPartFromProto(reply.data()));
   }
   info.fragments = FragmentsFromProto(reply.fragments());
   info.state = RunStateFromProto(reply.state());
@@ -156,8 +173,8 @@ absl::StatusOr<JoinInfo> JoinInfoFromProto(const v1::JoinReply& reply, const Joi
   return info;
 }
 
-v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const ProgressReport& progress,
-                                      std::span<const EvaluationReport> evaluations) {
+v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNews& news) {
+  const ProgressReport& progress = news.progress;
   v1::HeartbeatRequest request;
   *request.mutable_worker() = WorkerRefToProto(member);
   v1::Progress& to = *request.mutable_progress();
@@ -174,11 +191,19 @@ v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const ProgressRep
   to.set_wait_seconds(progress.wait_seconds);
   to.set_exchange_seconds(progress.exchange_seconds);
   to.set_waiting_for(progress.waiting_for);
-  for (const EvaluationReport& report : evaluations) {
+  for (const EvaluationReport& report : news.evaluations) {
     v1::EvaluationReport& one = *request.add_evaluations();
     one.set_version(report.version.value());
     one.set_loss(report.loss);
     one.set_tokens(report.tokens);
+  }
+  for (const Confirmation& confirmation : news.confirmations) {
+    v1::Confirmation& one = *request.add_confirmations();
+    one.set_fragment(confirmation.fragment.value());
+    one.set_version(confirmation.version.value());
+    one.mutable_published()->set_low(confirmation.published.low);
+    one.mutable_published()->set_high(confirmation.published.high);
+    one.set_signature(confirmation.signature);
   }
   return request;
 }
@@ -188,7 +213,8 @@ HeartbeatOrders HeartbeatOrdersFromProto(const v1::HeartbeatReply& reply) {
           .state = RunStateFromProto(reply.state()),
           .fragments = FragmentsFromProto(reply.fragments()),
           .seed_granted = reply.seed_granted(),
-          .command = CommandFromProto(reply.command())};
+          .command = CommandFromProto(reply.command()),
+          .at_once = reply.at_once()};
 }
 
 v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish) {
@@ -206,7 +232,7 @@ absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, cons
   pulled.epoch = Epoch(header.epoch());
   pulled.version = Version(header.version());
   pulled.published = ContentHashFromProto(header.published());
-  pulled.plan = PlanFromProto(header.plan());
+  ATOLL_ASSIGN_OR_RETURN(pulled.plan, PlanFromProto(header.plan()));
   pulled.state = RunStateFromProto(header.state());
   pulled.waiting_for = header.waiting_for();
   switch (header.outcome()) {
@@ -242,6 +268,7 @@ v1::PushHeader PushHeaderToProto(const MemberRef& member, const PushOffer& offer
   header.set_payload_crc32c(offer.payload_crc32c);
   header.set_tokens(offer.tokens);
   header.set_steps(offer.steps);
+  if (offer.partition.has_value()) header.set_partition(*offer.partition);
   header.set_samples_consumed(offer.samples_consumed);
   header.set_mean_loss(offer.mean_loss);
   return header;

@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_CLIENT_CONVERT_H_
 #define ATOLL_WORKER_CLIENT_CONVERT_H_
 
-#include <span>
-
 #include "absl/status/statusor.h"
 #include "atoll/v1/coordinator.pb.h"
 #include "worker/sync/connection.h"
@@ -17,8 +15,7 @@ v1::JoinRequest JoinRequestToProto(const JoinParameters& parameters);
 /// InvalidArgument when it sent something that makes no sense.
 absl::StatusOr<JoinInfo> JoinInfoFromProto(const v1::JoinReply& reply, const JoinParameters& parameters);
 
-v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const ProgressReport& progress,
-                                      std::span<const EvaluationReport> evaluations);
+v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNews& news);
 HeartbeatOrders HeartbeatOrdersFromProto(const v1::HeartbeatReply& reply);
 
 v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish);

@@ -54,14 +54,12 @@ absl::StatusOr<JoinInfo> GrpcConnection::Join(const JoinParameters& parameters) 
 }
 
 absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& member,
-                                                          const ProgressReport& progress,
-                                                          std::span<const EvaluationReport> evaluations) {
+                                                          const HeartbeatNews& news) {
   AwaitConnection();
   grpc::ClientContext context;
   SetDeadline(context, options_.unary_deadline);
   v1::HeartbeatReply reply;
-  const grpc::Status status =
-      stub_->Heartbeat(&context, HeartbeatToProto(member, progress, evaluations), &reply);
+  const grpc::Status status = stub_->Heartbeat(&context, HeartbeatToProto(member, news), &reply);
   if (!status.ok()) return Translate(status);
   return HeartbeatOrdersFromProto(reply);
 }
@@ -86,10 +84,14 @@ absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& r
   return Translate(stub_->Leave(&context, request, &reply));
 }
 
-void GrpcConnection::CancelPulls() {
+void GrpcConnection::Cancel(Calls GrpcConnection::*calls) {
   const MutexLock lock(&mutex_);
-  pulls_cancelled_ = true;
-  for (grpc::ClientContext* pull : pulls_) pull->TryCancel();
+  (this->*calls).cancelled = true;
+  for (grpc::ClientContext* context : (this->*calls).contexts) context->TryCancel();
 }
+
+void GrpcConnection::CancelPulls() { Cancel(&GrpcConnection::pulls_); }
+
+void GrpcConnection::CancelPushes() { Cancel(&GrpcConnection::pushes_); }
 
 }  // namespace atoll

@@ -35,8 +35,7 @@ class GrpcConnection final : public CoordinatorConnection {
                  const Clock* clock);
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
-                                            std::span<const EvaluationReport> evaluations) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
@@ -46,9 +45,17 @@ class GrpcConnection final : public CoordinatorConnection {
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override;
+  void CancelPushes() override;
 
  private:
-  class PullRegistration;
+  /// The calls of one kind that are in progress, so that they can be ended.
+  struct Calls {
+    std::set<grpc::ClientContext*> contexts;
+    bool cancelled = false;
+  };
+  class Registration;
+
+  void Cancel(Calls GrpcConnection::*calls) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void AwaitConnection() const;
   void SetDeadline(grpc::ClientContext& context, Duration deadline) const;
@@ -61,8 +68,8 @@ class GrpcConnection final : public CoordinatorConnection {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   Mutex mutex_;
-  std::set<grpc::ClientContext*> pulls_ ABSL_GUARDED_BY(mutex_);
-  bool pulls_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  Calls pulls_ ABSL_GUARDED_BY(mutex_);
+  Calls pushes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atoll

@@ -6,6 +6,7 @@
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
 #include "worker/client/grpc_connection.h"
+#include "worker/client/registration.h"
 #include "worker/client/stall_guard.h"
 
 namespace atoll {
@@ -37,37 +38,11 @@ absl::Status ReadPayload(Reader& reader, const PulledVersion& pulled, std::span<
 
 }  // namespace
 
-/// Makes a pull known to CancelPulls for as long as it lives.
-class GrpcConnection::PullRegistration {
- public:
-  PullRegistration(GrpcConnection* connection, grpc::ClientContext* context)
-      : connection_(connection), context_(context) {
-    const MutexLock lock(&connection_->mutex_);
-    connection_->pulls_.insert(context_);
-    if (connection_->pulls_cancelled_) context_->TryCancel();
-  }
-  ~PullRegistration() {
-    const MutexLock lock(&connection_->mutex_);
-    connection_->pulls_.erase(context_);
-  }
-  PullRegistration(const PullRegistration&) = delete;
-  PullRegistration& operator=(const PullRegistration&) = delete;
-
-  bool cancelled() const {
-    const MutexLock lock(&connection_->mutex_);
-    return connection_->pulls_cancelled_;
-  }
-
- private:
-  GrpcConnection* const connection_;
-  grpc::ClientContext* const context_;
-};
-
 absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, const PullWish& wish,
                                                    std::span<std::byte> payload) {
   AwaitConnection();
   grpc::ClientContext context;
-  const PullRegistration registration(this, &context);
+  const Registration registration(this, &GrpcConnection::pulls_, &context);
   const MonoTime begin = clock_->Now();
   StallGuard guard(&context, wish.wait + options_.stall);
   const std::unique_ptr<Reader> reader = stub_->Pull(&context, PullRequestToProto(member, wish));

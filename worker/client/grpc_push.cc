@@ -6,6 +6,7 @@
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
 #include "worker/client/grpc_connection.h"
+#include "worker/client/registration.h"
 #include "worker/client/stall_guard.h"
 
 namespace atoll {
@@ -31,6 +32,7 @@ absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const 
                                                  std::span<const std::byte> payload, uint64_t from) {
   AwaitConnection();
   grpc::ClientContext context;
+  const Registration registration(this, &GrpcConnection::pushes_, &context);
   StallGuard guard(&context, options_.stall);
   v1::PushReply reply;
   const std::unique_ptr<grpc::ClientWriter<v1::PushChunk>> writer = stub_->Push(&context, &reply);
@@ -42,6 +44,9 @@ absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const 
   writer->WritesDone();
   guard.Progress(options_.push_answer);
   const grpc::Status status = writer->Finish();
+  if (!status.ok() && registration.cancelled()) {
+    return absl::CancelledError("the push was cancelled: the worker has no time left");
+  }
   if (!status.ok()) return Translate(status, guard.stalled());
   return PushReceipt{.duplicate = reply.duplicate(),
                      .head = Version(reply.head_version()),

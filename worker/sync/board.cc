@@ -58,11 +58,37 @@ std::vector<EvaluationReport> Board::evaluations() const {
   return evaluations_;
 }
 
-void Board::EvaluationsDelivered(std::span<const EvaluationReport> delivered) {
+void Board::AddConfirmation(const Confirmation& confirmation) {
   const MutexLock lock(&mutex_);
-  std::erase_if(evaluations_, [&](const EvaluationReport& report) {
-    return std::find(delivered.begin(), delivered.end(), report) != delivered.end();
-  });
+  if (confirmations_.size() == kConfirmationsKept) confirmations_.erase(confirmations_.begin());
+  confirmations_.push_back(confirmation);
+}
+
+HeartbeatNews Board::News() const {
+  const MutexLock lock(&mutex_);
+  return {progress_, evaluations_, confirmations_};
+}
+
+void Board::NewsDelivered(const HeartbeatNews& news) {
+  const MutexLock lock(&mutex_);
+  const auto forget = [](auto& mine, const auto& delivered) {
+    std::erase_if(mine, [&](const auto& one) {
+      return std::find(delivered.begin(), delivered.end(), one) != delivered.end();
+    });
+  };
+  forget(evaluations_, news.evaluations);
+  forget(confirmations_, news.confirmations);
+}
+
+void Board::FollowRunState(RunState state) {
+  if (state == RunState::kUnknown) return;
+  orders_.paused = state == RunState::kPaused;
+  orders_.run_stopped = state == RunState::kStopped;
+}
+
+void Board::NoteRunState(RunState state) {
+  const MutexLock lock(&mutex_);
+  FollowRunState(state);
 }
 
 void Board::Receive(const MemberRef& member, const HeartbeatOrders& orders) {
@@ -70,13 +96,20 @@ void Board::Receive(const MemberRef& member, const HeartbeatOrders& orders) {
   if (member_ != member) return;
   orders_.membership = absl::OkStatus();
   orders_.seed_granted = orders.seed_granted;
+  FollowRunState(orders.state);
   switch (orders.command) {
     case WorkerCommand::kNone:
       break;
-    // A restart is a clean exit here: whoever started this process starts it again.
     case WorkerCommand::kDrain:
-    case WorkerCommand::kRestart:
       orders_.drain = true;
+      orders_.at_once |= orders.at_once;
+      orders_.restart = false;
+      break;
+    case WorkerCommand::kRestart:
+      // Who is leaving for good does not come back.
+      orders_.restart |= !orders_.drain;
+      orders_.drain = true;
+      orders_.at_once |= orders.at_once;
       break;
     case WorkerCommand::kStop:
       orders_.stop = true;
@@ -90,6 +123,15 @@ void Board::Receive(const MemberRef& member, const HeartbeatOrders& orders) {
 void Board::HeartbeatRefused(const MemberRef& member, const absl::Status& refusal) {
   const MutexLock lock(&mutex_);
   if (member_ == member) orders_.membership = refusal;
+}
+
+bool Board::RequestDrain() {
+  const MutexLock lock(&mutex_);
+  const bool busy = progress_.phase == WorkerPhase::kTraining || progress_.phase == WorkerPhase::kPushing;
+  if (!busy) return false;
+  orders_.drain = orders_.at_once = true;
+  orders_.restart = false;
+  return true;
 }
 
 void Board::RequestStop() {

@@ -19,10 +19,14 @@ enum class TimeUse : uint8_t { kCompute, kExchange, kWait };
 
 /// What the worker was told, by the coordinator or by its own process.
 struct Orders {
-  bool stop = false;          // leave after the inner step in progress
+  bool stop = false;          // leave after the inner step in progress, push nothing
   bool drain = false;         // finish the round, push, leave
+  bool at_once = false;       // with drain: do not finish it, push what is done
+  bool restart = false;       // with drain: do not leave, begin anew as a fresh process
   bool resync = false;        // drop the round, pull the head
   bool seed_granted = false;  // this worker is to seed the run
+  bool paused = false;        // the run: nobody trains until it is resumed
+  bool run_stopped = false;   // the run, for good
   absl::Status membership;    // not OK: a heartbeat was refused like this; join again, or exit
 };
 
@@ -40,16 +44,26 @@ class Board {
   void Spend(TimeUse use, Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
   ProgressReport progress() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Evaluations stay until a heartbeat has delivered them.
+  /// Evaluations stay until a heartbeat has delivered them; so do confirmations, the newest
+  /// kConfirmationsKept of them.
   void AddEvaluation(const EvaluationReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddConfirmation(const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<EvaluationReport> evaluations() const ABSL_LOCKS_EXCLUDED(mutex_);
-  void EvaluationsDelivered(std::span<const EvaluationReport> delivered) ABSL_LOCKS_EXCLUDED(mutex_);
+  static constexpr size_t kConfirmationsKept = 64;
+
+  /// What the next heartbeat tells; what of it has arrived.
+  HeartbeatNews News() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void NewsDelivered(const HeartbeatNews& news) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// What a heartbeat of `member` brought back; answers to a former life are ignored.
   void Receive(const MemberRef& member, const HeartbeatOrders& orders) ABSL_LOCKS_EXCLUDED(mutex_);
   void HeartbeatRefused(const MemberRef& member, const absl::Status& refusal) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// SIGTERM and kin.
+  /// The state of the run, as a pull has it.
+  void NoteRunState(RunState state) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// SIGTERM and kin. Drain, at once; false: there is nothing to push, so stop instead.
+  bool RequestDrain() ABSL_LOCKS_EXCLUDED(mutex_);
   void RequestStop() ABSL_LOCKS_EXCLUDED(mutex_);
   Orders orders() const ABSL_LOCKS_EXCLUDED(mutex_);
   /// The order to resync was followed.
@@ -58,10 +72,13 @@ class Board {
   void SeedGrantUsed() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  void FollowRunState(RunState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
   std::optional<MemberRef> member_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
   std::vector<EvaluationReport> evaluations_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Confirmation> confirmations_ ABSL_GUARDED_BY(mutex_);
   Orders orders_ ABSL_GUARDED_BY(mutex_);
 };
 

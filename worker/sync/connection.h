@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/ids.h"
+#include "core/confirmation.h"
 #include "core/contribution.h"
 #include "core/manifest.h"
 #include "core/membership.h"
@@ -48,6 +49,7 @@ struct DeviceFacts {
 struct JoinParameters {
   WorkerName worker;
   std::string secret;
+  std::string public_key = {};  // Ed25519: what its confirmations are signed with; empty: none are sent
   WorkerRole role = WorkerRole::kTrainer;
   std::string manifest_hash = {};  // empty: the model is not known yet
   DeviceFacts device = {};
@@ -58,7 +60,16 @@ struct JoinParameters {
   bool BecomesMember() const { return !manifest_hash.empty() || role == WorkerRole::kObserver; }
 };
 
-enum class RunState : uint8_t { kUnknown, kStarting, kTraining, kDegraded, kCritical, kFinished };
+enum class RunState : uint8_t {
+  kUnknown,
+  kStarting,
+  kTraining,
+  kDegraded,
+  kCritical,
+  kFinished,
+  kPaused,
+  kStopped
+};
 
 struct FragmentHead {
   FragmentId id;
@@ -140,12 +151,20 @@ struct EvaluationReport {
 
 enum class WorkerCommand : uint8_t { kNone, kDrain, kRestart, kStop, kResync };
 
+/// What a heartbeat tells.
+struct HeartbeatNews {
+  ProgressReport progress;
+  std::vector<EvaluationReport> evaluations;
+  std::vector<Confirmation> confirmations;
+};
+
 struct HeartbeatOrders {
   Duration lease{};
   RunState state = RunState::kUnknown;
-  std::vector<FragmentHead> fragments;
+  std::vector<FragmentHead> fragments = {};
   bool seed_granted = false;
   WorkerCommand command = WorkerCommand::kNone;
+  bool at_once = false;  // with drain and restart: do not finish the round, push what is done
 };
 
 /// One fragment's initial parameters, `values` flat as core/fragment_plan.h lays them out.
@@ -172,6 +191,8 @@ struct PlannedRound {
   uint64_t total_tokens = 0;
   bool evaluate = false;
   Duration deadline{};
+  std::optional<DataPart> data = std::nullopt;  // where to train this round; none: where the worker is
+  uint64_t config_version = 0;                  // in force in this round; 0: not said
 };
 
 struct PulledVersion {
@@ -194,8 +215,10 @@ struct PushOffer {
   uint32_t payload_crc32c = 0;
   uint64_t tokens = 0;
   uint32_t steps = 0;
-  uint64_t samples_consumed = 0;
-  double mean_loss = 0;  // nats per token
+  std::optional<uint32_t> partition = std::nullopt;  // of the shared data; none: local data
+  uint64_t samples_consumed = 0;                     // position in it after this contribution
+  double mean_loss = 0;                              // nats per token
+  friend bool operator==(const PushOffer&, const PushOffer&) = default;
 };
 
 /// The contribution is on the coordinator's disk.
@@ -224,8 +247,7 @@ class CoordinatorConnection {
 
   /// Without BecomesMember, the answer describes the run: no incarnation, no data part.
   virtual absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) = 0;
-  virtual absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
-                                                    std::span<const EvaluationReport> evaluations) = 0;
+  virtual absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) = 0;
   /// All fragments, in the order of their ids; version 0 appears when this returns OK.
   virtual absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                                       std::span<const SeedFragment> fragments) = 0;
@@ -241,6 +263,8 @@ class CoordinatorConnection {
 
   /// Ends a Pull in progress, and every later one, with Cancelled: the worker is to stop. From any thread.
   virtual void CancelPulls() = 0;
+  /// Likewise for pushes: there is no time left.
+  virtual void CancelPushes() = 0;
 };
 
 }  // namespace atoll

@@ -1,5 +1,6 @@
 #include "worker/sync/contribution_packer.h"
 
+#include "absl/strings/str_format.h"
 #include "common/crc32c.h"
 #include "common/status.h"
 #include "core/codec.h"
@@ -12,7 +13,7 @@ ContributionPacker::ContributionPacker(const RunOptions& run, uint64_t elements)
       payload_(CodecFor(run.push_codec).EncodedSize(elements)) {}
 
 absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound& round, Replica& replica,
-                                      std::vector<float>& scratch) {
+                                      std::optional<uint32_t> partition, std::vector<float>& scratch) {
   scratch.resize(base.layout.elements);
   ATOLL_RETURN_IF_ERROR(replica.ReadFragment(base.layout, scratch));
   for (size_t i = 0; i < scratch.size(); ++i) scratch[i] = base.values[i] - scratch[i];
@@ -27,9 +28,43 @@ absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound
             .payload_crc32c = Crc32c(payload_),
             .tokens = round.tokens,
             .steps = round.steps,
+            .partition = partition,
             .samples_consumed = replica.samples_consumed(),
             .mean_loss = round.mean_loss()};
   return absl::OkStatus();
+}
+
+absl::Status ContributionPacker::Restore(KeptPush& kept) {
+  if (kept.offer.codec != codec_ && kept.verdict.has_value()) Recode(kept);
+  if (kept.offer.codec != codec_ || kept.payload.size() != payload_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("a kept contribution of %d bytes in codec %s does not fit this run: %d bytes in %s",
+                        kept.payload.size(), std::string(CodecName(kept.offer.codec)), payload_.size(),
+                        std::string(CodecName(codec_))));
+  }
+  if (kept.residual.empty()) {
+    feedback_.Reset();
+  } else {
+    ATOLL_RETURN_IF_ERROR(feedback_.Restore(kept.residual));
+  }
+  payload_ = kept.payload;
+  offer_ = kept.offer;
+  return absl::OkStatus();
+}
+
+void ContributionPacker::Recode(KeptPush& kept) const {
+  const size_t elements = feedback_.residual().size();
+  const Codec& codec = CodecFor(kept.offer.codec);
+  if (kept.payload.size() != codec.EncodedSize(elements)) return;
+  kept.residual.resize(elements);
+  if (kept.verdict == Verdict::kLost) {
+    std::vector<float> content(elements);
+    codec.DecodeRange(kept.payload, elements, 0, content);
+    for (size_t i = 0; i < elements; ++i) kept.residual[i] += content[i];
+    kept.verdict = Verdict::kCounted;
+  }
+  kept.offer.codec = codec_;
+  kept.payload.assign(payload_.size(), std::byte{0});
 }
 
 void ContributionPacker::Settle(Verdict verdict) {

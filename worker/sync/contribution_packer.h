@@ -13,6 +13,7 @@
 #include "worker/sync/connection.h"
 #include "worker/sync/delivery.h"
 #include "worker/sync/inner_round.h"
+#include "worker/sync/local_state.h"
 #include "worker/sync/parameter_follower.h"
 #include "worker/sync/replica.h"
 
@@ -29,7 +30,13 @@ class ContributionPacker {
   /// now on the payload stays as it is until the next Pack, so every attempt sends the same bytes.
   /// InvalidArgument naming the element when the pseudo-gradient is not finite; the residual is then empty.
   absl::Status Pack(const FragmentBase& base, const InnerRound& round, Replica& replica,
-                    std::vector<float>& scratch);
+                    std::optional<uint32_t> partition, std::vector<float>& scratch);
+
+  /// Puts back what an earlier life of the worker packed last; Settle follows. When the run's codec has
+  /// changed since, the content of a settled one becomes residual, and `kept` then has the verdict that is
+  /// left: there is nothing to give back. InvalidArgument, and nothing changes, when it does not fit the
+  /// fragment's size, or an unsettled one this run's codec.
+  absl::Status Restore(KeptPush& kept);
 
   const PushOffer& offer() const { return offer_; }
   std::span<const std::byte> payload() const { return payload_; }
@@ -43,8 +50,12 @@ class ContributionPacker {
   bool IsDone(Version base) const { return done_ == base; }
 
   std::span<const float> residual() const { return feedback_.residual(); }
+  /// The residual is as it was after the last Pack, whatever becomes of it: nobody can tell any more.
+  void Forget() { done_ = offer_.key.base; }
 
  private:
+  void Recode(KeptPush& kept) const;
+
   const CodecKind codec_;
   ErrorFeedback feedback_;
   std::vector<std::byte> payload_;

@@ -30,54 +30,78 @@ PushResultKind ResultOf(const DeliveryReport& report) {
 }  // namespace
 
 absl::StatusOr<DeliveryReport> Delivery::Deliver(const PushOffer& offer, std::span<const std::byte> payload) {
+  return Timed(offer, payload, Begin::kBySending);
+}
+
+absl::StatusOr<DeliveryReport> Delivery::Resume(const PushOffer& offer, std::span<const std::byte> payload) {
+  return Timed(offer, payload, Begin::kByAsking);
+}
+
+absl::StatusOr<DeliveryReport> Delivery::Timed(const PushOffer& offer, std::span<const std::byte> payload,
+                                               Begin begin) {
   EnterPhase(context_, WorkerPhase::kPushing);
-  const MonoTime begin = context_.clock->Now();
-  auto report = Insist(offer, payload);
+  const MonoTime started = context_.clock->Now();
+  auto report = Insist(offer, payload, begin);
   if (report.ok()) {
     context_.observer->OnPushed(offer.key.fragment, ResultOf(*report), report->wire_bytes,
-                                context_.clock->Now() - begin);
+                                context_.clock->Now() - started);
   }
   return report;
 }
 
-absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::span<const std::byte> payload) {
+absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::span<const std::byte> payload,
+                                                Begin begin) {
   CoordinatorConnection* const connection = session_->connection();
   uint64_t from = 0;
-  while (true) {
-    const auto receipt = connection->Push(session_->info().member, offer, payload, from);
-    if (receipt.ok()) {
-      patience_->Over();
-      return DeliveryReport{.duplicate = receipt->duplicate,
-                            .wire_bytes = receipt->wire_bytes,
-                            .arrived = receipt->arrived,
-                            .expected = receipt->expected};
-    }
-    if (ReactionTo(receipt.status()) == Reaction::kAdoptHead) {
-      patience_->Over();
-      return LostBecause(receipt.status());
-    }
-    ATOLL_RETURN_IF_ERROR(Overcome(receipt.status(), offer));
-    ATOLL_ASSIGN_OR_RETURN(const PushStatus status, session_->With([&](const MemberRef& member) {
-      return connection->GetPushStatus(member, offer.key);
-    }));
-    switch (status.fate) {
-      case PushFate::kAccepted:
-      case PushFate::kCommitted:
+  for (bool send = begin == Begin::kBySending;; send = true) {
+    if (send) {
+      const auto receipt = connection->Push(session_->info().member, offer, payload, from);
+      if (receipt.ok()) {
         patience_->Over();
-        return DeliveryReport{.duplicate = true};
-      case PushFate::kMissed:
+        return DeliveryReport{.duplicate = receipt->duplicate,
+                              .wire_bytes = receipt->wire_bytes,
+                              .arrived = receipt->arrived,
+                              .expected = receipt->expected,
+                              .head = receipt->head};
+      }
+      if (ReactionTo(receipt.status()) == Reaction::kAdoptHead) {
         patience_->Over();
-        return LostBecause(absl::FailedPreconditionError(
-            absl::StrFormat("the round on version %d closed without it; the head is %d",
-                            offer.key.base.value(), status.head.value())));
-      case PushFate::kPartial:
-        from = std::min<uint64_t>(status.received_bytes, payload.size());
-        break;
-      case PushFate::kUnknown:
-        from = 0;
-        break;
+        return LostBecause(receipt.status());
+      }
+      ATOLL_RETURN_IF_ERROR(Overcome(receipt.status(), offer));
+    }
+    ATOLL_ASSIGN_OR_RETURN(const std::optional<DeliveryReport> report, Ask(offer, payload.size(), &from));
+    if (report.has_value()) {
+      patience_->Over();
+      return *report;
     }
   }
+}
+
+absl::StatusOr<std::optional<DeliveryReport>> Delivery::Ask(const PushOffer& offer, uint64_t payload_bytes,
+                                                            uint64_t* from) {
+  ATOLL_ASSIGN_OR_RETURN(const PushStatus status, session_->With([&](const MemberRef& member) {
+    return session_->connection()->GetPushStatus(member, offer.key);
+  }));
+  switch (status.fate) {
+    case PushFate::kAccepted:
+    case PushFate::kCommitted:
+      return DeliveryReport{.duplicate = true, .head = status.head};
+    case PushFate::kMissed: {
+      DeliveryReport lost = LostBecause(absl::FailedPreconditionError(
+          absl::StrFormat("the round on version %d closed without it; the head is %d", offer.key.base.value(),
+                          status.head.value())));
+      lost.head = status.head;
+      return lost;
+    }
+    case PushFate::kPartial:
+      *from = std::min<uint64_t>(status.received_bytes, payload_bytes);
+      return std::nullopt;
+    case PushFate::kUnknown:
+      break;
+  }
+  *from = 0;
+  return std::nullopt;
 }
 
 absl::Status Delivery::Overcome(const absl::Status& failure, const PushOffer& offer) {

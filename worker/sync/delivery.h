@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -27,6 +28,7 @@ struct DeliveryReport {
   uint64_t wire_bytes = 0;  // of the upload that was acknowledged
   uint32_t arrived = 0;     // contributions of the round on the coordinator, when known
   uint32_t expected = 0;
+  Version head = {};                        // when known
   absl::Status refusal = absl::OkStatus();  // kLost, kNotFinite: why
 };
 
@@ -41,9 +43,18 @@ class Delivery {
       : session_(session), patience_(patience), context_(context) {}
 
   absl::StatusOr<DeliveryReport> Deliver(const PushOffer& offer, std::span<const std::byte> payload);
+  /// For one that an earlier life of this worker may have sent: asks what became of it first.
+  absl::StatusOr<DeliveryReport> Resume(const PushOffer& offer, std::span<const std::byte> payload);
 
  private:
-  absl::StatusOr<DeliveryReport> Insist(const PushOffer& offer, std::span<const std::byte> payload);
+  enum class Begin : uint8_t { kBySending, kByAsking };
+  absl::StatusOr<DeliveryReport> Timed(const PushOffer& offer, std::span<const std::byte> payload,
+                                       Begin begin);
+  absl::StatusOr<DeliveryReport> Insist(const PushOffer& offer, std::span<const std::byte> payload,
+                                        Begin begin);
+  /// A verdict, or none and where to send from.
+  absl::StatusOr<std::optional<DeliveryReport>> Ask(const PushOffer& offer, uint64_t payload_bytes,
+                                                    uint64_t* from);
   absl::Status Overcome(const absl::Status& failure, const PushOffer& offer);
 
   Session* const session_;

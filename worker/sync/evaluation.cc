@@ -25,8 +25,9 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
   return absl::OkStatus();
 }
 
-void DeliverEvaluations(Heartbeater& heartbeater, int attempts, const WorkerContext& context) {
+void DeliverNews(Heartbeater& heartbeater, int attempts, const WorkerContext& context) {
   absl::Status last;
+  if (!context.board->News().confirmations.empty()) last = heartbeater.Beat();
   for (int i = 0; i < attempts && !context.board->evaluations().empty(); ++i) {
     if (i > 0 && !context.sleeper->SleepFor(Seconds(1))) break;
     last = heartbeater.Beat();

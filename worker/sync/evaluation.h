@@ -16,9 +16,9 @@ namespace atoll {
 absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
                              Heartbeater& heartbeater, const WorkerContext& context);
 
-/// Before leaving: beats until every evaluation has been delivered, at most `attempts` times. Failing is
-/// logged.
-void DeliverEvaluations(Heartbeater& heartbeater, int attempts, const WorkerContext& context);
+/// Before leaving: beats until every evaluation has been delivered, at most `attempts` times, and once if
+/// there are confirmations to tell. Failing is logged.
+void DeliverNews(Heartbeater& heartbeater, int attempts, const WorkerContext& context);
 
 }  // namespace atoll
 

@@ -15,7 +15,8 @@ absl::StatusOr<SyncEnd> EvaluatorLoop::Run() {
       case ParameterFollower::Outcome::kOrdered: {
         const Orders orders = context_.board->orders();
         if (orders.stop) return SyncEnd::kStopped;
-        if (orders.drain) return SyncEnd::kDrained;
+        if (orders.run_stopped) return SyncEnd::kRunStopped;
+        if (orders.drain) return orders.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
         context_.board->ResyncDone();
         context_.board->SeedGrantUsed();
         until = ParameterFollower::Until::kHead;

@@ -26,12 +26,11 @@ uint64_t ResidentBytes() {
 absl::Status Heartbeater::Beat() {
   const auto member = context_.board->member();
   if (!member.has_value()) return absl::OkStatus();
-  ProgressReport progress = context_.board->progress();
-  progress.memory_bytes = ResidentBytes();
-  const auto evaluations = context_.board->evaluations();
-  const auto orders = connection_->Heartbeat(*member, progress, evaluations);
+  HeartbeatNews news = context_.board->News();
+  news.progress.memory_bytes = ResidentBytes();
+  const auto orders = connection_->Heartbeat(*member, news);
   if (orders.ok()) {
-    context_.board->EvaluationsDelivered(evaluations);
+    context_.board->NewsDelivered(news);
     context_.board->Receive(*member, *orders);
   } else if (const Reaction reaction = ReactionTo(orders.status());
              RejectionOf(orders.status()) != RefusalReason::kNone &&

@@ -10,7 +10,7 @@
 
 namespace atoll {
 
-/// Keeps the lease: carries the board's progress and evaluations to the coordinator and its orders back, from
+/// Keeps the lease: carries the board's news to the coordinator and its orders back, from
 /// a thread and over a connection of its own, so that neither training nor a large transfer delays it.
 /// Thread-safe.
 class Heartbeater {

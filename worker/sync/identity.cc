@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/file.h"
@@ -68,6 +69,22 @@ absl::StatusOr<Identity> StateDirectory::LoadOrCreate(std::string_view wanted_na
   const nlohmann::json json = {{"name", identity.name}, {"secret", ToHex(identity.secret)}};
   ATOLL_RETURN_IF_ERROR(WriteFileAtomically(file, json.dump(2) + "\n", 0600));
   return identity;
+}
+
+absl::StatusOr<SigningKey> StateDirectory::LoadOrCreateKey() const {
+  const std::string file = JoinPath(path_, "key");
+  if (FileExists(file)) {
+    ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kMaxIdentityFile));
+    const std::optional<std::string> seed = FromHex(std::string(absl::StripAsciiWhitespace(text)));
+    if (!seed.has_value() || seed->size() != kSigningSeedBytes) {
+      return absl::DataLossError(absl::StrFormat(
+          "%s is damaged: not 64 hexadecimal digits; remove it, and the worker makes a new key", file));
+    }
+    return SigningKey::FromSeed(*seed);
+  }
+  SigningKey key = SigningKey::Generate();
+  ATOLL_RETURN_IF_ERROR(WriteFileAtomically(file, ToHex(key.seed()) + "\n", 0600));
+  return key;
 }
 
 WorkerName MakeWorkerName(std::string_view text, size_t max_bytes) {

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/file_lock.h"
 #include "common/ids.h"
+#include "common/signature.h"
 
 namespace atoll {
 
@@ -21,6 +22,8 @@ struct Identity {
 ///
 ///   LOCK       flock
 ///   identity   JSON, mode 0600: {"name": "...", "secret": "<64 hex digits>"}
+///   key        the Ed25519 key of its confirmations: 64 hex digits and a newline, mode 0600
+///   progress   what LocalState keeps
 class StateDirectory {
  public:
   /// Creates the directory when it is not there. FailedPrecondition when another process holds it.
@@ -30,6 +33,9 @@ class StateDirectory {
   /// when there is none. FailedPrecondition when another name than `wanted_name` is kept: a name is not
   /// changed silently. DataLoss when the file is damaged.
   absl::StatusOr<Identity> LoadOrCreate(std::string_view wanted_name) const;
+
+  /// The key kept here; made when there is none. DataLoss when the file is damaged.
+  absl::StatusOr<SigningKey> LoadOrCreateKey() const;
 
   const std::string& path() const { return path_; }
 

@@ -8,6 +8,7 @@
 namespace atoll {
 
 absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
+                                         Rewarm& rewarm,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,
                                          const WorkerContext& context) {
   EnterPhase(context, WorkerPhase::kTraining);
@@ -21,10 +22,11 @@ absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run
     ATOLL_ASSIGN_OR_RETURN(round.interrupted, interrupt());
     if (round.interrupted) break;
     const double tokens = TokensAtStep(run, plan.committed_tokens, step, active);
-    const double learning_rate = LearningRateAt(run, SchedulePosition(run, tokens));
+    const double learning_rate = LearningRateAt(run, SchedulePosition(run, tokens)) * rewarm.factor();
     const MonoTime begin = context.clock->Now();
     ATOLL_ASSIGN_OR_RETURN(const InnerStepResult result, replica.InnerStep(learning_rate));
     const Duration took = context.clock->Now() - begin;
+    rewarm.StepTaken();
     round.steps += 1;
     round.tokens += result.tokens;
     round.loss_sum += result.loss;

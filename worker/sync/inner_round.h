@@ -8,6 +8,7 @@
 #include "core/run_options.h"
 #include "worker/sync/context.h"
 #include "worker/sync/replica.h"
+#include "worker/sync/rewarm.h"
 
 namespace atoll {
 
@@ -24,8 +25,9 @@ struct InnerRound {
 /// Takes plan.inner_steps inner steps at the learning rates that the run's schedule has for them, counted in
 /// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step; true ends the
 /// round early. FailedPrecondition from the replica (loss or gradient not finite) comes back as it is, so do
-/// its other errors.
+/// its other errors. `rewarm` lowers the learning rates while the inner optimizer is new.
 absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
+                                         Rewarm& rewarm,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,
                                          const WorkerContext& context);
 

@@ -15,11 +15,10 @@ absl::StatusOr<JoinInfo> MeteredConnection::Join(const JoinParameters& parameter
 }
 
 absl::StatusOr<HeartbeatOrders> MeteredConnection::Heartbeat(const MemberRef& member,
-                                                             const ProgressReport& progress,
-                                                             std::span<const EvaluationReport> evaluations) {
+                                                             const HeartbeatNews& news) {
   // Beside the training, not instead of it: no time of the worker's is spent.
   const MonoTime begin = context_.clock->Now();
-  auto orders = inner_->Heartbeat(member, progress, evaluations);
+  auto orders = inner_->Heartbeat(member, news);
   context_.observer->OnHeartbeat(orders.ok(), context_.clock->Now() - begin);
   return orders;
 }
@@ -57,5 +56,7 @@ absl::Status MeteredConnection::Leave(const MemberRef& member, const std::string
 }
 
 void MeteredConnection::CancelPulls() { inner_->CancelPulls(); }
+
+void MeteredConnection::CancelPushes() { inner_->CancelPushes(); }
 
 }  // namespace atoll

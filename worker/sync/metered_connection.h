@@ -17,8 +17,7 @@ class MeteredConnection final : public CoordinatorConnection {
       : inner_(inner), context_(context) {}
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
-                                            std::span<const EvaluationReport> evaluations) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
@@ -28,6 +27,7 @@ class MeteredConnection final : public CoordinatorConnection {
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override;
+  void CancelPushes() override;
 
  private:
   /// Runs `call` and books its time as exchange.

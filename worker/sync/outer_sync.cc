@@ -10,14 +10,21 @@
 #include "worker/sync/seeding.h"
 
 namespace atoll {
+namespace {
+
+/// How often a paused worker looks whether the run goes on.
+constexpr Duration kPauseLook = Seconds(0.5);
+
+}  // namespace
 
 OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica* replica,
-                     const std::vector<FragmentLayout>& layout, Patience* patience, Heartbeater* heartbeater,
-                     const WorkerContext& context)
+                     const std::vector<FragmentLayout>& layout, const Continuity& continuity,
+                     Patience* patience, Heartbeater* heartbeater, const WorkerContext& context)
     : options_(options),
       session_(session),
       replica_(replica),
       layout_(layout),
+      continuity_(continuity),
       patience_(patience),
       heartbeater_(heartbeater),
       context_(context),
@@ -26,9 +33,11 @@ OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica*
   for (const FragmentLayout& fragment : layout) {
     packers_.emplace_back(session->info().run, fragment.elements);
   }
+  if (session->info().data.has_value()) partition_ = session->info().data->partition;
 }
 
 absl::StatusOr<SyncEnd> OuterSync::Run() {
+  ATOLL_RETURN_IF_ERROR(TakeUp());
   NextMove move{.until = Until::kHead};
   while (!move.end.has_value()) {
     ATOLL_ASSIGN_OR_RETURN(const Outcome outcome, follower_.Advance(move.until));
@@ -42,7 +51,7 @@ absl::StatusOr<SyncEnd> OuterSync::Run() {
         break;
       }
       case Outcome::kFinished:
-        move.end = SyncEnd::kFinished;
+        move.end = context_.board->orders().run_stopped ? SyncEnd::kRunStopped : SyncEnd::kFinished;
         break;
     }
   }
@@ -52,7 +61,8 @@ absl::StatusOr<SyncEnd> OuterSync::Run() {
 absl::StatusOr<OuterSync::NextMove> OuterSync::Obey() {
   const Orders orders = context_.board->orders();
   if (orders.stop) return NextMove{.end = SyncEnd::kStopped};
-  if (orders.drain) return NextMove{.end = SyncEnd::kDrained};
+  if (orders.run_stopped) return NextMove{.end = SyncEnd::kRunStopped};
+  if (orders.drain) return NextMove{.end = orders.restart ? SyncEnd::kRestart : SyncEnd::kDrained};
   if (orders.resync) {
     context_.log.Info("ordered to drop local progress and pull the head");
     context_.board->ResyncDone();
@@ -78,6 +88,9 @@ absl::Status OuterSync::Seed() {
 absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
   NoteDoneBases();
   const PlannedRound& plan = follower_.plan();
+  if (plan.config_version > session_->info().config_version) {
+    return NextMove{.end = SyncEnd::kReconfigured};
+  }
   if (plan.evaluate && evaluated_ != follower_.version()) {
     ATOLL_RETURN_IF_ERROR(EvaluateVersion(*replica_, follower_.version(),
                                           session_->info().run.evaluation_batches, *heartbeater_, context_));
@@ -88,51 +101,131 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
   return TrainAndPush();
 }
 
-absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
-  const MonoTime begin = context_.clock->Now();
-  const auto interrupt = [this]() -> absl::StatusOr<bool> {
+absl::Status OuterSync::GoToData() {
+  const std::optional<DataPart>& data = follower_.plan().data;
+  if (!data.has_value()) return absl::OkStatus();
+  const bool moves = partition_ != data->partition || replica_->samples_consumed() != data->samples_consumed;
+  if (!moves) return absl::OkStatus();
+  context_.log.Info("trains this round on another part of the data",
+                    {{"partition", data->partition}, {"samples_consumed", data->samples_consumed}});
+  ATOLL_RETURN_IF_ERROR(replica_->SetPartition(data->partition, data->partitions));
+  partition_ = data->partition;
+  session_->MoveTo(*data);
+  return replica_->Seek(data->samples_consumed);
+}
+
+absl::StatusOr<bool> OuterSync::Interrupted() {
+  bool waited = false;
+  while (true) {
     const Orders orders = context_.board->orders();
     ATOLL_RETURN_IF_ERROR(session_->Heed(orders));
-    return orders.stop || orders.resync;
-  };
-  const auto round = RunInnerSteps(*replica_, session_->info().run, follower_.plan(), interrupt, context_);
+    // A drain does not outwait a pause.
+    const bool leaves = orders.drain && (orders.at_once || orders.paused);
+    if (orders.stop || orders.resync || orders.run_stopped || leaves) return true;
+    if (!orders.paused) break;
+    if (!waited) {
+      context_.log.Info("an operator has paused the run; waiting");
+      context_.board->Update(
+          [](ProgressReport& progress) { progress.waiting_for = "an operator, who has paused the run"; });
+      waited = true;
+    }
+    const MonoTime begin = context_.clock->Now();
+    const bool slept = context_.sleeper->SleepFor(kPauseLook);
+    context_.board->Spend(TimeUse::kWait, context_.clock->Now() - begin);
+    if (!slept) return true;
+  }
+  if (waited) {
+    context_.log.Info("the run goes on");
+    context_.board->Update([](ProgressReport& progress) { progress.waiting_for.clear(); });
+  }
+  return false;
+}
+
+absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
+  const MonoTime begin = context_.clock->Now();
+  ATOLL_RETURN_IF_ERROR(GoToData());
+  BeginRewarm();
+  const uint64_t first_sample = replica_->samples_consumed();
+  const auto round = RunInnerSteps(
+      *replica_, session_->info().run, follower_.plan(), *continuity_.rewarm,
+      [this] { return Interrupted(); }, context_);
   if (!round.ok()) {
     const bool not_finite =
         absl::IsFailedPrecondition(round.status()) && RejectionOf(round.status()) == RefusalReason::kNone;
     if (not_finite) return DropRound(round.status());
     return round.status();
   }
-  if (round->interrupted) return Obey();
+  if (round->interrupted) {
+    const Orders orders = context_.board->orders();
+    const bool hands_over = orders.drain && !orders.stop && !orders.resync && !orders.run_stopped;
+    if (!hands_over || round->steps == 0) {
+      // What was trained on in vain is due again.
+      ATOLL_RETURN_IF_ERROR(replica_->Seek(first_sample));
+      return Obey();
+    }
+    context_.log.Info("leaving before the end of the round; pushing what is done",
+                      {{"steps", round->steps}, {"of", follower_.plan().inner_steps}});
+  }
   ATOLL_ASSIGN_OR_RETURN(NextMove move, PushAll(*round));
   LogRound(*round, context_.clock->Now() - begin);
-  if (!move.end.has_value() && context_.board->orders().drain) move.end = SyncEnd::kDrained;
+  const Orders orders = context_.board->orders();
+  if (!move.end.has_value() && orders.drain) {
+    move.end = orders.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
+  }
   return move;
 }
 
-absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) {
+absl::Status OuterSync::PackAll(const InnerRound& round) {
   for (size_t i = 0; i < packers_.size(); ++i) {
-    ContributionPacker& packer = packers_[i];
     const FragmentBase& base = follower_.fragments()[i];
-    if (packer.IsDone(*base.version)) continue;
-    const absl::Status packed = packer.Pack(base, round, *replica_, scratch_);
-    if (absl::IsInvalidArgument(packed)) return DropRound(packed);
-    ATOLL_RETURN_IF_ERROR(packed);
-    const auto report = delivery_.Deliver(packer.offer(), packer.payload());
-    if (absl::IsCancelled(report.status()) && context_.board->orders().stop) {
-      return NextMove{.end = SyncEnd::kStopped};
-    }
-    ATOLL_RETURN_IF_ERROR(report.status());
-    packer.Settle(report->verdict);
-    if (report->verdict == Verdict::kNotFinite) return DropRound(report->refusal);
-    if (report->verdict == Verdict::kLost) {
-      context_.log.Warning("a contribution was refused; its content goes into the next one",
-                           {{"fragment", base.layout.id.value()},
-                            {"base", base.version->value()},
-                            {"error", Explain(report->refusal)}});
-    }
+    if (packers_[i].IsDone(*base.version)) continue;
+    ATOLL_RETURN_IF_ERROR(packers_[i].Pack(base, round, *replica_, partition_, scratch_));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) {
+  const absl::Status packed = PackAll(round);
+  if (absl::IsInvalidArgument(packed)) return DropRound(packed);
+  ATOLL_RETURN_IF_ERROR(packed);
+  KeepPushes();
+  KeepRound();
+  for (size_t i = 0; i < packers_.size(); ++i) {
+    if (packers_[i].IsDone(*follower_.fragments()[i].version)) continue;
+    ATOLL_ASSIGN_OR_RETURN(const std::optional<NextMove> elsewhere, Deliver(i));
+    if (!elsewhere.has_value()) continue;
+    // The rest of a round that is dropped was packed, but never sent.
+    const bool dropped = elsewhere->end != SyncEnd::kStopped;
+    for (size_t j = i + 1; dropped && j < packers_.size(); ++j) {
+      if (!packers_[j].IsDone(*follower_.fragments()[j].version)) Settle(packers_[j], Verdict::kNotFinite);
+    }
+    return *elsewhere;
+  }
+  Confirm();
   rounds_not_finite_ = 0;
   return NextMove{.until = Until::kNext};
+}
+
+absl::StatusOr<std::optional<OuterSync::NextMove>> OuterSync::Deliver(size_t fragment) {
+  ContributionPacker& packer = packers_[fragment];
+  const auto report = delivery_.Deliver(packer.offer(), packer.payload());
+  if (absl::IsCancelled(report.status()) && context_.board->orders().stop) {
+    return NextMove{.end = SyncEnd::kStopped};
+  }
+  ATOLL_RETURN_IF_ERROR(report.status());
+  Settle(packer, report->verdict);
+  if (report->verdict == Verdict::kNotFinite) return DropRound(report->refusal);
+  const LogFields fields = {{"fragment", packer.offer().key.fragment.value()},
+                            {"base", packer.offer().key.base.value()},
+                            {"head", report->head.value()}};
+  if (report->verdict == Verdict::kLost) {
+    context_.log.Warning("a contribution was refused; its content goes into the next one",
+                         {fields[0], fields[1], {"error", Explain(report->refusal)}});
+  } else if (report->head > packer.offer().key.base) {
+    // Into the open round when it was late; in a round that is closed already otherwise.
+    context_.log.Debug("the head has moved on meanwhile", fields);
+  }
+  return std::nullopt;
 }
 
 OuterSync::NextMove OuterSync::DropRound(const absl::Status& error) {

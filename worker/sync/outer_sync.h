@@ -6,23 +6,36 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/signature.h"
 #include "worker/sync/context.h"
 #include "worker/sync/contribution_packer.h"
 #include "worker/sync/delivery.h"
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/inner_round.h"
+#include "worker/sync/local_state.h"
 #include "worker/sync/parameter_follower.h"
 #include "worker/sync/replica.h"
+#include "worker/sync/rewarm.h"
 #include "worker/sync/session.h"
 
 namespace atoll {
 
 /// Why a worker's loop ended without an error.
 enum class SyncEnd : uint8_t {
-  kFinished,  // the run's budget is spent
-  kDrained,   // ordered to leave after its round
-  kStopped,   // ordered to leave, or SIGTERM
-  kDiverged,  // too many rounds in a row were not finite
+  kFinished,      // the run's budget is spent
+  kRunStopped,    // an operator ended the run
+  kDrained,       // ordered to leave, or SIGTERM: what was done is pushed
+  kReconfigured,  // the run has another configuration: build anew, and go on
+  kRestart,       // the same, to come back at once as a fresh process
+  kStopped,       // ordered to leave, or out of time: nothing more is pushed
+  kDiverged,      // too many rounds in a row were not finite
+};
+
+/// What makes a worker's next life go on where this one ends. The pointers may be null, but for `rewarm`.
+struct Continuity {
+  LocalState* disk = nullptr;       // null: nothing is kept
+  const SigningKey* key = nullptr;  // null: no confirmations are sent
+  Rewarm* rewarm = nullptr;         // outlives the loop: it belongs to the inner optimizer
 };
 
 struct OuterSyncOptions {
@@ -30,8 +43,11 @@ struct OuterSyncOptions {
 };
 
 /// The blocking DiLoCo loop (arXiv 2311.08105): adopt the published parameters, take H inner steps, push the
-/// pseudo-gradient base - local, wait for the next version. One object lives for one epoch of the run and one
-/// replica.
+/// pseudo-gradient base - local, wait for the next version. One object lives for one epoch of the run, one
+/// configuration and one replica.
+///
+/// Payload and next residual are on disk before a push is sent; what an earlier life left there is settled
+/// before anything else is done.
 ///
 /// Local parameters never survive a push: whatever its verdict, the next thing is the published version, and
 /// what was refused returns to the error-feedback residual. Not thread-safe. Memory per parameter: 4 bytes of
@@ -40,8 +56,8 @@ class OuterSync {
  public:
   /// All pointers outlive this object. `replica` stands at its place in the data.
   OuterSync(const OuterSyncOptions& options, Session* session, Replica* replica,
-            const std::vector<FragmentLayout>& layout, Patience* patience, Heartbeater* heartbeater,
-            const WorkerContext& context);
+            const std::vector<FragmentLayout>& layout, const Continuity& continuity, Patience* patience,
+            Heartbeater* heartbeater, const WorkerContext& context);
 
   /// Runs until there is a reason to end. WRONG_EPOCH (rejection.h): local progress is void, join and begin
   /// anew.
@@ -58,11 +74,29 @@ class OuterSync {
     std::optional<SyncEnd> end = std::nullopt;
   };
 
+  // What outlives the process (outer_sync_continuity.cc).
+  /// Settles what an earlier life pushed last, and goes on after its samples.
+  absl::Status TakeUp();
+  absl::Status TakeUp(ContributionPacker& packer, KeptPush kept);
+  /// Payload and residual of every fragment, on disk before the first byte is sent.
+  void KeepPushes();
+  /// Everything else, in the background.
+  void KeepRound();
+  void Settle(ContributionPacker& packer, Verdict verdict);
+  void BeginRewarm();
+  void Confirm();
+
+  absl::Status GoToData();
+  /// Asked before each inner step; waits here while the run is paused.
+  absl::StatusOr<bool> Interrupted();
   absl::StatusOr<NextMove> Work();
   absl::StatusOr<NextMove> TrainAndPush();
   absl::StatusOr<NextMove> Obey();
   absl::Status Seed();
+  absl::Status PackAll(const InnerRound& round);
   absl::StatusOr<NextMove> PushAll(const InnerRound& round);
+  /// None: on with the next fragment.
+  absl::StatusOr<std::optional<NextMove>> Deliver(size_t fragment);
   NextMove DropRound(const absl::Status& error);
   void NoteDoneBases();
   bool AllDone() const;
@@ -72,13 +106,15 @@ class OuterSync {
   Session* const session_;
   Replica* const replica_;
   const std::vector<FragmentLayout> layout_;
+  const Continuity continuity_;
   Patience* const patience_;
   Heartbeater* const heartbeater_;
   const WorkerContext context_;
   ParameterFollower follower_;
   Delivery delivery_;
   std::vector<ContributionPacker> packers_;
-  std::vector<float> scratch_;  // pseudo-gradient of the fragment being packed
+  std::vector<float> scratch_;         // pseudo-gradient of the fragment being packed
+  std::optional<uint32_t> partition_;  // of the shared data that the replica stands in
   std::optional<Version> evaluated_;
   uint32_t rounds_not_finite_ = 0;  // in a row
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/content_hash.h"
 #include "common/status.h"
 #include "core/codec.h"
 #include "worker/sync/rejection.h"
@@ -16,7 +17,8 @@ constexpr Duration kPullWait = Seconds(10);
 
 /// Orders that end a wait for parameters. Seeding interests only those who wait for the first version.
 bool OrderedAway(const Orders& orders, bool has_version) {
-  return orders.stop || orders.drain || orders.resync || (orders.seed_granted && !has_version);
+  return orders.stop || orders.drain || orders.resync || orders.run_stopped ||
+         (orders.seed_granted && !has_version);
 }
 
 }  // namespace
@@ -76,9 +78,13 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
     ATOLL_RETURN_IF_ERROR(session_->Heed(orders));
     auto pulled = session_->With(
         [&](const MemberRef& member) { return session_->connection()->Pull(member, wish, payload_); });
-    if (absl::IsCancelled(pulled.status()) && context_.board->orders().stop) return Outcome::kOrdered;
+    if (absl::IsCancelled(pulled.status())) {
+      const Orders now = context_.board->orders();
+      if (now.stop || now.drain) return Outcome::kOrdered;
+    }
     ATOLL_RETURN_IF_ERROR(pulled.status());
     run_state_ = pulled->state;
+    context_.board->NoteRunState(pulled->state);
     switch (pulled->kind) {
       case PullKind::kParameters:
         ATOLL_RETURN_IF_ERROR(Adopt(fragment, *pulled, payload_));
@@ -90,6 +96,20 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
         break;
     }
   }
+}
+
+ContentHash ParameterFollower::HashBase(size_t fragment) {
+  const std::vector<float>& values = fragments_[fragment].values;
+  const CodecKind kind = session_->info().run.pull_codec;
+  Hash128 hash;
+  if (kind == CodecKind::kFp32) {
+    hash = HashBytes(std::as_bytes(std::span(values)));
+  } else {
+    payload_.resize(CodecFor(kind).EncodedSize(values.size()));
+    CodecFor(kind).Encode(values, payload_);
+    hash = HashBytes(payload_);
+  }
+  return {.low = hash.low, .high = hash.high};
 }
 
 absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersion& pulled,

@@ -44,13 +44,17 @@ class ParameterFollower {
   enum class Outcome : uint8_t {
     kAdopted,   // the replica and the bases hold the new versions
     kFinished,  // there will be no newer version
-    kOrdered,   // the wait ended because of an order (stop, drain, resync, seed): see the board
+    kOrdered,   // the wait ended because of an order (stop, drain, resync, seed, or the run
+                // was stopped): see the board
   };
   /// Waits for as long as it takes, minding orders. Fragments that have no newer version when the run
   /// finishes or an order comes stay as they were.
   absl::StatusOr<Outcome> Advance(Until until);
 
   const std::vector<FragmentBase>& fragments() const { return fragments_; }
+  /// Of the base as it lies in this memory, encoded as it was published: what the coordinator's hash of the
+  /// version must be.
+  ContentHash HashBase(size_t fragment);
   /// Of the first fragment, for people and for evaluation.
   Version version() const { return fragments_.front().version.value_or(Version()); }
   /// What to do with the versions adopted last.

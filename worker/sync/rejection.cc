@@ -26,7 +26,7 @@ constexpr std::array kRows = {
     Row{RefusalReason::kDatasetMismatch, Reaction::kExit},
     Row{RefusalReason::kStaleBase, Reaction::kAdoptHead},
     Row{RefusalReason::kUnknownBase, Reaction::kAdoptHead},
-    Row{RefusalReason::kWrongCodec, Reaction::kExit},
+    Row{RefusalReason::kWrongCodec, Reaction::kAdoptHead},
     Row{RefusalReason::kWrongSize, Reaction::kExit},
     Row{RefusalReason::kWrongFragment, Reaction::kExit},
     Row{RefusalReason::kBadChunk, Reaction::kResume},

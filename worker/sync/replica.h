@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +24,18 @@ struct InnerStepResult {
 struct EvaluationResult {
   double loss = 0;
   uint64_t tokens = 0;
+};
+
+/// What a replica needs, besides the parameters, to go on as if it had never stopped.
+struct ReplicaState {
+  /// What can take it up: the optimizer's kind and size, in words; a replica of another kind refuses it.
+  std::string kind;
+  uint64_t optimizer_steps = 0;
+  uint32_t partition = 0;
+  uint32_t partitions = 1;
+  uint64_t samples_consumed = 0;
+  std::string random;                       // of the generator that dropout draws from; opaque
+  std::vector<std::vector<float>> moments;  // of the inner optimizer, in the layout of its kind
 };
 
 /// One worker's copy of the model with its inner optimizer and its data: what the outer synchronisation
@@ -50,6 +64,13 @@ class Replica {
   /// Where the worker stands in its own sequence of samples; Seek continues from there.
   virtual uint64_t samples_consumed() const = 0;
   virtual absl::Status Seek(uint64_t samples_consumed) = 0;
+
+  /// Copies what the next inner steps depend on, besides the parameters, into `state`, whose memory is used
+  /// again.
+  virtual absl::Status SaveState(ReplicaState& state) = 0;
+  /// Takes up what a replica built alike has saved, its place in the data included. InvalidArgument, and
+  /// nothing changes, when it is of another kind.
+  virtual absl::Status LoadState(const ReplicaState& state) = 0;
 
   /// Loss of the parameters as they are now on the first `max_batches` batches of the held-out text, dropout
   /// off.

@@ -30,9 +30,8 @@ absl::StatusOr<JoinInfo> RetryingConnection::Join(const JoinParameters& paramete
 }
 
 absl::StatusOr<HeartbeatOrders> RetryingConnection::Heartbeat(const MemberRef& member,
-                                                              const ProgressReport& progress,
-                                                              std::span<const EvaluationReport> evaluations) {
-  return inner_->Heartbeat(member, progress, evaluations);
+                                                              const HeartbeatNews& news) {
+  return inner_->Heartbeat(member, news);
 }
 
 absl::Status RetryingConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
@@ -62,5 +61,7 @@ absl::Status RetryingConnection::Leave(const MemberRef& member, const std::strin
 }
 
 void RetryingConnection::CancelPulls() { inner_->CancelPulls(); }
+
+void RetryingConnection::CancelPushes() { inner_->CancelPushes(); }
 
 }  // namespace atoll

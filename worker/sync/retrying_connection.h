@@ -19,8 +19,7 @@ class RetryingConnection final : public CoordinatorConnection {
   RetryingConnection(CoordinatorConnection* inner, Patience* patience) : inner_(inner), patience_(patience) {}
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
-                                            std::span<const EvaluationReport> evaluations) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
@@ -30,6 +29,7 @@ class RetryingConnection final : public CoordinatorConnection {
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override;
+  void CancelPushes() override;
 
  private:
   template <typename Attempt>

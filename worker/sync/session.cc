@@ -43,6 +43,15 @@ absl::Status Session::Join(const std::string& manifest_hash) {
   return absl::OkStatus();
 }
 
+absl::Status Session::Reconfigure() {
+  ATOLL_ASSIGN_OR_RETURN(const JoinInfo described, Describe());
+  if (described.member.epoch != info_.member.epoch) return Void("the run was restored");
+  info_.run = described.run;
+  info_.config_version = described.config_version;
+  context_.log.Info("the run has a new configuration", {{"config_version", info_.config_version}});
+  return absl::OkStatus();
+}
+
 absl::Status Session::Rejoin(const absl::Status& cause) {
   const JoinInfo before = info_;
   context_.log.Warning("no longer a member, joining again", {{"because", Explain(cause)}});

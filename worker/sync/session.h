@@ -29,6 +29,12 @@ class Session {
   /// meanwhile, or the worker's data or configuration is another one now: local progress is void.
   absl::Status Rejoin(const absl::Status& cause);
 
+  /// Asks for the configuration that is in force now; the membership stays as it is.
+  absl::Status Reconfigure();
+
+  /// The plan sends the worker to another part of the data: that is its part until the next Join.
+  void MoveTo(const DataPart& data) { info_.data = data; }
+
   /// call(member), again after a Rejoin for as long as that is the answer to its failure.
   template <typename Call>
   auto With(Call call) -> decltype(call(MemberRef())) {

@@ -14,6 +14,11 @@ std::string_view ReasonText(SyncEnd end) {
   switch (end) {
     case SyncEnd::kFinished:
       return "the run is finished";
+    case SyncEnd::kRunStopped:
+      return "the run was stopped";
+    case SyncEnd::kReconfigured:
+    case SyncEnd::kRestart:
+      return "restarting";
     case SyncEnd::kDrained:
       return "drained";
     case SyncEnd::kStopped:
@@ -43,41 +48,91 @@ WorkerEnd Worker::Run() {
   return EndOf(end);
 }
 
+bool Worker::RequestDrain() {
+  if (!board_.RequestDrain()) {
+    RequestStop();
+    return false;
+  }
+  connection_.CancelPulls();
+  return true;
+}
+
 void Worker::RequestStop() {
   board_.RequestStop();
   connection_.CancelPulls();
+  connection_.CancelPushes();
 }
 
 absl::StatusOr<SyncEnd> Worker::Live() {
   EnterPhase(context_, WorkerPhase::kJoining);
   ATOLL_ASSIGN_OR_RETURN(JoinInfo described, session_.Describe());
+  bool joins = true;
   while (true) {
     if (replica_ == nullptr || built_for_ != described.config_version) {
       ATOLL_RETURN_IF_ERROR(BuildReplica(described));
     }
-    ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
-    heartbeater_.Start(session_.info().heartbeat);
+    if (joins) {
+      ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
+      heartbeater_.Start(session_.info().heartbeat);
+      ATOLL_RETURN_IF_ERROR(GoToAssignedData());
+    }
+    joins = false;
     described = session_.info();
     if (described.config_version != built_for_) continue;
     auto end = Synchronise();
-    if (end.ok() || RejectionOf(end.status()) != RefusalReason::kWrongEpoch) return end;
-    context_.log.Warning("beginning anew from the published parameters",
-                         {{"because", Explain(end.status())}});
+    if (end.ok() && *end == SyncEnd::kReconfigured) {
+      ATOLL_RETURN_IF_ERROR(session_.Reconfigure());
+    } else if (!end.ok() && RejectionOf(end.status()) == RefusalReason::kWrongEpoch) {
+      context_.log.Warning("beginning anew from the published parameters",
+                           {{"because", Explain(end.status())}});
+      joins = true;
+    } else {
+      return end;
+    }
     described = session_.info();
   }
 }
 
 absl::Status Worker::BuildReplica(const JoinInfo& info) {
+  ReplicaState carried;
+  const bool carries = replica_ != nullptr && replica_->SaveState(carried).ok();
   replica_.reset();  // two models may not fit
   ATOLL_ASSIGN_OR_RETURN(replica_, deps_.make_replica(info));
   built_for_ = info.config_version;
   context_.log.Info("built the model", {{"run", info.run.name},
                                         {"parameters", replica_->manifest().elements()},
                                         {"tensors", replica_->manifest().tensors.size()}});
+  if (!carries) return LoadKeptState(info);
+  const absl::Status taken_up = replica_->LoadState(carried);
+  if (taken_up.ok()) return absl::OkStatus();
+  context_.log.Warning("the new configuration needs a new inner optimizer", {{"because", Explain(taken_up)}});
+  rewarm_.SetCold();
   return absl::OkStatus();
 }
 
-absl::StatusOr<SyncEnd> Worker::Synchronise() {
+absl::Status Worker::LoadKeptState(const JoinInfo& info) {
+  if (options_.state_folder.empty() || options_.join.role != WorkerRole::kTrainer) return absl::OkStatus();
+  disk_.reset();
+  ATOLL_ASSIGN_OR_RETURN(disk_, LocalState::Open(options_.state_folder,
+                                                 {.run_id = info.member.run_id,
+                                                  .worker = options_.join.worker,
+                                                  .manifest_hash = ManifestHash(replica_->manifest())},
+                                                 context_.log));
+  const auto kept = disk_->LoadRound();
+  const absl::Status taken_up = kept.ok() ? replica_->LoadState(kept->replica) : kept.status();
+  if (!taken_up.ok()) {
+    context_.log.Info("joins cold: the inner optimizer starts anew", {{"because", Explain(taken_up)}});
+    rewarm_.SetCold();
+    return absl::OkStatus();
+  }
+  rewarm_.Resume(kept->rewarm_steps, kept->rewarm_left);
+  context_.log.Info("goes on with the state it kept", {{"of_the_round_on", kept->base.value()},
+                                                       {"inner_steps", kept->replica.optimizer_steps},
+                                                       {"samples_consumed", kept->replica.samples_consumed}});
+  return absl::OkStatus();
+}
+
+absl::Status Worker::GoToAssignedData() {
   const JoinInfo& info = session_.info();
   LogFields fields = {{"run", info.run.name}, {"worker", info.member.worker}, {"returning", info.returning}};
   if (info.data.has_value()) {
@@ -88,10 +143,18 @@ absl::StatusOr<SyncEnd> Worker::Synchronise() {
     fields.emplace_back("samples_consumed", info.data->samples_consumed);
   }
   context_.log.Info("joined the run", fields);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SyncEnd> Worker::Synchronise() {
+  const JoinInfo& info = session_.info();
   ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
                          LayOutFragments(replica_->manifest(), info.fragments));
   if (options_.join.role == WorkerRole::kTrainer) {
-    OuterSync sync(options_.outer, &session_, replica_.get(), layout, &patience_, &heartbeater_, context_);
+    const Continuity continuity{
+        .disk = disk_.get(), .key = options_.key.has_value() ? &*options_.key : nullptr, .rewarm = &rewarm_};
+    OuterSync sync(options_.outer, &session_, replica_.get(), layout, continuity, &patience_, &heartbeater_,
+                   context_);
     return sync.Run();
   }
   EvaluatorLoop loop(&session_, replica_.get(), std::move(layout), &heartbeater_, context_);
@@ -99,14 +162,17 @@ absl::StatusOr<SyncEnd> Worker::Synchronise() {
 }
 
 WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
-  const bool stopped = absl::IsCancelled(end.status()) && board_.orders().stop;
+  const Orders orders = board_.orders();
+  const bool stopped = absl::IsCancelled(end.status()) && (orders.stop || orders.drain);
   if (!end.ok() && !stopped) {
     // A superseded worker's name belongs to another process now: no goodbye in its place.
     if (RejectionOf(end.status()) != RefusalReason::kSuperseded) session_.Leave("failed");
-    return {ExitCodeOf(end.status()), end.status()};
+    return {.code = ExitCodeOf(end.status()), .status = end.status()};
   }
   const SyncEnd how = stopped ? SyncEnd::kStopped : *end;
-  if (how != SyncEnd::kStopped) DeliverEvaluations(heartbeater_, options_.final_heartbeats, context_);
+  if (how != SyncEnd::kStopped) DeliverNews(heartbeater_, options_.final_heartbeats, context_);
+  // No goodbye: it will be back within its lease, at its place in the data.
+  if (how == SyncEnd::kRestart) return {.code = ExitCode::kOk, .status = absl::OkStatus(), .restart = true};
   session_.Leave(std::string(ReasonText(how)));
   if (how != SyncEnd::kDiverged) return {};
   return {ExitCode::kNumerics,

@@ -3,20 +3,24 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/exit_codes.h"
+#include "common/signature.h"
 #include "common/sleeper.h"
 #include "worker/sync/connection.h"
 #include "worker/sync/context.h"
 #include "worker/sync/heartbeater.h"
+#include "worker/sync/local_state.h"
 #include "worker/sync/metered_connection.h"
 #include "worker/sync/outer_sync.h"
 #include "worker/sync/patience.h"
 #include "worker/sync/replica.h"
 #include "worker/sync/retrying_connection.h"
+#include "worker/sync/rewarm.h"
 #include "worker/sync/session.h"
 
 namespace atoll {
@@ -28,6 +32,8 @@ struct WorkerOptions {
   JoinParameters join;  // without a manifest hash
   OuterSyncOptions outer = {};
   PatienceOptions patience = {};
+  std::string state_folder = {};                 // of LocalState; empty: nothing is kept
+  std::optional<SigningKey> key = std::nullopt;  // of confirmations; none: none are sent
   uint64_t backoff_seed = 0;
   int final_heartbeats = 30;  // attempts to deliver the last evaluation before leaving
 };
@@ -46,6 +52,7 @@ struct WorkerDeps {
 struct WorkerEnd {
   ExitCode code = ExitCode::kOk;
   absl::Status status;
+  bool restart = false;  // the process is to replace itself by a fresh one with the same arguments
 };
 
 /// One worker's life: join, build the model, join with it, seed when granted, train (or evaluate) until the
@@ -57,8 +64,11 @@ class Worker {
   /// Blocks for the whole life; once.
   WorkerEnd Run();
 
-  /// Finish the inner step in progress, leave, return from Run. The sleeper must be interrupted besides, so
-  /// that waits end. From any thread.
+  /// Push what is done of the round, leave, return from Run. False: there was nothing to push, and it was
+  /// made a RequestStop. From any thread.
+  bool RequestDrain();
+  /// Finish the inner step in progress, leave, return from Run; a push in progress is given up. The sleeper
+  /// must be interrupted besides, so that waits end. From any thread.
   void RequestStop();
 
   const Board& board() const { return board_; }
@@ -66,6 +76,10 @@ class Worker {
  private:
   absl::StatusOr<SyncEnd> Live();
   absl::Status BuildReplica(const JoinInfo& info);
+  /// The state of the inner optimizer that an earlier life left.
+  absl::Status LoadKeptState(const JoinInfo& info);
+  /// After a Join: to the part of the data that it gave, at the place that was committed.
+  absl::Status GoToAssignedData();
   absl::StatusOr<SyncEnd> Synchronise();
   WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
 
@@ -79,6 +93,8 @@ class Worker {
   RetryingConnection connection_;
   Session session_;
   Heartbeater heartbeater_;
+  std::unique_ptr<LocalState> disk_;  // null: nothing is kept
+  Rewarm rewarm_;
   std::unique_ptr<Replica> replica_;
   uint64_t built_for_ = 0;  // version of the configuration
 };

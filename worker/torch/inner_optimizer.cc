@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "absl/strings/str_format.h"
+
 namespace atoll {
 namespace {
 
@@ -121,6 +123,47 @@ void InnerOptimizer::StepOnDevice(double learning_rate, float gradient_scale) {
     theta.add_(first_, -learning_rate);
   }
   gradient.zero_();
+}
+
+std::vector<torch::Tensor> InnerOptimizer::Vectors() const {
+  if (IsAdam()) return {first_, second_};
+  return {first_};
+}
+
+std::string InnerOptimizer::Kind() const {
+  const bool decays = options_.optimizer == InnerOptimizerKind::kAdamW;
+  const std::string_view name = !IsAdam() ? "sgd" : decays ? "adamw" : "adam";
+  return absl::StrFormat("%s of %d values", std::string(name), first_.numel());
+}
+
+void InnerOptimizer::Save(std::vector<std::vector<float>>& moments) const {
+  const std::vector<torch::Tensor> vectors = Vectors();
+  moments.resize(vectors.size());
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    moments[i].resize(static_cast<size_t>(vectors[i].numel()));
+    torch::from_blob(moments[i].data(), {vectors[i].numel()}, torch::kFloat32).copy_(vectors[i]);
+  }
+}
+
+absl::Status InnerOptimizer::Load(uint64_t steps, const std::vector<std::vector<float>>& moments) {
+  const torch::NoGradGuard no_grad;
+  const std::vector<torch::Tensor> vectors = Vectors();
+  bool fits = moments.size() == vectors.size();
+  for (size_t i = 0; fits && i < vectors.size(); ++i) {
+    fits = moments[i].size() == static_cast<size_t>(vectors[i].numel());
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the state of an inner optimizer does not fit: %d vectors, expected %d of %d values",
+                        moments.size(), vectors.size(), first_.numel()));
+  }
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    torch::Tensor vector = vectors[i];
+    // from_blob takes a mutable pointer; the tensor is only read.
+    vector.copy_(torch::from_blob(const_cast<float*>(moments[i].data()), {vector.numel()}, torch::kFloat32));
+  }
+  steps_ = steps;
+  return absl::OkStatus();
 }
 
 }  // namespace atoll

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "core/run_options.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/update_kernels.h"
@@ -32,6 +34,13 @@ class InnerOptimizer {
   /// Steps taken.
   uint64_t steps() const { return steps_; }
 
+  /// The optimizer and the size of its vectors, in words: state of another kind does not fit.
+  std::string Kind() const;
+  /// Its vectors, copied to host memory; `moments` is used again.
+  void Save(std::vector<std::vector<float>>& moments) const;
+  /// InvalidArgument, and nothing changes, when they are not as many or not as long as this one's.
+  absl::Status Load(uint64_t steps, const std::vector<std::vector<float>>& moments);
+
  private:
   /// A run of tensors that decay alike, in elements of the flat vector.
   struct Segment {
@@ -43,6 +52,7 @@ class InnerOptimizer {
   AdamStep AdamConstants(double learning_rate, double gradient_scale) const;
   void StepOnHost(double learning_rate, float gradient_scale);
   void StepOnDevice(double learning_rate, float gradient_scale);
+  std::vector<torch::Tensor> Vectors() const;
   bool IsAdam() const { return options_.optimizer != InnerOptimizerKind::kSgd; }
 
   const InnerOptions options_;

@@ -15,6 +15,7 @@
 #include "worker/data/dataset.h"
 #include "worker/torch/device.h"
 #include "worker/torch/flat_parameters.h"
+#include "worker/torch/generator_state.h"
 #include "worker/torch/gpt.h"
 #include "worker/torch/inner_optimizer.h"
 #include "worker/torch/sampling.h"
@@ -46,6 +47,8 @@ class GptReplica final : public TorchReplica {
   absl::StatusOr<std::vector<uint16_t>> Generate(std::span<const uint16_t> prompt,
                                                  const GenerateOptions& options) override;
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override;
+  absl::Status SaveState(ReplicaState& state) override;
+  absl::Status LoadState(const ReplicaState& state) override;
 
   void Initialise() { model_.Initialise(run_.seed); }
 
@@ -64,6 +67,7 @@ class GptReplica final : public TorchReplica {
   const std::shared_ptr<const Dataset> dataset_;
   std::optional<TrainingSamples> training_;
   uint32_t partition_ = 0;
+  uint32_t partitions_ = 1;
   uint64_t samples_consumed_ = 0;
   bool gradients_dirty_ = false;  // left by a step that was not taken
   Batch batch_;
@@ -178,8 +182,37 @@ absl::Status GptReplica::SetPartition(uint32_t partition, uint32_t partitions) {
   }
   training_.emplace(dataset_, run_.model.context, run_.seed, partition, partitions);
   partition_ = partition;
+  partitions_ = partitions;
   samples_consumed_ = 0;
   return absl::OkStatus();
+}
+
+absl::Status GptReplica::SaveState(ReplicaState& state) {
+  return CatchTorch("saving the inner optimizer's state", [&] {
+    state.kind = optimizer_.Kind();
+    state.optimizer_steps = optimizer_.steps();
+    state.partition = partition_;
+    state.partitions = partitions_;
+    state.samples_consumed = samples_consumed_;
+    state.random = GeneratorState(parameters_->device());
+    optimizer_.Save(state.moments);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status GptReplica::LoadState(const ReplicaState& state) {
+  return CatchTorch("loading the inner optimizer's state", [&]() -> absl::Status {
+    if (state.kind != optimizer_.Kind()) {
+      return absl::InvalidArgumentError(absl::StrFormat("the kept state is that of %s; this replica has %s",
+                                                        state.kind, optimizer_.Kind()));
+    }
+    ATOLL_RETURN_IF_ERROR(CheckGeneratorState(parameters_->device(), state.random));
+    if (dataset_) ATOLL_RETURN_IF_ERROR(SetPartition(state.partition, state.partitions));
+    ATOLL_RETURN_IF_ERROR(optimizer_.Load(state.optimizer_steps, state.moments));
+    SetGeneratorState(parameters_->device(), state.random);
+    samples_consumed_ = state.samples_consumed;
+    return absl::OkStatus();
+  });
 }
 
 double GptReplica::BatchLoss(const Batch& batch, uint32_t sequences) {
@@ -277,6 +310,13 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
       ATOLL_RETURN_IF_ERROR(replica->SetPartition(options.partition, options.partitions));
     }
     return replica;
+  });
+}
+
+absl::StatusOr<std::string> ResolveDevice(const std::string& device) {
+  return CatchTorch("looking for devices", [&]() -> absl::StatusOr<std::string> {
+    ATOLL_ASSIGN_OR_RETURN(const torch::Device found, ParseDevice(device));
+    return found.str();
   });
 }
 

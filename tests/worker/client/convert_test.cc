@@ -91,21 +91,56 @@ TEST(JoinInfoFromProtoTest, ADescriptionHasNoIncarnation) {
   EXPECT_TRUE(JoinInfoFromProto(reply, question).ok());
 }
 
-TEST(HeartbeatTest, CarriesProgressAndEvaluations) {
-  ProgressReport progress;
+TEST(HeartbeatTest, CarriesProgressEvaluationsAndConfirmations) {
+  HeartbeatNews news;
+  ProgressReport& progress = news.progress;
   progress.phase = WorkerPhase::kWaiting;
   progress.base = Version(4);
   progress.step = 3;
   progress.waiting_for = "the others";
-  const std::vector<EvaluationReport> evaluations = {{Version(4), 1.5, 100}};
-  const v1::HeartbeatRequest request =
-      HeartbeatToProto({"r", Epoch(1), "w", Incarnation(2)}, progress, evaluations);
+  news.evaluations = {{Version(4), 1.5, 100}};
+  news.confirmations = {
+      {.fragment = FragmentId(1), .version = Version(3), .published = {5, 6}, .signature = "signed"}};
+  const v1::HeartbeatRequest request = HeartbeatToProto({"r", Epoch(1), "w", Incarnation(2)}, news);
+  ASSERT_EQ(request.confirmations_size(), 1);
+  EXPECT_EQ(request.confirmations(0).fragment(), 1u);
+  EXPECT_EQ(request.confirmations(0).version(), 3u);
+  EXPECT_EQ(request.confirmations(0).published().low(), 5u);
+  EXPECT_EQ(request.confirmations(0).published().high(), 6u);
+  EXPECT_EQ(request.confirmations(0).signature(), "signed");
   EXPECT_EQ(request.worker().incarnation(), 2u);
   EXPECT_EQ(request.progress().phase(), v1::WORKER_PHASE_WAITING);
   EXPECT_EQ(request.progress().base_version(), 4u);
   EXPECT_EQ(request.progress().waiting_for(), "the others");
   ASSERT_EQ(request.evaluations_size(), 1);
   EXPECT_EQ(request.evaluations(0).loss(), 1.5);
+}
+
+TEST(HeartbeatTest, TheStatesOfAnOperatorAreUnderstood) {
+  v1::HeartbeatReply reply;
+  reply.set_state(v1::RUN_STATE_PAUSED);
+  reply.set_at_once(true);
+  EXPECT_EQ(HeartbeatOrdersFromProto(reply).state, RunState::kPaused);
+  EXPECT_TRUE(HeartbeatOrdersFromProto(reply).at_once);
+  reply.set_state(v1::RUN_STATE_STOPPED);
+  EXPECT_EQ(HeartbeatOrdersFromProto(reply).state, RunState::kStopped);
+}
+
+TEST(PlanFromProtoTest, DataOutsideItsPartitionsMakesNoSense) {
+  v1::PullHeader header;
+  header.set_outcome(v1::PullHeader::PARAMETERS);
+  header.set_codec(v1::CODEC_FP32);
+  header.set_elements(4);
+  const PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
+  ASSERT_TRUE(PulledFromProto(header, wish).ok());
+  EXPECT_EQ(PulledFromProto(header, wish)->plan.data, std::nullopt);
+  v1::DataAssignment& data = *header.mutable_plan()->mutable_data();
+  data.set_partition(2);
+  data.set_partitions(3);
+  data.set_samples_consumed(70);
+  EXPECT_EQ(PulledFromProto(header, wish)->plan.data, (DataPart{2, 3, 70}));
+  data.set_partition(3);
+  EXPECT_FALSE(PulledFromProto(header, wish).ok());
 }
 
 TEST(HeartbeatTest, EveryCommandIsUnderstood) {

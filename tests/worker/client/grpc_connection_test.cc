@@ -269,6 +269,65 @@ TEST_F(GrpcConnectionTest, APushThatNobodyReadsIsGivenUp) {
   EXPECT_THAT(std::string(receipt.status().message()), HasSubstr("stood still"));
 }
 
+TEST_F(GrpcConnectionTest, ASlowPushIsNotGivenUpWhileItMoves) {
+  payload_.resize(40 << 20);
+  Connect(Seconds(1.5));
+  service_.on_push = [&](grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>* reader, v1::PushReply*) {
+    v1::PushChunk chunk;
+    // 41 messages: together well above the limit, each far below it.
+    while (reader->Read(&chunk)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return grpc::Status::OK;
+  };
+  const MonoTime begin = clock_.Now();
+  const auto receipt = Push();
+  EXPECT_TRUE(receipt.ok()) << receipt.status();
+  EXPECT_GT(clock_.Now() - begin, Seconds(1.5));
+}
+
+TEST_F(GrpcConnectionTest, CancelPushesEndsOneInProgressAndEveryLaterOne) {
+  payload_.resize(64 << 20);
+  Connect(Seconds(30));
+  std::atomic<bool> begun = false;
+  service_.on_push = [&](grpc::ServerContext* context, grpc::ServerReader<v1::PushChunk>*, v1::PushReply*) {
+    begun = true;
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  std::thread stopper([&] {
+    while (!begun) std::this_thread::yield();
+    connection_->CancelPushes();
+  });
+  EXPECT_EQ(Push().status().code(), absl::StatusCode::kCancelled);
+  stopper.join();
+  EXPECT_EQ(Push().status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(GrpcConnectionTest, HeartbeatsArriveWhileALargeUploadCrawls) {
+  payload_.resize(48 << 20);
+  Connect(Seconds(30));
+  std::atomic<bool> done = false;
+  service_.on_push = [&](grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>* reader, v1::PushReply*) {
+    v1::PushChunk chunk;
+    while (!done && reader->Read(&chunk)) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    return grpc::Status(grpc::StatusCode::ABORTED, "the test has seen enough");
+  };
+  service_.on_heartbeat = [](const v1::HeartbeatRequest&, v1::HeartbeatReply*) { return grpc::Status::OK; };
+  // As in worker/app: a channel of its own.
+  GrpcConnection control({.address = service_.address()}, MakeChannel({.address = service_.address()}),
+                         &clock_);
+  std::thread upload([&] { EXPECT_FALSE(Push().ok()); });
+  Duration slowest{};
+  for (int i = 0; i < 20; ++i) {
+    const MonoTime begin = clock_.Now();
+    EXPECT_TRUE(control.Heartbeat({"r", Epoch(7), "w", Incarnation(1)}, {}).ok());
+    slowest = std::max(slowest, clock_.Now() - begin);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  done = true;
+  upload.join();
+  EXPECT_LT(slowest, Seconds(1)) << "the upload has seconds of bytes queued before any heartbeat";
+}
+
 TEST_F(GrpcConnectionTest, SeedsFragmentByFragment) {
   std::vector<std::pair<uint32_t, uint64_t>> places;
   size_t tensors = 0;

@@ -38,6 +38,12 @@ class ScriptedService final : public v1::Coordinator::Service {
       on_push;
   std::function<grpc::Status(grpc::ServerReader<v1::SeedChunk>*)> on_seed;
 
+  std::function<grpc::Status(const v1::HeartbeatRequest&, v1::HeartbeatReply*)> on_heartbeat;
+
+  grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
+                         v1::HeartbeatReply* reply) override {
+    return on_heartbeat(*request, reply);
+  }
   grpc::Status Join(grpc::ServerContext*, const v1::JoinRequest* request, v1::JoinReply* reply) override {
     return on_join(*request, reply);
   }

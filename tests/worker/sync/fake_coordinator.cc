@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/content_hash.h"
 #include "common/crc32c.h"
 #include "core/codec.h"
 #include "tests/worker/sync/fake_replica.h"
@@ -31,8 +32,12 @@ RunOptions SmallRun() {
 }
 
 FakeCoordinator::FakeCoordinator(uint32_t fragments)
+    : FakeCoordinator(FakeReplica::MakeManifest(), fragments) {}
+
+FakeCoordinator::FakeCoordinator(Manifest manifest, uint32_t fragments)
     : run(SmallRun()),
-      layout_(PlanFragments(FakeReplica::MakeManifest(), fragments).value()),
+      manifest_(std::move(manifest)),
+      layout_(PlanFragments(manifest_, fragments).value()),
       held_(fragments) {
   for (const FragmentLayout& fragment : layout_) theta_.emplace_back(fragment.elements);
 }
@@ -62,6 +67,13 @@ void FakeCoordinator::SeedWith(float value) {
   for (auto& values : theta_) std::fill(values.begin(), values.end(), value);
 }
 
+ContentHash FakeCoordinator::PublishedHash() const {
+  std::vector<std::byte> payload(CodecFor(run.pull_codec).EncodedSize(theta_[0].size()));
+  CodecFor(run.pull_codec).Encode(theta_[0], payload);
+  const Hash128 hash = HashBytes(payload);
+  return {.low = hash.low, .high = hash.high};
+}
+
 void FakeCoordinator::PublishWithout(float shift) {
   for (auto& values : theta_) {
     for (float& value : values) value += shift;
@@ -82,7 +94,7 @@ absl::StatusOr<JoinInfo> FakeCoordinator::Join(const JoinParameters& parameters)
   info.lease = Seconds(15);
   info.heartbeat = Seconds(3600);  // tests beat by hand
   info.run = run;
-  info.manifest_hash = seeded_ ? ManifestHash(FakeReplica::MakeManifest()) : "";
+  info.manifest_hash = seeded_ ? ManifestHash(manifest_) : "";
   if (seeded_) {
     for (const FragmentLayout& one : layout_) info.fragments.push_back({one.id, head_, one.elements, ""});
   }
@@ -97,12 +109,13 @@ absl::StatusOr<JoinInfo> FakeCoordinator::Join(const JoinParameters& parameters)
 }
 
 absl::StatusOr<HeartbeatOrders> FakeCoordinator::Heartbeat(const MemberRef& member,
-                                                           const ProgressReport& progress,
-                                                           std::span<const EvaluationReport> reports) {
+                                                           const HeartbeatNews& news) {
   const auto fault = NextFault("Heartbeat");
   if (fault.has_value() && !fault->applied) return fault->status;
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
-  evaluations.insert(evaluations.end(), reports.begin(), reports.end());
+  evaluations.insert(evaluations.end(), news.evaluations.begin(), news.evaluations.end());
+  confirmations.insert(confirmations.end(), news.confirmations.begin(), news.confirmations.end());
+  waiting.push_back(news.progress.waiting_for);
   if (fault.has_value()) return fault->status;
   return orders;
 }
@@ -126,7 +139,7 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
   PulledVersion pulled;
   pulled.epoch = epoch_;
-  pulled.state = head_.value() >= finish_at ? RunState::kFinished : RunState::kTraining;
+  pulled.state = head_.value() >= finish_at ? RunState::kFinished : state;
   const bool newer = seeded_ && (!wish.after.has_value() || head_ > *wish.after);
   if (!newer && seeded_ && head_.value() >= finish_at) {
     pulled.kind = PullKind::kRunFinished;
@@ -145,14 +158,16 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
                  .committed_tokens = head_.value() * run.inner.steps * run.tokens_per_step(),
                  .total_tokens = run.total_tokens(),
                  .evaluate = evaluate_all,
-                 .deadline = Seconds(60)};
+                 .deadline = Seconds(60),
+                 .data = plan_data,
+                 .config_version = config_version};
   CodecFor(wish.codec).Encode(theta_[wish.fragment.value()], payload);
   pulled.wire_bytes = payload.size();
   return pulled;
 }
 
 absl::Status FakeCoordinator::Accept(const PushOffer& offer, std::span<const std::byte> payload) {
-  if (offer.key.base != head_) {
+  if (offer.key.base.value() + accept_late_by < head_.value() || offer.key.base > head_) {
     return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase);
   }
   if (Crc32c(payload) != offer.payload_crc32c) {

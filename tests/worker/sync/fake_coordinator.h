@@ -26,6 +26,8 @@ class FakeCoordinator final : public CoordinatorConnection {
   };
 
   explicit FakeCoordinator(uint32_t fragments = 1);
+  /// For another model than FakeReplica's.
+  FakeCoordinator(Manifest manifest, uint32_t fragments);
 
   /// The next calls of this method ("Push") fail like this, in order.
   void Fail(const std::string& method, Fault fault) { faults_[method].push_back(std::move(fault)); }
@@ -42,11 +44,11 @@ class FakeCoordinator final : public CoordinatorConnection {
   void Restore();
   float first_parameter() const { return theta_[0][0]; }
   Version head() const { return head_; }
+  const std::vector<float>& parameters() const { return theta_[0]; }
   bool seeded() const { return seeded_; }
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const ProgressReport& progress,
-                                            std::span<const EvaluationReport> evaluations) override;
+  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
@@ -56,6 +58,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override { pulls_cancelled = true; }
+  void CancelPushes() override { pushes_cancelled = true; }
 
   // The run, as the next Join tells it.
   RunOptions run;
@@ -69,6 +72,10 @@ class FakeCoordinator final : public CoordinatorConnection {
   HeartbeatOrders orders;                  // what heartbeats answer
   std::function<void(size_t)> on_not_yet;  // a pull waited in vain, for the so-manieth time
   bool hold_rounds = false;                // accepted contributions wait for PublishHeld
+  uint64_t accept_late_by = 0;             // versions: such contributions are folded into the open round
+  std::optional<DataPart> plan_data;       // in every plan
+  RunState state = RunState::kTraining;    // in every answer to a pull before the end
+  ContentHash PublishedHash() const;       // of the head, first fragment
   void PublishHeld();
 
   // What was seen.
@@ -79,12 +86,16 @@ class FakeCoordinator final : public CoordinatorConnection {
   std::vector<EvaluationReport> evaluations;
   std::vector<std::string> left;  // reasons
   bool pulls_cancelled = false;
+  bool pushes_cancelled = false;
+  std::vector<Confirmation> confirmations;
+  std::vector<std::string> waiting;  // what the worker said it waits for, with each heartbeat
 
  private:
   std::optional<Fault> NextFault(const std::string& method);
   absl::Status CheckMember(const MemberRef& member) const;
   absl::Status Accept(const PushOffer& offer, std::span<const std::byte> payload);
 
+  const Manifest manifest_;
   std::vector<FragmentLayout> layout_;
   std::vector<std::vector<float>> theta_;
   std::map<std::string, std::deque<Fault>> faults_;

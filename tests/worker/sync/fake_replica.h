@@ -70,6 +70,20 @@ class FakeReplica final : public Replica {
     return absl::OkStatus();
   }
 
+  absl::Status SaveState(ReplicaState& state) override {
+    state.kind = "fake";
+    state.optimizer_steps = steps;
+    state.samples_consumed = samples_;
+    state.moments = {{static_cast<float>(steps)}};
+    return absl::OkStatus();
+  }
+  absl::Status LoadState(const ReplicaState& state) override {
+    if (state.kind != "fake") return absl::InvalidArgumentError("of another kind");
+    steps = loaded_steps = state.optimizer_steps;
+    samples_ = state.samples_consumed;
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override {
     ++evaluations;
     return EvaluationResult{.loss = tensors_[0][0], .tokens = max_batches};
@@ -79,6 +93,7 @@ class FakeReplica final : public Replica {
 
   std::vector<uint32_t> partitions;  // as set
   uint64_t steps = 0;
+  uint64_t loaded_steps = 0;  // as LoadState found them
   uint64_t evaluations = 0;
   std::vector<double> learning_rates;
   /// Before each step, with its number from 1; an error ends the step.

@@ -50,7 +50,9 @@ struct Harness {
     EXPECT_TRUE(session.Join(ManifestHash(replica.manifest())).ok());
     auto layout = LayOutFragments(replica.manifest(), session.info().fragments);
     EXPECT_TRUE(layout.ok()) << layout.status();
-    sync.emplace(OuterSyncOptions{}, &session, &replica, *layout, &patience, &heartbeater, context);
+    sync.emplace(OuterSyncOptions{}, &session, &replica, *layout,
+                 Continuity{.disk = nullptr, .key = &key, .rewarm = &rewarm}, &patience, &heartbeater,
+                 context);
     return *sync;
   }
 
@@ -68,6 +70,8 @@ struct Harness {
   RetryingConnection connection{&metered, &patience};
   Session session{&connection, TestJoin(), context};
   Heartbeater heartbeater{&metered, context};
+  SigningKey key = SigningKey::Generate();
+  Rewarm rewarm;
   std::optional<OuterSync> sync;
 };
 

@@ -182,6 +182,7 @@ TEST(OuterSyncTest, ResyncDropsTheRound) {
   };
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.replica.steps, 3u + 4u);
+  EXPECT_EQ(h.coordinator.offers.at(0).samples_consumed, 4u * 3) << "the dropped steps' samples are due again";
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
 }
 
@@ -304,6 +305,150 @@ TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRefused) {
   const auto layout = LayOutFragments(FakeReplica::MakeManifest(), {{FragmentId(0), Version(0), 5, ""}});
   EXPECT_EQ(layout.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(layout.status().message()), HasSubstr("lay the model out differently"));
+}
+
+/// As a heartbeat brings it, in the middle of inner step `step`.
+void OrderAt(Harness& h, uint64_t step, const HeartbeatOrders& orders) {
+  h.replica.on_step = [&h, step, orders](uint64_t now) {
+    if (now == step) {
+      h.coordinator.orders = orders;
+      EXPECT_TRUE(h.heartbeater.Beat().ok());
+      h.coordinator.orders = {};
+    }
+    return absl::OkStatus();
+  };
+}
+
+TEST(OuterSyncTest, DrainAtOncePushesWhatIsDone) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  OrderAt(h, 2, {.command = WorkerCommand::kDrain, .at_once = true});
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kDrained);
+  ASSERT_EQ(h.coordinator.offers.size(), 1u);
+  EXPECT_EQ(h.coordinator.offers[0].steps, 2u);
+  EXPECT_EQ(h.coordinator.offers[0].tokens, 48u);
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 2), 1e-5);
+}
+
+TEST(OuterSyncTest, ARestartFinishesTheRoundUnlessAtOnce) {
+  for (const bool at_once : {false, true}) {
+    Harness h;
+    h.coordinator.SeedWith(1.0F);
+    OrderAt(h, 3, {.command = WorkerCommand::kRestart, .at_once = at_once});
+    const auto end = h.Start().Run();
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_EQ(*end, SyncEnd::kRestart);
+    EXPECT_EQ(h.coordinator.offers.at(0).steps, at_once ? 3u : 4u);
+  }
+}
+
+TEST(OuterSyncTest, ADrainBeforeTheFirstStepPushesNothing) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.evaluate_all = true;
+  h.coordinator.Fail("Pull", {.before = [&] {
+                       h.coordinator.orders = {.command = WorkerCommand::kDrain, .at_once = true};
+                       EXPECT_TRUE(h.heartbeater.Beat().ok());
+                     }});
+  EXPECT_EQ(*h.Start().Run(), SyncEnd::kDrained);
+  EXPECT_TRUE(h.coordinator.offers.empty());
+  EXPECT_EQ(h.replica.steps, 0u);
+}
+
+TEST(OuterSyncTest, StopPushesNothingEvenAtOnce) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  OrderAt(h, 3, {.command = WorkerCommand::kStop, .at_once = true});
+  EXPECT_EQ(*h.Start().Run(), SyncEnd::kStopped);
+  EXPECT_TRUE(h.coordinator.offers.empty());
+}
+
+TEST(OuterSyncTest, APausedRunIsWaitedForInTheMiddleOfARound) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 1;
+  OrderAt(h, 2, {.state = RunState::kPaused});
+  h.sleeper.on_sleep = [&](size_t times) {
+    EXPECT_EQ(h.replica.steps, 2u);
+    EXPECT_THAT(h.board.progress().waiting_for, HasSubstr("paused"));
+    h.coordinator.orders.state = times < 5 ? RunState::kPaused : RunState::kTraining;
+    EXPECT_TRUE(h.heartbeater.Beat().ok()) << "the lease is kept";
+  };
+  EXPECT_EQ(*h.Start().Run(), SyncEnd::kFinished);
+  EXPECT_EQ(h.sleeper.slept.size(), 5u);
+  EXPECT_EQ(h.replica.steps, 4u);
+  EXPECT_EQ(h.board.progress().waiting_for, "");
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
+}
+
+TEST(OuterSyncTest, ADrainDoesNotOutwaitAPause) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  OrderAt(h, 2, {.state = RunState::kPaused});
+  h.sleeper.on_sleep = [&](size_t) {
+    h.coordinator.orders = {.state = RunState::kPaused, .command = WorkerCommand::kDrain};
+    EXPECT_TRUE(h.heartbeater.Beat().ok());
+  };
+  EXPECT_EQ(*h.Start().Run(), SyncEnd::kDrained);
+  EXPECT_EQ(h.coordinator.offers.at(0).steps, 2u);
+}
+
+TEST(OuterSyncTest, AStoppedRunIsLeft) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  OrderAt(h, 2, {.state = RunState::kStopped});
+  EXPECT_EQ(*h.Start().Run(), SyncEnd::kRunStopped);
+  EXPECT_TRUE(h.coordinator.offers.empty());
+
+  Harness waiting;
+  waiting.coordinator.SeedWith(1.0F);
+  waiting.coordinator.hold_rounds = true;
+  waiting.coordinator.on_not_yet = [&](size_t) { waiting.coordinator.state = RunState::kStopped; };
+  EXPECT_EQ(*waiting.Start().Run(), SyncEnd::kRunStopped);
+}
+
+TEST(OuterSyncTest, ThePlanSaysWhereInTheDataToTrain) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 2;
+  h.coordinator.plan_data = DataPart{3, 4, 600};
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_THAT(h.replica.partitions, ElementsAre(3, 3));
+  ASSERT_EQ(h.coordinator.offers.size(), 2u);
+  EXPECT_EQ(h.coordinator.offers[0].partition, 3u);
+  EXPECT_EQ(h.coordinator.offers[0].samples_consumed, 600u + 4 * 3);
+}
+
+TEST(OuterSyncTest, WithoutAWordInThePlanItStaysInItsPart) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.partition = 2;
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.coordinator.offers[1].partition, 2u);
+  Harness local;
+  local.coordinator.SeedWith(1.0F);
+  local.coordinator.partition.reset();
+  ASSERT_TRUE(local.Start().Run().ok());
+  EXPECT_EQ(local.coordinator.offers[1].partition, std::nullopt);
+}
+
+TEST(OuterSyncTest, ALateContributionIsFollowedByTheNewestVersion) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.accept_late_by = 2;
+  h.coordinator.finish_at = 5;
+  h.coordinator.Fail("Push", {.before = [&] {
+                       h.coordinator.PublishWithout(0.25F);
+                       h.coordinator.PublishWithout(0.25F);
+                     }});
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_EQ(h.coordinator.offers.size(), 3u);
+  EXPECT_EQ(h.coordinator.offers[0].key.base, Version(0));
+  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(3)) << "no wait for version 1, which is past";
+  EXPECT_THAT(h.observer.pushed, Each(PushResultKind::kAccepted));
+  EXPECT_THAT(h.sync->packer(0).residual(), Each(0.0F)) << "nothing was given back";
 }
 
 }  // namespace

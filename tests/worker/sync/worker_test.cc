@@ -120,9 +120,8 @@ TEST_F(WorkerTest, ARestoredRunIsJoinedAnewWithTheSameModel) {
 
 TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
   coordinator_.SeedWith(1.0F);
-  coordinator_.Fail("Push",
-                    {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
-                     .before = [&] { coordinator_.partition = 3; }});
+  coordinator_.Fail("Push", {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
+                             .before = [&] { coordinator_.partition = 3; }});
   EXPECT_EQ(Run().code, ExitCode::kOk);
   EXPECT_EQ(built_, 1) << "the inner optimizer's state stays";
   EXPECT_THAT(replica_->partitions, ElementsAre(0, 3));
@@ -130,11 +129,29 @@ TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
 
 TEST_F(WorkerTest, AnotherConfigurationMeansAnotherModel) {
   coordinator_.SeedWith(1.0F);
-  coordinator_.Fail("Push",
-                    {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
-                     .before = [&] { coordinator_.config_version = 2; }});
+  coordinator_.Fail("Push", {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
+                             .before = [&] { coordinator_.config_version = 2; }});
   EXPECT_EQ(Run().code, ExitCode::kOk);
   EXPECT_EQ(built_, 2);
+}
+
+TEST_F(WorkerTest, ARoundWithAnotherConfigurationIsTrainedWithIt) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.samples_consumed = 40;
+  on_step_ = [&](uint64_t step) {
+    if (step == 5) {
+      coordinator_.config_version = 2;
+      coordinator_.run.inner.steps = 6;
+    }
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_EQ(built_, 2);
+  ASSERT_EQ(coordinator_.joins.size(), 3u);
+  EXPECT_FALSE(coordinator_.joins[2].BecomesMember()) << "its membership stays as it is";
+  ASSERT_EQ(coordinator_.offers.size(), 3u);
+  EXPECT_EQ(coordinator_.offers[2].steps, 6u);
+  EXPECT_EQ(coordinator_.offers[2].samples_consumed, 40u + 14 * 3) << "no sample twice";
 }
 
 TEST_F(WorkerTest, StopsWhenAsked) {

@@ -1,0 +1,187 @@
+// A worker that is killed and started again, with the real model: every parameter must be the one of the run
+// that nothing disturbed, to the bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "common/file.h"
+#include "tests/worker/sync/fake_coordinator.h"
+#include "tests/worker/sync/fake_time.h"
+#include "tests/worker/torch/tiny_run.h"
+#include "worker/sync/worker.h"
+#include "worker/torch/torch_replica.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TinyDataset;
+using testing::TinyReplica;
+using testing::WholeModel;
+
+constexpr uint32_t kRounds = 4;
+constexpr uint32_t kSteps = 5;
+
+/// A TorchReplica whose process ends before a given inner step.
+class MortalReplica final : public Replica {
+ public:
+  MortalReplica(std::unique_ptr<TorchReplica> inner, uint64_t dies_at_step)
+      : inner_(std::move(inner)), dies_at_step_(dies_at_step) {}
+
+  const Manifest& manifest() const override { return inner_->manifest(); }
+  absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override {
+    return inner_->ReadFragment(fragment, out);
+  }
+  absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) override {
+    return inner_->WriteFragment(fragment, values);
+  }
+  absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override {
+    if (++steps_ == dies_at_step_) return absl::UnimplementedError("killed here");
+    return inner_->InnerStep(learning_rate);
+  }
+  absl::Status SetPartition(uint32_t partition, uint32_t partitions) override {
+    return inner_->SetPartition(partition, partitions);
+  }
+  uint64_t samples_consumed() const override { return inner_->samples_consumed(); }
+  absl::Status Seek(uint64_t samples) override { return inner_->Seek(samples); }
+  absl::Status SaveState(ReplicaState& state) override { return inner_->SaveState(state); }
+  absl::Status LoadState(const ReplicaState& state) override { return inner_->LoadState(state); }
+  absl::StatusOr<EvaluationResult> Evaluate(uint32_t batches) override { return inner_->Evaluate(batches); }
+
+ private:
+  const std::unique_ptr<TorchReplica> inner_;
+  const uint64_t dies_at_step_;  // of this process; 0: never
+  uint64_t steps_ = 0;
+};
+
+class ResumeTest : public ::testing::Test {
+ protected:
+  ResumeTest() : replica_(TinyReplica(TinyDataset("resume"))) {
+    replica_.run.model.dropout = 0.2;  // so that the random numbers matter
+    replica_.run.inner.learning_rate = 3e-3;
+    replica_.run.inner.warmup_steps = 3;
+    replica_.run.inner.steps = kSteps;
+    replica_.run.rounds = kRounds;
+    replica_.run.push_codec = CodecKind::kInt8;  // so that the residual matters
+  }
+
+  std::unique_ptr<FakeCoordinator> Coordinator() {
+    auto model = CreateTorchReplica(replica_);
+    EXPECT_TRUE(model.ok()) << model.status();
+    auto coordinator = std::make_unique<FakeCoordinator>((*model)->manifest(), 1);
+    coordinator->run = replica_.run;
+    coordinator->finish_at = kRounds;
+    coordinator->grant_seed = true;
+    return coordinator;
+  }
+
+  /// One process, from its start to its end.
+  ExitCode Live(FakeCoordinator& coordinator, const std::string& folder, uint64_t dies_at_step = 0) {
+    FakeClock clock;
+    FakeSleeper sleeper(&clock);
+    WorkerObserver observer;
+    WorkerOptions options{.join = {.worker = "w1", .secret = std::string(32, 's')}};
+    options.state_folder = folder;
+    Worker worker(options,
+                  {.data = &coordinator,
+                   .control = &coordinator,
+                   .clock = &clock,
+                   .sleeper = &sleeper,
+                   .observer = &observer,
+                   .log = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
+                   .make_replica = [&](const JoinInfo& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                     TorchReplicaOptions made = replica_;
+                     made.partitions = 4;
+                     made.partition = info.data->partition;
+                     auto inner = CreateTorchReplica(made);
+                     if (!inner.ok()) return inner.status();
+                     return std::make_unique<MortalReplica>(*std::move(inner), dies_at_step);
+                   }});
+    return worker.Run().code;
+  }
+
+  std::string Folder(const std::string& name) {
+    const std::string folder = JoinPath(::testing::TempDir(), "resume_" + name);
+    EXPECT_TRUE(RemoveAll(folder).ok());
+    return folder;
+  }
+
+  std::vector<float> Undisturbed() {
+    auto coordinator = Coordinator();
+    EXPECT_EQ(Live(*coordinator, ""), ExitCode::kOk);
+    return coordinator->parameters();
+  }
+
+  TorchReplicaOptions replica_;
+  std::ostringstream log_;
+};
+
+TEST_F(ResumeTest, KilledInAnyRoundItEndsWithTheSameBits) {
+  const std::vector<float> expected = Undisturbed();
+  auto coordinator = Coordinator();
+  const std::string folder = Folder("rounds");
+  // Once in each round after the first, and before the second step of the third.
+  EXPECT_NE(Live(*coordinator, folder, kSteps + 3), ExitCode::kOk);
+  coordinator->samples_consumed = uint64_t{kSteps} * replica_.run.inner.batch;
+  EXPECT_NE(Live(*coordinator, folder, kSteps + 2), ExitCode::kOk);
+  EXPECT_NE(Live(*coordinator, folder, kSteps + 1), ExitCode::kOk);
+  EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
+  EXPECT_EQ(coordinator->head(), Version(kRounds));
+  EXPECT_THAT(log_.str(), HasSubstr("goes on with the state it kept"));
+  EXPECT_EQ(coordinator->parameters(), expected);
+}
+
+TEST_F(ResumeTest, KilledWhileItPushedItEndsWithTheSameBits) {
+  const std::vector<float> expected = Undisturbed();
+  for (const bool arrived : {false, true}) {
+    auto coordinator = Coordinator();
+    const std::string folder = Folder(arrived ? "after_push" : "before_push");
+    coordinator->Fail("Push", {});
+    coordinator->Fail("Push", {.status = absl::UnimplementedError("killed here"), .applied = arrived});
+    EXPECT_NE(Live(*coordinator, folder), ExitCode::kOk);
+    EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
+    EXPECT_EQ(coordinator->parameters(), expected) << "arrived: " << arrived;
+  }
+}
+
+TEST_F(ResumeTest, WithoutItsStateItDoesNot) {
+  const std::vector<float> expected = Undisturbed();
+  auto coordinator = Coordinator();
+  const std::string folder = Folder("lost");
+  EXPECT_NE(Live(*coordinator, folder, kSteps + 3), ExitCode::kOk);
+  coordinator->samples_consumed = uint64_t{kSteps} * replica_.run.inner.batch;
+  ASSERT_TRUE(RemoveAll(folder).ok());
+  EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
+  EXPECT_THAT(log_.str(), HasSubstr("warming up its learning rate"));
+  EXPECT_NE(coordinator->parameters(), expected) << "else the tests above prove nothing";
+}
+
+TEST_F(ResumeTest, AReplicaOfAnotherKindRefusesTheState) {
+  auto adamw = CreateTorchReplica(replica_);
+  ASSERT_TRUE(adamw.ok());
+  ASSERT_TRUE((*adamw)->InnerStep(1e-3).ok());
+  ReplicaState state;
+  ASSERT_TRUE((*adamw)->SaveState(state).ok());
+  EXPECT_EQ(state.optimizer_steps, 1u);
+  EXPECT_EQ(state.moments.size(), 2u);
+
+  TorchReplicaOptions other = replica_;
+  other.run.inner.optimizer = InnerOptimizerKind::kSgd;
+  auto sgd = CreateTorchReplica(other);
+  ASSERT_TRUE(sgd.ok());
+  EXPECT_THAT(std::string((*sgd)->LoadState(state).message()), HasSubstr("adamw"));
+  EXPECT_EQ((*sgd)->samples_consumed(), 0u) << "nothing changed";
+
+  auto same = CreateTorchReplica(replica_);
+  state.random.resize(3);
+  EXPECT_THAT(std::string((*same)->LoadState(state).message()), HasSubstr("random generator"));
+  ASSERT_TRUE((*adamw)->SaveState(state).ok());
+  state.moments.pop_back();
+  EXPECT_TRUE(absl::IsInvalidArgument((*same)->LoadState(state)));
+}
+
+}  // namespace
+}  // namespace atoll

@@ -1,0 +1,35 @@
+#ifndef ATOLL_WORKER_APP_DRAIN_ON_SIGNAL_H_
+#define ATOLL_WORKER_APP_DRAIN_ON_SIGNAL_H_
+
+#include <memory>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/shutdown.h"
+#include "common/sleeper.h"
+#include "worker/sync/worker.h"
+
+namespace atoll {
+
+/// Turns the first SIGTERM or SIGINT into a worker's drain: it pushes what is done of its round, for at most
+/// `grace`, then stops in any case. (A second signal ends the process at once: common/shutdown.h.)
+class DrainOnSignal {
+ public:
+  /// `worker` and `sleeper` (which its waits use) outlive this object.
+  DrainOnSignal(Worker* worker, InterruptibleSleeper* sleeper, Duration grace, const Logger& log);
+  /// From here on a signal has no effect on the worker.
+  ~DrainOnSignal();
+  DrainOnSignal(const DrainOnSignal&) = delete;
+  DrainOnSignal& operator=(const DrainOnSignal&) = delete;
+
+  /// Once.
+  void Listen(Shutdown& shutdown);
+
+ private:
+  struct State;
+  const std::shared_ptr<State> state_;  // shared with the callback, which may outlive this object
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_APP_DRAIN_ON_SIGNAL_H_

@@ -1,0 +1,256 @@
+#include "worker/sync/local_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "common/crc32c.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "worker/sync/rejection.h"
+#include "worker/sync/state_file.h"
+
+namespace atoll {
+namespace {
+
+constexpr size_t kRoundsKept = 2;
+constexpr std::string_view kRoundPrefix = "round-";
+
+// Marks of a push file.
+constexpr uint8_t kOpenMark = 0;
+uint8_t MarkOf(Verdict verdict) { return static_cast<uint8_t>(static_cast<uint8_t>(verdict) + 1); }
+std::optional<Verdict> VerdictOf(uint8_t mark) {
+  if (mark == kOpenMark || mark > MarkOf(Verdict::kNotFinite)) return std::nullopt;
+  return static_cast<Verdict>(mark - 1);
+}
+
+void PutOwner(StateFileWriter& file, const StateOwner& owner) {
+  file.Text(owner.run_id);
+  file.Text(owner.worker);
+  file.Text(owner.manifest_hash);
+}
+
+absl::Status CheckOwner(const std::string& path, StateFileReader& file, const StateOwner& owner) {
+  const std::string run_id = file.Text();
+  const std::string worker = file.Text();
+  const std::string manifest_hash = file.Text();
+  if (run_id != owner.run_id) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%s is of run %s, this is run %s", path, run_id, owner.run_id));
+  }
+  if (worker != owner.worker) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%s is of worker '%s', this is '%s'", path, worker, owner.worker));
+  }
+  if (manifest_hash != owner.manifest_hash) {
+    return absl::FailedPreconditionError(absl::StrFormat("%s is of another model", path));
+  }
+  return absl::OkStatus();
+}
+
+void PutReplica(StateFileWriter& file, const ReplicaState& state) {
+  file.Text(state.kind);
+  file.Number(state.optimizer_steps);
+  file.Number(state.partition);
+  file.Number(state.partitions);
+  file.Number(state.samples_consumed);
+  file.Text(state.random);
+  file.Number(static_cast<uint32_t>(state.moments.size()));
+  for (const std::vector<float>& moment : state.moments) file.Vector(std::span<const float>(moment));
+}
+
+ReplicaState TakeReplica(StateFileReader& file) {
+  ReplicaState state;
+  state.kind = file.Text();
+  state.optimizer_steps = file.Number<uint64_t>();
+  state.partition = file.Number<uint32_t>();
+  state.partitions = file.Number<uint32_t>();
+  state.samples_consumed = file.Number<uint64_t>();
+  state.random = file.Text();
+  const auto moments = file.Number<uint32_t>();
+  // A count that is not true ends with the file.
+  for (uint32_t i = 0; i < moments && i < 16; ++i) state.moments.push_back(file.Vector<float>());
+  return state;
+}
+
+void PutOffer(StateFileWriter& file, const PushOffer& offer) {
+  file.Number(offer.key.fragment.value());
+  file.Number(offer.key.base.value());
+  file.Number(offer.key.sequence);
+  file.Number(static_cast<uint8_t>(offer.codec));
+  file.Number(offer.payload_crc32c);
+  file.Number(offer.tokens);
+  file.Number(offer.steps);
+  file.Number(static_cast<uint8_t>(offer.partition.has_value()));
+  file.Number(offer.partition.value_or(0));
+  file.Number(offer.samples_consumed);
+  file.Number(offer.mean_loss);
+}
+
+PushOffer TakeOffer(StateFileReader& file) {
+  PushOffer offer;
+  offer.key.fragment = FragmentId(file.Number<uint32_t>());
+  offer.key.base = Version(file.Number<uint64_t>());
+  offer.key.sequence = file.Number<uint32_t>();
+  offer.codec = static_cast<CodecKind>(file.Number<uint8_t>());
+  offer.payload_crc32c = file.Number<uint32_t>();
+  offer.tokens = file.Number<uint64_t>();
+  offer.steps = file.Number<uint32_t>();
+  const bool shared = file.Number<uint8_t>() != 0;
+  const auto partition = file.Number<uint32_t>();
+  if (shared) offer.partition = partition;
+  offer.samples_consumed = file.Number<uint64_t>();
+  offer.mean_loss = file.Number<double>();
+  return offer;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LocalState>> LocalState::Open(const std::string& folder, StateOwner owner,
+                                                             const Logger& log) {
+  ATOLL_RETURN_IF_ERROR(CreateDirs(folder));
+  std::unique_ptr<LocalState> state(new LocalState(folder, std::move(owner), log));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, state->RoundNumbers());
+  if (!numbers.empty()) state->next_number_ = numbers.back() + 1;
+  return state;
+}
+
+std::string LocalState::RoundPath(uint64_t number) const {
+  return JoinPath(folder_, absl::StrFormat("%s%06d", std::string(kRoundPrefix), number));
+}
+
+std::string LocalState::PushPath(FragmentId fragment) const {
+  return JoinPath(folder_, absl::StrFormat("push-%d", fragment.value()));
+}
+
+absl::StatusOr<std::vector<uint64_t>> LocalState::RoundNumbers() const {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder_));
+  std::vector<uint64_t> numbers;
+  for (const std::string& name : names) {
+    uint64_t number = 0;
+    if (name.rfind(kRoundPrefix, 0) == 0 && absl::SimpleAtoi(name.substr(kRoundPrefix.size()), &number)) {
+      numbers.push_back(number);
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+KeptRound* LocalState::BeginRound() {
+  const MutexLock lock(&mutex_);
+  return saving_ ? nullptr : &buffer_;
+}
+
+void LocalState::SaveRound() {
+  {
+    const MutexLock lock(&mutex_);
+    saving_ = true;
+  }
+  const bool posted = queue_.Post([this] {
+    Complain(WriteRound(buffer_));
+    const MutexLock lock(&mutex_);
+    saving_ = false;
+  });
+  if (!posted) log_.Debug("the worker's state is not saved: it is ending");
+}
+
+void LocalState::Flush() { queue_.Drain(); }
+
+void LocalState::Complain(const absl::Status& error) {
+  if (!error.ok() && !failing_) {
+    log_.Warning("the worker's state cannot be saved; killed now, it would come back with an older one",
+                 {{"error", Explain(error)}});
+  } else if (error.ok() && failing_) {
+    log_.Info("the worker's state is being saved again");
+  }
+  failing_ = !error.ok();
+}
+
+absl::Status LocalState::WriteRound(const KeptRound& round) {
+  ATOLL_ASSIGN_OR_RETURN(StateFileWriter file,
+                         StateFileWriter::Create(RoundPath(next_number_), StateFileKind::kRound));
+  PutOwner(file, owner_);
+  file.Number(round.epoch.value());
+  file.Number(round.base.value());
+  file.Number(round.committed_tokens);
+  file.Number(round.rewarm_steps);
+  file.Number(round.rewarm_left);
+  PutReplica(file, round.replica);
+  ATOLL_RETURN_IF_ERROR(file.Commit());
+  ++next_number_;
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, RoundNumbers());
+  for (size_t i = 0; i + kRoundsKept < numbers.size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(RemoveFile(RoundPath(numbers[i])));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KeptRound> LocalState::ReadRound(const std::string& path) const {
+  ATOLL_ASSIGN_OR_RETURN(StateFileReader file, StateFileReader::Open(path, StateFileKind::kRound));
+  ATOLL_RETURN_IF_ERROR(CheckOwner(path, file, owner_));
+  KeptRound round;
+  round.epoch = Epoch(file.Number<uint64_t>());
+  round.base = Version(file.Number<uint64_t>());
+  round.committed_tokens = file.Number<uint64_t>();
+  round.rewarm_steps = file.Number<uint32_t>();
+  round.rewarm_left = file.Number<uint32_t>();
+  round.replica = TakeReplica(file);
+  ATOLL_RETURN_IF_ERROR(file.Finish());
+  return round;
+}
+
+absl::StatusOr<KeptRound> LocalState::LoadRound() {
+  Flush();
+  ATOLL_ASSIGN_OR_RETURN(std::vector<uint64_t> numbers, RoundNumbers());
+  std::reverse(numbers.begin(), numbers.end());
+  for (const uint64_t number : numbers) {
+    auto round = ReadRound(RoundPath(number));
+    if (round.ok()) return round;
+    log_.Warning("a kept state cannot be used", {{"error", Explain(round.status())}});
+  }
+  return absl::NotFoundError(absl::StrFormat("%s holds no usable state of this worker in this run", folder_));
+}
+
+absl::Status LocalState::WritePush(Epoch epoch, const PushOffer& offer, std::span<const std::byte> payload,
+                                   std::span<const float> residual) {
+  const std::string path = PushPath(offer.key.fragment);
+  const bool zero = std::all_of(residual.begin(), residual.end(), [](float value) { return value == 0; });
+  const auto write = [&]() -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(StateFileWriter file, StateFileWriter::Create(path, StateFileKind::kPush));
+    PutOwner(file, owner_);
+    file.Number(epoch.value());
+    PutOffer(file, offer);
+    file.Vector(payload);
+    file.Vector(zero ? std::span<const float>() : residual);
+    return file.Commit();
+  };
+  const absl::Status written = write();
+  if (!written.ok()) static_cast<void>(RemoveFile(path));
+  return written;
+}
+
+absl::Status LocalState::SettlePush(FragmentId fragment, Verdict verdict) {
+  return MarkStateFile(PushPath(fragment), MarkOf(verdict));
+}
+
+absl::StatusOr<KeptPush> LocalState::LoadPush(FragmentId fragment) const {
+  const std::string path = PushPath(fragment);
+  ATOLL_ASSIGN_OR_RETURN(StateFileReader file, StateFileReader::Open(path, StateFileKind::kPush));
+  ATOLL_RETURN_IF_ERROR(CheckOwner(path, file, owner_));
+  KeptPush push;
+  push.epoch = Epoch(file.Number<uint64_t>());
+  push.offer = TakeOffer(file);
+  push.payload = file.Vector<std::byte>();
+  push.residual = file.Vector<float>();
+  push.verdict = VerdictOf(file.mark());
+  ATOLL_RETURN_IF_ERROR(file.Finish());
+  if (push.offer.key.fragment != fragment || FindCodec(push.offer.codec) == nullptr ||
+      Crc32c(push.payload) != push.offer.payload_crc32c) {
+    return absl::DataLossError(absl::StrFormat("%s contradicts itself", path));
+  }
+  return push;
+}
+
+}  // namespace atoll

@@ -1,0 +1,107 @@
+#ifndef ATOLL_WORKER_SYNC_LOCAL_STATE_H_
+#define ATOLL_WORKER_SYNC_LOCAL_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+#include "common/log.h"
+#include "common/mutex.h"
+#include "common/task_queue.h"
+#include "worker/sync/connection.h"
+#include "worker/sync/delivery.h"
+#include "worker/sync/replica.h"
+
+namespace atoll {
+
+/// Whose state it is: that of another run, worker or model is refused.
+struct StateOwner {
+  std::string run_id;
+  WorkerName worker;
+  std::string manifest_hash;
+};
+
+/// A worker's state at the end of a round.
+struct KeptRound {
+  Epoch epoch;
+  Version base;                   // that the round was trained on
+  uint64_t committed_tokens = 0;  // of the whole run at that base: where the schedule stood
+  uint32_t rewarm_steps = 0;      // see Rewarm
+  uint32_t rewarm_left = 0;
+  ReplicaState replica;
+};
+
+/// One fragment's latest contribution, and what its encoding lost.
+struct KeptPush {
+  Epoch epoch;
+  PushOffer offer;
+  std::vector<std::byte> payload;
+  std::vector<float> residual;     // after the encoding; empty: zero everywhere
+  std::optional<Verdict> verdict;  // none: it may have been sent, nobody knows
+};
+
+/// What a worker keeps on its disk so that, killed at any moment and started again, it goes on as if nothing
+/// had happened:
+///
+///   round-NNNNNN   KeptRound, written in the background at the end of each round; the newest two are kept
+///   push-N         KeptPush of fragment N, on disk before its first byte is sent
+///
+/// Format: state_file.h. One owner, who calls from one thread; the destructor waits for the save in progress.
+class LocalState {
+ public:
+  /// `folder` is made when it is not there, and is this worker's alone.
+  static absl::StatusOr<std::unique_ptr<LocalState>> Open(const std::string& folder, StateOwner owner,
+                                                          const Logger& log);
+
+  /// Where to put the state of the round that has just ended, or null while the one before is still being
+  /// written: training never waits for this disk. Followed by SaveRound.
+  KeptRound* BeginRound() ABSL_LOCKS_EXCLUDED(mutex_);
+  void SaveRound();
+  /// Waits for the save in progress.
+  void Flush();
+  /// The newest that is sound; each one that is not is logged. NotFound when none is left.
+  absl::StatusOr<KeptRound> LoadRound();
+
+  /// Blocks until it is on disk. On an error the former record is gone too: its residual went into this
+  /// payload, and must not come back.
+  absl::Status WritePush(Epoch epoch, const PushOffer& offer, std::span<const std::byte> payload,
+                         std::span<const float> residual);
+  /// Writes down what became of the fragment's latest push.
+  absl::Status SettlePush(FragmentId fragment, Verdict verdict);
+  /// NotFound, or why it cannot be used.
+  absl::StatusOr<KeptPush> LoadPush(FragmentId fragment) const;
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  LocalState(std::string folder, StateOwner owner, const Logger& log)
+      : folder_(std::move(folder)), owner_(std::move(owner)), log_(log), queue_("worker-state") {}
+
+  std::string RoundPath(uint64_t number) const;
+  std::string PushPath(FragmentId fragment) const;
+  absl::StatusOr<std::vector<uint64_t>> RoundNumbers() const;
+  absl::Status WriteRound(const KeptRound& round);
+  absl::StatusOr<KeptRound> ReadRound(const std::string& path) const;
+  void Complain(const absl::Status& error);
+
+  const std::string folder_;
+  const StateOwner owner_;
+  const Logger log_;
+  KeptRound buffer_;          // the caller's between BeginRound and SaveRound, else the background thread's
+  uint64_t next_number_ = 1;  // the background thread's, after Open
+  bool failing_ = false;      // the background thread's
+  Mutex mutex_;
+  bool saving_ ABSL_GUARDED_BY(mutex_) = false;
+  TaskQueue queue_;  // last: its thread uses everything above
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_LOCAL_STATE_H_
