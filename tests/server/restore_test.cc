@@ -61,13 +61,12 @@ TEST_F(RestoreTest, OldContentsBecomeTheNextVersionUnderANewEpoch) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_THAT(made->versions, ElementsAre(Version(2)));
   for (uint64_t base = 2; base < 5; ++base) Round(base);
-  EventCatcher events(&run_.coordinator());
   const RestoreResult restored = Restore("two");
   EXPECT_THAT(restored.versions, ElementsAre(Version(6)));
   EXPECT_NE(restored.epoch, workers_[0].epoch);
   EXPECT_EQ(restored.committed_tokens, tokens_then);
   EXPECT_EQ(tokens(), tokens_then);
-  ASSERT_TRUE(events.WaitFor(EventKind::kRunRestored).has_value());
+  ASSERT_TRUE(EventCatcher(&run_.coordinator()).WaitFor(EventKind::kRunRestored).has_value());
   // Nobody of the old epoch gets anything in or out.
   EXPECT_EQ(ReasonOf(run_.Push(workers_[0], 5, DeltaOf(workers_[0], 5)).status()),
             RefusalReason::kWrongEpoch);
@@ -160,15 +159,14 @@ TEST_F(RestoreTest, AutomaticCheckpointsAreMadeAndRotated) {
   run_.options().config_bytes = "config-2";
   ASSERT_TRUE(run_.Restart().ok());
   Begin();
-  EventCatcher events(&run_.coordinator());
   for (uint64_t base = 0; base < 12; ++base) {
     Round(base);
     run_.WaitForStored(base + 1);
     if ((base + 1) % 2 == 0) {
+      EventCatcher events(&run_.coordinator());
       ASSERT_TRUE(events.WaitFor(EventKind::kCheckpointCreated, (base + 1) / 2 - 1).has_value());
     }
   }
-  run_.Stop();
   ASSERT_TRUE(run_.Restart().ok());
   std::vector<std::string> names;
   for (const CheckpointView& view : *admin().ListCheckpoints(true)) names.push_back(view.name);
