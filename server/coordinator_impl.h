@@ -9,10 +9,9 @@
 #include "common/byte_budget.h"
 #include "common/mutex.h"
 #include "common/periodic_task.h"
-#include "server/checkpoint_keeper.h"
-#include "server/confirmations.h"
 #include "server/admin_impl.h"
 #include "server/checkpoint_keeper.h"
+#include "server/confirmations.h"
 #include "server/coordinator.h"
 #include "server/create_coordinator.h"
 #include "server/event_log.h"
@@ -85,7 +84,7 @@ class CoordinatorImpl final : public Coordinator {
   bool shut_down_ ABSL_GUARDED_BY(shutdown_mutex_) = false;
   std::unique_ptr<PeriodicTask> housekeeping_;
   const std::unique_ptr<Launcher> launcher_;  // its thread announces events
-  AdminImpl admin_;  // last: uses everything above
+  AdminImpl admin_;                           // last: uses everything above
 };
 
 }  // namespace atoll

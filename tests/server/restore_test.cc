@@ -169,7 +169,9 @@ TEST_F(RestoreTest, AutomaticCheckpointsAreMadeAndRotated) {
   }
   ASSERT_TRUE(run_.Restart().ok());
   std::vector<std::string> names;
-  for (const CheckpointView& view : *admin().ListCheckpoints(true)) names.push_back(view.name);
+  const auto listed = admin().ListCheckpoints(true);
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  for (const CheckpointView& view : *listed) names.push_back(view.name);
   std::ranges::sort(names);
   EXPECT_THAT(names, ElementsAre("auto-v10", "auto-v12-kept", "auto-v6-kept", "auto-v8"));
 }
