@@ -160,6 +160,7 @@ TEST_F(RestoreTest, AutomaticCheckpointsAreMadeAndRotated) {
   ASSERT_TRUE(run_.Restart().ok());
   Begin();
   for (uint64_t base = 0; base < 12; ++base) {
+    run_.clock().Advance(Seconds(1));  // they are ordered by time
     Round(base);
     run_.WaitForStored(base + 1);
     if ((base + 1) % 2 == 0) {
