@@ -103,7 +103,8 @@ void CheckpointKeeper::VersionStored(FragmentId fragment, Version version) {
 
 void CheckpointKeeper::MakeAutomatic(Version version) {
   MutexLock alone(&mutex_);
-  const RunOptions& run = services_.book->config()->run;
+  const ConfigPtr config = services_.book->config();
+  const RunOptions& run = config->run;
   const uint64_t number = version.value() / std::max(1U, run.checkpoint_every);
   const bool for_good = run.checkpoint_keep_every > 0 && number % run.checkpoint_keep_every == 0;
   const auto made =
