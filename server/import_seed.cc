@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/mapped_file.h"
@@ -17,7 +18,9 @@
 namespace atoll {
 namespace {
 
-std::string Text(const std::vector<int64_t>& shape) { return "[" + absl::StrJoin(shape, ", ") + "]"; }
+std::string Text(const std::vector<int64_t>& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
 
 absl::Status Wrong(const std::string& path, const std::string& tensor, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrFormat("%s: tensor '%s' %s", path, tensor, what));
