@@ -101,9 +101,10 @@ absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
   }
   for (const ContributionKey& key : plan->dropped_contributions) contributions_->Remove(key);
   for (const HeadEntry& head : plan->heads) contributions_->LeaveBehind(head.fragment, head.version);
-  // From here on this is a run like any other.
-  ATOLL_RETURN_IF_ERROR(RemoveFile(dir_.checkpoint_begun()));
-  return FsyncDir(dir_.root);
+  // From here on this is a run like any other; should the note stay, the next open sees that it is outdated.
+  RemoveFile(dir_.checkpoint_begun()).IgnoreError();
+  FsyncDir(dir_.root).IgnoreError();
+  return absl::OkStatus();
 }
 
 absl::Status RocksDbRunStore::WriteEpoch(const EpochStart& start, const RunLedger::EpochPlan& plan) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "common/file.h"
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/storage/small_disk.h"
 #include "tests/storage/store_model.h"
@@ -242,6 +243,43 @@ TEST_F(DiskFullTest, StoringSucceedsAfterARestart) {
   ASSERT_TRUE(model_.Store(*store_, Version(1), 2).ok());
   EXPECT_TRUE(model_.CheckVersion(*store_, Version(1)).ok());
   ExpectNothingLost();
+}
+
+TEST_F(DiskFullTest, ACheckpointLeavesNothingBehindAndTheRunUntouched) {
+  ASSERT_TRUE(model_.Commit(*store_, Version(1), "a").ok());
+  ASSERT_TRUE(disk_->LeaveFree(4096).ok());
+  const auto made = store_->CreateCheckpoint({.name = "full", .created_unix_ns = 1});
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kResourceExhausted) << made.status();
+  EXPECT_FALSE(FileExists(RunDir() + "/checkpoints/full"));
+  ASSERT_TRUE(disk_->FreeAll().ok());
+  EXPECT_TRUE(model_.Store(*store_, Version(1), 2).ok());
+  EXPECT_TRUE(store_->CreateCheckpoint({.name = "full", .created_unix_ns = 1}).ok());
+  EXPECT_EQ((*store_->ListCheckpoints(true))[0].damage, "");
+}
+
+TEST_F(DiskFullTest, ARestoreHappensAsAWholeOrNotAtAll) {
+  ASSERT_TRUE(model_.Commit(*store_, Version(1), "a").ok());
+  RoundRecord record;
+  record.epoch = Epoch(4711);
+  record.version = Version(2);
+  record.config_version = 1;
+  const FragmentTensors tensors = model_.TensorsAt(Version(0));
+  const EpochStart start{.epoch = Epoch(4711),
+                         .layouts = {model_.layout},
+                         .tensors = {ViewOf(tensors)},
+                         .records = {record},
+                         .partitions = {}};
+  ASSERT_TRUE(disk_->LeaveFree(8192).ok());
+  EXPECT_EQ(store_->BeginEpoch(start).code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(disk_->FreeAll().ok());
+  Reopen();
+  EXPECT_EQ(recovery_->identity.epoch, model_.identity.epoch);
+  EXPECT_EQ(recovery_->fragments[0].head, Version(1));
+  ASSERT_TRUE(store_->BeginEpoch(start).ok());
+  Reopen();
+  EXPECT_EQ(recovery_->identity.epoch, Epoch(4711));
+  EXPECT_TRUE(model_.CheckVersion(*store_, Version(0)).ok());
+  EXPECT_EQ(store_->ReadVersion(model_.layout, Version(2))->parameters, tensors.parameters);
 }
 
 }  // namespace

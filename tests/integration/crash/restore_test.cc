@@ -20,6 +20,7 @@
 namespace atoll {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class RestoreTest : public testing::Test {
@@ -122,6 +123,35 @@ TEST_F(RestoreTest, ADamagedCheckpointIsRefusedNamingTheFile) {
   EXPECT_FALSE(started.ok());
   EXPECT_THAT(started.ToString(), HasSubstr(std::filesystem::path(damaged).filename().string()));
   EXPECT_THAT(started.ToString(), HasSubstr("ended with 4"));
+}
+
+TEST_F(RestoreTest, ARunBeginsFromAFile) {
+  const std::string path = dir_.File("model.safetensors");
+  std::string text = SafetensorsHeader(run_.manifest, {});
+  for (const TensorSlot& slot : run_.layout.slots) {  // in the order of the manifest: there is one fragment
+    const auto bytes = std::as_bytes(std::span(run_.seed).subspan(slot.offset, slot.elements));
+    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+  Victim victim(home(), {"--import", path});
+  for (int life = 0; life < 2; ++life) {  // a supervisor keeps the flag
+    const absl::Status started = victim.Start("");
+    ASSERT_TRUE(started.ok()) << started;
+    TrainTo(victim, 2 + 2 * static_cast<uint64_t>(life));
+    EXPECT_EQ(victim.Stop(), 0);
+  }
+  const auto remains = Inspect(victim.data_dir());
+  ASSERT_TRUE(remains.ok() && remains->has_value()) << remains.status();
+  SerialModel model(run_);
+  const absl::Status same = model.Follow((*remains)->recovery.rounds, {}, {});
+  EXPECT_TRUE(same.ok()) << same;
+  EXPECT_GE(model.head(), Version(4));
+  // Another model than the configuration's: nothing is begun.
+  text[text.find("ln_f")] = 'x';
+  ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+  Victim other(elsewhere(), {"--import", path});
+  EXPECT_THAT(other.Start("").ToString(),
+              AllOf(HasSubstr("ended with 2"), HasSubstr("tensor 'transformer.ln_f.weight' is missing")));
 }
 
 }  // namespace

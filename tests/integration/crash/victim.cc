@@ -27,21 +27,22 @@ absl::Status Victim::Start(const std::string& fault) {
   process_.reset();
   const std::string ports = folder_ + "/ports.json";
   ATOLL_RETURN_IF_ERROR(RemoveFile(ports));
-  const std::vector<std::string> arguments = {"/usr/bin/env",
-                                              "ATOLL_FAULT=" + fault,
-                                              std::string(ATOLL_BIN_DIR) + "/atoll-coordinator",
-                                              "--config",
-                                              folder_ + "/run.yaml",
-                                              "--data-dir",
-                                              data_dir(),
-                                              "--listen",
-                                              data_address_,
-                                              "--admin-listen",
-                                              admin_address_,
-                                              "--metrics-listen",
-                                              "",
-                                              "--port-file",
-                                              ports};
+  std::vector<std::string> arguments = {"/usr/bin/env",
+                                        "ATOLL_FAULT=" + fault,
+                                        std::string(ATOLL_BIN_DIR) + "/atoll-coordinator",
+                                        "--config",
+                                        folder_ + "/run.yaml",
+                                        "--data-dir",
+                                        data_dir(),
+                                        "--listen",
+                                        data_address_,
+                                        "--admin-listen",
+                                        admin_address_,
+                                        "--metrics-listen",
+                                        "",
+                                        "--port-file",
+                                        ports};
+  arguments.insert(arguments.end(), more_.begin(), more_.end());
   ATOLL_ASSIGN_OR_RETURN(process_, Process::Start(arguments, folder_ + "/coordinator.log"));
   const auto deadline = std::chrono::steady_clock::now() + kStartPatience;
   while (std::chrono::steady_clock::now() < deadline) {

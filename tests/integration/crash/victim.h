@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,7 +18,9 @@ namespace atoll {
 /// The real atoll-coordinator on one data directory, on the same ports in every life.
 class Victim {
  public:
-  explicit Victim(std::string folder) : folder_(std::move(folder)) {}
+  /// `more`: arguments beside the usual ones.
+  explicit Victim(std::string folder, std::vector<std::string> more = {})
+      : folder_(std::move(folder)), more_(std::move(more)) {}
 
   /// `fault`: ATOLL_FAULT of this life; empty: none. Returns once it serves, or is dead already.
   absl::Status Start(const std::string& fault);
@@ -40,6 +43,7 @@ class Victim {
   absl::Status ReadPorts();
 
   const std::string folder_;
+  const std::vector<std::string> more_;
   std::unique_ptr<Process> process_;
   std::string data_address_ = "127.0.0.1:0";
   std::string admin_address_ = "127.0.0.1:0";
