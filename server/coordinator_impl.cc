@@ -199,7 +199,8 @@ uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
                             .worker = call.caller.worker,
                             .sequence = call.sequence};
   // Every payload of the run has the same size; the store knows how much of it is there.
-  const uint64_t payload = CodecFor(book_.RoundConfig(call.fragment)->run.push_codec).EncodedSize(head->elements);
+  const uint64_t payload =
+      CodecFor(book_.RoundConfig(call.fragment)->run.push_codec).EncodedSize(head->elements);
   const auto upload = store_->StartUpload(key, payload);
   if (!upload.ok()) return 0;
   const uint64_t received = (*upload)->received_bytes();

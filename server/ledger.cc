@@ -87,7 +87,8 @@ void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<E
   rounds_.assign(summaries.begin(), summaries.end());
   KeepNewest(rounds_, kKeptRounds);
   for (const EvaluationEntry& entry : evaluations) {
-    AddEvaluation({.version = entry.version, .loss = entry.loss, .tokens = entry.tokens, .unix_ns = entry.unix_ns});
+    AddEvaluation(
+        {.version = entry.version, .loss = entry.loss, .tokens = entry.tokens, .unix_ns = entry.unix_ns});
   }
 }
 

@@ -89,9 +89,8 @@ void SnapshotBoard::Release() {
   {
     MutexLock lock(&mutex_);
     held_ = false;
-    for (Waiter& waiter : Take([&](const Waiter& each) {
-           return Satisfies(heads_[each.fragment.value()].head, each.after);
-         })) {
+    for (Waiter& waiter : Take(
+             [&](const Waiter& each) { return Satisfies(heads_[each.fragment.value()].head, each.after); })) {
       SnapshotPtr head = heads_[waiter.fragment.value()].head;
       answered.emplace_back(std::move(waiter), std::move(head));
     }

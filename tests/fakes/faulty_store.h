@@ -41,7 +41,8 @@ class FaultyStore final : public RunStore {
   absl::Status PutConfirmation(const ConfirmationEntry& entry) override {
     return store_->PutConfirmation(entry);
   }
-  absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment, Version version) override {
+  absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment,
+                                                               Version version) override {
     return store_->Confirmations(fragment, version);
   }
   absl::Status PutControl(const ControlEntry& control) override {

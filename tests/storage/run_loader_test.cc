@@ -95,7 +95,8 @@ TEST_F(RunLoaderTest, EveryMissingRecordIsNamed) {
     return error;
   };
   EXPECT_THAT(without("identity"), HasSubstr("record identity is missing"));
-  EXPECT_THAT(without(meta_keys::KeyOf(ConfigEntry{.version = 1, .recorded_unix_ns = 0, .author = "start", .bytes = ""})),
+  EXPECT_THAT(without(meta_keys::KeyOf(
+                  ConfigEntry{.version = 1, .recorded_unix_ns = 0, .author = "start", .bytes = ""})),
               HasSubstr("config/1 is missing"));
   EXPECT_THAT(without("manifest"), HasSubstr("manifest absent, 1 heads"));
   EXPECT_THAT(without(meta_keys::KeyOf(StoredAt({}))), HasSubstr("seeding is incomplete"));

@@ -182,7 +182,8 @@ TEST(OuterSyncTest, ResyncDropsTheRound) {
   };
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.replica.steps, 3u + 4u);
-  EXPECT_EQ(h.coordinator.offers.at(0).samples_consumed, 4u * 3) << "the dropped steps' samples are due again";
+  EXPECT_EQ(h.coordinator.offers.at(0).samples_consumed, 4u * 3)
+      << "the dropped steps' samples are due again";
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
 }
 
