@@ -94,6 +94,7 @@ TEST_F(AdminConfig, IsInForceFromTheNextRound) {
   EXPECT_THAT(events->WaitFor(EventKind::kConfigChanged)->message,
               HasSubstr("configuration version 2 by ann (10.0.0.7:5)"));
   // The rounds can be replayed with the values that were applied to each.
+  run_.WaitForStored(2);  // else the round would wait for it
   run_.faults().store = true;
   Round(workers, 2);
   events.reset();
