@@ -25,8 +25,10 @@ TinyRun Slow(uint32_t rounds) {
 
 class WorkerLifeTest : public ::testing::Test {
  protected:
-  void Begin(uint32_t rounds) {
-    auto made = Cluster::Create(TinyConfig(Slow(rounds)));
+  void Begin(uint32_t rounds, uint32_t inner_steps = 100) {
+    TinyRun run = Slow(rounds);
+    run.inner_steps = inner_steps;
+    auto made = Cluster::Create(TinyConfig(run));
     ASSERT_TRUE(made.ok()) << made.status();
     cluster_ = *std::move(made);
     ASSERT_TRUE(cluster_->StartCoordinator().ok());
@@ -84,10 +86,10 @@ TEST_F(WorkerLifeTest, AKilledWorkerGoesOnWithWhatItKept) {
 }
 
 TEST_F(WorkerLifeTest, OnSigtermItPushesWhatIsDoneAndLeaves) {
-  Begin(10);
+  Begin(4, 1500);  // rounds of some seconds: heartbeats tell of their middle
   const absl::Status training = cluster_->WaitUntil("w1 in mid-round", Seconds(60), [&](const auto&) {
     const v1::Progress progress = Worker("w1").progress();
-    return progress.phase() == v1::WORKER_PHASE_TRAINING && progress.step() >= 3 && progress.step() < 60;
+    return progress.phase() == v1::WORKER_PHASE_TRAINING && progress.step() >= 3 && progress.step() < 1000;
   });
   ASSERT_TRUE(training.ok()) << training;
   cluster_->worker("w1").Signal(SIGTERM);
