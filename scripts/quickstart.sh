@@ -5,7 +5,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'HELP'
-Trains a small GPT on this machine with DiLoCo: one coordinator, four workers, real English text, a few minutes.
+Trains a small GPT on this machine with DiLoCo: one coordinator, which launches four workers; real English text, a few
+minutes.
 
   ./scripts/quickstart.sh                    install what is missing, build, train, show it live
   ./scripts/quickstart.sh                    again: goes on with the same run (after its end: as many rounds more)
@@ -15,7 +16,7 @@ Trains a small GPT on this machine with DiLoCo: one coordinator, four workers, r
 Options:
   --workers N        worker processes (4)
   --rounds N         outer steps in all (from configs/quickstart.yaml)
-  --kill-a-worker    kill one worker in mid-run and bring it back: the run survives
+  --kill-a-worker    kill one worker (kill -9) in mid-run; the coordinator's launcher brings it back
   --dir DIR          where the run lives (run/quickstart)
   --preset NAME      build preset (release)
   --no-setup         do not install packages
@@ -58,10 +59,11 @@ for text in "${texts[@]}"; do [ -r "$text" ] || die "cannot read the text file '
 bin=build/$preset/bin
 logs=$dir/logs
 config=$dir/run.yaml
-children=() worker_pids=() helper_pid="" coordinator_pid=""
+children=() helper_pid="" coordinator_pid=""
 
 # Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; should the
-# script itself be killed, the kernel tells them (pdeathsig).
+# script itself be killed, the kernel tells them (pdeathsig). The workers are the coordinator's children: it ends them
+# before it ends, and the kernel ends them with it.
 start() {
   local log=$1; shift
   setsid setpriv --pdeathsig TERM "$@" >>"$log" 2>&1 </dev/null &
@@ -78,13 +80,11 @@ wait_gone() {  # PID SECONDS: true when the process is gone by then
 
 stop_all() {
   trap - INT TERM EXIT
-  [ -z "$helper_pid" ] || kill -KILL "$helper_pid" 2>/dev/null || true  # its worker gets SIGTERM
   local pid
-  for pid in "${worker_pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
-  for pid in "${worker_pids[@]}"; do wait_gone "$pid" 20 || kill -KILL "$pid" 2>/dev/null || true; done
+  [ -z "$helper_pid" ] || kill -KILL "$helper_pid" 2>/dev/null || true
   if [ -n "$coordinator_pid" ]; then
     kill -TERM "$coordinator_pid" 2>/dev/null || true
-    wait_gone "$coordinator_pid" 30 || kill -KILL "$coordinator_pid" 2>/dev/null || true
+    wait_gone "$coordinator_pid" 60 || kill -KILL "$coordinator_pid" 2>/dev/null || true
   fi
   for pid in "${children[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   wait 2>/dev/null || true
@@ -152,9 +152,14 @@ start_coordinator() {
   local data=7600 admin=7601 metrics=7602
   if ! port_free 7600 || ! port_free 7601 || ! port_free 7602; then data=0 admin=0 metrics=0; fi
   rm -f "$dir/ports.json"
+  touch "$logs/coordinator.log"
+  log_begin=$(wc -l <"$logs/coordinator.log")
   start "$logs/coordinator.log" "$bin/atoll-coordinator" --config "$config" --data-dir "$dir/coordinator" \
     --listen "127.0.0.1:$data" --admin-listen "127.0.0.1:$admin" --metrics-listen "127.0.0.1:$metrics" \
-    --port-file "$dir/ports.json" --log-format json
+    --port-file "$dir/ports.json" --log-format json \
+    --launcher process --launch-workers "$workers" --worker-command "$bin/atoll-worker" \
+    --worker-state-dir "$dir/workers" --worker-log-dir "$logs" \
+    --worker-arg="--data=$dir/tokens" --worker-arg="--threads=$threads" --worker-arg=--log-format=json
   coordinator_pid=$started_pid
   local i
   for ((i = 0; i < 300; i++)); do
@@ -167,29 +172,38 @@ start_coordinator() {
   [ -n "$coordinator" ] || { stop_all; die "the coordinator did not say where it listens; see $logs/coordinator.log"; }
 }
 
-start_worker() {  # INDEX
-  start "$logs/worker-$1.log" "$bin/atoll-worker" --coordinator "$coordinator" --name "w$1" --data "$dir/tokens" \
-    --state-dir "$dir/workers/w$1" --threads "$threads" --log-format json
-  worker_pids[$1]=$started_pid
+# What the launcher did stands in the coordinator's log; earlier runs of this script wrote to the same file.
+launched() { tail -n "+$((log_begin + 1))" "$logs/coordinator.log" | grep -oE "$1" || true; }
+
+worker_pid() { launched "\"$1 started \(process [0-9]+" | tail -n 1 | grep -oE '[0-9]+$' || true; }  # NAME
+
+workers_gone() {  # true when every worker ended well, which is not started again, and none runs
+  [ "$(launched 'not started again' | wc -l)" -ge "$workers" ] || return 1
+  [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped): ' | wc -l)" ]
 }
 
-kill_one_worker() {  # kills the last worker after a third of the rounds and brings it back
-  local victim=$((workers - 1)) goal=$(($(recorded rounds) / 3 + 1)) version
+kill_one_worker() {  # kills the last worker after a third of the rounds; the launcher brings it back
+  local victim=w$((workers - 1)) goal=$(($(recorded rounds) / 3 + 1)) version pid again i
   while sleep 1; do
     version=$("$bin/atollctl" --admin "$admin_address" status --json 2>/dev/null | grep -m1 -A4 '"fragments"' | grep -o '"version": *"[0-9]*"' | grep -o '[0-9]*' || true)
     [ "${version:-0}" -lt "$goal" ] || break
   done
-  kill -KILL "${worker_pids[$victim]}" 2>/dev/null || true
-  echo "quickstart: killed worker w$victim (kill -9) at version $version" >>"$logs/quickstart.log"
-  sleep 8
-  start_worker "$victim"
-  echo "quickstart: started worker w$victim again" >>"$logs/quickstart.log"
-  while kill -0 "$started_pid" 2>/dev/null; do sleep 0.5; done  # pdeathsig: the worker ends with this subshell
+  pid=$(worker_pid "$victim")
+  kill -KILL "$pid" 2>/dev/null || return 0
+  echo "quickstart: killed worker $victim (process $pid, kill -9) at version $version" >>"$logs/quickstart.log"
+  for ((i = 0; i < 300; i++)); do
+    again=$(worker_pid "$victim")
+    if [ "$again" != "$pid" ]; then
+      echo "quickstart: the launcher started worker $victim again (process $again)" >>"$logs/quickstart.log"
+      return 0
+    fi
+    sleep 0.1
+  done
+  echo "quickstart: worker $victim was not started again; see $logs/coordinator.log" >>"$logs/quickstart.log"
 }
 
 finish() {
   say "Result"
-  local i
   "$bin/atollctl" --admin "$admin_address" status --summary
   if [ "$kill_one" = yes ]; then sed 's/^/   /' "$logs/quickstart.log"; fi
   "$bin/atollctl" --coordinator "$coordinator" export --out "$dir/model.safetensors" | sed 's/^/   /'
@@ -197,14 +211,13 @@ finish() {
   "$bin/atoll-worker" generate --coordinator "$coordinator" --prompt "$prompt" --tokens 240 --temperature 0.7 --top-k 40 \
     --seed 1 --threads 1 2>>"$logs/generate.log" | sed 's/^/   /'
   touch "$dir/finished"
-  for ((i = 0; i < workers; i++)); do wait_gone "${worker_pids[$i]}" 20 || true; done
-  [ -z "$helper_pid" ] || wait_gone "$helper_pid" 20 || true
   stop_all
   cat <<HERE
 
    model            $dir/model.safetensors (safetensors, float32)
    run directory    $dir (coordinator's state: $dir/coordinator, tokens: $dir/tokens)
    logs             $logs
+   more workers     while it trains: $bin/atollctl workers add 1 (its admin port is shown at the start)
    train further    ./scripts/quickstart.sh$dir_option
    start anew       ./scripts/quickstart.sh --fresh$dir_option
 HERE
@@ -226,8 +239,8 @@ trap interrupted INT TERM
 trap stop_all EXIT
 say "Training: one coordinator, $workers workers"
 start_coordinator
-for ((w = 0; w < workers; w++)); do start_worker "$w"; done
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
+echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
 if [ "$kill_one" = yes ]; then kill_one_worker & helper_pid=$!; fi
 
 # The view runs beside this script, which waits for it and looks after the processes meanwhile.
@@ -238,19 +251,17 @@ reason=""
 while kill -0 "$watch_pid" 2>/dev/null; do
   sleep 0.5
   if ! kill -0 "$coordinator_pid" 2>/dev/null; then reason="the coordinator died; see $logs/coordinator.log"; break; fi
-  alive=0
-  for pid in "${worker_pids[@]}"; do if kill -0 "$pid" 2>/dev/null; then alive=$((alive + 1)); fi; done
-  if [ "$alive" = 0 ]; then
+  # A worker that ended well is not started again: when all did and the view goes on, nobody will finish the run.
+  if workers_gone; then
     sleep 2  # they leave a moment before the view has seen the end
     kill -0 "$watch_pid" 2>/dev/null || break
-    reason="all workers ended before the run did; see $logs/worker-0.log"
-    break
+    if workers_gone; then reason="all workers ended before the run did; see $logs/w0.log"; break; fi
   fi
 done
 if [ -n "$reason" ]; then
   kill -TERM "$watch_pid" 2>/dev/null || true
   wait_gone "$watch_pid" 5 || true
-  tail -n 3 "$logs/coordinator.log" "$logs"/worker-*.log >&2 || true
+  tail -n 3 "$logs/coordinator.log" "$logs"/w[0-9]*.log >&2 || true
   stop_all
   die "$reason"
 fi

@@ -18,10 +18,10 @@ struct LaunchedWorker {
   enum class State : uint8_t { kStarting, kRunning, kStopping, kWaiting, kStopped };
   WorkerName name;
   State state = State::kStarting;
-  std::string handle;     // process id, or the pod's name
-  uint32_t restarts = 0;  // lives after the first
-  std::string last_exit;  // how the last life ended; empty: it is the first
-  Duration next_start{};  // kWaiting: from now
+  std::string handle{};     // process id, or the pod's name
+  uint32_t restarts = 0;    // lives after the first
+  std::string last_exit{};  // how the last life ended; empty: it is the first
+  Duration next_start{};    // kWaiting: from now
 };
 
 struct LauncherView {

@@ -124,6 +124,12 @@ LauncherView ProcessLauncher::view() const {
     view.workers.push_back(std::move(worker));
   }
   if (troubled > 1) view.error += absl::StrFormat(" (and %d more)", troubled - 1);
+  // The thread has not got to them yet.
+  for (uint32_t number = view.workers.empty() ? 0
+                                              : *NumberOf(options_.name_prefix, view.workers.back().name) + 1;
+       number < view.target && !wishes_.shutting_down; ++number) {
+    view.workers.push_back({.name = NumberedName(options_.name_prefix, number)});
+  }
   return view;
 }
 

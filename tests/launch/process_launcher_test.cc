@@ -92,8 +92,7 @@ class ProcessLauncherTest : public ::testing::Test {
 TEST_F(ProcessLauncherTest, StartsWhatIsAskedForOnceTheCoordinatorIsKnown) {
   Make(Options("echo \"$@\"; exec sleep 600"));
   ASSERT_TRUE(launcher_->Scale(2).ok());
-  ASSERT_TRUE(WaitUntil([&] { return Workers().size() == 2; }));
-  EXPECT_TRUE(AllAre(State::kStarting, 2));
+  EXPECT_TRUE(AllAre(State::kStarting, 2));  // at once: who scaled is told the names
   EXPECT_THAT(Events(), IsEmpty());
   launcher_->SetCoordinator("127.0.0.1:7600");
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
@@ -111,6 +110,7 @@ TEST_F(ProcessLauncherTest, StartsWhatIsAskedForOnceTheCoordinatorIsKnown) {
 TEST_F(ProcessLauncherTest, OneThatIsKilledComesBackUnderItsName) {
   Launch(Options(kSleeps), 2);
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  ASSERT_TRUE(Logged("w1", "runs"));
   const pid_t first = PidOf(1);
   ::kill(first, SIGKILL);
   ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).restarts == 1 && AllAre(State::kRunning, 2); }));
@@ -130,8 +130,7 @@ TEST_F(ProcessLauncherTest, OneThatHasNothingMoreToDoStaysAwayUntilItIsWanted) {
   EXPECT_EQ(launcher_->view().error, "");
   EXPECT_TRUE(HasEvent("-w0 finished", "not started again"));
   ASSERT_TRUE(launcher_->Restart("w0").ok());
-  EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\n"));
-  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kStopped, 1); }));
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kStopped, 1) && Workers()[0].restarts == 1; }));
   ASSERT_TRUE(launcher_->Scale(1).ok());
   EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\nw0 runs\n"));
 }
@@ -178,6 +177,7 @@ TEST_F(ProcessLauncherTest, ALongLifeMakesTheNextFailureTheFirst) {
 TEST_F(ProcessLauncherTest, ScalingDownAsksTheHighestNumbersToFinish) {
   Launch(Options("trap 'echo bye; exit 0' TERM; echo $4 runs; while :; do sleep 0.01; done"), 3);
   ASSERT_TRUE(Logged("w0", "runs") && Logged("w1", "runs") && Logged("w2", "runs"));
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 3); }));
   ASSERT_TRUE(launcher_->Scale(1).ok());
   EXPECT_EQ(launcher_->view().target, 1u);
   ASSERT_TRUE(WaitUntil([&] { return Workers().size() == 1; }));
