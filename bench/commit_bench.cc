@@ -4,12 +4,15 @@
 //
 // MIB counts what a version stores: parameters and one momentum vector, half each. Times are medians; the
 // ratio is to the faster of the two raw writes. Write amplification is what the kernel was handed
-// (/proc/self/io) over MIB.
+// (/proc/self/io) over MIB. The merge is that of one bf16 contribution; with the commit of its record it is
+// all that lies between the last contribution and the published version. Disk is the most that the run's
+// files took while a version was being stored, over the versions kept and the contributions that are live.
 
 #include <unistd.h>
 #include <ctime>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -26,6 +29,9 @@
 #include "common/file.h"
 #include "common/random.h"
 #include "common/status.h"
+#include "core/codec.h"
+#include "server/merge_engine.h"
+#include "server/recover_fragments.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
 namespace atoll {
@@ -87,6 +93,9 @@ class CommitBench {
       parameters_[i] = static_cast<float>(random.Uniform());
       momentum_[i] = static_cast<float>(random.Uniform());
     }
+    const Codec& codec = CodecFor(CodecKind::kBf16);
+    payload_.resize(codec.EncodedSize(layout_.elements));
+    codec.Encode(parameters_, payload_);
   }
 
   FragmentTensorsView View() const { return {.parameters = parameters_, .state = {momentum_}}; }
@@ -104,6 +113,9 @@ class CommitBench {
                                .created_unix_ns = 0,
                                .shards = kShards,
                                .chunk_elements = kChunkElements};
+    state_ = {.epoch = Epoch(1), .layout = layout_, .version = Version(0), .theta = nullptr, .state = {}};
+    state_.theta = std::make_shared<TensorBuffer>(TensorBuffer::CopyOf(parameters_));
+    state_.state.push_back(TensorBuffer::CopyOf(momentum_));
     ATOLL_RETURN_IF_ERROR(store_->CreateRun(identity, {.version = 1, .recorded_unix_ns = 0, .bytes = ""}));
     return Time("seed", [this] { return store_->Seed(manifest_, {layout_}, {View()}); });
   }
@@ -112,6 +124,7 @@ class CommitBench {
     ATOLL_RETURN_IF_ERROR(Time("raw, one file", [this] { return RawWrite(1); }));
     ATOLL_RETURN_IF_ERROR(Time("raw, one file a shard", [this] { return RawWrite(kShards); }));
     const Contribution contribution = DescribePayload(Version(version.value() - 1));
+    ATOLL_RETURN_IF_ERROR(Time("raw, MIB/4 in one file", [this] { return RawPayload(); }));
     ATOLL_RETURN_IF_ERROR(Time("push of MIB/4", [&] { return Push(contribution); }));
     RoundRecord record;
     record.epoch = Epoch(1);
@@ -119,14 +132,49 @@ class CommitBench {
     record.config_version = 1;
     record.contributions = {contribution};
     record.weights = {1};
+    ATOLL_RETURN_IF_ERROR(Time("merge of the round", [&] { return Merge(record); }));
     ATOLL_RETURN_IF_ERROR(Time("commit of the round", [&] { return store_->CommitRound(record, {}); }));
+    const DiskWatch watch(store_.get(), &most_disk_bytes_);
     return Time("store of the version", [&] { return store_->StoreVersion(layout_, version, View(), 1); });
   }
 
-  std::span<const std::byte> Payload() const {
-    return std::as_bytes(std::span(parameters_))
-        .first(static_cast<size_t>(bytes_ / 4));  // bf16 of the parameters
+  /// As the coordinator does it, on as many threads as there are processors; the bits go nowhere.
+  absl::Status Merge(const RoundRecord& record) {
+    ATOLL_ASSIGN_OR_RETURN(const MergeInputs mapped,
+                           MapInputs(*store_, record.contributions, record.weights));
+    return engine_.Step(mapped.inputs, record.merge, record.outer, state_).status();
   }
+
+  absl::Status RawPayload() const {
+    const std::string path = dir_ + "/raw-payload";
+    ATOLL_RETURN_IF_ERROR(RemoveFile(path));
+    ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path, OpenMode::kCreateNew));
+    ATOLL_RETURN_IF_ERROR(file.WriteAt(0, Payload()));
+    ATOLL_RETURN_IF_ERROR(file.Sync());
+    return FsyncDir(dir_);
+  }
+
+  /// The most that the run's files take while it lives.
+  class DiskWatch {
+   public:
+    DiskWatch(RunStore* store, uint64_t* most)
+        : thread_([this, store, most] {
+            while (!done_) {
+              *most = std::max(*most, store->DiskBytes().value_or(0));
+              std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            }
+          }) {}
+    ~DiskWatch() {
+      done_ = true;
+      thread_.join();
+    }
+
+   private:
+    std::atomic<bool> done_ = false;
+    std::thread thread_;
+  };
+
+  std::span<const std::byte> Payload() const { return payload_; }
 
   Contribution DescribePayload(Version base) const {
     Contribution contribution;
@@ -206,6 +254,10 @@ class CommitBench {
         "%llu MiB a version, %u shards\n\n| what | median s | of raw | CPU s | written / MIB "
         "|\n|---|---|---|---|---|\n",
         static_cast<unsigned long long>(bytes_ >> 20), kShards);
+    // The new version, the one that is kept until it is there, and the contribution of the round.
+    const double live = 2.0 * static_cast<double>(bytes_) + static_cast<double>(bytes_) / 4;
+    std::printf("| most disk while storing, over live data and retained versions | | %.2f | | |\n",
+                static_cast<double>(most_disk_bytes_) / live);
     for (const std::string& what : order_) {
       const Sample median = Median(what);
       std::printf("| %s | %.4f | %.2f | %.3f | %.3f |\n", what.c_str(), median.seconds, median.seconds / raw,
@@ -219,7 +271,11 @@ class CommitBench {
   FragmentLayout layout_;
   std::vector<float> parameters_;
   std::vector<float> momentum_;
+  std::vector<std::byte> payload_;  // a contribution: the parameters as bf16
   std::unique_ptr<RunStore> store_;
+  MergeEngine engine_{std::thread::hardware_concurrency(), CodecKind::kFp32};
+  FragmentState state_;
+  uint64_t most_disk_bytes_ = 0;
   std::vector<std::string> order_;
   std::map<std::string, std::vector<Sample>> samples_;
 };

@@ -1,0 +1,181 @@
+// What a durable acknowledgement costs an upload: contributions pushed over gRPC on loopback to a coordinator
+// in this process, once onto a store in memory (the plain upload: every check, no disk) and once onto the
+// real one, beside a raw write + fsync of the same bytes.
+//
+//   atoll-staging-bench [DIR] [ROUNDS]      defaults: a new folder in the current one, 5
+//
+// 256 MiB float32 a contribution, one worker, medians.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/crc32c.h"
+#include "common/durable_file.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "core/gpt_shape.h"
+#include "protos/config/run_config.h"
+#include "server/create_coordinator.h"
+#include "server/rpc/server.h"
+#include "storage/memory_store.h"
+#include "storage/rocksdb/rocksdb_store.h"
+#include "worker/client/channel.h"
+#include "worker/client/grpc_connection.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kYaml[] =
+    "run: {name: staging, workers: 1, rounds: 1000}\n"
+    "model: {gpt: {layers: 5, heads: 8, width: 1024, context: 64, vocabulary: 256}}\n"
+    "data: {tokenizer: bytes, mode: local}\n"
+    "inner: {steps: 1, learning_rate: 1e-3, batch: 1}\n"
+    "evaluation: {every: 1000000}\n"
+    "checkpoint: {keep_versions: 1, shards: 4}\n";
+
+template <typename Work>
+absl::StatusOr<double> Timed(const Work& work) {
+  const auto started = std::chrono::steady_clock::now();
+  ATOLL_RETURN_IF_ERROR(work());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+/// A coordinator on this store, listening, and one worker connected to it.
+class Island {
+ public:
+  static absl::StatusOr<std::unique_ptr<Island>> Start(std::unique_ptr<RunStore> store) {
+    std::unique_ptr<Island> island(new Island);
+    ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, ParseRunConfig(kYaml, "staging bench"));
+    CoordinatorOptions options;
+    ATOLL_ASSIGN_OR_RETURN(options.run, ToRunOptions(config));
+    options.config_bytes = config.SerializeAsString();
+    const Manifest manifest = GptManifest(options.run.model);
+    ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
+    island->elements_ = layouts.front().elements;
+    CoordinatorDeps deps;
+    deps.store = std::move(store);
+    deps.clock = &island->clock_;
+    ATOLL_ASSIGN_OR_RETURN(island->coordinator_, CreateCoordinator(std::move(options), std::move(deps)));
+    RpcServerOptions rpc;
+    rpc.data_address = rpc.admin_address = "127.0.0.1:0";
+    ATOLL_ASSIGN_OR_RETURN(island->server_,
+                           RpcServer::Start(rpc, island->coordinator_.get(), &island->clock_, Logger()));
+    ATOLL_RETURN_IF_ERROR(island->Connect(manifest));
+    return island;
+  }
+  ~Island() {
+    connection_.reset();
+    coordinator_->Shutdown();
+    server_->Shutdown();
+  }
+
+  uint64_t bytes() const { return elements_ * sizeof(float); }
+
+  /// Pulls the head, pushes a contribution to it; the time of the push alone.
+  absl::StatusOr<double> Round(std::span<const std::byte> payload, uint32_t crc) {
+    PullWish wish{.fragment = FragmentId(0), .after = base_, .wait = Seconds(60)};
+    wish.elements = elements_;
+    std::vector<std::byte> pulled(payload.size());
+    ATOLL_ASSIGN_OR_RETURN(const PulledVersion version, connection_->Pull(member_, wish, pulled));
+    if (version.kind != PullKind::kParameters) return absl::UnavailableError("no version to contribute to");
+    base_ = version.version;
+    PushOffer offer{.key = {.fragment = FragmentId(0), .base = version.version}, .payload_crc32c = crc};
+    offer.tokens = offer.steps = 1;
+    return Timed([&] { return connection_->Push(member_, offer, payload, 0).status(); });
+  }
+
+ private:
+  absl::Status Connect(const Manifest& manifest) {
+    const std::string address = server_->data_address();
+    connection_ = std::make_unique<GrpcConnection>(GrpcConnectionOptions{.address = address},
+                                                   MakeChannel({.address = address}), &clock_);
+    JoinParameters parameters{.worker = "w0", .secret = "0123456789abcdef"};
+    parameters.manifest_hash = ManifestHash(manifest);
+    ATOLL_ASSIGN_OR_RETURN(const JoinInfo joined, connection_->Join(parameters));
+    member_ = joined.member;
+    const std::vector<float> zeros(elements_, 0.0F);
+    const SeedFragment seed{.id = FragmentId(0), .values = zeros};
+    return connection_->SeedParameters(member_, manifest, std::span(&seed, 1));
+  }
+
+  const SystemClock clock_;
+  uint64_t elements_ = 0;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<GrpcConnection> connection_;
+  MemberRef member_;
+  std::optional<Version> base_;
+};
+
+absl::StatusOr<double> RawWrite(const std::string& dir, std::span<const std::byte> payload) {
+  const std::string path = dir + "/raw";
+  ATOLL_RETURN_IF_ERROR(RemoveFile(path));
+  return Timed([&]() -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path, OpenMode::kCreateNew));
+    ATOLL_RETURN_IF_ERROR(file.WriteAt(0, payload));
+    ATOLL_RETURN_IF_ERROR(file.Sync());
+    return FsyncDir(dir);
+  });
+}
+
+absl::Status Measure(const std::string& dir, int rounds) {
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> memory, OpenMemoryStore(NewMemoryDisk()));
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> disk, OpenRocksDbStore({.data_dir = dir + "/run"}));
+  ATOLL_ASSIGN_OR_RETURN(const auto plain, Island::Start(std::move(memory)));
+  ATOLL_ASSIGN_OR_RETURN(const auto durable, Island::Start(std::move(disk)));
+  const std::vector<float> values(plain->bytes() / sizeof(float), 1e-6F);
+  const auto payload = std::as_bytes(std::span(values));
+  const uint32_t crc = Crc32c(payload);
+  std::vector<double> uploads;
+  std::vector<double> durables;
+  std::vector<double> raws;
+  for (int i = 0; i < rounds; ++i) {
+    ATOLL_ASSIGN_OR_RETURN(uploads.emplace_back(), plain->Round(payload, crc));
+    ATOLL_ASSIGN_OR_RETURN(durables.emplace_back(), durable->Round(payload, crc));
+    ATOLL_ASSIGN_OR_RETURN(raws.emplace_back(), RawWrite(dir, payload));
+    // The version before is written behind its publication: not during the next measurement.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+  }
+  const double larger = std::max(Median(uploads), Median(raws));
+  std::printf(
+      "%llu MiB: plain upload %.3f s, raw write + fsync %.3f s, durable upload %.3f s = %.2f of the larger\n",
+      static_cast<unsigned long long>(payload.size() >> 20), Median(uploads), Median(raws), Median(durables),
+      Median(durables) / larger);
+  return absl::OkStatus();
+}
+
+absl::Status Main(int argc, char** argv) {
+  const std::string dir = argc > 1 ? argv[1] : absl::StrCat("staging_bench.", ::getpid());
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  if (rounds < 1) return absl::InvalidArgumentError("usage: atoll-staging-bench [DIR] [ROUNDS >= 1]");
+  if (FileExists(dir))
+    return absl::AlreadyExistsError(absl::StrCat(dir, " is there already; name a new folder"));
+  ATOLL_RETURN_IF_ERROR(CreateDirs(dir));
+  const absl::Status status = Measure(dir, rounds);
+  RemoveAll(dir).IgnoreError();
+  return status;
+}
+
+}  // namespace
+}  // namespace atoll
+
+int main(int argc, char** argv) {
+  const absl::Status status = atoll::Main(argc, argv);
+  if (!status.ok()) std::fprintf(stderr, "atoll-staging-bench: %s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
