@@ -34,7 +34,7 @@ def watch(run, faults, limit):
             faults.tick()
         status, workers = run.status(), run.workers()
         if status is None or workers is None:
-            raise RuntimeError(f"atollctl did not answer: {run.log_end()}")
+            raise RuntimeError(f"atollctl failed: {run.complaint}; {run.log_end()}")
         polls.append({"time": time.time(), "status": status, "workers": workers})
         if status["state"] == "RUN_STATE_FINISHED":
             return polls, time.monotonic() - begin

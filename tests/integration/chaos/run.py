@@ -51,6 +51,7 @@ class Run:
         self.programs = pathlib.Path(programs)
         self.worker_program = worker_program
         self.options = options
+        self.complaint = ""  # of the last atollctl that failed
         self.names = [f"w{i}" for i in range(options["workers"])]
         for name in ("pids", "links"):
             (self.folder / name).mkdir(parents=True)
@@ -95,8 +96,10 @@ class Run:
 
     def ctl(self, *arguments):
         """What atollctl prints as JSON; None when it fails."""
-        done = subprocess.run([self.programs / "atollctl", "--admin", self.admin, "--coordinator", self.data, *arguments],
-                              capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([self.programs / "atollctl", "--timeout", "30", "--admin", self.admin, "--coordinator", self.data,
+                               *arguments], capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode != 0:
+            self.complaint = done.stderr.strip()
         return done.stdout if done.returncode == 0 else None
 
     def status(self, history=0):
