@@ -13,6 +13,7 @@ import argparse
 import collections
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,7 @@ def parse_arguments():
 
 def main():
     arguments, options = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with all that is to be cleaned up
     for program in (arguments.bin / "atoll-coordinator", arguments.bin / "atollctl", arguments.worker):
         if not program.exists():
             print(f"skipped: {program} is not there")

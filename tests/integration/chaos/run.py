@@ -74,8 +74,9 @@ class Run:
                      "--worker-arg=--log-format=json"]
         # Nine programs share the processors: who waits must not spin.
         environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
-        self.coordinator = subprocess.Popen([self.programs / "atoll-coordinator", *arguments], stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL, env=environment)
+        # Should this script be killed, the kernel kills the coordinator, and its workers with it.
+        self.coordinator = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-coordinator", *arguments],
+                                            stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
         log.close()
         self.wait_for(lambda: (self.folder / "ports.json").exists(), 60, "the coordinator to serve")
         ports = json.loads((self.folder / "ports.json").read_text())
