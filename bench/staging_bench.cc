@@ -1,10 +1,10 @@
 // What a durable acknowledgement costs an upload: contributions pushed over gRPC on loopback to a coordinator
-// in this process, once onto a store in memory (the plain upload: every check, no disk) and once onto the
-// real one, beside a raw write + fsync of the same bytes.
+// in this process, once with its data directory in memory (/dev/shm: the plain upload, every check, no disk)
+// and once on the disk, beside a raw write + fsync of the same bytes.
 //
-//   atoll-staging-bench [DIR] [ROUNDS]      defaults: a new folder in the current one, 5
+//   atoll-staging-bench [DIR] [ROUNDS] [LAYERS]      defaults: a new folder in the current one, 5, 5
 //
-// 256 MiB float32 a contribution, one worker, medians.
+// A float32 contribution of 48 MiB a layer and one MiB, one worker, medians.
 
 #include <unistd.h>
 
@@ -18,7 +18,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/crc32c.h"
 #include "common/durable_file.h"
 #include "common/file.h"
@@ -27,7 +29,6 @@
 #include "protos/config/run_config.h"
 #include "server/create_coordinator.h"
 #include "server/rpc/server.h"
-#include "storage/memory_store.h"
 #include "storage/rocksdb/rocksdb_store.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
@@ -37,7 +38,7 @@ namespace {
 
 constexpr char kYaml[] =
     "run: {name: staging, workers: 1, rounds: 1000}\n"
-    "model: {gpt: {layers: 5, heads: 8, width: 1024, context: 64, vocabulary: 256}}\n"
+    "model: {gpt: {layers: %d, heads: 8, width: 1024, context: 64, vocabulary: 256}}\n"
     "data: {tokenizer: bytes, mode: local}\n"
     "inner: {steps: 1, learning_rate: 1e-3, batch: 1}\n"
     "evaluation: {every: 1000000}\n"
@@ -58,9 +59,10 @@ double Median(std::vector<double> values) {
 /// A coordinator on this store, listening, and one worker connected to it.
 class Island {
  public:
-  static absl::StatusOr<std::unique_ptr<Island>> Start(std::unique_ptr<RunStore> store) {
+  static absl::StatusOr<std::unique_ptr<Island>> Start(std::unique_ptr<RunStore> store, int layers) {
     std::unique_ptr<Island> island(new Island);
-    ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, ParseRunConfig(kYaml, "staging bench"));
+    ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config,
+                           ParseRunConfig(absl::StrFormat(kYaml, layers), "staging bench"));
     CoordinatorOptions options;
     ATOLL_ASSIGN_OR_RETURN(options.run, ToRunOptions(config));
     options.config_bytes = config.SerializeAsString();
@@ -92,7 +94,8 @@ class Island {
     wish.elements = elements_;
     std::vector<std::byte> pulled(payload.size());
     ATOLL_ASSIGN_OR_RETURN(const PulledVersion version, connection_->Pull(member_, wish, pulled));
-    if (version.kind != PullKind::kParameters) return absl::UnavailableError("no version to contribute to");
+    if (version.kind != PullKind::kParameters)
+      return absl::UnavailableError("no next version: " + version.waiting_for);
     base_ = version.version;
     PushOffer offer{.key = {.fragment = FragmentId(0), .base = version.version}, .payload_crc32c = crc};
     offer.tokens = offer.steps = 1;
@@ -133,11 +136,13 @@ absl::StatusOr<double> RawWrite(const std::string& dir, std::span<const std::byt
   });
 }
 
-absl::Status Measure(const std::string& dir, int rounds) {
-  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> memory, OpenMemoryStore(NewMemoryDisk()));
+absl::Status Measure(const std::string& dir, int rounds, int layers) {
+  const std::string memory_dir = absl::StrCat("/dev/shm/atoll-staging-bench.", ::getpid());
+  const absl::Cleanup remove_memory = [&] { RemoveAll(memory_dir).IgnoreError(); };
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> memory, OpenRocksDbStore({.data_dir = memory_dir}));
   ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> disk, OpenRocksDbStore({.data_dir = dir + "/run"}));
-  ATOLL_ASSIGN_OR_RETURN(const auto plain, Island::Start(std::move(memory)));
-  ATOLL_ASSIGN_OR_RETURN(const auto durable, Island::Start(std::move(disk)));
+  ATOLL_ASSIGN_OR_RETURN(const auto plain, Island::Start(std::move(memory), layers));
+  ATOLL_ASSIGN_OR_RETURN(const auto durable, Island::Start(std::move(disk), layers));
   const std::vector<float> values(plain->bytes() / sizeof(float), 1e-6F);
   const auto payload = std::as_bytes(std::span(values));
   const uint32_t crc = Crc32c(payload);
@@ -162,11 +167,14 @@ absl::Status Measure(const std::string& dir, int rounds) {
 absl::Status Main(int argc, char** argv) {
   const std::string dir = argc > 1 ? argv[1] : absl::StrCat("staging_bench.", ::getpid());
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
-  if (rounds < 1) return absl::InvalidArgumentError("usage: atoll-staging-bench [DIR] [ROUNDS >= 1]");
+  const int layers = argc > 3 ? std::atoi(argv[3]) : 5;
+  if (rounds < 1 || layers < 1) {
+    return absl::InvalidArgumentError("usage: atoll-staging-bench [DIR] [ROUNDS >= 1] [LAYERS >= 1]");
+  }
   if (FileExists(dir))
     return absl::AlreadyExistsError(absl::StrCat(dir, " is there already; name a new folder"));
   ATOLL_RETURN_IF_ERROR(CreateDirs(dir));
-  const absl::Status status = Measure(dir, rounds);
+  const absl::Status status = Measure(dir, rounds, layers);
   RemoveAll(dir).IgnoreError();
   return status;
 }
