@@ -204,13 +204,15 @@ absl::StatusOr<KeptRound> LocalState::ReadRound(const std::string& path) const {
 absl::StatusOr<KeptRound> LocalState::LoadRound() {
   Flush();
   ATOLL_ASSIGN_OR_RETURN(std::vector<uint64_t> numbers, RoundNumbers());
+  if (numbers.empty()) return absl::NotFoundError(absl::StrFormat("nothing is kept in %s", folder_));
   std::reverse(numbers.begin(), numbers.end());
   for (const uint64_t number : numbers) {
     auto round = ReadRound(RoundPath(number));
     if (round.ok()) return round;
     log_.Warning("a kept state cannot be used", {{"error", Explain(round.status())}});
   }
-  return absl::NotFoundError(absl::StrFormat("%s holds no usable state of this worker in this run", folder_));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s holds no usable state of this worker in this run", folder_));
 }
 
 absl::Status LocalState::WritePush(Epoch epoch, const PushOffer& offer, std::span<const std::byte> payload,

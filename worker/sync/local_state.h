@@ -66,7 +66,8 @@ class LocalState {
   void SaveRound();
   /// Waits for the save in progress.
   void Flush();
-  /// The newest that is sound; each one that is not is logged. NotFound when none is left.
+  /// The newest that is sound; each one that is not is logged. NotFound when none was kept,
+  /// FailedPrecondition when none of those that were can be used.
   absl::StatusOr<KeptRound> LoadRound();
 
   /// Blocks until it is on disk. On an error the former record is gone too: its residual went into this

@@ -56,6 +56,12 @@ absl::Status Session::Rejoin(const absl::Status& cause) {
   const JoinInfo before = info_;
   context_.log.Warning("no longer a member, joining again", {{"because", Explain(cause)}});
   ATOLL_RETURN_IF_ERROR(Join(parameters_.manifest_hash));
+  const absl::Status goes_on = CheckGoesOn(before);
+  begins_anew_ = !goes_on.ok();
+  return goes_on;
+}
+
+absl::Status Session::CheckGoesOn(const JoinInfo& before) const {
   if (info_.member.epoch != before.member.epoch) return Void("the run was restored");
   if (info_.config_version != before.config_version) return Void("the run's configuration changed");
   const auto partition = [](const JoinInfo& info) {

@@ -2,6 +2,7 @@
 #define ATOLL_WORKER_SYNC_SESSION_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +29,10 @@ class Session {
   /// Joins again because of `cause` (NOT_A_MEMBER, WRONG_EPOCH). WRONG_EPOCH when the run was restored
   /// meanwhile, or the worker's data or configuration is another one now: local progress is void.
   absl::Status Rejoin(const absl::Status& cause);
+
+  /// Whether Rejoin has answered WRONG_EPOCH: the worker begins anew under the membership that it has
+  /// already, without another Join, which the run would hear of as a second return. True once.
+  bool BeginsAnew() { return std::exchange(begins_anew_, false); }
 
   /// Asks for the configuration that is in force now; the membership stays as it is.
   absl::Status Reconfigure();
@@ -57,6 +62,8 @@ class Session {
   void Leave(const std::string& reason);
 
  private:
+  /// Compared with what it was before a Rejoin: OK when the worker may go on with its local progress.
+  absl::Status CheckGoesOn(const JoinInfo& before) const;
   static const absl::Status& StatusOf(const absl::Status& status) { return status; }
   template <typename T>
   static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
@@ -68,6 +75,7 @@ class Session {
   const WorkerContext context_;
   JoinInfo info_;
   bool joined_ = false;
+  bool begins_anew_ = false;
 };
 
 }  // namespace atoll

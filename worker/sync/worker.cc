@@ -72,7 +72,7 @@ absl::StatusOr<SyncEnd> Worker::Live() {
       ATOLL_RETURN_IF_ERROR(BuildReplica(described));
     }
     if (joins) {
-      ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
+      if (!session_.BeginsAnew()) ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
       heartbeater_.Start(session_.info().heartbeat);
       ATOLL_RETURN_IF_ERROR(GoToAssignedData());
     }
@@ -119,6 +119,11 @@ absl::Status Worker::LoadKeptState(const JoinInfo& info) {
                                                   .manifest_hash = ManifestHash(replica_->manifest())},
                                                  context_.log));
   const auto kept = disk_->LoadRound();
+  if (absl::IsNotFound(kept.status())) {
+    context_.log.Info("starts anew: nothing is kept of an earlier life", {{"folder", disk_->folder()}});
+    rewarm_.SetCold();
+    return absl::OkStatus();
+  }
   const absl::Status taken_up = kept.ok() ? replica_->LoadState(kept->replica) : kept.status();
   if (!taken_up.ok()) {
     context_.log.Info("joins cold: the inner optimizer starts anew", {{"because", Explain(taken_up)}});

@@ -191,7 +191,7 @@ TEST_F(ContinuityTest, WithoutItsDiskItJoinsColdWarmsUpAndSaysSo) {
   ASSERT_TRUE(RemoveAll(folder_).ok());
   EXPECT_EQ(Live().code, ExitCode::kOk);
   EXPECT_EQ(loaded_, 0u);
-  EXPECT_THAT(log_.str(), HasSubstr("joins cold"));
+  EXPECT_THAT(log_.str(), HasSubstr("starts anew: nothing is kept of an earlier life"));
   EXPECT_THAT(log_.str(), HasSubstr("warming up its learning rate"));
   // H = 4 bounds the warmup.
   ASSERT_GE(learning_rates_.size(), 6u);
@@ -202,6 +202,8 @@ TEST_F(ContinuityTest, WithoutItsDiskItJoinsColdWarmsUpAndSaysSo) {
 
 TEST_F(ContinuityTest, AtTheBeginningOfARunNobodyWarmsUpTwice) {
   EXPECT_EQ(Live().code, ExitCode::kOk);
+  EXPECT_THAT(log_.str(), HasSubstr("starts anew: nothing is kept of an earlier life"));
+  EXPECT_THAT(log_.str(), ::testing::Not(HasSubstr("NOT_FOUND"))) << "a first start has nothing to explain";
   EXPECT_THAT(log_.str(), ::testing::Not(HasSubstr("warming up")));
   EXPECT_DOUBLE_EQ(learning_rates_[0], 0.1);
 }

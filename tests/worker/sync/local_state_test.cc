@@ -75,6 +75,11 @@ class LocalStateTest : public ::testing::Test {
   std::ostringstream log_;
 };
 
+TEST_F(LocalStateTest, AFirstLifeFindsNothingAndHasNothingToSayAboutIt) {
+  EXPECT_TRUE(absl::IsNotFound(Open()->LoadRound().status()));
+  EXPECT_EQ(log_.str(), "");
+}
+
 TEST_F(LocalStateTest, ARoundComesBackAsItWas) {
   Save(*Open(), 6);
   const auto round = Open()->LoadRound();
@@ -113,7 +118,7 @@ TEST_F(LocalStateTest, WhereTheNewestIsDamagedTheOneBeforeServes) {
   EXPECT_EQ(state->LoadRound()->base, Version(1));
   EXPECT_THAT(log_.str(), HasSubstr("round-000002 is damaged: its crc32c differs"));
   ASSERT_TRUE(WriteFileAtomically(JoinPath(folder_, "round-000001"), "ATOLL").ok());
-  EXPECT_TRUE(absl::IsNotFound(state->LoadRound().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(state->LoadRound().status()));
   EXPECT_THAT(log_.str(), HasSubstr("round-000001 is damaged: it is too short"));
 }
 
@@ -131,11 +136,11 @@ TEST_F(LocalStateTest, TheStateOfAnotherIsRefusedByName) {
   Save(*Open(), 1);
   const std::vector<std::byte> payload(5);
   ASSERT_TRUE(Open()->WritePush(Epoch(7), Offer(payload), payload, {}).ok());
-  EXPECT_TRUE(absl::IsNotFound(Open({"run-2", "w1", "model"})->LoadRound().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open({"run-2", "w1", "model"})->LoadRound().status()));
   EXPECT_THAT(log_.str(), HasSubstr("is of run run-1, this is run run-2"));
-  EXPECT_TRUE(absl::IsNotFound(Open({"run-1", "w2", "model"})->LoadRound().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open({"run-1", "w2", "model"})->LoadRound().status()));
   EXPECT_THAT(log_.str(), HasSubstr("is of worker 'w1', this is 'w2'"));
-  EXPECT_TRUE(absl::IsNotFound(Open({"run-1", "w1", "wider"})->LoadRound().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open({"run-1", "w1", "wider"})->LoadRound().status()));
   EXPECT_THAT(log_.str(), HasSubstr("is of another model"));
   EXPECT_TRUE(absl::IsFailedPrecondition(Open({"run-2", "w1", "model"})->LoadPush(FragmentId(1)).status()));
 }

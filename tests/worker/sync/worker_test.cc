@@ -114,6 +114,9 @@ TEST_F(WorkerTest, ARestoredRunIsJoinedAnewWithTheSameModel) {
   const WorkerEnd end = Run();
   EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
   EXPECT_EQ(built_, 1);
+  // The configuration, the first epoch, the second: nobody hears of it twice.
+  ASSERT_EQ(coordinator_.joins.size(), 3u);
+  EXPECT_TRUE(coordinator_.joins[2].BecomesMember());
   // Rounds on 0, (1: void), 2, 3.
   EXPECT_NEAR(coordinator_.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
 }
