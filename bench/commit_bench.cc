@@ -129,6 +129,7 @@ class CommitBench {
     RoundRecord record;
     record.epoch = Epoch(1);
     record.version = version;
+    record.outer_steps = state_.outer_steps + 1;
     record.config_version = 1;
     record.contributions = {contribution};
     record.weights = {1};

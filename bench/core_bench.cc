@@ -99,7 +99,7 @@ struct Round {
 
   void Step(benchmark::State& state, const MergePlan& plan) {
     const std::vector<std::span<float>> outer_state = {momentum};
-    if (!MergeAndStepRange(plan, OuterOptions{}, Version(1), 0, theta, next, outer_state).ok()) {
+    if (!MergeAndStepRange(plan, OuterOptions{}, 1, 0, theta, next, outer_state).ok()) {
       state.SkipWithError("the step failed");
     }
   }

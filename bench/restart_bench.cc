@@ -133,6 +133,7 @@ class RestartBench {
     RoundRecord record;
     record.epoch = Epoch(1);
     record.version = Version(1);
+    record.outer_steps = 1;
     record.config_version = 1;
     record.outer = run.outer;
     record.merge = run.merge;

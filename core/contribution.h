@@ -53,6 +53,7 @@ struct RoundRecord {
   Epoch epoch = {};
   FragmentId fragment = {};
   Version version = {};                          // the version this round made
+  uint64_t outer_steps = 0;                      // that the contents have seen, this one included
   uint64_t config_version = 0;                   // which recorded configuration was in force
   OuterOptions outer = {};                       // outer step as applied
   MergeOptions merge = {};                       // as applied

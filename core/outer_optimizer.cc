@@ -26,9 +26,9 @@ void Sgd(const OuterOptions& options, size_t n, const float* d, const float* the
   for (size_t i = 0; i < n; ++i) theta_out[i] = theta_in[i] - eta * d[i];
 }
 
-void Adam(const OuterOptions& options, Version t, size_t n, const float* d, const float* theta_in,
+void Adam(const OuterOptions& options, uint64_t t, size_t n, const float* d, const float* theta_in,
           float* theta_out, float* m, float* v) {
-  const auto steps = static_cast<double>(t.value());
+  const auto steps = static_cast<double>(t);
   const auto step_size = static_cast<float>(options.learning_rate / (1.0 - std::pow(options.beta1, steps)));
   const auto root_correction = static_cast<float>(std::sqrt(1.0 - std::pow(options.beta2, steps)));
   const auto beta1 = static_cast<float>(options.beta1);
@@ -46,10 +46,10 @@ void Adam(const OuterOptions& options, Version t, size_t n, const float* d, cons
   }
 }
 
-void DelayedNesterov(const OuterOptions& options, Version t, size_t n, const float* d, const float* theta_in,
+void DelayedNesterov(const OuterOptions& options, uint64_t t, size_t n, const float* d, const float* theta_in,
                      float* theta_out, float* m, float* sum) {
   const uint32_t window = options.delay == 0 ? 1 : options.delay;
-  const bool ends_window = t.value() % window == 0;
+  const bool ends_window = t % window == 0;
   const auto count = static_cast<double>(window);
   const auto eta = static_cast<float>(options.learning_rate);
   const auto mu = static_cast<float>(options.momentum);
@@ -81,7 +81,7 @@ size_t OuterStateVectors(OuterOptimizerKind kind) {
   return 0;
 }
 
-void OuterStepRange(const OuterOptions& options, Version new_version, std::span<const float> mean,
+void OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const float> mean,
                     std::span<const float> theta_in, std::span<float> theta_out,
                     std::span<const std::span<float>> state) {
   const size_t n = theta_out.size();
@@ -91,10 +91,10 @@ void OuterStepRange(const OuterOptions& options, Version new_version, std::span<
     case OuterOptimizerKind::kSgd:
       return Sgd(options, n, mean.data(), theta_in.data(), theta_out.data());
     case OuterOptimizerKind::kAdam:
-      return Adam(options, new_version, n, mean.data(), theta_in.data(), theta_out.data(), state[0].data(),
+      return Adam(options, step, n, mean.data(), theta_in.data(), theta_out.data(), state[0].data(),
                   state[1].data());
     case OuterOptimizerKind::kDelayedNesterov:
-      return DelayedNesterov(options, new_version, n, mean.data(), theta_in.data(), theta_out.data(),
+      return DelayedNesterov(options, step, n, mean.data(), theta_in.data(), theta_out.data(),
                              state[0].data(), state[1].data());
   }
 }

@@ -2,9 +2,9 @@
 #define ATOLL_CORE_OUTER_OPTIMIZER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
-#include "common/ids.h"
 #include "core/run_options.h"
 
 namespace atoll {
@@ -19,14 +19,15 @@ size_t OuterStateVectors(OuterOptimizerKind kind);
 ///   sgd       theta = theta - eta*d
 ///   adam      m = b1*m + (1-b1)*d ;  v = b2*v + ((1-b2)*d)*d ;
 ///             theta = theta - (eta/(1-b1^t)) * (m / (sqrt(v)/sqrt(1-b2^t) + eps))   torch.optim.Adam, t =
-///             new_version
-///   delayed_nesterov  s = s + d ; when new_version is a multiple of N: m = mu*m + s/N, s = 0 ;
+///             step
+///   delayed_nesterov  s = s + d ; when step is a multiple of N: m = mu*m + s/N, s = 0 ;
 ///             theta = theta - eta*(d/N + k*mu*m), k = 1 - c*N + c when m was updated, else c
 ///             (Liu et al., arXiv 2401.09135, algorithm 3). With c = 0 the N steps of a window add up to the
 ///             nesterov step on the mean of their N pseudo-gradients.
 /// All spans have the same size; `state` has OuterStateVectors(options.optimizer) of them. theta_out may be
-/// theta_in. new_version is the version that this step makes (1 for the first).
-void OuterStepRange(const OuterOptions& options, Version new_version, std::span<const float> mean,
+/// theta_in. `step` counts the outer steps that this state has seen, this one included (1 for the first): the
+/// version less those that no round made (RoundRecord::outer_steps).
+void OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const float> mean,
                     std::span<const float> theta_in, std::span<float> theta_out,
                     std::span<const std::span<float>> state);
 

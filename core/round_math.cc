@@ -28,7 +28,7 @@ absl::Status CheckFinite(std::span<const float> values, uint64_t first, const ch
 
 }  // namespace
 
-absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, Version new_version,
+absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, uint64_t step,
                                uint64_t first, std::span<const float> theta_in, std::span<float> theta_out,
                                std::span<const std::span<float>> state) {
   BlockMerger merger(plan);
@@ -42,8 +42,7 @@ absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& option
     const std::span<const std::span<float>> block_state(state_block.data(), state_vectors);
 
     merger.Merge(first + done, mean);
-    OuterStepRange(options, new_version, mean, theta_in.subspan(done, n), theta_out.subspan(done, n),
-                   block_state);
+    OuterStepRange(options, step, mean, theta_in.subspan(done, n), theta_out.subspan(done, n), block_state);
 
     ATOLL_RETURN_IF_ERROR(CheckFinite(theta_out.subspan(done, n), first + done, "the parameter"));
     for (const std::span<float> vector : block_state) {

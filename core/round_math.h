@@ -5,7 +5,6 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "common/ids.h"
 #include "core/merge_plan.h"
 #include "core/outer_optimizer.h"
 
@@ -20,7 +19,7 @@ namespace atoll {
 ///
 /// FailedPrecondition, naming the first element, when a resulting parameter or state value is not finite. The
 /// outputs of the range are then unusable: nothing of the round may be committed.
-absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, Version new_version,
+absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, uint64_t step,
                                uint64_t first, std::span<const float> theta_in, std::span<float> theta_out,
                                std::span<const std::span<float>> state);
 

@@ -20,6 +20,7 @@ struct FragmentState {
   Epoch epoch;
   FragmentLayout layout;
   Version version;
+  uint64_t outer_steps = 0;  // that theta and state have seen (RoundRecord::outer_steps)
   std::shared_ptr<const TensorBuffer> theta;
   std::vector<TensorBuffer> state;
 

@@ -79,7 +79,7 @@ absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> in
   return Make(state, theta, version, [&](uint64_t first, uint64_t size) {
     std::vector<std::span<float>> vectors;
     for (TensorBuffer& vector : state.state) vectors.push_back(vector.values().subspan(first, size));
-    return MergeAndStepRange(planner.plan(), outer, version, first,
+    return MergeAndStepRange(planner.plan(), outer, state.outer_steps + 1, first,
                              state.theta->values().subspan(first, size), theta->values().subspan(first, size),
                              vectors);
   });

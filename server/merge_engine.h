@@ -43,8 +43,8 @@ class MergeEngine {
 
   /// Decode, merge and outer step over the whole fragment, after as many passes over the payloads as the
   /// merge needs (MergePlanner). The inputs are at least one, in summation order and validated. Updates
-  /// state.state in place and leaves state.theta and state.version alone. FailedPrecondition when a result is
-  /// not finite: state.state is then worthless, nothing may be committed, and the caller must restore it.
+  /// state.state in place and leaves theta, version and outer_steps alone. FailedPrecondition when a result
+  /// is not finite: state.state is then worthless, nothing may be committed, and the caller must restore it.
   absl::StatusOr<ComputedVersion> Step(std::span<const MergeInput> inputs, const MergeOptions& merge,
                                        const OuterOptions& outer, FragmentState& state);
 

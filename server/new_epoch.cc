@@ -12,6 +12,7 @@ RoundRecord RecordOf(const FragmentState& fragment, const VersionHashes& hashes,
   record.epoch = fragment.epoch;
   record.fragment = fragment.layout.id;
   record.version = fragment.version;
+  record.outer_steps = fragment.outer_steps;
   record.config_version = config.version;
   record.outer = config.run.outer;
   record.merge = config.run.merge;

@@ -61,6 +61,10 @@ absl::Status Replay(VersionSource& source, MergeEngine& engine, const RoundRecor
   if (record.version != Next(state.version)) {
     return lost(absl::StrFormat("it follows version %d", state.version.value()));
   }
+  if (record.outer_steps != state.outer_steps + 1) {
+    return lost(absl::StrFormat("it is outer step %d, and its base has seen %d", record.outer_steps,
+                                state.outer_steps));
+  }
   const auto mapped = MapInputs(source, record.contributions, record.weights);
   if (!mapped.ok()) return lost(std::string(mapped.status().message()));
   auto computed = engine.Step(mapped->inputs, record.merge, record.outer, state);
@@ -75,8 +79,25 @@ absl::Status Replay(VersionSource& source, MergeEngine& engine, const RoundRecor
   }
   state.theta = computed->theta;
   state.version = record.version;
+  state.outer_steps = record.outer_steps;
   return absl::OkStatus();
 }
+
+namespace {
+
+/// Of a stored version; version 0 was seeded, and has seen none.
+absl::StatusOr<uint64_t> OuterStepsOf(const Recovery& recovery, FragmentId fragment, Version version) {
+  if (version == Version(0)) return 0;
+  for (const RoundRecord& record : recovery.rounds) {
+    if (record.fragment == fragment && record.version == version) return record.outer_steps;
+  }
+  return absl::DataLossError(
+      absl::StrFormat("the round record of version %d of fragment %d is missing; restore the data directory "
+                      "from a backup",
+                      version.value(), fragment.value()));
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<FragmentState>> RecoverFragments(VersionSource& source, const Recovery& recovery,
                                                             const std::vector<FragmentLayout>& layouts,
@@ -85,6 +106,7 @@ absl::StatusOr<std::vector<FragmentState>> RecoverFragments(VersionSource& sourc
   for (const FragmentRecovery& found : recovery.fragments) {
     ATOLL_ASSIGN_OR_RETURN(FragmentState state, LoadFragment(source, recovery.identity.epoch,
                                                              layouts[found.fragment.value()], found.stored));
+    ATOLL_ASSIGN_OR_RETURN(state.outer_steps, OuterStepsOf(recovery, found.fragment, found.stored));
     for (const RoundRecord& record : found.to_replay) {
       ATOLL_RETURN_IF_ERROR(Replay(source, engine, record, state));
     }

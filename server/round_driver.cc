@@ -158,6 +158,7 @@ void RoundDriver::Prepare(Lane& lane, std::vector<Contribution> contributions, s
   record.epoch = lane.state.epoch;
   record.fragment = lane.state.layout.id;
   record.version = Next(lane.state.version);
+  record.outer_steps = lane.state.outer_steps + 1;
   record.config_version = lane.config->version;
   record.outer = lane.config->run.outer;
   record.merge = lane.config->run.merge;
@@ -199,6 +200,7 @@ void RoundDriver::Published(Lane& lane, const Pending& pending) {
   ReportStorage(lane, "");
   lane.state.theta = pending.computed.theta;
   lane.state.version = pending.record.version;
+  lane.state.outer_steps = pending.record.outer_steps;
   lane.closing = false;
   const MonoTime now = services_.clock->Now();
   Effects effects;

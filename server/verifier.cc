@@ -119,6 +119,7 @@ absl::StatusOr<Verifier::Source> Verifier::LoadSource(const FragmentLayout& layo
   ATOLL_RETURN_IF_ERROR(CheckPayloads(source.mapped, record.contributions));
   ATOLL_ASSIGN_OR_RETURN(source.base,
                          LoadFragment(*store_, record.epoch, layout, Version(record.version.value() - 1)));
+  source.base.outer_steps = record.outer_steps - 1;
   return source;
 }
 

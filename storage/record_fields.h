@@ -85,7 +85,7 @@ void Fields(Io& io, Is<Contribution> auto& r) {
   io.Field("worker", r.key.worker);
   io.Field("sequence", r.key.sequence);
   io.Field("incarnation", r.incarnation);
-  io.EnumField("codec", r.codec, CodecKind::kFp32, CodecKind::kInt8);
+  io.EnumField("codec", r.codec, CodecKind::kFp32, CodecKind::kE3m0);
   io.Field("payload_bytes", r.payload_bytes);
   io.Field("payload_crc32c", r.payload_crc32c);
   io.Field("tokens", r.tokens);
@@ -130,6 +130,7 @@ void Fields(Io& io, Is<RoundRecord> auto& r) {
   io.Field("epoch", r.epoch);
   io.Field("fragment", r.fragment);
   io.Field("version", r.version);
+  io.Field("outer_steps", r.outer_steps);
   io.Field("config_version", r.config_version);
   Fields(io, r.outer);
   Fields(io, r.merge);

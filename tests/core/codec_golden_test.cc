@@ -70,9 +70,11 @@ TEST(CodecExamples, AreThoseOfTheDocument) {
   EXPECT_EQ(hex(CodecKind::kFp16, {65520, 0x1p-24f, 0x1p-25f}), "ff7b01000000");
   EXPECT_EQ(hex(CodecKind::kBf16, {1, -2, 0.5}), "803f00c0003f");
   EXPECT_EQ(hex(CodecKind::kInt8, {127, -127, 1, 0.5, 1.5}), "0000803f7f81010002");
+  EXPECT_EQ(hex(CodecKind::kInt4, {7, -7, 1, 0.5, 1.5}), "0000803f072901");
+  EXPECT_EQ(hex(CodecKind::kE3m0, {1, -0.5, 0.25, 0.01, -0.0625}), "0000803f17be05");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CodecGolden, testing::ValuesIn(kAllCodecs),
+INSTANTIATE_TEST_SUITE_P(All, CodecGolden, testing::ValuesIn(kCodecKinds),
                          [](const auto& test) { return std::string(CodecName(test.param)); });
 
 }  // namespace

@@ -22,7 +22,7 @@ class EveryCodec : public testing::TestWithParam<CodecKind> {
   const Codec& codec_ = CodecFor(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(All, EveryCodec, testing::ValuesIn(kAllCodecs),
+INSTANTIATE_TEST_SUITE_P(All, EveryCodec, testing::ValuesIn(kCodecKinds),
                          [](const auto& test) { return std::string(CodecName(test.param)); });
 
 TEST_P(EveryCodec, KnowsItself) {
@@ -36,9 +36,24 @@ TEST(Codec, ForeignKindIsNotFound) {
   EXPECT_EQ(CodecName(static_cast<CodecKind>(200)), "unknown");
 }
 
+bool HasScaledBlocks(CodecKind kind) {
+  return kind == CodecKind::kInt8 || kind == CodecKind::kInt4 || kind == CodecKind::kE3m0;
+}
+
+/// Half of the distance between the levels about in[i].
+double BlockBound(CodecKind kind, const std::vector<float>& in, size_t i) {
+  float largest = 0;
+  for (size_t j = i / 256 * 256; j < std::min(in.size(), i / 256 * 256 + 256); ++j) {
+    largest = std::max(largest, std::abs(in[j]));
+  }
+  if (kind == CodecKind::kInt8) return largest / 127 * 0.5;
+  if (kind == CodecKind::kInt4) return largest / 7 * 0.5;
+  // Levels double: from one to the next it is a third of the middle. Below the least there is only zero.
+  return std::max(std::abs(double{in[i]}) / 3, largest * 0x1p-7);
+}
+
 TEST_P(EveryCodec, RoundTripIsWithinItsPrecision) {
-  // Half a unit in the last place relative to the value; int8: half a level relative to the block's largest
-  // value.
+  // Half a unit in the last place relative to the value; in scaled blocks half a level.
   const double relative = GetParam() == CodecKind::kFp32   ? 0
                           : GetParam() == CodecKind::kFp16 ? 0x1p-11
                                                            : 0x1p-8;
@@ -49,12 +64,7 @@ TEST_P(EveryCodec, RoundTripIsWithinItsPrecision) {
     const std::vector<float> out = Decoded(codec_, payload, n);
     for (size_t i = 0; i < n; ++i) {
       double bound = relative * std::abs(in[i]) + 0x1p-25;  // fp16's subnormal unit is 2^-24
-      if (GetParam() == CodecKind::kInt8) {
-        float largest = 0;
-        for (size_t j = i / 256 * 256; j < std::min(n, i / 256 * 256 + 256); ++j)
-          largest = std::max(largest, std::abs(in[j]));
-        bound = largest / 127 * 0.5 * (1 + 1e-5);
-      }
+      if (HasScaledBlocks(GetParam())) bound = BlockBound(GetParam(), in, i) * (1 + 1e-5);
       ASSERT_LE(std::abs(double{out[i]} - in[i]), bound) << "element " << i << " of " << n;
     }
   }
@@ -130,25 +140,59 @@ TEST_P(EveryCodec, RandomBytesAreRefusedOrDecodeToSomething) {
   }
 }
 
-TEST(Int8Codec, RefusesAScaleThatIsNoScale) {
-  const Codec& codec = CodecFor(CodecKind::kInt8);
+class ScaledBlocks : public EveryCodec {};
+INSTANTIATE_TEST_SUITE_P(All, ScaledBlocks,
+                         testing::Values(CodecKind::kInt8, CodecKind::kInt4, CodecKind::kE3m0),
+                         [](const auto& test) { return std::string(CodecName(test.param)); });
+
+TEST_P(ScaledBlocks, RefuseAScaleThatIsNoScale) {
+  const size_t second = codec_.EncodedSize(256);
   for (const float bad :
        {-1.0f, -0.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-    std::vector<std::byte> payload = Encoded(codec, RandomValues(600, 4));
-    std::memcpy(payload.data() + 260, &bad, 4);
-    const absl::Status status = codec.Validate(payload, 600);
+    std::vector<std::byte> payload = Encoded(codec_, RandomValues(600, 4));
+    std::memcpy(payload.data() + second, &bad, 4);
+    const absl::Status status = codec_.Validate(payload, 600);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("block 1 (values from 256 on)"));
   }
 }
 
-TEST(Int8Codec, TiniestBlocksStayFinite) {
-  const Codec& codec = CodecFor(CodecKind::kInt8);
+TEST_P(ScaledBlocks, TheTiniestStayFiniteAndOnTheirSide) {
   for (const float tiny : {0x1p-149f, 0x1p-140f, 0x1p-126f}) {
     const std::vector<float> in(256, -tiny);
-    const std::vector<float> out = Decoded(codec, Encoded(codec, in), 256);
+    const std::vector<float> out = Decoded(codec_, Encoded(codec_, in), 256);
     EXPECT_THAT(out, Each(testing::AllOf(testing::Le(0.0f), testing::Ge(-2 * tiny)))) << tiny;
   }
+}
+
+TEST_P(ScaledBlocks, ZerosStayZerosBesideAnything) {
+  // The gaps between tensors must not move.
+  for (const float neighbour : {0x1p-149f, 0x1p-130f, 1e-3f, 3e38f}) {
+    std::vector<float> in(300);
+    in[0] = in[280] = neighbour;
+    std::vector<float> out = Decoded(codec_, Encoded(codec_, in), 300);
+    out[0] = out[280] = 0;
+    EXPECT_THAT(out, Each(0.0f)) << neighbour;
+  }
+}
+
+TEST(FourBitCodecs, RefuseAnUnusedHalfByteThatIsNotZero) {
+  for (const CodecKind kind : {CodecKind::kInt4, CodecKind::kE3m0}) {
+    std::vector<std::byte> payload = Encoded(CodecFor(kind), RandomValues(301, 1));
+    ASSERT_TRUE(CodecFor(kind).Validate(payload, 301).ok());
+    payload.back() |= std::byte{0x10};
+    EXPECT_FALSE(CodecFor(kind).Validate(payload, 301).ok());
+  }
+}
+
+TEST(E3m0Codec, RoundsHalfWayUpAndKeepsSigns) {
+  // Of scale 1: levels 1, 1/2, 1/4 .. 1/64, 0. A value half way goes to the larger one.
+  const Codec& codec = CodecFor(CodecKind::kE3m0);
+  const float below = std::nextafter(0.75f, 0.0f);
+  const std::vector<float> in = {1,     -0.75f,  -below,  0.375f,  -0x1p-6f,
+                                 0.01f, 0x1p-7f, 0.0078f, -0.001f, -0.0f};
+  const std::vector<float> out = {1, -1, -0.5f, 0.5f, -0x1p-6f, 0x1p-6f, 0x1p-6f, 0, 0, 0};
+  EXPECT_EQ(Bits(Decoded(codec, Encoded(codec, in), in.size())), Bits(out));
 }
 
 TEST(HalfCodecs, LargeNumbersSaturate) {

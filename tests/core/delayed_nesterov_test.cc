@@ -23,7 +23,7 @@ struct Model {
 
   void Step(const std::vector<float>& d) {
     const std::vector<std::span<float>> all = {first, second};
-    OuterStepRange(options, Version(++version), d, theta, theta,
+    OuterStepRange(options, ++version, d, theta, theta,
                    std::span(all).first(OuterStateVectors(options.optimizer)));
   }
 };

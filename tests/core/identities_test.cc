@@ -30,7 +30,7 @@ std::vector<float> OuterRound(const std::vector<float>& theta, const std::vector
   std::vector<float> out(kElements);
   const std::vector<std::span<float>> state = {velocity};
   const MergePlan plan = WeightedMeanPlan(inputs, kElements);
-  EXPECT_TRUE(MergeAndStepRange(plan, options, Version(1), 0, theta, out, state).ok());
+  EXPECT_TRUE(MergeAndStepRange(plan, options, 1, 0, theta, out, state).ok());
   return out;
 }
 

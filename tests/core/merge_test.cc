@@ -58,7 +58,7 @@ Round MakeRound(size_t elements) {
   Round round;
   const float weights[] = {0.1f, 0.45f, 0.25f, 0.2f};
   for (size_t w = 0; w < 4; ++w) {
-    const Codec& codec = CodecFor(kAllCodecs[w]);
+    const Codec& codec = CodecFor(kCodecKinds[w]);
     round.payloads.push_back(Encoded(codec, RandomValues(elements, 20 + w)));
     round.inputs.push_back({.codec = &codec, .payload = {}, .weight = weights[w]});
   }

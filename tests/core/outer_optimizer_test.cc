@@ -20,7 +20,7 @@ struct Scalar {
   void Step(float d) {
     const std::vector<std::span<float>> all = {m, v};
     const size_t vectors = OuterStateVectors(options.optimizer);
-    OuterStepRange(options, Version(++version), std::span(&d, 1), std::span(&theta, 1), std::span(&theta, 1),
+    OuterStepRange(options, ++version, std::span(&d, 1), std::span(&theta, 1), std::span(&theta, 1),
                    std::span(all).first(vectors));
   }
 };
@@ -89,13 +89,13 @@ TEST_P(EveryOptimizer, InPlaceAndInPiecesGiveTheSameBits) {
   const size_t vectors = OuterStateVectors(GetParam());
 
   const std::vector<std::span<float>> state = {m, v};
-  OuterStepRange(options, Version(4), d, theta, apart, std::span(state).first(vectors));
+  OuterStepRange(options, 4, d, theta, apart, std::span(state).first(vectors));
   for (size_t first = 0; first < kElements; first += 100) {
     const size_t n = std::min<size_t>(100, kElements - first);
     const std::span<float> piece = std::span(in_place).subspan(first, n);
     const std::vector<std::span<float>> part = {std::span(m2).subspan(first, n),
                                                 std::span(v2).subspan(first, n)};
-    OuterStepRange(options, Version(4), std::span(d).subspan(first, n), piece, piece,
+    OuterStepRange(options, 4, std::span(d).subspan(first, n), piece, piece,
                    std::span(part).first(vectors));
   }
   EXPECT_EQ(Bits(apart), Bits(in_place));

@@ -30,7 +30,7 @@ struct Fixture {
     const std::vector<std::span<float>> state = {std::span(m).subspan(first, n),
                                                  std::span(v).subspan(first, n)};
     const std::span<float> part = std::span(theta).subspan(first, n);
-    return MergeAndStepRange(WeightedMeanPlan(inputs, theta.size()), options, Version(3), first, part, part,
+    return MergeAndStepRange(WeightedMeanPlan(inputs, theta.size()), options, 3, first, part, part,
                              std::span(state).first(OuterStateVectors(options.optimizer)));
   }
 
@@ -57,7 +57,7 @@ TEST(MergeAndStep, IsMergeThenStep) {
     std::vector<float> mean(kElements);
     MergeRange(WeightedMeanPlan(apart.inputs, kElements), 0, mean);
     const std::vector<std::span<float>> state = {apart.m, apart.v};
-    OuterStepRange(apart.options, Version(3), mean, apart.theta, apart.theta,
+    OuterStepRange(apart.options, 3, mean, apart.theta, apart.theta,
                    std::span(state).first(OuterStateVectors(kind)));
     EXPECT_EQ(Bits(fused.theta), Bits(apart.theta));
     EXPECT_EQ(Bits(fused.m), Bits(apart.m));

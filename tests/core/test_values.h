@@ -42,9 +42,6 @@ inline std::vector<uint32_t> Bits(std::span<const float> values) {
   return bits;
 }
 
-inline constexpr CodecKind kAllCodecs[] = {CodecKind::kFp32, CodecKind::kFp16, CodecKind::kBf16,
-                                           CodecKind::kInt8};
-
 }  // namespace atoll
 
 #endif  // ATOLL_TESTS_CORE_TEST_VALUES_H_

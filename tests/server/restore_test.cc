@@ -97,6 +97,34 @@ TEST_F(RestoreTest, TheRunGoesOnAsItWouldHaveFromThere) {
   EXPECT_EQ(run_.Published(workers_[0], 4), first);
 }
 
+TEST_F(RestoreTest, OptimizersThatCountTheirStepsGoOnCounting) {
+  // Versions are skipped by a restore, outer steps are not: adam's bias correction and the windows of delayed
+  // Nesterov stand where they stood, also after a restart.
+  for (const OuterOptimizerKind kind : {OuterOptimizerKind::kAdam, OuterOptimizerKind::kDelayedNesterov}) {
+    CoordinatorOptions options = SmallRun();
+    options.run.outer.optimizer = kind;
+    options.run.outer.delay = 3;
+    TestRun run(options);
+    std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+    const auto round = [&](uint64_t base, uint64_t seed) {
+      for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+      for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, seed)).ok());
+      ASSERT_TRUE(run.Pull(workers[0], base).ok());
+    };
+    round(0, 0);
+    ASSERT_TRUE(run.coordinator().admin().CreateCheckpoint(kAnn, "one").ok());
+    round(1, 1);
+    round(2, 2);
+    const std::vector<float> first = run.Published(workers[0], 2);
+    ASSERT_TRUE(run.coordinator().admin().RestoreCheckpoint(kAnn, "one").ok());
+    for (Caller& worker : workers) worker = run.Join(worker.worker);
+    round(4, 1);
+    ASSERT_TRUE(run.Restart().ok());
+    round(5, 2);
+    EXPECT_EQ(run.Published(workers[0], 5), first) << static_cast<int>(kind);
+  }
+}
+
 TEST_F(RestoreTest, WhoWaitsForAVersionIsToldToJoinAgain) {
   Begin();
   Round(0);

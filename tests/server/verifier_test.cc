@@ -72,6 +72,7 @@ class VerifierTest : public testing::Test {
     RoundRecord record;
     record.epoch = kEpoch;
     record.version = version;
+    record.outer_steps = version.value();
     record.config_version = 1;
     const Version base(version.value() - 1);
     record.contributions = {Push("a", base), Push("b", base)};
@@ -86,6 +87,7 @@ class VerifierTest : public testing::Test {
     if (version == wrong_version_) record.published.low ^= 1;
     state_.theta = computed->theta;
     state_.version = version;
+    state_.outer_steps = version.value();
     ASSERT_TRUE(store_->CommitRound(record, {}).ok());
     ASSERT_TRUE(store_->StoreVersion(layout_, version, state_.view(), 3).ok());
   }

@@ -75,6 +75,7 @@ inline RoundRecord Round() {
   return {.epoch = Epoch(0x0102030405060708),
           .fragment = FragmentId(2),
           .version = Version(42),
+          .outer_steps = 40,
           .config_version = 3,
           .outer = {.optimizer = OuterOptimizerKind::kAdam,
                     .learning_rate = 0.5,

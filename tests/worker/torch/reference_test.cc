@@ -136,7 +136,7 @@ TEST(ReferenceTest, ParametersAgreeAfterEachOuterStep) {
   for (uint32_t round = 0; round < run.rounds; ++round) {
     const std::vector<float> mean = MeanPseudoGradient(run, round, layout, theta, replicas);
     const std::span<float> state[] = {momentum};
-    OuterStepRange(run.outer, Version(round + 1), mean, theta, theta, state);
+    OuterStepRange(run.outer, round + 1, mean, theta, theta, state);
     const std::vector<float> expected =
         ReadFloats(JoinPath(folder, absl::StrFormat("dump/params_%03d.f32", round + 1)));
     const double error = RelativeError(theta, expected);
