@@ -32,6 +32,10 @@ const Codec* FindCodec(CodecKind kind) {
       return &Bf16Codec();
     case CodecKind::kInt8:
       return &Int8Codec();
+    case CodecKind::kInt4:
+      return &Int4Codec();
+    case CodecKind::kE3m0:
+      return &E3m0Codec();
   }
   return nullptr;
 }
@@ -51,6 +55,10 @@ std::string_view CodecName(CodecKind kind) {
       return "bf16";
     case CodecKind::kInt8:
       return "int8";
+    case CodecKind::kInt4:
+      return "int4";
+    case CodecKind::kE3m0:
+      return "e3m0";
   }
   return "unknown";
 }

@@ -54,6 +54,10 @@ class Codec {
                                float weight, std::span<float> acc) const;
 };
 
+/// All there are, by number.
+inline constexpr CodecKind kCodecKinds[] = {CodecKind::kFp32, CodecKind::kFp16, CodecKind::kBf16,
+                                            CodecKind::kInt8, CodecKind::kInt4, CodecKind::kE3m0};
+
 /// The codec of this kind, or null when there is none (a number from a foreign peer or an old record).
 const Codec* FindCodec(CodecKind kind);
 

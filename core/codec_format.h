@@ -19,13 +19,20 @@ inline constexpr size_t kHalfBytes = 2;
 /// Codecs without a block structure of their own are cut at this size, which keeps ranges aligned.
 inline constexpr uint64_t kPlainBlock = 64;
 
-/// int8: a block is a float32 scale followed by one signed byte per value.
-inline constexpr uint64_t kInt8Block = 256;
-inline constexpr size_t kInt8ScaleBytes = 4;
-inline constexpr float kInt8Levels = 127.0f;
+/// int8, int4, e3m0: a block is a float32 scale followed by one code of 8 or 4 bits per value.
+inline constexpr uint64_t kScaledBlock = 256;
+inline constexpr size_t kScaleBytes = 4;
 
-static_assert(kChunkAlignment % kPlainBlock == 0 && kChunkAlignment % kInt8Block == 0);
-static_assert(kSlotAlignment % kInt8Block == 0, "no block holds values of two tensors");
+/// int8: codes are the levels -127..127 in two's complement; int4: -7..7.
+inline constexpr float kInt8Levels = 127.0f;
+inline constexpr float kInt4Levels = 7.0f;
+
+/// e3m0: three bits of level, one of sign; level L stands for 2^(L - 7) of the scale, 0 for nothing.
+inline constexpr uint32_t kE3m0SignBit = 0x8;
+inline constexpr int32_t kE3m0Levels = 7;
+
+static_assert(kChunkAlignment % kPlainBlock == 0 && kChunkAlignment % kScaledBlock == 0);
+static_assert(kSlotAlignment % kScaledBlock == 0, "no block holds values of two tensors");
 
 /// fp16 saturates finite values at its largest one (0x7bff), bf16 at its own (0x7f7f).
 inline constexpr float kFp16Max = 65504.0f;

@@ -11,6 +11,8 @@ const Codec& Fp32Codec();
 const Codec& Fp16Codec();
 const Codec& Bf16Codec();
 const Codec& Int8Codec();
+const Codec& Int4Codec();
+const Codec& E3m0Codec();
 
 /// InvalidArgument when a payload has not the exact size for `elements` values.
 absl::Status CheckPayloadSize(const Codec& codec, std::span<const std::byte> payload, uint64_t elements);

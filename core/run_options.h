@@ -11,7 +11,7 @@
 
 namespace atoll {
 
-enum class CodecKind : uint8_t { kFp32 = 1, kFp16 = 2, kBf16 = 3, kInt8 = 4 };
+enum class CodecKind : uint8_t { kFp32 = 1, kFp16 = 2, kBf16 = 3, kInt8 = 4, kInt4 = 5, kE3m0 = 6 };
 enum class InnerOptimizerKind : uint8_t { kAdamW = 1, kAdam = 2, kSgd = 3 };
 enum class InnerPace : uint8_t { kFixed = 1, kAdaptive = 2 };
 enum class OuterOptimizerKind : uint8_t { kNesterov = 1, kSgd = 2, kAdam = 3, kDelayedNesterov = 4 };

@@ -18,7 +18,7 @@ constexpr Core As(Proto value) {
   return static_cast<Core>(static_cast<std::underlying_type_t<Core>>(value));
 }
 
-static_assert(As<CodecKind>(v1::CODEC_INT8) == CodecKind::kInt8 && v1::Codec_MAX == v1::CODEC_INT8);
+static_assert(As<CodecKind>(v1::CODEC_E3M0) == CodecKind::kE3m0 && v1::Codec_MAX == v1::CODEC_E3M0);
 static_assert(As<InnerOptimizerKind>(v1::INNER_OPTIMIZER_SGD) == InnerOptimizerKind::kSgd &&
               v1::InnerOptimizer_MAX == v1::INNER_OPTIMIZER_SGD);
 static_assert(As<OuterOptimizerKind>(v1::OUTER_OPTIMIZER_DELAYED_NESTEROV) ==

@@ -1,38 +1,29 @@
 #include "protos/wire/codec.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "core/codec.h"
 
 namespace atoll {
 
+// The core's kinds have the numbers of the protobuf ones (protos/config/run_options.cc).
+
 v1::Codec CodecToProto(CodecKind codec) {
-  switch (codec) {
-    case CodecKind::kFp32:
-      return v1::CODEC_FP32;
-    case CodecKind::kFp16:
-      return v1::CODEC_FP16;
-    case CodecKind::kBf16:
-      return v1::CODEC_BF16;
-    case CodecKind::kInt8:
-      return v1::CODEC_INT8;
-  }
-  return v1::CODEC_UNSPECIFIED;
+  return FindCodec(codec) != nullptr ? static_cast<v1::Codec>(codec) : v1::CODEC_UNSPECIFIED;
 }
 
 absl::StatusOr<CodecKind> CodecFromProto(v1::Codec codec) {
-  switch (codec) {
-    case v1::CODEC_FP32:
-      return CodecKind::kFp32;
-    case v1::CODEC_FP16:
-      return CodecKind::kFp16;
-    case v1::CODEC_BF16:
-      return CodecKind::kBf16;
-    case v1::CODEC_INT8:
-      return CodecKind::kInt8;
-    default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("codec ", static_cast<int>(codec),
-                       " is not known here; known are fp32 (1), fp16 (2), bf16 (3), int8 (4)"));
+  for (const CodecKind kind : kCodecKinds) {
+    if (static_cast<int>(kind) == static_cast<int>(codec)) return kind;
   }
+  std::string known;
+  for (const CodecKind kind : kCodecKinds) {
+    absl::StrAppend(&known, known.empty() ? "" : ", ", std::string(CodecName(kind)), " (",
+                    static_cast<int>(kind), ")");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("codec ", static_cast<int>(codec), " is not known here; known are ", known));
 }
 
 }  // namespace atoll

@@ -80,7 +80,7 @@ TEST_P(OnEveryInstructionSet, MergesAndStepsToTheSameBits) {
       std::vector<float> m = RandomValues(kElements, 8);
       std::vector<float> v(kElements, 0.01f);
       const std::vector<std::span<float>> state = {m, v};
-      EXPECT_TRUE(MergeAndStepRange(plan, {.optimizer = kind}, Version(4), 0, theta, theta,
+      EXPECT_TRUE(MergeAndStepRange(plan, {.optimizer = kind}, 4, 0, theta, theta,
                                     std::span(state).first(OuterStateVectors(kind)))
                       .ok());
       return std::vector{Bits(theta), Bits(m), Bits(v)};

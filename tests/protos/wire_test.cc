@@ -1,5 +1,6 @@
 #include "atoll/v1/types.pb.h"
 #include "common/status_detail.h"
+#include "core/codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "protos/wire/codec.h"
@@ -10,7 +11,7 @@ namespace atoll {
 namespace {
 
 TEST(WireTest, CodecsBothWays) {
-  for (const CodecKind codec : {CodecKind::kFp32, CodecKind::kFp16, CodecKind::kBf16, CodecKind::kInt8}) {
+  for (const CodecKind codec : kCodecKinds) {
     EXPECT_EQ(*CodecFromProto(CodecToProto(codec)), codec);
   }
 }
@@ -18,7 +19,8 @@ TEST(WireTest, CodecsBothWays) {
 TEST(WireTest, UnknownCodecIsRefused) {
   EXPECT_EQ(CodecFromProto(v1::CODEC_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(CodecFromProto(static_cast<v1::Codec>(99)).status().message()),
-            "codec 99 is not known here; known are fp32 (1), fp16 (2), bf16 (3), int8 (4)");
+            "codec 99 is not known here; known are fp32 (1), fp16 (2), bf16 (3), int8 (4), int4 (5), "
+            "e3m0 (6)");
 }
 
 TEST(WireTest, ManifestBothWays) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes fp32.hex, fp16.hex, bf16.hex and int8.hex: the payloads of one fixed vector, in exact arithmetic.
+"""Writes one .hex file per codec: the payloads of one fixed vector, in exact arithmetic.
 
 An implementation of docs/codecs.md that shares nothing with core/: the tests compare its bytes with ours. The files are
 frozen; run this only when a format changes on purpose.
@@ -48,6 +48,41 @@ def int8(values):
     return out
 
 
+def blocks(values, size=256):
+    return [values[first : first + size] for first in range(0, len(values), size)]
+
+
+def nibbles(codes):
+    """Byte j: code j below, code j + ceil(m / 2) above."""
+    half = (len(codes) + 1) // 2
+    upper = codes[half:] + [0] * (len(codes) % 2)
+    return bytes(low | high << 4 for low, high in zip(codes[:half], upper))
+
+
+def int4(values):
+    out = b""
+    for block in blocks(values):
+        scale = f32(Fraction(max(abs(v) for v in block)) / 7)
+        levels = [round(Fraction(f32(Fraction(v) / Fraction(scale)))) if scale else 0 for v in block]
+        out += struct.pack("<f", scale) + nibbles([max(-7, min(7, level)) & 15 for level in levels])
+    return out
+
+
+def e3m0(values):
+    out = b""
+    for block in blocks(values):
+        scale = max(abs(v) for v in block)
+        levels = [Fraction(0)] + [Fraction(scale) / 2 ** (7 - level) for level in range(1, 8)]
+        codes = []
+        for v in block:
+            # Half way between two levels, as a float32, is the upper one's.
+            passed = [level for level in range(1, 8) if v and abs(v) >= f32((levels[level - 1] + levels[level]) / 2)]
+            level = max(passed, default=0)
+            codes.append(level | (8 if level and v < 0 else 0))
+        out += struct.pack("<f", scale) + nibbles(codes)
+    return out
+
+
 def write(name, data):
     lines = [data[i : i + 32].hex() for i in range(0, len(data), 32)]
     (pathlib.Path(__file__).parent / f"{name}.hex").write_text("\n".join(lines) + "\n")
@@ -58,3 +93,5 @@ write("fp32", b"".join(struct.pack("<f", v) for v in values))
 write("fp16", b"".join(fp16(v) for v in values))
 write("bf16", b"".join(bf16(v) for v in values))
 write("int8", int8(values))
+write("int4", int4(values))
+write("e3m0", e3m0(values))
