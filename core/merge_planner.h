@@ -13,11 +13,12 @@
 
 namespace atoll {
 
+// clang-format off
 /// Makes the merge plan of a round, in float64. With x_i the contributions and w_i their normalised weights:
 ///
-///   norm guard      x_i <- g_i x_i, g_i = min(1, median norm / |x_i|) by the recorded norms; before the
-///   method mean            sum w_i x_i rda             per tensor: R d / |d|, R = sum w_i |x_i|, d = sum w_i
-///   x_i / |x_i|; embeddings as mean
+///   norm guard      x_i <- g_i x_i, g_i = min(1, median norm / |x_i|) by the recorded norms; before the method
+///   mean            sum w_i x_i
+///   rda             per tensor: R d / |d|, R = sum w_i |x_i|, d = sum w_i x_i / |x_i|; embeddings as mean
 ///                   (Decoupled DiLoCo, arXiv 2604.21428). Where |d| is at most kCancelled * sum w_i, the
 ///                   directions cancel to within the rounding of float32: the tensor does not move.
 ///   trimmed_mean    per coordinate, unweighted: without floor(trim * n) values at each end
@@ -36,6 +37,7 @@ namespace atoll {
 ///     for each piece in [0, planner.pieces()): planner.Measure(piece);
 ///     planner.EndPass();
 ///   }
+// clang-format on
 class MergePlanner {
  public:
   /// The inputs are at least one, in summation order; their payloads outlive the planner.
