@@ -159,8 +159,10 @@ absl::Status MemoryStore::Seed(const Manifest& manifest, const std::vector<Fragm
   ATOLL_RETURN_IF_ERROR(ledger_.CheckSeed(manifest, layouts, tensors));
   Put(manifest);
   for (size_t i = 0; i < layouts.size(); ++i) {
-    const HeadEntry head{
-        .fragment = layouts[i].id, .epoch = ledger_.identity()->epoch, .version = Version(0)};
+    const HeadEntry head{.fragment = layouts[i].id,
+                         .epoch = ledger_.identity()->epoch,
+                         .version = Version(0),
+                         .config_version = ledger_.config_version()};
     const StoredEntry stored = VersionZero(*ledger_.identity(), layouts[i], tensors[i]);
     disk_->tensors[{layouts[i].id, Version(0)}] = CopyOf(tensors[i]);
     Put(head);
@@ -223,7 +225,10 @@ absl::Status MemoryStore::CommitRound(const RoundRecord& record,
   MutexLock lock(&disk_->mutex);
   ATOLL_RETURN_IF_ERROR(ledger_.CheckCommit(record));
   Put(record);
-  Put(HeadEntry{.fragment = record.fragment, .epoch = record.epoch, .version = record.version});
+  Put(HeadEntry{.fragment = record.fragment,
+                .epoch = record.epoch,
+                .version = record.version,
+                .config_version = ledger_.config_version()});
   for (const PartitionEntry& partition : partitions) Put(partition);
   for (const ContributionKey& key : ledger_.PassedOver(record)) {
     disk_->meta.erase(meta_keys::KeyOf(key));

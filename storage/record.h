@@ -20,6 +20,7 @@ struct HeadEntry {
   FragmentId fragment;
   Epoch epoch;
   Version version;
+  uint64_t config_version = 0;  // the newest configuration when it was made: that of the round which it opens
   friend bool operator==(const HeadEntry&, const HeadEntry&) = default;
 };
 

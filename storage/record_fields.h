@@ -53,6 +53,8 @@ void Fields(Io& io, Is<WorkerEntry> auto& r) {
   io.Field("banned", r.banned);
   io.Field("public_key", r.public_key);
   io.Field("dataset_fingerprint", r.dataset_fingerprint);
+  io.Field("order", r.order);
+  io.Field("order_at_once", r.order_at_once);
 }
 
 template <typename Io>
@@ -66,6 +68,7 @@ void Fields(Io& io, Is<HeadEntry> auto& r) {
   io.Field("fragment", r.fragment);
   io.Field("epoch", r.epoch);
   io.Field("version", r.version);
+  io.Field("config_version", r.config_version);
 }
 
 template <typename Io>
@@ -174,6 +177,8 @@ void Fields(Io& io, Is<ControlEntry> auto& r) {
   io.Field("unix_ns", r.unix_ns);
   io.Field("author", r.author);
   io.Field("reason", r.reason);
+  io.Field("workers", r.workers);
+  io.Field("workers_at_start", r.workers_at_start);
 }
 
 }  // namespace atoll::record_fields

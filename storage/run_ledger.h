@@ -81,6 +81,8 @@ class RunLedger {
   void AppliedHistory(const RoundRecord& record);
 
   const std::optional<RunIdentity>& identity() const { return identity_; }
+  /// The newest.
+  uint64_t config_version() const { return last_config_; }
   bool seeded() const { return !fragments_.empty(); }
   uint32_t fragment_count() const { return static_cast<uint32_t>(fragments_.size()); }
   Version head(FragmentId fragment) const { return fragments_[fragment.value()].head; }

@@ -49,7 +49,10 @@ RunLedger::EpochPlan RunLedger::PlanEpoch(const EpochStart& start) const {
   EpochPlan plan{.identity = *identity_, .heads = {}, .stored = {}, .dropped_contributions = {}};
   plan.identity.epoch = start.epoch;
   for (const RoundRecord& record : start.records) {
-    plan.heads.push_back({.fragment = record.fragment, .epoch = start.epoch, .version = record.version});
+    plan.heads.push_back({.fragment = record.fragment,
+                          .epoch = start.epoch,
+                          .version = record.version,
+                          .config_version = last_config_});
     // The versions before stay as long as retention keeps them.
     StoredEntry& stored = plan.stored.emplace_back(fragments_[record.fragment.value()].stored);
     stored.epoch = start.epoch;

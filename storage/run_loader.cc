@@ -92,6 +92,12 @@ absl::Status RunLoader::CheckWhole() const {
     return absl::DataLossError(
         absl::StrFormat("records head/%d and stored/%d contradict each other or are missing", i, i));
   }
+  for (const HeadEntry& head : heads_) {
+    if (head.config_version >= 1 && head.config_version <= recovery_.configs.size()) continue;
+    return absl::DataLossError(absl::StrFormat("record head/%d names configuration %d; there are %d",
+                                               head.fragment.value(), head.config_version,
+                                               recovery_.configs.size()));
+  }
   if (!recovery_.manifest) return absl::OkStatus();
   const absl::Status valid = ValidateManifest(*recovery_.manifest);
   if (valid.ok()) return valid;
@@ -103,7 +109,8 @@ absl::Status RunLoader::FinishFragment(const HeadEntry& head, const StoredEntry&
                             .stored = stored.versions.back(),
                             .head = head.version,
                             .to_replay = {},
-                            .accepted = ledger_.Pending(head.fragment)};
+                            .accepted = ledger_.Pending(head.fragment),
+                            .config_version = head.config_version};
   for (const RoundRecord& round : recovery_.rounds) {
     if (round.fragment == head.fragment && round.version > fragment.stored)
       fragment.to_replay.push_back(round);

@@ -52,6 +52,8 @@ struct WorkerEntry {
   bool banned = false;                   // its name is refused until an operator says otherwise
   std::string public_key = {};           // Ed25519, 32 bytes; empty: it signs nothing
   std::string dataset_fingerprint = {};  // of the shared data that it joined with; empty: none
+  uint8_t order = 0;  // what it is still to be told, a number of the coordinator's; 0: nothing
+  bool order_at_once = false;
   friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
 };
 
@@ -78,6 +80,9 @@ struct ControlEntry {
   int64_t unix_ns = 0;
   std::string author = {};  // who asked for it
   std::string reason = {};
+  std::optional<uint32_t> workers =
+      std::nullopt;               // that the launcher is to run; none: as many as the start says
+  uint32_t workers_at_start = 0;  // what the start said when that was asked for
   friend bool operator==(const ControlEntry&, const ControlEntry&) = default;
 };
 
@@ -100,13 +105,15 @@ struct EventEntry {
 
 /// One fragment as found on open: `stored` is the newest version whose tensors are on disk, `head` the newest
 /// committed; `to_replay` are the records of stored+1 .. head, ascending; `accepted` are the contributions of
-/// this epoch that no round has taken, on whatever base.
+/// this epoch that no round has taken, on whatever base. `config_version` was the newest when the head was
+/// made: the round on it was opened with that configuration.
 struct FragmentRecovery {
   FragmentId fragment;
   Version stored;
   Version head;
   std::vector<RoundRecord> to_replay;
   std::vector<Contribution> accepted;
+  uint64_t config_version = 0;
 };
 
 /// Everything that was on disk, small things in full, tensors by reference (ReadVersion, OpenPayload).
@@ -221,7 +228,8 @@ class RunStore : public VersionSource {
   virtual absl::Status PutConfig(const ConfigEntry& config) = 0;
   virtual absl::Status PutWorker(const WorkerEntry& worker) = 0;
   virtual absl::Status PutEvaluation(const EvaluationEntry& evaluation) = 0;
-  /// One per fragment, version and worker; the last one stands. Not synced: it may be lost with power.
+  /// One per fragment, version and worker; the last one stands. Not synced by itself: it survives kill -9 at
+  /// once, and power loss from the next synced write on (the next acceptance, at the latest the next commit).
   virtual absl::Status PutConfirmation(const ConfirmationEntry& confirmation) = 0;
   /// Of one version, by worker. Those of a version go with its tensors.
   virtual absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment,

@@ -143,10 +143,12 @@ absl::Status RocksDbRunStore::Seed(const Manifest& manifest, const std::vector<F
                                    const std::vector<FragmentTensorsView>& tensors) {
   MutexLock sequence(&sequence_);
   std::optional<RunIdentity> identity;
+  uint64_t config = 0;
   {
     MutexLock lock(&mutex_);
     ATOLL_RETURN_IF_ERROR(ledger_.CheckSeed(manifest, layouts, tensors));
     identity = ledger_.identity();
+    config = ledger_.config_version();
   }
   uint64_t bytes = 0;
   for (const FragmentTensorsView& view : tensors) bytes += BytesOf(view);
@@ -156,9 +158,11 @@ absl::Status RocksDbRunStore::Seed(const Manifest& manifest, const std::vector<F
   std::vector<std::pair<HeadEntry, StoredEntry>> entries;
   for (size_t i = 0; i < layouts.size(); ++i) {
     ATOLL_RETURN_IF_ERROR(shards_->Store(layouts[i].id, Version(0), tensors[i]));
-    entries.emplace_back(
-        HeadEntry{.fragment = layouts[i].id, .epoch = identity->epoch, .version = Version(0)},
-        VersionZero(*identity, layouts[i], tensors[i]));
+    entries.emplace_back(HeadEntry{.fragment = layouts[i].id,
+                                   .epoch = identity->epoch,
+                                   .version = Version(0),
+                                   .config_version = config},
+                         VersionZero(*identity, layouts[i], tensors[i]));
     Put(batch, entries.back().first);
     Put(batch, entries.back().second);
   }
@@ -225,14 +229,19 @@ absl::Status RocksDbRunStore::CommitRound(const RoundRecord& record,
                                           const std::vector<PartitionEntry>& partitions) {
   MutexLock sequence(&sequence_);
   std::vector<ContributionKey> passed_over;
+  uint64_t config = 0;
   {
     MutexLock lock(&mutex_);
     ATOLL_RETURN_IF_ERROR(ledger_.CheckCommit(record));
     passed_over = ledger_.PassedOver(record);
+    config = ledger_.config_version();
   }
   MetaBatch batch;
   Put(batch, record);
-  Put(batch, HeadEntry{.fragment = record.fragment, .epoch = record.epoch, .version = record.version});
+  Put(batch, HeadEntry{.fragment = record.fragment,
+                       .epoch = record.epoch,
+                       .version = record.version,
+                       .config_version = config});
   for (const PartitionEntry& partition : partitions) Put(batch, partition);
   for (const ContributionKey& key : passed_over) batch.Delete(meta_keys::KeyOf(key));
   FaultPoint("commit.ready");

@@ -100,7 +100,8 @@ TEST_P(RunStoreContract, ConfirmationsStayAsLongAsTheirVersion) {
 }
 
 TEST_P(RunStoreContract, TheLastWordOfAnOperatorIsKept) {
-  ControlEntry control{.mode = RunMode::kPaused, .unix_ns = 5, .author = "ann", .reason = "new disks"};
+  ControlEntry control{
+      .mode = RunMode::kPaused, .unix_ns = 5, .author = "ann", .reason = "new disks", .workers = 3};
   EXPECT_EQ(store().PutControl(control).code(), absl::StatusCode::kFailedPrecondition) << "there is no run";
   Create();
   Reopen();

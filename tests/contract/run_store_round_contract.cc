@@ -41,6 +41,23 @@ TEST_P(RunStoreContract, PartitionsAdvanceWithTheCommit) {
                                                                 {.partition = 300, .samples_consumed = 20}}));
 }
 
+TEST_P(RunStoreContract, AHeadRemembersTheConfigurationOfTheRoundThatItOpens) {
+  CreateAndSeed(2);
+  const auto put = [this](uint64_t version) {
+    return store().PutConfig({.version = version, .recorded_unix_ns = 0, .author = "ann", .bytes = "c"});
+  };
+  ASSERT_TRUE(put(2).ok());
+  Reopen();
+  EXPECT_EQ(recovery().fragments[0].config_version, 1u) << "the round was open when it was set";
+  ASSERT_TRUE(Push(KeyOf("a", 0)).ok());
+  ASSERT_TRUE(store().CommitRound(RecordFor(1, {"a"}), {}).ok());
+  ASSERT_TRUE(put(3).ok());
+  Reopen();
+  EXPECT_EQ(recovery().fragments[0].config_version, 2u);
+  EXPECT_EQ(recovery().fragments[1].config_version, 1u);
+  EXPECT_EQ(recovery().configs.size(), 3u);
+}
+
 TEST_P(RunStoreContract, ACommitOutOfOrderIsRefused) {
   CreateAndSeed();
   ASSERT_TRUE(Push(KeyOf("a", 0)).ok());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -35,9 +36,10 @@ class MetaDbTest : public testing::Test {
     batch.Put(key, value);
     return meta_->Write(batch, Durability::kSynced);
   }
-  std::map<std::string, std::string> All() {
+  std::map<std::string, std::string> All() { return AllOf(*meta_); }
+  static std::map<std::string, std::string> AllOf(MetaDb& meta) {
     std::map<std::string, std::string> all;
-    const absl::Status scanned = meta_->Scan("", "", [&](std::string_view key, std::string_view value) {
+    const absl::Status scanned = meta.Scan("", "", [&](std::string_view key, std::string_view value) {
       all.emplace(key, value);
       return absl::StatusOr<bool>(true);
     });
@@ -81,6 +83,28 @@ TEST_F(MetaDbTest, AWriteThatFailedIsUndoneBeforeTheNextOne) {
   EXPECT_EQ(All(), (Records{{"head", "1"}, {"other", "y"}}));
   ASSERT_TRUE(meta_->Write(batch, Durability::kSynced).ok());
   EXPECT_EQ(All(), (Records{{"head", "2"}, {"other", "y"}, {"round", "2"}}));
+}
+
+TEST_F(MetaDbTest, ABufferedWriteIsDurableWithTheNextSyncedOne) {
+  const auto buffer = [this](const std::string& key) {
+    MetaBatch batch;
+    batch.Put(key, "1");
+    return meta_->Write(batch, Durability::kBuffered);
+  };
+  const auto after_a_power_cut = [this](const std::string& copy) {
+    file_system_->CopyAsAfterAPowerCut(temp_.path() + "/meta", temp_.path() + "/" + copy);
+    return AllOf(**MetaDb::Open(temp_.path() + "/" + copy));
+  };
+  ASSERT_TRUE(Put("head", "1").ok());
+  ASSERT_TRUE(buffer("vote/a").ok());
+  EXPECT_EQ(after_a_power_cut("one"), (Records{{"head", "1"}})) << "the test's own power cut cuts nothing";
+  ASSERT_TRUE(buffer("vote/b").ok());
+  ASSERT_TRUE(Put("head", "2").ok());
+  ASSERT_TRUE(buffer("vote/c").ok());
+  const Records left = after_a_power_cut("two");
+  EXPECT_EQ(left.at("head"), "2");
+  EXPECT_TRUE(left.contains("vote/b"));
+  EXPECT_FALSE(left.contains("vote/c"));
 }
 
 TEST_F(MetaDbTest, TheFaultLeavesTheWriteInTheLog) {

@@ -36,13 +36,18 @@ inline WorkerEntry Worker() {
           .departed = true,
           .banned = true,
           .public_key = "key",
-          .dataset_fingerprint = "cafe"};
+          .dataset_fingerprint = "cafe",
+          .order = 3,
+          .order_at_once = true};
 }
 
 inline PartitionEntry Partition() { return {.partition = 9, .samples_consumed = 123456789012}; }
 
 inline HeadEntry Head() {
-  return {.fragment = FragmentId(2), .epoch = Epoch(0x0102030405060708), .version = Version(42)};
+  return {.fragment = FragmentId(2),
+          .epoch = Epoch(0x0102030405060708),
+          .version = Version(42),
+          .config_version = 3};
 }
 
 inline StoredEntry Stored() {
@@ -123,7 +128,9 @@ inline ControlEntry Control() {
   return {.mode = RunMode::kPaused,
           .unix_ns = 1700000002000000000,
           .author = "ann (127.0.0.1:50123)",
-          .reason = "new disks"};
+          .reason = "new disks",
+          .workers = 12,
+          .workers_at_start = 4};
 }
 
 /// Calls `visit(name, record)` for each.

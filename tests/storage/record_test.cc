@@ -147,7 +147,7 @@ TEST(RecordTest, UnknownFormatAndKindAreNamed) {
 
 TEST(RecordTest, ValuesThatNoFieldHasAreNamed) {
   std::string body = BodyOf(EncodeRecord(record_samples::Worker()));
-  body[body.size() - 17] = 2;  // departed; then come banned, the public key and the fingerprint
+  body[body.size() - 19] = 2;  // departed; then come banned, the public key, the fingerprint and the order
   EXPECT_THAT(DecodeRecord<WorkerEntry>("w", Sealed(1, RecordKind::kWorker, body)).status().ToString(),
               HasSubstr("field departed has neither 0 nor 1"));
   Contribution contribution = record_samples::SampleContribution();

@@ -34,10 +34,14 @@ class RunLoaderTest : public testing::Test {
     Put(identity_);
     Put(ConfigEntry{.version = 1, .recorded_unix_ns = 0, .author = "start", .bytes = "c"});
     Put(Manifest{.tensors = {{.name = "w", .shape = {256}, .embedding = false}}});
-    Put(HeadEntry{.fragment = FragmentId(0), .epoch = Epoch(7), .version = Version(1)});
+    Put(HeadOf(FragmentId(0)));
     Put(StoredAt({Version(0)}));
     Put(round_);
     Put(contribution_);
+  }
+
+  static HeadEntry HeadOf(FragmentId fragment, uint64_t config_version = 1) {
+    return {.fragment = fragment, .epoch = Epoch(7), .version = Version(1), .config_version = config_version};
   }
 
   static StoredEntry StoredAt(std::vector<Version> versions) {
@@ -105,9 +109,7 @@ TEST_F(RunLoaderTest, EveryMissingRecordIsNamed) {
 }
 
 TEST_F(RunLoaderTest, ARecordUnderAnotherKeyIsRefused) {
-  meta_[meta_keys::KeyOf(HeadEntry{.fragment = FragmentId(1), .epoch = Epoch(7), .version = Version(1)})] =
-      meta_.at(
-          meta_keys::KeyOf(HeadEntry{.fragment = FragmentId(0), .epoch = Epoch(7), .version = Version(1)}));
+  meta_[meta_keys::KeyOf(HeadOf(FragmentId(1)))] = meta_.at(meta_keys::KeyOf(HeadOf(FragmentId(0))));
   EXPECT_THAT(ErrorOf(), HasSubstr("belongs under another key"));
 }
 
@@ -119,6 +121,16 @@ TEST_F(RunLoaderTest, AKeyOfANewerProgramIsRefused) {
 TEST_F(RunLoaderTest, ADamagedRecordIsNamed) {
   meta_["manifest"][10] ^= 1;
   EXPECT_THAT(ErrorOf(), HasSubstr("record manifest: field crc32c"));
+}
+
+TEST_F(RunLoaderTest, TheConfigurationOfTheOpenRoundMustBeThere) {
+  Put(ConfigEntry{.version = 2, .recorded_unix_ns = 0, .author = "ann", .bytes = "d"});
+  Put(HeadOf(FragmentId(0), 2));
+  EXPECT_EQ(Load()->recovery->fragments[0].config_version, 2u);
+  for (const uint64_t missing : {0u, 3u}) {
+    Put(HeadOf(FragmentId(0), missing));
+    EXPECT_THAT(ErrorOf(), HasSubstr("record head/0 names configuration " + std::to_string(missing)));
+  }
 }
 
 TEST_F(RunLoaderTest, AStoredVersionAboveTheHeadIsRefused) {
