@@ -31,7 +31,7 @@ MODEL = {"layers": 4, "heads": 4, "width": 128, "context": 64, "vocabulary": 256
 BATCH = 12
 
 
-def config_yaml(name, workers, steps, inner_steps, outer, accumulation, args):
+def config_yaml(name, workers, steps, inner_steps, outer, accumulation, args, more=""):
     model = ", ".join(f"{k}: {v}" for k, v in MODEL.items())
     return f"""\
 run: {{name: {name}, workers: {workers}, rounds: {steps // inner_steps}, seed: {args.seed}}}
@@ -43,7 +43,7 @@ outer: {outer}
 merge: {{weights: uniform}}
 round: {{deadline_s: 600, lease_s: 60}}
 evaluation: {{every: 0, batches: {args.eval_batches}}}
-"""
+{more}"""
 
 
 class Run:

@@ -24,7 +24,7 @@ from faults import Faults
 from run import Run, write_text
 
 SHORT = {"rounds": 14, "steps": 30, "deadline": 15, "lease": 2, "evaluate": 7, "every": (0.7, 1.5), "longest": 3}
-LONG = {"rounds": 80, "steps": 100, "deadline": 20, "lease": 3, "evaluate": 20, "every": (2, 4), "longest": 8}
+LONG = {"rounds": 240, "steps": 100, "deadline": 20, "lease": 3, "evaluate": 20, "every": (2, 4), "longest": 8}
 
 
 def watch(run, faults, limit):
@@ -71,12 +71,12 @@ def do_run(folder, arguments, tokens, options, faulty):
         if faults:
             faults.finish_all()
         loss, status = final_loss(run)
-        events = run.events()
+        events, contributed = run.events(), run.contributed()
         code, left = run.stop()
     finally:
         run.kill()
-    return {"polls": polls, "seconds": seconds, "loss": loss, "status": status, "events": events, "code": code,
-            "left": left, "faults": faults.done if faults else []}
+    return {"polls": polls, "seconds": seconds, "loss": loss, "status": status, "events": events, "contributed": contributed,
+            "code": code, "left": left, "faults": faults.done if faults else []}
 
 
 def judge(calm, wild, options):
@@ -84,8 +84,7 @@ def judge(calm, wild, options):
     kinds = collections.Counter(event["kind"] for event in wild["events"])
     complaints, longest = checks.check_rounds(wild["events"], options["deadline"], slack=2)
     complaints += checks.check_head(wild["polls"]) + checks.check_waiting(wild["polls"])
-    returned = [e for e in wild["events"] if e["kind"] in ("WORKER_RETURNED", "WORKER_JOINED")]
-    waits = checks.rounds_until_back(returned, wild["polls"], wild["faults"], wild["polls"][-1]["time"])
+    waits = checks.rounds_until_back(wild["events"], wild["contributed"], wild["faults"])
     complaints += checks.check_back(waits)
     difference = abs(wild["loss"] - calm["loss"]) / calm["loss"]
     if difference > 0.01:
@@ -104,7 +103,7 @@ def judge(calm, wild, options):
     print(f"faults       {len(wild['faults'])}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(made.items())))
     print(f"events       {dict(sorted(kinds.items()))}")
     print(f"rounds       {kinds['ROUND_CLOSED']} disturbed, longest open {longest:.1f} s of {options['deadline']:.0f} s")
-    print(f"back         {len(waits)} returns judged, versions until the first contribution: "
+    print(f"back         {len(waits)} returns judged, rounds after the one that was open then: "
           f"{sorted(rounds for _, _, rounds in waits if rounds is not None)}")
     print(f"time         undisturbed {calm['seconds']:.0f} s, disturbed {wild['seconds']:.0f} s")
     print(f"final loss   undisturbed {calm['loss']:.4f}, disturbed {wild['loss']:.4f} ({difference:+.2%})")

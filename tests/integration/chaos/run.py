@@ -115,6 +115,15 @@ class Run:
         text = self.ctl("events", "--json")
         return [json.loads(line) for line in text.splitlines() if line.strip()] if text else []
 
+    def contributed(self):
+        """Of every version the workers whose contributions it is made of, from the round records."""
+        workers = {}
+        for line in (self.ctl("metrics", "export", "--format", "jsonl") or "").splitlines():
+            point = json.loads(line)
+            if point["name"] == "worker/steps":
+                workers.setdefault(point["version"], set()).add(point["worker"])
+        return workers
+
     def pid_of(self, name):
         """The worker's process; None while it has none."""
         try:
