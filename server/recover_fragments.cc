@@ -27,6 +27,10 @@ absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, Epoch epoch, c
 
 absl::StatusOr<MergeInputs> MapInputs(VersionSource& source, const std::vector<Contribution>& contributions,
                                       const std::vector<float>& weights) {
+  if (weights.size() != contributions.size()) {
+    return absl::DataLossError(absl::StrFormat("its record has %d contributions and %d weights",
+                                               contributions.size(), weights.size()));
+  }
   MergeInputs mapped;
   for (size_t i = 0; i < contributions.size(); ++i) {
     ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<Payload> payload, source.OpenPayload(contributions[i].key));

@@ -9,6 +9,7 @@
 #include "common/crc32c.h"
 #include "core/codec.h"
 #include "core/merge.h"
+#include "server/recover_fragments.h"
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/common/test_dir.h"
 
@@ -186,6 +187,21 @@ TEST_F(VerifierTest, ARecordThatSaysOtherwiseIsDifferent) {
   const std::vector<VerifyView> views = Verify(Version(5));
   EXPECT_EQ(views[0].verdict, Verdict::kDifferent);
   EXPECT_THAT(views[0].message, HasSubstr("published payload"));
+}
+
+TEST_F(VerifierTest, ARecordOfFewerWeightsThanContributionsIsRefusedByName) {
+  RoundRecord record = *store_->ReadRound(layout_.id, Version(4));
+  record.weights.pop_back();
+  const auto mapped = MapInputs(*store_, record.contributions, record.weights);
+  EXPECT_EQ(mapped.status().code(), absl::StatusCode::kDataLoss);
+  FragmentState state = *LoadFragment(*store_, kEpoch, layout_, Version(3));
+  state.outer_steps = record.outer_steps - 1;
+  MergeEngine engine(1, CodecKind::kFp32);
+  const absl::Status replayed = Replay(*store_, engine, record, state);
+  EXPECT_EQ(replayed.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(replayed.message()), testing::AllOf(HasSubstr("version 4 of fragment 0"),
+                                                              HasSubstr("2 contributions and 1 weights")));
+  EXPECT_EQ(state.version, Version(3));
 }
 
 TEST_F(VerifierTest, TheCallerMayStopAndConfirmationsAreListed) {
