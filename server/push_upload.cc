@@ -38,7 +38,8 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
   Effects effects;
   if (reason == RefusalReason::kStorageFull) {
     // No news for the worker, which repeats it by itself, but the operator has to make room.
-    services.book->SetStorageError(kStagingWrites, std::string(status.message()), effects);
+    services.book->SetStorageError(kStagingWrites, std::string(status.message()), services.clock->Now(),
+                                   effects);
     (void)services.outbox->Send(effects);
   }
   if (!WorthAnnouncing(reason)) return status;
@@ -185,7 +186,7 @@ absl::StatusOr<PushResult> PushUpload::Accept() {
   const PushResult result = services_.book->EndAccept(admission_, accepted.ok(), services_.clock->Now());
   Effects effects;
   effects.rounds_changed = true;
-  if (accepted.ok()) services_.book->SetStorageError(kStagingWrites, "", effects);
+  if (accepted.ok()) services_.book->SetStorageError(kStagingWrites, "", services_.clock->Now(), effects);
   (void)services_.outbox->Send(effects);
   if (!accepted.ok()) return ToRefusal(accepted);
   services_.observer->OnContribution("accepted");

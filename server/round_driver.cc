@@ -228,7 +228,7 @@ void RoundDriver::Store(Lane& lane) {
 void RoundDriver::ReportStorage(const Lane& lane, const std::string& error) {
   Effects effects;
   services_.book->SetStorageError(absl::StrFormat("rounds of fragment %d", lane.state.layout.id.value()),
-                                  error, effects);
+                                  error, services_.clock->Now(), effects);
   (void)services_.outbox->Send(effects);
 }
 

@@ -156,7 +156,7 @@ class RunBook {
   void AwaitStorage(FragmentId fragment);
   void Stored(FragmentId fragment, Version version);
   /// What fails now in this kind of write ("commit of fragment 0"); empty: nothing. Announces the change.
-  void SetStorageError(const std::string& where, const std::string& error, Effects& effects);
+  void SetStorageError(const std::string& where, const std::string& error, MonoTime now, Effects& effects);
   /// The run cannot go on without an operator.
   void SetFault(const std::string& fault);
 
@@ -231,7 +231,11 @@ class RunBook {
   std::vector<FragmentRound> fragments_ ABSL_GUARDED_BY(mutex_);  // empty: not seeded
   std::optional<MonoTime> finished_at_ ABSL_GUARDED_BY(mutex_);
   bool end_announced_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::string, std::string> storage_errors_ ABSL_GUARDED_BY(mutex_);  // by kind of write
+  struct StorageFailure {
+    std::string error;  // the latest
+    MonoTime since;
+  };
+  std::map<std::string, StorageFailure> storage_errors_ ABSL_GUARDED_BY(mutex_);  // by kind of write
   std::string fault_ ABSL_GUARDED_BY(mutex_);
   ControlEntry control_ ABSL_GUARDED_BY(mutex_);
 };

@@ -117,13 +117,14 @@ void RunBook::Stored(FragmentId fragment, Version version) {
   fragments_[fragment.value()].stored = version;
 }
 
-void RunBook::SetStorageError(const std::string& where, const std::string& error, Effects& effects) {
+void RunBook::SetStorageError(const std::string& where, const std::string& error, MonoTime now,
+                              Effects& effects) {
   MutexLock lock(&mutex_);
   const bool failed_before = !storage_errors_.empty();
   if (error.empty()) {
     storage_errors_.erase(where);
   } else {
-    storage_errors_[where] = error;
+    storage_errors_.try_emplace(where, StorageFailure{.error = {}, .since = now}).first->second.error = error;
   }
   if (failed_before == !storage_errors_.empty()) return;
   if (failed_before) {

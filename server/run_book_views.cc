@@ -50,7 +50,7 @@ RunStateView RunBook::State() const {
 }
 
 std::string RunBook::StorageError() const {
-  return storage_errors_.empty() ? std::string() : storage_errors_.begin()->second;
+  return storage_errors_.empty() ? std::string() : storage_errors_.begin()->second.error;
 }
 
 std::string RunBook::SeedReason() const {

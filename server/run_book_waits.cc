@@ -44,8 +44,10 @@ std::vector<WaitView> RunBook::Waits(MonoTime now) const {
   for (const FragmentRound& fragment : fragments_) {
     if (!fragment.finished()) waits.push_back(RoundWait(fragment, now));
   }
-  for (const auto& [where, error] : storage_errors_) {
-    waits.push_back({.what = absl::StrFormat("the disk, for the %s: %s", where, error), .from = {}});
+  for (const auto& [where, failure] : storage_errors_) {
+    waits.push_back({.what = absl::StrFormat("the disk, for the %s: %s", where, failure.error),
+                     .from = {},
+                     .since_s = ToSeconds(now - failure.since)});
   }
   if (!fault_.empty()) waits.push_back({.what = "an operator: " + fault_, .from = {}});
   if (Finished() && !end_announced_) {

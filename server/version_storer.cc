@@ -20,7 +20,7 @@ void VersionStorer::Run(const FragmentState& state, const std::function<void()>&
     Effects effects;
     if (stored.ok()) {
       services_.observer->OnStoreSeconds(ToSeconds(services_.clock->Now() - started));
-      services_.book->SetStorageError(where, "", effects);
+      services_.book->SetStorageError(where, "", services_.clock->Now(), effects);
       services_.book->Stored(fragment, state.version);
       (void)services_.outbox->Send(effects);
       done();
@@ -33,7 +33,7 @@ void VersionStorer::Run(const FragmentState& state, const std::function<void()>&
             "every %.1f s, and the next round waits for it",
             state.version.value(), fragment.value(), std::string(stored.message()),
             ToSeconds(services_.options.storage_retry)),
-        effects);
+        started, effects);
     (void)services_.outbox->Send(effects);
     if (!sleeper_.SleepFor(services_.options.storage_retry)) return;
   }

@@ -119,6 +119,14 @@ TEST(Waits, EveryOneSaysWhatForFromWhomAndUntilWhen) {
   ASSERT_EQ(failing.size(), 2);
   EXPECT_THAT(failing[0].what, HasSubstr("version 1 is being merged and committed"));
   EXPECT_THAT(failing[1].what, HasSubstr("the disk, for the rounds of fragment 0"));
+  run.clock().Advance(Seconds(7));
+  const auto since = [&run] {
+    const std::vector<WaitView> now = run.coordinator().GetStatus(0).waiting;
+    return now.size() == 2 ? now[1].since_s : 0.0;
+  };
+  EXPECT_NEAR(since(), 7, 1e-6);
+  run.clock().Advance(Seconds(5));
+  EXPECT_TRUE(Eventually([&] { return since() > 11; })) << "since the first failure, not the latest";
   run.faults().commit = false;
 }
 
