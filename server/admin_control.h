@@ -131,8 +131,12 @@ class AdminControl {
   virtual absl::StatusOr<std::vector<ConfigView>> ListConfigs() = 0;
 
   /// FailedPrecondition, naming the flag, when the coordinator has no launcher. Exactly one of add, target.
+  /// Recorded: see WantedWorkers.
   virtual absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
                                                    std::optional<uint32_t> target) = 0;
+  /// How many the launcher is to run: as many as were last asked for by ScaleWorkers, in whatever life of the
+  /// coordinator, unless this start says something else than the start of that life did.
+  virtual uint32_t WantedWorkers() const = 0;
   /// kind "none" when there is none.
   virtual LauncherView Launched() = 0;
 

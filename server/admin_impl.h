@@ -40,6 +40,7 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::vector<ConfigView>> ListConfigs() override;
   absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
                                            std::optional<uint32_t> target) override;
+  uint32_t WantedWorkers() const override;
   LauncherView Launched() override;
   absl::StatusOr<CheckpointView> CreateCheckpoint(const AdminCaller& caller,
                                                   const std::string& name) override;
@@ -68,6 +69,7 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::string> Tell(const WorkerOrder& order, CommandView command, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> Restart(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RememberWorkers(uint32_t target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> SetBanned(const WorkerOrder& order, const std::string& why, bool banned)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<ScaleResult> Scale(std::optional<uint32_t> add, std::optional<uint32_t> target)

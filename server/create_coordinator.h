@@ -24,6 +24,7 @@ struct CoordinatorOptions {
   std::string data_directory;  // for people
   std::string import_path;     // safetensors that seed a run without parameters; empty: a worker seeds it
 
+  uint32_t launch_workers = 0;                    // that the start asks of the launcher
   uint32_t fragments = 1;                         // of a new run; an existing one keeps its own
   uint64_t chunk_elements = uint64_t{1} << 18;    // of a new run: float32 values in one stored chunk
   uint32_t merge_threads = 0;                     // 0: min(shards, processors)

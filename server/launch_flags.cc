@@ -157,12 +157,12 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags,
   return nullptr;
 }
 
-void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, uint32_t planned,
+void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, uint32_t wanted,
                     Launcher& launcher) {
   launcher.SetCoordinator(LocalAddress(data_address));
   if (flags.launcher != "process") return;
   // It refuses only while it shuts down.
-  launcher.Scale(flags.workers.value_or(planned)).IgnoreError();
+  launcher.Scale(wanted).IgnoreError();
 }
 
 }  // namespace atoll

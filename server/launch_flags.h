@@ -41,9 +41,9 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags);
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags, const std::string& data_dir,
                                                        const Clock* clock, const Logger& log);
 
-/// Tells it where the coordinator listens, and, if it runs processes, how many are wanted: `planned` unless
-/// the flags say. (A cluster remembers its replicas; what the flags say is asked of it by itself.)
-void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, uint32_t planned,
+/// Tells it where the coordinator listens, and, if it runs processes, how many are wanted. (A cluster
+/// remembers its replicas; what the flags say is asked of it by itself.)
+void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, uint32_t wanted,
                     Launcher& launcher);
 
 }  // namespace atoll

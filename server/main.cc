@@ -144,6 +144,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
   options.config_bytes = configuration.bytes;
   options.data_directory = flags.data_dir;
   options.import_path = flags.import_file;
+  options.launch_workers = flags.launch.workers.value_or(configuration.options.workers);
   CoordinatorDeps deps;
   deps.store = std::move(parts.store);
   deps.launcher = std::move(parts.launcher);
@@ -227,7 +228,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   }
 
   if (launcher != nullptr) {
-    BeginLaunching(flags.launch, (*rpc)->data_address(), configuration.options.workers, *launcher);
+    BeginLaunching(flags.launch, (*rpc)->data_address(), (*coordinator)->admin().WantedWorkers(), *launcher);
   }
   shutdown.Wait();
   if (launcher != nullptr) {

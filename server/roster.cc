@@ -24,9 +24,22 @@ bool Connected(const Member& member, const std::string& secret_hash, MonoTime no
   return member.live() && now < member.lease_expires_at && member.secret_hash != secret_hash;
 }
 
+// A resync is void with the next pull of the head, which every round brings: asked again after a restart it
+// would cost its worker a second round.
+bool IsKept(CommandView command) {
+  return command == CommandView::kDrain || command == CommandView::kRestart || command == CommandView::kStop;
+}
+
+WorkerCommand CommandOf(const WorkerEntry& entry) {
+  const auto command = static_cast<CommandView>(entry.order);
+  if (entry.departed || !IsKept(command)) return {};
+  return {.command = command, .at_once = entry.order_at_once};
+}
+
 // Of the accounts that are kept no trace is stored, so a lost worker is "lost" only until the next start.
 MemberState StateOf(const WorkerEntry& entry) {
-  return entry.departed ? MemberState::kLeft : MemberState::kActive;
+  if (entry.departed) return MemberState::kLeft;
+  return CommandOf(entry).command == CommandView::kDrain ? MemberState::kDraining : MemberState::kActive;
 }
 
 }  // namespace
@@ -51,9 +64,11 @@ void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<
                         .partition = entry.partition,
                         .state = StateOf(entry)};
     records.push_back(std::move(record));
-    accounts_[entry.name].heard_at = now;
-    accounts_[entry.name].dataset_fingerprint = entry.dataset_fingerprint;
-    accounts_[entry.name].public_key = entry.public_key;
+    WorkerAccount& account = accounts_[entry.name];
+    account.command = CommandOf(entry);
+    account.heard_at = now;
+    account.dataset_fingerprint = entry.dataset_fingerprint;
+    account.public_key = entry.public_key;
     if (fingerprint_.empty()) fingerprint_ = entry.dataset_fingerprint;
     if (entry.banned) banned_.insert(entry.name);
   }
@@ -185,6 +200,9 @@ absl::StatusOr<bool> Roster::Renew(const Caller& caller, MonoTime now) {
 std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
   const Member* member = membership_.Find(name);
   if (member == nullptr) return std::nullopt;
+  const auto account = accounts_.find(name);
+  const WorkerCommand told = account == accounts_.end() ? WorkerCommand() : account->second.command;
+  const bool kept = member->live() && IsKept(told.command);
   return WorkerEntry{.name = member->name,
                      .secret_hash = member->secret_hash,
                      .incarnation = member->incarnation,
@@ -193,7 +211,9 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
                      .departed = !member->live(),
                      .banned = banned(name),
                      .public_key = PublicKey(name),
-                     .dataset_fingerprint = DatasetOf(name)};
+                     .dataset_fingerprint = DatasetOf(name),
+                     .order = kept ? static_cast<uint8_t>(told.command) : uint8_t{0},
+                     .order_at_once = kept && told.at_once};
 }
 
 std::string Roster::DatasetOf(const WorkerName& name) const {

@@ -19,7 +19,8 @@
 
 namespace atoll {
 
-/// What a worker is to be told, with every heartbeat until it was obeyed.
+/// What a worker is to be told, with every heartbeat until it was obeyed; kept over restarts of the
+/// coordinator, all but a resync.
 struct WorkerCommand {
   CommandView command = CommandView::kNone;
   bool at_once = false;

@@ -56,6 +56,8 @@ class RunBook {
   absl::Status CheckControl(RunMode mode) const;
   /// What was recorded is in force: rounds wait, go on with their deadlines counting anew, or close for good.
   void SetControl(const ControlEntry& control, MonoTime now, Effects& effects);
+  /// So many workers are wanted of the launcher: recorded, for the next start.
+  void SetWorkers(const ControlEntry& control);
   /// Closes the open round of every fragment that has contributions; how many those are. FailedPrecondition
   /// when nothing arrived, or no round closes now.
   absl::StatusOr<uint32_t> CloseRounds(const std::string& why, Effects& effects);
@@ -69,8 +71,8 @@ class RunBook {
   bool IsTrainer(const WorkerName& worker) const;
   /// NotFound when the name was never seen.
   absl::StatusOr<WorkerView> Worker(const WorkerName& worker, MonoTime now) const;
-  /// Tells a live worker this with its next heartbeats, until it obeyed. FailedPrecondition when it is not
-  /// live.
+  /// Tells a live worker this with its next heartbeats, until it obeyed; its record is to be stored with it.
+  /// FailedPrecondition when it is not live.
   absl::Status Order(const WorkerName& worker, const WorkerCommand& command, Effects& effects);
   /// Removes the member at once; what it contributed stays. FailedPrecondition when it has left.
   absl::Status Evict(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects);

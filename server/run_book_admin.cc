@@ -115,6 +115,12 @@ void RunBook::SetControl(const ControlEntry& control, MonoTime now, Effects& eff
   }
 }
 
+void RunBook::SetWorkers(const ControlEntry& control) {
+  MutexLock lock(&mutex_);
+  control_.workers = control.workers;
+  control_.workers_at_start = control.workers_at_start;
+}
+
 std::optional<RoundDecision> RunBook::OrderedDecision(const FragmentRound& fragment) const {
   using Action = RoundDecision::Action;
   const size_t arrived = fragment.round()->arrived_count();
@@ -197,6 +203,7 @@ absl::Status RunBook::Order(const WorkerName& worker, const WorkerCommand& comma
         absl::StrFormat("'%s' only watches the run; it takes no commands, but it can be evicted", worker));
   }
   roster_.account(worker).command = command;
+  if (command.command != CommandView::kResync) effects.members.push_back(worker);
   if (command.command == CommandView::kDrain) {
     ATOLL_RETURN_IF_ERROR(roster_.membership().Drain(worker, member->incarnation));
     effects.rounds_changed = true;

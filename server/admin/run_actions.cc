@@ -39,10 +39,11 @@ absl::StatusOr<std::string> AdminImpl::ControlRun(const AdminCaller& caller, Run
 
 absl::Status AdminImpl::ChangeMode(RunMode mode, const AdminCaller& caller, const std::string& reason) {
   ATOLL_RETURN_IF_ERROR(services_.book->CheckControl(mode));
-  const ControlEntry control{.mode = mode,
-                             .unix_ns = services_.clock->WallNow().time_since_epoch().count(),
-                             .author = CallerName(caller),
-                             .reason = reason};
+  ControlEntry control = services_.book->control();  // as many workers as before
+  control.mode = mode;
+  control.unix_ns = services_.clock->WallNow().time_since_epoch().count();
+  control.author = CallerName(caller);
+  control.reason = reason;
   const absl::Status kept = services_.store->PutControl(control);
   if (!kept.ok()) return ToRefusal(kept);
   // Nobody may get a plan between the moment when rounds stop closing and the moment when the board knows.

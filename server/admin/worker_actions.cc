@@ -84,9 +84,17 @@ absl::StatusOr<std::string> AdminImpl::Tell(const WorkerOrder& order, CommandVie
   Effects effects;
   ATOLL_RETURN_IF_ERROR(services_.book->Order(
       order.worker, WorkerCommand{.command = command, .at_once = order.at_once}, effects));
-  (void)services_.outbox->Send(effects);
-  return absl::StrFormat("worker '%s' is told with its next heartbeat (within %.1f s); it then %s",
-                         order.worker, ToSeconds(services_.options.heartbeat), what);
+  const absl::Status stored = services_.outbox->Send(effects);
+  std::string answer =
+      absl::StrFormat("worker '%s' is told with its next heartbeat (within %.1f s); it then %s", order.worker,
+                      ToSeconds(services_.options.heartbeat), what);
+  if (!stored.ok()) {
+    answer += absl::StrFormat(
+        "; should the coordinator be restarted before, tell it again, for that could not be "
+        "recorded: %s",
+        std::string(stored.message()));
+  }
+  return answer;
 }
 
 absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
@@ -160,6 +168,7 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
                         add ? "add" : "target", wanted, most));
   }
   result.target = static_cast<uint32_t>(wanted);
+  ATOLL_RETURN_IF_ERROR(RememberWorkers(result.target));
   ATOLL_RETURN_IF_ERROR(launcher_->Scale(result.target));
   for (const LaunchedWorker& worker : launcher_->view().workers) {
     const bool going =
@@ -167,6 +176,22 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
     if (!going) result.names.push_back(worker.name);
   }
   return result;
+}
+
+absl::Status AdminImpl::RememberWorkers(uint32_t target) {
+  ControlEntry control = services_.book->control();
+  control.workers = target;
+  control.workers_at_start = services_.options.launch_workers;
+  const absl::Status kept = services_.store->PutControl(control);
+  if (!kept.ok()) return ToRefusal(kept);
+  services_.book->SetWorkers(control);
+  return absl::OkStatus();
+}
+
+uint32_t AdminImpl::WantedWorkers() const {
+  const ControlEntry control = services_.book->control();
+  const uint32_t at_start = services_.options.launch_workers;
+  return control.workers_at_start == at_start ? control.workers.value_or(at_start) : at_start;
 }
 
 }  // namespace atoll

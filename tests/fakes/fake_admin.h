@@ -42,6 +42,7 @@ class FakeAdmin final : public AdminControl {
     if (!answer.ok()) return answer.status();
     return ScaleResult{.before = 2, .target = 4, .names = {"w-0", "w-1"}};
   }
+  uint32_t WantedWorkers() const override { return launcher.target; }
   LauncherView Launched() override { return launcher; }
   absl::StatusOr<CheckpointView> CreateCheckpoint(const AdminCaller& caller,
                                                   const std::string& name) override {

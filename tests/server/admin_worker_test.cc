@@ -59,6 +59,39 @@ TEST(AdminWorker, DrainIsRepeatedUntilTheWorkerLeaves) {
   EXPECT_EQ(Do(run, "a", kDrain).code(), absl::StatusCode::kFailedPrecondition) << "it has left";
 }
 
+TEST(AdminWorker, OrdersOutliveTheCoordinatorUntilTheyAreObeyed) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());
+  ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
+  ASSERT_TRUE(Do(run, "b", kRestart).ok());
+  ASSERT_TRUE(Do(run, "c", kResync).ok());
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(ViewOf(run, "a").state, "draining");
+  const auto drained = run.Heartbeat(workers[0]);
+  EXPECT_EQ(drained->command, CommandView::kDrain);
+  EXPECT_TRUE(drained->at_once);
+  const auto restarted = run.Heartbeat(workers[1]);
+  EXPECT_EQ(restarted->command, CommandView::kRestart);
+  EXPECT_FALSE(restarted->at_once);
+  EXPECT_EQ(run.Heartbeat(workers[2])->command, CommandView::kNone)
+      << "it pulls the head with its next round";
+  ASSERT_TRUE(run.coordinator().Leave(workers[0], "told to").ok());
+  const Caller again = run.Join("b");
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.Heartbeat(again)->command, CommandView::kNone) << "what was obeyed is not told again";
+  EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, CommandView::kNone);
+}
+
+TEST(AdminWorker, AnOrderThatCannotBeRecordedIsGivenAndSaysSo) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  run.faults().member = true;
+  const auto told = run.admin().ControlWorker(kAnn, {.worker = "a", .action = kDrain, .reason = ""});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_THAT(*told, HasSubstr("could not be recorded"));
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kDrain);
+}
+
 TEST(AdminWorker, RestartIsToldUntilTheNameHasANewLife) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
@@ -168,6 +201,20 @@ TEST_F(AdminLauncher, RestartsWhoDoesNotAnswerAndTellsWhoDoes) {
   ASSERT_TRUE(Do(run_, "w-1", kRestart).ok());
   ASSERT_TRUE(Do(run_, "w-9", kRestart).ok()) << "never joined, but the launcher's";
   EXPECT_EQ(restarted(), (std::vector<std::string>{"w-1", "w-9"}));
+}
+
+TEST_F(AdminLauncher, WhatWasScaledToIsWantedAgainAfterARestart) {
+  run_.options().launch_workers = 2;
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 2) << "as the start says";
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 5).ok());
+  ASSERT_TRUE(run_.admin().ControlRun(kAnn, RunAction::kPause, "").ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 5) << "a supervisor starts it as before";
+  EXPECT_EQ(run_.coordinator().GetStatus(0).state, RunStateView::kPaused);
+  run_.options().launch_workers = 3;
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 3) << "somebody has changed the start since";
 }
 
 TEST_F(AdminLauncher, AddsAndScales) {
