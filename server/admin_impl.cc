@@ -18,6 +18,7 @@ std::string CallerName(const AdminCaller& caller) {
 AdminImpl::AdminImpl(Parts parts)
     : services_(*parts.services),
       keeper_(parts.keeper),
+      driver_(parts.driver),
       launcher_(parts.launcher),
       configs_(std::move(parts.configs), parts.config_codec) {}
 

@@ -11,6 +11,7 @@
 #include "server/admin_control.h"
 #include "server/checkpoint_keeper.h"
 #include "server/config_book.h"
+#include "server/round_driver.h"
 #include "server/services.h"
 
 namespace atoll {
@@ -26,6 +27,7 @@ class AdminImpl final : public AdminControl {
   struct Parts {
     const Services* services = nullptr;
     CheckpointKeeper* keeper = nullptr;
+    RoundDriver* driver = nullptr;
     Launcher* launcher = nullptr;
     const ConfigCodec* config_codec = nullptr;  // null: the configuration cannot be changed
     std::vector<ConfigEntry> configs;           // recorded so far
@@ -85,6 +87,7 @@ class AdminImpl final : public AdminControl {
 
   const Services& services_;
   CheckpointKeeper* const keeper_;
+  RoundDriver* const driver_;
   Launcher* const launcher_;
   std::atomic<bool> verifying_{false};
   Mutex mutex_;  // held over the disk's and the launcher's work

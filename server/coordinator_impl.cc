@@ -60,6 +60,7 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
       launcher_(std::move(deps.launcher)),
       admin_({.services = &services_,
               .keeper = &checkpoints_,
+              .driver = &driver_,
               .launcher = launcher_.get(),
               .config_codec = deps.config_codec,
               .configs = opened.recovery.configs}) {
@@ -85,8 +86,10 @@ void CoordinatorImpl::Start(OpenedRun opened) {
   outbox_.WakeRoundsBy([this] { driver_.Wake(); });
   driver_.OnStored(
       [this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
-  store_->KeepLate(opened.config->run.round.staleness_limit);
-  book_.Restore(opened.recovery, opened.layouts, started_);
+  uint32_t late = opened.config->run.round.staleness_limit;
+  for (const ConfigPtr& open : opened.round_configs) late = std::max(late, open->run.round.staleness_limit);
+  store_->KeepLate(late);
+  book_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
   confirmations_.Restore(opened.recovery.rounds);
   board_.TellFirst([this](const Snapshot& snapshot) {
     confirmations_.Published(snapshot.fragment, snapshot.version, snapshot.published);

@@ -42,6 +42,12 @@ void FragmentRound::Open(Version head, const Membership& membership, MonoTime no
       config_->run.round);
 }
 
+void FragmentRound::Reopen(Version head, ConfigPtr config, const Membership& membership, MonoTime now) {
+  ConfigPtr newest = std::exchange(next_config_, std::move(config));
+  Open(head, membership, now);
+  next_config_ = std::move(newest);
+}
+
 uint64_t FragmentRound::Lateness(Version base) const {
   return head_.value() + (closing_ ? 1 : 0) - base.value();
 }

@@ -50,6 +50,8 @@ class FragmentRound {
 
   /// Opens the round on `head`.
   void Open(Version head, const Membership& membership, MonoTime now);
+  /// After a restart: with the configuration that it was opened with; the newest is that of the next round.
+  void Reopen(Version head, ConfigPtr config, const Membership& membership, MonoTime now);
   void Finish() { finished_ = true; }
   /// Null while finished.
   Round* round() { return round_ && !finished_ ? &*round_ : nullptr; }

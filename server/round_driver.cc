@@ -61,6 +61,11 @@ absl::Status RoundDriver::WhilePaused(Duration patience, const std::function<voi
   return absl::OkStatus();
 }
 
+void RoundDriver::BetweenSteps(const std::function<void()>& work) {
+  MutexLock nothing_happens(&stepping_);
+  work();
+}
+
 void RoundDriver::Step() {
   MutexLock step(&stepping_);
   {

@@ -37,6 +37,8 @@ class RoundDriver {
   /// fragments. Unavailable, and `work` is not called, when the tensors of a version are not on disk within
   /// `patience`.
   absl::Status WhilePaused(Duration patience, const std::function<void()>& work);
+  /// Calls `work` while no version is being made. It may wait for a merge to end.
+  void BetweenSteps(const std::function<void()>& work);
   /// Called on the storer's thread when the tensors of a version are on disk. Set once, before Adopt.
   void OnStored(std::function<void(FragmentId, Version)> stored) { on_stored_ = std::move(stored); }
 

@@ -36,7 +36,8 @@ void RunBook::Configure(ConfigPtr config, Effects& effects) {
   effects.rounds_changed = true;
 }
 
-void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts, MonoTime now) {
+void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
+                      const std::vector<ConfigPtr>& round_configs, MonoTime now) {
   MutexLock lock(&mutex_);
   if (recovery.control) control_ = *recovery.control;
   roster_.Restore(recovery.workers, recovery.partitions, now);
@@ -50,7 +51,7 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
   for (const FragmentRecovery& found : recovery.fragments) {
     FragmentRound& fragment = fragments_[found.fragment.value()];
     fragment.stored = found.stored;
-    fragment.Open(found.head, roster_.membership(), now);
+    fragment.Reopen(found.head, round_configs[found.fragment.value()], roster_.membership(), now);
     for (const Contribution& contribution : found.accepted) {
       fragment.Readmit(contribution, now);
       roster_.plans().Accepted(contribution, contribution.samples_consumed, now);

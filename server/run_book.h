@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_RUN_BOOK_H_
 #define ATOLL_SERVER_RUN_BOOK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -40,8 +41,10 @@ class RunBook {
  public:
   explicit RunBook(const RunBookOptions& options);
 
-  /// Once, before anything else: what was on disk. `layouts` is empty when the run is not seeded.
-  void Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts, MonoTime now);
+  /// Once, before anything else: what was on disk. `layouts`, and the configurations that the open rounds
+  /// were opened with, are empty when the run is not seeded.
+  void Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
+               const std::vector<ConfigPtr>& round_configs, MonoTime now);
 
   /// The newest configuration.
   ConfigPtr config() const;
@@ -206,6 +209,10 @@ class RunBook {
   void FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,
                 RoundPlanView& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<WaitView> Waits(MonoTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Asked of workers: every third of the lease, or oftener.
+  Duration Heartbeat() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::min(options_.heartbeat, config_->run.round.lease / 3);
+  }
   JoinResult DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentView> FragmentViews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -11,13 +11,18 @@
 namespace atoll {
 
 JoinResult RunBook::DescribeRun() const {
+  // Who joins trains on the open round, and hears of a newer configuration with the plan of the next. It must
+  // not be older than what the plan of any fragment names: its worker would ask again and again.
+  const auto newest = std::ranges::max_element(
+      fragments_, {}, [](const FragmentRound& fragment) { return fragment.config().version; });
+  const ConfigSnapshot& config = newest == fragments_.end() ? *config_ : newest->config();
   JoinResult result;
   result.run_id = identity_.run_id;
   result.epoch = identity_.epoch;
   result.lease = config_->run.round.lease;
-  result.heartbeat = options_.heartbeat;
-  result.config_bytes = config_->bytes;
-  result.config_version = config_->version;
+  result.heartbeat = Heartbeat();
+  result.config_bytes = config.bytes;
+  result.config_version = config.version;
   result.manifest_hash = manifest_hash_;
   result.fragments = FragmentViews();
   result.state = State();

@@ -105,6 +105,20 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
   return absl::OkStatus();
 }
 
+/// Without a codec only the newest can be read; it stands in for the others.
+absl::Status ReadRoundConfigs(const CoordinatorDeps& deps, OpenedRun& opened) {
+  for (const FragmentRecovery& fragment : opened.recovery.fragments) {
+    ConfigPtr config = opened.config;
+    if (fragment.config_version != config->version && deps.config_codec != nullptr) {
+      const ConfigEntry& entry = opened.recovery.configs[fragment.config_version - 1];
+      ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ReadRecorded(*deps.config_codec, entry));
+      config = Snapshot(entry, run);
+    }
+    opened.round_configs.push_back(std::move(config));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Recover(const CoordinatorDeps& deps, MergeEngine& engine, OpenedRun& opened) {
   const Recovery& recovery = opened.recovery;
   ATOLL_ASSIGN_OR_RETURN(opened.layouts,
@@ -136,6 +150,7 @@ absl::Status LeaveOldEpoch(const CoordinatorDeps& deps, MergeEngine& engine, Ope
   for (FragmentRecovery& fragment : recovery.fragments) {
     const RoundRecord& record = start.records[fragment.fragment.value()];
     fragment.stored = fragment.head = record.version;
+    fragment.config_version = opened.config->version;
     fragment.to_replay.clear();
     fragment.accepted.clear();
     recovery.rounds.push_back(record);
@@ -186,6 +201,7 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
   }
   ATOLL_RETURN_IF_ERROR(Recover(deps, engine, opened));
   if (opened.recovery.checkpoint) ATOLL_RETURN_IF_ERROR(LeaveOldEpoch(deps, engine, opened));
+  ATOLL_RETURN_IF_ERROR(ReadRoundConfigs(deps, opened));
   return opened;
 }
 

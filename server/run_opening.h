@@ -24,6 +24,7 @@ struct OpenedRun {
   ConfigPtr config;                      // in force
   std::vector<FragmentLayout> layouts;   // empty: not seeded
   std::vector<FragmentState> fragments;  // at their heads
+  std::vector<ConfigPtr> round_configs;  // by fragment: that its open round was opened with
 };
 
 /// Begins a run in an empty store; else reads the newest stored versions and replays the rounds after them.

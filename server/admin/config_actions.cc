@@ -52,9 +52,14 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
   ATOLL_RETURN_IF_ERROR(services_.book->CheckOpen());
   ATOLL_RETURN_IF_ERROR(CheckBudget(proposal->snapshot->run));
   if (!dry_run) {
-    const absl::Status kept = services_.store->PutConfig(proposal->entry);
+    // A head is stamped with the newest configuration that is recorded, so that a restart opens its round
+    // with it again: no version may be made between the record and its coming into force.
+    absl::Status kept;
+    driver_->BetweenSteps([&] {
+      kept = services_.store->PutConfig(proposal->entry);
+      if (kept.ok()) PutInForce(*proposal, author);
+    });
     if (!kept.ok()) return ToRefusal(kept);
-    PutInForce(*proposal, author);
   }
   return ConfigView{.version = proposal->entry.version,
                     .bytes = proposal->entry.bytes,
