@@ -99,6 +99,8 @@ class Membership {
 
   /// For joins from here on; nobody who is there has to go.
   void set_max_workers(uint32_t max_workers) { options_.max_workers = max_workers; }
+  /// For leases from here on; those that run keep their end.
+  void set_lease(Duration lease) { options_.lease = lease; }
 
   /// Admits a worker and gives it the next incarnation (strictly increasing over the run) and, when it is a
   /// trainer of shared data, a partition: its former one, else the lowest never used, else that of the

@@ -19,7 +19,7 @@ constexpr std::string_view kRounds = "run.rounds";
 
 // What the coordinator reads at the opening of a round or whenever it is needed, and what workers read again
 // when a plan names a newer configuration than theirs.
-constexpr std::array<std::string_view, 42> kChangeable = {"inner.steps",
+constexpr std::array<std::string_view, 44> kChangeable = {"inner.steps",
                                                           "inner.pace",
                                                           "inner.learning_rate",
                                                           "inner.min_learning_rate_ratio",
@@ -49,10 +49,12 @@ constexpr std::array<std::string_view, 42> kChangeable = {"inner.steps",
                                                           "round.grace_s",
                                                           "round.grace",
                                                           "round.mode",
+                                                          "round.lease_s",
                                                           "round.staleness_limit",
                                                           "codec.push",
                                                           "codec.error_feedback",
                                                           "codec.error_feedback_beta",
+                                                          "evaluation.by",
                                                           "evaluation.every",
                                                           "evaluation.batches",
                                                           "checkpoint.keep_versions",
@@ -62,18 +64,10 @@ constexpr std::array<std::string_view, 42> kChangeable = {"inner.steps",
                                                           "limits.max_workers",
                                                           "limits.contribution_budget_mib"};
 
-// Told once, at Join.
-constexpr std::array<std::string_view, 2> kToldAtJoin = {"evaluation.by", "round.lease_s"};
-
 absl::Status CheckChangeable(const std::string& path) {
   if (std::ranges::find(kChangeable, path) != kChangeable.end()) return absl::OkStatus();
-  const bool at_join = std::ranges::find(kToldAtJoin, path) != kToldAtJoin.end();
-  return absl::FailedPreconditionError(
-      absl::StrFormat("%s: %s", path,
-                      at_join ? "workers are told it when they join; to change it, stop them and the "
-                                "coordinator, change the run's file and start them again"
-                              : "is settled when a run begins; what may be set while it goes on: "
-                                "docs/wire_format.md"));
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s: is settled when a run begins; what may be set while it goes on: docs/wire_format.md", path));
 }
 
 /// Rounds that leave the budget of tokens what it is when H becomes `steps`.

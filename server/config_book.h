@@ -15,10 +15,10 @@ namespace atoll {
 
 /// Every configuration that the run was ever given, and what may be changed of the newest. Not thread-safe.
 ///
-/// What may be changed while the run goes on is what the coordinator reads at the opening of a round, and
-/// what workers read again when a plan names a newer configuration than theirs. What they are told once, at
-/// Join, is not, nor what tensors on disk, the data or the schedule depend on (model, pull codec, kinds of
-/// optimizers, tokens of a step, shards). docs/wire_format.md ("SetConfig") lists them.
+/// What may be changed while the run goes on is what the coordinator reads at the opening of a round or
+/// whenever it needs it, and what workers read again when a plan names a newer configuration than theirs.
+/// What tensors on disk, the data or the schedule depend on (model, pull codec, kinds of optimizers, tokens
+/// of a step, shards) may not. docs/wire_format.md ("SetConfig") lists them.
 class ConfigBook {
  public:
   /// `recorded`: ascending, never empty. `codec` outlives this; null: nothing can be changed or compared.

@@ -50,6 +50,7 @@ Roster::Roster(const RunOptions& run, const RunIdentity& identity)
 void Roster::Configure(const RunOptions& run) {
   run_ = run;
   membership_.set_max_workers(run.max_workers);
+  membership_.set_lease(run.round.lease);
 }
 
 void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,

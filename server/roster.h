@@ -46,7 +46,7 @@ class Roster {
  public:
   Roster(const RunOptions& run, const RunIdentity& identity);
 
-  /// limits.max_workers from here on; what else the roster reads is settled.
+  /// limits.max_workers and round.lease_s from here on; what else the roster reads is settled.
   void Configure(const RunOptions& run);
 
   void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,

@@ -51,6 +51,7 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
   ATOLL_RETURN_IF_ERROR(proposal.status());
   ATOLL_RETURN_IF_ERROR(services_.book->CheckOpen());
   ATOLL_RETURN_IF_ERROR(CheckBudget(proposal->snapshot->run));
+  ATOLL_RETURN_IF_ERROR(CheckLease(proposal->snapshot->run));
   if (!dry_run) {
     // A head is stamped with the newest configuration that is recorded, so that a restart opens its round
     // with it again: no version may be made between the record and its coming into force.
@@ -77,6 +78,17 @@ absl::Status AdminImpl::CheckBudget(const RunOptions& run) const {
         HumanBytes(run.contribution_budget_bytes), layout.id.value(), HumanBytes(payload)));
   }
   return absl::OkStatus();
+}
+
+absl::Status AdminImpl::CheckLease(const RunOptions& run) const {
+  // Workers look so often whether a heartbeat is due (Heartbeater), by the lease that they joined with.
+  const Duration shortest = 3 * services_.options.heartbeat / 4;
+  if (run.round.lease >= shortest) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "round.lease_s: %g s are too short for the workers that are there, which were asked to be heard of "
+      "every %g s; "
+      "at least %g s, or start the coordinator and them with a file that says so",
+      ToSeconds(run.round.lease), ToSeconds(services_.options.heartbeat), ToSeconds(shortest)));
 }
 
 void AdminImpl::PutInForce(const ConfigBook::Proposal& proposal, const std::string& author) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
@@ -32,6 +33,7 @@ absl::Status Heartbeater::Beat() {
   if (orders.ok()) {
     context_.board->NewsDelivered(news);
     context_.board->Receive(*member, *orders);
+    KeepTo(orders->lease);
   } else if (const Reaction reaction = ReactionTo(orders.status());
              RejectionOf(orders.status()) != RefusalReason::kNone &&
              (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {
@@ -54,16 +56,25 @@ void Heartbeater::Complain(const absl::Status& error) {
   }
 }
 
+void Heartbeater::KeepTo(Duration lease) {
+  const MutexLock lock(&mutex_);
+  if (period_ <= Duration(0) || lease <= Duration(0)) return;
+  due_after_ =
+      static_cast<int>(std::clamp(kTicks * ToSeconds(lease / 3) / ToSeconds(period_), 1.0, double{kTicks}));
+}
+
 void Heartbeater::Start(Duration period) {
   const MutexLock lock(&mutex_);
   if (task_ != nullptr) return;
+  period_ = period;
+  due_after_ = kTicks;
   task_ = std::make_unique<PeriodicTask>("heartbeat", period / kTicks, [this] { Tick(); });
 }
 
 void Heartbeater::Tick() {
   {
     const MutexLock lock(&mutex_);
-    const bool due = ++ticks_ >= kTicks || woken_ || failing_;
+    const bool due = ++ticks_ >= due_after_ || woken_ || failing_;
     if (!due) return;
     ticks_ = 0;
     woken_ = false;

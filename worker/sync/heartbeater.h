@@ -24,7 +24,8 @@ class Heartbeater {
   absl::Status Beat() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Beats every `period` until Stop, and every quarter of it while the coordinator does not answer: the
-  /// lease must not end because it was away. A second call has no effect.
+  /// lease must not end because it was away. Oftener, down to that quarter, when the coordinator names a
+  /// lease shorter than three periods. A second call has no effect.
   void Start(Duration period) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Beats soon instead of waiting for the period: there is something to tell.
   void Wake() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -33,13 +34,16 @@ class Heartbeater {
  private:
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
   void Complain(const absl::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
+  void KeepTo(Duration lease) ABSL_LOCKS_EXCLUDED(mutex_);
 
   CoordinatorConnection* const connection_;
   const WorkerContext context_;
   Mutex mutex_;
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
-  int ticks_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last heartbeat
+  int ticks_ ABSL_GUARDED_BY(mutex_) = 0;      // since the last heartbeat
+  int due_after_ ABSL_GUARDED_BY(mutex_) = 0;  // ticks
+  Duration period_ ABSL_GUARDED_BY(mutex_){};
   std::unique_ptr<PeriodicTask> task_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -102,6 +102,65 @@ TEST_F(AdminConfig, IsInForceFromTheNextRound) {
   EXPECT_EQ(run_.coordinator().GetStatus(0).fragments[0].version, Version(3));
 }
 
+TEST_F(AdminConfig, ARestartChangesNothingOfTheOpenRound) {
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  ASSERT_TRUE(Set({{"inner.steps", "4"}, {"outer.learning_rate", "0.25"}, {"round.quorum", "1"}}).ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 2);
+  EXPECT_EQ(run_.Pull(workers[0])->plan.config_version, 1);
+  EXPECT_EQ(run_.TryJoin("judge", "", WorkerRole::kEvaluator)->config_version, 1)
+      << "whoever joins is told that of the open round";
+  Round(workers, 0);
+  // The same where the file changed, and the coordinator was restarted in the round of the version set
+  // before.
+  CoordinatorOptions changed = Configured(std::string(kYaml) + "outer: {learning_rate: 0.125}\n");
+  run_.options().config_bytes = changed.config_bytes;
+  run_.options().run = changed.run;
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 4);
+  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  Round(workers, 1);
+  EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 2) << "the file's, from the next round";
+  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  Round(workers, 2);
+  EXPECT_EQ(Exported("outer/learning_rate"), (std::map<uint64_t, double>{{1, 0.7}, {2, 0.25}, {3, 0.125}}));
+  EXPECT_EQ(Exported("round/config_version"), (std::map<uint64_t, double>{{1, 1}, {2, 2}, {3, 3}}));
+}
+
+TEST_F(AdminConfig, ALeaseIsThatOfTheNextHeartbeat) {
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  EXPECT_EQ(run_.Heartbeat(workers[0])->lease, Seconds(15));
+  ASSERT_TRUE(Set({{"round.lease_s", "30"}}).ok());
+  EXPECT_EQ(run_.Heartbeat(workers[0])->lease, Seconds(30));
+  run_.clock().Advance(Seconds(20));
+  EXPECT_TRUE(Eventually([&] { return run_.coordinator().ListWorkers(false).size() == 1; }))
+      << "the other one was not told yet";
+  EXPECT_EQ(run_.coordinator().ListWorkers(false)[0].name, "a");
+  ASSERT_TRUE(Set({{"round.lease_s", "6"}}).ok());
+  EXPECT_EQ(run_.Heartbeat(workers[0])->lease, Seconds(6));
+  EXPECT_EQ(run_.TryJoin("c")->heartbeat, Seconds(2));
+  EXPECT_THAT(Refusal({{"round.lease_s", "3.5"}}, absl::StatusCode::kInvalidArgument),
+              HasSubstr("round.lease_s: 3.5 s are too short for the workers that are there"));
+}
+
+TEST_F(AdminConfig, TheDutyOfEvaluationMovesToAnEvaluatorAndBack) {
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const Caller judge = run_.Join("judge", WorkerRole::kEvaluator);
+  EXPECT_TRUE(run_.Pull(workers[0])->plan.evaluate);
+  EXPECT_FALSE(run_.Pull(judge)->plan.evaluate);
+  ASSERT_TRUE(Set({{"evaluation.by", "evaluator"}}).ok());
+  ASSERT_TRUE(run_.Pull(workers[1]).ok());
+  Round(workers, 0);
+  EXPECT_FALSE(run_.Pull(workers[0])->plan.evaluate);
+  EXPECT_TRUE(run_.Pull(judge)->plan.evaluate);
+  ASSERT_TRUE(Set({{"evaluation.by", "worker"}}).ok());
+  ASSERT_TRUE(run_.Pull(workers[1]).ok());
+  Round(workers, 1);
+  EXPECT_TRUE(run_.Pull(workers[0])->plan.evaluate);
+  EXPECT_FALSE(run_.Pull(judge)->plan.evaluate);
+}
+
 TEST_F(AdminConfig, ANewCodecIsThatOfTheNextRound) {
   const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
@@ -137,11 +196,6 @@ TEST_F(AdminConfig, WhatIsSettledIsRefusedByName) {
                                                                       {"checkpoint.shards", "3"}}) {
     EXPECT_THAT(Refusal({{path, value}}, StatusCode::kFailedPrecondition),
                 HasSubstr(path + ": is settled when a run begins"));
-  }
-  for (const auto& [path, value] :
-       std::map<std::string, std::string>{{"round.lease_s", "30"}, {"evaluation.by", "evaluator"}}) {
-    EXPECT_THAT(Refusal({{path, value}}, StatusCode::kFailedPrecondition),
-                HasSubstr(path + ": workers are told it when they join"));
   }
   EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
 }
