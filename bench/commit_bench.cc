@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/bench_main.h"
 #include "common/clock.h"
 #include "common/crc32c.h"
 #include "common/durable_file.h"
@@ -282,24 +283,18 @@ class CommitBench {
 };
 
 absl::Status Main(int argc, char** argv) {
-  const std::string dir = argc > 1 ? argv[1] : absl::StrCat("commit_bench.", ::getpid());
+  const std::string dir = argc > 1 ? argv[1] : "";
   const uint64_t mib = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 512;
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 5;
   if (mib < 16 || rounds < 1)
     return absl::InvalidArgumentError("usage: atoll-commit-bench [DIR] [MIB >= 16] [ROUNDS >= 1]");
-  if (FileExists(dir))
-    return absl::AlreadyExistsError(absl::StrCat(dir, " is there already; name a new folder"));
-  ATOLL_RETURN_IF_ERROR(CreateDirs(dir));
-  const absl::Status status = CommitBench(dir, mib).Run(rounds);
-  RemoveAll(dir).IgnoreError();
-  return status;
+  return InNewFolder(dir, "commit_bench",
+                     [&](const std::string& folder) { return CommitBench(folder, mib).Run(rounds); });
 }
 
 }  // namespace
 }  // namespace atoll
 
 int main(int argc, char** argv) {
-  const absl::Status status = atoll::Main(argc, argv);
-  if (!status.ok()) std::fprintf(stderr, "atoll-commit-bench: %s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  return atoll::ExitCodeOfBench("atoll-commit-bench", atoll::Main(argc, argv));
 }

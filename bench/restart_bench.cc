@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/bench_main.h"
 #include "common/crc32c.h"
 #include "common/durable_file.h"
 #include "common/file.h"
@@ -234,22 +235,16 @@ class RestartBench {
 
 absl::Status Main(int argc, char** argv) {
   if (argc < 2) return absl::InvalidArgumentError("usage: atoll-restart-bench COORDINATOR [DIR] [ROUNDS]");
-  const std::string dir = argc > 2 ? argv[2] : absl::StrCat("restart_bench.", ::getpid());
+  const std::string dir = argc > 2 ? argv[2] : "";
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 3;
   if (rounds < 1) return absl::InvalidArgumentError("ROUNDS must be at least 1");
-  if (FileExists(dir))
-    return absl::AlreadyExistsError(absl::StrCat(dir, " is there already; name a new folder"));
-  ATOLL_RETURN_IF_ERROR(CreateDirs(dir));
-  const absl::Status status = RestartBench(argv[1], dir).Run(rounds);
-  RemoveAll(dir).IgnoreError();
-  return status;
+  return InNewFolder(dir, "restart_bench",
+                     [&](const std::string& folder) { return RestartBench(argv[1], folder).Run(rounds); });
 }
 
 }  // namespace
 }  // namespace atoll
 
 int main(int argc, char** argv) {
-  const absl::Status status = atoll::Main(argc, argv);
-  if (!status.ok()) std::fprintf(stderr, "atoll-restart-bench: %s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  return atoll::ExitCodeOfBench("atoll-restart-bench", atoll::Main(argc, argv));
 }

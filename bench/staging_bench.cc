@@ -21,6 +21,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/bench_main.h"
 #include "common/crc32c.h"
 #include "common/durable_file.h"
 #include "common/file.h"
@@ -165,25 +166,19 @@ absl::Status Measure(const std::string& dir, int rounds, int layers) {
 }
 
 absl::Status Main(int argc, char** argv) {
-  const std::string dir = argc > 1 ? argv[1] : absl::StrCat("staging_bench.", ::getpid());
+  const std::string dir = argc > 1 ? argv[1] : "";
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   const int layers = argc > 3 ? std::atoi(argv[3]) : 5;
   if (rounds < 1 || layers < 1) {
     return absl::InvalidArgumentError("usage: atoll-staging-bench [DIR] [ROUNDS >= 1] [LAYERS >= 1]");
   }
-  if (FileExists(dir))
-    return absl::AlreadyExistsError(absl::StrCat(dir, " is there already; name a new folder"));
-  ATOLL_RETURN_IF_ERROR(CreateDirs(dir));
-  const absl::Status status = Measure(dir, rounds, layers);
-  RemoveAll(dir).IgnoreError();
-  return status;
+  return InNewFolder(dir, "staging_bench",
+                     [&](const std::string& folder) { return Measure(folder, rounds, layers); });
 }
 
 }  // namespace
 }  // namespace atoll
 
 int main(int argc, char** argv) {
-  const absl::Status status = atoll::Main(argc, argv);
-  if (!status.ok()) std::fprintf(stderr, "atoll-staging-bench: %s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  return atoll::ExitCodeOfBench("atoll-staging-bench", atoll::Main(argc, argv));
 }
