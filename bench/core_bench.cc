@@ -1,14 +1,20 @@
-// Codecs, merge and outer step on one core, beside a plain copy of the same bytes (the hardware's limit in
-// the same run).
+// Codecs, merge and outer step on one core, beside what the hardware can do in the same run: a plain copy and
+// a STREAM-like triad (McCalpin 1995). The counter of_stream is a rate over the triad's, measured just
+// before, each counting the bytes that must move (no write-allocate).
 //
 //   build/release/bin/atoll-core-bench --benchmark_counters_tabular=true
 
+#include <algorithm>
 #include <cstring>
+#include <ctime>
+#include <iterator>
 #include <random>
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "common/instruction_set.h"
 #include "core/codec.h"
+#include "core/error_feedback.h"
 #include "core/merge_planner.h"
 #include "core/payload_stats.h"
 #include "core/round_math.h"
@@ -17,7 +23,7 @@ namespace atoll {
 namespace {
 
 constexpr uint64_t kElements = uint64_t{16} << 20;  // 64 MiB of float32: beyond every cache
-constexpr CodecKind kKinds[] = {CodecKind::kFp32, CodecKind::kFp16, CodecKind::kBf16, CodecKind::kInt8};
+constexpr int kLastKind = std::size(kCodecKinds) - 1;
 
 std::vector<float> RandomValues(uint32_t seed) {
   std::mt19937 rng(seed);
@@ -39,6 +45,49 @@ void CountValues(benchmark::State& state, const Codec& codec) {
   state.SetLabel(std::string(CodecName(codec.kind())));
 }
 
+struct Triad {
+  ATOLL_KERNEL void Run(const float* __restrict b, const float* __restrict c, float s, size_t n,
+                        float* __restrict a) {
+    for (size_t i = 0; i < n; ++i) a[i] = b[i] + s * c[i];
+  }
+};
+
+constexpr double kTriadBytes = 3.0 * kElements * sizeof(float);
+
+/// Bytes per second of a triad: the median of some.
+double StreamRate() {
+  static const std::vector<float> b = RandomValues(1), c = RandomValues(2);
+  static std::vector<float> a(kElements);
+  std::vector<double> rates;
+  for (int i = 0; i < 7; ++i) {
+    const std::clock_t begin = std::clock();  // processor time, as the benchmarks count
+    RunKernel<Triad>(b.data(), c.data(), 3.0f, a.size(), a.data());
+    benchmark::ClobberMemory();
+    rates.push_back(kTriadBytes * CLOCKS_PER_SEC / static_cast<double>(std::clock() - begin));
+  }
+  std::nth_element(rates.begin(), rates.begin() + 3, rates.end());
+  return rates[3];
+}
+
+/// Bytes moved, as a rate and as a share of the triad's.
+void CountBytes(benchmark::State& state, int64_t bytes, double stream) {
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * bytes);
+  state.counters["of_stream"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * static_cast<double>(bytes) / stream,
+                         benchmark::Counter::kIsRate);
+}
+
+void Stream(benchmark::State& state) {
+  const std::vector<float> b = RandomValues(1), c = RandomValues(2);
+  std::vector<float> a(kElements);
+  for (auto _ : state) {
+    RunKernel<Triad>(b.data(), c.data(), 3.0f, a.size(), a.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kTriadBytes));
+  state.SetLabel(std::string(InstructionSetName(ChosenInstructionSet())));
+}
+
 void Copy(benchmark::State& state) {
   const std::vector<float> values = RandomValues(1);
   std::vector<float> out(kElements);
@@ -50,7 +99,7 @@ void Copy(benchmark::State& state) {
 }
 
 void Encode(benchmark::State& state) {
-  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  const Codec& codec = CodecFor(kCodecKinds[state.range(0)]);
   const std::vector<float> values = RandomValues(1);
   std::vector<std::byte> payload(codec.EncodedSize(kElements));
   for (auto _ : state) {
@@ -61,7 +110,7 @@ void Encode(benchmark::State& state) {
 }
 
 void Decode(benchmark::State& state) {
-  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  const Codec& codec = CodecFor(kCodecKinds[state.range(0)]);
   const std::vector<std::byte> payload = Encoded(codec, RandomValues(1));
   std::vector<float> out(kElements);
   for (auto _ : state) {
@@ -72,9 +121,21 @@ void Decode(benchmark::State& state) {
 }
 
 void Norm(benchmark::State& state) {
-  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  const Codec& codec = CodecFor(kCodecKinds[state.range(0)]);
   const std::vector<std::byte> payload = Encoded(codec, RandomValues(1));
   for (auto _ : state) benchmark::DoNotOptimize(PayloadNorm(codec, payload, kElements));
+  CountValues(state, codec);
+}
+
+/// What a worker does with a pseudo-gradient: add the residual, encode, take the new residual.
+void EncodeWithErrorFeedback(benchmark::State& state) {
+  const Codec& codec = CodecFor(kCodecKinds[state.range(0)]);
+  const std::vector<float> delta = RandomValues(1);
+  std::vector<std::byte> payload(codec.EncodedSize(kElements));
+  ErrorFeedback feedback(codec, 0.9, kElements);
+  for (auto _ : state) {
+    if (!feedback.Encode(delta, payload).ok()) state.SkipWithError("the encoding failed");
+  }
   CountValues(state, codec);
 }
 
@@ -107,11 +168,12 @@ struct Round {
 
 /// What closing a round of four workers costs: decode, weighted mean, Nesterov, in one pass.
 void MergeFourAndStep(benchmark::State& state) {
-  const Codec& codec = CodecFor(kKinds[state.range(0)]);
+  const Codec& codec = CodecFor(kCodecKinds[state.range(0)]);
   Round round(codec);
   const MergePlan plan = WeightedMeanPlan(round.inputs, kElements);
+  const double stream = StreamRate();
   for (auto _ : state) round.Step(state, plan);
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * round.moved());
+  CountBytes(state, round.moved(), stream);
   state.SetLabel(std::string(CodecName(codec.kind())));
 }
 
@@ -124,6 +186,7 @@ void MergeFourBy(benchmark::State& state, MergeOptions options) {
   for (uint64_t offset = 0; offset < kElements; offset += kTensor) {
     layout.slots.push_back({.tensor = 0, .offset = offset, .elements = kTensor});
   }
+  const double stream = StreamRate();
   for (auto _ : state) {
     MergePlanner planner(options, round.inputs, layout);
     while (planner.needs_pass()) {
@@ -132,14 +195,16 @@ void MergeFourBy(benchmark::State& state, MergeOptions options) {
     }
     round.Step(state, planner.plan());
   }
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * round.moved());
+  CountBytes(state, round.moved(), stream);
 }
 
+BENCHMARK(Stream)->Unit(benchmark::kMillisecond);
 BENCHMARK(Copy)->Unit(benchmark::kMillisecond);
-BENCHMARK(Encode)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
-BENCHMARK(Decode)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
-BENCHMARK(Norm)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
-BENCHMARK(MergeFourAndStep)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+BENCHMARK(Encode)->DenseRange(0, kLastKind)->Unit(benchmark::kMillisecond);
+BENCHMARK(EncodeWithErrorFeedback)->DenseRange(0, kLastKind)->Unit(benchmark::kMillisecond);
+BENCHMARK(Decode)->DenseRange(0, kLastKind)->Unit(benchmark::kMillisecond);
+BENCHMARK(Norm)->DenseRange(0, kLastKind)->Unit(benchmark::kMillisecond);
+BENCHMARK(MergeFourAndStep)->DenseRange(0, kLastKind)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(MergeFourBy, guarded_mean, {.norm_guard = true})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(MergeFourBy, rda, {.method = MergeMethod::kRda})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(MergeFourBy, trimmed_mean, {.method = MergeMethod::kTrimmedMean, .trim = 0.25})

@@ -18,9 +18,10 @@ namespace atoll {
 /// small array for sums, DecodedRows for trimmed means).
 ///
 /// A sum is out[i] = sum over inputs, in the plan's order, of coefficient * decoded[i]: one rounded product
-/// and one rounded addition each, starting from 0. A trimmed mean sorts the products of a coordinate, adds
-/// those that stay in ascending order and divides once by their number. Either way the bits of a value depend
-/// on nothing but the plan: not on blocks, threads or vector width.
+/// and one rounded addition each, starting from 0; by presence, it is then divided once by the sum of the
+/// weights of those that hold the value, added in the same order. A trimmed mean sorts the products of a
+/// coordinate, adds those that stay in ascending order and divides once by their number. Either way the bits
+/// of a value depend on nothing but the plan: not on blocks, threads or vector width.
 class BlockMerger {
  public:
   /// `plan` outlives it.
@@ -33,12 +34,13 @@ class BlockMerger {
  private:
   void Sum(uint64_t first, std::span<float> out);
   void SumAcrossSegments(uint64_t first, size_t segment, std::span<float> out);
+  void DivideByPresence(uint64_t first, std::span<float> out);
   void TrimmedMean(uint64_t first, std::span<float> out);
   void SortRows(uint64_t n);
   void MeanOfRows(std::span<float> out) const;
 
   const MergePlan& plan_;
-  std::array<float, kChunkAlignment> decoded_;
+  std::array<float, kChunkAlignment> scratch_;
   std::optional<DecodedRows> rows_;
   std::vector<Exchange> network_;
 };

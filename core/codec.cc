@@ -1,26 +1,11 @@
 #include "core/codec.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
 
 #include "absl/strings/str_format.h"
 #include "core/codecs.h"
-#include "core/fragment_plan.h"
 
 namespace atoll {
-
-void Codec::AccumulateRange(std::span<const std::byte> payload, uint64_t elements, uint64_t first,
-                            float weight, std::span<float> acc) const {
-  std::array<float, kChunkAlignment> decoded;
-  // A small step keeps `decoded` and the accumulator in the L1 cache together.
-  const uint64_t step = std::max<uint64_t>(block_elements(), 1024);
-  for (uint64_t done = 0; done < acc.size(); done += step) {
-    const std::span<float> target = acc.subspan(done, std::min<uint64_t>(step, acc.size() - done));
-    DecodeRange(payload, elements, first + done, std::span(decoded).first(target.size()));
-    for (size_t i = 0; i < target.size(); ++i) target[i] += weight * decoded[i];
-  }
-}
 
 const Codec* FindCodec(CodecKind kind) {
   switch (kind) {
@@ -36,6 +21,16 @@ const Codec* FindCodec(CodecKind kind) {
       return &Int4Codec();
     case CodecKind::kE3m0:
       return &E3m0Codec();
+    case CodecKind::kInt8Quantile:
+      return &Int8QuantileCodec();
+    case CodecKind::kTopK64:
+      return &TopK64Codec();
+    case CodecKind::kTopK128:
+      return &TopK128Codec();
+    case CodecKind::kTopK64Bf16:
+      return &TopK64Bf16Codec();
+    case CodecKind::kTopK128Bf16:
+      return &TopK128Bf16Codec();
   }
   return nullptr;
 }
@@ -59,6 +54,16 @@ std::string_view CodecName(CodecKind kind) {
       return "int4";
     case CodecKind::kE3m0:
       return "e3m0";
+    case CodecKind::kInt8Quantile:
+      return "int8_quantile";
+    case CodecKind::kTopK64:
+      return "topk64";
+    case CodecKind::kTopK128:
+      return "topk128";
+    case CodecKind::kTopK64Bf16:
+      return "topk64_bf16";
+    case CodecKind::kTopK128Bf16:
+      return "topk128_bf16";
   }
   return "unknown";
 }

@@ -11,6 +11,12 @@
 
 namespace atoll {
 
+class SparseCodec;
+
+/// Cut at multiples of so many values, a vector is encoded piece by piece: its payload is the payloads of the
+/// pieces, one after the other, and EncodedSize(first) is where the piece from value `first` on begins.
+inline constexpr uint64_t kPayloadPiece = 65536;
+
 /// How a vector of float32 values travels. Grammar, constants and example bytes of every codec:
 /// docs/codecs.md.
 ///
@@ -26,6 +32,9 @@ class Codec {
   virtual ~Codec() = default;
 
   virtual CodecKind kind() const = 0;
+
+  /// This codec when values may be absent from its payloads (core/sparse_codec.h), else null.
+  virtual const SparseCodec* sparse() const { return nullptr; }
 
   /// Values per block; divides kChunkAlignment (4096).
   virtual uint64_t block_elements() const = 0;
@@ -51,12 +60,14 @@ class Codec {
   /// fused). The bits are those of DecodeRange followed by that loop; a sparse codec may leave the values it
   /// does not hold untouched.
   virtual void AccumulateRange(std::span<const std::byte> payload, uint64_t elements, uint64_t first,
-                               float weight, std::span<float> acc) const;
+                               float weight, std::span<float> acc) const = 0;
 };
 
 /// All there are, by number.
-inline constexpr CodecKind kCodecKinds[] = {CodecKind::kFp32, CodecKind::kFp16, CodecKind::kBf16,
-                                            CodecKind::kInt8, CodecKind::kInt4, CodecKind::kE3m0};
+inline constexpr CodecKind kCodecKinds[] = {
+    CodecKind::kFp32,    CodecKind::kFp16,       CodecKind::kBf16,         CodecKind::kInt8,
+    CodecKind::kInt4,    CodecKind::kE3m0,       CodecKind::kInt8Quantile, CodecKind::kTopK64,
+    CodecKind::kTopK128, CodecKind::kTopK64Bf16, CodecKind::kTopK128Bf16};
 
 /// The codec of this kind, or null when there is none (a number from a foreign peer or an old record).
 const Codec* FindCodec(CodecKind kind);

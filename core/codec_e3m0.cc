@@ -37,9 +37,9 @@ class E3m0 {
   }
 
   ATOLL_KERNEL float Value(uint32_t code) {
-    const uint32_t level = code & 7u;
-    const uint32_t power = (level + (127 - kE3m0Levels)) << 23;  // bits of 2^(level - 7)
-    return std::bit_cast<float>((level == 0 ? 0u : power) | (code & kE3m0SignBit) << 28);
+    // The level as exponent is 2^(level - 127), and 0 for level 0; the product is exact.
+    const uint32_t bits = (code & 7u) << 23 | (code & kE3m0SignBit) << 28;
+    return std::bit_cast<float>(bits) * 0x1p120f;
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/codec.h"
 #include "core/fragment_plan.h"
 
 // Constants of the payload grammars in docs/codecs.md.
@@ -31,6 +32,20 @@ inline constexpr float kInt4Levels = 7.0f;
 inline constexpr uint32_t kE3m0SignBit = 0x8;
 inline constexpr int32_t kE3m0Levels = 7;
 
+/// int8_quantile: sections of a codebook of 256 float32 values followed by one code per value.
+inline constexpr uint64_t kQuantileSection = 65536;
+inline constexpr uint32_t kQuantileLevels = 256;
+inline constexpr size_t kQuantileCodebookBytes = kQuantileLevels * sizeof(float);
+inline constexpr uint32_t kQuantileZero = 128;
+
+/// topk: of each block of 4096 values, positions (core/position_coding.h), then bf16 values, or two float32
+/// levels, the lower first, and two bits per value.
+inline constexpr size_t kTopKLevelsBytes = 8;
+inline constexpr uint32_t kTopKUpperBit = 1;
+inline constexpr uint32_t kTopKSignBit = 2;
+inline constexpr int kTopKLloydRounds = 3;
+
+static_assert(kPayloadPiece % kChunkAlignment == 0 && kPayloadPiece % kQuantileSection == 0);
 static_assert(kChunkAlignment % kPlainBlock == 0 && kChunkAlignment % kScaledBlock == 0);
 static_assert(kSlotAlignment % kScaledBlock == 0, "no block holds values of two tensors");
 

@@ -1,10 +1,22 @@
 #include <cstring>
 
+#include "common/instruction_set.h"
 #include "core/codec_format.h"
 #include "core/codecs.h"
 
 namespace atoll {
 namespace {
+
+struct Accumulate {
+  ATOLL_KERNEL void Run(const std::byte* __restrict source, float weight, size_t n,
+                        float* __restrict target) {
+    for (size_t i = 0; i < n; ++i) {
+      float value;  // the payload need not be aligned
+      std::memcpy(&value, source + i * kFp32Bytes, kFp32Bytes);
+      target[i] += weight * value;
+    }
+  }
+};
 
 class Fp32 final : public Codec {
  public:
@@ -27,15 +39,7 @@ class Fp32 final : public Codec {
 
   void AccumulateRange(std::span<const std::byte> payload, uint64_t, uint64_t first, float weight,
                        std::span<float> acc) const override {
-    const std::byte* source = payload.data() + first * kFp32Bytes;
-    float* target = acc.data();
-    const size_t n = acc.size();
-#pragma GCC ivdep
-    for (size_t i = 0; i < n; ++i) {
-      float value;  // the payload need not be aligned
-      std::memcpy(&value, source + i * kFp32Bytes, kFp32Bytes);
-      target[i] += weight * value;
-    }
+    RunKernel<Accumulate>(payload.data() + first * kFp32Bytes, weight, acc.size(), acc.data());
   }
 };
 

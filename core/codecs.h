@@ -13,6 +13,11 @@ const Codec& Bf16Codec();
 const Codec& Int8Codec();
 const Codec& Int4Codec();
 const Codec& E3m0Codec();
+const Codec& Int8QuantileCodec();
+const Codec& TopK64Codec();
+const Codec& TopK128Codec();
+const Codec& TopK64Bf16Codec();
+const Codec& TopK128Bf16Codec();
 
 /// InvalidArgument when a payload has not the exact size for `elements` values.
 absl::Status CheckPayloadSize(const Codec& codec, std::span<const std::byte> payload, uint64_t elements);

@@ -11,24 +11,30 @@
 
 namespace atoll {
 
-/// What encoding loses is carried to the next push: a = beta*e + delta; sent = decode(encode(a)); e = a -
-/// sent. (Seide et al. 2014; Karimireddy et al., arXiv 1901.09847.) float32, each operation rounded once, so
-/// e is exactly float32(a - sent), and sent + e == a to the bit wherever |sent| is within a factor 2 of |a|
-/// (Sterbenz) or sent is 0.
+/// What encoding loses is carried to the next push. float32, each operation rounded once:
 ///
-/// Holds one residual for one fragment. Not thread-safe.
+///   carry           a = beta*e + delta ; sent = decode(encode(a)) ; e = a - sent
+///                   (Seide et al. 2014; Karimireddy et al., arXiv 1901.09847.) e is exactly float32(a -
+///                   sent), and sent + e == a to the bit wherever |sent| is within a factor 2 of |a|
+///                   (Sterbenz) or sent is 0: which codecs always are is in docs/codecs.md.
+///   moving_average  a = e + delta ; sent = decode(encode(a)) ; e = beta*e + (1 - beta)*(a - sent)
+///                   (LoCo, arXiv 2407.04480: beta 0.8, e reset every 1024 steps.) A smoother e, which does
+///                   not hold all that was lost.
+///
+/// Holds one residual e for one fragment: 4 bytes per value, and 512 KiB while it encodes. Not thread-safe.
 class ErrorFeedback {
  public:
   /// The residual starts at zero. The codec outlives this object. beta is in [0, 1].
-  ErrorFeedback(const Codec& codec, double beta, uint64_t elements);
+  ErrorFeedback(const Codec& codec, double beta, uint64_t elements,
+                ErrorFeedbackForm form = ErrorFeedbackForm::kCarry);
 
-  /// Encodes beta*e + delta into `payload` (codec.EncodedSize(elements) bytes) and takes the new residual.
-  /// InvalidArgument naming the element when delta, or the sum, is not finite; the residual is then
-  /// unchanged.
+  /// Encodes a into `payload` (codec.EncodedSize(elements) bytes) and takes the new residual. InvalidArgument
+  /// naming the element when delta, or the sum, is not finite; the residual is then unchanged.
   absl::Status Encode(std::span<const float> delta, std::span<std::byte> payload);
 
   /// The push of this payload was refused and will never count: what it would have carried returns to the
-  /// residual (e += decode(payload)), so that no progress is lost. The payload is one that Encode wrote.
+  /// residual in full (e += decode(payload), in either form), so that no progress is lost. The payload is one
+  /// that Encode wrote.
   void GiveBack(std::span<const std::byte> payload);
 
   /// For persistence: stored before the push is sent, put back after a restart.
@@ -38,8 +44,11 @@ class ErrorFeedback {
   void Reset();
 
  private:
+  float kept() const { return form_ == ErrorFeedbackForm::kCarry ? beta_ : 1.0f; }  // of e, in a
+
   const Codec& codec_;
   const float beta_;
+  const ErrorFeedbackForm form_;
   std::vector<float> residual_;
 };
 

@@ -24,6 +24,9 @@ struct MergePlan {
   uint64_t elements = 0;
   std::vector<MergeInput> inputs = {};      // in summation order
   std::vector<MergeSegment> segments = {};  // ascending, the last one ends at `elements`
+  /// Of sparse contributions: the sum is divided, coordinate by coordinate, by the weights of those that hold
+  /// the value (a zero that is held counts). Those whose codec is not sparse hold all.
+  bool by_presence = false;
   /// Set: not the sum of coefficient * value, but the mean of these products without so many of the smallest
   /// and so many of the largest. Less than half of the inputs.
   std::optional<uint32_t> trimmed = std::nullopt;

@@ -51,6 +51,10 @@ MergePlanner::MergePlanner(const MergeOptions& options, std::span<const MergeInp
 void MergePlanner::Begin(const FragmentLayout& layout) {
   switch (options_.method) {
     case MergeMethod::kMean:
+      plan_.by_presence = options_.sparse_average == SparseAverage::kPresent &&
+                          std::ranges::any_of(plan_.inputs, [](const MergeInput& input) {
+                            return input.codec->sparse() != nullptr;
+                          });
       return;
     case MergeMethod::kRda:
       if (plan_.inputs.size() > 1) BeginRda(layout);

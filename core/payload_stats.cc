@@ -3,24 +3,77 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_format.h"
+#include "common/instruction_set.h"
 #include "core/float_bits.h"
 #include "core/fragment_plan.h"
-#include "core/lane_sum.h"
+#include "core/sparse_codec.h"
 
 namespace atoll {
 namespace {
 
-/// Sum of squares of one block, by the order of summation that the header fixes.
-double BlockSquares(std::span<const float> values) {
-  return LaneSquares(values.size(), [&](size_t i) { return static_cast<double>(values[i]); });
+/// Sum of squares of one block, by the order of summation that the header fixes (LaneSquares). GCC's vector
+/// types become whatever registers there are, with the same bits.
+struct BlockSquares {
+  ATOLL_KERNEL double Run(const float* values, size_t n) {
+    using Floats = float __attribute__((vector_size(8 * sizeof(float))));
+    using Doubles = double __attribute__((vector_size(8 * sizeof(double))));
+    Doubles sums = {};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+      Floats single;
+      std::memcpy(&single, values + i, sizeof(single));
+      const Doubles wide = __builtin_convertvector(single, Doubles);
+      sums += wide * wide;
+    }
+    for (size_t lane = 0; i < n; ++i, ++lane) {
+      const auto value = static_cast<double>(values[i]);
+      sums[lane] += value * value;
+    }
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  }
+};
+
+struct AnyNonFinite {
+  ATOLL_KERNEL bool Run(const float* values, size_t n) {
+    uint32_t bad = 0;
+    for (size_t i = 0; i < n; ++i) bad |= static_cast<uint32_t>(!IsFiniteBits(values[i]));
+    return bad != 0;
+  }
+};
+
+absl::Status NotFinite(uint64_t element, float value) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("element %d of the pseudo-gradient is not finite (%g); the worker must not push "
+                      "it: drop the round and pull",
+                      element, value));
+}
+
+/// The same sum over the values that are held: zeros add nothing to any lane.
+absl::StatusOr<double> SparsePayloadNorm(const SparseCodec& codec, std::span<const std::byte> payload,
+                                         uint64_t elements) {
+  HeldValues held;
+  double squares = 0;
+  for (uint64_t first = 0; first < elements; first += SparseCodec::kBlock) {
+    codec.ReadBlock(payload, elements, first, held);
+    std::array<double, 8> sums{};
+    for (size_t i = 0; i < held.count; ++i) {
+      if (!IsFiniteBits(held.values[i])) return NotFinite(first + held.positions[i], held.values[i]);
+      const auto value = static_cast<double>(held.values[i]);
+      sums[held.positions[i] % 8] += value * value;
+    }
+    squares += ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  }
+  return std::sqrt(squares);
 }
 
 }  // namespace
 
 absl::StatusOr<double> PayloadNorm(const Codec& codec, std::span<const std::byte> payload,
                                    uint64_t elements) {
+  if (codec.sparse() != nullptr) return SparsePayloadNorm(*codec.sparse(), payload, elements);
   std::array<float, kChunkAlignment> buffer;
   double squares = 0;
   for (uint64_t first = 0; first < elements; first += kChunkAlignment) {
@@ -28,12 +81,9 @@ absl::StatusOr<double> PayloadNorm(const Codec& codec, std::span<const std::byte
         std::span(buffer).first(std::min<uint64_t>(kChunkAlignment, elements - first));
     codec.DecodeRange(payload, elements, first, block);
     if (const std::optional<uint64_t> bad = FirstNonFinite(block)) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("element %d of the pseudo-gradient is not finite (%g); the worker must not push "
-                          "it: drop the round and pull",
-                          first + *bad, block[*bad]));
+      return NotFinite(first + *bad, block[*bad]);
     }
-    squares += BlockSquares(block);
+    squares += RunKernel<BlockSquares>(block.data(), block.size());
   }
   return std::sqrt(squares);
 }
@@ -41,8 +91,8 @@ absl::StatusOr<double> PayloadNorm(const Codec& codec, std::span<const std::byte
 double VectorNorm(std::span<const float> values) {
   double squares = 0;
   for (uint64_t first = 0; first < values.size(); first += kChunkAlignment) {
-    squares +=
-        BlockSquares(values.subspan(first, std::min<uint64_t>(kChunkAlignment, values.size() - first)));
+    const uint64_t n = std::min<uint64_t>(kChunkAlignment, values.size() - first);
+    squares += RunKernel<BlockSquares>(values.data() + first, size_t{n});
   }
   return std::sqrt(squares);
 }
@@ -53,9 +103,7 @@ std::optional<uint64_t> FirstNonFinite(std::span<const float> values) {
   for (uint64_t first = 0; first < values.size(); first += kScan) {
     const std::span<const float> block =
         values.subspan(first, std::min<uint64_t>(kScan, values.size() - first));
-    uint32_t bad = 0;
-    for (const float value : block) bad |= static_cast<uint32_t>(!IsFiniteBits(value));
-    if (bad == 0) continue;
+    if (!RunKernel<AnyNonFinite>(block.data(), block.size())) continue;
     const auto hit =
         std::find_if(block.begin(), block.end(), [](float value) { return !IsFiniteBits(value); });
     return first + static_cast<uint64_t>(hit - block.begin());

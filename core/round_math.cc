@@ -42,8 +42,9 @@ absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& option
     const std::span<const std::span<float>> block_state(state_block.data(), state_vectors);
 
     merger.Merge(first + done, mean);
-    OuterStepRange(options, step, mean, theta_in.subspan(done, n), theta_out.subspan(done, n), block_state);
-
+    const bool finite = OuterStepRange(options, step, mean, theta_in.subspan(done, n),
+                                       theta_out.subspan(done, n), block_state);
+    if (finite) continue;
     ATOLL_RETURN_IF_ERROR(CheckFinite(theta_out.subspan(done, n), first + done, "the parameter"));
     for (const std::span<float> vector : block_state) {
       ATOLL_RETURN_IF_ERROR(CheckFinite(vector, first + done, "the optimizer state"));

@@ -11,12 +11,28 @@
 
 namespace atoll {
 
-enum class CodecKind : uint8_t { kFp32 = 1, kFp16 = 2, kBf16 = 3, kInt8 = 4, kInt4 = 5, kE3m0 = 6 };
+enum class CodecKind : uint8_t {
+  kFp32 = 1,
+  kFp16 = 2,
+  kBf16 = 3,
+  kInt8 = 4,
+  kInt4 = 5,
+  kE3m0 = 6,
+  kInt8Quantile = 7,
+  kTopK64 = 8,
+  kTopK128 = 9,
+  kTopK64Bf16 = 10,
+  kTopK128Bf16 = 11,
+};
 enum class InnerOptimizerKind : uint8_t { kAdamW = 1, kAdam = 2, kSgd = 3 };
 enum class InnerPace : uint8_t { kFixed = 1, kAdaptive = 2 };
 enum class OuterOptimizerKind : uint8_t { kNesterov = 1, kSgd = 2, kAdam = 3, kDelayedNesterov = 4 };
 enum class MergeWeighting : uint8_t { kUniform = 1, kTokens = 2, kTokensSquaredPerStep = 3 };
+/// What sparse contributions are divided by: the weight of all, or of those that hold the value.
+enum class SparseAverage : uint8_t { kAll = 1, kPresent = 2 };
 enum class MergeMethod : uint8_t { kMean = 1, kRda = 2, kTrimmedMean = 3, kMedian = 4, kCenteredClip = 5 };
+/// Of what a push loses to encoding (core/error_feedback.h).
+enum class ErrorFeedbackForm : uint8_t { kCarry = 1, kMovingAverage = 2 };
 enum class RoundMode : uint8_t { kBarrier = 1, kFree = 2 };
 enum class GraceMode : uint8_t { kFixed = 1, kAdaptive = 2 };
 enum class Precision : uint8_t { kFp32 = 1, kBf16 = 2 };
@@ -77,7 +93,8 @@ struct MergeOptions {
   double trim = 0.2;       // trimmed_mean: fraction dropped at each end
   double clip_radius = 0;  // centered_clip; 0: the median norm
   uint32_t clip_iterations = 3;
-  bool norm_guard = false;  // scale each by min(1, median norm / its norm)
+  bool norm_guard = false;                             // scale each by min(1, median norm / its norm)
+  SparseAverage sparse_average = SparseAverage::kAll;  // mean only
   friend bool operator==(const MergeOptions&, const MergeOptions&) = default;
 };
 
@@ -108,6 +125,8 @@ struct RunOptions {
   CodecKind pull_codec = CodecKind::kFp32;
   bool error_feedback = true;
   double error_feedback_beta = 1;
+  ErrorFeedbackForm error_feedback_form = ErrorFeedbackForm::kCarry;
+  uint32_t error_feedback_reset = 0;  // versions after which the residual starts anew; 0: never
   uint32_t evaluation_every = 1;
   uint32_t evaluation_batches = 40;
   EvaluatedBy evaluated_by = EvaluatedBy::kWorker;

@@ -88,7 +88,7 @@ void Fields(Io& io, Is<Contribution> auto& r) {
   io.Field("worker", r.key.worker);
   io.Field("sequence", r.key.sequence);
   io.Field("incarnation", r.incarnation);
-  io.EnumField("codec", r.codec, CodecKind::kFp32, CodecKind::kE3m0);
+  io.EnumField("codec", r.codec, CodecKind::kFp32, CodecKind::kTopK128Bf16);
   io.Field("payload_bytes", r.payload_bytes);
   io.Field("payload_crc32c", r.payload_crc32c);
   io.Field("tokens", r.tokens);
@@ -120,6 +120,7 @@ void Fields(Io& io, Is<MergeOptions> auto& r) {
   io.Field("merge.clip_radius", r.clip_radius);
   io.Field("merge.clip_iterations", r.clip_iterations);
   io.Field("merge.norm_guard", r.norm_guard);
+  io.EnumField("merge.sparse_average", r.sparse_average, SparseAverage::kAll, SparseAverage::kPresent);
 }
 
 template <typename Io>

@@ -18,7 +18,9 @@ constexpr Core As(Proto value) {
   return static_cast<Core>(static_cast<std::underlying_type_t<Core>>(value));
 }
 
-static_assert(As<CodecKind>(v1::CODEC_E3M0) == CodecKind::kE3m0 && v1::Codec_MAX == v1::CODEC_E3M0);
+static_assert(As<CodecKind>(v1::CODEC_E3M0) == CodecKind::kE3m0 &&
+              As<CodecKind>(v1::CODEC_TOPK128_BF16) == CodecKind::kTopK128Bf16 &&
+              v1::Codec_MAX == v1::CODEC_TOPK128_BF16);
 static_assert(As<InnerOptimizerKind>(v1::INNER_OPTIMIZER_SGD) == InnerOptimizerKind::kSgd &&
               v1::InnerOptimizer_MAX == v1::INNER_OPTIMIZER_SGD);
 static_assert(As<OuterOptimizerKind>(v1::OUTER_OPTIMIZER_DELAYED_NESTEROV) ==
@@ -28,6 +30,11 @@ static_assert(As<InnerPace>(v1::INNER_PACE_ADAPTIVE) == InnerPace::kAdaptive &&
               v1::InnerPace_MAX == v1::INNER_PACE_ADAPTIVE);
 static_assert(As<MergeMethod>(v1::MERGE_METHOD_CENTERED_CLIP) == MergeMethod::kCenteredClip &&
               v1::MergeMethod_MAX == v1::MERGE_METHOD_CENTERED_CLIP);
+static_assert(As<SparseAverage>(v1::SPARSE_AVERAGE_PRESENT) == SparseAverage::kPresent &&
+              v1::SparseAverage_MAX == v1::SPARSE_AVERAGE_PRESENT);
+static_assert(As<ErrorFeedbackForm>(v1::ERROR_FEEDBACK_FORM_MOVING_AVERAGE) ==
+                  ErrorFeedbackForm::kMovingAverage &&
+              v1::ErrorFeedbackForm_MAX == v1::ERROR_FEEDBACK_FORM_MOVING_AVERAGE);
 static_assert(As<RoundMode>(v1::ROUND_MODE_FREE) == RoundMode::kFree &&
               v1::RoundMode_MAX == v1::ROUND_MODE_FREE);
 static_assert(As<GraceMode>(v1::GRACE_MODE_ADAPTIVE) == GraceMode::kAdaptive &&
@@ -88,6 +95,7 @@ MergeOptions MergeOf(const v1::MergeSection& merge) {
   options.clip_radius = merge.clip_radius();
   options.clip_iterations = merge.clip_iterations();
   options.norm_guard = merge.norm_guard();
+  options.sparse_average = As<SparseAverage>(merge.sparse_average());
   return options;
 }
 
@@ -123,6 +131,8 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.pull_codec = As<CodecKind>(config.codec().pull());
   options.error_feedback = config.codec().error_feedback();
   options.error_feedback_beta = config.codec().error_feedback_beta();
+  options.error_feedback_form = As<ErrorFeedbackForm>(config.codec().error_feedback_form());
+  options.error_feedback_reset = config.codec().error_feedback_reset();
   options.evaluation_every = config.evaluation().every();
   options.evaluation_batches = config.evaluation().batches();
   options.evaluated_by = As<EvaluatedBy>(config.evaluation().by());

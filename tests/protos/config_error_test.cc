@@ -66,7 +66,7 @@ TEST(ConfigErrorTest, WrongType) {
             "s.yaml:18: codec.error_feedback: 'yes' has the wrong type; allowed: true or false");
   EXPECT_EQ(ErrorOf(SampleAnd("merge: tokens\n")),
             "s.yaml:18: merge: has the wrong type; allowed: a section of the fields weights, method, trim, "
-            "clip_radius, clip_iterations, norm_guard");
+            "clip_radius, clip_iterations, norm_guard, sparse_average");
   EXPECT_THAT(ErrorOf("- a\n- b\n"),
               HasSubstr("s.yaml:1: has the wrong type; allowed: a section of the fields run, "));
 }
@@ -77,7 +77,7 @@ TEST(ConfigErrorTest, UnknownChoice) {
             "nesterov, "
             "sgd, adam, delayed_nesterov");
   EXPECT_EQ(ErrorOf(SampleAnd("codec: {push: unspecified}\n")),
-            "s.yaml:18: codec.push: 'unspecified' is not known; allowed: one of fp32, fp16, bf16, int8, int4, e3m0");
+            "s.yaml:18: codec.push: 'unspecified' is not known; allowed: one of fp32, fp16, bf16, int8, int4, e3m0, int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
 }
 
 TEST(ConfigErrorTest, Missing) {
@@ -184,7 +184,7 @@ TEST(ConfigErrorTest, MessagesAreCheckedToo) {
             "run.name: must not be empty\n"
             "model.gpt.layers: 0 is out of range; allowed: a whole number from 1 to 1024\n"
             "round.quorum: 7 is out of range; allowed: a number above 0, at most 1\n"
-            "codec.push: value 99 is not known; allowed: one of fp32, fp16, bf16, int8, int4, e3m0");
+            "codec.push: value 99 is not known; allowed: one of fp32, fp16, bf16, int8, int4, e3m0, int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
   EXPECT_EQ(std::string(ToRunOptions(v1::RunConfig()).status().message()),
             "run: is missing\nmodel: is missing\ndata: is missing\ninner: is missing");
   config = *ParseRunConfig(kSampleYaml, "s.yaml");

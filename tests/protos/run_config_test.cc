@@ -49,10 +49,11 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
           "outer: {optimizer: adam, learning_rate: 0.3, momentum: 0.4, beta1: 0.5, beta2: 0.6, epsilon: "
           "0.7, delay: 8, spread: 0.125}\n"
           "merge: {weights: tokens_squared_per_step, method: centered_clip, trim: 0.125, clip_radius: 2.5, "
-          "clip_iterations: 7, norm_guard: true}\n"
+          "clip_iterations: 7, norm_guard: true, sparse_average: present}\n"
           "round: {deadline_s: 1.5, quorum: 0.5, minimum: 2, grace_s: 0.25, lease_s: 3, start_workers: 3, "
           "staleness_limit: 5, grace: fixed}\n"
-          "codec: {push: int8, pull: bf16, error_feedback: false, error_feedback_beta: 0.5}\n"
+          "codec: {push: int8, pull: bf16, error_feedback: false, error_feedback_beta: 0.5, "
+          "error_feedback_form: moving_average, error_feedback_reset: 9}\n"
           "evaluation: {every: 3, batches: 7, by: evaluator}\n"
           "checkpoint: {keep_versions: 5, shards: 2, every: 6, keep: 4, keep_every: 9}\n"
           "limits: {max_workers: 9, contribution_budget_mib: 8}\n"),
@@ -80,7 +81,8 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
                                           .trim = 0.125,
                                           .clip_radius = 2.5,
                                           .clip_iterations = 7,
-                                          .norm_guard = true}));
+                                          .norm_guard = true,
+                                          .sparse_average = SparseAverage::kPresent}));
   EXPECT_EQ(options->round.deadline, Seconds(1.5));
   EXPECT_EQ(options->round.quorum, 0.5);
   EXPECT_EQ(options->round.minimum, 2u);
@@ -94,6 +96,8 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
   EXPECT_EQ(options->pull_codec, CodecKind::kBf16);
   EXPECT_FALSE(options->error_feedback);
   EXPECT_EQ(options->error_feedback_beta, 0.5);
+  EXPECT_EQ(options->error_feedback_form, ErrorFeedbackForm::kMovingAverage);
+  EXPECT_EQ(options->error_feedback_reset, 9u);
   EXPECT_EQ(options->evaluation_every, 3u);
   EXPECT_EQ(options->evaluation_batches, 7u);
   EXPECT_EQ(options->evaluated_by, EvaluatedBy::kEvaluator);

@@ -20,7 +20,7 @@ TEST(WireTest, UnknownCodecIsRefused) {
   EXPECT_EQ(CodecFromProto(v1::CODEC_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(CodecFromProto(static_cast<v1::Codec>(99)).status().message()),
             "codec 99 is not known here; known are fp32 (1), fp16 (2), bf16 (3), int8 (4), int4 (5), "
-            "e3m0 (6)");
+            "e3m0 (6), int8_quantile (7), topk64 (8), topk128 (9), topk64_bf16 (10), topk128_bf16 (11)");
 }
 
 TEST(WireTest, ManifestBothWays) {

@@ -9,7 +9,10 @@ namespace atoll {
 
 ContributionPacker::ContributionPacker(const RunOptions& run, uint64_t elements)
     : codec_(run.push_codec),
-      feedback_(CodecFor(run.push_codec), run.error_feedback ? run.error_feedback_beta : 0, elements),
+      reset_every_(run.error_feedback_reset),
+      // Carried with beta 0 is not carried.
+      feedback_(CodecFor(run.push_codec), run.error_feedback ? run.error_feedback_beta : 0, elements,
+                run.error_feedback ? run.error_feedback_form : ErrorFeedbackForm::kCarry),
       payload_(CodecFor(run.push_codec).EncodedSize(elements)) {}
 
 absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound& round, Replica& replica,
@@ -17,6 +20,10 @@ absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound
   scratch.resize(base.layout.elements);
   ATOLL_RETURN_IF_ERROR(replica.ReadFragment(base.layout, scratch));
   for (size_t i = 0; i < scratch.size(); ++i) scratch[i] = base.values[i] - scratch[i];
+  // The last offer is kept with the residual, so this holds across restarts too.
+  if (reset_every_ > 0 && offer_.key.base.value() / reset_every_ != base.version->value() / reset_every_) {
+    feedback_.Reset();
+  }
   const absl::Status encoded = feedback_.Encode(scratch, payload_);
   if (!encoded.ok()) {
     // A residual that has grown out of the codec's range would refuse every later round as well.

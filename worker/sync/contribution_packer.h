@@ -23,7 +23,9 @@ namespace atoll {
 /// Not thread-safe. Memory: 4 bytes per parameter of residual, and the payload.
 class ContributionPacker {
  public:
-  /// `run` gives codec and error feedback. Without error feedback, what a refused push carried is lost.
+  /// `run` gives codec and error feedback; its residual starts anew when a multiple of
+  /// run.error_feedback_reset versions lies between two bases. Without error feedback, what a refused push
+  /// carried is lost.
   ContributionPacker(const RunOptions& run, uint64_t elements);
 
   /// Encodes base - local and fills the offer. `scratch` is room for one fragment and is overwritten. From
@@ -57,6 +59,7 @@ class ContributionPacker {
   void Recode(KeptPush& kept) const;
 
   const CodecKind codec_;
+  const uint32_t reset_every_;  // versions; 0: never
   ErrorFeedback feedback_;
   std::vector<std::byte> payload_;
   PushOffer offer_;

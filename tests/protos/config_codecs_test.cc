@@ -1,0 +1,68 @@
+// Codecs, error feedback, merges and outer optimizers that must not be mixed (protos/config/check_codecs.h).
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "protos/config/run_config.h"
+#include "tests/protos/sample_config.h"
+
+namespace atoll {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string Complaint(const std::string& more) {
+  const auto config = ParseRunConfig(SampleAnd(more), "s.yaml");
+  if (config.ok()) return "";
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string message(config.status().message());
+  return message.substr(message.find(": ") + 2);
+}
+
+const std::string kSgd = "outer: {optimizer: sgd, learning_rate: 1}\n";
+
+TEST(ConfigCodecsTest, EveryCodecCanPush) {
+  for (const char* codec : {"fp32", "fp16", "bf16", "int8", "int4", "e3m0", "int8_quantile", "topk64",
+                            "topk128", "topk64_bf16", "topk128_bf16"}) {
+    EXPECT_EQ(Complaint(kSgd + "codec: {push: " + codec + "}\n"), "");
+  }
+}
+
+TEST(ConfigCodecsTest, TopKWithMomentumNeedsAWord) {
+  const std::string push = "codec: {push: topk64}\n";
+  EXPECT_THAT(Complaint(push), StartsWith("codec.push: 'topk64' with outer momentum"));
+  EXPECT_THAT(Complaint(push + "outer: {optimizer: adam}\n"), HasSubstr("outer momentum"));
+  EXPECT_EQ(Complaint("codec: {push: topk64, allow_momentum_with_topk: true}\n"), "");
+  EXPECT_EQ(Complaint(push + "outer: {momentum: 0}\n"), "");
+  EXPECT_EQ(Complaint("codec: {push: e3m0}\n"), "");
+}
+
+TEST(ConfigCodecsTest, TopKIsNotMergedByCoordinate) {
+  for (const char* method : {"trimmed_mean, trim: 0.3", "median", "centered_clip"}) {
+    EXPECT_THAT(Complaint(kSgd + "codec: {push: topk128_bf16}\nmerge: {method: " + method + "}\n"),
+                HasSubstr("leaves out for zeros"));
+  }
+  EXPECT_EQ(Complaint(kSgd + "codec: {push: topk128_bf16}\nmerge: {method: rda}\n"), "");
+}
+
+TEST(ConfigCodecsTest, AveragingWhatIsPresentIsForTheMean) {
+  const std::string topk = kSgd + "codec: {push: topk64}\n";
+  EXPECT_EQ(Complaint(topk + "merge: {sparse_average: present}\n"), "");
+  EXPECT_THAT(Complaint(topk + "merge: {method: rda, sparse_average: present}\n"),
+              StartsWith("merge.sparse_average: 'present' is for merge.method mean"));
+}
+
+TEST(ConfigCodecsTest, ErrorFeedbackThatKeepsNothingIsRefused) {
+  EXPECT_THAT(Complaint(kSgd + "codec: {push: topk64, error_feedback: false}\n"),
+              StartsWith("codec.error_feedback: 'topk64' leaves most"));
+  EXPECT_THAT(Complaint("codec: {push: int8, error_feedback_form: moving_average}\n"),
+              StartsWith("codec.error_feedback_beta: 1 with"));
+  EXPECT_EQ(Complaint("codec: {push: int8, error_feedback_form: moving_average, error_feedback_beta: 0.8, "
+                      "error_feedback_reset: 1024}\n"),
+            "");
+}
+
+}  // namespace
+}  // namespace atoll
