@@ -20,6 +20,7 @@
 #include "monitoring/metrics.h"
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
+#include "server/admin_control.h"
 #include "server/create_coordinator.h"
 #include "server/launch_flags.h"
 #include "server/metrics/server_metrics.h"
