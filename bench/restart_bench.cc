@@ -143,7 +143,7 @@ class RestartBench {
       record.contributions.push_back(std::move(c));
       record.weights.push_back(0.5F);
     }
-    MergeEngine engine(std::thread::hardware_concurrency(), run.pull_codec);
+    MergeEngine engine(std::thread::hardware_concurrency(), run.pull_codec, run.pull_delta);
     ATOLL_ASSIGN_OR_RETURN(const MergeInputs mapped, MapInputs(store, record.contributions, record.weights));
     ATOLL_ASSIGN_OR_RETURN(const ComputedVersion computed,
                            engine.Step(mapped.inputs, record.merge, record.outer, state));

@@ -2,6 +2,7 @@
 #define ATOLL_CORE_RUN_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/clock.h"
@@ -123,6 +124,7 @@ struct RunOptions {
   RoundOptions round;
   CodecKind push_codec = CodecKind::kFp32;
   CodecKind pull_codec = CodecKind::kFp32;
+  std::optional<CodecKind> pull_delta = std::nullopt;  // how a version travels to whoever holds the one before
   bool error_feedback = true;
   double error_feedback_beta = 1;
   ErrorFeedbackForm error_feedback_form = ErrorFeedbackForm::kCarry;

@@ -83,7 +83,7 @@ absl::Status AdminImpl::Verify(std::optional<Version> version, const VerifyRepor
   if (verifying_.exchange(true)) {
     return absl::FailedPreconditionError("another verification is under way; wait for it to end");
   }
-  Verifier verifier(services_.store, layouts, services_.options.run.pull_codec,
+  Verifier verifier(services_.store, layouts, services_.options.run,
                     [this](FragmentId fragment, Version at, VerifyView& view) {
                       FillVotes(*services_.store, fragment, at, view.confirmed_by, view.denied_by);
                     });

@@ -163,12 +163,16 @@ struct PullCall {
   FragmentId fragment;
   std::optional<Version> after;  // wait for a version above this one
   Duration wait{};               // at most 60 s
+  std::optional<Version> have;   // what the caller holds, bit for bit, of this epoch: it can follow
 };
 enum class PullOutcome : uint8_t { kParameters, kNotYet, kRunFinished };
 struct PullResult {
   PullOutcome outcome = PullOutcome::kNotYet;
   SnapshotPtr snapshot;  // kParameters
-  RoundPlanView plan;    // kParameters
+  /// kParameters: sent in place of the snapshot's payload. It leads to its own version, which may still be
+  /// below the head: then there is no plan, and the caller asks again.
+  DeltaPtr delta;
+  RoundPlanView plan;  // kParameters
   RunStateView state = RunStateView::kStarting;
   std::string waiting_for;  // kNotYet
 };

@@ -230,6 +230,11 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Snapsho
     case SnapshotBoard::Outcome::kSnapshot:
       if (call.caller.epoch != snapshot->epoch) return WrongEpoch(call.caller, snapshot->epoch);
       result.outcome = PullOutcome::kParameters;
+      if (call.have) result.delta = board_.DeltaFrom(call.fragment, *call.have);
+      if (result.delta != nullptr && result.delta->to != snapshot->version) {
+        result.snapshot = std::move(snapshot);
+        return result;
+      }
       result.plan = book_.Deliver(call.caller.worker, call.fragment, snapshot->version,
                                   snapshot->committed_tokens, services_.clock->Now());
       result.snapshot = std::move(snapshot);
@@ -346,7 +351,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOption
   if (options.merge_threads == 0) {
     options.merge_threads = std::max(1U, std::min(options.run.shards, std::thread::hardware_concurrency()));
   }
-  auto engine = std::make_unique<MergeEngine>(options.merge_threads, options.run.pull_codec);
+  auto engine =
+      std::make_unique<MergeEngine>(options.merge_threads, options.run.pull_codec, options.run.pull_delta);
   ATOLL_ASSIGN_OR_RETURN(OpenedRun opened, OpenRun(options, deps, *engine));
   return std::make_unique<CoordinatorImpl>(std::move(options), std::move(deps), std::move(engine),
                                            std::move(opened));

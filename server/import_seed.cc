@@ -109,6 +109,7 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
     state.layout = opened.layouts[i];
     state.theta = std::make_shared<TensorBuffer>(std::move(buffers[i]));
     for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(state.layout.elements));
+    if (options.run.pull_delta) state.published = state.theta;
     tensors.push_back(state.view());
     opened.recovery.fragments.push_back(AtVersionZero(state.layout.id));
   }

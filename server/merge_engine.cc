@@ -7,6 +7,7 @@
 #include "common/content_hash.h"
 #include "common/crc32c.h"
 #include "core/codec.h"
+#include "core/delta.h"
 #include "core/fragment_plan.h"
 #include "core/round_math.h"
 
@@ -27,10 +28,9 @@ ContentHash Combine(std::span<const Hash128> digests, uint64_t bytes) {
 
 // Encodings that are published have a fixed number of bytes per value, in order (docs/codecs.md), so that the
 // encoding of a piece is a piece of the encoding.
-void EncodePiece(const Codec& codec, std::span<const float> values, uint64_t first, uint64_t size,
-                 std::span<std::byte> payload) {
-  codec.Encode(values.subspan(first, size),
-               payload.subspan(codec.EncodedSize(first), codec.EncodedSize(size)));
+std::span<std::byte> EncodedPiece(const Codec& codec, std::span<std::byte> payload, uint64_t first,
+                                  uint64_t size) {
+  return payload.subspan(codec.EncodedSize(first), codec.EncodedSize(size));
 }
 
 std::span<const std::byte> Block(std::span<const std::byte> bytes, size_t index) {
@@ -61,8 +61,17 @@ class FirstError {
 // Digests of blocks; a piece of float32 is one block.
 struct MergeEngine::Seals {
   std::vector<Hash128> theta;
-  std::vector<Hash128> state;    // vector by vector
-  std::vector<Hash128> payload;  // empty: the payload is theta
+  std::vector<Hash128> state;      // vector by vector
+  std::vector<Hash128> published;  // with delta pulls
+};
+
+// A version on its way: its theta, and what is filled besides.
+struct MergeEngine::Making {
+  Version version;
+  std::shared_ptr<const TensorBuffer> theta;
+  std::shared_ptr<std::vector<std::byte>> encoded = nullptr;  // of theta; null: float32 travels
+  std::shared_ptr<PublishedDelta> delta = nullptr;    // null: no step is taken, or delta pulls are off
+  std::shared_ptr<TensorBuffer> published = nullptr;  // with `delta`
 };
 
 absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> inputs,
@@ -74,9 +83,17 @@ absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> in
     parallel_.Run(planner.pieces(), [&](size_t piece) { planner.Measure(piece); });
     planner.EndPass();
   }
-  const Version version = Next(state.version);
   const std::shared_ptr<TensorBuffer> theta = pool_.Take(elements);
-  return Make(state, theta, version, [&](uint64_t first, uint64_t size) {
+  Making making = Begin(state, theta, Next(state.version));
+  if (delta_) {
+    making.published = published_pool_.Take(elements);
+    making.delta = std::make_shared<PublishedDelta>();
+    making.delta->from = state.version;
+    making.delta->to = making.version;
+    making.delta->codec = *delta_;
+    making.delta->payload.resize(CodecFor(*delta_).EncodedSize(elements));
+  }
+  return Make(state, making, [&](uint64_t first, uint64_t size) {
     std::vector<std::span<float>> vectors;
     for (TensorBuffer& vector : state.state) vectors.push_back(vector.values().subspan(first, size));
     return MergeAndStepRange(planner.plan(), outer, state.outer_steps + 1, first,
@@ -87,67 +104,98 @@ absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> in
 
 ComputedVersion MergeEngine::Publish(const FragmentState& state) {
   // Nothing is made, so nothing can fail.
-  return *Make(state, state.theta, state.version, [](uint64_t, uint64_t) { return absl::OkStatus(); });
+  return *Make(state, Begin(state, state.theta, state.version),
+               [](uint64_t, uint64_t) { return absl::OkStatus(); });
 }
 
-absl::StatusOr<ComputedVersion> MergeEngine::Make(const FragmentState& state,
-                                                  std::shared_ptr<const TensorBuffer> theta, Version version,
+MergeEngine::Making MergeEngine::Begin(const FragmentState& state, std::shared_ptr<const TensorBuffer> theta,
+                                       Version version) const {
+  Making making{.version = version, .theta = std::move(theta)};
+  if (pull_codec_ != CodecKind::kFp32) {
+    making.encoded =
+        std::make_shared<std::vector<std::byte>>(CodecFor(pull_codec_).EncodedSize(state.layout.elements));
+  }
+  return making;
+}
+
+absl::Status MergeEngine::PublishPiece(const FragmentState& state, const Making& making, uint64_t first,
+                                       uint64_t size) const {
+  const std::span<const float> theta = making.theta->values().subspan(first, size);
+  if (making.encoded != nullptr) {
+    CodecFor(pull_codec_).Encode(theta, EncodedPiece(CodecFor(pull_codec_), *making.encoded, first, size));
+  }
+  if (making.delta == nullptr) return absl::OkStatus();
+  const Codec& codec = CodecFor(*delta_);
+  return EncodeDelta(codec, theta, state.published->values().subspan(first, size), first,
+                     EncodedPiece(codec, making.delta->payload, first, size),
+                     making.published->values().subspan(first, size));
+}
+
+absl::StatusOr<ComputedVersion> MergeEngine::Make(const FragmentState& state, const Making& making,
                                                   const MakePiece& make) {
   const uint64_t elements = state.layout.elements;
   const size_t pieces = (elements + kPieceElements - 1) / kPieceElements;
-  const bool plain = pull_codec_ == CodecKind::kFp32;
+  // The float32 values that travel, if they do.
+  const std::shared_ptr<const TensorBuffer> values =
+      making.delta ? making.published : (delta_ ? state.published : making.theta);
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->epoch = state.epoch;
   snapshot->fragment = state.layout.id;
-  snapshot->version = version;
+  snapshot->version = making.version;
   snapshot->codec = pull_codec_;
   snapshot->elements = elements;
   snapshot->chunk_crc32c.resize(HashBlocks(CodecFor(pull_codec_).EncodedSize(elements)));
-  auto encoded =
-      plain ? nullptr : std::make_shared<std::vector<std::byte>>(CodecFor(pull_codec_).EncodedSize(elements));
   Seals seals{.theta = std::vector<Hash128>(pieces),
               .state = std::vector<Hash128>(pieces * state.state.size()),
-              .payload = {}};
+              .published = std::vector<Hash128>(pieces)};
   FirstError error;
   parallel_.Run(pieces, [&](size_t piece) {
     const uint64_t first = piece * kPieceElements;
     const uint64_t size = std::min(kPieceElements, elements - first);
-    error.Note(piece, make(first, size));
-    const std::span<const std::byte> block = Block(theta->bytes(), piece);
-    seals.theta[piece] = HashBlock(block);
+    const absl::Status made = make(first, size);
+    error.Note(piece, made);
+    if (!made.ok()) return;
+    error.Note(piece, PublishPiece(state, making, first, size));
+    seals.theta[piece] = HashBlock(Block(making.theta->bytes(), piece));
     for (size_t v = 0; v < state.state.size(); ++v) {
       seals.state[v * pieces + piece] = HashBlock(Block(state.state[v].bytes(), piece));
     }
-    if (plain) {
-      snapshot->chunk_crc32c[piece] = Crc32c(block);
-    } else {
-      EncodePiece(CodecFor(pull_codec_), theta->values(), first, size, *encoded);
-    }
+    if (making.encoded == nullptr) snapshot->chunk_crc32c[piece] = Crc32c(Block(values->bytes(), piece));
+    if (delta_) seals.published[piece] = HashBlock(Block(values->bytes(), piece));
   });
   if (!error.status().ok()) return error.status();
-  // The encoding of float32 is the values' bytes (docs/codecs.md), so theta itself is what travels.
-  snapshot->payload = plain ? theta->bytes() : std::span<const std::byte>(*encoded);
-  snapshot->owner =
-      plain ? std::shared_ptr<const void>(theta) : std::shared_ptr<const void>(std::move(encoded));
-  if (!plain) SealEncoded(*snapshot, seals);
+  // The encoding of float32 is the values' bytes (docs/codecs.md), so they themselves are what travels.
+  snapshot->payload = making.encoded ? std::span<const std::byte>(*making.encoded) : values->bytes();
+  snapshot->owner = making.encoded ? std::shared_ptr<const void>(making.encoded) : values;
+  if (making.encoded) {
+    seals.published.assign(HashBlocks(making.encoded->size()), {});
+    SealPayload(snapshot->payload, snapshot->chunk_crc32c, &seals.published);
+  }
   const uint64_t bytes = elements * sizeof(float);
   ComputedVersion computed;
   computed.hashes.parameters = Combine(seals.theta, bytes);
   computed.hashes.state = Combine(seals.state, bytes * state.state.size());
-  computed.hashes.published =
-      plain ? computed.hashes.parameters : Combine(seals.payload, snapshot->payload.size());
+  computed.hashes.published = making.encoded || delta_ ? Combine(seals.published, snapshot->payload.size())
+                                                       : computed.hashes.parameters;
   snapshot->published = computed.hashes.published;
-  computed.theta = std::move(theta);
+  if (making.delta) {
+    making.delta->published = snapshot->published;
+    making.delta->chunk_crc32c.resize(HashBlocks(making.delta->payload.size()));
+    SealPayload(making.delta->payload, making.delta->chunk_crc32c, nullptr);
+    snapshot->delta = making.delta;
+  }
+  computed.theta = making.theta;
+  if (delta_) computed.published = values;
   computed.snapshot = std::move(snapshot);
   return computed;
 }
 
-void MergeEngine::SealEncoded(Snapshot& snapshot, Seals& seals) {
-  seals.payload.resize(HashBlocks(snapshot.payload.size()));
-  parallel_.Run(seals.payload.size(), [&](size_t index) {
-    const std::span<const std::byte> block = Block(snapshot.payload, index);
-    seals.payload[index] = HashBlock(block);
-    snapshot.chunk_crc32c[index] = Crc32c(block);
+void MergeEngine::SealPayload(std::span<const std::byte> payload, std::vector<uint32_t>& crcs,
+                              std::vector<Hash128>* hashes) {
+  parallel_.Run(crcs.size(), [&](size_t index) {
+    const std::span<const std::byte> block = Block(payload, index);
+    if (hashes != nullptr) (*hashes)[index] = HashBlock(block);
+    crcs[index] = Crc32c(block);
   });
 }
 

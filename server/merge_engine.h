@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/content_hash.h"
 #include "core/contribution.h"
 #include "core/merge_planner.h"
 #include "core/run_options.h"
@@ -20,7 +22,8 @@ namespace atoll {
 
 /// What a version hashes to (RoundRecord): parameters is the hash of theta's bytes, state that of the state
 /// vectors' blocks of 1 MiB one vector after the other (of one vector: the hash of its bytes; of none: that
-/// of the empty string), published that of the published payload.
+/// of the empty string), published that of the published payload (with delta pulls: of the values that
+/// whoever followed or joined holds, as float32).
 struct VersionHashes {
   ContentHash parameters;
   ContentHash state;
@@ -31,6 +34,7 @@ struct VersionHashes {
 /// A version computed and not committed yet: not visible to anybody.
 struct ComputedVersion {
   std::shared_ptr<const TensorBuffer> theta;
+  std::shared_ptr<const TensorBuffer> published;  // with delta pulls only
   VersionHashes hashes;
   std::shared_ptr<Snapshot> snapshot;  // complete but for committed_tokens
 };
@@ -39,29 +43,44 @@ struct ComputedVersion {
 /// depend on the number of threads. Not thread-safe: one round at a time.
 class MergeEngine {
  public:
-  MergeEngine(uint32_t threads, CodecKind pull_codec) : parallel_(threads), pull_codec_(pull_codec) {}
+  /// `delta`: versions are published as float32, and as the difference to the one before in this codec, which
+  /// has a fixed number of bytes per block.
+  MergeEngine(uint32_t threads, CodecKind pull_codec, std::optional<CodecKind> delta = std::nullopt)
+      : parallel_(threads), pull_codec_(pull_codec), delta_(delta) {}
+
+  /// Whether FragmentState::published is used.
+  bool delta_pulls() const { return delta_.has_value(); }
 
   /// Decode, merge and outer step over the whole fragment, after as many passes over the payloads as the
   /// merge needs (MergePlanner). The inputs are at least one, in summation order and validated. Updates
-  /// state.state in place and leaves theta, version and outer_steps alone. FailedPrecondition when a result
+  /// state.state in place and leaves everything else of it alone. FailedPrecondition when a result
   /// is not finite: state.state is then worthless, nothing may be committed, and the caller must restore it.
   absl::StatusOr<ComputedVersion> Step(std::span<const MergeInput> inputs, const MergeOptions& merge,
                                        const OuterOptions& outer, FragmentState& state);
 
-  /// The snapshot and hashes of what `state` holds.
+  /// The snapshot and hashes of what `state` holds; with delta pulls, without a difference to anything.
   ComputedVersion Publish(const FragmentState& state);
 
  private:
   struct Seals;
   /// Runs `make` on every piece, and hashes, checksums and encodes the piece while it is in the cache.
   using MakePiece = std::function<absl::Status(uint64_t first, uint64_t size)>;
-  absl::StatusOr<ComputedVersion> Make(const FragmentState& state, std::shared_ptr<const TensorBuffer> theta,
-                                       Version version, const MakePiece& make);
-  void SealEncoded(Snapshot& snapshot, Seals& seals);
+  struct Making;
+  Making Begin(const FragmentState& state, std::shared_ptr<const TensorBuffer> theta, Version version) const;
+  absl::StatusOr<ComputedVersion> Make(const FragmentState& state, const Making& making,
+                                       const MakePiece& make);
+  /// What travels of a piece, from theta.
+  absl::Status PublishPiece(const FragmentState& state, const Making& making, uint64_t first,
+                            uint64_t size) const;
+  /// Hashes (when `hashes` is not null) and checksums of the blocks of a payload.
+  void SealPayload(std::span<const std::byte> payload, std::vector<uint32_t>& crcs,
+                   std::vector<Hash128>* hashes);
 
   ParallelFor parallel_;
   TensorPool pool_;
+  TensorPool published_pool_;
   const CodecKind pull_codec_;
+  const std::optional<CodecKind> delta_;
 };
 
 }  // namespace atoll

@@ -10,9 +10,15 @@
 
 namespace atoll {
 
-absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, Epoch epoch, const FragmentLayout& layout,
-                                           Version version) {
+absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, bool delta_pulls, Epoch epoch,
+                                           const FragmentLayout& layout, Version version) {
   ATOLL_ASSIGN_OR_RETURN(const StoredEntry stored, source.Stored(layout.id));
+  if (delta_pulls && stored.state_vectors == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("what was published of fragment %d was not kept: the run was begun without "
+                        "codec.pull_delta, which is settled when a run begins",
+                        layout.id.value()));
+  }
   FragmentState state{.epoch = epoch, .layout = layout, .version = version, .theta = nullptr, .state = {}};
   TensorBuffer theta(layout.elements);
   FragmentTensorsTarget target{.parameters = theta.values(), .state = {}};
@@ -22,6 +28,10 @@ absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, Epoch epoch, c
   }
   ATOLL_RETURN_IF_ERROR(source.ReadInto(layout, version, target));
   state.theta = std::make_shared<TensorBuffer>(std::move(theta));
+  if (delta_pulls) {
+    state.published = std::make_shared<TensorBuffer>(std::move(state.state.back()));
+    state.state.pop_back();
+  }
   return state;
 }
 
@@ -82,6 +92,7 @@ absl::Status Replay(VersionSource& source, MergeEngine& engine, const RoundRecor
     return lost("the replayed bits are not the ones that were committed");
   }
   state.theta = computed->theta;
+  state.published = computed->published;
   state.version = record.version;
   state.outer_steps = record.outer_steps;
   return absl::OkStatus();
@@ -108,8 +119,9 @@ absl::StatusOr<std::vector<FragmentState>> RecoverFragments(VersionSource& sourc
                                                             MergeEngine& engine) {
   std::vector<FragmentState> fragments;
   for (const FragmentRecovery& found : recovery.fragments) {
-    ATOLL_ASSIGN_OR_RETURN(FragmentState state, LoadFragment(source, recovery.identity.epoch,
-                                                             layouts[found.fragment.value()], found.stored));
+    ATOLL_ASSIGN_OR_RETURN(FragmentState state,
+                           LoadFragment(source, engine.delta_pulls(), recovery.identity.epoch,
+                                        layouts[found.fragment.value()], found.stored));
     ATOLL_ASSIGN_OR_RETURN(state.outer_steps, OuterStepsOf(recovery, found.fragment, found.stored));
     for (const RoundRecord& record : found.to_replay) {
       ATOLL_RETURN_IF_ERROR(Replay(source, engine, record, state));

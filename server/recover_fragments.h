@@ -13,9 +13,10 @@
 
 namespace atoll {
 
-/// The tensors of a version as they are on disk.
-absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, Epoch epoch, const FragmentLayout& layout,
-                                           Version version);
+/// The tensors of a version as they are on disk; with `delta_pulls` (MergeEngine) the last vector is what was
+/// published. FailedPrecondition when that is not there.
+absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, bool delta_pulls, Epoch epoch,
+                                           const FragmentLayout& layout, Version version);
 
 /// Makes version state.version + 1 from the record and compares its bits with what was committed. DataLoss
 /// when they differ, naming fragment and version, and the contribution that is damaged if one is.

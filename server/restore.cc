@@ -83,7 +83,7 @@ absl::StatusOr<RestoreResult> RestoreRun(const Services& services, RoundDriver& 
                                          const std::string& checkpoint) {
   ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened, services.store->OpenCheckpoint(checkpoint));
   ATOLL_RETURN_IF_ERROR(CheckSameRun(opened, services));
-  MergeEngine engine(1, services.options.run.pull_codec);
+  MergeEngine engine(1, services.options.run.pull_codec, services.options.run.pull_delta);
   ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, engine));
   absl::StatusOr<RestoreResult> result = absl::InternalError("the restore did not run");
   const absl::Status paused = driver.WhilePaused(kPatience, [&] {

@@ -23,7 +23,7 @@ RoundDriver::~RoundDriver() { Stop(); }
 void RoundDriver::Adopt(std::vector<FragmentState> fragments, const std::vector<Version>& stored) {
   std::vector<std::unique_ptr<Lane>> lanes;
   // Not the driver's engine: this may run on the thread of a seeding call.
-  MergeEngine engine(1, services_.options.run.pull_codec);
+  MergeEngine engine(1, services_.options.run.pull_codec, services_.options.run.pull_delta);
   const uint64_t tokens = services_.book->numbers().committed_tokens;
   for (size_t i = 0; i < fragments.size(); ++i) {
     auto lane = std::make_unique<Lane>();
@@ -134,7 +134,8 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
 bool RoundDriver::Overflowed(Lane& lane, const std::vector<Contribution>& contributions,
                              const absl::Status& why) {
   // The state was updated in place and is worthless now; the version it belonged to is on disk.
-  auto restored = LoadFragment(*services_.store, lane.state.epoch, lane.state.layout, lane.state.version);
+  auto restored = LoadFragment(*services_.store, engine_->delta_pulls(), lane.state.epoch, lane.state.layout,
+                               lane.state.version);
   if (!restored.ok()) {
     lane.halted = true;
     services_.book->SetFault(absl::StrFormat(
@@ -204,6 +205,7 @@ void RoundDriver::Commit(Lane& lane) {
 void RoundDriver::Published(Lane& lane, const Pending& pending) {
   ReportStorage(lane, "");
   lane.state.theta = pending.computed.theta;
+  lane.state.published = pending.computed.published;
   lane.state.version = pending.record.version;
   lane.state.outer_steps = pending.record.outer_steps;
   lane.closing = false;

@@ -1,12 +1,14 @@
 #include "server/run_opening.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "core/codec.h"
 #include "server/import_seed.h"
 #include "server/new_epoch.h"
 #include "server/recover_fragments.h"
@@ -32,6 +34,10 @@ absl::Status Same(std::string_view field, const T& recorded, const T& now) {
   } else {
     return Changed(field, std::to_string(recorded), std::to_string(now));
   }
+}
+
+std::string DeltaName(const RunOptions& run) {
+  return run.pull_delta ? std::string(CodecName(*run.pull_delta)) : "none";
 }
 
 ConfigPtr Snapshot(const ConfigEntry& entry, const RunOptions& run) {
@@ -181,6 +187,7 @@ absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
   ATOLL_RETURN_IF_ERROR(Same("data.partitions", recorded.data.partitions, now.data.partitions));
   ATOLL_RETURN_IF_ERROR(Same("outer.optimizer", recorded.outer.optimizer, now.outer.optimizer));
   ATOLL_RETURN_IF_ERROR(Same("codec.pull", recorded.pull_codec, now.pull_codec));
+  ATOLL_RETURN_IF_ERROR(Same("codec.pull_delta", DeltaName(recorded), DeltaName(now)));
   return Same("checkpoint.shards", recorded.shards, now.shards);
 }
 

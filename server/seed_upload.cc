@@ -142,6 +142,7 @@ absl::Status SeedUpload::StoreVersionZero() {
     state.layout = layouts_[i];
     state.theta = std::make_shared<TensorBuffer>(std::move(buffers_[i]));
     for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(layouts_[i].elements));
+    if (services_.options.run.pull_delta) state.published = state.theta;
     tensors.push_back(state.view());
   }
   // The store takes one seed only: of two that come this far, one is refused.

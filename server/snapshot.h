@@ -17,6 +17,22 @@ namespace atoll {
 /// Bytes of one data chunk on the wire.
 inline constexpr size_t kWireChunkBytes = size_t{1} << 20;
 
+/// What turns the published values of one version into those of the next (docs/outer_step.md, "Delta pulls"):
+/// to = from + decode(payload), one rounded addition for each value. Immutable, shared.
+struct PublishedDelta {
+  Version from;
+  Version to;
+  CodecKind codec = CodecKind::kInt8;
+  ContentHash published;               // of the float32 values of `to`
+  std::vector<std::byte> payload;      // of all the fragment's values
+  std::vector<uint32_t> chunk_crc32c;  // as Snapshot's
+};
+using DeltaPtr = std::shared_ptr<const PublishedDelta>;
+
+/// So many are kept of each fragment, for workers that missed a version or two: together they are smaller
+/// than the float32 values that would be sent instead.
+inline constexpr size_t kDeltasKept = 3;
+
 /// One published version of one fragment, immutable: what a pull streams. Held by shared pointer, so that a
 /// slow reader keeps its own version alive and takes no lock.
 struct Snapshot {
@@ -30,6 +46,7 @@ struct Snapshot {
   std::span<const std::byte> payload;  // the published encoding, owned by `owner`
   std::shared_ptr<const void> owner;
   std::vector<uint32_t> chunk_crc32c;  // of each kWireChunkBytes of payload, the last one shorter
+  DeltaPtr delta;                      // from the version before; null: delta pulls are off, or nobody has it
 
   /// Set when a version two above this one is published: whoever still streams this one ends the stream, so
   /// that the memory comes back, and its client pulls the head.

@@ -23,6 +23,14 @@ SnapshotPtr SnapshotBoard::Head(FragmentId fragment) const {
   return heads_[fragment.value()].head;
 }
 
+DeltaPtr SnapshotBoard::DeltaFrom(FragmentId fragment, Version from) const {
+  MutexLock lock(&mutex_);
+  for (const DeltaPtr& delta : heads_[fragment.value()].deltas) {
+    if (delta->from == from) return delta;
+  }
+  return nullptr;
+}
+
 uint64_t SnapshotBoard::Wait(FragmentId fragment, std::optional<Version> after, MonoTime now,
                              MonoTime deadline, Done done, bool trains) {
   Outcome outcome = Outcome::kTimeout;
@@ -70,6 +78,10 @@ void SnapshotBoard::Publish(SnapshotPtr snapshot) {
     if (entry.previous_outdated) entry.previous_outdated->store(true);
     entry.previous_outdated = entry.head ? entry.head->outdated : nullptr;
     if (entry.head && entry.head->epoch != snapshot->epoch) entry.finished = false;  // restored
+    // Without a difference to the version before (a restart, a restore) nobody can follow.
+    if (snapshot->delta == nullptr) entry.deltas.clear();
+    if (snapshot->delta != nullptr) entry.deltas.push_back(snapshot->delta);
+    if (entry.deltas.size() > kDeltasKept) entry.deltas.pop_front();
     replaced = std::exchange(entry.head, snapshot);
     answered = Take([&](const Waiter& waiter) {
       return waiter.fragment == snapshot->fragment && Satisfies(snapshot, waiter.after) &&

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +29,9 @@ class SnapshotBoard {
 
   /// Null when nothing is published yet.
   SnapshotPtr Head(FragmentId fragment) const;
+  /// What leads from this version of the head's epoch to the next one; null when it is not kept (any more):
+  /// the last few are.
+  DeltaPtr DeltaFrom(FragmentId fragment, Version from) const;
 
   /// Calls `done` exactly once: with a snapshot above `after` (absent: any), perhaps before returning;
   /// kTimeout when Expire(now >= deadline) finds it still waiting; kFinished when there will be none. Returns
@@ -67,6 +71,7 @@ class SnapshotBoard {
   };
   struct Entry {
     SnapshotPtr head;
+    std::deque<DeltaPtr> deltas;  // ascending, without gaps, the last one leads to the head
     std::shared_ptr<std::atomic<bool>>
         previous_outdated;  // of the version below; the version itself is not held
     bool finished = false;

@@ -38,12 +38,12 @@ absl::Status Differs(const std::string& what) { return absl::DataLossError(what)
 
 }  // namespace
 
-Verifier::Verifier(RunStore* store, std::vector<FragmentLayout> layouts, CodecKind pull_codec,
+Verifier::Verifier(RunStore* store, std::vector<FragmentLayout> layouts, const RunOptions& run,
                    Confirmations confirmations)
     : store_(store),
       layouts_(std::move(layouts)),
       confirmations_(std::move(confirmations)),
-      engine_(1, pull_codec) {}
+      engine_(1, run.pull_codec, run.pull_delta) {}
 
 absl::StatusOr<std::vector<Verifier::Item>> Verifier::Plan(std::optional<Version> version) const {
   std::vector<Item> items;
@@ -106,7 +106,7 @@ absl::Status Verifier::CompareStored(const FragmentLayout& layout, const RoundRe
     return absl::OkStatus();
   }
   ATOLL_ASSIGN_OR_RETURN(const FragmentState state,
-                         LoadFragment(*store_, record.epoch, layout, record.version));
+                         LoadFragment(*store_, engine_.delta_pulls(), record.epoch, layout, record.version));
   const std::string difference = Difference(engine_.Publish(state).hashes, HashesOf(record));
   if (difference.empty()) return absl::OkStatus();
   return Differs(absl::StrFormat("what is stored is not what was committed: %s differ", difference));
@@ -117,8 +117,8 @@ absl::StatusOr<Verifier::Source> Verifier::LoadSource(const FragmentLayout& layo
   Source source;
   ATOLL_ASSIGN_OR_RETURN(source.mapped, MapInputs(*store_, record.contributions, record.weights));
   ATOLL_RETURN_IF_ERROR(CheckPayloads(source.mapped, record.contributions));
-  ATOLL_ASSIGN_OR_RETURN(source.base,
-                         LoadFragment(*store_, record.epoch, layout, Version(record.version.value() - 1)));
+  ATOLL_ASSIGN_OR_RETURN(source.base, LoadFragment(*store_, engine_.delta_pulls(), record.epoch, layout,
+                                                   Version(record.version.value() - 1)));
   source.base.outer_steps = record.outer_steps - 1;
   return source;
 }

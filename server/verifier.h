@@ -27,7 +27,7 @@ class Verifier {
   using Confirmations = std::function<void(FragmentId, Version, VerifyView&)>;
 
   /// `store` outlives it. `layouts`: of all fragments, in order.
-  Verifier(RunStore* store, std::vector<FragmentLayout> layouts, CodecKind pull_codec,
+  Verifier(RunStore* store, std::vector<FragmentLayout> layouts, const RunOptions& run,
            Confirmations confirmations);
 
   /// `version` absent: every retained version of every fragment, ascending. `report` is called on the

@@ -94,7 +94,7 @@ class VerifierTest : public testing::Test {
   }
 
   std::vector<VerifyView> Verify(std::optional<Version> version = std::nullopt) {
-    Verifier verifier(store_.get(), {layout_}, CodecKind::kFp32, nullptr);
+    Verifier verifier(store_.get(), {layout_}, RunOptions{}, nullptr);
     std::vector<VerifyView> views;
     const absl::Status status = verifier.Verify(version, [&](const VerifyView& view) {
       views.push_back(view);
@@ -146,7 +146,7 @@ TEST_F(VerifierTest, RetainedVersionsAreRecomputedBitForBit) {
   EXPECT_EQ(Verify(Version(4))[0].verdict, Verdict::kEqual);
   EXPECT_EQ(Verify(Version(1))[0].verdict, Verdict::kNotKept);
   EXPECT_EQ(Verify(Version(0))[0].verdict, Verdict::kNotKept);
-  Verifier verifier(store_.get(), {layout_}, CodecKind::kFp32, nullptr);
+  Verifier verifier(store_.get(), {layout_}, RunOptions{}, nullptr);
   EXPECT_EQ(verifier.Verify(Version(9), [](const VerifyView&) { return true; }).code(),
             absl::StatusCode::kNotFound);
 }
@@ -194,7 +194,7 @@ TEST_F(VerifierTest, ARecordOfFewerWeightsThanContributionsIsRefusedByName) {
   record.weights.pop_back();
   const auto mapped = MapInputs(*store_, record.contributions, record.weights);
   EXPECT_EQ(mapped.status().code(), absl::StatusCode::kDataLoss);
-  FragmentState state = *LoadFragment(*store_, kEpoch, layout_, Version(3));
+  FragmentState state = *LoadFragment(*store_, false, kEpoch, layout_, Version(3));
   state.outer_steps = record.outer_steps - 1;
   MergeEngine engine(1, CodecKind::kFp32);
   const absl::Status replayed = Replay(*store_, engine, record, state);
@@ -208,7 +208,7 @@ TEST_F(VerifierTest, TheCallerMayStopAndConfirmationsAreListed) {
   const auto confirm = [](FragmentId, Version version, VerifyView& view) {
     view.confirmed_by.push_back("v" + std::to_string(version.value()));
   };
-  Verifier verifier(store_.get(), {layout_}, CodecKind::kFp32, confirm);
+  Verifier verifier(store_.get(), {layout_}, RunOptions{}, confirm);
   int seen = 0;
   ASSERT_TRUE(verifier
                   .Verify(std::nullopt,
