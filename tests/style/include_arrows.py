@@ -49,6 +49,7 @@ FOREIGN = [
     (r"yaml-cpp/", "yaml-cpp", ["common", "protos", "cli"]),
     (r"(spdlog|fmt)/", "spdlog", ["common"]),
     (r"openssl/", "OpenSSL", ["common"]),
+    (r"zstd\.h$", "zstd", ["common"]),
     (r"curl/", "libcurl", ["server/launch"]),
 ]
 
