@@ -22,7 +22,8 @@ struct CallContext {
   FragmentHeads* heads = nullptr;
   Duration stall_limit = Seconds(60);                    // a stream without a message for this long is ended
   size_t max_watch_backlog = 16384;                      // events that a slow watcher may be behind
-  std::function<void(double seconds)> on_pull_streamed;  // may be empty; see RpcServerOptions
+  std::function<void(double seconds)> on_pull_streamed;  // may be empty, as the next; see RpcServerOptions
+  std::function<void(double seconds)> on_heartbeat;
 };
 
 }  // namespace atoll

@@ -25,14 +25,22 @@ grpc::ServerUnaryReactor* CoordinatorService::Join(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(grpc::CallbackServerContext* context,
                                                         const v1::HeartbeatRequest* request,
                                                         v1::HeartbeatReply* reply) {
+  const MonoTime arrived = call_.clock->Now();
   return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::HeartbeatRequest& in, v1::HeartbeatReply* out) -> absl::Status {
-                    ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall beat, DecodeHeartbeat(in));
-                    ATOLL_ASSIGN_OR_RETURN(const HeartbeatResult result, call_.coordinator->Heartbeat(beat));
-                    Saw(result.fragments);
-                    EncodeHeartbeat(result, out);
-                    return absl::OkStatus();
+                  [this, arrived](const v1::HeartbeatRequest& in, v1::HeartbeatReply* out) {
+                    const absl::Status answered = AnswerHeartbeat(in, out);
+                    if (call_.on_heartbeat) call_.on_heartbeat(ToSeconds(call_.clock->Now() - arrived));
+                    return answered;
                   });
+}
+
+absl::Status CoordinatorService::AnswerHeartbeat(const v1::HeartbeatRequest& request,
+                                                 v1::HeartbeatReply* reply) {
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall beat, DecodeHeartbeat(request));
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatResult result, call_.coordinator->Heartbeat(beat));
+  Saw(result.fragments);
+  EncodeHeartbeat(result, reply);
+  return absl::OkStatus();
 }
 
 grpc::ServerReadReactor<v1::SeedChunk>* CoordinatorService::SeedParameters(
@@ -40,13 +48,13 @@ grpc::ServerReadReactor<v1::SeedChunk>* CoordinatorService::SeedParameters(
   return StartSeedStream(call_, context, reply);
 }
 
-grpc::ServerWriteReactor<v1::PullChunk>* CoordinatorService::Pull(grpc::CallbackServerContext* context,
-                                                                  const v1::PullRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* CoordinatorService::Pull(grpc::CallbackServerContext* context,
+                                                                     const grpc::ByteBuffer* request) {
   return StartPullStream(call_, context, request);
 }
 
-grpc::ServerReadReactor<v1::PushChunk>* CoordinatorService::Push(grpc::CallbackServerContext* context,
-                                                                 v1::PushReply* reply) {
+grpc::ServerReadReactor<grpc::ByteBuffer>* CoordinatorService::Push(grpc::CallbackServerContext* context,
+                                                                    grpc::ByteBuffer* reply) {
   return StartPushStream(call_, context, reply);
 }
 

@@ -6,8 +6,16 @@
 
 namespace atoll {
 
+/// Push and Pull as bytes, which their streams read and write themselves (protos/wire/chunk_frame.h); every
+/// other method as messages.
+using RawStreamsService = v1::Coordinator::WithRawCallbackMethod_Push<
+    v1::Coordinator::WithRawCallbackMethod_Pull<v1::Coordinator::WithCallbackMethod_Join<
+        v1::Coordinator::WithCallbackMethod_Heartbeat<v1::Coordinator::WithCallbackMethod_SeedParameters<
+            v1::Coordinator::WithCallbackMethod_GetPushStatus<v1::Coordinator::WithCallbackMethod_WatchRun<
+                v1::Coordinator::WithCallbackMethod_Leave<v1::Coordinator::Service>>>>>>>>;
+
 /// The data port's service: decodes a call, makes it, encodes the answer.
-class CoordinatorService final : public v1::Coordinator::CallbackService {
+class CoordinatorService final : public RawStreamsService {
  public:
   explicit CoordinatorService(const CallContext& call) : call_(call) {}
 
@@ -18,10 +26,10 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
                                       v1::HeartbeatReply* reply) override;
   grpc::ServerReadReactor<v1::SeedChunk>* SeedParameters(grpc::CallbackServerContext* context,
                                                          v1::SeedReply* reply) override;
-  grpc::ServerWriteReactor<v1::PullChunk>* Pull(grpc::CallbackServerContext* context,
-                                                const v1::PullRequest* request) override;
-  grpc::ServerReadReactor<v1::PushChunk>* Push(grpc::CallbackServerContext* context,
-                                               v1::PushReply* reply) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Pull(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* request) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* Push(grpc::CallbackServerContext* context,
+                                                  grpc::ByteBuffer* reply) override;
   grpc::ServerUnaryReactor* GetPushStatus(grpc::CallbackServerContext* context,
                                           const v1::GetPushStatusRequest* request,
                                           v1::GetPushStatusReply* reply) override;
@@ -31,6 +39,7 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
                                   v1::LeaveReply* reply) override;
 
  private:
+  absl::Status AnswerHeartbeat(const v1::HeartbeatRequest& request, v1::HeartbeatReply* reply);
   void Saw(const std::vector<FragmentView>& fragments);
 
   const CallContext call_;

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "atoll/v1/coordinator.pb.h"
+#include "common/status.h"
+#include "protos/wire/chunk_message.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/write_stream.h"
@@ -13,15 +16,12 @@
 namespace atoll {
 namespace {
 
-// A gRPC message is preceded by five bytes: a flag and its length.
-constexpr uint64_t kMessagePrefixBytes = 5;
-
-class PullStream final : public WriteStream<v1::PullChunk> {
+class PullStream final : public WriteStream<grpc::ByteBuffer> {
  public:
   PullStream(const CallContext& call, grpc::CallbackServerContext* context)
-      : WriteStream<v1::PullChunk>(call, context) {}
+      : WriteStream<grpc::ByteBuffer>(call, context) {}
 
-  void Start(const std::shared_ptr<PullStream>& self, const v1::PullRequest& request);
+  void Start(const std::shared_ptr<PullStream>& self, const grpc::ByteBuffer& request);
   void OnCancel() override;
 
  private:
@@ -45,10 +45,16 @@ class PullStream final : public WriteStream<v1::PullChunk> {
   bool cancelled_ ABSL_GUARDED_BY(pull_mutex_) = false;
 };
 
-void PullStream::Start(const std::shared_ptr<PullStream>& self, const v1::PullRequest& request) {
+absl::StatusOr<PullCall> ReadRequest(const grpc::ByteBuffer& bytes) {
+  v1::PullRequest request;
+  ATOLL_RETURN_IF_ERROR(MessageFromBytes(bytes, &request));
+  return DecodePull(request);
+}
+
+void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::ByteBuffer& request) {
   KeepAlive(self);
   Hold();  // until the coordinator has answered
-  absl::StatusOr<PullCall> decoded = DecodePull(request);
+  absl::StatusOr<PullCall> decoded = ReadRequest(request);
   if (!decoded.ok()) {
     End(decoded.status());
     return Release();
@@ -90,7 +96,9 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
     End(result.status());
     return Release();
   }
-  EncodePullHeader(*result, message_.mutable_header());
+  v1::PullChunk header;
+  EncodePullHeader(*result, header.mutable_header());
+  message_ = MessageToBytes(header);
   if (result->outcome == PullOutcome::kParameters) {
     snapshot_ = std::move(result->snapshot);
     call_.heads->Saw(snapshot_->fragment, snapshot_->version);
@@ -124,28 +132,27 @@ absl::Status PullStream::WhyNotToGoOn() const {
 void PullStream::FillChunk() {
   const std::span<const std::byte> payload = snapshot_->payload;
   const size_t bytes = std::min<uint64_t>(kWireChunkBytes, payload.size() - offset_);
-  message_.clear_header();
-  message_.set_offset(offset_);
-  message_.set_data(payload.data() + offset_, bytes);
-  message_.set_crc32c(snapshot_->chunk_crc32c[offset_ / kWireChunkBytes]);
+  const ChunkFields fields{.offset = offset_, .crc32c = snapshot_->chunk_crc32c[offset_ / kWireChunkBytes]};
+  message_ = ChunkMessage(fields, payload.subspan(offset_, bytes), snapshot_);
   offset_ += bytes;
 }
 
 void PullStream::Send() {
-  sent_bytes_ += message_.ByteSizeLong() + kMessagePrefixBytes;
+  sent_bytes_ += message_.Length() + kMessagePrefixBytes;
   Write();
 }
 
 void PullStream::OnGone() {
+  message_.Clear();  // it holds the snapshot too
   snapshot_.reset();
   if (sent_bytes_ > 0) call_.coordinator->CountPulledBytes(worker_, sent_bytes_);
 }
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::PullChunk>* StartPullStream(const CallContext& call,
-                                                         grpc::CallbackServerContext* context,
-                                                         const v1::PullRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartPullStream(const CallContext& call,
+                                                            grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* request) {
   const auto stream = std::make_shared<PullStream>(call, context);
   stream->Start(stream, *request);
   return stream.get();

@@ -3,7 +3,10 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_format.h"
+#include "atoll/v1/coordinator.pb.h"
 #include "common/status.h"
+#include "protos/wire/chunk_message.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/upload_reactor.h"
@@ -11,45 +14,66 @@
 namespace atoll {
 namespace {
 
-WireChunk ChunkOf(const v1::PushChunk& message) {
-  return {.offset = message.offset(),
-          .data = std::as_bytes(std::span(message.data())),
-          .crc32c = message.crc32c()};
+absl::StatusOr<WireChunk> ChunkOf(const ChunkFrame& frame) {
+  WireChunk chunk{.offset = frame.fields.offset,
+                  .data = frame.data,
+                  .bytes = frame.data_bytes,
+                  .crc32c = frame.fields.crc32c};
+  switch (frame.fields.compression) {
+    case v1::COMPRESSION_NONE:
+      return chunk;
+    case v1::COMPRESSION_ZSTD:
+      chunk.packing = ChunkPacking::kZstd;
+      chunk.bytes = frame.fields.uncompressed_bytes;
+      return chunk;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrFormat("compression: none of ours has the number %d", frame.fields.compression));
+  }
 }
 
 }  // namespace
 
-absl::Status PushStream::OnMessage(const v1::PushChunk& message) {
-  if (!begun_) return OnHeader(message);
-  if (message.has_header()) {
+absl::Status PushStream::OnMessage(const grpc::ByteBuffer& message) {
+  const MessagePieces arrived(message);
+  ATOLL_ASSIGN_OR_RETURN(const ChunkFrame frame, ParseChunkFrame(arrived.pieces()));
+  if (!begun_) return OnHeader(frame);
+  if (frame.has_header) {
     return absl::InvalidArgumentError("header: a push has one, in its first message only");
   }
-  return receiver_.Chunk(ChunkOf(message));
+  ATOLL_ASSIGN_OR_RETURN(const WireChunk chunk, ChunkOf(frame));
+  return receiver_.Chunk(chunk);
 }
 
-absl::Status PushStream::OnHeader(const v1::PushChunk& message) {
-  if (!message.has_header() || !message.data().empty()) {
+absl::Status PushStream::OnHeader(const ChunkFrame& frame) {
+  if (!frame.has_header || frame.data_bytes > 0) {
     return absl::InvalidArgumentError(
         "header: the first message of a push carries the header, and only that");
   }
-  ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(message.header()));
+  v1::PushHeader header;
+  if (!header.ParseFromString(frame.header)) {
+    return absl::InvalidArgumentError("header: is no atoll.v1.PushHeader");
+  }
+  ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(header));
   fragment_ = call.fragment;
   begun_ = true;
   return receiver_.Begin(call);
 }
 
-absl::Status PushStream::OnEnd(v1::PushReply* reply) {
+absl::Status PushStream::OnEnd(grpc::ByteBuffer* reply) {
   if (!begun_) return absl::InvalidArgumentError("header: the push ended before it");
   ATOLL_ASSIGN_OR_RETURN(const PushResult result, receiver_.End());
   heads_->Saw(fragment_, result.head);
-  EncodePush(result, reply);
+  v1::PushReply message;
+  EncodePush(result, &message);
+  *reply = MessageToBytes(message);
   return absl::OkStatus();
 }
 
-grpc::ServerReadReactor<v1::PushChunk>* StartPushStream(const CallContext& call,
-                                                        grpc::CallbackServerContext* context,
-                                                        v1::PushReply* reply) {
-  return UploadReactor<v1::PushChunk, v1::PushReply, PushStream>::Start(
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartPushStream(const CallContext& call,
+                                                           grpc::CallbackServerContext* context,
+                                                           grpc::ByteBuffer* reply) {
+  return UploadReactor<grpc::ByteBuffer, grpc::ByteBuffer, PushStream>::Start(
       call, context, reply, std::make_unique<PushStream>(call.coordinator, call.heads));
 }
 

@@ -1,27 +1,28 @@
 #ifndef ATOLL_SERVER_RPC_PUSH_STREAM_H_
 #define ATOLL_SERVER_RPC_PUSH_STREAM_H_
 
-#include "atoll/v1/coordinator.pb.h"
 #include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "protos/wire/chunk_frame.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/receiver.h"
 
 namespace atoll {
 
-/// The messages of one Push, as an upload (the sink of an UploadReactor). How chunks are taken out of
-/// messages is known here and nowhere else.
+/// The messages of one Push, as an upload (the sink of an UploadReactor). They are read as
+/// bytes: data goes from where gRPC received it to the coordinator.
 class PushStream {
  public:
   explicit PushStream(Coordinator* coordinator, FragmentHeads* heads)
       : receiver_(coordinator), heads_(heads) {}
 
-  absl::Status OnMessage(const v1::PushChunk& message);
+  absl::Status OnMessage(const grpc::ByteBuffer& message);
   bool complete() const { return receiver_.complete(); }
-  absl::Status OnEnd(v1::PushReply* reply);
+  absl::Status OnEnd(grpc::ByteBuffer* reply);
 
  private:
-  absl::Status OnHeader(const v1::PushChunk& message);
+  absl::Status OnHeader(const ChunkFrame& frame);
 
   PushReceiver receiver_;
   FragmentHeads* const heads_;
@@ -29,9 +30,10 @@ class PushStream {
   bool begun_ = false;
 };
 
-grpc::ServerReadReactor<v1::PushChunk>* StartPushStream(const CallContext& call,
-                                                        grpc::CallbackServerContext* context,
-                                                        v1::PushReply* reply);
+/// `reply` becomes a v1::PushReply.
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartPushStream(const CallContext& call,
+                                                           grpc::CallbackServerContext* context,
+                                                           grpc::ByteBuffer* reply);
 
 }  // namespace atoll
 

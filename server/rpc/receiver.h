@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/block_compression.h"
 #include "core/manifest.h"
 #include "server/coordinator.h"
 
@@ -16,16 +18,35 @@
 
 namespace atoll {
 
-/// One chunk as it stood in its message; `data` is borrowed.
+/// How the data of one chunk is packed (v1::Compression on the wire).
+enum class ChunkPacking : uint8_t { kNone, kZstd };
+
+/// One chunk as it stood in its message: its data in the pieces in which it arrived, borrowed.
 struct WireChunk {
-  uint64_t offset = 0;
-  std::span<const std::byte> data;
+  uint64_t offset = 0;  // as crc32c and bytes, of what is packed
+  std::span<const std::span<const std::byte>> data;
+  uint64_t bytes = 0;
   uint32_t crc32c = 0;
+  ChunkPacking packing = ChunkPacking::kNone;
 };
 
 /// InvalidArgument: empty, or above kWireChunkBytes. DataLoss (BAD_CHUNK): the bytes are not those that were
-/// checksummed.
+/// checksummed. Only for chunks that are not packed.
 absl::Status CheckChunk(const WireChunk& chunk);
+
+/// Chunks as they were before they were packed. Memory: two chunks once the first packed one has come.
+class ChunkUnpacker {
+ public:
+  /// `chunk` itself when it is not packed; else its contents, valid until the next call. InvalidArgument when
+  /// it does not hold what it announces.
+  absl::StatusOr<WireChunk> Unpack(const WireChunk& chunk);
+
+ private:
+  std::unique_ptr<BlockDecompressor> decompressor_;  // absent until it is needed
+  std::vector<std::byte> packed_;
+  std::vector<std::byte> contents_;
+  std::span<const std::byte> piece_;
+};
 
 /// A contribution on its way in. Dropping it before End leaves what arrived, so that the push can be resumed.
 class PushReceiver {
@@ -41,8 +62,11 @@ class PushReceiver {
   absl::StatusOr<PushResult> End();
 
  private:
+  absl::Status Append(const WireChunk& chunk);
+
   Coordinator* const coordinator_;
   std::unique_ptr<PushSession> session_;
+  ChunkUnpacker unpacker_;
   uint64_t payload_bytes_ = 0;
   uint64_t received_ = 0;
 };

@@ -15,8 +15,10 @@ absl::Status SeedStream::OnMessage(const v1::SeedChunk& message) {
   if (message.has_header()) {
     return absl::InvalidArgumentError("header: a seed has one, in its first message only");
   }
+  const auto data = std::as_bytes(std::span(message.data()));
   return receiver_.Chunk(FragmentId(message.fragment()), {.offset = message.offset(),
-                                                          .data = std::as_bytes(std::span(message.data())),
+                                                          .data = std::span(&data, 1),
+                                                          .bytes = data.size(),
                                                           .crc32c = message.crc32c()});
 }
 

@@ -31,7 +31,8 @@ struct RpcServer::Parts {
                 .heads = &heads,
                 .stall_limit = options.stall_limit,
                 .max_watch_backlog = options.max_watch_backlog,
-                .on_pull_streamed = options.on_pull_streamed},
+                .on_pull_streamed = options.on_pull_streamed,
+                .on_heartbeat = options.on_heartbeat},
         coordinator_service(context),
         admin_service(context) {}
 

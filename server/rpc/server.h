@@ -32,6 +32,8 @@ struct RpcServerOptions {
   /// Called for each pull that was streamed to its end, with the seconds from the coordinator's answer to the
   /// last byte. From any thread; must not block. May be empty.
   std::function<void(double seconds)> on_pull_streamed;
+  /// Called for each heartbeat, with the seconds from its arrival here to its answer. Likewise.
+  std::function<void(double seconds)> on_heartbeat;
 };
 
 /// Bounds of docs/wire_format.md.

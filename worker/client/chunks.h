@@ -4,23 +4,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_format.h"
+#include "common/block_compression.h"
+#include "common/content_hash.h"
 #include "common/crc32c.h"
+#include "protos/wire/chunk_frame.h"
 
 // Data as the streams of atoll.v1 carry it: chunks of at most 1 MiB, each with its offset and the crc32c of
-// its bytes (docs/wire_format.md, "Streams"). PushChunk, SeedChunk and PullChunk share these three fields.
+// its bytes (docs/wire_format.md, "Streams").
 
 namespace atoll {
 
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
-/// What gRPC puts before each message: a flag and a length.
-inline constexpr uint64_t kGrpcFrameBytes = 5;
 
-/// Fills offset, data and crc32c from the piece of `payload` at `offset`; the piece's size.
+/// Fills offset, data and crc32c of a message from the piece of `payload` at `offset`; the piece's size.
 template <typename Chunk>
 size_t FillChunk(std::span<const std::byte> payload, uint64_t offset, Chunk* chunk) {
   const auto piece = payload.subspan(offset, std::min<uint64_t>(kChunkBytes, payload.size() - offset));
@@ -30,23 +31,30 @@ size_t FillChunk(std::span<const std::byte> payload, uint64_t offset, Chunk* chu
   return piece.size();
 }
 
-/// Checks that `chunk` continues at `expected_offset`, fits into `out`, and is what was sent; copies it to
-/// its place. DataLoss otherwise.
-template <typename Chunk>
-absl::Status PlaceChunk(const Chunk& chunk, uint64_t expected_offset, std::span<std::byte> out) {
-  const std::string& data = chunk.data();
-  if (chunk.offset() != expected_offset || data.empty() || data.size() > out.size() - expected_offset) {
-    return absl::DataLossError(absl::StrFormat("a chunk of %d bytes at offset %d, expected offset %d of %d",
-                                               data.size(), chunk.offset(), expected_offset, out.size()));
-  }
-  if (Crc32c(data) != chunk.crc32c()) {
-    return absl::DataLossError(
-        absl::StrFormat("the chunk at offset %d was damaged on the way (crc32c differs)", chunk.offset()));
-  }
-  const auto bytes = std::as_bytes(std::span(data));
-  std::copy(bytes.begin(), bytes.end(), out.begin() + static_cast<ptrdiff_t>(expected_offset));
-  return absl::OkStatus();
-}
+/// Puts the chunks of one payload into their place, and hashes it on the way. Not thread-safe.
+class ChunkPlacer {
+ public:
+  /// `out` outlives this.
+  explicit ChunkPlacer(std::span<std::byte> out) : out_(out) { digests_.reserve(HashBlocks(out.size())); }
+
+  /// Checks that the chunk continues where the last one ended, fits, and is what was sent; puts it there.
+  /// DataLoss otherwise; what stands in `out` is then undefined.
+  absl::Status Place(const ChunkFrame& chunk);
+
+  bool complete() const { return received_ == out_.size(); }
+  uint64_t received_bytes() const { return received_; }
+  /// Of the whole, once complete.
+  Hash128 hash() const { return CombineBlocks(digests_, out_.size()); }
+
+ private:
+  absl::Status Unpack(const ChunkFrame& chunk, std::span<std::byte> place);
+  void HashWhatIsWhole();
+
+  const std::span<std::byte> out_;
+  uint64_t received_ = 0;
+  std::vector<Hash128> digests_;
+  std::unique_ptr<BlockDecompressor> decompressor_;  // absent until it is needed
+};
 
 }  // namespace atoll
 

@@ -7,13 +7,21 @@
 #include "worker/client/convert.h"
 
 namespace atoll {
+namespace {
+
+constexpr char kPushMethod[] = "/atoll.v1.Coordinator/Push";
+constexpr char kPullMethod[] = "/atoll.v1.Coordinator/Pull";
+
+}  // namespace
 
 GrpcConnection::GrpcConnection(GrpcConnectionOptions options, const std::shared_ptr<grpc::Channel>& channel,
                                const Clock* clock)
     : options_(std::move(options)),
       clock_(clock),
       channel_(channel),
-      stub_(v1::Coordinator::NewStub(channel)) {}
+      stub_(v1::Coordinator::NewStub(channel)),
+      push_method_(kPushMethod, grpc::internal::RpcMethod::CLIENT_STREAMING, channel),
+      pull_method_(kPullMethod, grpc::internal::RpcMethod::SERVER_STREAMING, channel) {}
 
 void GrpcConnection::AwaitConnection() const {
   // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS),

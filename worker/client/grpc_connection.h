@@ -11,6 +11,9 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/sync_stream.h"
+#include "worker/client/loan.h"
 #include "worker/sync/connection.h"
 
 namespace atoll {
@@ -54,6 +57,17 @@ class GrpcConnection final : public CoordinatorConnection {
     bool cancelled = false;
   };
   class Registration;
+  using ByteReader = grpc::ClientReader<grpc::ByteBuffer>;
+  using ByteWriter = grpc::ClientWriter<grpc::ByteBuffer>;
+
+  /// Push, with a payload that `owner` keeps.
+  absl::StatusOr<PushReceipt> Send(const MemberRef& member, const PushOffer& offer,
+                                   std::span<const std::byte> payload, uint64_t from,
+                                   const std::shared_ptr<const void>& owner);
+  /// Until gRPC reads nothing of it any more.
+  void AwaitReturn(const Loan& loan) const;
+  std::unique_ptr<ByteReader> StartPull(grpc::ClientContext& context, const MemberRef& member,
+                                        const PullWish& wish) const;
 
   void Cancel(Calls GrpcConnection::*calls) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -67,6 +81,9 @@ class GrpcConnection final : public CoordinatorConnection {
   const Clock* const clock_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
+  // As bytes, which the stub does not offer.
+  const grpc::internal::RpcMethod push_method_;
+  const grpc::internal::RpcMethod pull_method_;
   Mutex mutex_;
   Calls pulls_ ABSL_GUARDED_BY(mutex_);
   Calls pushes_ ABSL_GUARDED_BY(mutex_);

@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "common/content_hash.h"
 #include "common/status.h"
+#include "protos/wire/chunk_message.h"
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
 #include "worker/client/grpc_connection.h"
@@ -12,31 +12,54 @@
 namespace atoll {
 namespace {
 
-using Reader = grpc::ClientReader<v1::PullChunk>;
+using Reader = grpc::ClientReader<grpc::ByteBuffer>;
+
+absl::Status PlaceMessage(const grpc::ByteBuffer& message, ChunkPlacer& placer) {
+  const MessagePieces arrived(message);
+  ATOLL_ASSIGN_OR_RETURN(const ChunkFrame frame, ParseChunkFrame(arrived.pieces()));
+  return placer.Place(frame);
+}
 
 /// Reads the data that follows the header into place, and checks the whole of it.
 absl::Status ReadPayload(Reader& reader, const PulledVersion& pulled, std::span<std::byte> payload,
                          StallGuard& guard, Duration stall, uint64_t* wire_bytes) {
-  v1::PullChunk chunk;
-  uint64_t received = 0;
-  while (received < payload.size()) {
-    if (!reader.Read(&chunk)) {
+  grpc::ByteBuffer message;
+  ChunkPlacer placer(payload);
+  while (!placer.complete()) {
+    if (!reader.Read(&message)) {
       return absl::UnavailableError(
-          absl::StrFormat("the pull broke after %d of %d bytes", received, payload.size()));
+          absl::StrFormat("the pull broke after %d of %d bytes", placer.received_bytes(), payload.size()));
     }
     guard.Progress(stall);
-    *wire_bytes += chunk.ByteSizeLong() + kGrpcFrameBytes;
-    ATOLL_RETURN_IF_ERROR(PlaceChunk(chunk, received, payload));
-    received += chunk.data().size();
+    *wire_bytes += message.Length() + kMessagePrefixBytes;
+    ATOLL_RETURN_IF_ERROR(PlaceMessage(message, placer));
   }
-  if (reader.Read(&chunk)) return absl::DataLossError("the pull goes on after its last byte");
-  const Hash128 hash = HashBytes(payload);
+  if (reader.Read(&message)) return absl::DataLossError("the pull goes on after its last byte");
+  const Hash128 hash = placer.hash();
   if (hash.low == pulled.published.low && hash.high == pulled.published.high) return absl::OkStatus();
   return absl::DataLossError(absl::StrFormat(
       "version %d arrived with another content hash than was published", pulled.version.value()));
 }
 
+/// The header in the first message; none: the coordinator ended the stream before it, or sent something else.
+absl::StatusOr<v1::PullHeader> ReadHeader(Reader& reader, uint64_t* wire_bytes) {
+  grpc::ByteBuffer message;
+  v1::PullChunk first;
+  if (!reader.Read(&message) || !MessageFromBytes(message, &first).ok() || !first.has_header()) {
+    return absl::InternalError("the coordinator ended a pull without a header");
+  }
+  *wire_bytes += message.Length() + kMessagePrefixBytes;
+  return first.header();
+}
+
 }  // namespace
+
+std::unique_ptr<GrpcConnection::ByteReader> GrpcConnection::StartPull(grpc::ClientContext& context,
+                                                                      const MemberRef& member,
+                                                                      const PullWish& wish) const {
+  return std::unique_ptr<ByteReader>(grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(
+      channel_.get(), pull_method_, &context, PullRequestToProto(member, wish)));
+}
 
 absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, const PullWish& wish,
                                                    std::span<std::byte> payload) {
@@ -45,22 +68,19 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
   const Registration registration(this, &GrpcConnection::pulls_, &context);
   const MonoTime begin = clock_->Now();
   StallGuard guard(&context, wish.wait + options_.stall);
-  const std::unique_ptr<Reader> reader = stub_->Pull(&context, PullRequestToProto(member, wish));
-  v1::PullChunk first;
-  const bool has_header = reader->Read(&first) && first.has_header();
+  const std::unique_ptr<Reader> reader = StartPull(context, member, wish);
+  uint64_t wire_bytes = 0;
+  const absl::StatusOr<v1::PullHeader> header = ReadHeader(*reader, &wire_bytes);
   const MonoTime answered = clock_->Now();
   guard.Progress(options_.stall);
   absl::StatusOr<PulledVersion> pulled =
-      has_header ? PulledFromProto(first.header(), wish)
-                 : absl::InternalError("the coordinator ended a pull without a header");
+      header.ok() ? PulledFromProto(*header, wish) : absl::StatusOr<PulledVersion>(header.status());
   absl::Status received = pulled.status();
-  uint64_t wire_bytes = first.ByteSizeLong() + kGrpcFrameBytes;
   if (received.ok() && pulled->kind == PullKind::kParameters) {
-    received =
-        first.header().payload_bytes() == payload.size()
-            ? ReadPayload(*reader, *pulled, payload, guard, options_.stall, &wire_bytes)
-            : absl::InvalidArgumentError(absl::StrFormat("a pull of %d bytes where %d were expected",
-                                                         first.header().payload_bytes(), payload.size()));
+    received = header->payload_bytes() == payload.size()
+                   ? ReadPayload(*reader, *pulled, payload, guard, options_.stall, &wire_bytes)
+                   : absl::InvalidArgumentError(absl::StrFormat("a pull of %d bytes where %d were expected",
+                                                                header->payload_bytes(), payload.size()));
   }
   if (!received.ok()) context.TryCancel();
   const bool had_error = !received.ok();

@@ -1,7 +1,9 @@
 #include <memory>
 #include <vector>
 
+#include "common/block_compression.h"
 #include "common/status.h"
+#include "protos/wire/chunk_message.h"
 #include "protos/wire/manifest.h"
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
@@ -12,35 +14,93 @@
 namespace atoll {
 namespace {
 
-/// Writes `payload` from `from` on. False when the stream ended early: the coordinator has answered already,
-/// or the connection broke; Finish tells which.
-template <typename Chunk>
-bool WriteChunks(grpc::ClientWriter<Chunk>& writer, std::span<const std::byte> payload, uint64_t from,
-                 Chunk* chunk, StallGuard& guard, Duration stall, uint64_t* wire_bytes) {
-  for (uint64_t offset = from; offset < payload.size();) {
-    offset += FillChunk(payload, offset, chunk);
-    *wire_bytes += chunk->ByteSizeLong() + kGrpcFrameBytes;
-    if (!writer.Write(*chunk)) return false;
-    guard.Progress(stall);
+// While memory is lent and nobody calls, somebody has to let gRPC go on with its sockets.
+constexpr auto kReturnPoll = std::chrono::milliseconds(20);
+
+/// A payload as the messages of a Push.
+class PushMessages {
+ public:
+  PushMessages(const PushOffer& offer, std::span<const std::byte> payload,
+               const std::shared_ptr<const void>& owner)
+      : payload_(payload), owner_(owner) {
+    if (offer.zstd) compressor_ = std::make_unique<BlockCompressor>();
   }
-  return true;
+
+  /// The chunk at `offset`, which is moved past it.
+  grpc::ByteBuffer Next(uint64_t* offset) {
+    const auto piece = payload_.subspan(*offset, std::min<uint64_t>(kChunkBytes, payload_.size() - *offset));
+    ChunkFields fields{.offset = *offset, .crc32c = Crc32c(piece)};
+    *offset += piece.size();
+    if (compressor_ == nullptr) return ChunkMessage(fields, piece, owner_);
+    return Packed(fields, piece);
+  }
+
+ private:
+  grpc::ByteBuffer Packed(ChunkFields fields, std::span<const std::byte> piece) {
+    // What gains less than this is not worth unpacking.
+    auto packed = std::make_shared<std::vector<std::byte>>(piece.size() - piece.size() / 64);
+    const size_t size = compressor_->Compress(piece, *packed);
+    if (size == 0) return ChunkMessage(fields, piece, owner_);
+    fields.compression = v1::COMPRESSION_ZSTD;
+    fields.uncompressed_bytes = static_cast<uint32_t>(piece.size());
+    return ChunkMessage(fields, std::span(*packed).first(size), packed);
+  }
+
+  const std::span<const std::byte> payload_;
+  const std::shared_ptr<const void> owner_;
+  std::unique_ptr<BlockCompressor> compressor_;
+};
+
+PushReceipt ReceiptFrom(const v1::PushReply& reply, uint64_t wire_bytes) {
+  return {.duplicate = reply.duplicate(),
+          .head = Version(reply.head_version()),
+          .arrived = reply.arrived(),
+          .expected = reply.expected(),
+          .wire_bytes = wire_bytes};
 }
 
 }  // namespace
 
 absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const PushOffer& offer,
                                                  std::span<const std::byte> payload, uint64_t from) {
+  Loan loan;
+  absl::StatusOr<PushReceipt> receipt = Send(member, offer, payload, from, loan.share());
+  loan.Close();
+  AwaitReturn(loan);
+  return receipt;
+}
+
+void GrpcConnection::AwaitReturn(const Loan& loan) const {
+  while (!loan.returned()) {
+    // Only what is on its way into the socket is still held: of a stream that was given up, on a connection
+    // that takes nothing. It is closed when nothing was acknowledged for ChannelOptions::keepalive_timeout.
+    channel_->WaitForStateChange(channel_->GetState(false), std::chrono::system_clock::now() + kReturnPoll);
+  }
+}
+
+absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const PushOffer& offer,
+                                                 std::span<const std::byte> payload, uint64_t from,
+                                                 const std::shared_ptr<const void>& owner) {
   AwaitConnection();
   grpc::ClientContext context;
   const Registration registration(this, &GrpcConnection::pushes_, &context);
   StallGuard guard(&context, options_.stall);
-  v1::PushReply reply;
-  const std::unique_ptr<grpc::ClientWriter<v1::PushChunk>> writer = stub_->Push(&context, &reply);
+  grpc::ByteBuffer answer;
+  const std::unique_ptr<ByteWriter> writer(grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(
+      channel_.get(), push_method_, &context, &answer));
   v1::PushChunk head;
   *head.mutable_header() = PushHeaderToProto(member, offer, payload.size());
-  uint64_t wire_bytes = head.ByteSizeLong() + kGrpcFrameBytes;
-  v1::PushChunk chunk;
-  if (writer->Write(head)) WriteChunks(*writer, payload, from, &chunk, guard, options_.stall, &wire_bytes);
+  grpc::ByteBuffer message = MessageToBytes(head);
+  PushMessages messages(offer, payload, owner);
+  uint64_t wire_bytes = 0;
+  for (uint64_t offset = from;; message = messages.Next(&offset)) {
+    wire_bytes += message.Length() + kMessagePrefixBytes;
+    // False when the stream ended early: the coordinator has answered already, or the connection broke.
+    if (!writer->Write(message)) break;
+    guard.Progress(options_.stall);
+    if (offset >= payload.size()) break;
+  }
+  message.Clear();
   writer->WritesDone();
   guard.Progress(options_.push_answer);
   const grpc::Status status = writer->Finish();
@@ -48,11 +108,9 @@ absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const 
     return absl::CancelledError("the push was cancelled: the worker has no time left");
   }
   if (!status.ok()) return Translate(status, guard.stalled());
-  return PushReceipt{.duplicate = reply.duplicate(),
-                     .head = Version(reply.head_version()),
-                     .arrived = reply.arrived(),
-                     .expected = reply.expected(),
-                     .wire_bytes = wire_bytes};
+  v1::PushReply reply;
+  ATOLL_RETURN_IF_ERROR(MessageFromBytes(answer, &reply));
+  return ReceiptFrom(reply, wire_bytes);
 }
 
 absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
@@ -67,12 +125,14 @@ absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manif
   *head.mutable_header()->mutable_manifest() = ManifestToProto(manifest);
   bool open = writer->Write(head);
   v1::SeedChunk chunk;
-  uint64_t wire_bytes = 0;
   for (const SeedFragment& fragment : fragments) {
-    if (!open) break;
+    const auto payload = std::as_bytes(fragment.values);
     chunk.set_fragment(fragment.id.value());
-    open =
-        WriteChunks(*writer, std::as_bytes(fragment.values), 0, &chunk, guard, options_.stall, &wire_bytes);
+    for (uint64_t offset = 0; open && offset < payload.size();) {
+      offset += FillChunk(payload, offset, &chunk);
+      open = writer->Write(chunk);
+      guard.Progress(options_.stall);
+    }
   }
   writer->WritesDone();
   guard.Progress(options_.seed_answer);

@@ -218,6 +218,7 @@ struct PushOffer {
   std::optional<uint32_t> partition = std::nullopt;  // of the shared data; none: local data
   uint64_t samples_consumed = 0;                     // position in it after this contribution
   double mean_loss = 0;                              // nats per token
+  bool zstd = false;  // chunks are packed on the wire where that makes them smaller
   friend bool operator==(const PushOffer&, const PushOffer&) = default;
 };
 

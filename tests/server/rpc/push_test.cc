@@ -1,6 +1,7 @@
 // Uploads: Push and SeedParameters over a socket.
 #include <latch>
 
+#include "common/block_compression.h"
 #include "gmock/gmock.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
@@ -84,6 +85,46 @@ TEST_F(PushTest, AnOversizedChunkAndAnOversizedMessageAreRefused) {
   EXPECT_EQ(coordinator_.pushed(), "");
 }
 
+TEST_F(PushTest, APackedChunkCountsWithWhatItHolds) {
+  Serve();
+  const std::string payload(kWireChunkBytes, 'z');
+  std::string packed(1000, '\0');
+  packed.resize(BlockCompressor().Compress(std::as_bytes(std::span(payload)),
+                                           std::as_writable_bytes(std::span(packed))));
+  v1::PushChunk chunk = PushChunkOf(0, payload);
+  chunk.set_data(packed);
+  chunk.set_compression(v1::COMPRESSION_ZSTD);
+  EXPECT_EQ(Push({PushHeaderOf(payload.size()), chunk}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  chunk.set_uncompressed_bytes(static_cast<uint32_t>(payload.size()));
+  const grpc::Status status = Push({PushHeaderOf(payload.size()), chunk});
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(coordinator_.pushed() == payload);
+  chunk.set_compression(static_cast<v1::Compression>(99));
+  const grpc::Status unknown = Push({PushHeaderOf(payload.size()), chunk});
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(unknown.error_message(), HasSubstr("compression"));
+}
+
+TEST_F(PushTest, WhatIsNoMessageIsRefusedAndTheServerGoesOn) {
+  Serve();
+  for (const std::string& bytes : {std::string("\xff\xff\xff"), std::string(100, '\0'),
+                                   std::string("\x0a\x05"
+                                               "ab")}) {
+    const auto context = Context();
+    grpc::ByteBuffer answer;
+    const grpc::internal::RpcMethod method("/atoll.v1.Coordinator/Push",
+                                           grpc::internal::RpcMethod::CLIENT_STREAMING, data_channel_);
+    const std::unique_ptr<grpc::ClientWriter<grpc::ByteBuffer>> writer(
+        grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(data_channel_.get(), method,
+                                                                      context.get(), &answer));
+    const grpc::Slice slice(bytes);
+    writer->Write(grpc::ByteBuffer(&slice, 1));
+    writer->WritesDone();
+    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  EXPECT_TRUE(Push({PushHeaderOf(3), PushChunkOf(0, "abc")}).ok());
+}
+
 TEST_F(PushTest, RefusalsOfTheCoordinatorEndTheStream) {
   coordinator_.on_push_start = [](const PushCall&) {
     return Refuse(RefusalReason::kStaleBase, "version 3 is not the head");
@@ -92,6 +133,24 @@ TEST_F(PushTest, RefusalsOfTheCoordinatorEndTheStream) {
   const grpc::Status status = Push({PushHeaderOf(6), PushChunkOf(0, "abc")});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonIn(status), "STALE_BASE");
+}
+
+TEST_F(PushTest, WhatDoesNotFitTheBudgetIsToComeBackLater) {
+  coordinator_.on_push_start = [](const PushCall&) {
+    return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = Seconds(1)},
+                  "contributions in flight: 100 of 100 bytes are in use");
+  };
+  Serve();
+  // The refusal answers the header: the payload is not waited for.
+  const auto context = Context();
+  const auto writer = data_->Push(context.get(), &reply_);
+  ASSERT_TRUE(writer->Write(PushHeaderOf(uint64_t{1} << 40)));
+  const grpc::Status status = writer->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const auto detail = DetailOf(StatusFromGrpc(status));
+  ASSERT_TRUE(detail.has_value());
+  EXPECT_EQ(detail->reason, "OVER_BUDGET");
+  EXPECT_EQ(detail->retry_after, Seconds(1));
 }
 
 TEST_F(PushTest, AContributionThatIsThereIsAnsweredWithoutItsBytes) {

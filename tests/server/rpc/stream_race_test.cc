@@ -4,8 +4,10 @@
 #include <thread>
 #include <vector>
 
+#include "atoll/v1/coordinator.pb.h"
 #include "common/crc32c.h"
 #include "gtest/gtest.h"
+#include "protos/wire/chunk_message.h"
 #include "server/rpc/pull_stream.h"
 #include "server/rpc/push_stream.h"
 #include "server/rpc/watch_stream.h"
@@ -71,10 +73,11 @@ TEST(StreamRaceTest, AnAnswerMeetsACancelledPull) {
   Surroundings around;
   for (int run = 0; run < kRuns; ++run) {
     grpc::CallbackServerContext context;
-    FakeWriter<v1::PullChunk> call;
+    FakeWriter<grpc::ByteBuffer> call;
     v1::PullRequest request;
     *request.mutable_worker() = Self();
-    call.Bind(StartPullStream(around.Call(), &context, &request));
+    const grpc::ByteBuffer asked = MessageToBytes(request);
+    call.Bind(StartPullStream(around.Call(), &context, &asked));
     // In every other run the answer also races with the question.
     while (run % 2 == 0 && around.coordinator.waiting_pulls() == 0) std::this_thread::yield();
     PullResult answer;
@@ -137,20 +140,22 @@ TEST(StreamRaceTest, ShutdownMeetsAWatch) {
 
 TEST(StreamRaceTest, TheWatchdogMeetsAPushThatMoves) {
   Surroundings around;
-  std::vector<v1::PushChunk> messages(1);
-  *messages[0].mutable_header()->mutable_worker() = Self();
-  messages[0].mutable_header()->set_codec(v1::CODEC_FP32);
-  messages[0].mutable_header()->set_payload_bytes(100);
+  v1::PushChunk header;
+  *header.mutable_header()->mutable_worker() = Self();
+  header.mutable_header()->set_codec(v1::CODEC_FP32);
+  header.mutable_header()->set_payload_bytes(100);
+  std::vector<grpc::ByteBuffer> messages = {MessageToBytes(header)};
   for (uint64_t i = 0; i < 20; ++i) {
-    v1::PushChunk& message = messages.emplace_back();
+    v1::PushChunk message;
     message.set_offset(i);
     message.set_data("x");
     message.set_crc32c(Crc32c("x"));
+    messages.push_back(MessageToBytes(message));
   }
   for (int run = 0; run < kRuns; ++run) {
     grpc::CallbackServerContext context;
-    FakeReader<v1::PushChunk> call(messages);  // 20 bytes of 100, then nothing
-    v1::PushReply reply;
+    FakeReader<grpc::ByteBuffer> call(messages);  // 20 bytes of 100, then nothing
+    grpc::ByteBuffer reply;
     call.Bind(StartPushStream(around.Call(), &context, &reply));
     std::atomic<bool> done{false};
     std::thread watchdog([&] {
