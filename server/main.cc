@@ -221,6 +221,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   }
   RpcServerOptions rpc_options = RpcOptions(flags);
   rpc_options.on_pull_streamed = [&metrics](double seconds) { metrics.OnPullStreamed(seconds); };
+  rpc_options.on_heartbeat = [&metrics](double seconds) { metrics.OnHeartbeat(seconds); };
   auto rpc = RpcServer::Start(rpc_options, coordinator->get(), &clock, log);
   if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
   if (!flags.port_file.empty()) {

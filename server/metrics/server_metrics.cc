@@ -70,6 +70,8 @@ void ServerMetrics::AddDurations() {
   store_seconds_ = add("atoll_store_duration_seconds", "Writing a version's tensors behind it.");
   push_seconds_ = add("atoll_push_duration_seconds", "One upload of a contribution, well or not.");
   pull_seconds_ = add("atoll_pull_duration_seconds", "One pull, from the answer to the last byte.");
+  heartbeat_seconds_ =
+      add("atoll_heartbeat_duration_seconds", "One heartbeat, from its arrival here to its answer.");
 }
 
 void ServerMetrics::AddRunGauges() {

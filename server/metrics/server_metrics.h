@@ -39,6 +39,8 @@ class ServerMetrics final : public CoordinatorObserver {
 
   /// One pull that was streamed to its end: seconds from the answer to the last byte. From the RPC layer.
   void OnPullStreamed(double seconds);
+  /// One heartbeat, from its arrival to its answer. Likewise.
+  void OnHeartbeat(double seconds) { heartbeat_seconds_.Observe(seconds); }
 
  private:
   struct FragmentGauges {
@@ -61,6 +63,7 @@ class ServerMetrics final : public CoordinatorObserver {
   Histogram store_seconds_;
   Histogram push_seconds_;
   Histogram pull_seconds_;
+  Histogram heartbeat_seconds_;
   Gauge train_loss_;
   Gauge validation_loss_;
   Gauge committed_tokens_;
