@@ -17,6 +17,7 @@ struct CallContext {
   const Clock* clock = nullptr;
   IoPool* calls = nullptr;    // short calls: joins, heartbeats, status
   IoPool* uploads = nullptr;  // chunks on their way to the disk; never in the way of a heartbeat
+  IoPool* syncs = nullptr;    // the ends of uploads: checks and syncs, never in the way of others' chunks
   IoPool* admin = nullptr;    // what operators ask for; may take minutes
   LiveStreams* streams = nullptr;
   FragmentHeads* heads = nullptr;

@@ -19,6 +19,7 @@ struct RpcServer::Parts {
         uploads({.name = "rpc-upload",
                  .threads = options.upload_threads,
                  .max_queued = options.max_waiting_calls}),
+        syncs({.name = "rpc-sync", .threads = options.sync_threads, .max_queued = options.max_waiting_calls}),
         admin_calls(
             {.name = "rpc-admin", .threads = options.admin_threads, .max_queued = options.max_waiting_calls}),
         streams(clock, options.watchdog_period),
@@ -26,6 +27,7 @@ struct RpcServer::Parts {
                 .clock = clock,
                 .calls = &calls,
                 .uploads = &uploads,
+                .syncs = &syncs,
                 .admin = &admin_calls,
                 .streams = &streams,
                 .heads = &heads,
@@ -40,6 +42,7 @@ struct RpcServer::Parts {
   const Logger log;
   IoPool calls;
   IoPool uploads;
+  IoPool syncs;
   IoPool admin_calls;
   FragmentHeads heads;
   LiveStreams streams;
@@ -100,6 +103,7 @@ void RpcServer::Shutdown() {
   parts_->data.server.reset();
   parts_->admin.server.reset();
   parts_->uploads.Stop();
+  parts_->syncs.Stop();  // after what hands over to it
   parts_->admin_calls.Stop();
   parts_->calls.Stop();
 }

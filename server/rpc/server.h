@@ -22,6 +22,7 @@ struct RpcServerOptions {
   Exposure exposure = Exposure::kLoopbackOnly;
   size_t call_threads = 4;
   size_t upload_threads = 4;        // chunks written to the disk at the same time
+  size_t sync_threads = 4;          // whole uploads checked and synced at the same time
   size_t admin_threads = 4;         // actions of operators at the same time
   size_t max_waiting_calls = 4096;  // beyond it calls are told to come back
   int max_streams_per_connection = 256;

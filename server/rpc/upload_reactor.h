@@ -17,7 +17,8 @@ namespace atoll {
 
 /// A client stream: messages go, one at a time and in order, to a sink that may block, on the pool for
 /// uploads; one read is outstanding while the sink is idle, so that HTTP/2's flow control holds back a client
-/// that is faster than the disk. `Sink` has
+/// that is faster than the disk. The end, which looks at the whole payload and waits for the disk, is on a
+/// pool of its own, so that the chunks of others go on meanwhile. `Sink` has
 ///   absl::Status OnMessage(const Message&)   each message
 ///   bool complete()                          no more need to come
 ///   absl::Status OnEnd(Reply*)               the client sent everything
@@ -96,17 +97,21 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
 
   void Work(bool ok) {
     if (!ok) {
-      End(context_->IsCancelled() ? absl::CancelledError("the client went away") : sink_->OnEnd(reply_));
-      return;
+      if (context_->IsCancelled()) return End(absl::CancelledError("the client went away"));
+      return Close();
     }
     const absl::Status status = sink_->OnMessage(message_);
     if (!status.ok()) {
       End(status);
     } else if (sink_->complete()) {
-      End(sink_->OnEnd(reply_));
+      Close();
     } else {
       Read();
     }
+  }
+
+  void Close() {
+    if (!call_.syncs->PostAdmitted([this] { End(sink_->OnEnd(reply_)); })) End(GoingAway());
   }
 
   /// From kWorking only, in which nobody else finishes.

@@ -26,6 +26,7 @@ struct Surroundings {
   FakeCoordinator coordinator;
   IoPool calls{{.name = "calls", .threads = 2, .max_queued = 100}};
   IoPool uploads{{.name = "uploads", .threads = 2, .max_queued = 100}};
+  IoPool syncs{{.name = "syncs", .threads = 2, .max_queued = 100}};
   FragmentHeads heads;
   LiveStreams streams{&clock, Seconds(3600)};  // looked at by the test
 
@@ -35,6 +36,7 @@ struct Surroundings {
     call.clock = &clock;
     call.calls = &calls;
     call.uploads = &uploads;
+    call.syncs = &syncs;
     call.streams = &streams;
     call.heads = &heads;
     return call;
