@@ -24,6 +24,8 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply);
 void EncodeWorker(const WorkerView& view, v1::WorkerStatus* message);
 
 // Shared by the above.
+/// Only values that the protocol has leave this process.
+v1::Command EncodeCommand(CommandView command);
 void EncodeFragments(const std::vector<FragmentView>& fragments,
                      google::protobuf::RepeatedPtrField<v1::FragmentInfo>* out);
 void EncodePartition(const PartitionView& partition, v1::DataAssignment* message);

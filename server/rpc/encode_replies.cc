@@ -77,12 +77,28 @@ absl::Status EncodeJoin(const JoinResult& result, v1::JoinReply* reply) {
   return absl::OkStatus();
 }
 
+v1::Command EncodeCommand(CommandView command) {
+  switch (command) {
+    case CommandView::kNone:
+      return v1::COMMAND_NONE;
+    case CommandView::kDrain:
+      return v1::COMMAND_DRAIN;
+    case CommandView::kRestart:
+      return v1::COMMAND_RESTART;
+    case CommandView::kStop:
+      return v1::COMMAND_STOP;
+    case CommandView::kResync:
+      return v1::COMMAND_RESYNC;
+  }
+  return v1::COMMAND_UNSPECIFIED;
+}
+
 void EncodeHeartbeat(const HeartbeatResult& result, v1::HeartbeatReply* reply) {
   reply->set_lease_s(ToSeconds(result.lease));
   reply->set_state(static_cast<v1::RunState>(result.state));
   EncodeFragments(result.fragments, reply->mutable_fragments());
   reply->set_seed_granted(result.seed_granted);
-  reply->set_command(static_cast<v1::Command>(result.command));
+  reply->set_command(EncodeCommand(result.command));
   reply->set_at_once(result.at_once);
 }
 

@@ -157,7 +157,7 @@ void EncodeWorker(const WorkerView& view, v1::WorkerStatus* message) {
   message->set_push_bytes(view.push_bytes);
   message->set_pull_bytes(view.pull_bytes);
   message->set_banned(view.banned);
-  message->set_pending_command(static_cast<v1::Command>(view.pending_command));
+  message->set_pending_command(EncodeCommand(view.pending_command));
   message->set_inner_steps(view.inner_steps);
   message->set_steps_per_second(view.steps_per_second);
   if (view.confirmed) message->set_confirmed_version(view.confirmed->value());

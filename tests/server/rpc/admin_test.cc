@@ -199,6 +199,10 @@ TEST_F(AdminTest, OneWorkerIsFoundByNameAlsoWhenItHasLeft) {
   ASSERT_EQ(reply.workers_size(), 1);
   EXPECT_TRUE(reply.workers(0).banned());
   EXPECT_EQ(reply.workers(0).pending_command(), v1::COMMAND_DRAIN);
+  coordinator_.worker_views[0].pending_command = static_cast<CommandView>(112);
+  ASSERT_TRUE(admin_->ListWorkers(Context().get(), request, &reply).ok());
+  EXPECT_EQ(reply.workers(0).pending_command(), v1::COMMAND_UNSPECIFIED)
+      << "only what the protocol has leaves";
   request.set_worker("c");
   EXPECT_EQ(admin_->ListWorkers(Context().get(), request, &reply).error_code(), StatusCode::NOT_FOUND);
 }
