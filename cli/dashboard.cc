@@ -175,10 +175,11 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   if (!status.state_reason().empty() && !SaidBelow(status)) state += ": " + Printable(status.state_reason());
   lines.push_back(state);
   const double fraction = Fraction(status);
-  lines.push_back(absl::StrFormat(" round %d of %d  %s %3.0f %%  inner step %.0f of %d  lr %.2e  %s",
-                                  HeadVersion(status), status.config().run().rounds(), Bar(fraction, 20),
-                                  fraction * 100, status.position_steps(), status.total_steps(),
-                                  status.learning_rate(), HumanRate(status.tokens_per_second(), "tok")));
+  lines.push_back(absl::StrFormat(" round %d  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e  %s",
+                                  HeadVersion(status), Bar(fraction, 20), fraction * 100,
+                                  HumanCount(static_cast<double>(status.total_tokens())),
+                                  status.position_steps(), status.total_steps(), status.learning_rate(),
+                                  HumanRate(status.tokens_per_second(), "tok")));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
   for (std::string& line : WaitLines(status, style)) lines.push_back(std::move(line));
@@ -227,12 +228,14 @@ std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
 
 std::string RenderLine(const v1::GetStatusReply& status) {
   std::string line = absl::StrFormat(
-      "%s: round %d of %d, inner step %.0f of %d, lr %.2e, %s, validation loss %s, train loss %s, moved %s, "
-      "%d workers, %s",
-      StateName(status.state()), HeadVersion(status), status.config().run().rounds(), status.position_steps(),
-      status.total_steps(), status.learning_rate(), HumanRate(status.tokens_per_second(), "tok"),
-      ValidationText(status), TrainText(status), TrafficText(status), status.live_trainers(),
-      TimeLeft(status));
+      "%s: round %d, %s of %s tokens, inner step %.0f of %d, lr %.2e, %s, validation loss %s, train loss %s, "
+      "moved "
+      "%s, %d workers, %s",
+      StateName(status.state()), HeadVersion(status),
+      HumanCount(static_cast<double>(status.committed_tokens())),
+      HumanCount(static_cast<double>(status.total_tokens())), status.position_steps(), status.total_steps(),
+      status.learning_rate(), HumanRate(status.tokens_per_second(), "tok"), ValidationText(status),
+      TrainText(status), TrafficText(status), status.live_trainers(), TimeLeft(status));
   for (const auto& fragment : status.fragments()) {
     if (!fragment.waiting_for().empty()) line += "; " + fragment.waiting_for();
   }
