@@ -141,7 +141,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& a
   plan.elements = layouts.front().elements;
   plan.groups = Groups(manifest);
   plan.push_bytes = CodecFor(run.push_codec).EncodedSize(plan.elements);
-  plan.pull_bytes = CodecFor(run.pull_codec).EncodedSize(plan.elements);
+  plan.pull_bytes = CodecFor(run.pull_delta.value_or(run.pull_codec)).EncodedSize(plan.elements);
   plan.data_parallel_bytes = 2 * sizeof(float) * plan.parameters * run.inner.steps;
   MemoryPlanInput memory = MemoryPlanInputOf(run, plan.elements);
   memory.workers = plan.assumptions.workers;

@@ -10,6 +10,10 @@
 
 namespace atoll {
 
+/// So many are kept of each fragment, for workers that missed a version or two: together they are smaller
+/// than the float32 values that would be sent instead.
+inline constexpr size_t kDeltasKept = 3;
+
 // Delta pulls (docs/outer_step.md): what is published of version n+1 is what whoever holds version n makes of
 // it, p(n+1) = p(n) + decode(encode(theta(n+1) - p(n))). Encoding the difference to what is published, and
 // not to theta(n), keeps the loss of one version from adding to that of the next: |p - theta| stays within

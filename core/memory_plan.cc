@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/codec.h"
+#include "core/delta.h"
 #include "core/outer_optimizer.h"
 
 namespace atoll {
@@ -37,6 +38,7 @@ MemoryPlanInput MemoryPlanInputOf(const RunOptions& run, uint64_t elements) {
           .outer = run.outer.optimizer,
           .push = run.push_codec,
           .pull = run.pull_codec,
+          .pull_delta = run.pull_delta,
           .workers = run.workers,
           .merge_threads = run.shards,
           .contribution_budget_bytes = run.contribution_budget_bytes};
@@ -52,6 +54,11 @@ CoordinatorMemory PlanCoordinatorMemory(const MemoryPlanInput& input) {
   memory.state = input.elements * kFloat * vectors;
   memory.next = input.largest_fragment * kFloat;
   memory.published = 2 * encoded;
+  if (input.pull_delta) {
+    // Those that are kept, and the one that is being made.
+    memory.published = (input.elements + input.largest_fragment) * kFloat +
+                       (kDeltasKept + 1) * CodecFor(*input.pull_delta).EncodedSize(input.elements);
+  }
   memory.streams = StreamBytes(input, payload);
   memory.fixed = kProgramBytes + input.merge_threads * kMergeScratchBytes +
                  input.elements * kFloat / kMiB * kSealBytesPerMiB;

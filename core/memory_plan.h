@@ -2,6 +2,7 @@
 #define ATOLL_CORE_MEMORY_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "core/run_options.h"
 
@@ -17,6 +18,7 @@ struct MemoryPlanInput {
   OuterOptimizerKind outer = OuterOptimizerKind::kNesterov;
   CodecKind push = CodecKind::kFp32;
   CodecKind pull = CodecKind::kFp32;
+  std::optional<CodecKind> pull_delta = std::nullopt;
   uint32_t workers = 1;        // that push and pull at the same time
   uint32_t merge_threads = 1;  // min(shards, processors)
   uint64_t contribution_budget_bytes = 0;
@@ -29,9 +31,11 @@ struct CoordinatorMemory {
   uint64_t parameters = 0;  // theta; with float32 pulls it is what travels
   uint64_t state = 0;       // the outer optimizer's vectors
   uint64_t next = 0;        // the theta that a round writes; between rounds its buffer is kept
-  uint64_t published = 0;   // encodings for pulls other than float32: the head's, and the next one's
-  uint64_t streams = 0;     // what gRPC and the uploads hold of transfers under way
-  uint64_t fixed = 0;       // the program, RocksDB, hashes and checksums of blocks
+  uint64_t published =
+      0;                 // encodings for pulls other than float32: the head's, and the next one's; with delta
+                         // pulls the values that travel, the next ones, and the differences that are kept
+  uint64_t streams = 0;  // what gRPC and the uploads hold of transfers under way
+  uint64_t fixed = 0;    // the program, RocksDB, hashes and checksums of blocks
   // Now and then.
   uint64_t old_snapshot = 0;  // the version before the head, while a slow reader still gets it
   uint64_t reload = 0;        // theta and state read back from disk after a merge that overflowed

@@ -124,7 +124,8 @@ struct RunOptions {
   RoundOptions round;
   CodecKind push_codec = CodecKind::kFp32;
   CodecKind pull_codec = CodecKind::kFp32;
-  std::optional<CodecKind> pull_delta = std::nullopt;  // how a version travels to whoever holds the one before
+  std::optional<CodecKind> pull_delta =
+      std::nullopt;  // how a version travels to whoever holds the one before
   bool error_feedback = true;
   double error_feedback_beta = 1;
   ErrorFeedbackForm error_feedback_form = ErrorFeedbackForm::kCarry;

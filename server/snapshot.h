@@ -29,10 +29,6 @@ struct PublishedDelta {
 };
 using DeltaPtr = std::shared_ptr<const PublishedDelta>;
 
-/// So many are kept of each fragment, for workers that missed a version or two: together they are smaller
-/// than the float32 values that would be sent instead.
-inline constexpr size_t kDeltasKept = 3;
-
 /// One published version of one fragment, immutable: what a pull streams. Held by shared pointer, so that a
 /// slow reader keeps its own version alive and takes no lock.
 struct Snapshot {

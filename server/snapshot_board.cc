@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/delta.h"
+
 namespace atoll {
 
 template <typename Predicate>

@@ -20,6 +20,7 @@ class Codecs {
     const Codec* push = FindCodec(static_cast<CodecKind>(config_.codec().push()));
     if (push != nullptr && push->sparse() != nullptr) Sparse();
     ErrorFeedback();
+    Pull();
     return std::move(problems_);
   }
 
@@ -73,6 +74,15 @@ class Codecs {
       Add("codec.error_feedback_beta",
           "1 with codec.error_feedback_form moving_average never learns what was lost; LoCo's is 0.8");
     }
+  }
+
+  void Pull() {
+    const v1::CodecSection& codec = config_.codec();
+    if (codec.pull_delta() == v1::PULL_DELTA_NONE || codec.pull() == v1::CODEC_FP32) return;
+    Add("codec.pull",
+        absl::StrCat(Quoted(Spelling(v1::Codec_descriptor()->FindValueByNumber(codec.pull()))),
+                     " with codec.pull_delta: who joins gets exactly what followers hold, which ",
+                     "only float32 has: allowed: fp32"));
   }
 
   const v1::RunConfig& config_;

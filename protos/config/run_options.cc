@@ -30,6 +30,10 @@ static_assert(As<InnerPace>(v1::INNER_PACE_ADAPTIVE) == InnerPace::kAdaptive &&
               v1::InnerPace_MAX == v1::INNER_PACE_ADAPTIVE);
 static_assert(As<MergeMethod>(v1::MERGE_METHOD_CENTERED_CLIP) == MergeMethod::kCenteredClip &&
               v1::MergeMethod_MAX == v1::MERGE_METHOD_CENTERED_CLIP);
+static_assert(As<CodecKind>(v1::PULL_DELTA_INT8) == CodecKind::kInt8 &&
+              As<CodecKind>(v1::PULL_DELTA_INT4) == CodecKind::kInt4 &&
+              As<CodecKind>(v1::PULL_DELTA_E3M0) == CodecKind::kE3m0 &&
+              v1::PullDelta_MAX == v1::PULL_DELTA_E3M0);
 static_assert(As<SparseAverage>(v1::SPARSE_AVERAGE_PRESENT) == SparseAverage::kPresent &&
               v1::SparseAverage_MAX == v1::SPARSE_AVERAGE_PRESENT);
 static_assert(As<ErrorFeedbackForm>(v1::ERROR_FEEDBACK_FORM_MOVING_AVERAGE) ==
@@ -129,6 +133,9 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.round = RoundOf(config.round(), options.workers);
   options.push_codec = As<CodecKind>(config.codec().push());
   options.pull_codec = As<CodecKind>(config.codec().pull());
+  if (config.codec().pull_delta() != v1::PULL_DELTA_NONE) {
+    options.pull_delta = As<CodecKind>(config.codec().pull_delta());
+  }
   options.error_feedback = config.codec().error_feedback();
   options.error_feedback_beta = config.codec().error_feedback_beta();
   options.error_feedback_form = As<ErrorFeedbackForm>(config.codec().error_feedback_form());

@@ -166,6 +166,7 @@ absl::StatusOr<PullCall> DecodePull(const v1::PullRequest& request) {
   call.fragment = FragmentId(request.fragment());
   if (request.has_after_version()) call.after = Version(request.after_version());
   call.wait = std::chrono::milliseconds(request.wait_ms());
+  if (request.has_have_version()) call.have = Version(request.have_version());
   return call;
 }
 

@@ -132,6 +132,16 @@ void EncodePullHeader(const PullResult& result, v1::PullHeader* header) {
   header->set_elements(snapshot.elements);
   header->set_payload_bytes(snapshot.payload.size());
   *header->mutable_published() = ContentHashToProto(snapshot.published);
+  if (result.delta != nullptr) {
+    const PublishedDelta& delta = *result.delta;
+    header->set_version(delta.to.value());
+    header->set_codec(CodecToProto(delta.codec));
+    header->set_payload_bytes(delta.payload.size());
+    *header->mutable_published() = ContentHashToProto(delta.published);
+    header->set_delta_base(delta.from.value());
+    header->set_head_version(snapshot.version.value());
+    if (delta.to != snapshot.version) return;
+  }
   EncodePlan(result.plan, header->mutable_plan());
 }
 

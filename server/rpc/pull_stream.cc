@@ -36,6 +36,10 @@ class PullStream final : public WriteStream<grpc::ByteBuffer> {
   WorkerName worker_;
   // Set by the coordinator's answer, before the first write.
   SnapshotPtr snapshot_;
+  DeltaPtr delta_;  // set: sent in place of the snapshot's payload
+  std::span<const std::byte> payload_;
+  std::span<const uint32_t> chunk_crc32c_;
+  std::shared_ptr<const void> owner_;
   MonoTime answered_at_;
   uint64_t offset_ = 0;
   uint64_t sent_bytes_ = 0;
@@ -101,6 +105,10 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
   message_ = MessageToBytes(header);
   if (result->outcome == PullOutcome::kParameters) {
     snapshot_ = std::move(result->snapshot);
+    delta_ = std::move(result->delta);
+    payload_ = delta_ ? std::span<const std::byte>(delta_->payload) : snapshot_->payload;
+    chunk_crc32c_ = delta_ ? delta_->chunk_crc32c : snapshot_->chunk_crc32c;
+    owner_ = delta_ ? std::shared_ptr<const void>(delta_) : snapshot_;
     call_.heads->Saw(snapshot_->fragment, snapshot_->version);
     answered_at_ = call_.clock->Now();
   }
@@ -110,7 +118,7 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
 
 void PullStream::OnWritten() {
   if (snapshot_ == nullptr) return End(absl::OkStatus());
-  if (offset_ == snapshot_->payload.size()) {
+  if (offset_ == payload_.size()) {
     if (call_.on_pull_streamed) call_.on_pull_streamed(ToSeconds(call_.clock->Now() - answered_at_));
     return End(absl::OkStatus());
   }
@@ -130,10 +138,9 @@ absl::Status PullStream::WhyNotToGoOn() const {
 }
 
 void PullStream::FillChunk() {
-  const std::span<const std::byte> payload = snapshot_->payload;
-  const size_t bytes = std::min<uint64_t>(kWireChunkBytes, payload.size() - offset_);
-  const ChunkFields fields{.offset = offset_, .crc32c = snapshot_->chunk_crc32c[offset_ / kWireChunkBytes]};
-  message_ = ChunkMessage(fields, payload.subspan(offset_, bytes), snapshot_);
+  const size_t bytes = std::min<uint64_t>(kWireChunkBytes, payload_.size() - offset_);
+  const ChunkFields fields{.offset = offset_, .crc32c = chunk_crc32c_[offset_ / kWireChunkBytes]};
+  message_ = ChunkMessage(fields, payload_.subspan(offset_, bytes), owner_);
   offset_ += bytes;
 }
 
@@ -144,6 +151,8 @@ void PullStream::Send() {
 
 void PullStream::OnGone() {
   message_.Clear();  // it holds the snapshot too
+  owner_.reset();
+  delta_.reset();
   snapshot_.reset();
   if (sent_bytes_ > 0) call_.coordinator->CountPulledBytes(worker_, sent_bytes_);
 }

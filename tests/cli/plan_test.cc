@@ -68,6 +68,10 @@ TEST(Plan, TwelveBytesPerParameterWithNesterovAndFloat32) {
   RunOptions bf16 = Gpt2Small();
   bf16.pull_codec = CodecKind::kBf16;
   EXPECT_EQ(Plan(bf16).coordinator.published, 4 * plan.elements) << "2 bytes, twice during a merge";
+  RunOptions delta = Gpt2Small();
+  delta.pull_delta = CodecKind::kInt8;
+  EXPECT_GT(Plan(delta).coordinator.published, 12 * plan.elements) << "values twice, and four differences";
+  EXPECT_LT(Plan(delta).pull_bytes, plan.pull_bytes / 3);
   RunOptions plain = Gpt2Small();
   plain.outer.optimizer = OuterOptimizerKind::kSgd;
   EXPECT_EQ(Plan(plain).coordinator.state, 0u);

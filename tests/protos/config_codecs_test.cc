@@ -54,6 +54,18 @@ TEST(ConfigCodecsTest, AveragingWhatIsPresentIsForTheMean) {
               StartsWith("merge.sparse_average: 'present' is for merge.method mean"));
 }
 
+TEST(ConfigCodecsTest, DeltasAreOfFloat32) {
+  for (const char* codec : {"none", "int8", "int4", "e3m0"}) {
+    EXPECT_EQ(Complaint(std::string("codec: {pull_delta: ") + codec + "}\n"), "");
+  }
+  EXPECT_THAT(Complaint("codec: {pull: bf16, pull_delta: int8}\n"),
+              StartsWith("codec.pull: 'bf16' with codec.pull_delta"));
+  EXPECT_NE(Complaint("codec: {pull_delta: topk64}\n"), "");
+  const auto config = ParseRunConfig(SampleAnd("codec: {pull_delta: e3m0}\n"), "s.yaml");
+  EXPECT_EQ(ToRunOptions(*config)->pull_delta, CodecKind::kE3m0);
+  EXPECT_EQ(ToRunOptions(*ParseRunConfig(SampleAnd(""), "s.yaml"))->pull_delta, std::nullopt);
+}
+
 TEST(ConfigCodecsTest, ErrorFeedbackThatKeepsNothingIsRefused) {
   EXPECT_THAT(Complaint(kSgd + "codec: {push: topk64, error_feedback: false}\n"),
               StartsWith("codec.error_feedback: 'topk64' leaves most"));

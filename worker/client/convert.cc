@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "common/status.h"
+#include "core/codec.h"
 #include "protos/config/run_config.h"
 #include "protos/wire/codec.h"
 #include "protos/wire/manifest.h"
@@ -224,6 +225,7 @@ v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish
   if (wish.after.has_value()) request.set_after_version(wish.after->value());
   request.set_wait_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(std::min(wish.wait, Seconds(60))).count()));
+  if (wish.have.has_value()) request.set_have_version(wish.have->value());
   return request;
 }
 
@@ -249,10 +251,24 @@ absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, cons
       return Nonsense(absl::StrFormat("pull outcome %d", static_cast<int>(header.outcome())));
   }
   ATOLL_ASSIGN_OR_RETURN(const CodecKind codec, CodecFromProto(header.codec()));
-  if (codec != wish.codec || header.elements() != wish.elements) {
-    return Nonsense(absl::StrFormat("fragment %d comes as %d elements in codec %d, expected %d in codec %d",
-                                    wish.fragment.value(), header.elements(), static_cast<int>(codec),
-                                    wish.elements, static_cast<int>(wish.codec)));
+  pulled.head = pulled.version;
+  if (header.has_delta_base()) {
+    pulled.delta_base = Version(header.delta_base());
+    pulled.head = Version(header.head_version());
+    if (pulled.delta_base != wish.have || pulled.version <= *pulled.delta_base ||
+        pulled.head < pulled.version) {
+      return Nonsense(absl::StrFormat("a difference from version %d to %d, with head %d", header.delta_base(),
+                                      header.version(), header.head_version()));
+    }
+  }
+  const CodecKind expected = pulled.delta_base.has_value() ? wish.delta_codec : wish.codec;
+  pulled.payload_bytes = CodecFor(expected).EncodedSize(wish.elements);
+  if (codec != expected || header.elements() != wish.elements ||
+      header.payload_bytes() != pulled.payload_bytes) {
+    return Nonsense(absl::StrFormat(
+        "fragment %d comes as %d elements in codec %d and %d bytes, expected %d in codec %d and %d bytes",
+        wish.fragment.value(), header.elements(), static_cast<int>(codec), header.payload_bytes(),
+        wish.elements, static_cast<int>(expected), pulled.payload_bytes));
   }
   return pulled;
 }

@@ -35,6 +35,7 @@ absl::Status ReadPayload(Reader& reader, const PulledVersion& pulled, std::span<
     ATOLL_RETURN_IF_ERROR(PlaceMessage(message, placer));
   }
   if (reader.Read(&message)) return absl::DataLossError("the pull goes on after its last byte");
+  if (pulled.delta_base.has_value()) return absl::OkStatus();  // `published` is not of these bytes
   const Hash128 hash = placer.hash();
   if (hash.low == pulled.published.low && hash.high == pulled.published.high) return absl::OkStatus();
   return absl::DataLossError(absl::StrFormat(
@@ -77,10 +78,12 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
       header.ok() ? PulledFromProto(*header, wish) : absl::StatusOr<PulledVersion>(header.status());
   absl::Status received = pulled.status();
   if (received.ok() && pulled->kind == PullKind::kParameters) {
-    received = header->payload_bytes() == payload.size()
-                   ? ReadPayload(*reader, *pulled, payload, guard, options_.stall, &wire_bytes)
-                   : absl::InvalidArgumentError(absl::StrFormat("a pull of %d bytes where %d were expected",
-                                                                header->payload_bytes(), payload.size()));
+    received =
+        pulled->payload_bytes <= payload.size()
+            ? ReadPayload(*reader, *pulled, payload.first(pulled->payload_bytes), guard, options_.stall,
+                          &wire_bytes)
+            : absl::InvalidArgumentError(absl::StrFormat("there is room for %d bytes of a pull of %d bytes",
+                                                         payload.size(), pulled->payload_bytes));
   }
   if (!received.ok()) context.TryCancel();
   const bool had_error = !received.ok();

@@ -179,6 +179,9 @@ struct PullWish {
   Duration wait{};               // how long the call may wait for it, at most 60 s
   uint64_t elements = 0;         // expected size of the flat vector
   CodecKind codec = CodecKind::kFp32;
+  /// What is held bit for bit, of this epoch, and the codec of differences: the answer may be one.
+  std::optional<Version> have = std::nullopt;
+  CodecKind delta_codec = CodecKind::kInt8;
 };
 
 enum class PullKind : uint8_t { kParameters, kNotYet, kRunFinished };
@@ -199,10 +202,15 @@ struct PulledVersion {
   PullKind kind = PullKind::kNotYet;
   Epoch epoch;
   Version version;
-  ContentHash published;
+  ContentHash published;  // with a difference: of what comes of it
   PlannedRound plan;
   RunState state = RunState::kUnknown;
   std::string waiting_for;  // kNotYet
+  /// Set: a difference to this version came, in the first bytes of the payload. Below the head: there is no
+  /// plan, and the next one is to be asked for.
+  std::optional<Version> delta_base = std::nullopt;
+  uint64_t payload_bytes = 0;
+  Version head;
   uint64_t wire_bytes = 0;  // payload and framing as protobuf
   Duration waited{};        // until the coordinator answered
   Duration transfer{};      // from then to the last byte
@@ -253,7 +261,8 @@ class CoordinatorConnection {
   virtual absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                                       std::span<const SeedFragment> fragments) = 0;
   /// `payload` has CodecFor(wish.codec).EncodedSize(wish.elements) bytes and is filled only when the answer
-  /// is kParameters; every chunk and the whole were then checked. After an error its contents are undefined.
+  /// is kParameters; every chunk and the whole were then checked (of a difference: every chunk; what it makes
+  /// of the base is the caller's to compare with `published`). After an error its contents are undefined.
   virtual absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
                                              std::span<std::byte> payload) = 0;
   /// Sends payload[from, end).

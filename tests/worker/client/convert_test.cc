@@ -131,6 +131,7 @@ TEST(PlanFromProtoTest, DataOutsideItsPartitionsMakesNoSense) {
   header.set_outcome(v1::PullHeader::PARAMETERS);
   header.set_codec(v1::CODEC_FP32);
   header.set_elements(4);
+  header.set_payload_bytes(16);
   const PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
   ASSERT_TRUE(PulledFromProto(header, wish).ok());
   EXPECT_EQ(PulledFromProto(header, wish)->plan.data, std::nullopt);
@@ -141,6 +142,35 @@ TEST(PlanFromProtoTest, DataOutsideItsPartitionsMakesNoSense) {
   EXPECT_EQ(PulledFromProto(header, wish)->plan.data, (DataPart{2, 3, 70}));
   data.set_partition(3);
   EXPECT_FALSE(PulledFromProto(header, wish).ok());
+}
+
+TEST(PulledFromProtoTest, ADifferenceIsToWhatIsHeld) {
+  v1::PullHeader header;
+  header.set_outcome(v1::PullHeader::PARAMETERS);
+  header.set_codec(v1::CODEC_INT8);
+  header.set_elements(4);
+  header.set_payload_bytes(8);
+  header.set_version(6);
+  header.set_delta_base(5);
+  header.set_head_version(7);
+  PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
+  EXPECT_FALSE(PulledFromProto(header, wish).ok()) << "nothing is held";
+  wish.have = Version(5);
+  const auto pulled = PulledFromProto(header, wish);
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->delta_base, Version(5));
+  EXPECT_EQ(pulled->head, Version(7));
+  EXPECT_EQ(pulled->payload_bytes, 8u);
+  const auto with = [&](const auto& change) {
+    v1::PullHeader changed = header;
+    change(changed);
+    return PulledFromProto(changed, wish).ok();
+  };
+  EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_delta_base(4); }));
+  EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_version(5); }));
+  EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_head_version(5); }));
+  EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_codec(v1::CODEC_FP32); }));
+  EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_payload_bytes(16); }));
 }
 
 TEST(HeartbeatTest, EveryCommandIsUnderstood) {
