@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "core/manifest.h"
+#include "core/run_options.h"
 
 namespace atoll {
 
@@ -30,10 +31,15 @@ struct FragmentLayout {
 };
 
 /// Splits the manifest into `fragments` fragments of whole tensors (order kept inside a fragment). With one
-/// fragment it holds all tensors in manifest order. With several, tensors are bin-packed by size (largest
-/// first, ties by manifest order, into the lightest fragment, ties to the lowest id), which is deterministic.
-/// InvalidArgument when fragments is 0 or above the number of tensors.
-absl::StatusOr<std::vector<FragmentLayout>> PlanFragments(const Manifest& manifest, uint32_t fragments);
+/// fragment it holds all tensors in manifest order. With several it goes by the pattern, deterministically:
+///   packed   tensors are bin-packed by size: largest first, ties by manifest order, into the lightest
+///            fragment, ties to the lowest id
+///   strided  fragment i has the transformer blocks i, i + P, i + 2P, ... (Streaming DiLoCo, arXiv
+///            2501.18512), a block being what has the same first number in its dotted name
+///            ("transformer.h.3.ln_1.weight": 3); tensors without one are then bin-packed
+/// InvalidArgument when fragments is 0 or above the number of tensors (strided: of blocks).
+absl::StatusOr<std::vector<FragmentLayout>> PlanFragments(const Manifest& manifest, uint32_t fragments,
+                                                          FragmentPattern pattern = FragmentPattern::kPacked);
 
 /// A contiguous piece of a fragment's flat vector, owned by one shard. Units: float32 elements.
 struct Chunk {

@@ -30,6 +30,11 @@ std::optional<double> GraceEstimate::average() const {
   return folded_ ? *folded_ + kWeight * (newest - *folded_) : newest;
 }
 
+Duration OverlapGrace(uint32_t delay_steps, double steps_per_second, Duration to_quorum, Duration sync) {
+  const double hidden = static_cast<double>(delay_steps) / steps_per_second;
+  return Seconds(kOverlapGraceShare * std::max(0.0, hidden - ToSeconds(to_quorum) - ToSeconds(sync)));
+}
+
 RoundOptions GraceEstimate::Applied(RoundOptions options) const {
   if (options.grace_mode != GraceMode::kAdaptive) return options;
   if (const auto seconds = average()) options.grace = std::max(kFloor, Seconds(kFactor * *seconds));

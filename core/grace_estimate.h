@@ -49,6 +49,15 @@ class GraceEstimate {
   std::optional<Sample> newest_;  // may still grow
 };
 
+/// The share of the time that overlap hides which stragglers are given.
+inline constexpr double kOverlapGraceShare = 0.8;
+
+/// The grace of an overlapped round: what the first to arrive does not feel, because it uses the answer only
+/// `delay_steps` of its inner steps after its push (Decoupled DiLoCo, arXiv 2604.21428):
+///   gamma * max(0, delay * step - to_quorum - sync),   gamma = kOverlapGraceShare
+/// steps_per_second > 0: its speed; to_quorum: from its arrival to the quorum's; sync: merge and commit.
+Duration OverlapGrace(uint32_t delay_steps, double steps_per_second, Duration to_quorum, Duration sync);
+
 }  // namespace atoll
 
 #endif  // ATOLL_CORE_GRACE_ESTIMATE_H_

@@ -39,6 +39,8 @@ enum class GraceMode : uint8_t { kFixed = 1, kAdaptive = 2 };
 enum class Precision : uint8_t { kFp32 = 1, kBf16 = 2 };
 enum class DataMode : uint8_t { kShared = 1, kLocal = 2 };
 enum class EvaluatedBy : uint8_t { kWorker = 1, kEvaluator = 2 };
+enum class SyncMode : uint8_t { kBlocking = 1, kOverlapped = 2 };
+enum class FragmentPattern : uint8_t { kPacked = 1, kStrided = 2 };
 
 struct GptOptions {
   uint32_t layers = 0;
@@ -111,6 +113,16 @@ struct RoundOptions {
   GraceMode grace_mode = GraceMode::kFixed;
 };
 
+/// Streaming and overlap (docs/streaming.md).
+struct SyncOptions {
+  SyncMode mode = SyncMode::kBlocking;
+  uint32_t fragments = 1;
+  FragmentPattern pattern = FragmentPattern::kPacked;
+  uint32_t delay_steps = 1;
+  double alpha = 0.5;
+  uint32_t max_in_flight = 1;  // never 0 after parsing
+};
+
 struct RunOptions {
   std::string name;
   uint32_t workers = 0;
@@ -122,6 +134,7 @@ struct RunOptions {
   OuterOptions outer;
   MergeOptions merge;
   RoundOptions round;
+  SyncOptions sync;
   CodecKind push_codec = CodecKind::kFp32;
   CodecKind pull_codec = CodecKind::kFp32;
   std::optional<CodecKind> pull_delta =

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "protos/config/check_codecs.h"
 #include "protos/config/check_rounds.h"
+#include "protos/config/check_sync.h"
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
@@ -152,6 +153,7 @@ std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) {
   std::vector<ConfigProblem> problems = Together(config).Run();
   for (ConfigProblem& problem : CheckRounds(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckCodecs(config)) problems.push_back(std::move(problem));
+  for (ConfigProblem& problem : CheckSync(config)) problems.push_back(std::move(problem));
   return problems;
 }
 

@@ -117,6 +117,17 @@ RoundOptions RoundOf(const v1::RoundSection& round, uint32_t workers) {
   return options;
 }
 
+SyncOptions SyncOf(const v1::SyncSection& sync) {
+  SyncOptions options;
+  options.mode = As<SyncMode>(sync.mode());
+  options.fragments = sync.fragments();
+  options.pattern = As<FragmentPattern>(sync.pattern());
+  options.delay_steps = sync.delay_steps();
+  options.alpha = sync.alpha();
+  options.max_in_flight = sync.max_in_flight() == 0 ? sync.fragments() : sync.max_in_flight();
+  return options;
+}
+
 RunOptions Convert(const v1::RunConfig& config) {
   RunOptions options;
   options.name = config.run().name();
@@ -131,6 +142,7 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.outer = OuterOf(config.outer(), options.workers);
   options.merge = MergeOf(config.merge());
   options.round = RoundOf(config.round(), options.workers);
+  options.sync = SyncOf(config.sync());
   options.push_codec = As<CodecKind>(config.codec().push());
   options.pull_codec = As<CodecKind>(config.codec().pull());
   if (config.codec().pull_delta() != v1::PULL_DELTA_NONE) {

@@ -80,6 +80,37 @@ TEST(PlanFragments, RefusesMoreFragmentsThanTensors) {
   EXPECT_EQ(PlanFragments(RandomManifest(3, 1), 0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+Manifest Blocks(int blocks) {
+  Manifest manifest;
+  manifest.tensors.push_back({.name = "transformer.wte.weight", .shape = {4096}, .embedding = true});
+  for (int i = 0; i < blocks; ++i) {
+    manifest.tensors.push_back({.name = absl::StrCat("transformer.h.", i, ".ln_1.weight"), .shape = {16}});
+    manifest.tensors.push_back({.name = absl::StrCat("transformer.h.", i, ".mlp.weight"), .shape = {1024}});
+  }
+  manifest.tensors.push_back({.name = "transformer.ln_f.weight", .shape = {16}});
+  return manifest;
+}
+
+TEST(PlanFragments, StridedFragmentsHaveEveryPthBlock) {
+  const auto plan = PlanFragments(Blocks(5), 2, FragmentPattern::kStrided);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<std::vector<uint32_t>> tensors(2);
+  for (size_t f = 0; f < 2; ++f) {
+    for (const TensorSlot& slot : (*plan)[f].slots) tensors[f].push_back(slot.tensor);
+  }
+  // Blocks 0, 2, 4 and 1, 3; then the embedding to the lighter one, the last norm to what is lighter by then.
+  EXPECT_THAT(tensors[0], ::testing::ElementsAre(1, 2, 5, 6, 9, 10, 11));
+  EXPECT_THAT(tensors[1], ::testing::ElementsAre(0, 3, 4, 7, 8));
+}
+
+TEST(PlanFragments, StridedFragmentsNeedABlockEach) {
+  EXPECT_TRUE(PlanFragments(Blocks(4), 4, FragmentPattern::kStrided).ok());
+  const auto few = PlanFragments(Blocks(3), 4, FragmentPattern::kStrided);
+  EXPECT_EQ(few.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(few.status().message(), ::testing::HasSubstr("too few for 4 strided fragments"));
+  EXPECT_TRUE(PlanFragments(RandomManifest(3, 1), 1, FragmentPattern::kStrided).ok()) << "one has them all";
+}
+
 TEST(MapChunks, CoversTheFragmentAndUsesEveryShard) {
   const FragmentLayout layout{.id = FragmentId(5), .slots = {}, .elements = 10 * 8192 + 256};
   const std::vector<Chunk> chunks = MapChunks(layout, 4, 8000);  // rounded up to 8192

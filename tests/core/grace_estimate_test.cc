@@ -89,5 +89,12 @@ TEST(GraceEstimate, NeverLearnsMoreThanTheDeadlineAndNothingFromARoundWithoutQuo
   EXPECT_EQ(decision.action, RoundDecision::Action::kClose);
 }
 
+TEST(OverlapGrace, IsAShareOfWhatTheFirstToArriveDoesNotFeel) {
+  // Five steps of half a second, of which one second went to the quorum and half a second to the commit.
+  EXPECT_NEAR(ToSeconds(OverlapGrace(5, 2.0, Seconds(1), Seconds(0.5))), 0.8, 1e-9);
+  EXPECT_EQ(OverlapGrace(5, 2.0, Seconds(3), Seconds(0.5)), Duration(0)) << "nothing is left";
+  EXPECT_EQ(OverlapGrace(0, 2.0, Seconds(0), Seconds(0)), Duration(0));
+}
+
 }  // namespace
 }  // namespace atoll

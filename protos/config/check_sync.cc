@@ -1,0 +1,77 @@
+#include "protos/config/check_sync.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/fragment_plan.h"
+#include "core/gpt_shape.h"
+
+namespace atoll {
+namespace {
+
+/// GptShape of the configuration's model.
+GptOptions ShapeOf(const v1::GptModel& gpt) {
+  GptOptions shape;
+  shape.layers = gpt.layers();
+  shape.heads = gpt.heads();
+  shape.width = gpt.width();
+  shape.context = gpt.context();
+  shape.vocabulary = gpt.vocabulary();
+  shape.tied_embeddings = gpt.tied_embeddings();
+  shape.bias = gpt.bias();
+  return shape;
+}
+
+void CheckFragments(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
+  const v1::SyncSection& sync = config.sync();
+  const v1::GptModel& gpt = config.model().gpt();
+  if (sync.pattern() == v1::FRAGMENT_PATTERN_STRIDED && sync.fragments() > gpt.layers()) {
+    problems->push_back({"sync.fragments",
+                         absl::StrCat(sync.fragments(), " strided fragments need a transformer block each; ",
+                                      "model.gpt.layers is ", gpt.layers()),
+                         0});
+    return;
+  }
+  const size_t tensors = GptManifest(ShapeOf(gpt)).tensors.size();
+  if (sync.fragments() > tensors) {
+    problems->push_back(
+        {"sync.fragments",
+         absl::StrCat(sync.fragments(), " is above the number of the model's tensors, which is ", tensors,
+                      ": a fragment holds whole tensors"),
+         0});
+  }
+}
+
+void CheckOverlap(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
+  const v1::SyncSection& sync = config.sync();
+  const uint32_t steps = config.inner().steps();
+  if (sync.delay_steps() >= steps) {
+    problems->push_back({"sync.delay_steps",
+                         absl::StrCat(sync.delay_steps(), " is not below inner.steps, which is ", steps,
+                                      ": an answer has to be used before the fragment is pushed again"),
+                         0});
+  }
+  if (sync.fragments() > steps) {
+    problems->push_back({"sync.fragments",
+                         absl::StrCat(sync.fragments(), " is above inner.steps, which is ", steps,
+                                      ": every fragment is pushed at a step of its own"),
+                         0});
+  }
+  if (config.round().mode() == v1::ROUND_MODE_FREE) {
+    problems->push_back({"sync.mode",
+                         "'overlapped' keeps the workers' cycles together, which round.mode free does not; "
+                         "use barrier",
+                         0});
+  }
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> CheckSync(const v1::RunConfig& config) {
+  std::vector<ConfigProblem> problems;
+  CheckFragments(config, &problems);
+  if (config.sync().mode() == v1::SYNC_MODE_OVERLAPPED) CheckOverlap(config, &problems);
+  return problems;
+}
+
+}  // namespace atoll

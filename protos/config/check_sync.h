@@ -1,0 +1,16 @@
+#ifndef ATOLL_PROTOS_CONFIG_CHECK_SYNC_H_
+#define ATOLL_PROTOS_CONFIG_CHECK_SYNC_H_
+
+#include <vector>
+
+#include "atoll/v1/run.pb.h"
+#include "protos/config/problem.h"
+
+namespace atoll {
+
+/// What the fields of `sync` demand of each other and of the other sections, every field being valid.
+std::vector<ConfigProblem> CheckSync(const v1::RunConfig& config);
+
+}  // namespace atoll
+
+#endif  // ATOLL_PROTOS_CONFIG_CHECK_SYNC_H_
