@@ -19,7 +19,7 @@ constexpr std::string_view kRounds = "run.rounds";
 
 // What the coordinator reads at the opening of a round or whenever it is needed, and what workers read again
 // when a plan names a newer configuration than theirs.
-constexpr std::array<std::string_view, 48> kChangeable = {"inner.steps",
+constexpr std::array<std::string_view, 51> kChangeable = {"inner.steps",
                                                           "inner.pace",
                                                           "inner.learning_rate",
                                                           "inner.min_learning_rate_ratio",
@@ -52,6 +52,9 @@ constexpr std::array<std::string_view, 48> kChangeable = {"inner.steps",
                                                           "round.mode",
                                                           "round.lease_s",
                                                           "round.staleness_limit",
+                                                          "sync.delay_steps",
+                                                          "sync.alpha",
+                                                          "sync.max_in_flight",
                                                           "codec.push",
                                                           "codec.error_feedback",
                                                           "codec.error_feedback_beta",

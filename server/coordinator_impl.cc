@@ -344,6 +344,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOption
   if (deps.store == nullptr || deps.clock == nullptr) {
     return absl::InvalidArgumentError("a coordinator needs a store and a clock");
   }
+  if (options.fragments == 0) options.fragments = options.run.sync.fragments;
   if (options.fragments == 0 || options.run.shards == 0 || options.run.total_tokens() == 0) {
     return absl::InvalidArgumentError("the run's fragments, shards and token budget must be above 0");
   }

@@ -25,7 +25,7 @@ struct CoordinatorOptions {
   std::string import_path;     // safetensors that seed a run without parameters; empty: a worker seeds it
 
   uint32_t launch_workers = 0;                    // that the start asks of the launcher
-  uint32_t fragments = 1;                         // of a new run; an existing one keeps its own
+  uint32_t fragments = 0;                         // of a new run; 0: run.sync.fragments
   uint64_t chunk_elements = uint64_t{1} << 18;    // of a new run: float32 values in one stored chunk
   uint32_t merge_threads = 0;                     // 0: min(shards, processors)
   Duration tick = Seconds(0.05);                  // how often time is looked at

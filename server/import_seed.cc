@@ -98,7 +98,8 @@ absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& pat
 absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
   if (options.import_path.empty()) return absl::OkStatus();
   const Manifest manifest = GptManifest(options.run.model);
-  ATOLL_ASSIGN_OR_RETURN(opened.layouts, PlanFragments(manifest, options.fragments));
+  ATOLL_ASSIGN_OR_RETURN(opened.layouts,
+                         PlanFragments(manifest, options.fragments, options.run.sync.pattern));
   ATOLL_ASSIGN_OR_RETURN(std::vector<TensorBuffer> buffers,
                          ReadSafetensors(options.import_path, manifest, opened.layouts));
   const size_t vectors = OuterStateVectors(options.run.outer.optimizer);

@@ -59,6 +59,7 @@ uint64_t Ledger::TokensOf(FragmentId fragment, const std::vector<Contribution>& 
 
 void Ledger::Account(const RoundRecord& record, const FragmentLayout& layout) {
   if (record.fragment == kCounted) committed_tokens_ = record.committed_tokens;  // a restore may lower them
+  fragment_tokens_[record.fragment] = record.committed_tokens;
   for (const Contribution& contribution : record.contributions) {
     // Data-parallel training sends and receives one float32 gradient per inner step.
     data_parallel_bytes_ += uint64_t{contribution.steps} * 2 * sizeof(float) * ParametersIn(layout);
@@ -108,8 +109,20 @@ RoundSummaryView Ledger::Close(const RoundRecord& record, const FragmentLayout& 
 }
 
 void Ledger::Restored(uint64_t committed_tokens) {
-  committed_tokens_ = committed_tokens;
+  committed_tokens_ = restored_tokens_ = committed_tokens;
+  fragment_tokens_.clear();
   own_.clear();
+}
+
+uint64_t Ledger::committed_tokens(FragmentId fragment) const {
+  const auto it = fragment_tokens_.find(fragment);
+  return it == fragment_tokens_.end() ? restored_tokens_ : it->second;
+}
+
+double Ledger::CommitSeconds() const {
+  double seconds = 0;
+  for (const RoundSummaryView& round : own_) seconds += round.commit_seconds;
+  return own_.empty() ? 0 : seconds / static_cast<double>(own_.size());
 }
 
 bool Ledger::AddEvaluation(const EvaluationView& evaluation) {

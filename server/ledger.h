@@ -23,8 +23,8 @@ double MeanLoss(const RoundRecord& record);
 
 /// The account of the run: rounds closed, tokens, evaluations, traffic, pace. Pure state, not thread-safe.
 ///
-/// Tokens are counted once per inner step, with fragment 0: every worker pushes every fragment for the same
-/// steps.
+/// The run's tokens are those of fragment 0: a worker's contributions to different fragments are of the same
+/// inner steps. Each fragment's own are counted besides, since overlapped ones do not advance together.
 class Ledger {
  public:
   explicit Ledger(const RunOptions& run) : run_(run) {}
@@ -36,7 +36,7 @@ class Ledger {
   void Restore(const std::vector<RoundRecord>& rounds, const std::vector<EvaluationEntry>& evaluations,
                const std::vector<FragmentLayout>& layouts);
 
-  /// Tokens that a round of these contributions adds.
+  /// Tokens that a round of these contributions adds to the run's.
   uint64_t TokensOf(FragmentId fragment, const std::vector<Contribution>& contributions) const;
 
   /// A version was committed and published.
@@ -51,10 +51,15 @@ class Ledger {
   void CountPull(uint64_t bytes) { pull_bytes_ += bytes; }
 
   uint64_t committed_tokens() const { return committed_tokens_; }
+  /// Of the contributions to this fragment.
+  uint64_t committed_tokens(FragmentId fragment) const;
   bool budget_spent() const { return committed_tokens_ >= run_.total_tokens(); }
+  bool budget_spent(FragmentId fragment) const { return committed_tokens(fragment) >= run_.total_tokens(); }
   /// Tokens per second over the last rounds of fragment 0 that this coordinator closed; 0: not known.
   double Pace() const;
   double EtaSeconds() const;
+  /// Merge and commit, on average over the same rounds; 0: not known.
+  double CommitSeconds() const;
   double PositionSteps() const;
 
   /// Fills the fields of the status that this account knows, with the newest `history` entries.
@@ -65,6 +70,8 @@ class Ledger {
 
   RunOptions run_;
   uint64_t committed_tokens_ = 0;
+  uint64_t restored_tokens_ = 0;                    // of every fragment, when a restore was the last to say
+  std::map<FragmentId, uint64_t> fragment_tokens_;  // of those that had a round since
   uint64_t push_bytes_ = 0;
   uint64_t pull_bytes_ = 0;
   uint64_t data_parallel_bytes_ = 0;

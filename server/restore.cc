@@ -40,10 +40,12 @@ struct Contents {
   EpochContents small;
 };
 
-absl::StatusOr<Contents> ReadContents(OpenedCheckpoint& checkpoint, MergeEngine& engine) {
+absl::StatusOr<Contents> ReadContents(OpenedCheckpoint& checkpoint, FragmentPattern pattern,
+                                      MergeEngine& engine) {
   const Recovery& recovery = checkpoint.recovery;
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layouts,
-                         PlanFragments(*recovery.manifest, static_cast<uint32_t>(recovery.fragments.size())));
+  ATOLL_ASSIGN_OR_RETURN(
+      const std::vector<FragmentLayout> layouts,
+      PlanFragments(*recovery.manifest, static_cast<uint32_t>(recovery.fragments.size()), pattern));
   Contents contents;
   ATOLL_ASSIGN_OR_RETURN(contents.fragments, RecoverFragments(*checkpoint.source, recovery, layouts, engine));
   contents.small = {.committed_tokens = CommittedTokens(recovery.rounds),
@@ -84,7 +86,7 @@ absl::StatusOr<RestoreResult> RestoreRun(const Services& services, RoundDriver& 
   ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened, services.store->OpenCheckpoint(checkpoint));
   ATOLL_RETURN_IF_ERROR(CheckSameRun(opened, services));
   MergeEngine engine(1, services.options.run.pull_codec, services.options.run.pull_delta);
-  ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, engine));
+  ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, services.options.run.sync.pattern, engine));
   absl::StatusOr<RestoreResult> result = absl::InternalError("the restore did not run");
   const absl::Status paused = driver.WhilePaused(kPatience, [&] {
     const HeldAcceptances held(services.book);

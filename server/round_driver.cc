@@ -24,12 +24,11 @@ void RoundDriver::Adopt(std::vector<FragmentState> fragments, const std::vector<
   std::vector<std::unique_ptr<Lane>> lanes;
   // Not the driver's engine: this may run on the thread of a seeding call.
   MergeEngine engine(1, services_.options.run.pull_codec, services_.options.run.pull_delta);
-  const uint64_t tokens = services_.book->numbers().committed_tokens;
   for (size_t i = 0; i < fragments.size(); ++i) {
     auto lane = std::make_unique<Lane>();
     lane->state = std::move(fragments[i]);
     const ComputedVersion published = engine.Publish(lane->state);
-    published.snapshot->committed_tokens = tokens;
+    published.snapshot->committed_tokens = services_.book->TokensAfter(lane->state.layout.id, {});
     services_.board->Publish(published.snapshot);
     if (stored[i] < lane->state.version) Store(*lane);
     lanes.push_back(std::move(lane));

@@ -17,8 +17,13 @@ constexpr FragmentId kCounted{0};
 
 uint64_t SamplesPerStep(const RunOptions& run) { return uint64_t{run.inner.batch} * run.inner.accumulation; }
 
+/// Overlapped, a worker goes on while its last contribution is unanswered: the next one is of more steps than
+/// its plan.
+bool MayGoOn(const RunOptions& run) { return run.sync.mode == SyncMode::kOverlapped; }
+
 uint32_t MostSteps(const RunOptions& run) {
-  return run.inner.pace == InnerPace::kAdaptive ? MostPacedSteps(run.inner.steps) : run.inner.steps;
+  const bool varies = run.inner.pace == InnerPace::kAdaptive || MayGoOn(run);
+  return varies ? MostPacedSteps(run.inner.steps) : run.inner.steps;
 }
 
 uint32_t Parts(const RunOptions& run) { return run.data.mode == DataMode::kShared ? run.data.partitions : 0; }
@@ -87,7 +92,7 @@ RoundPlans::Given RoundPlans::Give(const Member& member, Version base, const Run
 }
 
 absl::Status RoundPlans::Cap(const Member& member, const RunOptions& run, Contribution& contribution) const {
-  const bool counted = contribution.key.fragment == kCounted;
+  const bool counted = contribution.key.fragment == kCounted && !MayGoOn(run);
   const Assignment* given = counted ? Find(member.name, contribution.key.base) : nullptr;
   const uint32_t steps = given != nullptr ? given->steps : MostSteps(run);
   contribution.steps = std::min(contribution.steps, steps);

@@ -148,7 +148,7 @@ class RunBook {
   std::optional<std::vector<Contribution>> BeginClose(FragmentId fragment);
   void Exclude(FragmentId fragment, const Contribution& contribution, const std::string& why,
                Effects& effects);
-  /// Committed tokens after a round of these contributions.
+  /// The fragment's committed tokens after a round of these contributions.
   uint64_t TokensAfter(FragmentId fragment, const std::vector<Contribution>& contributions) const;
   std::vector<PartitionEntry> PartitionsAfter(FragmentId fragment,
                                               const std::vector<Contribution>& contributions) const;
@@ -193,6 +193,10 @@ class RunBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentId> FinishWhatIsDone(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool BudgetSpent(const FragmentRound& fragment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// What the policy goes by.
+  RoundOptions Rules(const FragmentRound& fragment, const RoundView& view) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpenLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   /// "paused by ann: new disks"
   std::string ControlText() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

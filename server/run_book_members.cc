@@ -91,8 +91,11 @@ void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects
   if (role == WorkerRole::kTrainer && computing) {
     // After a restart of the coordinator nobody has pulled, as far as the new rounds know; who computes on
     // the base is waited for all the same.
+    // Overlapped fragments have versions of their own, and whoever computes is on its way to each of them.
+    const bool overlapped = config_->run.sync.mode == SyncMode::kOverlapped;
     for (FragmentRound& fragment : fragments_) {
-      if (fragment.round() && fragment.head() == call.progress.base) fragment.round()->Pulled(worker);
+      const bool on_base = overlapped || fragment.head() == call.progress.base;
+      if (fragment.round() && on_base) fragment.round()->Pulled(worker);
     }
   }
   if (role == WorkerRole::kObserver || fragments_.empty()) return;

@@ -20,7 +20,7 @@ RoundDecision RunBook::Decide(FragmentId id, MonoTime now, Effects& effects) {
   const RoundDecision before = fragment.decision;
   fragment.awaits_storage = false;
   RoundView view = fragment.round()->View(now, roster_.membership());
-  fragment.decision = ::atoll::Decide(now, view, fragment.rules());
+  fragment.decision = ::atoll::Decide(now, view, Rules(fragment, view));
   if (before.action != fragment.decision.action) fragment.decided_since = now;
   if (fragment.decision.action == RoundDecision::Action::kClose) fragment.closing_view = std::move(view);
   if (fragment.decision.action == RoundDecision::Action::kHold && before.health != fragment.decision.health) {
@@ -30,6 +30,21 @@ RoundDecision RunBook::Decide(FragmentId id, MonoTime now, Effects& effects) {
     effects.events.back().version = fragment.head();
   }
   return fragment.decision;
+}
+
+RoundOptions RunBook::Rules(const FragmentRound& fragment, const RoundView& view) const {
+  RoundOptions rules = fragment.rules();
+  const SyncOptions& sync = fragment.config().run.sync;
+  if (sync.mode != SyncMode::kOverlapped || rules.grace_mode != GraceMode::kAdaptive) return rules;
+  const std::optional<MonoTime> quorum_at = QuorumReachedAt(view, rules);
+  if (!quorum_at) return rules;
+  const ArrivalView& first = view.arrived.front();
+  const double pace = roster_.plans().steps_per_second(first.worker);
+  if (pace > 0) {
+    rules.grace =
+        OverlapGrace(sync.delay_steps, pace, *quorum_at - first.at, Seconds(ledger_.CommitSeconds()));
+  }
+  return rules;
 }
 
 std::optional<std::vector<Contribution>> RunBook::BeginClose(FragmentId fragment) {
@@ -52,7 +67,9 @@ void RunBook::Exclude(FragmentId id, const Contribution& contribution, const std
 
 uint64_t RunBook::TokensAfter(FragmentId fragment, const std::vector<Contribution>& contributions) const {
   MutexLock lock(&mutex_);
-  return ledger_.committed_tokens() + ledger_.TokensOf(fragment, contributions);
+  uint64_t tokens = ledger_.committed_tokens(fragment);
+  for (const Contribution& contribution : contributions) tokens += contribution.tokens;
+  return tokens;
 }
 
 std::vector<PartitionEntry> RunBook::PartitionsAfter(FragmentId fragment,
@@ -91,16 +108,25 @@ std::vector<FragmentId> RunBook::FinishWhatIsDone(MonoTime now) {
   std::vector<FragmentId> done;
   if (fragments_.empty()) return done;
   if (control_.mode == RunMode::kStopped) return FinishIdle(now);
-  if (!ledger_.budget_spent()) return done;
-  // Tokens are counted with fragment 0: the others finish at its last version.
-  const Version last = fragments_.front().head();
   for (FragmentRound& fragment : fragments_) {
-    if (fragment.finished() || fragment.head() < last) continue;
+    if (fragment.finished() || !BudgetSpent(fragment)) continue;
     fragment.Finish();
     done.push_back(fragment.layout().id);
   }
   if (Finished() && !finished_at_) finished_at_ = now;
   return done;
+}
+
+bool RunBook::BudgetSpent(const FragmentRound& fragment) const {
+  const FragmentRound& counted = fragments_.front();
+  // In step with fragment 0, whose tokens are the run's: the others finish at its last version.
+  if (config_->run.sync.mode == SyncMode::kBlocking) {
+    return ledger_.budget_spent() && fragment.head() >= counted.head();
+  }
+  const FragmentId id = fragment.layout().id;
+  // What fragment 0 has reached is enough, should the budget have been raised since.
+  const uint64_t enough = ledger_.committed_tokens(counted.layout().id);
+  return ledger_.budget_spent(id) || (counted.finished() && ledger_.committed_tokens(id) >= enough);
 }
 
 void RunBook::AwaitStorage(FragmentId id) {

@@ -128,7 +128,8 @@ absl::Status ReadRoundConfigs(const CoordinatorDeps& deps, OpenedRun& opened) {
 absl::Status Recover(const CoordinatorDeps& deps, MergeEngine& engine, OpenedRun& opened) {
   const Recovery& recovery = opened.recovery;
   ATOLL_ASSIGN_OR_RETURN(opened.layouts,
-                         PlanFragments(*recovery.manifest, static_cast<uint32_t>(recovery.fragments.size())));
+                         PlanFragments(*recovery.manifest, static_cast<uint32_t>(recovery.fragments.size()),
+                                       opened.config->run.sync.pattern));
   ATOLL_ASSIGN_OR_RETURN(opened.fragments, RecoverFragments(*deps.store, recovery, opened.layouts, engine));
   for (const FragmentRecovery& found : recovery.fragments) {
     deps.log.Info("fragment recovered", {{"fragment", found.fragment.value()},
@@ -187,6 +188,9 @@ absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
   ATOLL_RETURN_IF_ERROR(Same("data.partitions", recorded.data.partitions, now.data.partitions));
   ATOLL_RETURN_IF_ERROR(Same("outer.optimizer", recorded.outer.optimizer, now.outer.optimizer));
   ATOLL_RETURN_IF_ERROR(Same("codec.pull", recorded.pull_codec, now.pull_codec));
+  ATOLL_RETURN_IF_ERROR(Same("sync.mode", recorded.sync.mode, now.sync.mode));
+  ATOLL_RETURN_IF_ERROR(Same("sync.fragments", recorded.sync.fragments, now.sync.fragments));
+  ATOLL_RETURN_IF_ERROR(Same("sync.pattern", recorded.sync.pattern, now.sync.pattern));
   ATOLL_RETURN_IF_ERROR(Same("codec.pull_delta", DeltaName(recorded), DeltaName(now)));
   return Same("checkpoint.shards", recorded.shards, now.shards);
 }

@@ -63,8 +63,9 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Services& s
                   absl::StrFormat("worker '%s' joined with manifest %s and seeds with %s", caller.worker,
                                   joined_with, ManifestHash(manifest)));
   }
-  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts,
-                         PlanFragments(manifest, services.options.fragments));
+  ATOLL_ASSIGN_OR_RETURN(
+      std::vector<FragmentLayout> layouts,
+      PlanFragments(manifest, services.options.fragments, services.options.run.sync.pattern));
   ATOLL_RETURN_IF_ERROR(CheckBudget(services, layouts));
   return std::unique_ptr<SeedSession>(
       new SeedUpload(services, caller, manifest, std::move(layouts), std::move(adopt)));

@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "core/fragment_plan.h"
 #include "core/safetensors.h"
+#include "protos/config/run_config.h"
 #include "protos/wire/manifest.h"
 
 namespace atoll {
@@ -49,8 +50,10 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
         "the run has no parameters yet: no worker has seeded it; start a worker first");
   }
   ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(run.manifest()));
-  ATOLL_ASSIGN_OR_RETURN(const auto layouts,
-                         PlanFragments(manifest, static_cast<uint32_t>(run.fragments_size())));
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions options, ToRunOptions(run.config()));
+  ATOLL_ASSIGN_OR_RETURN(
+      const auto layouts,
+      PlanFragments(manifest, static_cast<uint32_t>(run.fragments_size()), options.sync.pattern));
   std::vector<PulledFragment> fragments;
   for (const FragmentLayout& layout : layouts) {
     ATOLL_ASSIGN_OR_RETURN(PulledFragment fragment, client->PullHead(layout.id.value()));

@@ -29,6 +29,7 @@ CoordinatorOptions SmallRun() {
   run.round.lease = Seconds(15);
   run.round.start_workers = 2;
   run.shards = 2;
+  options.fragments = 1;
   options.config_bytes = "config-1";
   options.tick = Seconds(0.001);
   options.storage_retry = Seconds(0.001);
@@ -178,7 +179,9 @@ PushCall TestRun::MakePush(const Caller& caller, uint64_t base, std::span<const 
 
 absl::StatusOr<PushResult> TestRun::Push(const Caller& caller, uint64_t base,
                                          const std::vector<float>& values, const PushVariation& variation) {
-  const std::span<const std::byte> payload = AsBytes(values);
+  const Codec& codec = CodecFor(variation.codec);
+  std::vector<std::byte> payload(codec.EncodedSize(values.size()));
+  codec.Encode(values, payload);
   ATOLL_ASSIGN_OR_RETURN(const auto session,
                          coordinator_->StartPush(MakePush(caller, base, payload, variation)));
   if (!session->already_accepted()) ATOLL_RETURN_IF_ERROR(session->Append(0, payload));
