@@ -43,9 +43,9 @@ std::string TinyConfig(const TinyRun& run) {
       "model:\n  gpt: {layers: 2, heads: 2, width: 32, context: 32, vocabulary: 256}\n"
       "data: {tokenizer: bytes}\n"
       "inner: {steps: %d, learning_rate: 0.003, warmup_steps: 5, batch: 4}\n"
-      "outer: %s\nround: %s\ncodec: %s\nevaluation: %s\ncheckpoint: %s\n",
+      "outer: %s\nround: %s\ncodec: %s\nevaluation: %s\ncheckpoint: %s\nsync: %s\n",
       run.workers, run.rounds, run.inner_steps, run.outer, run.round, run.codec, run.evaluation,
-      run.checkpoint);
+      run.checkpoint, run.sync);
 }
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Create(const std::string& config, size_t text_bytes) {

@@ -72,6 +72,7 @@ struct TinyRun {
   std::string codec = "{push: fp32, pull: fp32}";
   std::string checkpoint = "{keep_versions: 2, shards: 2}";
   std::string evaluation = "{every: 2, batches: 4}";
+  std::string sync = "{mode: blocking}";
 };
 std::string TinyConfig(const TinyRun& run);
 

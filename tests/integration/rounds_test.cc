@@ -79,7 +79,7 @@ class Island {
 /// One worker process, as a thread.
 class WorkerThread {
  public:
-  WorkerThread(const Island& island, const std::string& name, float target)
+  WorkerThread(const Island& island, const std::string& name, float target, Duration step = Duration(0))
       : data_({.address = island.address()}, MakeChannel({.address = island.address()}), island.clock()),
         control_({.address = island.address()}, MakeChannel({.address = island.address()}), island.clock()),
         worker_(Options(name),
@@ -89,8 +89,13 @@ class WorkerThread {
                  .sleeper = &sleeper_,
                  .observer = &observer_,
                  .log = TestLog(),
-                 .make_replica = [this, target](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                 .make_replica = [this, target,
+                                  step](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                    auto replica = std::make_unique<FakeReplica>(target);
+                   replica->on_step = [step](uint64_t) {
+                     if (step > Duration(0)) std::this_thread::sleep_for(step);
+                     return absl::OkStatus();
+                   };
                    replica_ = replica.get();
                    return replica;
                  }}),
@@ -170,7 +175,7 @@ TEST_P(RoundsTest, AreThoseOfDirectComputation) {
   for (const WorkerView& worker : island.coordinator().ListWorkers(true)) EXPECT_EQ(worker.state, "left");
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, RoundsTest, ::testing::Values("fp32", "bf16", "int8"),
+INSTANTIATE_TEST_SUITE_P(Codecs, RoundsTest, ::testing::Values("fp32", "bf16", "int8", "int4", "e3m0", "int8_quantile"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(RoundsTest, AStoppedWorkerLeavesAndTheOtherFinishes) {
@@ -184,6 +189,37 @@ TEST(RoundsTest, AStoppedWorkerLeavesAndTheOtherFinishes) {
   const WorkerEnd end = a.Join();
   EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
   EXPECT_EQ(island.coordinator().GetStatus(0).state, RunStateView::kFinished);
+}
+
+TEST(RoundsTest, FourWorkersWithOverlappedFragmentsFinishTogether) {
+  Island island(
+      "run: {name: streaming-test, workers: 4, rounds: 8}\n"
+      "model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}\n"
+      "data: {tokenizer: bytes, mode: shared}\n"
+      "inner: {steps: 10, learning_rate: 0.05, min_learning_rate_ratio: 1, batch: 3}\n"
+      "outer: {learning_rate: 0.7, momentum: 0.5}\n"
+      "round: {deadline_s: 60, lease_s: 5}\n"
+      "codec: {push: int8}\n"
+      "sync: {mode: overlapped, fragments: 2, delay_steps: 3, alpha: 0.5}\n");
+  std::vector<std::unique_ptr<WorkerThread>> workers;
+  for (const char* name : {"worker-a", "worker-b", "worker-c", "worker-d"}) {
+    workers.push_back(std::make_unique<WorkerThread>(island, name, 5.0F, Seconds(0.003)));
+  }
+  for (const auto& worker : workers) {
+    const WorkerEnd end = worker->Join();
+    EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
+  }
+  const StatusView status = island.coordinator().GetStatus(100);
+  EXPECT_EQ(status.state, RunStateView::kFinished);
+  ASSERT_EQ(status.fragments.size(), 2u);
+  EXPECT_GE(status.committed_tokens, status.total_tokens);
+  // No more than the steps that were under way when the budget was reached.
+  EXPECT_LE(status.committed_tokens, status.total_tokens + 4 * 10 * 24);
+  for (const FragmentStatusView& fragment : status.fragments) EXPECT_GE(fragment.version, Version(3));
+  ASSERT_FALSE(status.evaluations.empty());
+  EXPECT_EQ(status.evaluations.back().version, status.fragments[0].version);
+  // The fakes' evaluation is their first parameter: on its way from 1 to the target.
+  EXPECT_GT(status.evaluations.back().loss, 3);
 }
 
 TEST(RoundsTest, TwoWorkersWithOneNameButAnotherSecret) {

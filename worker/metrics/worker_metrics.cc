@@ -37,6 +37,12 @@ void WorkerMetrics::AddCounters() {
   rounds_ = add("atoll_worker_rounds_total", "Rounds, from adopting a base to the verdict on the push.");
   rounds_not_finite_ = add("atoll_worker_rounds_not_finite_total",
                            "Rounds thrown away because a loss or a gradient was not finite.");
+  pushes_skipped_ = add("atoll_worker_pushes_skipped_total",
+                        "Fragments that were due while their last push was unanswered (overlapped).");
+  answers_used_ = add("atoll_worker_answers_used_total",
+                      "Published versions that replaced or were blended into local parameters (overlapped).");
+  answer_steps_ =
+      add("atoll_worker_answer_steps_total", "Inner steps from the pushes to the use of those answers.");
   compute_seconds_ = add("atoll_worker_compute_seconds_total", "Time in inner steps.");
   wait_seconds_ = add("atoll_worker_wait_seconds_total", "Time neither computing nor exchanging.");
   exchange_seconds_ = add("atoll_worker_exchange_seconds_total", "Time moving parameters and contributions.");
@@ -124,6 +130,13 @@ void WorkerMetrics::OnPushed(FragmentId fragment, PushResultKind result, uint64_
   exchange_seconds_.Increment(ToSeconds(exchange));
   push_seconds_.Observe(ToSeconds(exchange));
 }
+
+void WorkerMetrics::OnUsed(FragmentId, Version, uint64_t steps_since_push) {
+  answers_used_.Increment();
+  answer_steps_.Increment(static_cast<double>(steps_since_push));
+}
+
+void WorkerMetrics::OnPushSkipped(FragmentId) { pushes_skipped_.Increment(); }
 
 void WorkerMetrics::OnRound(uint32_t steps, uint64_t tokens, double mean_loss, Duration duration) {
   rounds_.Increment();

@@ -22,6 +22,8 @@ class WorkerMetrics final : public WorkerObserver {
   void OnPulled(FragmentId fragment, Version version, uint64_t wire_bytes, Duration waited,
                 Duration transfer) override;
   void OnPushed(FragmentId fragment, PushResultKind result, uint64_t wire_bytes, Duration exchange) override;
+  void OnUsed(FragmentId fragment, Version version, uint64_t steps_since_push) override;
+  void OnPushSkipped(FragmentId fragment) override;
   void OnRound(uint32_t steps, uint64_t tokens, double mean_loss, Duration duration) override;
   void OnRoundNotFinite() override;
   void OnEvaluated(const EvaluationReport& report, Duration compute) override;
@@ -41,6 +43,9 @@ class WorkerMetrics final : public WorkerObserver {
   Counter tokens_;
   Counter rounds_;
   Counter rounds_not_finite_;
+  Counter pushes_skipped_;
+  Counter answers_used_;
+  Counter answer_steps_;
   Counter compute_seconds_;
   Counter wait_seconds_;
   Counter exchange_seconds_;

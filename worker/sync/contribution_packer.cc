@@ -20,24 +20,29 @@ absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound
   scratch.resize(base.layout.elements);
   ATOLL_RETURN_IF_ERROR(replica.ReadFragment(base.layout, scratch));
   for (size_t i = 0; i < scratch.size(); ++i) scratch[i] = base.values[i] - scratch[i];
+  return Encode({.key = {.fragment = base.layout.id, .base = *base.version, .sequence = 0},
+                 .tokens = round.tokens,
+                 .steps = round.steps,
+                 .partition = partition,
+                 .samples_consumed = replica.samples_consumed(),
+                 .mean_loss = round.mean_loss()},
+                scratch);
+}
+
+absl::Status ContributionPacker::Encode(const PushOffer& claims, std::span<const float> delta) {
   // The last offer is kept with the residual, so this holds across restarts too.
-  if (reset_every_ > 0 && offer_.key.base.value() / reset_every_ != base.version->value() / reset_every_) {
+  if (reset_every_ > 0 && offer_.key.base.value() / reset_every_ != claims.key.base.value() / reset_every_) {
     feedback_.Reset();
   }
-  const absl::Status encoded = feedback_.Encode(scratch, payload_);
+  const absl::Status encoded = feedback_.Encode(delta, payload_);
   if (!encoded.ok()) {
     // A residual that has grown out of the codec's range would refuse every later round as well.
     feedback_.Reset();
     return encoded;
   }
-  offer_ = {.key = {.fragment = base.layout.id, .base = *base.version, .sequence = 0},
-            .codec = codec_,
-            .payload_crc32c = Crc32c(payload_),
-            .tokens = round.tokens,
-            .steps = round.steps,
-            .partition = partition,
-            .samples_consumed = replica.samples_consumed(),
-            .mean_loss = round.mean_loss()};
+  offer_ = claims;
+  offer_.codec = codec_;
+  offer_.payload_crc32c = Crc32c(payload_);
   return absl::OkStatus();
 }
 

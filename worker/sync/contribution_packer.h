@@ -34,6 +34,10 @@ class ContributionPacker {
   absl::Status Pack(const FragmentBase& base, const InnerRound& round, Replica& replica,
                     std::optional<uint32_t> partition, std::vector<float>& scratch);
 
+  /// Likewise for a pseudo-gradient that was measured before: `claims` says what it is of; codec and checksum
+  /// are filled in here.
+  absl::Status Encode(const PushOffer& claims, std::span<const float> delta);
+
   /// Puts back what an earlier life of the worker packed last; Settle follows. When the run's codec has
   /// changed since, the content of a settled one becomes residual, and `kept` then has the verdict that is
   /// left: there is nothing to give back. InvalidArgument, and nothing changes, when it does not fit the

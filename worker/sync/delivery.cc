@@ -51,11 +51,11 @@ absl::StatusOr<DeliveryReport> Delivery::Timed(const PushOffer& offer, std::span
 
 absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::span<const std::byte> payload,
                                                 Begin begin) {
-  CoordinatorConnection* const connection = session_->connection();
   uint64_t from = 0;
   for (bool send = begin == Begin::kBySending;; send = true) {
     if (send) {
-      const auto receipt = connection->Push(session_->info().member, offer, payload, from);
+      const MemberRef member = session_->member();
+      const auto receipt = connection_->Push(member, offer, payload, from);
       if (receipt.ok()) {
         patience_->Over();
         return DeliveryReport{.duplicate = receipt->duplicate,
@@ -68,7 +68,7 @@ absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::spa
         patience_->Over();
         return LostBecause(receipt.status());
       }
-      ATOLL_RETURN_IF_ERROR(Overcome(receipt.status(), offer));
+      ATOLL_RETURN_IF_ERROR(Overcome(receipt.status(), offer, member));
     }
     ATOLL_ASSIGN_OR_RETURN(const std::optional<DeliveryReport> report, Ask(offer, payload.size(), &from));
     if (report.has_value()) {
@@ -80,9 +80,10 @@ absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::spa
 
 absl::StatusOr<std::optional<DeliveryReport>> Delivery::Ask(const PushOffer& offer, uint64_t payload_bytes,
                                                             uint64_t* from) {
-  ATOLL_ASSIGN_OR_RETURN(const PushStatus status, session_->With([&](const MemberRef& member) {
-    return session_->connection()->GetPushStatus(member, offer.key);
-  }));
+  ATOLL_ASSIGN_OR_RETURN(
+      const PushStatus status,
+      session_->With([&](const MemberRef& member) { return connection_->GetPushStatus(member, offer.key); },
+                     connection_));
   switch (status.fate) {
     case PushFate::kAccepted:
     case PushFate::kCommitted:
@@ -104,10 +105,10 @@ absl::StatusOr<std::optional<DeliveryReport>> Delivery::Ask(const PushOffer& off
   return std::nullopt;
 }
 
-absl::Status Delivery::Overcome(const absl::Status& failure, const PushOffer& offer) {
+absl::Status Delivery::Overcome(const absl::Status& failure, const PushOffer& offer, const MemberRef& used) {
   switch (ReactionTo(failure)) {
     case Reaction::kRejoin:
-      return session_->Rejoin(failure);
+      return session_->RejoinAs(used, failure, connection_);
     case Reaction::kRetry:
     case Reaction::kResume: {
       const std::string what =

@@ -40,7 +40,11 @@ struct DeliveryReport {
 class Delivery {
  public:
   Delivery(Session* session, Patience* patience, const WorkerContext& context)
-      : session_(session), patience_(patience), context_(context) {}
+      : Delivery(session, session->connection(), patience, context) {}
+  /// Over this connection, which retries with `patience`: for a thread beside the training thread.
+  Delivery(Session* session, CoordinatorConnection* connection, Patience* patience,
+           const WorkerContext& context)
+      : session_(session), connection_(connection), patience_(patience), context_(context) {}
 
   absl::StatusOr<DeliveryReport> Deliver(const PushOffer& offer, std::span<const std::byte> payload);
   /// For one that an earlier life of this worker may have sent: asks what became of it first.
@@ -55,9 +59,10 @@ class Delivery {
   /// A verdict, or none and where to send from.
   absl::StatusOr<std::optional<DeliveryReport>> Ask(const PushOffer& offer, uint64_t payload_bytes,
                                                     uint64_t* from);
-  absl::Status Overcome(const absl::Status& failure, const PushOffer& offer);
+  absl::Status Overcome(const absl::Status& failure, const PushOffer& offer, const MemberRef& used);
 
   Session* const session_;
+  CoordinatorConnection* const connection_;
   Patience* const patience_;
   const WorkerContext context_;
 };

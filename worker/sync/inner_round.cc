@@ -7,6 +7,30 @@
 
 namespace atoll {
 
+absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate, Rewarm& rewarm,
+                                              InnerRound& round, const WorkerContext& context) {
+  const double learning_rate = scheduled_rate * rewarm.factor();
+  const MonoTime begin = context.clock->Now();
+  ATOLL_ASSIGN_OR_RETURN(const InnerStepResult result, replica.InnerStep(learning_rate));
+  const Duration took = context.clock->Now() - begin;
+  rewarm.StepTaken();
+  round.steps += 1;
+  round.tokens += result.tokens;
+  round.loss_sum += result.loss;
+  round.compute += took;
+  context.board->Spend(TimeUse::kCompute, took);
+  context.board->Update([&](ProgressReport& progress) {
+    progress.step = round.steps;
+    progress.loss = result.loss;
+    progress.gradient_norm = result.gradient_norm;
+    progress.learning_rate = learning_rate;
+    const double seconds = ToSeconds(round.compute);
+    if (seconds > 0) progress.tokens_per_second = static_cast<double>(round.tokens) / seconds;
+  });
+  context.observer->OnInnerStep(result, learning_rate, took);
+  return result;
+}
+
 absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
                                          Rewarm& rewarm,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,
@@ -22,25 +46,8 @@ absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run
     ATOLL_ASSIGN_OR_RETURN(round.interrupted, interrupt());
     if (round.interrupted) break;
     const double tokens = TokensAtStep(run, plan.committed_tokens, step, active);
-    const double learning_rate = LearningRateAt(run, SchedulePosition(run, tokens)) * rewarm.factor();
-    const MonoTime begin = context.clock->Now();
-    ATOLL_ASSIGN_OR_RETURN(const InnerStepResult result, replica.InnerStep(learning_rate));
-    const Duration took = context.clock->Now() - begin;
-    rewarm.StepTaken();
-    round.steps += 1;
-    round.tokens += result.tokens;
-    round.loss_sum += result.loss;
-    round.compute += took;
-    context.board->Spend(TimeUse::kCompute, took);
-    context.board->Update([&](ProgressReport& progress) {
-      progress.step = step + 1;
-      progress.loss = result.loss;
-      progress.gradient_norm = result.gradient_norm;
-      progress.learning_rate = learning_rate;
-      const double seconds = ToSeconds(round.compute);
-      if (seconds > 0) progress.tokens_per_second = static_cast<double>(round.tokens) / seconds;
-    });
-    context.observer->OnInnerStep(result, learning_rate, took);
+    const double rate = LearningRateAt(run, SchedulePosition(run, tokens));
+    ATOLL_RETURN_IF_ERROR(TakeInnerStep(replica, rate, rewarm, round, context).status());
   }
   return round;
 }

@@ -22,6 +22,10 @@ struct InnerRound {
   double mean_loss() const { return steps == 0 ? 0 : loss_sum / steps; }
 };
 
+/// One inner step, added to `round` and told to board and observer. `rewarm` lowers the learning rate.
+absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate, Rewarm& rewarm,
+                                              InnerRound& round, const WorkerContext& context);
+
 /// Takes plan.inner_steps inner steps at the learning rates that the run's schedule has for them, counted in
 /// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step; true ends the
 /// round early. FailedPrecondition from the replica (loss or gradient not finite) comes back as it is, so do

@@ -34,6 +34,11 @@ class WorkerObserver {
   /// The fate of one contribution is known. `wire_bytes` counts every attempt; `exchange` from the first byte
   /// to the verdict.
   virtual void OnPushed(FragmentId fragment, PushResultKind result, uint64_t wire_bytes, Duration exchange) {}
+  /// Overlapped: what was published replaces or is blended into the local parameters, so many inner steps
+  /// after the push that it answers.
+  virtual void OnUsed(FragmentId fragment, Version version, uint64_t steps_since_push) {}
+  /// Overlapped: a fragment was due, but its last push is unanswered.
+  virtual void OnPushSkipped(FragmentId fragment) {}
   /// A whole round, from adopting the base to the verdict on its push.
   virtual void OnRound(uint32_t steps, uint64_t tokens, double mean_loss, Duration duration) {}
   /// A round was thrown away because a loss or a gradient was not finite.

@@ -6,17 +6,11 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "worker/sync/evaluation.h"
+#include "worker/sync/order_gate.h"
 #include "worker/sync/rejection.h"
 #include "worker/sync/seeding.h"
 
 namespace atoll {
-namespace {
-
-/// How often a paused worker looks whether the run goes on.
-constexpr Duration kPauseLook = Seconds(0.5);
-
-}  // namespace
-
 OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica* replica,
                      const std::vector<FragmentLayout>& layout, const Continuity& continuity,
                      Patience* patience, Heartbeater* heartbeater, const WorkerContext& context)
@@ -29,7 +23,8 @@ OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica*
       heartbeater_(heartbeater),
       context_(context),
       follower_(session, replica, layout, context),
-      delivery_(session, patience, context) {
+      delivery_(session, patience, context),
+      pushes_(continuity.disk, context) {
   for (const FragmentLayout& fragment : layout) {
     packers_.emplace_back(session->info().run, fragment.elements);
   }
@@ -37,7 +32,8 @@ OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica*
 }
 
 absl::StatusOr<SyncEnd> OuterSync::Run() {
-  ATOLL_RETURN_IF_ERROR(TakeUp());
+  ATOLL_RETURN_IF_ERROR(
+      pushes_.TakeUp(layout_, packers_, session_->info().member.epoch, partition_, delivery_, *replica_));
   NextMove move{.until = Until::kHead};
   while (!move.end.has_value()) {
     ATOLL_ASSIGN_OR_RETURN(const Outcome outcome, follower_.Advance(move.until));
@@ -67,22 +63,9 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::Obey() {
     context_.log.Info("ordered to drop local progress and pull the head");
     context_.board->ResyncDone();
   } else if (orders.seed_granted && !follower_.fragments().front().version.has_value()) {
-    ATOLL_RETURN_IF_ERROR(Seed());
+    ATOLL_RETURN_IF_ERROR(UseSeedGrant(*session_, *replica_, layout_, *patience_, context_));
   }
   return NextMove{.until = Until::kHead};
-}
-
-absl::Status OuterSync::Seed() {
-  const absl::Status seeded = SeedRun(*session_, *replica_, layout_, context_);
-  context_.board->SeedGrantUsed();
-  if (seeded.ok() || RejectionOf(seeded) == RefusalReason::kWrongEpoch) return seeded;
-  const bool refused = RejectionOf(seeded) != RefusalReason::kNone;
-  const bool defect = absl::IsInvalidArgument(seeded) || absl::IsUnimplemented(seeded);
-  if (defect || (refused && ReactionTo(seeded) == Reaction::kExit)) return seeded;
-  // An attempt whose answer was lost may have seeded the run, or the grant went to another worker: the next
-  // pull shows it.
-  patience_->Pause(seeded, "to seed the run");
-  return absl::OkStatus();
 }
 
 absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
@@ -115,36 +98,13 @@ absl::Status OuterSync::GoToData() {
 }
 
 absl::StatusOr<bool> OuterSync::Interrupted() {
-  bool waited = false;
-  while (true) {
-    const Orders orders = context_.board->orders();
-    ATOLL_RETURN_IF_ERROR(session_->Heed(orders));
-    // A drain does not outwait a pause.
-    const bool leaves = orders.drain && (orders.at_once || orders.paused);
-    if (orders.stop || orders.resync || orders.run_stopped || leaves) return true;
-    if (!orders.paused) break;
-    if (!waited) {
-      context_.log.Info("an operator has paused the run; waiting");
-      context_.board->Update(
-          [](ProgressReport& progress) { progress.waiting_for = "an operator, who has paused the run"; });
-      waited = true;
-    }
-    const MonoTime begin = context_.clock->Now();
-    const bool slept = context_.sleeper->SleepFor(kPauseLook);
-    context_.board->Spend(TimeUse::kWait, context_.clock->Now() - begin);
-    if (!slept) return true;
-  }
-  if (waited) {
-    context_.log.Info("the run goes on");
-    context_.board->Update([](ProgressReport& progress) { progress.waiting_for.clear(); });
-  }
-  return false;
+  return OrderedToEnd([this](const Orders& orders) { return session_->Heed(orders); }, context_);
 }
 
 absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
   const MonoTime begin = context_.clock->Now();
   ATOLL_RETURN_IF_ERROR(GoToData());
-  BeginRewarm();
+  BeginRewarm(continuity_, session_->info().run, follower_.plan(), context_);
   const uint64_t first_sample = replica_->samples_consumed();
   const auto round = RunInnerSteps(
       *replica_, session_->info().run, follower_.plan(), *continuity_.rewarm,
@@ -184,12 +144,27 @@ absl::Status OuterSync::PackAll(const InnerRound& round) {
   return absl::OkStatus();
 }
 
+void OuterSync::KeepAll() {
+  const Epoch epoch = session_->info().member.epoch;
+  for (size_t i = 0; i < packers_.size(); ++i) {
+    if (!packers_[i].IsDone(*follower_.fragments()[i].version)) pushes_.Keep(epoch, packers_[i]);
+  }
+  KeepRound(continuity_, epoch, follower_.version(), follower_.plan().committed_tokens, *replica_, context_);
+}
+
+void OuterSync::ConfirmAll() {
+  if (continuity_.key == nullptr) return;
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    Confirm(continuity_, session_->info().member, layout_[i].id, *follower_.fragments()[i].version,
+            follower_.HashBase(i), *context_.board);
+  }
+}
+
 absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) {
   const absl::Status packed = PackAll(round);
   if (absl::IsInvalidArgument(packed)) return DropRound(packed);
   ATOLL_RETURN_IF_ERROR(packed);
-  KeepPushes();
-  KeepRound();
+  KeepAll();
   for (size_t i = 0; i < packers_.size(); ++i) {
     if (packers_[i].IsDone(*follower_.fragments()[i].version)) continue;
     ATOLL_ASSIGN_OR_RETURN(const std::optional<NextMove> elsewhere, Deliver(i));
@@ -197,11 +172,12 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) 
     // The rest of a round that is dropped was packed, but never sent.
     const bool dropped = elsewhere->end != SyncEnd::kStopped;
     for (size_t j = i + 1; dropped && j < packers_.size(); ++j) {
-      if (!packers_[j].IsDone(*follower_.fragments()[j].version)) Settle(packers_[j], Verdict::kNotFinite);
+      if (!packers_[j].IsDone(*follower_.fragments()[j].version))
+        pushes_.Settle(packers_[j], Verdict::kNotFinite);
     }
     return *elsewhere;
   }
-  Confirm();
+  ConfirmAll();
   rounds_not_finite_ = 0;
   return NextMove{.until = Until::kNext};
 }
@@ -213,7 +189,7 @@ absl::StatusOr<std::optional<OuterSync::NextMove>> OuterSync::Deliver(size_t fra
     return NextMove{.end = SyncEnd::kStopped};
   }
   ATOLL_RETURN_IF_ERROR(report.status());
-  Settle(packer, report->verdict);
+  pushes_.Settle(packer, report->verdict);
   if (report->verdict == Verdict::kNotFinite) return DropRound(report->refusal);
   const LogFields fields = {{"fragment", packer.offer().key.fragment.value()},
                             {"base", packer.offer().key.base.value()},

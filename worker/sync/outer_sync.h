@@ -6,16 +6,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/signature.h"
 #include "worker/sync/context.h"
+#include "worker/sync/continuity.h"
 #include "worker/sync/contribution_packer.h"
 #include "worker/sync/delivery.h"
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/inner_round.h"
-#include "worker/sync/local_state.h"
 #include "worker/sync/parameter_follower.h"
 #include "worker/sync/replica.h"
-#include "worker/sync/rewarm.h"
 #include "worker/sync/session.h"
 
 namespace atoll {
@@ -29,13 +27,6 @@ enum class SyncEnd : uint8_t {
   kRestart,       // the same, to come back at once as a fresh process
   kStopped,       // ordered to leave, or out of time: nothing more is pushed
   kDiverged,      // too many rounds in a row were not finite
-};
-
-/// What makes a worker's next life go on where this one ends. The pointers may be null, but for `rewarm`.
-struct Continuity {
-  LocalState* disk = nullptr;       // null: nothing is kept
-  const SigningKey* key = nullptr;  // null: no confirmations are sent
-  Rewarm* rewarm = nullptr;         // outlives the loop: it belongs to the inner optimizer
 };
 
 struct OuterSyncOptions {
@@ -74,26 +65,17 @@ class OuterSync {
     std::optional<SyncEnd> end = std::nullopt;
   };
 
-  // What outlives the process (outer_sync_continuity.cc).
-  /// Settles what an earlier life pushed last, and goes on after its samples.
-  absl::Status TakeUp();
-  absl::Status TakeUp(ContributionPacker& packer, KeptPush kept);
-  /// Payload and residual of every fragment, on disk before the first byte is sent.
-  void KeepPushes();
-  /// Everything else, in the background.
-  void KeepRound();
-  void Settle(ContributionPacker& packer, Verdict verdict);
-  void BeginRewarm();
-  void Confirm();
-
   absl::Status GoToData();
   /// Asked before each inner step; waits here while the run is paused.
   absl::StatusOr<bool> Interrupted();
   absl::StatusOr<NextMove> Work();
   absl::StatusOr<NextMove> TrainAndPush();
   absl::StatusOr<NextMove> Obey();
-  absl::Status Seed();
   absl::Status PackAll(const InnerRound& round);
+  /// Payload and residual of every fragment, on disk before the first byte is sent; everything else in the
+  /// background.
+  void KeepAll();
+  void ConfirmAll();
   absl::StatusOr<NextMove> PushAll(const InnerRound& round);
   /// None: on with the next fragment.
   absl::StatusOr<std::optional<NextMove>> Deliver(size_t fragment);
@@ -112,6 +94,7 @@ class OuterSync {
   const WorkerContext context_;
   ParameterFollower follower_;
   Delivery delivery_;
+  PushKeeper pushes_;
   std::vector<ContributionPacker> packers_;
   std::vector<float> scratch_;         // pseudo-gradient of the fragment being packed
   std::optional<uint32_t> partition_;  // of the shared data that the replica stands in

@@ -24,9 +24,11 @@ bool OrderedAway(const Orders& orders, bool has_version) {
 }  // namespace
 
 absl::StatusOr<std::vector<FragmentLayout>> LayOutFragments(const Manifest& manifest,
-                                                            const std::vector<FragmentHead>& heads) {
-  const auto fragments = static_cast<uint32_t>(std::max<size_t>(heads.size(), 1));
-  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout, PlanFragments(manifest, fragments));
+                                                            const std::vector<FragmentHead>& heads,
+                                                            const SyncOptions& sync) {
+  const auto fragments = heads.empty() ? sync.fragments : static_cast<uint32_t>(heads.size());
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
+                         PlanFragments(manifest, fragments, sync.pattern));
   for (size_t i = 0; i < heads.size(); ++i) {
     const bool fits = heads[i].id == layout[i].id && heads[i].elements == layout[i].elements;
     if (!fits) {
@@ -46,15 +48,18 @@ ParameterFollower::ParameterFollower(Session* session, Replica* replica, std::ve
   fragments_.reserve(layout.size());
   for (FragmentLayout& one : layout) {
     const uint64_t elements = one.elements;
-    fragments_.push_back({std::move(one), std::nullopt, std::vector<float>(elements)});
+    fragments_.push_back({std::move(one), std::nullopt, std::vector<float>(elements), {}});
   }
 }
 
 absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::Advance(Until until) {
+  bool adopted = false;
   for (FragmentBase& fragment : fragments_) {
     ATOLL_ASSIGN_OR_RETURN(const Outcome outcome, AdvanceFragment(fragment, until));
-    if (outcome != Outcome::kAdopted) return outcome;
+    if (outcome == Outcome::kOrdered) return outcome;
+    adopted |= outcome == Outcome::kAdopted;
   }
+  if (!adopted) return Outcome::kFinished;
   context_.board->Update([this](ProgressReport& progress) {
     progress.base = version();
     progress.waiting_for.clear();
@@ -98,18 +103,20 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
   }
 }
 
-ContentHash ParameterFollower::HashBase(size_t fragment) {
-  const std::vector<float>& values = fragments_[fragment].values;
-  const CodecKind kind = session_->info().run.pull_codec;
+ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::vector<std::byte>& scratch) {
   Hash128 hash;
-  if (kind == CodecKind::kFp32) {
-    hash = HashBytes(std::as_bytes(std::span(values)));
+  if (pull == CodecKind::kFp32) {
+    hash = HashBytes(std::as_bytes(values));
   } else {
-    payload_.resize(CodecFor(kind).EncodedSize(values.size()));
-    CodecFor(kind).Encode(values, payload_);
-    hash = HashBytes(payload_);
+    scratch.resize(CodecFor(pull).EncodedSize(values.size()));
+    CodecFor(pull).Encode(values, scratch);
+    hash = HashBytes(scratch);
   }
   return {.low = hash.low, .high = hash.high};
+}
+
+ContentHash ParameterFollower::HashBase(size_t fragment) {
+  return HashPublished(fragments_[fragment].values, session_->info().run.pull_codec, payload_);
 }
 
 absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersion& pulled,
@@ -128,7 +135,7 @@ absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersio
   codec.DecodeRange(payload, fragment.layout.elements, 0, fragment.values);
   ATOLL_RETURN_IF_ERROR(replica_->WriteFragment(fragment.layout, fragment.values));
   fragment.version = pulled.version;
-  plan_ = pulled.plan;
+  fragment.plan = pulled.plan;
   return absl::OkStatus();
 }
 

@@ -21,12 +21,18 @@ struct FragmentBase {
   FragmentLayout layout;
   std::optional<Version> version;  // none: nothing was pulled yet
   std::vector<float> values;       // layout.elements, as published
+  PlannedRound plan = {};          // what to do with this version
 };
 
-/// Checks the run's fragments against the model and lays them out; the whole model is one fragment when there
-/// are none yet. FailedPrecondition when they do not fit.
+/// Checks the run's fragments against the model and lays them out; as the configuration says when there are
+/// none yet. FailedPrecondition when they do not fit.
 absl::StatusOr<std::vector<FragmentLayout>> LayOutFragments(const Manifest& manifest,
-                                                            const std::vector<FragmentHead>& heads);
+                                                            const std::vector<FragmentHead>& heads,
+                                                            const SyncOptions& sync);
+
+/// Of values as they lie in this memory, encoded as they were published: what the coordinator's hash of the
+/// version must be. `scratch` is room for the payload.
+ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::vector<std::byte>& scratch);
 
 /// Keeps a replica on the published parameters: pulls every fragment, keeps the decoded values as the base,
 /// and writes them into the replica. Not thread-safe. Memory: 4 bytes per parameter for the bases, and one
@@ -47,18 +53,19 @@ class ParameterFollower {
     kOrdered,   // the wait ended because of an order (stop, drain, resync, seed, or the run
                 // was stopped): see the board
   };
-  /// Waits for as long as it takes, minding orders. Fragments that have no newer version when the run
-  /// finishes or an order comes stay as they were.
+  /// Waits for as long as it takes, minding orders. Fragments that have no newer version when an order comes,
+  /// or when they are finished, stay as they were; kFinished when all are.
   absl::StatusOr<Outcome> Advance(Until until);
 
   const std::vector<FragmentBase>& fragments() const { return fragments_; }
-  /// Of the base as it lies in this memory, encoded as it was published: what the coordinator's hash of the
-  /// version must be.
+  /// See HashPublished.
   ContentHash HashBase(size_t fragment);
   /// Of the first fragment, for people and for evaluation.
   Version version() const { return fragments_.front().version.value_or(Version()); }
-  /// What to do with the versions adopted last.
-  const PlannedRound& plan() const { return plan_; }
+  /// What to do with the versions adopted last: that of the first fragment, with which tokens are counted.
+  const PlannedRound& plan() const { return fragments_.front().plan; }
+  /// For a loop that goes on by itself; nothing may be called after it.
+  std::vector<FragmentBase> TakeFragments() && { return std::move(fragments_); }
   RunState run_state() const { return run_state_; }
 
  private:
@@ -70,7 +77,6 @@ class ParameterFollower {
   const WorkerContext context_;
   std::vector<FragmentBase> fragments_;
   std::vector<std::byte> payload_;  // of the pull in progress
-  PlannedRound plan_;
   RunState run_state_ = RunState::kUnknown;
 };
 

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "common/status.h"
+#include "worker/sync/rejection.h"
 
 namespace atoll {
 
@@ -21,6 +22,20 @@ absl::Status SeedRun(Session& session, Replica& replica, const std::vector<Fragm
   }));
   context.log.Info("seeded the run with this worker's initial parameters",
                    {{"parameters", replica.manifest().elements()}, {"fragments", layout.size()}});
+  return absl::OkStatus();
+}
+
+absl::Status UseSeedGrant(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
+                          Patience& patience, const WorkerContext& context) {
+  const absl::Status seeded = SeedRun(session, replica, layout, context);
+  context.board->SeedGrantUsed();
+  if (seeded.ok() || RejectionOf(seeded) == RefusalReason::kWrongEpoch) return seeded;
+  const bool refused = RejectionOf(seeded) != RefusalReason::kNone;
+  const bool defect = absl::IsInvalidArgument(seeded) || absl::IsUnimplemented(seeded);
+  if (defect || (refused && ReactionTo(seeded) == Reaction::kExit)) return seeded;
+  // An attempt whose answer was lost may have seeded the run, or the grant went to another worker: the next
+  // pull shows it.
+  patience.Pause(seeded, "to seed the run");
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "core/fragment_plan.h"
 #include "worker/sync/context.h"
+#include "worker/sync/patience.h"
 #include "worker/sync/replica.h"
 #include "worker/sync/session.h"
 
@@ -16,6 +17,11 @@ namespace atoll {
 /// 4 bytes per parameter while it runs.
 absl::Status SeedRun(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
                      const WorkerContext& context);
+
+/// Uses the grant to seed, once. OK also when it failed and another attempt, or another worker's, will be
+/// seen by the next pull. Errors: WRONG_EPOCH, refusals that waiting does not mend, defects.
+absl::Status UseSeedGrant(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
+                          Patience& patience, const WorkerContext& context);
 
 }  // namespace atoll
 

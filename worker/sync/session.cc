@@ -29,9 +29,16 @@ absl::StatusOr<JoinInfo> Session::Describe() {
 
 absl::Status Session::Join(const std::string& manifest_hash) {
   parameters_.manifest_hash = manifest_hash;
-  auto joined = connection_->Join(parameters_);
+  return JoinOver(*connection_);
+}
+
+absl::Status Session::JoinOver(CoordinatorConnection& connection) {
+  auto joined = connection.Join(parameters_);
   if (!joined.ok()) return joined.status();
-  info_ = *std::move(joined);
+  {
+    const MutexLock lock(&mutex_);
+    info_ = *std::move(joined);
+  }
   context_.board->SetMember(info_.member, info_.seed_granted);
   context_.observer->OnJoined(info_, joined_);
   joined_ = true;
@@ -52,22 +59,38 @@ absl::Status Session::Reconfigure() {
   return absl::OkStatus();
 }
 
-absl::Status Session::Rejoin(const absl::Status& cause) {
-  const JoinInfo before = info_;
+absl::Status Session::Rejoin(const absl::Status& cause) { return RejoinAs(member(), cause); }
+
+MemberRef Session::member() const {
+  const MutexLock lock(&mutex_);
+  return info_.member;
+}
+
+absl::Status Session::RejoinAs(const MemberRef& used, const absl::Status& cause,
+                               CoordinatorConnection* over) {
+  const MutexLock joining(&joining_);
+  if (begins_anew_) return Void("the run went on without it");
+  if (used != member()) return absl::OkStatus();
+  const JoinInfo before = Snapshot();
   context_.log.Warning("no longer a member, joining again", {{"because", Explain(cause)}});
-  ATOLL_RETURN_IF_ERROR(Join(parameters_.manifest_hash));
-  const absl::Status goes_on = CheckGoesOn(before);
+  ATOLL_RETURN_IF_ERROR(JoinOver(over != nullptr ? *over : *connection_));
+  const absl::Status goes_on = CheckGoesOn(before, Snapshot());
   begins_anew_ = !goes_on.ok();
   return goes_on;
 }
 
-absl::Status Session::CheckGoesOn(const JoinInfo& before) const {
-  if (info_.member.epoch != before.member.epoch) return Void("the run was restored");
-  if (info_.config_version != before.config_version) return Void("the run's configuration changed");
+JoinInfo Session::Snapshot() const {
+  const MutexLock lock(&mutex_);
+  return info_;
+}
+
+absl::Status Session::CheckGoesOn(const JoinInfo& before, const JoinInfo& now) {
+  if (now.member.epoch != before.member.epoch) return Void("the run was restored");
+  if (now.config_version != before.config_version) return Void("the run's configuration changed");
   const auto partition = [](const JoinInfo& info) {
     return info.data.has_value() ? std::optional(info.data->partition) : std::nullopt;
   };
-  if (partition(info_) != partition(before)) return Void("the worker's part of the data went to another");
+  if (partition(now) != partition(before)) return Void("the worker's part of the data went to another");
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/mutex.h"
 #include "worker/sync/connection.h"
 #include "worker/sync/context.h"
 #include "worker/sync/rejection.h"
@@ -13,7 +14,8 @@
 namespace atoll {
 
 /// A worker's membership: joins, and joins again when the coordinator has forgotten it. The training
-/// thread's; the heartbeat thread reads the member from the board.
+/// thread's, but for what says that it is for any thread: the threads of exchanges meet here. (The heartbeat
+/// thread reads the member from the board.)
 class Session {
  public:
   /// `connection` retries and outlives the session.
@@ -30,23 +32,38 @@ class Session {
   /// meanwhile, or the worker's data or configuration is another one now: local progress is void.
   absl::Status Rejoin(const absl::Status& cause);
 
+  /// From any thread: Rejoin for a call that failed as `used`, unless another has joined again since. From
+  /// here on, until BeginsAnew, everybody gets WRONG_EPOCH once one has got it.
+  /// `over`: a connection of the calling thread's; null: the session's.
+  absl::Status RejoinAs(const MemberRef& used, const absl::Status& cause,
+                        CoordinatorConnection* over = nullptr) ABSL_LOCKS_EXCLUDED(joining_);
+  /// From any thread: who the worker is now.
+  MemberRef member() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// Whether Rejoin has answered WRONG_EPOCH: the worker begins anew under the membership that it has
   /// already, without another Join, which the run would hear of as a second return. True once.
-  bool BeginsAnew() { return std::exchange(begins_anew_, false); }
+  bool BeginsAnew() ABSL_LOCKS_EXCLUDED(joining_) {
+    const MutexLock lock(&joining_);
+    return std::exchange(begins_anew_, false);
+  }
 
   /// Asks for the configuration that is in force now; the membership stays as it is.
   absl::Status Reconfigure();
 
   /// The plan sends the worker to another part of the data: that is its part until the next Join.
-  void MoveTo(const DataPart& data) { info_.data = data; }
+  void MoveTo(const DataPart& data) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    info_.data = data;
+  }
 
-  /// call(member), again after a Rejoin for as long as that is the answer to its failure.
+  /// From any thread: call(member), again after a Rejoin for as long as that is the answer to its failure.
   template <typename Call>
-  auto With(Call call) -> decltype(call(MemberRef())) {
+  auto With(Call call, CoordinatorConnection* over = nullptr) -> decltype(call(MemberRef())) {
     while (true) {
-      auto result = call(info_.member);
+      const MemberRef used = member();
+      auto result = call(used);
       if (result.ok() || ReactionTo(StatusOf(result)) != Reaction::kRejoin) return result;
-      const absl::Status rejoined = Rejoin(StatusOf(result));
+      const absl::Status rejoined = RejoinAs(used, StatusOf(result), over);
       if (!rejoined.ok()) return rejoined;
     }
   }
@@ -54,7 +71,7 @@ class Session {
   /// Follows what heartbeats learnt about the membership: Rejoin, or the refusal itself when it is final.
   absl::Status Heed(const Orders& orders);
 
-  /// Of the latest Join.
+  /// Of the latest Join. Not while exchanges are under way, which may join again.
   const JoinInfo& info() const { return info_; }
   bool joined() const { return joined_; }
   CoordinatorConnection* connection() const { return connection_; }
@@ -62,20 +79,25 @@ class Session {
   void Leave(const std::string& reason);
 
  private:
-  /// Compared with what it was before a Rejoin: OK when the worker may go on with its local progress.
-  absl::Status CheckGoesOn(const JoinInfo& before) const;
+  /// Before and after a Rejoin: OK when the worker may go on with its local progress.
+  static absl::Status CheckGoesOn(const JoinInfo& before, const JoinInfo& now);
   static const absl::Status& StatusOf(const absl::Status& status) { return status; }
   template <typename T>
   static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
     return result.status();
   }
 
+  absl::Status JoinOver(CoordinatorConnection& connection);
+  JoinInfo Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   CoordinatorConnection* const connection_;
   JoinParameters parameters_;
   const WorkerContext context_;
+  Mutex joining_;        // held over a Join
+  mutable Mutex mutex_;  // of info_, when it changes while others look
   JoinInfo info_;
   bool joined_ = false;
-  bool begins_anew_ = false;
+  bool begins_anew_ ABSL_GUARDED_BY(joining_) = false;
 };
 
 }  // namespace atoll

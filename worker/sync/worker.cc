@@ -1,10 +1,14 @@
 #include "worker/sync/worker.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "common/status.h"
 #include "worker/sync/evaluation.h"
 #include "worker/sync/evaluator_loop.h"
+#include "worker/sync/exchange_runner.h"
+#include "worker/sync/overlapped_sync.h"
 #include "worker/sync/rejection.h"
 
 namespace atoll {
@@ -154,16 +158,40 @@ absl::Status Worker::GoToAssignedData() {
 absl::StatusOr<SyncEnd> Worker::Synchronise() {
   const JoinInfo& info = session_.info();
   ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
-                         LayOutFragments(replica_->manifest(), info.fragments));
+                         LayOutFragments(replica_->manifest(), info.fragments, info.run.sync));
   if (options_.join.role == WorkerRole::kTrainer) {
     const Continuity continuity{
         .disk = disk_.get(), .key = options_.key.has_value() ? &*options_.key : nullptr, .rewarm = &rewarm_};
+    if (info.run.sync.mode == SyncMode::kOverlapped) return Overlap(layout, continuity);
     OuterSync sync(options_.outer, &session_, replica_.get(), layout, continuity, &patience_, &heartbeater_,
                    context_);
     return sync.Run();
   }
   EvaluatorLoop loop(&session_, replica_.get(), std::move(layout), &heartbeater_, context_);
   return loop.Run();
+}
+
+absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layout,
+                                        const Continuity& continuity) {
+  ExchangeSetting setting(context_);
+  uint64_t seed = options_.backoff_seed;
+  const auto lane = [&] {
+    return std::make_unique<ExchangeLane>(deps_.data, &session_, options_.patience, ++seed, &setting);
+  };
+  std::vector<std::unique_ptr<ExchangeLane>> lanes;
+  const SyncOptions& sync_options = session_.info().run.sync;
+  const size_t in_flight = std::clamp<size_t>(sync_options.max_in_flight, 1, layout.size());
+  while (lanes.size() < in_flight) lanes.push_back(lane());
+  ExchangeThreads runner(std::move(lanes), lane());
+  OverlappedSync sync(options_.outer,
+                      {.session = &session_,
+                       .replica = replica_.get(),
+                       .patience = &patience_,
+                       .heartbeater = &heartbeater_,
+                       .runner = &runner,
+                       .setting = &setting},
+                      layout, continuity, context_);
+  return sync.Run();
 }
 
 WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {

@@ -81,6 +81,7 @@ class Worker {
   /// After a Join: to the part of the data that it gave, at the place that was committed.
   absl::Status GoToAssignedData();
   absl::StatusOr<SyncEnd> Synchronise();
+  absl::StatusOr<SyncEnd> Overlap(const std::vector<FragmentLayout>& layout, const Continuity& continuity);
   WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
 
   const WorkerOptions options_;

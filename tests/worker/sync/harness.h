@@ -48,7 +48,7 @@ struct Harness {
   /// Joins and makes the loop; after the coordinator and the replica were set up.
   OuterSync& Start() {
     EXPECT_TRUE(session.Join(ManifestHash(replica.manifest())).ok());
-    auto layout = LayOutFragments(replica.manifest(), session.info().fragments);
+    auto layout = LayOutFragments(replica.manifest(), session.info().fragments, session.info().run.sync);
     EXPECT_TRUE(layout.ok()) << layout.status();
     sync.emplace(OuterSyncOptions{}, &session, &replica, *layout,
                  Continuity{.disk = nullptr, .key = &key, .rewarm = &rewarm}, &patience, &heartbeater,

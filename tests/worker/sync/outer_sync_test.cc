@@ -303,7 +303,8 @@ TEST(OuterSyncTest, AnotherEpochEndsTheLoop) {
 }
 
 TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRefused) {
-  const auto layout = LayOutFragments(FakeReplica::MakeManifest(), {{FragmentId(0), Version(0), 5, ""}});
+  const auto layout = LayOutFragments(FakeReplica::MakeManifest(), {{FragmentId(0), Version(0), 5, ""}},
+                                      SyncOptions());
   EXPECT_EQ(layout.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(layout.status().message()), HasSubstr("lay the model out differently"));
 }

@@ -1,0 +1,261 @@
+#include "tests/worker/sync/streaming_coordinator.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/crc32c.h"
+#include "core/codec.h"
+#include "core/merge.h"
+#include "core/round_math.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+/// Real time that a pull waits for a version, whatever it asks for: tests are short.
+constexpr Duration kPoll = Seconds(0.01);
+
+absl::Status Refusal(RefusalReason reason) {
+  return WithRejection(absl::FailedPreconditionError(std::string(RefusalReasonName(reason))), reason);
+}
+
+}  // namespace
+
+StreamingCoordinator::StreamingCoordinator(Manifest manifest, RunOptions options)
+    : run(std::move(options)), manifest_(std::move(manifest)) {
+  auto layouts = PlanFragments(manifest_, run.sync.fragments, run.sync.pattern).value();
+  for (FragmentLayout& layout : layouts) {
+    Fragment& fragment = fragments_.emplace_back();
+    fragment.theta.resize(layout.elements);
+    fragment.state.assign(OuterStateVectors(run.outer.optimizer), std::vector<float>(layout.elements));
+    fragment.layout = std::move(layout);
+  }
+}
+
+void StreamingCoordinator::SeedWith(float value) {
+  const MutexLock lock(&mutex_);
+  seeded_ = true;
+  for (Fragment& fragment : fragments_) {
+    for (const TensorSlot& slot : fragment.layout.slots) {
+      std::fill_n(fragment.theta.begin() + static_cast<ptrdiff_t>(slot.offset), slot.elements, value);
+    }
+  }
+}
+
+void StreamingCoordinator::Restore() {
+  const MutexLock lock(&mutex_);
+  epoch_ = Epoch(epoch_.value() + 1);
+  for (Fragment& fragment : fragments_) {
+    fragment.head = Next(fragment.head);
+    fragment.held.clear();
+  }
+}
+
+void StreamingCoordinator::PublishWithout(FragmentId id, float shift) {
+  const MutexLock lock(&mutex_);
+  Fragment& fragment = fragments_[id.value()];
+  for (const TensorSlot& slot : fragment.layout.slots) {
+    for (uint64_t i = 0; i < slot.elements; ++i) fragment.theta[slot.offset + i] += shift;
+  }
+  fragment.head = Next(fragment.head);
+  fragment.held.clear();
+}
+
+Version StreamingCoordinator::head(uint32_t fragment) const {
+  const MutexLock lock(&mutex_);
+  return fragments_[fragment].head;
+}
+float StreamingCoordinator::first_parameter(uint32_t fragment) const {
+  const MutexLock lock(&mutex_);
+  return fragments_[fragment].theta[0];
+}
+uint64_t StreamingCoordinator::tokens(uint32_t fragment) const {
+  const MutexLock lock(&mutex_);
+  return fragments_[fragment].tokens;
+}
+std::vector<std::pair<WorkerName, PushKey>> StreamingCoordinator::counted() const {
+  const MutexLock lock(&mutex_);
+  return counted_;
+}
+std::vector<PushOffer> StreamingCoordinator::offers() const {
+  const MutexLock lock(&mutex_);
+  return offers_;
+}
+std::vector<std::vector<std::byte>> StreamingCoordinator::payloads() const {
+  const MutexLock lock(&mutex_);
+  return payloads_;
+}
+std::vector<EvaluationReport> StreamingCoordinator::evaluations() const {
+  const MutexLock lock(&mutex_);
+  return evaluations_;
+}
+bool StreamingCoordinator::cancelled() const {
+  const MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
+void StreamingCoordinator::Reopen() {
+  const MutexLock lock(&mutex_);
+  cancelled_ = false;
+}
+
+absl::Status StreamingCoordinator::CheckMember(const MemberRef& member) const {
+  if (member.epoch != epoch_) return Refusal(RefusalReason::kWrongEpoch);
+  const auto it = incarnations_.find(member.worker);
+  const bool current = it != incarnations_.end() && it->second == member.incarnation.value();
+  return current ? absl::OkStatus() : Refusal(RefusalReason::kNotAMember);
+}
+
+absl::StatusOr<JoinInfo> StreamingCoordinator::Join(const JoinParameters& parameters) {
+  const MutexLock lock(&mutex_);
+  JoinInfo info;
+  info.member = {"run-1", epoch_, parameters.worker, Incarnation()};
+  info.lease = Seconds(15);
+  info.heartbeat = Seconds(3600);
+  info.run = run;
+  info.config_version = config_version;
+  info.manifest_hash = seeded_ ? ManifestHash(manifest_) : "";
+  for (const Fragment& fragment : fragments_) {
+    if (seeded_) info.fragments.push_back({fragment.layout.id, fragment.head, fragment.layout.elements, ""});
+  }
+  if (!parameters.BecomesMember()) return info;
+  info.member.incarnation = Incarnation(++incarnations_[parameters.worker]);
+  info.data = DataPart{0, 4, 0};
+  for (const Fragment& fragment : fragments_) {
+    const auto held = fragment.held.find(parameters.worker);
+    if (held != fragment.held.end()) info.accepted.push_back(held->second.first.key);
+  }
+  return info;
+}
+
+absl::StatusOr<HeartbeatOrders> StreamingCoordinator::Heartbeat(const MemberRef& member,
+                                                                const HeartbeatNews& news) {
+  const MutexLock lock(&mutex_);
+  if (const absl::Status current = CheckMember(member); !current.ok()) return current;
+  evaluations_.insert(evaluations_.end(), news.evaluations.begin(), news.evaluations.end());
+  return orders;
+}
+
+absl::Status StreamingCoordinator::SeedParameters(const MemberRef&, const Manifest&,
+                                                  std::span<const SeedFragment> fragments) {
+  const MutexLock lock(&mutex_);
+  for (const SeedFragment& fragment : fragments) {
+    fragments_[fragment.id.value()].theta.assign(fragment.values.begin(), fragment.values.end());
+  }
+  seeded_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PulledVersion> StreamingCoordinator::Pull(const MemberRef& member, const PullWish& wish,
+                                                         std::span<std::byte> payload) {
+  if (before_pull) before_pull(wish);
+  const MonoTime deadline = std::chrono::steady_clock::now() + kPoll;
+  const MutexLock lock(&mutex_);
+  const Fragment& fragment = fragments_[wish.fragment.value()];
+  const auto newer = [&] { return seeded_ && (!wish.after.has_value() || fragment.head > *wish.after); };
+  while (!newer() && !Finished(fragment) && !cancelled_) {
+    if (!published_.WaitUntil(&mutex_, deadline)) break;
+  }
+  if (cancelled_) return absl::CancelledError("cancelled");
+  if (const absl::Status current = CheckMember(member); !current.ok()) return current;
+  PulledVersion pulled;
+  pulled.epoch = epoch_;
+  pulled.state = RunState::kTraining;
+  if (!newer()) {
+    pulled.kind = Finished(fragment) ? PullKind::kRunFinished : PullKind::kNotYet;
+    return pulled;
+  }
+  pulled.kind = PullKind::kParameters;
+  pulled.version = fragment.head;
+  pulled.plan = {.inner_steps = run.inner.steps,
+                 .active_workers = workers,
+                 .committed_tokens = fragment.tokens,
+                 .total_tokens = run.total_tokens(),
+                 .evaluate = evaluate_all && wish.fragment == FragmentId(0),
+                 .deadline = Seconds(60),
+                 .config_version = config_version};
+  CodecFor(wish.codec).Encode(fragment.theta, payload);
+  pulled.wire_bytes = payload.size();
+  return pulled;
+}
+
+absl::Status StreamingCoordinator::Accept(const WorkerName& worker, const PushOffer& offer,
+                                          std::span<const std::byte> payload) {
+  Fragment& fragment = fragments_[offer.key.fragment.value()];
+  if (offer.key.base != fragment.head || Finished(fragment)) return Refusal(RefusalReason::kStaleBase);
+  if (Crc32c(payload) != offer.payload_crc32c) return Refusal(RefusalReason::kBadChunk);
+  if (fragment.held.contains(worker)) return Refusal(RefusalReason::kAlreadyPushed);
+  fragment.held[worker] = {offer, {payload.begin(), payload.end()}};
+  counted_.emplace_back(worker, offer.key);
+  if (fragment.held.size() >= workers) Close(fragment);
+  return absl::OkStatus();
+}
+
+void StreamingCoordinator::Close(Fragment& fragment) {
+  std::vector<WeightInput> weights;
+  for (const auto& [worker, one] : fragment.held) {
+    weights.push_back({.tokens = one.first.tokens, .steps = one.first.steps, .staleness = 0});
+    fragment.tokens += one.first.tokens;
+  }
+  const std::vector<float> normalised = NormalisedWeights(run.merge.weights, weights);
+  std::vector<MergeInput> inputs;
+  for (const auto& [worker, one] : fragment.held) {
+    inputs.push_back(
+        {.codec = &CodecFor(one.first.codec), .payload = one.second, .weight = normalised[inputs.size()]});
+  }
+  std::vector<std::span<float>> state;
+  for (std::vector<float>& vector : fragment.state) state.emplace_back(vector);
+  const absl::Status stepped =
+      MergeAndStepRange(WeightedMeanPlan(inputs, fragment.theta.size()), run.outer,
+                        Next(fragment.head).value(), 0, fragment.theta, fragment.theta, state);
+  if (!stepped.ok()) std::abort();
+  fragment.head = Next(fragment.head);
+  fragment.held.clear();
+  published_.NotifyAll();
+}
+
+absl::StatusOr<PushReceipt> StreamingCoordinator::Push(const MemberRef& member, const PushOffer& offer,
+                                                       std::span<const std::byte> payload, uint64_t) {
+  {
+    const MutexLock lock(&mutex_);
+    offers_.push_back(offer);
+    payloads_.emplace_back(payload.begin(), payload.end());
+  }
+  if (before_push) {
+    if (const absl::Status failed = before_push(offer); !failed.ok()) return failed;
+  }
+  PushReceipt receipt;
+  receipt.wire_bytes = payload.size();
+  {
+    const MutexLock lock(&mutex_);
+    if (const absl::Status current = CheckMember(member); !current.ok()) return current;
+    receipt.head = fragments_[offer.key.fragment.value()].head;
+    if (const absl::Status accepted = Accept(member.worker, offer, payload); !accepted.ok()) return accepted;
+  }
+  if (after_push) {
+    if (const absl::Status lost = after_push(offer); !lost.ok()) return lost;
+  }
+  return receipt;
+}
+
+absl::StatusOr<PushStatus> StreamingCoordinator::GetPushStatus(const MemberRef& member, const PushKey& key) {
+  const MutexLock lock(&mutex_);
+  if (const absl::Status current = CheckMember(member); !current.ok()) return current;
+  const Fragment& fragment = fragments_[key.fragment.value()];
+  PushStatus status{.head = fragment.head};
+  const bool counts = std::ranges::find(counted_, std::pair(member.worker, key)) != counted_.end();
+  if (counts) {
+    status.fate = fragment.head > key.base ? PushFate::kCommitted : PushFate::kAccepted;
+  } else if (key.base != fragment.head) {
+    status.fate = PushFate::kMissed;
+  }
+  return status;
+}
+
+void StreamingCoordinator::CancelPulls() {
+  const MutexLock lock(&mutex_);
+  cancelled_ = true;
+  published_.NotifyAll();
+}
+
+}  // namespace atoll

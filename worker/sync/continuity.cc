@@ -1,0 +1,129 @@
+#include "worker/sync/continuity.h"
+
+#include "common/status.h"
+#include "core/confirmation.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+/// The coordinator remembers the contributions of at least so many rounds. Asked about an older one it can
+/// only say that it does not know it, though it may have counted.
+constexpr uint64_t kRoundsRemembered = 32;
+
+}  // namespace
+
+absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
+                                std::vector<ContributionPacker>& packers, Epoch epoch,
+                                std::optional<uint32_t> partition, Delivery& delivery, Replica& replica) {
+  if (disk_ == nullptr) return absl::OkStatus();
+  for (size_t i = 0; i < packers.size(); ++i) {
+    auto kept = disk_->LoadPush(layout[i].id);
+    if (absl::IsNotFound(kept.status())) continue;
+    if (kept.ok() && kept->epoch != epoch) {
+      kept = absl::FailedPreconditionError("it is of an epoch before the run was restored");
+    }
+    const absl::Status usable = kept.ok() ? packers[i].Restore(*kept) : kept.status();
+    if (!usable.ok()) {
+      context_.log.Warning("a kept contribution cannot be used; what its encoding lost is gone",
+                           {{"fragment", layout[i].id.value()}, {"error", Explain(usable)}});
+      continue;
+    }
+    ATOLL_RETURN_IF_ERROR(TakeUp(packers[i], *kept, partition, delivery, replica));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PushKeeper::TakeUp(ContributionPacker& packer, const KeptPush& kept,
+                                std::optional<uint32_t> partition, Delivery& delivery, Replica& replica) {
+  if (kept.verdict.has_value()) {
+    packer.Settle(*kept.verdict);
+  } else {
+    context_.log.Info("killed while it pushed; asking what became of the contribution",
+                      {{"fragment", kept.offer.key.fragment.value()}, {"base", kept.offer.key.base.value()}});
+    ATOLL_ASSIGN_OR_RETURN(const DeliveryReport report, delivery.Resume(packer.offer(), packer.payload()));
+    const uint64_t base = kept.offer.key.base.value();
+    if (report.verdict == Verdict::kLost && report.head.value() > base + kRoundsRemembered) {
+      context_.log.Warning(
+          "the coordinator no longer knows whether it counted; its content is not sent again",
+          {{"base", base}, {"head", report.head.value()}});
+      packer.Forget();
+      return absl::OkStatus();
+    }
+    Settle(packer, report.verdict);
+    context_.log.Info(report.verdict == Verdict::kCounted
+                          ? "it counts"
+                          : "it does not count; its content goes into the next",
+                      {{"base", base}, {"head", report.head.value()}});
+  }
+  // Its samples are in a contribution or in the residual: they are not due again.
+  const PushOffer& offer = kept.offer;
+  if (offer.partition != partition || offer.samples_consumed <= replica.samples_consumed()) {
+    return absl::OkStatus();
+  }
+  return replica.Seek(offer.samples_consumed);
+}
+
+void PushKeeper::Keep(Epoch epoch, const ContributionPacker& packer) {
+  if (disk_ == nullptr) return;
+  const absl::Status kept = disk_->WritePush(epoch, packer.offer(), packer.payload(), packer.residual());
+  if (kept.ok()) return;
+  // Not a reason to make everybody wait for this disk: the coordinator counts it once in any case.
+  context_.log.Warning(
+      "a contribution is sent without having been kept; killed now, what its encoding lost "
+      "would be gone",
+      {{"fragment", packer.offer().key.fragment.value()}, {"error", Explain(kept)}});
+}
+
+void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict) {
+  packer.Settle(verdict);
+  if (disk_ == nullptr) return;
+  // Without it the next life asks the coordinator, so that a failure only costs a question.
+  const absl::Status settled = disk_->SettlePush(packer.offer().key.fragment, verdict);
+  if (!settled.ok() && !absl::IsNotFound(settled)) {
+    context_.log.Debug("a verdict could not be written down", {{"error", Explain(settled)}});
+  }
+}
+
+void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
+               Replica& replica, const WorkerContext& context) {
+  if (continuity.disk == nullptr) return;
+  KeptRound* const round = continuity.disk->BeginRound();
+  if (round == nullptr) {
+    context.log.Debug("the state of the last round is still being written; that of this one is not kept");
+    return;
+  }
+  round->epoch = epoch;
+  round->base = base;
+  round->committed_tokens = committed_tokens;
+  round->rewarm_steps = continuity.rewarm->steps();
+  round->rewarm_left = continuity.rewarm->left();
+  const absl::Status saved = replica.SaveState(round->replica);
+  if (saved.ok()) {
+    continuity.disk->SaveRound();
+  } else {
+    context.log.Warning("the inner optimizer's state cannot be saved", {{"error", Explain(saved)}});
+  }
+}
+
+void BeginRewarm(const Continuity& continuity, const RunOptions& run, const PlannedRound& plan,
+                 const WorkerContext& context) {
+  Rewarm& rewarm = *continuity.rewarm;
+  if (!rewarm.cold()) return;
+  const bool midway = plan.committed_tokens > 0;
+  rewarm.Begin(midway ? RewarmSteps(run.inner) : 0);
+  if (rewarm.left() == 0) return;
+  context.log.Info("the inner optimizer is new while the run is not: warming up its learning rate",
+                   {{"steps", rewarm.steps()}});
+}
+
+void Confirm(const Continuity& continuity, const MemberRef& member, FragmentId fragment, Version version,
+             const ContentHash& published, Board& board) {
+  if (continuity.key == nullptr) return;
+  Confirmation confirmation{.fragment = fragment, .version = version, .published = published};
+  confirmation.signature = continuity.key->Sign(ConfirmationText(
+      {.run_id = member.run_id, .epoch = member.epoch, .worker = member.worker}, confirmation));
+  board.AddConfirmation(confirmation);
+}
+
+}  // namespace atoll

@@ -1,0 +1,66 @@
+#ifndef ATOLL_WORKER_SYNC_CONTINUITY_H_
+#define ATOLL_WORKER_SYNC_CONTINUITY_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/signature.h"
+#include "worker/sync/context.h"
+#include "worker/sync/contribution_packer.h"
+#include "worker/sync/delivery.h"
+#include "worker/sync/local_state.h"
+#include "worker/sync/replica.h"
+#include "worker/sync/rewarm.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// What makes a worker's next life go on where this one ends. The pointers may be null, but for `rewarm`.
+struct Continuity {
+  LocalState* disk = nullptr;       // null: nothing is kept
+  const SigningKey* key = nullptr;  // null: no confirmations are sent
+  Rewarm* rewarm = nullptr;         // outlives the loop: it belongs to the inner optimizer
+};
+
+/// Contributions that outlive the process: on disk before their first byte is sent, settled there when it is
+/// known what became of them. Different fragments may be kept and settled by different threads.
+class PushKeeper {
+ public:
+  /// `disk` may be null: nothing is kept. It outlives this object.
+  PushKeeper(LocalState* disk, const WorkerContext& context) : disk_(disk), context_(context) {}
+
+  /// Settles what an earlier life pushed last, packers[i] being of layout[i], and goes on after its samples.
+  absl::Status TakeUp(const std::vector<FragmentLayout>& layout, std::vector<ContributionPacker>& packers,
+                      Epoch epoch, std::optional<uint32_t> partition, Delivery& delivery, Replica& replica);
+
+  /// Payload and residual, as the packer holds them. Failing is logged: what is at stake is one residual.
+  void Keep(Epoch epoch, const ContributionPacker& packer);
+
+  /// The verdict on what was packed, for the packer and on disk.
+  void Settle(ContributionPacker& packer, Verdict verdict);
+
+ private:
+  absl::Status TakeUp(ContributionPacker& packer, const KeptPush& kept, std::optional<uint32_t> partition,
+                      Delivery& delivery, Replica& replica);
+
+  LocalState* const disk_;
+  const WorkerContext context_;
+};
+
+/// Writes down, in the background, what else the next life needs: the state of the inner optimizer in a round
+/// on this base. Not at all while the state of the round before is still being written.
+void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
+               Replica& replica, const WorkerContext& context);
+
+/// Warms the learning rate up when the inner optimizer is new while the run, whose plan this is, is not.
+void BeginRewarm(const Continuity& continuity, const RunOptions& run, const PlannedRound& plan,
+                 const WorkerContext& context);
+
+/// Signs that the worker's memory holds `published` as this version, for the next heartbeat.
+void Confirm(const Continuity& continuity, const MemberRef& member, FragmentId fragment, Version version,
+             const ContentHash& published, Board& board);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_CONTINUITY_H_

@@ -1,0 +1,107 @@
+#ifndef ATOLL_WORKER_SYNC_EXCHANGE_LANE_H_
+#define ATOLL_WORKER_SYNC_EXCHANGE_LANE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "worker/sync/delivery.h"
+#include "worker/sync/metered_connection.h"
+#include "worker/sync/patience.h"
+#include "worker/sync/retrying_connection.h"
+#include "worker/sync/session.h"
+
+namespace atoll {
+
+/// Forwards what happens in exchanges beside the training, but for what would say that the worker waits.
+class BackgroundObserver final : public WorkerObserver {
+ public:
+  /// `inner` outlives this object.
+  explicit BackgroundObserver(WorkerObserver* inner) : inner_(inner) {}
+
+  void OnPulled(FragmentId fragment, Version version, uint64_t wire_bytes, Duration waited,
+                Duration transfer) override {
+    inner_->OnPulled(fragment, version, wire_bytes, waited, transfer);
+  }
+  void OnPushed(FragmentId fragment, PushResultKind result, uint64_t wire_bytes, Duration exchange) override {
+    inner_->OnPushed(fragment, result, wire_bytes, exchange);
+  }
+  void OnRetry(const absl::Status& error, Duration pause) override { inner_->OnRetry(error, pause); }
+
+ private:
+  WorkerObserver* const inner_;
+};
+
+/// Sleeps until it is told to give up. Thread-safe.
+class RevocableSleeper final : public Sleeper {
+ public:
+  /// `inner` outlives this object.
+  explicit RevocableSleeper(Sleeper* inner) : inner_(inner) {}
+  bool SleepFor(Duration duration) override { return !revoked_ && inner_->SleepFor(duration) && !revoked_; }
+  void Revoke() { revoked_ = true; }
+
+ private:
+  Sleeper* const inner_;
+  std::atomic<bool> revoked_{false};
+};
+
+/// What exchanges beside the training share: their own board, so that their time is not booked as the
+/// training's, and the order to give up. Thread-safe.
+class ExchangeSetting {
+ public:
+  explicit ExchangeSetting(const WorkerContext& context)
+      : sleeper_(context.sleeper),
+        observer_(context.observer),
+        context_{context.clock, &sleeper_, &observer_, &board_, context.log} {}
+
+  const WorkerContext& context() const { return context_; }
+  /// The next versions are waited for no longer: what has been pushed ends with its verdict.
+  void StopWaiting() { stopped_waiting_ = true; }
+  bool stopped_waiting() const { return stopped_waiting_; }
+  /// Nothing is tried again either: exchanges end at the next chance.
+  void GiveUp() {
+    stopped_waiting_ = true;
+    sleeper_.Revoke();
+  }
+
+ private:
+  std::atomic<bool> stopped_waiting_{false};
+  Board board_;
+  RevocableSleeper sleeper_;
+  BackgroundObserver observer_;
+  const WorkerContext context_;
+};
+
+/// What one exchange at a time works with: calls that are its own. Not thread-safe.
+class ExchangeLane {
+ public:
+  /// `data` is thread-safe and makes one attempt per call. All pointers outlive this object.
+  ExchangeLane(CoordinatorConnection* data, Session* session, const PatienceOptions& patience, uint64_t seed,
+               const ExchangeSetting* setting)
+      : setting_(setting),
+        session_(session),
+        patience_(patience, seed, setting->context()),
+        metered_(data, setting->context()),
+        connection_(&metered_, &patience_),
+        delivery_(session, &connection_, &patience_, setting->context()) {}
+
+  Session& session() { return *session_; }
+  CoordinatorConnection& connection() { return connection_; }
+  Delivery& delivery() { return delivery_; }
+  bool waits_for_versions() const { return !setting_->stopped_waiting(); }
+
+  std::vector<std::byte> payload;  // room for what is pulled
+
+ private:
+  const ExchangeSetting* const setting_;
+  Session* const session_;
+  Patience patience_;
+  MeteredConnection metered_;
+  RetryingConnection connection_;
+  Delivery delivery_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_EXCHANGE_LANE_H_

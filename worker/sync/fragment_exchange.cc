@@ -1,0 +1,122 @@
+#include "worker/sync/fragment_exchange.h"
+
+#include <utility>
+
+#include "common/status.h"
+#include "core/codec.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+/// One long poll. A worker that begins anew waits for the end of those that are under way.
+constexpr Duration kPullWait = Seconds(5);
+
+DeliveryReport NotFinite(const absl::Status& why) { return {.verdict = Verdict::kNotFinite, .refusal = why}; }
+
+}  // namespace
+
+bool FragmentExchange::StartPush(const PushOffer& claims) { return Start(claims, claims.key.base); }
+
+bool FragmentExchange::StartPull(std::optional<Version> after) { return Start(std::nullopt, after); }
+
+ExchangeAnswer FragmentExchange::PullHead() {
+  parts_.runner->RunHere([this](ExchangeLane& lane) { Run(lane, std::nullopt, std::nullopt); });
+  return Take();
+}
+
+bool FragmentExchange::Start(std::optional<PushOffer> claims, std::optional<Version> after) {
+  acknowledged_ = !claims.has_value();
+  away_ = true;
+  away_ = parts_.runner->Start(
+      [this, claims = std::move(claims), after](ExchangeLane& lane) { Run(lane, claims, after); });
+  return away_;
+}
+
+const ExchangeAnswer* FragmentExchange::Peek() {
+  const MutexLock lock(&mutex_);
+  // Written once, before it can be seen here, and by nobody until Take.
+  return answer_.has_value() ? &*answer_ : nullptr;
+}
+
+ExchangeAnswer FragmentExchange::Take() {
+  away_ = false;
+  const MutexLock lock(&mutex_);
+  ExchangeAnswer answer = *std::move(answer_);
+  answer_.reset();
+  return answer;
+}
+
+void FragmentExchange::Run(ExchangeLane& lane, const std::optional<PushOffer>& claims,
+                           std::optional<Version> after) {
+  ExchangeAnswer answer;
+  if (!claims.has_value() || Push(lane, *claims, answer)) Pull(lane, after, answer);
+  {
+    const MutexLock lock(&mutex_);
+    answer_ = std::move(answer);
+  }
+  parts_.runner->News();
+}
+
+bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, ExchangeAnswer& answer) {
+  const MemberRef member = lane.session().member();
+  const absl::Status encoded = parts_.packer->Encode(claims, buffer_);
+  if (absl::IsInvalidArgument(encoded)) {
+    acknowledged_ = true;
+    answer.report = NotFinite(encoded);
+    return false;
+  }
+  answer.status = encoded;
+  if (!encoded.ok()) return false;
+  parts_.keeper->Keep(member.epoch, *parts_.packer);
+  if (parts_.continuity->key != nullptr) {
+    const FragmentBase& base = *parts_.base;
+    Confirm(*parts_.continuity, member, base.layout.id, *base.version,
+            HashPublished(base.values, parts_.pull_codec, lane.payload), *parts_.board);
+  }
+  auto report = lane.delivery().Deliver(parts_.packer->offer(), parts_.packer->payload());
+  answer.status = report.status();
+  if (!report.ok()) return false;
+  parts_.keeper->Settle(*parts_.packer, report->verdict);
+  const bool goes_on = report->verdict != Verdict::kNotFinite;
+  answer.report = *std::move(report);
+  acknowledged_ = true;
+  parts_.runner->News();
+  return goes_on;
+}
+
+void FragmentExchange::Pull(ExchangeLane& lane, std::optional<Version> after, ExchangeAnswer& answer) {
+  const uint64_t elements = buffer_.size();
+  const PullWish wish{.fragment = parts_.base->layout.id,
+                      .after = after,
+                      .wait = kPullWait,
+                      .elements = elements,
+                      .codec = parts_.pull_codec};
+  lane.payload.resize(CodecFor(parts_.pull_codec).EncodedSize(elements));
+  while (lane.waits_for_versions()) {
+    auto pulled = lane.session().With(
+        [&](const MemberRef& member) { return lane.connection().Pull(member, wish, lane.payload); },
+        &lane.connection());
+    answer.status = pulled.status();
+    if (!pulled.ok()) return;
+    answer.waited += pulled->waited;
+    if (pulled->kind == PullKind::kNotYet) continue;
+    if (pulled->kind == PullKind::kParameters) answer.status = Decode(lane, *pulled);
+    answer.pulled = *std::move(pulled);
+    return;
+  }
+  answer.status = absl::CancelledError("the worker no longer waits for the next version");
+}
+
+absl::Status FragmentExchange::Decode(ExchangeLane& lane, const PulledVersion& pulled) {
+  if (pulled.epoch != lane.session().member().epoch) {
+    return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
+                         RefusalReason::kWrongEpoch);
+  }
+  const Codec& codec = CodecFor(parts_.pull_codec);
+  ATOLL_RETURN_IF_ERROR(codec.Validate(lane.payload, buffer_.size()));
+  codec.DecodeRange(lane.payload, buffer_.size(), 0, buffer_);
+  return absl::OkStatus();
+}
+
+}  // namespace atoll

@@ -1,0 +1,79 @@
+#ifndef ATOLL_WORKER_SYNC_FRAGMENT_EXCHANGE_H_
+#define ATOLL_WORKER_SYNC_FRAGMENT_EXCHANGE_H_
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/mutex.h"
+#include "worker/sync/connection.h"
+#include "worker/sync/continuity.h"
+#include "worker/sync/contribution_packer.h"
+#include "worker/sync/exchange_runner.h"
+#include "worker/sync/parameter_follower.h"
+
+namespace atoll {
+
+/// What came of one exchange.
+struct ExchangeAnswer {
+  absl::Status status;                                  // not OK: it came to no end
+  std::optional<DeliveryReport> report = std::nullopt;  // of the push, if there was one
+  std::optional<PulledVersion> pulled = std::nullopt;   // kParameters or kRunFinished; none: not finite
+  Duration waited{};                                    // at the coordinator, for the others
+};
+
+/// One fragment on its way to the coordinator and back: encode, keep, push, wait for the next version,
+/// decode. While it is away, the packer and the buffer are the exchange's; base.values are read by both and
+/// written by nobody. Start and Take are the training thread's.
+class FragmentExchange {
+ public:
+  struct Parts {
+    const FragmentBase* base = nullptr;
+    ContributionPacker* packer = nullptr;
+    PushKeeper* keeper = nullptr;
+    const Continuity* continuity = nullptr;
+    Board* board = nullptr;  // the worker's: confirmations go there
+    ExchangeRunner* runner = nullptr;
+    CodecKind pull_codec = CodecKind::kFp32;
+  };
+  /// All pointers outlive this object, and the exchange ends before they do (ExchangeRunner::Finish).
+  explicit FragmentExchange(const Parts& parts) : parts_(parts), buffer_(parts.base->layout.elements) {}
+
+  bool away() const { return away_; }
+  /// The coordinator's verdict on the push is still to come.
+  bool unacknowledged() const { return away_ && !acknowledged_; }
+
+  /// Room for the pseudo-gradient; after Take for what was published. Not while it is away.
+  std::vector<float>& buffer() { return buffer_; }
+
+  /// Sends what is in the buffer, then waits for a version above the base. False: no lane is free.
+  bool StartPush(const PushOffer& claims);
+  /// Only waits for a version above `after`; none: takes the head.
+  bool StartPull(std::optional<Version> after);
+  /// The head, on the calling thread.
+  ExchangeAnswer PullHead();
+  /// An answer is there, and what it is; Take ends the exchange.
+  const ExchangeAnswer* Peek() ABSL_LOCKS_EXCLUDED(mutex_);
+  ExchangeAnswer Take() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  bool Start(std::optional<PushOffer> claims, std::optional<Version> after);
+  void Run(ExchangeLane& lane, const std::optional<PushOffer>& claims, std::optional<Version> after);
+  /// Whether there is a version to wait for.
+  bool Push(ExchangeLane& lane, const PushOffer& claims, ExchangeAnswer& answer);
+  void Pull(ExchangeLane& lane, std::optional<Version> after, ExchangeAnswer& answer);
+  absl::Status Decode(ExchangeLane& lane, const PulledVersion& pulled);
+
+  const Parts parts_;
+  std::vector<float> buffer_;
+  bool away_ = false;
+  std::atomic<bool> acknowledged_{false};
+  Mutex mutex_;
+  std::optional<ExchangeAnswer> answer_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_FRAGMENT_EXCHANGE_H_

@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include "common/status.h"
+#include "worker/sync/order_gate.h"
+#include "worker/sync/overlapped_sync.h"
+#include "worker/sync/rejection.h"
+
+// What others want of the loop, and how it ends.
+
+namespace atoll {
+namespace {
+
+/// How long an order may go unnoticed while answers are waited for.
+constexpr Duration kLook = Seconds(0.1);
+
+SyncEnd EndOf(const Orders& orders) { return orders.restart ? SyncEnd::kRestart : SyncEnd::kDrained; }
+
+}  // namespace
+
+bool OverlappedSync::AllFinished() const {
+  return std::ranges::all_of(fragments_, [](const auto& fragment) { return fragment->finished; });
+}
+
+absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::EndOfTurn() {
+  if (hopeless_) return SyncEnd::kDiverged;
+  if (AllFinished()) {
+    if (to_evaluate_.has_value()) ATOLL_RETURN_IF_ERROR(EvaluateBases(*to_evaluate_));
+    return context_.board->orders().run_stopped ? SyncEnd::kRunStopped : SyncEnd::kFinished;
+  }
+  if (reconfigured_) return Flush(SyncEnd::kReconfigured);
+  ATOLL_ASSIGN_OR_RETURN(const bool ordered,
+                         OrderedToEnd([this](const Orders& orders) { return Heed(orders); }, context_));
+  if (ordered || context_.board->orders().drain) return Obey();
+  return MaybeEnd();
+}
+
+absl::Status OverlappedSync::Heed(const Orders& orders) {
+  {
+    const MutexLock lock(&rejoining_.mutex);
+    ATOLL_RETURN_IF_ERROR(rejoining_.result);
+    if (orders.membership.ok() || rejoining_.under_way) return absl::OkStatus();
+    if (ReactionTo(orders.membership) != Reaction::kRejoin) return orders.membership;
+    rejoining_.under_way = true;
+  }
+  // Beside the training: the coordinator may be away for long.
+  const auto rejoin = [this, used = parts_.session->member(), cause = orders.membership](ExchangeLane& lane) {
+    const absl::Status rejoined = parts_.session->RejoinAs(used, cause, &lane.connection());
+    const MutexLock lock(&rejoining_.mutex);
+    rejoining_.result = rejoined;
+    rejoining_.under_way = false;
+  };
+  if (parts_.runner->Start(rejoin)) return absl::OkStatus();
+  // Those that keep the lanes busy will find out themselves.
+  const MutexLock lock(&rejoining_.mutex);
+  rejoining_.under_way = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Obey() {
+  const Orders orders = context_.board->orders();
+  if (orders.stop) return SyncEnd::kStopped;
+  if (orders.run_stopped) return SyncEnd::kRunStopped;
+  if (orders.resync) {
+    ATOLL_RETURN_IF_ERROR(Resync());
+    return MaybeEnd();
+  }
+  if (!orders.drain) return MaybeEnd();
+  if (orders.at_once || orders.paused) {
+    // Who leaves waits for no version any more, and the lanes are needed.
+    parts_.session->connection()->CancelPulls();
+    return Flush(EndOf(orders));
+  }
+  if (!leaving_) {
+    context_.log.Info("leaves when every fragment has been pushed once more");
+    leaving_ = true;
+  }
+  const bool all =
+      std::ranges::all_of(fragments_, [this](const auto& fragment) { return LeftBehind(*fragment); });
+  return all ? AwaitAcknowledgments(EndOf(orders)) : MaybeEnd();
+}
+
+absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Flush(SyncEnd end) {
+  flushing_ = true;
+  parts_.setting->StopWaiting();
+  EnterPhase(context_, WorkerPhase::kPushing);
+  for (const auto& fragment : fragments_) {
+    while (true) {
+      // A round that has the new configuration already would refuse what is measured by the old one.
+      const bool newer =
+          end == SyncEnd::kReconfigured && fragment->base.plan.config_version > config_version_;
+      const bool nothing = fragment->window.steps == 0 || fragment->exchange->away() || newer;
+      if (nothing || LeftBehind(*fragment)) break;
+      ATOLL_ASSIGN_OR_RETURN(const bool pushed, Push(*fragment));
+      if (pushed) break;
+      if (context_.board->orders().stop) return SyncEnd::kStopped;
+      parts_.runner->AwaitNews(kLook);
+      ATOLL_RETURN_IF_ERROR(UseAnswers());
+    }
+  }
+  return AwaitAcknowledgments(end);
+}
+
+absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::AwaitAcknowledgments(SyncEnd end) {
+  const MonoTime begin = context_.clock->Now();
+  const auto open = [](const auto& fragment) { return fragment->exchange->unacknowledged(); };
+  while (std::ranges::any_of(fragments_, open)) {
+    if (context_.board->orders().stop) return SyncEnd::kStopped;
+    parts_.runner->AwaitNews(kLook);
+    ATOLL_RETURN_IF_ERROR(UseAnswers());
+  }
+  context_.board->Spend(TimeUse::kExchange, context_.clock->Now() - begin);
+  return end;
+}
+
+absl::Status OverlappedSync::Resync() {
+  context_.log.Info("ordered to drop local progress and pull the head");
+  context_.board->ResyncDone();
+  EnterPhase(context_, WorkerPhase::kPulling);
+  const MonoTime begin = context_.clock->Now();
+  for (const auto& fragment : fragments_) {
+    if (fragment->finished) continue;
+    fragment->take_as_published = true;
+    if (fragment->exchange->away()) continue;
+    ATOLL_RETURN_IF_ERROR(Use(*fragment, fragment->exchange->PullHead()));
+    fragment->window = InnerRound();
+  }
+  context_.board->Spend(TimeUse::kExchange, context_.clock->Now() - begin);
+  EnterPhase(context_, WorkerPhase::kTraining);
+  return absl::OkStatus();
+}
+
+}  // namespace atoll

@@ -1,0 +1,217 @@
+#include "worker/sync/overlapped_sync.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+#include "core/schedule.h"
+#include "worker/sync/rejection.h"
+#include "worker/sync/seeding.h"
+
+namespace atoll {
+
+OverlappedSync::OverlappedSync(const OuterSyncOptions& options, const Parts& parts,
+                               const std::vector<FragmentLayout>& layout, const Continuity& continuity,
+                               const WorkerContext& context)
+    : options_(options),
+      parts_(parts),
+      layout_(layout),
+      continuity_(continuity),
+      context_(context),
+      run_(parts.session->info().run),
+      config_version_(parts.session->info().config_version),
+      pushes_(continuity.disk, context) {
+  for (const FragmentLayout& fragment : layout) packers_.emplace_back(run_, fragment.elements);
+  if (parts.session->info().data.has_value()) partition_ = parts.session->info().data->partition;
+}
+
+OverlappedSync::~OverlappedSync() = default;
+
+absl::StatusOr<SyncEnd> OverlappedSync::Run() {
+  auto end = Loop();
+  parts_.setting->GiveUp();
+  const bool goes_on =
+      end.ok() ? *end == SyncEnd::kReconfigured : RejectionOf(end.status()) == RefusalReason::kWrongEpoch;
+  // For a worker that will not pull again there is no need to wait out what it waits for.
+  if (!goes_on) parts_.session->connection()->CancelPulls();
+  parts_.runner->Finish();
+  return end;
+}
+
+absl::StatusOr<SyncEnd> OverlappedSync::Loop() {
+  MaybeEnd end;
+  {
+    Delivery delivery(parts_.session, parts_.patience, context_);
+    ATOLL_RETURN_IF_ERROR(pushes_.TakeUp(layout_, packers_, parts_.session->member().epoch, partition_,
+                                         delivery, *parts_.replica));
+    ParameterFollower follower(parts_.session, parts_.replica, layout_, context_);
+    ATOLL_ASSIGN_OR_RETURN(end, Begin(follower));
+    if (end.has_value()) return *end;
+    TakeOver(std::move(follower).TakeFragments());
+  }
+  ATOLL_RETURN_IF_ERROR(NoteFirst(*fragments_.front(), schedule_->now()));
+  BeginRewarm(continuity_, run_, fragments_.front()->base.plan, context_);
+  EnterPhase(context_, WorkerPhase::kTraining);
+  round_began_ = context_.clock->Now();
+  for (const auto& fragment : fragments_) {
+    const Version base = *fragment->base.version;
+    if (fragment->packer->IsDone(base)) fragment->exchange->StartPull(base);
+  }
+  while (!end.has_value()) {
+    ATOLL_ASSIGN_OR_RETURN(end, Turn());
+  }
+  return *end;
+}
+
+absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Begin(ParameterFollower& follower) {
+  while (true) {
+    ATOLL_ASSIGN_OR_RETURN(const auto outcome, follower.Advance(ParameterFollower::Until::kHead));
+    if (outcome == ParameterFollower::Outcome::kAdopted) return MaybeEnd();
+    const Orders orders = context_.board->orders();
+    if (orders.stop) return SyncEnd::kStopped;
+    if (orders.run_stopped) return SyncEnd::kRunStopped;
+    if (outcome == ParameterFollower::Outcome::kFinished) return SyncEnd::kFinished;
+    if (orders.drain) return orders.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
+    context_.board->ResyncDone();
+    if (orders.seed_granted && !follower.fragments().front().version.has_value()) {
+      ATOLL_RETURN_IF_ERROR(
+          UseSeedGrant(*parts_.session, *parts_.replica, layout_, *parts_.patience, context_));
+    }
+  }
+}
+
+void OverlappedSync::TakeOver(std::vector<FragmentBase> bases) {
+  uint64_t largest = 0;
+  for (FragmentBase& base : bases) {
+    largest = std::max(largest, base.layout.elements);
+    auto& fragment = *fragments_.emplace_back(std::make_unique<StreamedFragment>(std::move(base)));
+    fragment.packer = &packers_[fragment.index()];
+    fragment.exchange = std::make_unique<FragmentExchange>(FragmentExchange::Parts{
+        .base = &fragment.base,
+        .packer = fragment.packer,
+        .keeper = &pushes_,
+        .continuity = &continuity_,
+        .board = context_.board,
+        .runner = parts_.runner,
+        .pull_codec = run_.pull_codec,
+    });
+    fragment.finished = fragment.base.plan.committed_tokens >= fragment.base.plan.total_tokens;
+  }
+  scratch_.resize(largest);
+  for (const PushKey& key : parts_.session->info().accepted) {
+    if (key.fragment.value() >= fragments_.size()) continue;
+    StreamedFragment& fragment = *fragments_[key.fragment.value()];
+    if (fragment.base.version == key.base) fragment.packer->MarkDone(key.base);
+  }
+  schedule_ =
+      std::make_unique<FragmentSchedule>(fragments_.front()->base.plan.inner_steps,
+                                         static_cast<uint32_t>(fragments_.size()), run_.sync.delay_steps);
+  pushed_position_ = parts_.replica->samples_consumed();
+}
+
+absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Turn() {
+  ATOLL_RETURN_IF_ERROR(UseAnswers());
+  ATOLL_ASSIGN_OR_RETURN(const MaybeEnd end, EndOfTurn());
+  if (end.has_value()) return end;
+  if (to_evaluate_.has_value() && !evaluate_last_) {
+    ATOLL_RETURN_IF_ERROR(EvaluateBases(*std::exchange(to_evaluate_, std::nullopt)));
+  }
+  ATOLL_RETURN_IF_ERROR(Step());
+  // What came meanwhile need not be passed over.
+  ATOLL_RETURN_IF_ERROR(UseAnswers());
+  ATOLL_RETURN_IF_ERROR(PushWhatIsDue());
+  return MaybeEnd();
+}
+
+absl::Status OverlappedSync::Step() {
+  const uint32_t active = std::max<uint32_t>(fragments_.front()->base.plan.active_workers, 1);
+  const auto ahead = static_cast<uint32_t>(schedule_->now() - committed_at_);
+  const double rate =
+      LearningRateAt(run_, SchedulePosition(run_, TokensAtStep(run_, committed_tokens_, ahead, active)));
+  InnerRound& first = fragments_.front()->window;
+  const double loss_before = first.loss_sum;
+  const Duration compute_before = first.compute;
+  const auto step = TakeInnerStep(*parts_.replica, rate, *continuity_.rewarm, first, context_);
+  if (!step.ok()) {
+    const bool not_finite =
+        absl::IsFailedPrecondition(step.status()) && RejectionOf(step.status()) == RefusalReason::kNone;
+    return not_finite ? DropWindows(step.status()) : step.status();
+  }
+  schedule_->StepTaken();
+  computed_ += first.compute - compute_before;
+  for (size_t i = 1; i < fragments_.size(); ++i) {
+    InnerRound& window = fragments_[i]->window;
+    window.steps += 1;
+    window.tokens += step->tokens;
+    window.loss_sum += first.loss_sum - loss_before;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OverlappedSync::PushWhatIsDue() {
+  // When lanes are short, the one that has waited longest goes first.
+  std::vector<StreamedFragment*> order;
+  for (const auto& fragment : fragments_) {
+    if (!LeftBehind(*fragment)) order.push_back(fragment.get());
+  }
+  std::ranges::stable_sort(order, {}, [this](const auto* one) { return schedule_->DueIn(one->index()); });
+  for (StreamedFragment* const fragment : order) {
+    const bool due = schedule_->Due(fragment->index());
+    if (fragment->exchange->away()) {
+      if (due) Skip(*fragment);
+      continue;
+    }
+    // Pushed now, it could not be pushed again at the very end of the budget.
+    const uint64_t left = fragment->StepsToBudget(run_.tokens_per_step());
+    const bool waits_for_end = left > 0 && left <= run_.sync.delay_steps;
+    if (left == 0 || (due && !waits_for_end)) ATOLL_RETURN_IF_ERROR(Push(*fragment).status());
+  }
+  return absl::OkStatus();
+}
+
+void OverlappedSync::Skip(StreamedFragment& fragment) {
+  schedule_->Skipped(fragment.index());
+  fragment.pushed_to_leave = leaving_;
+  context_.observer->OnPushSkipped(fragment.base.layout.id);
+  context_.log.Debug("a push is skipped: the last one of the fragment is unanswered",
+                     {{"fragment", fragment.index()}, {"base", fragment.base.version->value()}});
+}
+
+absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
+  FragmentExchange& exchange = *fragment.exchange;
+  // Pushed on this base by an earlier life, and no lane was free until now: only its answer is missing.
+  if (fragment.packer->IsDone(*fragment.base.version)) return exchange.StartPull(fragment.base.version);
+  if (fragment.window.steps == 0 || !parts_.runner->HasFreeLane()) return false;
+  ATOLL_RETURN_IF_ERROR(Measure(fragment));
+  const PushOffer claims{
+      .key = {.fragment = fragment.base.layout.id, .base = *fragment.base.version, .sequence = 0},
+      .tokens = fragment.window.tokens,
+      .steps = fragment.window.steps,
+      .partition = partition_,
+      .samples_consumed = parts_.replica->samples_consumed(),
+      .mean_loss = fragment.window.mean_loss()};
+  if (!exchange.StartPush(claims)) return false;
+  schedule_->Pushed(fragment.index());
+  fragment.generation = generation_;
+  fragment.pushed_to_leave = leaving_;
+  if (fragment.index() == 0) {
+    first_pushed_at_ = schedule_->now();
+    pushed_position_ = claims.samples_consumed;
+    KeepRound(continuity_, parts_.session->member().epoch, *fragment.base.version, committed_tokens_,
+              *parts_.replica, context_);
+    const MonoTime now = context_.clock->Now();
+    context_.observer->OnRound(fragment.window.steps, fragment.window.tokens, fragment.window.mean_loss(),
+                               now - std::exchange(round_began_, now));
+  }
+  fragment.window = InnerRound();
+  return true;
+}
+
+absl::Status OverlappedSync::Measure(StreamedFragment& fragment) {
+  std::vector<float>& delta = fragment.exchange->buffer();
+  ATOLL_RETURN_IF_ERROR(parts_.replica->ReadFragment(fragment.base.layout, delta));
+  for (size_t i = 0; i < delta.size(); ++i) delta[i] = fragment.base.values[i] - delta[i];
+  return absl::OkStatus();
+}
+
+}  // namespace atoll
