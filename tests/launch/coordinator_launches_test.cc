@@ -2,12 +2,9 @@
 // cluster.
 #include <signal.h>
 
-#include "common/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
-#include "tests/common/test_dir.h"
-#include "tests/integration/process.h"
+#include "tests/integration/coordinator_program.h"
 #include "tests/launch/api_server.h"
 #include "tests/launch/wait_until.h"
 
@@ -18,38 +15,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr char kProgram[] = ATOLL_BIN_DIR "/atoll-coordinator";
-constexpr char kConfig[] = R"(
-run: {name: tiny, workers: 2, rounds: 3}
-model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
-data: {tokenizer: bytes}
-inner: {steps: 2, learning_rate: 1e-3, batch: 2}
-)";
-
-class CoordinatorLaunchesTest : public ::testing::Test {
+class CoordinatorLaunchesTest : public CoordinatorProgram {
  protected:
-  void SetUp() override { ASSERT_TRUE(WriteFileAtomically(dir_.File("run.yaml"), kConfig).ok()); }
-
-  std::vector<std::string> Arguments(const std::vector<std::string>& extra) const {
-    std::vector<std::string> all = {
-        kProgram,   "--config",    dir_.File("run.yaml"), "--data-dir",       dir_.File("data"),
-        "--listen", "127.0.0.1:0", "--admin-listen",      "127.0.0.1:0",      "--metrics-listen",
-        "",         "--port-file", dir_.File("ports"),    "--log-format=json"};
-    all.insert(all.end(), extra.begin(), extra.end());
-    return all;
-  }
-  std::unique_ptr<Process> Serve(const std::vector<std::string>& extra) {
-    auto process = Process::Start(Arguments(extra), dir_.File("log"));
-    EXPECT_TRUE(process.ok()) << process.status();
-    if (!WaitUntil([&] { return FileExists(dir_.File("ports")) || !(*process)->running(); }) ||
-        !(*process)->running()) {
-      ADD_FAILURE() << "it does not serve:\n" << Log();
-      return nullptr;
-    }
-    return *std::move(process);
-  }
-  Finished Run(const std::vector<std::string>& extra) { return RunToEnd(Arguments(extra), Seconds(60)); }
-  std::string Log() const { return ReadFile(dir_.File("log")).value_or(""); }
   bool Logged(const std::string& text) const {
     return WaitUntil([&] { return Log().find(text) != std::string::npos; });
   }
@@ -61,22 +28,18 @@ class CoordinatorLaunchesTest : public ::testing::Test {
     return text.empty() ? 0 : std::stoi(text);
   }
   std::vector<std::string> ShellWorkers(const std::string& script) const {
-    return {"--launcher",         "process",
-            "--worker-command",   "/bin/sh",
-            "--worker-arg=-c",    "--worker-arg=" + script,
-            "--worker-arg={name}"};
+    return {"--config",        dir_.File("run.yaml"),    "--launcher",
+            "process",         "--worker-command",       "/bin/sh",
+            "--worker-arg=-c", "--worker-arg=" + script, "--worker-arg={name}"};
   }
-
-  TestDir dir_;
 };
 
 TEST_F(CoordinatorLaunchesTest, LaunchesThePlannedWorkersAndEndsThemBeforeItself) {
   const auto process = Serve(ShellWorkers("echo $$ $0 $*; exec sleep 600"));
   ASSERT_NE(process, nullptr);
   ASSERT_TRUE(WaitUntil([&] { return PidOf("w0") > 0 && PidOf("w1") > 0; })) << Log();
-  const auto ports = nlohmann::json::parse(*ReadFile(dir_.File("ports")));
-  EXPECT_THAT(Written("w1"), HasSubstr("w1 --coordinator " + ports.at("data").get<std::string>() +
-                                       " --name w1 --state-dir " + dir_.File("data/workers/w1")));
+  EXPECT_THAT(Written("w1"), HasSubstr("w1 --coordinator " + Address("data") + " --name w1 --state-dir " +
+                                       dir_.File("data/workers/w1")));
   EXPECT_FALSE(FileExists(dir_.File("data/workers/w2.log")));
   const pid_t first = PidOf("w0"), second = PidOf("w1");
   ::kill(first, SIGKILL);
@@ -102,13 +65,34 @@ TEST_F(CoordinatorLaunchesTest, WorkersDoNotOutliveACoordinatorThatIsKilled) {
   }
 }
 
+TEST_F(CoordinatorLaunchesTest, WhatWasScaledToRunsAgainAfterAKill) {
+  const std::vector<std::string> extra = ShellWorkers("echo $$; exec sleep 600");
+  std::unique_ptr<Process> process = Serve(extra);
+  ASSERT_NE(process, nullptr);
+  const Finished scaled =
+      RunToEnd({ATOLL_BIN_DIR "/atollctl", "--admin", Address("admin"), "workers", "add", "1"}, Seconds(60));
+  ASSERT_EQ(scaled.exit_code, 0) << scaled.output;
+  ASSERT_TRUE(WaitUntil([&] { return PidOf("w2") > 0; })) << Log();
+  process->Kill();
+  for (const char* worker : {"w0", "w1", "w2"}) {
+    ASSERT_TRUE(WaitUntil([&] { return Gone(PidOf(worker)); })) << worker;
+    ASSERT_TRUE(RemoveFile(dir_.File("data/workers/" + std::string(worker) + ".log")).ok());
+  }
+  process = Serve(extra);
+  ASSERT_NE(process, nullptr);
+  EXPECT_TRUE(WaitUntil([&] { return PidOf("w0") > 0 && PidOf("w1") > 0 && PidOf("w2") > 0; })) << Log();
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+}
+
 TEST_F(CoordinatorLaunchesTest, AsksTheClusterAndLeavesItsPods) {
   auto server = ApiServer::Start();
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto process = Serve({"--launcher", "kubernetes", "--launch-workers", "3", "--kube-api-host",
-                              "127.0.0.1", "--kube-api-port", (*server)->Options().port, "--kube-credentials",
-                              (*server)->Options().credentials, "--kube-statefulset", "train-worker",
-                              "--kube-selector", "app.kubernetes.io/name=train"});
+  const auto process =
+      Serve({"--config", dir_.File("run.yaml"), "--launcher", "kubernetes", "--launch-workers", "3",
+             "--kube-api-host", "127.0.0.1", "--kube-api-port", (*server)->Options().port,
+             "--kube-credentials", (*server)->Options().credentials, "--kube-statefulset", "train-worker",
+             "--kube-selector", "app.kubernetes.io/name=train"});
   ASSERT_NE(process, nullptr);
   ASSERT_TRUE(WaitUntil([&] { return !(*server)->Requests("PATCH").empty(); })) << Log();
   EXPECT_EQ((*server)->Requests("PATCH")[0]["body"], R"({"spec":{"replicas":3}})");
@@ -121,7 +105,9 @@ TEST_F(CoordinatorLaunchesTest, AsksTheClusterAndLeavesItsPods) {
 
 TEST_F(CoordinatorLaunchesTest, WrongFlagsTouchNothing) {
   const auto fails = [&](const std::vector<std::string>& extra, const std::string& why) {
-    const Finished finished = Run(extra);
+    std::vector<std::string> all = {"--config", dir_.File("run.yaml")};
+    all.insert(all.end(), extra.begin(), extra.end());
+    const Finished finished = Run(all);
     EXPECT_EQ(finished.exit_code, 2) << finished.output;
     EXPECT_THAT(finished.output, HasSubstr(why));
   };
