@@ -11,14 +11,12 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 """
 import argparse
 import collections
-import json
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
+
+from real_run import RealRun, tokenize
 
 ROUNDS, STEPS, BATCH, CONTEXT, WORKERS = 10, 12, 4, 16, 2
 CONFIG = f"""run: {{name: live, workers: {WORKERS}, rounds: {ROUNDS}, seed: 3}}
@@ -34,62 +32,12 @@ NEW_STEPS, NEW_RATE = STEPS // 2, 0.25
 PATIENCE_S = 180
 
 
-class Run:
-    def __init__(self, folder, programs):
-        self.folder, self.programs = folder, programs
-        (folder / "run.yaml").write_text(CONFIG)
-        (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-        subprocess.run([programs / "atoll-data", "tokenize", "--tokenizer", "bytes", "--out", folder / "tokens",
-                        folder / "text"], check=True, capture_output=True, timeout=60)
-        arguments = ["--config", folder / "run.yaml", "--data-dir", folder / "data", "--listen", "127.0.0.1:0",
-                     "--admin-listen", "127.0.0.1:0", "--metrics-listen", "", "--port-file", folder / "ports",
-                     "--launcher", "process", "--worker-command", programs / "atoll-worker",
-                     f"--worker-arg=--data={folder}/tokens", "--worker-arg=--threads=1", "--worker-arg=--device=cpu"]
-        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
-        with open(folder / "coordinator.log", "wb") as log:
-            # Should this script be killed, the kernel kills the coordinator, and its workers with it.
-            self.coordinator = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", programs / "atoll-coordinator", *arguments],
-                                                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
-        self.wait_for((folder / "ports").exists, "the coordinator to serve")
-        ports = json.loads((folder / "ports").read_text())
-        self.addresses = ["--admin", ports["admin"], "--coordinator", ports["data"]]
-
-    def wait_for(self, done, what):
-        deadline = time.monotonic() + PATIENCE_S
-        while not done():
-            if self.coordinator.poll() is not None or time.monotonic() > deadline:
-                log = (self.folder / "coordinator.log").read_text()[-3000:]
-                raise RuntimeError(f"waited in vain for {what}: {log}")
-            time.sleep(0.05)
-
-    def ctl(self, *arguments):
-        done = subprocess.run([self.programs / "atollctl", *self.addresses, *arguments], capture_output=True, text=True,
-                              timeout=PATIENCE_S, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"atollctl {' '.join(arguments)} ended with {done.returncode}: {done.stderr}")
-        return done.stdout
-
-    def status(self):
-        return json.loads(self.ctl("status", "--json"))
-
-    def head(self):
-        return max((int(fragment["version"]) for fragment in self.status().get("fragments", [])), default=0)
-
-    def metrics(self):
-        """By name: of each version its value, or the values of its workers."""
-        points = collections.defaultdict(lambda: collections.defaultdict(list))
-        for line in self.ctl("metrics", "export", "--format", "jsonl").splitlines():
-            point = json.loads(line)
-            points[point["name"]][int(point["version"])].append(point["value"])
-        return points
-
-    def end(self):
-        self.coordinator.terminate()
-        try:
-            self.coordinator.wait(60)
-        except subprocess.TimeoutExpired:
-            self.coordinator.kill()
-            self.coordinator.wait()
+def by_version(points):
+    """By name: of each version its value, or the values of its workers."""
+    values = collections.defaultdict(lambda: collections.defaultdict(list))
+    for point in points:
+        values[point["name"]][int(point["version"])].append(point["value"])
+    return values
 
 
 def check(metrics, refused, status, complaints):
@@ -119,16 +67,19 @@ def check(metrics, refused, status, complaints):
 
 
 def measure(folder, programs):
-    run, complaints = Run(folder, programs), []
+    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
+    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    run, complaints = RealRun(folder, programs, CONFIG), []
     try:
-        run.wait_for(lambda: run.head() >= 2, "version 2")
-        run.ctl("config", "set", "codec.push=int8", f"inner.steps={NEW_STEPS}", f"outer.learning_rate={NEW_RATE}")
-        run.wait_for(lambda: run.status()["state"] == "RUN_STATE_FINISHED", "the end of the run")
-        status, metrics = run.status(), run.metrics()
-        events = [json.loads(line) for line in run.ctl("events", "--json").splitlines() if line.strip()]
-        refused = [event for event in events if "REFUSED" in event.get("kind", "")]
+        run.launch(programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"])
+        run.wait_for(lambda: run.head() >= 2, PATIENCE_S, "version 2")
+        if run.ctl("config", "set", "codec.push=int8", f"inner.steps={NEW_STEPS}", f"outer.learning_rate={NEW_RATE}") is None:
+            raise RuntimeError(f"atollctl config set failed: {run.complaint}")
+        run.wait_for(lambda: run.status()["state"] == "RUN_STATE_FINISHED", PATIENCE_S, "the end of the run")
+        status, metrics = run.status(), by_version(run.metrics())
+        refused = [event for event in run.events() if "REFUSED" in event.get("kind", "")]
         check(metrics, refused, status, complaints)
-        verdicts = collections.Counter(json.loads(line)["verdict"] for line in run.ctl("verify", "--json").splitlines())
+        verdicts = collections.Counter(line["verdict"] for line in run.lines("verify", "--json"))
         # Only version 0 has no round to be recomputed from.
         if verdicts["EQUAL"] != len(metrics["round/config_version"]) or verdicts["NOT_KEPT"] > 1 or len(verdicts) > 2:
             complaints.append(f"verify says {dict(verdicts)}")

@@ -14,7 +14,6 @@ import collections
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ import time
 import checks
 from faults import Faults
 from run import Run, write_text
+from real_run import tokenize
 
 SHORT = {"rounds": 14, "steps": 30, "deadline": 15, "lease": 2, "evaluate": 7, "every": (0.7, 1.5), "longest": 3}
 LONG = {"rounds": 240, "steps": 100, "deadline": 20, "lease": 3, "evaluate": 20, "every": (2, 4), "longest": 8}
@@ -141,13 +141,12 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-chaos-"))
     try:
         write_text(folder / "text.txt", 400_000, seed=1)
-        subprocess.run([arguments.bin / "atoll-data", "tokenize", "--tokenizer", "bytes", "--out", folder / "tokens",
-                        folder / "text.txt"], check=True, stdout=subprocess.DEVNULL)
-        calm = do_run(folder / "calm", arguments, folder / "tokens", options, faulty=False)
+        tokens = tokenize(arguments.bin, folder / "text.txt", folder / "tokens")
+        calm = do_run(folder / "calm", arguments, tokens, options, faulty=False)
         # On a slow machine rounds take longer: what is a long round is known now.
         _, longest = checks.check_rounds(calm["events"], options["deadline"], slack=0)
         options["deadline"] = max(options["deadline"], 4 * longest)
-        wild = do_run(folder / "wild", arguments, folder / "tokens", options, faulty=True)
+        wild = do_run(folder / "wild", arguments, tokens, options, faulty=True)
         complaints = judge(calm, wild, options)
     finally:
         if not arguments.keep:

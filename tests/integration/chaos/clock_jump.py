@@ -14,13 +14,13 @@ import glob
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
 import checks
 from run import Run, write_text
+from real_run import tokenize
 
 OPTIONS = {"workers": 2, "rounds": 12, "steps": 30, "deadline": 60, "lease": 3, "evaluate": 6}
 # After each of these versions the clock is set so far from the true one, in seconds.
@@ -91,12 +91,11 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-clock-"))
     try:
         write_text(folder / "text.txt", 200_000, seed=1)
-        subprocess.run([programs / "atoll-data", "tokenize", "--tokenizer", "bytes", "--out", folder / "tokens",
-                        folder / "text.txt"], check=True, stdout=subprocess.DEVNULL)
+        tokens = tokenize(programs, folder / "text.txt", folder / "tokens")
         clock = Clock(folder, library[0])
         run = Run(folder / "run", programs, programs / "atoll-worker", OPTIONS)
         try:
-            run.start(folder / "tokens")
+            run.start(tokens)
             status, todo = train(run, clock)
             events = run.events()
             code, left = run.stop()

@@ -1,13 +1,13 @@
 """One run of real programs: a coordinator that launches its workers, each behind a link of its own."""
-import json
 import os
 import pathlib
 import random
 import signal
-import subprocess
-import time
+import sys
 
-from link import Links
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from link import Links  # noqa: E402
+from real_run import RealRun  # noqa: E402
 
 CONFIG = """run: {{name: chaos, workers: {workers}, rounds: {rounds}, seed: 7}}
 model: {{gpt: {{layers: 2, heads: 2, width: 32, context: 32, vocabulary: 256}}}}
@@ -45,17 +45,14 @@ def write_text(path, size, seed):
     path.write_text("".join(text), encoding="ascii")
 
 
-class Run:
+class Run(RealRun):
     def __init__(self, folder, programs, worker_program, options):
-        self.folder = pathlib.Path(folder)
-        self.programs = pathlib.Path(programs)
+        super().__init__(folder, programs, CONFIG.format(**options))
         self.worker_program = worker_program
         self.options = options
-        self.complaint = ""  # of the last atollctl that failed
         self.names = [f"w{i}" for i in range(options["workers"])]
         for name in ("pids", "links"):
-            (self.folder / name).mkdir(parents=True)
-        (self.folder / "run.yaml").write_text(CONFIG.format(**options))
+            (self.folder / name).mkdir()
         wrapper = self.folder / "wrapper"
         wrapper.write_text(WRAPPER)
         wrapper.chmod(0o755)
@@ -64,62 +61,14 @@ class Run:
             (self.folder / "links" / name).write_text(str(link.port))
 
     def start(self, tokens):
-        log = open(self.folder / "coordinator.log", "wb")
-        arguments = ["--config", self.folder / "run.yaml", "--data-dir", self.folder / "coordinator",
-                     "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--metrics-listen", "",
-                     "--port-file", self.folder / "ports.json", "--log-format", "json",
-                     "--launcher", "process", "--worker-command", self.folder / "wrapper",
-                     f"--worker-arg={self.folder}", "--worker-arg={name}", f"--worker-arg={self.worker_program}",
-                     f"--worker-arg=--data={tokens}", "--worker-arg=--threads=1", "--worker-arg=--device=cpu",
-                     "--worker-arg=--log-format=json"]
-        # Nine programs share the processors: who waits must not spin.
-        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
-        # Should this script be killed, the kernel kills the coordinator, and its workers with it.
-        self.coordinator = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-coordinator", *arguments],
-                                            stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
-        log.close()
-        self.wait_for(lambda: (self.folder / "ports.json").exists(), 60, "the coordinator to serve")
-        ports = json.loads((self.folder / "ports.json").read_text())
-        self.admin, self.data = ports["admin"], ports["data"]
+        self.launch(self.folder / "wrapper", [self.folder, "{name}", self.worker_program, f"--data={tokens}", "--threads=1",
+                                              "--device=cpu", "--log-format=json"])
         self.links.connect(self.data)
-
-    def wait_for(self, done, seconds, what):
-        deadline = time.monotonic() + seconds
-        while not done():
-            if self.coordinator.poll() is not None:
-                raise RuntimeError(f"the coordinator ended with {self.coordinator.returncode}: {self.log_end()}")
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"waited {seconds} s in vain for {what}: {self.log_end()}")
-            time.sleep(0.05)
-
-    def log_end(self):
-        return (self.folder / "coordinator.log").read_text()[-3000:]
-
-    def ctl(self, *arguments):
-        """What atollctl prints as JSON; None when it fails."""
-        done = subprocess.run([self.programs / "atollctl", "--timeout", "30", "--admin", self.admin, "--coordinator", self.data,
-                               *arguments], capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode != 0:
-            self.complaint = done.stderr.strip()
-        return done.stdout if done.returncode == 0 else None
-
-    def status(self, history=0):
-        text = self.ctl("status", "--json", *(["--history", str(history)] if history else []))
-        return json.loads(text) if text else None
-
-    def workers(self):
-        text = self.ctl("workers", "list", "--all", "--json")
-        return {w["name"]: w for w in json.loads(text).get("workers", [])} if text else None
-
-    def events(self):
-        text = self.ctl("events", "--json")
-        return [json.loads(line) for line in text.splitlines() if line.strip()] if text else []
 
     def contributed(self):
         """Of every version the workers whose contributions it is made of, from the round records."""
         workers = {}
-        for line in (self.ctl("metrics", "export", "--format", "jsonl") or "").splitlines():
-            point = json.loads(line)
+        for point in self.metrics():
             if point["name"] == "worker/steps":
                 workers.setdefault(point["version"], set()).add(point["worker"])
         return workers
@@ -140,17 +89,7 @@ class Run:
         for name in self.names:
             if (pid := self.pid_of(name)) is not None:
                 os.kill(pid, signal.SIGCONT)
-        self.coordinator.terminate()
-        try:
-            code = self.coordinator.wait(60)
-        except subprocess.TimeoutExpired:
-            self.coordinator.kill()
-            code = self.coordinator.wait()
+        code = self.end()
         self.links.close()
         left = [name for name in self.names if self.pid_of(name) is not None]
         return code, left
-
-    def kill(self):
-        if self.coordinator.poll() is None:
-            self.coordinator.kill()
-            self.coordinator.wait()
