@@ -10,12 +10,15 @@
 
 namespace atoll {
 
+/// Whose turn it is when there are more threads than cores.
+enum class ThreadPriority { kNormal, kBackground };
+
 /// One named thread that runs tasks in the order in which they were posted. The owner joins it, by Stop or by
 /// the destructor. Tasks must not throw. Thread-safe.
 class TaskQueue {
  public:
   /// `name` is shown by top and gdb; the kernel keeps 15 bytes of it.
-  explicit TaskQueue(std::string name);
+  explicit TaskQueue(std::string name, ThreadPriority priority = ThreadPriority::kNormal);
   ~TaskQueue();
   TaskQueue(const TaskQueue&) = delete;
   TaskQueue& operator=(const TaskQueue&) = delete;
@@ -32,6 +35,7 @@ class TaskQueue {
   void Run();
 
   const std::string name_;
+  const ThreadPriority priority_;
   mutable Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);

@@ -78,7 +78,8 @@ absl::StatusOr<std::unique_ptr<ShardSet>> ShardSet::Open(const Options& options)
                        .unique_prefix = absl::StrFormat("%s-%s", options.unique_prefix, name),
                        .caching = caching,
                        .access = options.access}));
-    shards.push_back({.db = std::move(db), .writer = std::make_unique<TaskQueue>("shard-" + name)});
+    shards.push_back({.db = std::move(db),
+                      .writer = std::make_unique<TaskQueue>("shard-" + name, ThreadPriority::kBackground)});
   }
   return std::unique_ptr<ShardSet>(new ShardSet(options, std::move(shards)));
 }

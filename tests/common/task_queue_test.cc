@@ -1,5 +1,9 @@
 #include "common/task_queue.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -35,6 +39,18 @@ TEST(TaskQueueTest, StopRunsWhatWasPostedAndRefusesTheRest) {
   queue.Stop();
   EXPECT_EQ(ran, 10);
   EXPECT_EQ(queue.pending(), 0u);
+}
+
+TEST(TaskQueueTest, ABackgroundThreadIsNicerThanOthers) {
+  int nice_of[2] = {};
+  for (const ThreadPriority priority : {ThreadPriority::kNormal, ThreadPriority::kBackground}) {
+    TaskQueue queue("prio", priority);
+    int& nice = nice_of[priority == ThreadPriority::kBackground ? 1 : 0];
+    ASSERT_TRUE(queue.Post([&] { nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid())); }));
+    queue.Drain();
+  }
+  EXPECT_EQ(nice_of[0], ::getpriority(PRIO_PROCESS, 0));
+  EXPECT_EQ(nice_of[1], std::min(19, nice_of[0] + 10));
 }
 
 TEST(TaskQueueTest, ATaskMayPost) {
