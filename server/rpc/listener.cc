@@ -20,6 +20,9 @@ constexpr Duration kPingInterval = Seconds(20);
 constexpr Duration kPingTimeout = Seconds(10);
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kMaxFrameBytes = 1 << 20;
+// What one read from a socket may take. gRPC keeps a buffer of the size that a connection last needed, up to
+// 4 MiB, also when nothing comes any more: gigabytes with a thousand workers.
+constexpr int kMaxReadBytes = 128 << 10;
 
 int Milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
@@ -41,6 +44,7 @@ void SetArguments(const RpcServerOptions& options, grpc::ServerBuilder& builder)
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrameBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
   // By default gRPC would let a second coordinator share the port, silently.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kPingInterval));
