@@ -1,0 +1,42 @@
+#ifndef ATOLL_BENCH_EXCHANGE_BARE_H_
+#define ATOLL_BENCH_EXCHANGE_BARE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/exchange/settings.h"
+#include "tests/integration/process.h"
+
+// What moving the bytes costs by itself: to another process and back, nothing checked, nothing kept.
+
+namespace atoll {
+
+/// The other process: writes its two addresses to `port_file` and serves until it is killed.
+absl::Status ServeBare(const std::string& port_file);
+
+/// That process, and what is sent through it.
+class BareStreams {
+ public:
+  static absl::StatusOr<std::unique_ptr<BareStreams>> Start(const ExchangeSettings& settings);
+  ~BareStreams();
+
+  /// Each worker sends `up` bytes; when all are there, each gets `down` bytes. Seconds. gRPC: in messages of
+  /// 1 MiB that refer to the sender's memory, received without a copy.
+  absl::StatusOr<double> Grpc(uint32_t workers, uint64_t up, uint64_t down) const;
+  absl::StatusOr<double> Tcp(uint32_t workers, uint64_t up, uint64_t down) const;
+
+ private:
+  BareStreams() = default;
+
+  std::string folder_;
+  std::string grpc_address_;
+  std::string tcp_address_;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_BENCH_EXCHANGE_BARE_H_
