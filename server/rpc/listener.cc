@@ -8,6 +8,7 @@
 #include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 
@@ -20,9 +21,9 @@ constexpr Duration kPingInterval = Seconds(20);
 constexpr Duration kPingTimeout = Seconds(10);
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kMaxFrameBytes = 1 << 20;
-// What one read from a socket may take. gRPC keeps a buffer of the size that a connection last needed, up to
-// 4 MiB, also when nothing comes any more: gigabytes with a thousand workers.
-constexpr int kMaxReadBytes = 128 << 10;
+// What gRPC may hold of messages on their way, all connections together. It keeps a read buffer of megabytes
+// for each connection that once was fast; under this bound it gives those back, and narrows its windows.
+constexpr size_t kMaxBufferBytes = size_t{512} << 20;
 
 int Milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
@@ -44,7 +45,9 @@ void SetArguments(const RpcServerOptions& options, grpc::ServerBuilder& builder)
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrameBytes);
-  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
+  grpc::ResourceQuota quota("atoll");
+  quota.Resize(kMaxBufferBytes);
+  builder.SetResourceQuota(quota);
   // By default gRPC would let a second coordinator share the port, silently.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kPingInterval));
