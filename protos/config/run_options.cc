@@ -148,6 +148,7 @@ RunOptions Convert(const v1::RunConfig& config) {
   if (config.codec().pull_delta() != v1::PULL_DELTA_NONE) {
     options.pull_delta = As<CodecKind>(config.codec().pull_delta());
   }
+  options.zstd = config.codec().zstd();
   options.error_feedback = config.codec().error_feedback();
   options.error_feedback_beta = config.codec().error_feedback_beta();
   options.error_feedback_form = As<ErrorFeedbackForm>(config.codec().error_feedback_form());

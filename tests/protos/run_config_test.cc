@@ -53,7 +53,7 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
           "round: {deadline_s: 1.5, quorum: 0.5, minimum: 2, grace_s: 0.25, lease_s: 3, start_workers: 3, "
           "staleness_limit: 5, grace: fixed}\n"
           "codec: {push: int8, pull: bf16, error_feedback: false, error_feedback_beta: 0.5, "
-          "error_feedback_form: moving_average, error_feedback_reset: 9}\n"
+          "error_feedback_form: moving_average, error_feedback_reset: 9, zstd: true}\n"
           "evaluation: {every: 3, batches: 7, by: evaluator}\n"
           "checkpoint: {keep_versions: 5, shards: 2, every: 6, keep: 4, keep_every: 9}\n"
           "limits: {max_workers: 9, contribution_budget_mib: 8}\n"),
@@ -98,6 +98,7 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
   EXPECT_EQ(options->error_feedback_beta, 0.5);
   EXPECT_EQ(options->error_feedback_form, ErrorFeedbackForm::kMovingAverage);
   EXPECT_EQ(options->error_feedback_reset, 9u);
+  EXPECT_TRUE(options->zstd);
   EXPECT_EQ(options->evaluation_every, 3u);
   EXPECT_EQ(options->evaluation_batches, 7u);
   EXPECT_EQ(options->evaluated_by, EvaluatedBy::kEvaluator);

@@ -9,6 +9,7 @@ namespace atoll {
 
 ContributionPacker::ContributionPacker(const RunOptions& run, uint64_t elements)
     : codec_(run.push_codec),
+      zstd_(run.zstd),
       reset_every_(run.error_feedback_reset),
       // Carried with beta 0 is not carried.
       feedback_(CodecFor(run.push_codec), run.error_feedback ? run.error_feedback_beta : 0, elements,
@@ -25,7 +26,8 @@ absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound
                  .steps = round.steps,
                  .partition = partition,
                  .samples_consumed = replica.samples_consumed(),
-                 .mean_loss = round.mean_loss()},
+                 .mean_loss = round.mean_loss(),
+                 .zstd = zstd_},
                 scratch);
 }
 

@@ -63,6 +63,7 @@ class ContributionPacker {
   void Recode(KeptPush& kept) const;
 
   const CodecKind codec_;
+  const bool zstd_;
   const uint32_t reset_every_;  // versions; 0: never
   ErrorFeedback feedback_;
   std::vector<std::byte> payload_;
