@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/fragment_plan.h"
 #include "gtest/gtest.h"
 #include "protos/config/run_config.h"
 #include "server/create_coordinator.h"
@@ -175,8 +176,27 @@ TEST_P(RoundsTest, AreThoseOfDirectComputation) {
   for (const WorkerView& worker : island.coordinator().ListWorkers(true)) EXPECT_EQ(worker.state, "left");
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, RoundsTest, ::testing::Values("fp32", "bf16", "int8", "int4", "e3m0", "int8_quantile"),
+INSTANTIATE_TEST_SUITE_P(Codecs, RoundsTest,
+                         ::testing::Values("fp32", "bf16", "int8", "int4", "e3m0", "int8_quantile"),
                          [](const auto& test) { return std::string(test.param); });
+
+TEST(RoundsTest, FollowersByDifferencesHoldThePublishedBits) {
+  Island island(RunYaml("fp32, pull_delta: int8"));
+  WorkerThread a(island, "worker-a", 3.0F);
+  WorkerThread b(island, "worker-b", 7.0F);
+  EXPECT_EQ(a.Join().code, ExitCode::kOk);
+  EXPECT_EQ(b.Join().code, ExitCode::kOk);
+  EXPECT_NEAR(a.replica().first(), DirectComputation(1.0F, 3.0F, 7.0F), 0.02F);
+  EXPECT_EQ(a.replica().first(), b.replica().first());
+  const StatusView status = island.coordinator().GetStatus(100);
+  EXPECT_EQ(status.state, RunStateView::kFinished);
+  // Version 0 in full and five differences, with framing; all of them in full would be more.
+  const uint64_t values = PlanFragments(a.replica().manifest(), 1)->front().elements;
+  for (const WorkerView& worker : island.coordinator().ListWorkers(true)) {
+    EXPECT_LT(worker.pull_bytes, (kRounds + 1) * values * sizeof(float)) << worker.name;
+    EXPECT_GT(worker.pull_bytes, values * (sizeof(float) + kRounds)) << worker.name;
+  }
+}
 
 TEST(RoundsTest, AStoppedWorkerLeavesAndTheOtherFinishes) {
   Island island(RunYaml("fp32"));
@@ -199,7 +219,7 @@ TEST(RoundsTest, FourWorkersWithOverlappedFragmentsFinishTogether) {
       "inner: {steps: 10, learning_rate: 0.05, min_learning_rate_ratio: 1, batch: 3}\n"
       "outer: {learning_rate: 0.7, momentum: 0.5}\n"
       "round: {deadline_s: 60, lease_s: 5}\n"
-      "codec: {push: int8}\n"
+      "codec: {push: int8, pull_delta: e3m0}\n"
       "sync: {mode: overlapped, fragments: 2, delay_steps: 3, alpha: 0.5}\n");
   std::vector<std::unique_ptr<WorkerThread>> workers;
   for (const char* name : {"worker-a", "worker-b", "worker-c", "worker-d"}) {

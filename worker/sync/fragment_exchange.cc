@@ -1,5 +1,6 @@
 #include "worker/sync/fragment_exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/status.h"
@@ -72,7 +73,7 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   if (parts_.continuity->key != nullptr) {
     const FragmentBase& base = *parts_.base;
     Confirm(*parts_.continuity, member, base.layout.id, *base.version,
-            HashPublished(base.values, parts_.pull_codec, lane.payload), *parts_.board);
+            HashPublished(base.values, parts_.pull.full, lane.payload), *parts_.board);
   }
   auto report = lane.delivery().Deliver(parts_.packer->offer(), parts_.packer->payload());
   answer.status = report.status();
@@ -87,12 +88,17 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
 
 void FragmentExchange::Pull(ExchangeLane& lane, std::optional<Version> after, ExchangeAnswer& answer) {
   const uint64_t elements = buffer_.size();
-  const PullWish wish{.fragment = parts_.base->layout.id,
-                      .after = after,
-                      .wait = kPullWait,
-                      .elements = elements,
-                      .codec = parts_.pull_codec};
-  lane.payload.resize(CodecFor(parts_.pull_codec).EncodedSize(elements));
+  PullWish wish{.fragment = parts_.base->layout.id,
+                .after = after,
+                .wait = kPullWait,
+                .elements = elements,
+                .codec = parts_.pull.full};
+  if (parts_.pull.delta.has_value() && after.has_value() && after == parts_.base->version) {
+    std::ranges::copy(parts_.base->values, buffer_.begin());
+    wish.have = after;
+    wish.delta_codec = *parts_.pull.delta;
+  }
+  lane.payload.resize(CodecFor(parts_.pull.full).EncodedSize(elements));
   while (lane.waits_for_versions()) {
     auto pulled = lane.session().With(
         [&](const MemberRef& member) { return lane.connection().Pull(member, wish, lane.payload); },
@@ -101,22 +107,26 @@ void FragmentExchange::Pull(ExchangeLane& lane, std::optional<Version> after, Ex
     if (!pulled.ok()) return;
     answer.waited += pulled->waited;
     if (pulled->kind == PullKind::kNotYet) continue;
-    if (pulled->kind == PullKind::kParameters) answer.status = Decode(lane, *pulled);
+    if (pulled->kind == PullKind::kParameters) {
+      const absl::StatusOr<bool> decoded = Decode(lane, *pulled, wish);
+      answer.status = decoded.status();
+      if (decoded.ok() && !*decoded) continue;
+    }
     answer.pulled = *std::move(pulled);
     return;
   }
   answer.status = absl::CancelledError("the worker no longer waits for the next version");
 }
 
-absl::Status FragmentExchange::Decode(ExchangeLane& lane, const PulledVersion& pulled) {
+absl::StatusOr<bool> FragmentExchange::Decode(ExchangeLane& lane, const PulledVersion& pulled,
+                                              PullWish& wish) {
   if (pulled.epoch != lane.session().member().epoch) {
     return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
                          RefusalReason::kWrongEpoch);
   }
-  const Codec& codec = CodecFor(parts_.pull_codec);
-  ATOLL_RETURN_IF_ERROR(codec.Validate(lane.payload, buffer_.size()));
-  codec.DecodeRange(lane.payload, buffer_.size(), 0, buffer_);
-  return absl::OkStatus();
+  ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(wish, pulled, lane.payload, buffer_));
+  wish.have = landing == Landing::kAstray ? std::nullopt : std::optional(pulled.version);
+  return landing == Landing::kThere;
 }
 
 }  // namespace atoll

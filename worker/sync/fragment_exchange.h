@@ -36,7 +36,7 @@ class FragmentExchange {
     const Continuity* continuity = nullptr;
     Board* board = nullptr;  // the worker's: confirmations go there
     ExchangeRunner* runner = nullptr;
-    CodecKind pull_codec = CodecKind::kFp32;
+    PullEncoding pull;
   };
   /// All pointers outlive this object, and the exchange ends before they do (ExchangeRunner::Finish).
   explicit FragmentExchange(const Parts& parts) : parts_(parts), buffer_(parts.base->layout.elements) {}
@@ -64,7 +64,8 @@ class FragmentExchange {
   /// Whether there is a version to wait for.
   bool Push(ExchangeLane& lane, const PushOffer& claims, ExchangeAnswer& answer);
   void Pull(ExchangeLane& lane, std::optional<Version> after, ExchangeAnswer& answer);
-  absl::Status Decode(ExchangeLane& lane, const PulledVersion& pulled);
+  /// False: there is more to pull, with `wish`.
+  absl::StatusOr<bool> Decode(ExchangeLane& lane, const PulledVersion& pulled, PullWish& wish);
 
   const Parts parts_;
   std::vector<float> buffer_;

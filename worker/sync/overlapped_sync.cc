@@ -93,7 +93,7 @@ void OverlappedSync::TakeOver(std::vector<FragmentBase> bases) {
         .continuity = &continuity_,
         .board = context_.board,
         .runner = parts_.runner,
-        .pull_codec = run_.pull_codec,
+        .pull = PullEncoding::Of(run_),
     });
     fragment.finished = fragment.base.plan.committed_tokens >= fragment.base.plan.total_tokens;
   }

@@ -69,13 +69,18 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::Advance(Until unti
 
 absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(FragmentBase& fragment,
                                                                               Until until) {
-  const CodecKind codec = session_->info().run.pull_codec;
+  const PullEncoding encoding = PullEncoding::Of(session_->info().run);
   PullWish wish{.fragment = fragment.layout.id,
                 .after = until == Until::kNext ? fragment.version : std::nullopt,
                 .wait = kPullWait,
                 .elements = fragment.layout.elements,
-                .codec = codec};
-  payload_.resize(CodecFor(codec).EncodedSize(wish.elements));
+                .codec = encoding.full};
+  // The head for its own sake is wanted when what is held here is in doubt, or nothing is.
+  if (encoding.delta.has_value() && until == Until::kNext) {
+    wish.have = fragment.version;
+    wish.delta_codec = *encoding.delta;
+  }
+  payload_.resize(CodecFor(encoding.full).EncodedSize(wish.elements));
   EnterPhase(context_, WorkerPhase::kPulling);
   while (true) {
     const Orders orders = context_.board->orders();
@@ -91,9 +96,11 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
     run_state_ = pulled->state;
     context_.board->NoteRunState(pulled->state);
     switch (pulled->kind) {
-      case PullKind::kParameters:
-        ATOLL_RETURN_IF_ERROR(Adopt(fragment, *pulled, payload_));
-        return Outcome::kAdopted;
+      case PullKind::kParameters: {
+        ATOLL_ASSIGN_OR_RETURN(const bool adopted, Adopt(fragment, *pulled, wish));
+        if (adopted) return Outcome::kAdopted;
+        break;
+      }
       case PullKind::kRunFinished:
         return Outcome::kFinished;
       case PullKind::kNotYet:
@@ -103,24 +110,12 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
   }
 }
 
-ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::vector<std::byte>& scratch) {
-  Hash128 hash;
-  if (pull == CodecKind::kFp32) {
-    hash = HashBytes(std::as_bytes(values));
-  } else {
-    scratch.resize(CodecFor(pull).EncodedSize(values.size()));
-    CodecFor(pull).Encode(values, scratch);
-    hash = HashBytes(scratch);
-  }
-  return {.low = hash.low, .high = hash.high};
-}
-
 ContentHash ParameterFollower::HashBase(size_t fragment) {
   return HashPublished(fragments_[fragment].values, session_->info().run.pull_codec, payload_);
 }
 
-absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersion& pulled,
-                                      std::span<const std::byte> payload) {
+absl::StatusOr<bool> ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersion& pulled,
+                                              PullWish& wish) {
   if (pulled.epoch != session_->info().member.epoch) {
     return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
                          RefusalReason::kWrongEpoch);
@@ -130,13 +125,19 @@ absl::Status ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersio
                                                fragment.layout.id.value(), fragment.version->value(),
                                                pulled.version.value()));
   }
-  const Codec& codec = CodecFor(session_->info().run.pull_codec);
-  ATOLL_RETURN_IF_ERROR(codec.Validate(payload, fragment.layout.elements));
-  codec.DecodeRange(payload, fragment.layout.elements, 0, fragment.values);
-  ATOLL_RETURN_IF_ERROR(replica_->WriteFragment(fragment.layout, fragment.values));
+  ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(wish, pulled, payload_, fragment.values));
+  if (landing == Landing::kAstray) {
+    context_.log.Warning("what is held here is not what was published; pulling all of it",
+                         {{"fragment", fragment.layout.id.value()}, {"version", pulled.version.value()}});
+    wish.have = std::nullopt;
+    return false;
+  }
   fragment.version = pulled.version;
+  wish.have = pulled.version;
+  if (landing == Landing::kOneStep) return false;
+  ATOLL_RETURN_IF_ERROR(replica_->WriteFragment(fragment.layout, fragment.values));
   fragment.plan = pulled.plan;
-  return absl::OkStatus();
+  return true;
 }
 
 }  // namespace atoll

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/fragment_plan.h"
 #include "worker/sync/context.h"
+#include "worker/sync/published_values.h"
 #include "worker/sync/replica.h"
 #include "worker/sync/session.h"
 
@@ -29,10 +30,6 @@ struct FragmentBase {
 absl::StatusOr<std::vector<FragmentLayout>> LayOutFragments(const Manifest& manifest,
                                                             const std::vector<FragmentHead>& heads,
                                                             const SyncOptions& sync);
-
-/// Of values as they lie in this memory, encoded as they were published: what the coordinator's hash of the
-/// version must be. `scratch` is room for the payload.
-ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::vector<std::byte>& scratch);
 
 /// Keeps a replica on the published parameters: pulls every fragment, keeps the decoded values as the base,
 /// and writes them into the replica. Not thread-safe. Memory: 4 bytes per parameter for the bases, and one
@@ -70,7 +67,8 @@ class ParameterFollower {
 
  private:
   absl::StatusOr<Outcome> AdvanceFragment(FragmentBase& fragment, Until until);
-  absl::Status Adopt(FragmentBase& fragment, const PulledVersion& pulled, std::span<const std::byte> payload);
+  /// False: there is more to pull, with `wish`.
+  absl::StatusOr<bool> Adopt(FragmentBase& fragment, const PulledVersion& pulled, PullWish& wish);
 
   Session* const session_;
   Replica* const replica_;

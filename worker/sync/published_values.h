@@ -1,0 +1,40 @@
+#ifndef ATOLL_WORKER_SYNC_PUBLISHED_VALUES_H_
+#define ATOLL_WORKER_SYNC_PUBLISHED_VALUES_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/run_options.h"
+#include "worker/sync/connection.h"
+
+namespace atoll {
+
+/// How the run's versions travel down (codec.pull, codec.pull_delta).
+struct PullEncoding {
+  CodecKind full = CodecKind::kFp32;
+  std::optional<CodecKind> delta = std::nullopt;
+
+  static PullEncoding Of(const RunOptions& run) { return {.full = run.pull_codec, .delta = run.pull_delta}; }
+};
+
+/// Of values as they lie in this memory, encoded as they were published: what the coordinator's hash of the
+/// version must be. `scratch` is room for the payload.
+ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::vector<std::byte>& scratch);
+
+enum class Landing : uint8_t {
+  kThere,    // `values` are the version that was pulled, which is the head's
+  kOneStep,  // they are a version on the way to the head: pull again, having it
+  kAstray,   // what was held is not what was published: they are worthless, pull in full
+};
+
+/// Makes `values` of what was pulled with `wish`: decodes it, or adds the difference to what they hold. The
+/// error is that of a payload that makes no sense.
+absl::StatusOr<Landing> Land(const PullWish& wish, const PulledVersion& pulled,
+                             std::span<const std::byte> payload, std::span<float> values);
+
+}  // namespace atoll
+
+#endif  // ATOLL_WORKER_SYNC_PUBLISHED_VALUES_H_
