@@ -88,6 +88,8 @@ void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict) {
 void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
                Replica& replica, const WorkerContext& context) {
   if (continuity.disk == nullptr) return;
+  // Who leaves comes back with this state: it is worth waiting for the last one to be written.
+  if (context.board->orders().drain) continuity.disk->Flush();
   KeptRound* const round = continuity.disk->BeginRound();
   if (round == nullptr) {
     context.log.Debug("the state of the last round is still being written; that of this one is not kept");
