@@ -105,14 +105,14 @@ class Run:
             shutil.rmtree(self.dir, ignore_errors=True)
 
 
-def reference(args, mode, inner_steps, eta, mu):
+def reference(args, mode, inner_steps, eta, mu, **more):
     began = time.time()
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "result.json"
         options = dict(MODEL, batch=BATCH, inner_steps=inner_steps, steps=args.steps, workers=args.workers, seed=args.seed,
                        learning_rate=1e-3, warmup=min(100, args.steps // 10), eval_batches=args.eval_batches,
                        outer_learning_rate=eta, outer_momentum=mu, mode=mode, tokens=str(args.tokens),
-                       threads=os.cpu_count())
+                       threads=os.cpu_count(), **more)
         (pathlib.Path(folder) / "options.json").write_text(json.dumps(options))
         subprocess.run(["/usr/bin/python3", ROOT / "tests/reference/diloco_reference.py",
                         pathlib.Path(folder) / "options.json", out], check=True)

@@ -32,16 +32,21 @@ RECIPES = {
     "e3m0": "codec: {push: e3m0}",
     "topk64": "codec: {push: topk64, error_feedback_beta: 0.95}",
     "topk128": "codec: {push: topk128, error_feedback_beta: 0.95}",
-    "delta": "codec: {pull: delta-int8}",
-    "e3m0+delta": "codec: {push: e3m0, pull: delta-int8}",
+    "delta-int8": "codec: {pull_delta: int8}",
+    "delta-e3m0": "codec: {pull_delta: e3m0}",
+    "e3m0+delta-e3m0": "codec: {push: e3m0, pull_delta: e3m0}",
     "overlap5": "sync: {mode: overlapped, fragments: 2, delay_steps: 5, alpha: 0.5}",
 }
 # SparseLoCo (arXiv 2508.15706) takes a plain step: no outer momentum.
 PLAIN_STEP = ("topk64", "topk128")
+# The same in plain PyTorch, with no code of ours (tests/reference/diloco_reference.py).
+TORCH = {"torch-topk64": {"topk": 64, "beta": 0.95}, "torch-topk128": {"topk": 128, "beta": 0.95}}
 
 
 def run(args, recipe, more, seed):
     args.seed = seed
+    if recipe in TORCH:
+        return dict(convergence.reference(args, "diloco", args.inner_steps, 1.0, 0.0, **TORCH[recipe]), moved_bytes=0)
     plain = recipe in PLAIN_STEP
     outer = "{optimizer: sgd, learning_rate: 1}" if plain else \
         f"{{optimizer: nesterov, learning_rate: {args.outer[0]}, momentum: {args.outer[1]}}}"
@@ -88,8 +93,8 @@ def main():
         recipes[name] = yaml
         wanted.append(name)
     for name in wanted:
-        if name not in recipes:
-            parser.error(f"no recipe '{name}'; there are {', '.join(recipes)}")
+        if name not in recipes and name not in TORCH:
+            parser.error(f"no recipe '{name}'; there are {', '.join([*recipes, *TORCH])}")
     wanted = ["fp32"] + [name for name in wanted if name != "fp32"]
     results = json.loads(args.out.read_text()) if args.out and args.out.exists() else {}
     for seed in args.seeds.split(","):
@@ -97,7 +102,7 @@ def main():
             if seed in results.get(name, {}):
                 continue
             print(f"{name}, seed {seed} ...", file=sys.stderr, flush=True)
-            result = run(args, name, recipes[name] + "\n", int(seed))
+            result = run(args, name, recipes.get(name, "") + "\n", int(seed))
             print(f"  loss {result['loss']:.4f} in {result['seconds']:.0f} s", file=sys.stderr, flush=True)
             results.setdefault(name, {})[seed] = result
             if args.out:

@@ -9,6 +9,8 @@ OPTIONS.json (see DEFAULTS for the rest):
   mode                   diloco; data_parallel (gradients averaged over all workers' batches at every step); single
   inner_steps, steps     H, and inner steps altogether (rounds = steps / H)
   outer_learning_rate, outer_momentum
+  topk, beta             SparseLoCo (arXiv 2508.15706): of each 4096 values of a push the topk largest, in two bits, with
+                         error feedback of decay beta; 0: everything is sent
   initial                initial parameters: float32 in the flat layout below, or .safetensors; absent: drawn here
   dump                   folder: after outer step n, params_%03d.f32 in the flat layout (000: the initial ones)
 
@@ -30,7 +32,7 @@ import torch.nn.functional as F
 DEFAULTS = dict(
     mode="diloco", inner_steps=1, steps=1, workers=1, seed=1337, tied_embeddings=True, bias=True, accumulation=1,
     warmup=0, min_learning_rate_ratio=0.1, beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0.1, clip_norm=1.0,
-    outer_learning_rate=0.7, outer_momentum=0.9, eval_batches=40, threads=0, initial="", dump="", evaluate_rounds=False,
+    outer_learning_rate=0.7, outer_momentum=0.9, topk=0, beta=1.0, eval_batches=40, threads=0, initial="", dump="", evaluate_rounds=False,
     dtype="float32")
 
 # --- data: docs/data_order.md
@@ -192,8 +194,7 @@ def dump(p, o, version):
     if not o.dump:
         return
     os.makedirs(o.dump, exist_ok=True)
-    padded = [F.pad(t.detach().float().flatten(), (0, -t.numel() % 256)) for t in p.values()]
-    torch.cat(padded).numpy().astype("<f4").tofile(os.path.join(o.dump, f"params_{version:03d}.f32"))
+    flatten(p.values()).numpy().astype("<f4").tofile(os.path.join(o.dump, f"params_{version:03d}.f32"))
 
 
 # --- training
@@ -252,11 +253,65 @@ def evaluate(p, data, o):
     return total / tokens
 
 
+def flatten(tensors):
+    return torch.cat([F.pad(t.detach().float().flatten(), (0, -t.numel() % 256)) for t in tensors])
+
+
+def two_levels(magnitudes):
+    """Each magnitude replaced by its group's mean; the groups are parted by three steps of Lloyd's algorithm."""
+    m = magnitudes.double()
+    part = m.mean()
+    for attempt in range(4):
+        upper = m >= part
+        low = m[~upper].mean() if (~upper).any() else torch.zeros((), dtype=torch.float64)
+        high = m[upper].mean() if upper.any() else torch.zeros((), dtype=torch.float64)
+        if attempt < 3:
+            part = (low + high) / 2
+    return torch.where(upper, high, low).float()
+
+
+def sparse(values, k):
+    """The k largest of each 4096 values, in two bits; the others are zero."""
+    out = torch.zeros_like(values)
+    for begin in range(0, len(values), 4096):
+        block = values[begin:begin + 4096]
+        held = math.ceil(k * len(block) / 4096)
+        order = torch.sort(block.abs(), descending=True, stable=True).indices[:held].sort().values
+        kept = block[order]
+        out[begin + order] = torch.where(kept == 0, kept, two_levels(kept.abs()) * kept.sign())
+    return out
+
+
+class SparsePushes:
+    """What each worker's push decodes to, and what it leaves for the next one."""
+
+    def __init__(self, o, names):
+        self.o, self.names = o, names
+        self.residual = [0.0] * o.workers
+
+    def mean(self, theta, replicas):
+        total = 0.0
+        for w, replica in enumerate(replicas):
+            values = self.o.beta * self.residual[w] + flatten(theta[n].detach() - replica.p[n].detach() for n in self.names)
+            sent = sparse(values, self.o.topk)
+            self.residual[w] = values - sent
+            total = total + sent
+        return self.unflatten(total / self.o.workers, theta)
+
+    def unflatten(self, flat, like):
+        out, at = {}, 0
+        for name in self.names:
+            out[name] = flat[at:at + like[name].numel()].view_as(like[name]).to(like[name].dtype)
+            at += (like[name].numel() + 255) // 256 * 256
+        return out
+
+
 def train_diloco(initial, data, o, finish_round):
     replicas = [Replica(initial, o) for _ in range(o.workers)]
     theta = {n: t.clone().requires_grad_() for n, t in initial.items()}
     outer = torch.optim.SGD(theta.values(), lr=o.outer_learning_rate, momentum=o.outer_momentum,
                             nesterov=o.outer_momentum > 0)
+    pushes = SparsePushes(o, list(theta)) if o.topk else None
     for r in range(o.steps // o.inner_steps):
         losses = []
         for w, replica in enumerate(replicas):
@@ -265,8 +320,9 @@ def train_diloco(initial, data, o, finish_round):
                 step = r * o.inner_steps + h
                 batches = [data.batch(w, o.workers, step * o.accumulation + a) for a in range(o.accumulation)]
                 losses.append(replica.step(batches, step))
+        mean = pushes.mean(theta, replicas) if pushes else None
         for name, t in theta.items():
-            t.grad = sum((t.detach() - replica.p[name].detach()) for replica in replicas) / o.workers
+            t.grad = mean[name] if mean else sum((t.detach() - replica.p[name].detach()) for replica in replicas) / o.workers
         outer.step()
         finish_round(r + 1, theta, losses)
     return theta
