@@ -161,9 +161,9 @@ struct PushStatusResult {
 struct PullCall {
   Caller caller;
   FragmentId fragment;
-  std::optional<Version> after;  // wait for a version above this one
-  Duration wait{};               // at most 60 s
-  std::optional<Version> have;   // what the caller holds, bit for bit, of this epoch: it can follow
+  std::optional<Version> after;      // wait for a version above this one
+  Duration wait{};                   // at most 60 s
+  std::optional<Version> have = {};  // what the caller holds, bit for bit, of this epoch: it can follow
 };
 enum class PullOutcome : uint8_t { kParameters, kNotYet, kRunFinished };
 struct PullResult {
