@@ -116,6 +116,7 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
   }
   ATOLL_RETURN_IF_ERROR(deps.store->Seed(manifest, opened.layouts, tensors));
   opened.recovery.manifest = manifest;
+  opened.round_configs.assign(opened.layouts.size(), opened.config);
   deps.log.Info("the run is seeded from a file",
                 {{"file", options.import_path}, {"parameters", manifest.elements()}});
   return absl::OkStatus();
