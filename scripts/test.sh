@@ -78,7 +78,7 @@ run() {  # run NAME PRESET CTEST-ARGUMENTS...: a failing stage is remembered, an
 }
 
 # The threaded folders: what TSan can say something about.
-threaded='^(common|storage|server|worker|monitoring)$'
+threaded='^(common|storage|server|sync|monitoring)$'
 
 if [ "$setup" = yes ]; then ./scripts/setup.sh; fi
 if [ "$mode" != quick ]; then
