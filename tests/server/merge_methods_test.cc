@@ -17,6 +17,7 @@ struct Case {
   const char* name;
   MergeOptions merge;
   OuterOptions outer = {};
+  CodecKind push = CodecKind::kFp32;
 };
 
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
@@ -35,6 +36,13 @@ const Case kCases[] = {
     {"centered_clip_and_delayed_nesterov",
      {.method = MergeMethod::kCenteredClip, .norm_guard = true},
      kDelayed},
+    {"e3m0", {}, {}, CodecKind::kE3m0},
+    {"int8_quantile_and_rda", {.method = MergeMethod::kRda}, {}, CodecKind::kInt8Quantile},
+    {"topk_by_all", {}, {.optimizer = OuterOptimizerKind::kSgd, .learning_rate = 1}, CodecKind::kTopK64},
+    {"topk_by_those_present",
+     {.norm_guard = true, .sparse_average = SparseAverage::kPresent},
+     {.optimizer = OuterOptimizerKind::kSgd, .learning_rate = 1},
+     CodecKind::kTopK128Bf16},
 };
 
 float Start(size_t i) { return 0.5F + 0.01F * static_cast<float>(i % 13); }
@@ -54,15 +62,17 @@ CoordinatorOptions OptionsOf(const Case& tested) {
   options.run.merge = tested.merge;
   options.run.merge.weights = MergeWeighting::kTokens;
   options.run.outer = tested.outer;
+  options.run.push_codec = tested.push;
   return options;
 }
 
 void Round(TestRun& run, std::vector<Caller> workers, uint64_t base, bool reversed = false) {
+  const CodecKind codec = run.options().run.push_codec;
   if (reversed) std::reverse(workers.begin(), workers.end());
   for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   for (const Caller& worker : workers) {
     const uint64_t tokens = 16 + 8 * static_cast<uint64_t>(worker.worker[0] - 'a');
-    const auto pushed = run.Push(worker, base, DeltaOf(worker, base), {.tokens = tokens});
+    const auto pushed = run.Push(worker, base, DeltaOf(worker, base), {.tokens = tokens, .codec = codec});
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
   ASSERT_TRUE(run.Pull(workers[0], base).ok());
@@ -121,8 +131,8 @@ TEST_P(MergeMethods, ThatOverflowLeaveTheLargestOutUntilTheyDoNot) {
   for (const Caller& worker : workers) {
     // Two of four are beyond all bounds: no merge here stands that.
     const bool huge = worker.worker == "b" || worker.worker == "c";
-    const auto pushed =
-        run.Push(worker, 0, huge ? Fill([](size_t) { return 3e38F; }) : DeltaOf(worker, 0), {.tokens = 64});
+    const auto pushed = run.Push(worker, 0, huge ? Fill([](size_t) { return 3e38F; }) : DeltaOf(worker, 0),
+                                 {.tokens = 64, .codec = GetParam().push});
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
   for (const float value : run.Published(workers[0], 0)) ASSERT_TRUE(std::isfinite(value));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/schedule.h"
 #include "gmock/gmock.h"
@@ -93,6 +94,21 @@ TEST(OuterSyncTest, WithoutErrorFeedbackNothingIsCarried) {
   h.coordinator.Fail("Push", {.status = StaleBase(), .before = [&] { h.coordinator.PublishWithout(0.5F); }});
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.5F, 5.0F, 4), 1e-5);
+}
+
+TEST(OuterSyncTest, AResidualThatStartsAnewAtEveryVersionCarriesNothing) {
+  const auto end_of = [](uint32_t reset, bool error_feedback) {
+    Harness h;
+    h.coordinator.SeedWith(1.0F);
+    h.coordinator.run.push_codec = CodecKind::kBf16;
+    h.coordinator.run.error_feedback = error_feedback;
+    h.coordinator.run.error_feedback_reset = reset;
+    EXPECT_TRUE(h.Start().Run().ok());
+    return std::pair(h.coordinator.first_parameter(), h.sync->packer(0).residual()[0]);
+  };
+  EXPECT_EQ(end_of(1, true), end_of(0, false));
+  EXPECT_EQ(end_of(100, true), end_of(0, true));
+  EXPECT_NE(end_of(0, true), end_of(0, false));
 }
 
 TEST(OuterSyncTest, TheWorkerWithTheGrantSeedsTheRun) {
@@ -303,8 +319,8 @@ TEST(OuterSyncTest, AnotherEpochEndsTheLoop) {
 }
 
 TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRefused) {
-  const auto layout = LayOutFragments(FakeReplica::MakeManifest(), {{FragmentId(0), Version(0), 5, ""}},
-                                      SyncOptions());
+  const auto layout =
+      LayOutFragments(FakeReplica::MakeManifest(), {{FragmentId(0), Version(0), 5, ""}}, SyncOptions());
   EXPECT_EQ(layout.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(layout.status().message()), HasSubstr("lay the model out differently"));
 }
