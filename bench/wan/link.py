@@ -37,12 +37,12 @@ def run(*command):
 class Link:
     """Hosts "a" and "b". A link without limits, until `shape` is called. To be used as a context.
 
-    What carries the packets, and what is started by way of `on`, runs at this niceness: other hosts' processors
-    and the wire between them are not slowed down by what else this machine does.
+    With `ahead`, what carries the packets and what is started by way of `on` goes before everything else that runs
+    here (SCHED_RR): other hosts' processors, and the wire between, do not wait for what else this machine does.
     """
 
-    def __init__(self, number, nice=0):
-        self.nice = nice
+    def __init__(self, number, ahead=False):
+        self.before = ["chrt", "--rr", "1"] if ahead else []
         self.name = f"wan{os.getpid()}n{number}"
         self.tap = {side: f"w{side}{os.getpid() % 1000000}n{number}" for side in "ab"}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-link-"))
@@ -57,11 +57,10 @@ class Link:
         return self
 
     def build(self):
-        nicely = ("nice", "-n", self.nice)
         for side in "ab":
             switch = self.folder / f"switch-{side}"
-            run(*nicely, "vde_switch", "-s", switch, "-d", "-M", self.folder / f"manage-{side}", "-p", self.pid_file(f"switch-{side}"))
-            run(*nicely, "vde_plug2tap", "-s", switch, "-d", "-P", self.pid_file(f"tap-{side}"), self.tap[side])
+            run(*self.before, "vde_switch", "-s", switch, "-d", "-M", self.folder / f"manage-{side}", "-p", self.pid_file(f"switch-{side}"))
+            run(*self.before, "vde_plug2tap", "-s", switch, "-d", "-P", self.pid_file(f"tap-{side}"), self.tap[side])
         deadline = time.time() + 10
         while not all(pathlib.Path("/sys/class/net", tap).exists() for tap in self.tap.values()):
             if time.time() > deadline:
@@ -75,7 +74,7 @@ class Link:
             run("ip", "-n", space, "addr", "add", f"{ADDRESSES[side]}/24", "dev", self.tap[side])
             run("ip", "-n", space, "link", "set", self.tap[side], "up")
             run("ip", "-n", space, "link", "set", "lo", "up")
-        run(*nicely, "wirefilter", "-v", f"{self.folder}/switch-a:{self.folder}/switch-b", "-M", self.folder / "filter",
+        run(*self.before, "wirefilter", "-v", f"{self.folder}/switch-a:{self.folder}/switch-b", "-M", self.folder / "filter",
             "--daemon", "--pidfile", self.pid_file("filter"))
 
     def __exit__(self, *_):
@@ -96,7 +95,7 @@ class Link:
 
     def on(self, side, *command):
         """The command line that runs `command` on that host."""
-        return ["nice", "-n", str(self.nice), "ip", "netns", "exec", self.space(side), *map(str, command)]
+        return [*self.before, "ip", "netns", "exec", self.space(side), *map(str, command)]
 
     def use_congestion_control(self, name):
         # A namespace may choose only among those that the machine allows to everybody: ours is, for this moment.
