@@ -56,7 +56,8 @@ void AddCompletionCommand(CLI::App& app, Action& action) {
       app.add_subcommand("completion", "Print a completion script: source <(atollctl completion bash)");
   auto shell = std::make_shared<std::string>("bash");
   completion->add_option("SHELL", *shell, "bash")->check(CLI::IsMember({"bash"}))->capture_default_str();
-  completion->callback([&app, &action] {
+  // The callback keeps what the option writes to.
+  completion->callback([&app, &action, shell] {
     action = [&app] {
       PrintBash(app);
       return absl::OkStatus();

@@ -210,7 +210,7 @@ TEST_F(PushTest, HeartbeatsAreAnsweredWhileEveryUploadWaitsForTheDisk) {
     return PushResult();
   };
   RpcServerOptions options = Options();
-  options.upload_threads = 2;
+  options.sync_threads = 2;
   Serve(options);
   std::vector<std::thread> pushes;
   for (int i = 0; i < 4; ++i) {

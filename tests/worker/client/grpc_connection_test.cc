@@ -61,7 +61,8 @@ class GrpcConnectionTest : public ::testing::Test {
 
   absl::StatusOr<PulledVersion> Pull(const std::vector<v1::PullChunk>& messages,
                                      grpc::Status end = grpc::Status::OK) {
-    service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest&, auto* writer) {
+    // By value: the service may still be sending when the client has seen enough.
+    service_.on_pull = [messages, end](grpc::ServerContext*, const v1::PullRequest&, auto* writer) {
       for (const v1::PullChunk& message : messages) writer->Write(message);
       return end;
     };
