@@ -49,11 +49,14 @@ class ScriptedService final : public v1::Coordinator::Service {
   }
   grpc::Status Pull(grpc::ServerContext* context, const v1::PullRequest* request,
                     grpc::ServerWriter<v1::PullChunk>* writer) override {
-    return on_pull(context, *request, writer);
+    // A copy: a test may set the next script while this call is still sending to a client that has gone.
+    const auto script = on_pull;
+    return script(context, *request, writer);
   }
   grpc::Status Push(grpc::ServerContext* context, grpc::ServerReader<v1::PushChunk>* reader,
                     v1::PushReply* reply) override {
-    return on_push(context, reader, reply);
+    const auto script = on_push;
+    return script(context, reader, reply);
   }
   grpc::Status SeedParameters(grpc::ServerContext*, grpc::ServerReader<v1::SeedChunk>* reader,
                               v1::SeedReply*) override {
