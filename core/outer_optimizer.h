@@ -25,8 +25,9 @@ size_t OuterStateVectors(OuterOptimizerKind kind);
 ///             (Liu et al., arXiv 2401.09135, algorithm 3). With c = 0 the N steps of a window add up to the
 ///             nesterov step on the mean of their N pseudo-gradients.
 /// All spans have the same size; `state` has OuterStateVectors(options.optimizer) of them. theta_out may be
-/// theta_in. Returns whether all that was written is finite. `step` counts the outer steps that this state has seen, this one included (1 for the first): the
-/// version less those that no round made (RoundRecord::outer_steps).
+/// theta_in. Returns whether all that was written is finite. `step` counts the outer steps that this state
+/// has seen, this one included (1 for the first): the version less those that no round made
+/// (RoundRecord::outer_steps).
 bool OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const float> mean,
                     std::span<const float> theta_in, std::span<float> theta_out,
                     std::span<const std::span<float>> state);

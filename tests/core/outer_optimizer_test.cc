@@ -95,8 +95,7 @@ TEST_P(EveryOptimizer, InPlaceAndInPiecesGiveTheSameBits) {
     const std::span<float> piece = std::span(in_place).subspan(first, n);
     const std::vector<std::span<float>> part = {std::span(m2).subspan(first, n),
                                                 std::span(v2).subspan(first, n)};
-    OuterStepRange(options, 4, std::span(d).subspan(first, n), piece, piece,
-                   std::span(part).first(vectors));
+    OuterStepRange(options, 4, std::span(d).subspan(first, n), piece, piece, std::span(part).first(vectors));
   }
   EXPECT_EQ(Bits(apart), Bits(in_place));
   EXPECT_EQ(Bits(m), Bits(m2));

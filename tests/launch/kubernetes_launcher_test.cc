@@ -178,6 +178,7 @@ TEST_F(KubernetesLauncherTest, ErrorsAreShownUntilTheyAreOver) {
   server_->Forbid("delete pods");
   ASSERT_TRUE(launcher_->Scale(1).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(launcher_->Restart("train-worker-0")));
+  ASSERT_TRUE(WaitUntil([&] { return launcher_->view().workers.size() == 1; }));
   server_->AcceptTokens("another");
   EXPECT_TRUE(Complains("answered 401"));
   EXPECT_EQ(launcher_->view().workers.size(), 1u);  // as last seen

@@ -77,7 +77,8 @@ TEST(ConfigErrorTest, UnknownChoice) {
             "nesterov, "
             "sgd, adam, delayed_nesterov");
   EXPECT_EQ(ErrorOf(SampleAnd("codec: {push: unspecified}\n")),
-            "s.yaml:18: codec.push: 'unspecified' is not known; allowed: one of fp32, fp16, bf16, int8, int4, e3m0, int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
+            "s.yaml:18: codec.push: 'unspecified' is not known; allowed: one of fp32, fp16, bf16, int8, "
+            "int4, e3m0, int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
 }
 
 TEST(ConfigErrorTest, Missing) {
@@ -184,7 +185,8 @@ TEST(ConfigErrorTest, MessagesAreCheckedToo) {
             "run.name: must not be empty\n"
             "model.gpt.layers: 0 is out of range; allowed: a whole number from 1 to 1024\n"
             "round.quorum: 7 is out of range; allowed: a number above 0, at most 1\n"
-            "codec.push: value 99 is not known; allowed: one of fp32, fp16, bf16, int8, int4, e3m0, int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
+            "codec.push: value 99 is not known; allowed: one of fp32, fp16, bf16, int8, int4, e3m0, "
+            "int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
   EXPECT_EQ(std::string(ToRunOptions(v1::RunConfig()).status().message()),
             "run: is missing\nmodel: is missing\ndata: is missing\ninner: is missing");
   config = *ParseRunConfig(kSampleYaml, "s.yaml");

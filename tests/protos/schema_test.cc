@@ -84,7 +84,9 @@ TEST(SchemaTest, AllowedTexts) {
   EXPECT_EQ(AllowedText(Field(v1::RoundSection::descriptor(), "deadline_s")),
             "a number from 0.05 to 604800 s");
   EXPECT_EQ(AllowedText(Field(v1::GptModel::descriptor(), "bias")), "true or false");
-  EXPECT_EQ(AllowedText(Field(v1::CodecSection::descriptor(), "push")), "one of fp32, fp16, bf16, int8, int4, e3m0, int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
+  EXPECT_EQ(
+      AllowedText(Field(v1::CodecSection::descriptor(), "push")),
+      "one of fp32, fp16, bf16, int8, int4, e3m0, int8_quantile, topk64, topk128, topk64_bf16, topk128_bf16");
 }
 
 TEST(SchemaTest, NumbersReadBackTheSame) {

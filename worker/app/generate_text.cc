@@ -25,9 +25,9 @@ absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& in
     return absl::FailedPreconditionError(
         "the run has no parameters yet: no worker has seeded it; start a worker first");
   }
-  ATOLL_ASSIGN_OR_RETURN(const auto layouts,
-                         PlanFragments(replica.manifest(), static_cast<uint32_t>(info.fragments.size()),
-                                       info.run.sync.pattern));
+  ATOLL_ASSIGN_OR_RETURN(
+      const auto layouts,
+      PlanFragments(replica.manifest(), static_cast<uint32_t>(info.fragments.size()), info.run.sync.pattern));
   const Codec& codec = CodecFor(info.run.pull_codec);
   for (const FragmentLayout& layout : layouts) {
     std::vector<std::byte> payload(codec.EncodedSize(layout.elements));

@@ -53,8 +53,8 @@ struct KeptPush {
 ///   round-NNNNNN   KeptRound, written in the background at the end of each round; the newest two are kept
 ///   push-N         KeptPush of fragment N, on disk before its first byte is sent
 ///
-/// Format: state_file.h. One owner, who calls from one thread, but that WritePush and SettlePush for different
-/// fragments may be called from different threads; the destructor waits for the save in progress.
+/// Format: state_file.h. One owner, who calls from one thread, but that WritePush and SettlePush for
+/// different fragments may be called from different threads; the destructor waits for the save in progress.
 class LocalState {
  public:
   /// `folder` is made when it is not there, and is this worker's alone.
