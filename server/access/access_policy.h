@@ -1,0 +1,48 @@
+#ifndef ATOLL_SERVER_ACCESS_ACCESS_POLICY_H_
+#define ATOLL_SERVER_ACCESS_ACCESS_POLICY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace atoll {
+
+/// What a caller may do. An operator may do what an observer may.
+enum class Role : uint8_t {
+  kObserver = 1,  // looks: status, metrics, published parameters
+  kWorker = 2,    // joins under its own name and contributes
+  kAdmin = 3,     // changes the run
+};
+
+/// Who somebody was shown to be. In a run without certificates and tokens everybody is trusted: `verified` is
+/// false, and a name is only what the caller says of itself.
+struct Identity {
+  Role role = Role::kObserver;
+  std::string name;  // a worker's, or an operator's; empty: any (nothing binds it to one)
+  std::string how;   // "certificate", "token", "none": goes into the audit line
+  bool verified = false;
+};
+
+/// What a connection or a request brought, as its transport saw it.
+struct Presented {
+  std::vector<std::string>
+      subject_names;   // SANs of a certificate that the transport has verified; else empty
+  std::string bearer;  // what follows "Bearer " in `authorization`; empty: nothing
+  std::string peer;    // address, for messages
+};
+
+/// Tells who somebody is. Thread-safe; never blocks on a disk or a network.
+class AccessPolicy {
+ public:
+  virtual ~AccessPolicy() = default;
+
+  /// Unauthenticated, saying what is missing and never repeating a secret, when this server asks for more
+  /// than was brought, or a token is not (any longer) known.
+  virtual absl::StatusOr<Identity> Identify(const Presented& presented) const = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_ACCESS_ACCESS_POLICY_H_
