@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""The previous release and this one in one run: real programs of both, over real sockets and one data directory.
+
+  old workers     a coordinator of this release, workers of the previous one
+  new workers     a coordinator of the previous release, workers of this one: what an upgrade that starts with them looks like
+  in place        a run begun by the previous release is ended in the middle, and finished by this one from the same data
+                  directory and the workers' own state; this release recomputes every version, also those of the other
+
+Each run must finish with the tokens that were planned, without a refused contribution, and with the loss having fallen.
+
+Usage: upgrade.py --bin DIR --previous FOLDER [--only NAME] [--keep]    FOLDER: where build_previous.sh builds
+Exit codes: 0 all of it, 1 not (the complaints are printed), 77 a program or the previous release is not there.
+"""
+import argparse
+import collections
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from real_run import RealRun, tokenize  # noqa: E402  (it lies one folder up)
+
+ROUNDS, STEPS, BATCH, CONTEXT, WORKERS = 8, 12, 4, 16, 2
+CONFIG = f"""run: {{name: upgrade, workers: {WORKERS}, rounds: {ROUNDS}, seed: 3}}
+model: {{gpt: {{layers: 1, heads: 2, width: 32, context: {CONTEXT}, vocabulary: 256}}}}
+data: {{tokenizer: bytes}}
+inner: {{steps: {STEPS}, learning_rate: 0.005, warmup_steps: 10, batch: {BATCH}}}
+outer: {{optimizer: nesterov, learning_rate: 0.7, momentum: 0.5}}
+codec: {{push: e3m0, pull_delta: int8}}
+round: {{deadline_s: 60, start_workers: {WORKERS}}}
+evaluation: {{every: 2, batches: 4}}
+checkpoint: {{shards: 1, keep_versions: 40}}
+"""
+PATIENCE_S = 180
+PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
+
+
+def launch(run, worker_programs, tokens):
+    run.launch(worker_programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"])
+
+
+def finish(run, complaints):
+    run.wait_for(lambda: (run.status() or {}).get("state") == "RUN_STATE_FINISHED", PATIENCE_S, "the end of the run")
+    status = run.status()
+    run.wait_for(lambda: int(run.status()["evaluations"][-1]["version"]) >= ROUNDS, PATIENCE_S, "the last evaluation")
+    losses = [float(evaluation["loss"]) for evaluation in run.status()["evaluations"]]
+    tokens, planned = int(status["committed_tokens"]), WORKERS * ROUNDS * STEPS * BATCH * CONTEXT
+    if not planned <= tokens < planned + WORKERS * STEPS * BATCH * CONTEXT:
+        complaints.append(f"{tokens} tokens were committed, {planned} were planned")
+    if losses[-1] >= losses[0]:
+        complaints.append(f"the loss did not fall: {losses}")
+    refused = [event for event in run.events() if "REFUSED" in event.get("kind", "")]
+    if refused:
+        complaints.append(f"contributions were refused: {refused}")
+    print(f"  version {run.head()}, {tokens} tokens, loss {losses[0]:.3f} -> {losses[-1]:.3f}")
+
+
+def together(folder, coordinator_programs, worker_programs, tokens):
+    run, complaints = RealRun(folder, coordinator_programs, CONFIG), []
+    try:
+        launch(run, worker_programs, tokens)
+        finish(run, complaints)
+    finally:
+        run.end()
+    return complaints
+
+
+def in_place(folder, old, new, tokens):
+    run, complaints = RealRun(folder, old, CONFIG), []
+    try:
+        launch(run, old, tokens)
+        run.wait_for(lambda: run.head() >= 3, PATIENCE_S, "version 3")
+    finally:
+        run.end()
+    (folder / "ports.json").unlink()
+    run = RealRun(folder, new, CONFIG)
+    try:
+        launch(run, new, tokens)
+        began_at = run.head()
+        if began_at < 3:
+            complaints.append(f"the head went back to version {began_at}")
+        finish(run, complaints)
+        verdicts = collections.Counter(line["verdict"] for line in run.lines("verify", "--json"))
+        # Only version 0 has no round to be recomputed from.
+        if verdicts["EQUAL"] != run.head() or verdicts["NOT_KEPT"] > 1 or len(verdicts) > 2:
+            complaints.append(f"verify says {dict(verdicts)} of {run.head()} versions")
+        print(f"  taken over at version {began_at}; {verdicts['EQUAL']} versions recomputed")
+    finally:
+        run.end()
+    return complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, type=pathlib.Path)
+    parser.add_argument("--previous", required=True, type=pathlib.Path)
+    parser.add_argument("--only", default="", help="the crossing with this name, and no other")
+    parser.add_argument("--keep", action="store_true", help="leave the folders of the runs")
+    arguments = parser.parse_args()
+    built = subprocess.run([HERE / "build_previous.sh", arguments.previous], check=False)
+    if built.returncode != 0:
+        return built.returncode
+    new, old = arguments.bin.resolve(), arguments.previous.resolve() / "bin"
+    if not all((folder / name).exists() for folder in (new, old) for name in PROGRAMS):
+        return 77
+    work = pathlib.Path(tempfile.mkdtemp(prefix="atoll-upgrade-"))
+    (work / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
+    tokens = tokenize(new, work / "text", work / "tokens")
+    crossings = {
+        "old workers": lambda folder: together(folder, new, old, tokens),
+        "new workers": lambda folder: together(folder, old, new, tokens),
+        "in place": lambda folder: in_place(folder, old, new, tokens),
+    }
+    failed = False
+    try:
+        for name, run in crossings.items():
+            if arguments.only and name != arguments.only:
+                continue
+            print(f"{name}:", flush=True)
+            for complaint in run(work / name.replace(" ", "-")):
+                print(f"{name}: {complaint}", file=sys.stderr)
+                failed = True
+    finally:
+        if arguments.keep:
+            print(work)
+        else:
+            shutil.rmtree(work, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
