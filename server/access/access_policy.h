@@ -2,19 +2,26 @@
 #define ATOLL_SERVER_ACCESS_ACCESS_POLICY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
 namespace atoll {
 
-/// What a caller may do. An operator may do what an observer may.
+/// What a caller may do. An operator may do what an observer may. docs/operations.md, "Who may what".
 enum class Role : uint8_t {
   kObserver = 1,  // looks: status, metrics, published parameters
   kWorker = 2,    // joins under its own name and contributes
   kAdmin = 3,     // changes the run
 };
+
+/// "observer", "worker", "admin": on command lines, in files.
+std::string_view RoleName(Role role);
+/// nullopt when there is no such role.
+std::optional<Role> ParseRole(std::string_view name);
 
 /// Who somebody was shown to be. In a run without certificates and tokens everybody is trusted: `verified` is
 /// false, and a name is only what the caller says of itself.
@@ -28,9 +35,10 @@ struct Identity {
 /// What a connection or a request brought, as its transport saw it.
 struct Presented {
   std::vector<std::string>
-      subject_names;   // SANs of a certificate that the transport has verified; else empty
-  std::string bearer;  // what follows "Bearer " in `authorization`; empty: nothing
-  std::string peer;    // address, for messages
+      subject_names;         // SANs of a certificate that the transport has verified; else empty
+  std::string certificates;  // that certificate as PEM, with those between it and its CA behind it
+  std::string bearer;        // what follows "Bearer " in `authorization`; empty: nothing
+  std::string peer;          // address, for messages
 };
 
 /// Tells who somebody is. Thread-safe; never blocks on a disk or a network.
