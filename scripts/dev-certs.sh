@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# Certificates for trying out TLS: a CA, and what it signs for a coordinator, workers and operators. See --help.
+set -euo pipefail
+
+usage() {
+  cat <<'HELP'
+Makes certificates for a run of your own: a CA, and signed by it one for the coordinator, one for each worker, one for
+each operator. For trying out and for small runs; where there is a CA already (cert-manager, SPIFFE, step-ca), use that.
+
+  scripts/dev-certs.sh certs                              CA, coordinator on this machine, workers w0 to w3, operator you
+  scripts/dev-certs.sh certs --host coordinator.example   the coordinator is reached under this name, too
+  scripts/dev-certs.sh certs --worker gpu-1 --worker gpu-2
+                                                          these workers only; later, with the CA that is there: more of them
+  scripts/dev-certs.sh certs --renew --worker gpu-1       a new certificate in place of the old one; read without a restart
+  scripts/dev-certs.sh certs --separate-admin-ca          operators are signed by a CA of their own (admin-ca.pem)
+
+Then, all in one folder DIR:
+  atoll-coordinator --tls-cert DIR/coordinator.pem --tls-key DIR/coordinator.key --tls-ca DIR/ca.pem ...
+                    (with --separate-admin-ca: --tls-admin-ca DIR/admin-ca.pem)
+  atoll-worker      --tls-cert DIR/worker-w0.pem --tls-key DIR/worker-w0.key --tls-ca DIR/ca.pem --name w0 ...
+  atollctl          --tls-cert DIR/admin-ann.pem --tls-key DIR/admin-ann.key --tls-ca DIR/ca.pem status
+
+Whom a certificate proves stands in its subject alternative name:
+  coordinator       DNS names and addresses under which clients reach it
+  worker NAME       URI spiffe://atoll/worker/NAME: it can join as NAME, and as nobody else
+  observer NAME     URI spiffe://atoll/observer/NAME: it can look, and change nothing
+  operator NAME     URI spiffe://atoll/admin/NAME: it can do everything; the audit line names it
+
+Options:
+  --host NAME          name or address of the coordinator, besides localhost, 127.0.0.1 and ::1; may be given again
+  --worker NAME        may be given again
+  --observer NAME      may be given again
+  --admin NAME         may be given again
+  --coordinator        only with other names given: the coordinator's, too
+  --days N             how long they are valid (90); the CA's own ten years
+  --separate-admin-ca  a CA of its own for operators
+  --new-ca             with --renew: another CA, in place of the old one (keep old and new in --tls-ca while both are used)
+  --renew              replace what is there; without it nothing is ever overwritten
+  -h, --help
+
+Keys have mode 0600. The CA's key (ca.key) is what everything rests on: the coordinator and the workers do not need it;
+keep it on a machine that serves nothing. Exit codes: 0 made, 1 openssl failed, 2 wrong usage or something is in the way.
+HELP
+}
+
+die() { echo "dev-certs: $*" >&2; exit 2; }
+
+dir="" days=90 renew=no new_ca=no separate=no coordinator=no
+hosts=(localhost 127.0.0.1 ::1) names=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --host|--worker|--observer|--admin|--days) [ $# -ge 2 ] || die "$1 needs a value; see --help" ;;
+  esac
+  case $1 in
+    --host) hosts+=("$2"); shift 2 ;;
+    --worker|--observer|--admin) names+=("${1#--} $2"); shift 2 ;;
+    --coordinator) coordinator=yes; shift ;;
+    --days) days=$2; shift 2 ;;
+    --separate-admin-ca) separate=yes; shift ;;
+    --new-ca) new_ca=yes; shift ;;
+    --renew) renew=yes; shift ;;
+    -h|--help) usage; exit 0 ;;
+    -*) die "unknown option '$1'; see --help" ;;
+    *) [ -z "$dir" ] || die "one folder, not '$dir' and '$1'; see --help"
+       dir=$1; shift ;;
+  esac
+done
+[ -n "$dir" ] || die "which folder? For example: scripts/dev-certs.sh certs; see --help"
+[[ $days =~ ^-?[0-9]{1,5}$ ]] || die "--days takes a number, not '$days'"
+[ $new_ca = no ] || [ $renew = yes ] || die "--new-ca replaces a CA: say --renew too"
+command -v openssl >/dev/null || die "openssl is missing; install it (apt-get install openssl)"
+for entry in "${names[@]}"; do
+  name=${entry#* }
+  [[ $name =~ ^[a-z0-9][a-z0-9.-]{0,62}$ ]] || die "'$name' is no name: a-z 0-9 . - and at most 63 of them"
+done
+if [ ${#names[@]} -eq 0 ] && [ $coordinator = no ]; then
+  me=$(id -un | tr -c 'a-z0-9.\n-' '-')
+  names=("worker w0" "worker w1" "worker w2" "worker w3" "admin $me")
+  coordinator=yes
+fi
+
+umask 077
+mkdir -p "$dir"
+work=$(mktemp -d "$dir/.making.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+run() { openssl "$@" 2>"$work/errors" || { cat "$work/errors" >&2; echo "dev-certs: openssl $1 failed" >&2; exit 1; }; }
+new_key() { run genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1"; }
+# The key last: a reader that finds a new key has the new certificate, or sees that they do not fit and waits.
+put() { mv -f "$work/$1.pem" "$dir/$1.pem"; mv -f "$work/$1.key" "$dir/$1.key"; chmod 0644 "$dir/$1.pem"; }
+
+# In the way: told before anything is made.
+refuse() {
+  [ $renew = no ] || return 0
+  for file in "$dir/$1.pem" "$dir/$1.key"; do
+    [ ! -e "$file" ] || die "$file is there already; --renew replaces it, another folder leaves it"
+  done
+}
+
+make_ca() {  # FILE NAME
+  if [ -e "$dir/$1.key" ] && [ $new_ca = no ]; then return; fi
+  [ ! -e "$dir/$1.pem" ] || [ $new_ca = yes ] || die "$dir/$1.pem is there without its key: bring $1.key back to sign with it"
+  new_key "$work/$1.key"
+  run req -x509 -new -key "$work/$1.key" -out "$work/$1.pem" -days 3650 -subj "/CN=$2 $(date -u +%Y%m%d%H%M%S)" \
+    -addext "keyUsage=critical,keyCertSign,cRLSign"
+  put "$1"
+  echo "made $dir/$1.pem"
+}
+
+make_certificate() {  # FILE CA COMMON_NAME SAN USAGE
+  new_key "$work/$1.key"
+  run req -new -key "$work/$1.key" -subj "/CN=$3" -out "$work/request"
+  printf 'subjectAltName=%s\nextendedKeyUsage=%s\nkeyUsage=critical,digitalSignature\nbasicConstraints=critical,CA:false\n' \
+    "$4" "$5" >"$work/extensions"
+  run x509 -req -in "$work/request" -CA "$dir/$2.pem" -CAkey "$dir/$2.key" -set_serial "0x$(openssl rand -hex 16)" \
+    -days "$days" -extfile "$work/extensions" -out "$work/$1.pem"
+  put "$1"
+  echo "made $dir/$1.pem, for $4"
+}
+
+host_names() {
+  local all=() host
+  for host in "${hosts[@]}"; do
+    if [[ $host =~ ^[0-9.]+$ || $host == *:* ]]; then all+=("IP:$host"); else all+=("DNS:$host"); fi
+  done
+  local IFS=,
+  echo "${all[*]}"
+}
+
+[ $coordinator = no ] || refuse coordinator
+for entry in "${names[@]}"; do refuse "${entry% *}-${entry#* }"; done
+[ ! -e "$dir/admin-ca.key" ] || separate=yes
+make_ca ca "Atoll development CA"
+[ $separate = no ] || make_ca admin-ca "Atoll operators' CA"
+
+[ $coordinator = no ] || make_certificate coordinator ca coordinator "$(host_names)" serverAuth
+for entry in "${names[@]}"; do
+  role=${entry% *} name=${entry#* } ca=ca
+  [ "$role$separate" != adminyes ] || ca=admin-ca
+  make_certificate "$role-$name" "$ca" "$name" "URI:spiffe://atoll/$role/$name" clientAuth
+done
