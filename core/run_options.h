@@ -41,6 +41,7 @@ enum class DataMode : uint8_t { kShared = 1, kLocal = 2 };
 enum class EvaluatedBy : uint8_t { kWorker = 1, kEvaluator = 2 };
 enum class SyncMode : uint8_t { kBlocking = 1, kOverlapped = 2 };
 enum class FragmentPattern : uint8_t { kPacked = 1, kStrided = 2 };
+enum class AnswerUse : uint8_t { kBlend = 1, kRebase = 2 };
 
 struct GptOptions {
   uint32_t layers = 0;
@@ -119,7 +120,8 @@ struct SyncOptions {
   uint32_t fragments = 1;
   FragmentPattern pattern = FragmentPattern::kPacked;
   uint32_t delay_steps = 1;
-  double alpha = 0.5;
+  AnswerUse answer = AnswerUse::kBlend;
+  double alpha = 0.5;          // of kBlend
   uint32_t max_in_flight = 1;  // never 0 after parsing
 };
 

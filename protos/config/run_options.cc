@@ -123,6 +123,7 @@ SyncOptions SyncOf(const v1::SyncSection& sync) {
   options.fragments = sync.fragments();
   options.pattern = As<FragmentPattern>(sync.pattern());
   options.delay_steps = sync.delay_steps();
+  options.answer = As<AnswerUse>(sync.answer());
   options.alpha = sync.alpha();
   options.max_in_flight = sync.max_in_flight() == 0 ? sync.fragments() : sync.max_in_flight();
   return options;

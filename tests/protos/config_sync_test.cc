@@ -28,11 +28,13 @@ TEST(ConfigSyncTest, BlockingWithOneFragmentIsTheDefault) {
 
 TEST(ConfigSyncTest, IsReadWithAllFragmentsInFlightUnlessTold) {
   const std::string sync =
-      "sync: {mode: overlapped, fragments: 2, pattern: strided, delay_steps: 5, alpha: 0.25}\n";
+      "sync: {mode: overlapped, fragments: 2, pattern: strided, delay_steps: 5, alpha: 0.25, answer: "
+      "rebase}\n";
   const auto options = ToRunOptions(ParseRunConfig(SampleAnd(sync), "s.yaml").value());
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->sync.mode, SyncMode::kOverlapped);
   EXPECT_EQ(options->sync.pattern, FragmentPattern::kStrided);
+  EXPECT_EQ(options->sync.answer, AnswerUse::kRebase);
   EXPECT_EQ(options->sync.delay_steps, 5u);
   EXPECT_EQ(options->sync.alpha, 0.25);
   EXPECT_EQ(options->sync.max_in_flight, 2u);

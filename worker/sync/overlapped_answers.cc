@@ -57,7 +57,7 @@ absl::Status OverlappedSync::Adopt(StreamedFragment& fragment, const ExchangeAns
   const bool as_published = lost || std::exchange(fragment.take_as_published, false);
   const uint64_t counted_to = pushed ? first_pushed_at_ : schedule_->now();
   const uint64_t age = schedule_->Used(fragment.index(), StepsIn(answer.waited));
-  ATOLL_RETURN_IF_ERROR(Blend(fragment, as_published ? 0 : run_.sync.alpha));
+  ATOLL_RETURN_IF_ERROR(TakeAnswer(fragment, as_published));
   base.values.swap(fragment.exchange->buffer());
   base.version = pulled.version;
   base.plan = pulled.plan;
@@ -84,14 +84,21 @@ void OverlappedSync::LogRefusal(const StreamedFragment& fragment, const Delivery
                         {"error", Explain(report.refusal)}});
 }
 
-absl::Status OverlappedSync::Blend(StreamedFragment& fragment, double alpha) {
+absl::Status OverlappedSync::TakeAnswer(StreamedFragment& fragment, bool as_published) {
   const std::vector<float>& published = fragment.exchange->buffer();
-  if (alpha == 0) return parts_.replica->WriteFragment(fragment.base.layout, published);
+  const bool rebase = run_.sync.answer == AnswerUse::kRebase;
+  if (as_published || (!rebase && run_.sync.alpha == 0)) {
+    return parts_.replica->WriteFragment(fragment.base.layout, published);
+  }
   const std::span<float> local = std::span(scratch_).first(published.size());
   ATOLL_RETURN_IF_ERROR(parts_.replica->ReadFragment(fragment.base.layout, local));
-  const auto kept = static_cast<float>(alpha);
-  const auto taken = static_cast<float>(1 - alpha);
-  for (size_t i = 0; i < local.size(); ++i) local[i] = kept * local[i] + taken * published[i];
+  if (rebase) {
+    for (size_t i = 0; i < local.size(); ++i) local[i] = published[i] + (local[i] - fragment.left_at[i]);
+  } else {
+    const auto kept = static_cast<float>(run_.sync.alpha);
+    const auto taken = static_cast<float>(1 - run_.sync.alpha);
+    for (size_t i = 0; i < local.size(); ++i) local[i] = kept * local[i] + taken * published[i];
+  }
   return parts_.replica->WriteFragment(fragment.base.layout, local);
 }
 

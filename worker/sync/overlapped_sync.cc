@@ -180,7 +180,11 @@ void OverlappedSync::Skip(StreamedFragment& fragment) {
 absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
   FragmentExchange& exchange = *fragment.exchange;
   // Pushed on this base by an earlier life, and no lane was free until now: only its answer is missing.
-  if (fragment.packer->IsDone(*fragment.base.version)) return exchange.StartPull(fragment.base.version);
+  if (fragment.packer->IsDone(*fragment.base.version)) {
+    // All steps of this life are newer than that push.
+    if (run_.sync.answer == AnswerUse::kRebase) fragment.left_at = fragment.base.values;
+    return exchange.StartPull(fragment.base.version);
+  }
   if (fragment.window.steps == 0 || !parts_.runner->HasFreeLane()) return false;
   ATOLL_RETURN_IF_ERROR(Measure(fragment));
   const PushOffer claims{
@@ -210,6 +214,7 @@ absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
 absl::Status OverlappedSync::Measure(StreamedFragment& fragment) {
   std::vector<float>& delta = fragment.exchange->buffer();
   ATOLL_RETURN_IF_ERROR(parts_.replica->ReadFragment(fragment.base.layout, delta));
+  if (run_.sync.answer == AnswerUse::kRebase) fragment.left_at = delta;
   for (size_t i = 0; i < delta.size(); ++i) delta[i] = fragment.base.values[i] - delta[i];
   return absl::OkStatus();
 }

@@ -66,7 +66,9 @@ class OverlappedSync {
   absl::Status UseAnswers();
   absl::Status Use(StreamedFragment& fragment, const ExchangeAnswer& answer);
   absl::Status Adopt(StreamedFragment& fragment, const ExchangeAnswer& answer);
-  absl::Status Blend(StreamedFragment& fragment, double alpha);
+  /// The local parameters of the fragment become what its exchange pulled; of the inner steps that were taken
+  /// meanwhile stays what run_.sync says, or nothing.
+  absl::Status TakeAnswer(StreamedFragment& fragment, bool as_published);
   /// Of fragment 0: schedule, data and duty of evaluation go by its plan. `counted_to`: the inner step up to
   /// which this worker's tokens are in it.
   absl::Status NoteFirst(const StreamedFragment& fragment, uint64_t counted_to);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "worker/sync/contribution_packer.h"
 #include "worker/sync/fragment_exchange.h"
@@ -31,8 +32,9 @@ struct StreamedFragment {
   FragmentBase base;
   ContributionPacker* packer = nullptr;
   std::unique_ptr<FragmentExchange> exchange;
-  InnerRound window;               // the inner steps since the last push
-  uint32_t generation = 0;         // of the loop, when it was pushed last
+  std::vector<float> left_at;  // with AnswerUse::kRebase: the local parameters when it was sent for an answer
+  InnerRound window;           // the inner steps since the last push
+  uint32_t generation = 0;     // of the loop, when it was pushed last
   bool take_as_published = false;  // the next answer replaces the local parameters, whatever alpha says
   bool pushed_to_leave = false;    // its last push before the worker leaves was made
   bool finished = false;           // there will be no newer version

@@ -50,7 +50,8 @@ class TwoLayers final : public Replica {
 };
 
 std::vector<std::vector<float>> Trace(uint32_t delay_steps, double alpha, size_t steps,
-                                      FragmentPattern pattern = FragmentPattern::kPacked) {
+                                      FragmentPattern pattern = FragmentPattern::kPacked,
+                                      AnswerUse answer = AnswerUse::kBlend) {
   RunOptions run = StreamingRun();
   run.inner.steps = 6;
   run.inner.learning_rate = 1;
@@ -58,6 +59,7 @@ std::vector<std::vector<float>> Trace(uint32_t delay_steps, double alpha, size_t
   run.sync.delay_steps = delay_steps;
   run.sync.alpha = alpha;
   run.sync.pattern = pattern;
+  run.sync.answer = answer;
   auto layers = std::make_unique<TwoLayers>();
   TwoLayers* const seen = layers.get();
   StreamingHarness h(std::move(layers), run);
@@ -82,6 +84,17 @@ TEST(StreamingTrace, ADelayOfOneStepIsBlendedIn) {
   EXPECT_THAT(layers[0], ElementsAre(1, -1, -3, -6, -8, -10, -12, -14, -16, -21.5F));
   // Pushed after step 5: local -9, delta 10, theta -19; after step 6: (-11 - 19) / 2.
   EXPECT_THAT(layers[1], ElementsAre(1, -1, -3, -5, -7, -9, -15, -17, -19, -21));
+}
+
+TEST(StreamingTrace, WhatWasLearntMeanwhileIsRebased) {
+  const auto layers = Trace(1, 0.5, 10, FragmentPattern::kPacked, AnswerUse::kRebase);
+  // Pushed after step 2: local -3, delta 4, theta -7; after step 3: -7 + (-5 + 3).
+  // Pushed after step 8: local -19, delta 12, theta -31; after step 9: -31 + (-21 + 19).
+  EXPECT_THAT(layers[0], ElementsAre(1, -1, -3, -9, -11, -13, -15, -17, -19, -33));
+  // Pushed after step 5: local -9, delta 10, theta -19; after step 6: -19 + (-11 + 9).
+  EXPECT_THAT(layers[1], ElementsAre(1, -1, -3, -5, -7, -9, -21, -23, -25, -27));
+  EXPECT_EQ(Trace(0, 0.5, 20, FragmentPattern::kPacked, AnswerUse::kRebase), Trace(0, 0, 20))
+      << "without delay there is nothing to rebase";
 }
 
 TEST(StreamingTrace, ThePatternMakesNoDifferenceWhenFragmentsAreTheSame) {
