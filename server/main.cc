@@ -25,6 +25,7 @@
 #include "server/launch_flags.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
+#include "server/rpc/health_listener.h"
 #include "server/rpc/server.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
@@ -55,6 +56,7 @@ struct Flags {
   std::string listen = "127.0.0.1:7600";
   std::string admin_listen = "127.0.0.1:7601";
   std::string metrics_listen = "127.0.0.1:7602";
+  std::string health_listen;
   std::string log_format = "human";
   std::string log_level = "info";
   std::string port_file;
@@ -77,6 +79,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--metrics-listen", flags.metrics_listen,
                  "Prometheus scrapes http://ADDRESS/metrics; empty: no metrics")
       ->capture_default_str();
+  app.add_option("--health-listen", flags.health_listen,
+                 "Plaintext port with the gRPC health service and nothing else, for a kubelet or a load "
+                 "balancer: open from the start, SERVING once the other ports are; default: none");
   app.add_option("--log-format", flags.log_format, "human, or json: one object a line")
       ->capture_default_str()
       ->check(CLI::IsMember({"human", "json"}));
@@ -131,7 +136,8 @@ ExitCode ConfigurationExitCode(const Flags& flags, const absl::Status& status) {
 
 /// What is made of the flags before anything runs.
 struct Parts {
-  std::unique_ptr<Launcher> launcher;  // null: nobody launches workers
+  std::unique_ptr<HealthListener> health;  // null: nobody asks
+  std::unique_ptr<Launcher> launcher;      // null: nobody launches workers
   std::unique_ptr<RunStore> store;
 };
 
@@ -172,16 +178,27 @@ RpcServerOptions RpcOptions(const Flags& flags) {
 /// Before a data directory is touched: whether all ports are to be had.
 absl::Status CheckAddresses(const Flags& flags) {
   ATOLL_RETURN_IF_ERROR(RpcServer::CheckAddresses(RpcOptions(flags)));
+  if (!flags.health_listen.empty()) ATOLL_RETURN_IF_ERROR(HealthListener::CheckAddress(flags.health_listen));
   if (flags.metrics_listen.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const BindAddress metrics, ParseBindAddress(flags.metrics_listen));
   return CheckBindable(metrics);
 }
 
-absl::Status WritePortFile(const std::string& path, const RpcServer& rpc, const MetricsEndpoint* metrics) {
+/// Before anything that takes time: who watches shall see the difference between starting and dead.
+absl::StatusOr<std::unique_ptr<HealthListener>> StartHealth(const Flags& flags) {
+  if (flags.health_listen.empty()) return nullptr;
+  return HealthListener::Start(flags.health_listen);
+}
+
+absl::Status WritePortFile(const std::string& path, const RpcServer& rpc, const MetricsEndpoint* metrics,
+                           const HealthListener* health) {
   const std::string metrics_address = metrics == nullptr ? "" : metrics->address().ToString();
+  const std::string health_address = health == nullptr ? "" : health->address();
   return WriteFileAtomically(
-      path, absl::StrFormat("{\"data\": \"%s\", \"admin\": \"%s\", \"metrics\": \"%s\", \"pid\": %d}\n",
-                            rpc.data_address(), rpc.admin_address(), metrics_address, ::getpid()));
+      path,
+      absl::StrFormat("{\"data\": \"%s\", \"admin\": \"%s\", \"metrics\": \"%s\", \"health\": \"%s\", "
+                      "\"pid\": %d}\n",
+                      rpc.data_address(), rpc.admin_address(), metrics_address, health_address, ::getpid()));
 }
 
 /// Before a scrape: what the coordinator knows now, also of what it has not had a reason to tell yet.
@@ -207,6 +224,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   StatusMetrics status_metrics(&registry);
 
   const RunConfigCodec config_codec;
+  const std::unique_ptr<HealthListener> health = std::move(parts.health);
   Launcher* const launcher = parts.launcher.get();
   auto coordinator =
       OpenCoordinator(flags, configuration, std::move(parts), &clock, log, &metrics, config_codec);
@@ -224,8 +242,9 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   rpc_options.on_heartbeat = [&metrics](double seconds) { metrics.OnHeartbeat(seconds); };
   auto rpc = RpcServer::Start(rpc_options, coordinator->get(), &clock, log);
   if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
+  if (health != nullptr) health->SetServing(true);
   if (!flags.port_file.empty()) {
-    const absl::Status written = WritePortFile(flags.port_file, **rpc, endpoint.get());
+    const absl::Status written = WritePortFile(flags.port_file, **rpc, endpoint.get(), health.get());
     if (!written.ok()) return Fail(log, written, ExitCode::kUsage);
   }
 
@@ -233,6 +252,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
     BeginLaunching(flags.launch, (*rpc)->data_address(), (*coordinator)->admin().WantedWorkers(), *launcher);
   }
   shutdown.Wait();
+  if (health != nullptr) health->SetServing(false);
   if (launcher != nullptr) {
     log.Info("ending the launched workers, while they can still push what they have");
     launcher->Shutdown();
@@ -265,13 +285,15 @@ int Run(const Flags& flags) {
   }
   const absl::Status addresses = CheckAddresses(flags);
   if (!addresses.ok()) return Fail(*log, addresses, DefaultExitCode(addresses));
+  auto health = StartHealth(flags);
+  if (!health.ok()) return Fail(*log, health.status(), DefaultExitCode(health.status()));
   const SystemClock clock;
   auto launcher = MakeLauncher(flags.launch, flags.data_dir, &clock, *log);
   if (!launcher.ok()) return Fail(*log, launcher.status(), ExitCode::kUsage);
   auto store = OpenRocksDbStore({.data_dir = flags.data_dir});
   if (!store.ok()) return Fail(*log, store.status(), ExitCode::kStorage);
-  return Serve(flags, *configuration, {.launcher = *std::move(launcher), .store = *std::move(store)}, clock,
-               *log, **shutdown);
+  Parts parts{.health = *std::move(health), .launcher = *std::move(launcher), .store = *std::move(store)};
+  return Serve(flags, *configuration, std::move(parts), clock, *log, **shutdown);
 }
 
 }  // namespace

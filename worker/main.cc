@@ -54,6 +54,9 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
                  "On SIGTERM: time to push what is done of the round; 0: leave without pushing")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
+  app.add_option("--ready-file", flags.ready_file,
+                 "A file that is there while this worker is a member and the coordinator answers it, for a "
+                 "supervisor to look at; default: none");
   app.add_option("--expect-run", flags.expect_run, "Refuse to join another run than this (name or id)");
 }
 

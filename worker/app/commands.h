@@ -21,6 +21,7 @@ struct WorkerFlags {
   std::string role = "trainer";
   std::string metrics_listen;
   std::string expect_run;
+  std::string ready_file;
   double drain_seconds = 20;
 };
 

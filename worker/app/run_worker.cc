@@ -11,6 +11,7 @@
 #include "monitoring/metrics.h"
 #include "worker/app/commands.h"
 #include "worker/app/drain_on_signal.h"
+#include "worker/app/ready_file.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 #include "worker/data/dataset.h"
@@ -92,12 +93,13 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
   const ChannelOptions channel{.address = flags.coordinator};
   GrpcConnection data({.address = flags.coordinator}, MakeChannel(channel), &parts.clock);
   GrpcConnection control({.address = flags.coordinator}, MakeChannel(channel), &parts.clock);
+  ReadyFile ready(flags.ready_file, parts.metrics.get(), log);
   Worker worker(std::move(options),
                 {.data = &data,
                  .control = &control,
                  .clock = &parts.clock,
                  .sleeper = &parts.sleeper,
-                 .observer = parts.metrics.get(),
+                 .observer = &ready,
                  .log = log,
                  .make_replica = [&flags](const JoinInfo& info) { return BuildReplica(flags, info); }});
   DrainOnSignal drain(&worker, &parts.sleeper, Seconds(flags.drain_seconds), log);

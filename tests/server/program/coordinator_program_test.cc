@@ -8,6 +8,7 @@
 #include "tests/fakes/http_get.h"
 #include "tests/fakes/promtool.h"
 #include "tests/integration/coordinator_program.h"
+#include "tests/server/rpc/generic_calls.h"
 
 namespace atoll {
 namespace {
@@ -41,6 +42,16 @@ TEST_F(CoordinatorProgramTest, ServesUntilItIsToldToStop) {
   process->Signal(SIGTERM);
   EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
   EXPECT_THAT(Log(), HasSubstr("stopped"));
+}
+
+TEST_F(CoordinatorProgramTest, AnswersAKubeletOnAPortOfItsOwn) {
+  const auto process = Serve({"--config", dir_.File("run.yaml"), "--health-listen", "127.0.0.1:0"});
+  ASSERT_NE(process, nullptr);
+  const auto channel = grpc::CreateChannel(Address("health"), grpc::InsecureChannelCredentials());
+  EXPECT_EQ(HealthOf(channel, "live"), 1);
+  EXPECT_EQ(HealthOf(channel, ""), 1);
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
 }
 
 TEST_F(CoordinatorProgramTest, GoesOnWithTheConfigurationThatTheRunRemembers) {

@@ -1,10 +1,7 @@
 // The server around the services: addresses, health, reflection, shutdown.
-#include <cstring>
-#include <future>
-
 #include "common/bind_address.h"
 #include "gmock/gmock.h"
-#include "grpcpp/generic/generic_stub.h"
+#include "tests/server/rpc/generic_calls.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
 namespace atoll {
@@ -13,56 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-grpc::ByteBuffer BufferOf(const std::string& bytes) {
-  const grpc::Slice slice(bytes);
-  return grpc::ByteBuffer(&slice, 1);
-}
-
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
-  grpc::Slice slice;
-  if (!buffer.DumpToSingleSlice(&slice).ok()) return "";
-  return std::string(reinterpret_cast<const char*>(slice.begin()), slice.size());
-}
-
-class ServerTest : public RpcFixture {
- protected:
-  /// grpc.health.v1.HealthCheckResponse.status of a service: 1 SERVING, 2 NOT_SERVING. The distribution has
-  /// no stubs for it, and the two messages are one field each.
-  static int Health(const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
-    grpc::GenericStub stub(channel);
-    const grpc::ByteBuffer request =
-        BufferOf(std::string("\x0a") + static_cast<char>(service.size()) + service);
-    grpc::ByteBuffer response;
-    const auto context = Context();
-    std::promise<grpc::Status> done;
-    stub.UnaryCall(context.get(), "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
-                   [&](grpc::Status status) { done.set_value(std::move(status)); });
-    const grpc::Status status = done.get_future().get();
-    const std::string bytes = BytesOf(response);
-    return status.ok() && bytes.size() == 2 && bytes[0] == 0x08 ? bytes[1] : -1;
-  }
-
-  /// The answer of grpc.reflection.v1alpha to list_services, undecoded: it holds the names.
-  static std::string Services(const std::shared_ptr<grpc::Channel>& channel) {
-    grpc::GenericStub stub(channel);
-    grpc::CompletionQueue queue;
-    const auto context = Context();
-    const auto wait = [&queue] {
-      void* tag = nullptr;
-      bool ok = false;
-      return queue.Next(&tag, &ok) && ok;
-    };
-    const auto call = stub.PrepareCall(
-        context.get(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-    call->StartCall(nullptr);
-    if (!wait()) return "";
-    call->Write(BufferOf(std::string("\x3a\x01*")), nullptr);
-    if (!wait()) return "";
-    grpc::ByteBuffer answer;
-    call->Read(&answer, nullptr);
-    return wait() ? BytesOf(answer) : "";
-  }
-};
+class ServerTest : public RpcFixture {};
 
 TEST_F(ServerTest, ReportsThePortsThatItGot) {
   Serve();
@@ -74,20 +22,20 @@ TEST_F(ServerTest, ReportsThePortsThatItGot) {
 
 TEST_F(ServerTest, AnswersTheHealthServiceOnBothPorts) {
   Serve();
-  EXPECT_EQ(Health(data_channel_, "atoll.v1.Coordinator"), 1);
-  EXPECT_EQ(Health(data_channel_, ""), 1);
-  EXPECT_EQ(Health(admin_channel_, "atoll.v1.Admin"), 1);
-  EXPECT_EQ(Health(data_channel_, "atoll.v1.Admin"), -1);  // is not served there
+  EXPECT_EQ(HealthOf(data_channel_, "atoll.v1.Coordinator"), 1);
+  EXPECT_EQ(HealthOf(data_channel_, ""), 1);
+  EXPECT_EQ(HealthOf(admin_channel_, "atoll.v1.Admin"), 1);
+  EXPECT_EQ(HealthOf(data_channel_, "atoll.v1.Admin"), -1);  // is not served there
   server_->SetNotServing();
-  EXPECT_EQ(Health(data_channel_, "atoll.v1.Coordinator"), 2);
-  EXPECT_EQ(Health(admin_channel_, "atoll.v1.Admin"), 2);
+  EXPECT_EQ(HealthOf(data_channel_, "atoll.v1.Coordinator"), 2);
+  EXPECT_EQ(HealthOf(admin_channel_, "atoll.v1.Admin"), 2);
 }
 
 TEST_F(ServerTest, AnswersReflectionOnBothPorts) {
   Serve();
-  EXPECT_THAT(Services(data_channel_),
+  EXPECT_THAT(ServicesOf(data_channel_),
               AllOf(HasSubstr("atoll.v1.Coordinator"), HasSubstr("grpc.health.v1.Health")));
-  EXPECT_THAT(Services(admin_channel_), HasSubstr("atoll.v1.Admin"));
+  EXPECT_THAT(ServicesOf(admin_channel_), HasSubstr("atoll.v1.Admin"));
 }
 
 TEST_F(ServerTest, APortInUseIsNamedAndNotShared) {

@@ -1,0 +1,102 @@
+#include "server/rpc/health_listener.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "atoll/v1/coordinator.grpc.pb.h"
+#include "common/bind_address.h"
+#include "common/status.h"
+#include "grpc/grpc.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/impl/server_builder_option.h"
+#include "grpcpp/resource_quota.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+
+namespace atoll {
+namespace {
+
+// A question and its answer are a few dozen bytes.
+constexpr int kMaxMessageBytes = 4 << 10;
+constexpr int kMaxMetadataBytes = 4 << 10;
+constexpr int kMaxStreams = 16;
+constexpr size_t kMaxBufferBytes = size_t{16} << 20;
+constexpr int kMaxThreads = 8;
+// Whoever connects and stays is let go; a probe connects anew each time.
+constexpr int kMaxIdleMs = 30'000;
+constexpr int kMaxAgeMs = 300'000;
+constexpr int kMaxAgeGraceMs = 5'000;
+
+/// Reflection is a plugin of every server that is built after it was asked for once; not of this one.
+class NoPlugins final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments* args) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    plugins->clear();
+  }
+};
+
+void SetArguments(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxAgeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kMaxAgeGraceMs);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc::ResourceQuota quota("atoll-health");
+  quota.Resize(kMaxBufferBytes);
+  quota.SetMaxThreads(kMaxThreads);
+  builder.SetResourceQuota(quota);
+  builder.SetOption(std::make_unique<NoPlugins>());
+}
+
+}  // namespace
+
+absl::Status HealthListener::CheckAddress(const std::string& address) {
+  ATOLL_ASSIGN_OR_RETURN(const BindAddress where, ParseBindAddress(address));
+  return CheckBindable(where);
+}
+
+absl::StatusOr<std::unique_ptr<HealthListener>> HealthListener::Start(const std::string& address) {
+  // gRPC does not say why it could not listen.
+  ATOLL_RETURN_IF_ERROR(CheckAddress(address));
+  ATOLL_ASSIGN_OR_RETURN(BindAddress where, ParseBindAddress(address));
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  SetArguments(builder);
+  // Answers whatever is called with UNIMPLEMENTED: gRPC serves nothing, health neither, without a service.
+  auto nothing = std::make_unique<grpc::CallbackGenericService>();
+  builder.RegisterCallbackGenericService(nothing.get());
+  int port = 0;
+  builder.AddListeningPort(where.ToString(), grpc::InsecureServerCredentials(), &port);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    ATOLL_RETURN_IF_ERROR(CheckBindable(where));
+    return absl::UnavailableError(absl::StrFormat("cannot listen on %s", where.ToString()));
+  }
+  where.port = static_cast<uint16_t>(port);
+  std::unique_ptr<HealthListener> health(
+      new HealthListener(std::move(nothing), std::move(server), where.ToString()));
+  health->SetServing(false);
+  health->server_->GetHealthCheckService()->SetServingStatus(kLiveService, true);
+  return health;
+}
+
+HealthListener::HealthListener(std::unique_ptr<grpc::CallbackGenericService> nothing,
+                               std::unique_ptr<grpc::Server> server, std::string address)
+    : nothing_(std::move(nothing)), server_(std::move(server)), address_(std::move(address)) {}
+
+HealthListener::~HealthListener() { server_->Shutdown(std::chrono::system_clock::now()); }
+
+void HealthListener::SetServing(bool serving) {
+  grpc::HealthCheckServiceInterface* const service = server_->GetHealthCheckService();
+  service->SetServingStatus("", serving);
+  service->SetServingStatus(v1::Coordinator::service_full_name(), serving);
+}
+
+}  // namespace atoll

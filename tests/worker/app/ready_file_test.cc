@@ -1,0 +1,66 @@
+#include "worker/app/ready_file.h"
+
+#include "common/file.h"
+#include "gtest/gtest.h"
+#include "tests/common/test_dir.h"
+
+namespace atoll {
+namespace {
+
+/// What came through.
+class Counting final : public WorkerObserver {
+ public:
+  void OnJoined(const JoinInfo&, bool) override { ++joins; }
+  void OnHeartbeat(bool, Duration) override { ++heartbeats; }
+  void OnRound(uint32_t steps, uint64_t, double, Duration) override { round_steps += steps; }
+  int joins = 0;
+  int heartbeats = 0;
+  uint32_t round_steps = 0;
+};
+
+class ReadyFileTest : public ::testing::Test {
+ protected:
+  TestDir dir_;
+  const std::string path_ = dir_.File("ready");
+  Counting next_;
+};
+
+TEST_F(ReadyFileTest, IsThereWhileTheCoordinatorAnswers) {
+  {
+    ReadyFile ready(path_, &next_, Logger());
+    ready.OnHeartbeat(true, Duration(0));
+    EXPECT_FALSE(FileExists(path_)) << "not a member yet";
+    ready.OnJoined(JoinInfo(), false);
+    EXPECT_TRUE(FileExists(path_));
+    for (int missed = 1; missed < ReadyFile::kPatience; ++missed) {
+      ready.OnHeartbeat(false, Duration(0));
+      EXPECT_TRUE(FileExists(path_)) << missed;
+    }
+    ready.OnHeartbeat(false, Duration(0));
+    EXPECT_FALSE(FileExists(path_));
+    ready.OnHeartbeat(true, Duration(0));
+    EXPECT_TRUE(FileExists(path_));
+  }
+  EXPECT_FALSE(FileExists(path_)) << "the worker is gone";
+}
+
+TEST_F(ReadyFileTest, WhatAnEarlierLifeLeftSaysNothing) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "").ok());
+  const ReadyFile ready(path_, &next_, Logger());
+  EXPECT_FALSE(FileExists(path_));
+}
+
+TEST_F(ReadyFileTest, HandsOnWhatItHears) {
+  for (const std::string& path : {path_, std::string(), dir_.File("no/such/folder")}) {
+    ReadyFile ready(path, &next_, Logger());
+    ready.OnJoined(JoinInfo(), false);
+    ready.OnHeartbeat(true, Duration(0));
+    ready.OnRound(7, 1, 0.5, Seconds(1));
+  }
+  EXPECT_EQ(next_.joins, 3);
+  EXPECT_EQ(next_.heartbeats, 3);
+  EXPECT_EQ(next_.round_steps, 21u);
+}
+
+}  // namespace
+}  // namespace atoll
