@@ -1,0 +1,53 @@
+# The coordinator, atollctl, and atoll-data.
+#
+#   docker build -f k8s/images/coordinator.Dockerfile -t atoll/coordinator:0.1.0 .
+#
+# The packages are compiled in the build stage; those that cpack has made already (build/packages, or DEBS) are taken with
+# --build-arg PACKAGES=prebuilt, and must then be for the same Debian as BASE.
+ARG BASE=debian:trixie-slim
+ARG PACKAGES=build
+
+FROM ${BASE} AS build
+ENV DEBIAN_FRONTEND=noninteractive
+WORKDIR /src
+# Changes seldom, so that the layer with the compilers is kept.
+COPY scripts/setup.sh scripts/packages.txt scripts/
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates dpkg-dev file && \
+    scripts/setup.sh --groups build
+COPY . .
+RUN --mount=type=cache,target=/root/.cache/ccache \
+    cmake --preset release -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF -DATOLL_WITH_TORCH=OFF && \
+    cmake --build --preset release --target atoll-coordinator atollctl atoll-data && \
+    cd build/release && cpack --config CPackConfig.cmake -D CPACK_COMPONENTS_ALL=coordinator -B /packages
+
+FROM ${BASE} AS prebuilt
+ARG DEBS=build/packages
+COPY ${DEBS}/atoll-coordinator_*.deb /packages/
+
+FROM ${PACKAGES} AS packages
+
+FROM ${BASE}
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Atoll coordinator" \
+      org.opencontainers.image.description="Holds the global parameters of a training run and leads its rounds" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# The package says which libraries it needs; documentation and what apt leaves behind stay out.
+RUN --mount=type=bind,from=packages,source=/packages,target=/packages \
+    printf 'path-exclude=/usr/share/doc/*\npath-include=/usr/share/doc/*/copyright\npath-exclude=/usr/share/man/*\npath-exclude=/usr/share/locale/*\n' \
+      >/etc/dpkg/dpkg.cfg.d/atoll && \
+    apt-get update && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends /packages/atoll-coordinator_*.deb && \
+    apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt /tmp/*
+# A small text for trying out (k8s/components/sample-text).
+COPY docs/*.md /usr/share/atoll/text/
+# No name is needed for it, and no home.
+USER 65532:65532
+WORKDIR /
+STOPSIGNAL SIGTERM
+# data, admin, metrics, health
+EXPOSE 7600 7601 7602 7603
+ENTRYPOINT ["/usr/bin/atoll-coordinator"]
+CMD ["--help"]

@@ -1,0 +1,113 @@
+// Pods: what they mount and name is there, their programs are told what the objects say, and they need no privilege.
+import {containersOf, environmentOf, expand, flagOf, portNamed, portsOf} from '../cluster.mjs';
+
+function volumes(cluster, workload, say) {
+  const pod = workload.spec.template.spec;
+  const claimed = (workload.spec.volumeClaimTemplates ?? []).map(t => t.metadata.name);
+  const declared = [...(pod.volumes ?? []).map(v => v.name), ...claimed];
+  if (new Set(declared).size !== declared.length) say('two volumes have one name');
+  const mounted = containersOf(pod).flatMap(c => c.volumeMounts ?? []);
+  for (const mount of mounted) if (!declared.includes(mount.name)) say(`mounts the volume ${mount.name}, which is not there`);
+  for (const name of declared) if (!mounted.some(m => m.name === name)) say(`nobody mounts the volume ${name}`);
+  for (const volume of pod.volumes ?? []) {
+    const source = volume.configMap ? ['ConfigMap', volume.configMap.name]
+                 : volume.secret ? ['Secret', volume.secret.secretName]
+                 : volume.persistentVolumeClaim ? ['PersistentVolumeClaim', volume.persistentVolumeClaim.claimName] : null;
+    if (source && !cluster.has(...source)) say(`there is no ${source.join(' ')} for its volume ${volume.name}`);
+    if (Object.keys(volume).some(key => key.startsWith('hostPath'))) say(`the volume ${volume.name} is the host's`);
+  }
+}
+
+/** Every file that a flag names is in a volume that has it. */
+function files(cluster, workload, container, say) {
+  const pod = workload.spec.template.spec;
+  const environment = environmentOf(container);
+  const everyPods = [...Array(workload.spec.replicas ?? workload.spec.completions).keys()].map(i => text =>
+      text.replace('<metadata.name>', `${workload.metadata.name}-${i}`).replace(/<metadata.labels\['batch[^>]*>/, i));
+  const lines = (container.args ?? []).flatMap(arg => [...new Set(everyPods.map(of => of(expand(arg, environment))))]);
+  for (const text of lines) {
+    if (/\$\([A-Z_]+\)|<[a-z.]+>/.test(text)) say(`${text}: no such variable before it`);
+    const match = /^--[a-z-]+=(\/[^ ]+)$/.exec(text);
+    if (!match) continue;
+    const mount = (container.volumeMounts ?? []).filter(m => `${match[1]}/`.startsWith(`${m.mountPath}/`))
+        .sort((a, b) => b.mountPath.length - a.mountPath.length)[0];
+    if (!mount) {
+      say(`${text}: no volume is mounted there`);
+      continue;
+    }
+    const volume = (pod.volumes ?? []).find(v => v.name === mount.name);
+    const object = volume?.configMap ? cluster.get('ConfigMap', volume.configMap.name)
+                 : volume?.secret ? cluster.get('Secret', volume.secret.secretName) : null;
+    const key = match[1].slice(mount.mountPath.length + 1);
+    if (object && key && !(key in (object.data ?? {}))) say(`${text}: ${object.kind} ${object.metadata.name} has no ${key}`);
+  }
+}
+
+function security(workload, say) {
+  const pod = workload.spec.template.spec;
+  if (!pod.securityContext?.runAsNonRoot || !(pod.securityContext?.runAsUser > 0)) say('may run as root');
+  if (pod.securityContext?.seccompProfile?.type !== 'RuntimeDefault') say('has no seccomp profile');
+  if (pod.hostNetwork || pod.hostPID || pod.hostIPC) say('shares namespaces with the host');
+  if (pod.enableServiceLinks !== false) say('gets the addresses of all services as variables');
+  for (const container of containersOf(pod)) {
+    const context = container.securityContext ?? {};
+    if (context.allowPrivilegeEscalation !== false) say(`${container.name} may gain privileges`);
+    if (context.readOnlyRootFilesystem !== true) say(`${container.name} may write to its image`);
+    if (!context.capabilities?.drop?.includes('ALL') || context.capabilities?.add) say(`${container.name} has capabilities`);
+    const {requests = {}, limits = {}} = container.resources ?? {};
+    if (!requests.memory || !requests.cpu || !limits.memory) say(`${container.name} does not say what it needs`);
+    if (/:(latest)?$/.test(container.image) || !/:/.test(container.image)) say(`${container.name}'s image has no version`);
+  }
+}
+
+function listening(cluster, workload, container, say) {
+  for (const flag of ['listen', 'admin-listen', 'metrics-listen', 'health-listen']) {
+    const address = flagOf(container, flag);
+    if (!address) continue;
+    const name = flag === 'listen' ? 'data' : flag.replace('-listen', '');
+    const port = portNamed(workload, name);
+    if (port?.containerPort !== Number(address.split(':').pop())) say(`--${flag}=${address} is not its port ${name}`);
+    if (!/^(0\.0\.0\.0|\[::\]):/.test(address)) say(`--${flag}=${address} is not reached from outside the pod`);
+  }
+  for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
+    const {grpc, httpGet} = container[probe] ?? {};
+    const port = grpc?.port ?? httpGet?.port;
+    if (port !== undefined && !portNamed(workload, port)) say(`${probe} asks the port ${port}, which is not there`);
+    if (grpc && Number(flagOf(container, 'health-listen')?.split(':').pop()) !== grpc.port) {
+      say(`${probe}: the program answers such questions on --health-listen only`);
+    }
+    if (probe !== 'startupProbe' && !container[probe]) say(`has no ${probe}`);
+  }
+  const health = portsOf(workload).find(p => p.name === 'health');
+  for (const service of cluster.ofKind('Service')) {
+    if (health && service.spec.ports.some(p => p.targetPort === 'health' || p.targetPort === health.containerPort)) {
+      say(`the service ${service.metadata.name} leads to its health port`);
+    }
+  }
+}
+
+function leaving(workload, container, say) {
+  const drain = Number(expand(flagOf(container, 'drain-seconds') ?? '', environmentOf(container)));
+  const grace = workload.spec.template.spec.terminationGracePeriodSeconds;
+  if (flagOf(container, 'drain-seconds') !== undefined && !(grace >= drain + 10)) {
+    say(`gets ${grace} s to leave and wants ${drain} s and 10 more`);
+  }
+  const ready = flagOf(container, 'ready-file');
+  const probe = container.readinessProbe?.exec?.command;
+  if (ready && JSON.stringify(probe) !== JSON.stringify(['test', '-f', ready])) say(`--ready-file=${ready} is not what its probe looks at`);
+}
+
+export function podRules(cluster, complain) {
+  for (const workload of cluster.workloads) {
+    const say = text => complain(`${workload.kind}/${workload.metadata.name}: ${text}`);
+    volumes(cluster, workload, say);
+    security(workload, say);
+    const program = cluster.programOf(workload);
+    files(cluster, workload, program, say);
+    listening(cluster, workload, program, say);
+    leaving(workload, program, say);
+    for (const constraint of workload.spec.template.spec.topologySpreadConstraints ?? []) {
+      if (!cluster.selected(constraint.labelSelector).includes(workload)) say('spreads pods that are not its own');
+    }
+  }
+}

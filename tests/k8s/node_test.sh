@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# node_test.sh SCRIPT ARGUMENT...: runs a test that is written for node, or skips it.
+set -euo pipefail
+command -v node >/dev/null || { echo "skipped: node is not installed"; exit 77; }
+exec node "$@"
