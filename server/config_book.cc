@@ -19,7 +19,7 @@ constexpr std::string_view kRounds = "run.rounds";
 
 // What the coordinator reads at the opening of a round or whenever it is needed, and what workers read again
 // when a plan names a newer configuration than theirs.
-constexpr std::array<std::string_view, 51> kChangeable = {"inner.steps",
+constexpr std::array<std::string_view, 52> kChangeable = {"inner.steps",
                                                           "inner.pace",
                                                           "inner.learning_rate",
                                                           "inner.min_learning_rate_ratio",
