@@ -40,7 +40,7 @@ RUN --mount=type=bind,from=packages,source=/packages,target=/packages \
       >/etc/dpkg/dpkg.cfg.d/atoll && \
     apt-get update && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends /packages/atoll-worker_*.deb && \
-    apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt /tmp/*
+    apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt/* /tmp/*
 
 # No name is needed for it, and no home.
 USER 65532:65532

@@ -49,7 +49,7 @@ RUN --mount=type=bind,from=packages,source=/packages,target=/packages \
     apt-get update && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends /packages/atoll-worker_*.deb && \
     ldconfig && \
-    apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt /tmp/*
+    apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt/* /tmp/*
 # What NVIDIA's container toolkit mounts from the host's driver.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 # No name is needed for it, and no home.

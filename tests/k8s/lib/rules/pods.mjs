@@ -61,6 +61,9 @@ function security(workload, say) {
 }
 
 function listening(cluster, workload, container, say) {
+  if (flagOf(container, 'tls-cert') && flagOf(container, 'listen') && flagOf(container, 'insecure-bind') !== 'false') {
+    say('would serve in plain text without its certificates');
+  }
   for (const flag of ['listen', 'admin-listen', 'metrics-listen', 'health-listen']) {
     const address = flagOf(container, flag);
     if (!address) continue;
