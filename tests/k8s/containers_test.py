@@ -9,9 +9,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
-from run.containers import Engine, skip  # noqa: E402
-from run.images import WORKER, build_images  # noqa: E402
-from run.training import pods_train  # noqa: E402
+from live.engine import Engine, skip  # noqa: E402
+from live.images import WORKER, build_images  # noqa: E402
+from live.training import pods_train  # noqa: E402
 
 
 def main():
