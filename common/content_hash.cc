@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
+#include "common/block_hasher.h"
 
 namespace atoll {
 namespace {
@@ -44,6 +45,23 @@ class Combiner {
 };
 
 }  // namespace
+
+struct BlockHasher::State {
+  std::unique_ptr<XXH3_state_t, FreeState> xxh3;
+};
+
+BlockHasher::BlockHasher() : state_(new State{std::unique_ptr<XXH3_state_t, FreeState>(XXH3_createState())}) {
+  XXH3_128bits_reset(state_->xxh3.get());
+}
+BlockHasher::~BlockHasher() = default;
+BlockHasher::BlockHasher(BlockHasher&&) noexcept = default;
+BlockHasher& BlockHasher::operator=(BlockHasher&&) noexcept = default;
+
+void BlockHasher::Add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(state_->xxh3.get(), bytes.data(), bytes.size());
+}
+
+Hash128 BlockHasher::Digest() const { return FromXxh(XXH3_128bits_digest(state_->xxh3.get())); }
 
 Hash128 HashBlock(std::span<const std::byte> block) {
   return FromXxh(XXH3_128bits(block.data(), block.size()));

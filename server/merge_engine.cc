@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "common/block_hasher.h"
 #include "common/content_hash.h"
 #include "common/crc32c.h"
 #include "core/codec.h"
@@ -16,6 +17,10 @@ namespace {
 
 // Elements of one piece of work: one hash block of float32.
 constexpr uint64_t kPieceElements = kHashBlockBytes / sizeof(float);
+// Elements of what is made at a time, and then hashed and encoded while it is in the L2 cache, however many
+// inputs and vectors there are.
+constexpr uint64_t kStepElements = kPieceElements / 16;
+static_assert(kStepElements % kChunkAlignment == 0);
 static_assert(kPieceElements % kChunkAlignment == 0,
               "MergeAndStepRange begins at multiples of the alignment");
 // A payload's crc is per wire chunk and its hash per hash block: one pass does both.
@@ -36,6 +41,22 @@ std::span<std::byte> EncodedPiece(const Codec& codec, std::span<std::byte> paylo
 std::span<const std::byte> Block(std::span<const std::byte> bytes, size_t index) {
   const size_t begin = index * kHashBlockBytes;
   return bytes.subspan(begin, std::min(kHashBlockBytes, bytes.size() - begin));
+}
+
+std::span<const std::byte> Range(const TensorBuffer& vector, uint64_t first, uint64_t size) {
+  return std::as_bytes(vector.values().subspan(first, size));
+}
+
+// All but the payload and what is computed of it.
+std::shared_ptr<Snapshot> NewSnapshot(const FragmentState& state, Version version, CodecKind codec) {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->epoch = state.epoch;
+  snapshot->fragment = state.layout.id;
+  snapshot->version = version;
+  snapshot->codec = codec;
+  snapshot->elements = state.layout.elements;
+  snapshot->chunk_crc32c.resize(HashBlocks(CodecFor(codec).EncodedSize(state.layout.elements)));
+  return snapshot;
 }
 
 // The first error of several threads, by piece, so that it is the same one every time.
@@ -138,30 +159,29 @@ absl::StatusOr<ComputedVersion> MergeEngine::Make(const FragmentState& state, co
   // The float32 values that travel, if they do.
   const std::shared_ptr<const TensorBuffer> values =
       making.delta ? making.published : (delta_ ? state.published : making.theta);
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->epoch = state.epoch;
-  snapshot->fragment = state.layout.id;
-  snapshot->version = making.version;
-  snapshot->codec = pull_codec_;
-  snapshot->elements = elements;
-  snapshot->chunk_crc32c.resize(HashBlocks(CodecFor(pull_codec_).EncodedSize(elements)));
+  const auto snapshot = NewSnapshot(state, making.version, pull_codec_);
   Seals seals{.theta = std::vector<Hash128>(pieces),
               .state = std::vector<Hash128>(pieces * state.state.size()),
               .published = std::vector<Hash128>(pieces)};
   FirstError error;
   parallel_.Run(pieces, [&](size_t piece) {
-    const uint64_t first = piece * kPieceElements;
-    const uint64_t size = std::min(kPieceElements, elements - first);
-    const absl::Status made = make(first, size);
-    error.Note(piece, made);
-    if (!made.ok()) return;
-    error.Note(piece, PublishPiece(state, making, first, size));
-    seals.theta[piece] = HashBlock(Block(making.theta->bytes(), piece));
-    for (size_t v = 0; v < state.state.size(); ++v) {
-      seals.state[v * pieces + piece] = HashBlock(Block(state.state[v].bytes(), piece));
+    std::vector<BlockHasher> hashes(2 + state.state.size());  // of theta, published, each state vector
+    uint32_t crc32c = 0;
+    const uint64_t end = std::min(elements, (piece + 1) * kPieceElements);
+    for (uint64_t first = piece * kPieceElements; first < end; first += kStepElements) {
+      const uint64_t size = std::min(kStepElements, end - first);
+      absl::Status made = make(first, size);
+      if (made.ok()) made = PublishPiece(state, making, first, size);
+      if (!made.ok()) return error.Note(piece, std::move(made));
+      hashes[0].Add(Range(*making.theta, first, size));
+      if (delta_) hashes[1].Add(Range(*values, first, size));
+      for (size_t v = 0; v < state.state.size(); ++v) hashes[2 + v].Add(Range(state.state[v], first, size));
+      if (making.encoded == nullptr) crc32c = Crc32c(Range(*values, first, size), crc32c);
     }
-    if (making.encoded == nullptr) snapshot->chunk_crc32c[piece] = Crc32c(Block(values->bytes(), piece));
-    if (delta_) seals.published[piece] = HashBlock(Block(values->bytes(), piece));
+    seals.theta[piece] = hashes[0].Digest();
+    if (delta_) seals.published[piece] = hashes[1].Digest();
+    for (size_t v = 0; v < state.state.size(); ++v) seals.state[v * pieces + piece] = hashes[2 + v].Digest();
+    if (making.encoded == nullptr) snapshot->chunk_crc32c[piece] = crc32c;
   });
   if (!error.status().ok()) return error.status();
   // The encoding of float32 is the values' bytes (docs/codecs.md), so they themselves are what travels.
@@ -186,7 +206,7 @@ absl::StatusOr<ComputedVersion> MergeEngine::Make(const FragmentState& state, co
   }
   computed.theta = making.theta;
   if (delta_) computed.published = values;
-  computed.snapshot = std::move(snapshot);
+  computed.snapshot = snapshot;
   return computed;
 }
 

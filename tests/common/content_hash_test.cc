@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/block_hasher.h"
 #include "common/random.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +18,18 @@ std::vector<std::byte> Noise(size_t n) {
 }
 
 // XXH3-128's published value for the empty input (xxHash's sanity test vectors, seed 0).
+TEST(ContentHashTest, ABlockInPiecesHasTheDigestOfTheBlock) {
+  const std::vector<std::byte> block = Noise(300001);
+  for (const size_t piece : {size_t{1}, size_t{255}, size_t{65536}, block.size()}) {
+    BlockHasher hasher;
+    for (size_t at = 0; at < block.size(); at += piece) {
+      hasher.Add(std::span(block).subspan(at, std::min(piece, block.size() - at)));
+    }
+    EXPECT_EQ(hasher.Digest(), HashBlock(block)) << piece;
+  }
+  EXPECT_EQ(BlockHasher().Digest(), HashBlock({}));
+}
+
 TEST(ContentHashTest, BlockIsXxh3) { EXPECT_EQ(ToHex(HashBlock({})), "99aa06d3014798d86001c324468d497f"); }
 
 // Frozen: these values are on people's disks.
