@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_format.h"
 #include "common/instruction_set.h"
+#include "common/status.h"
 #include "core/float_bits.h"
 #include "core/fragment_plan.h"
+#include "core/payload_squares.h"
 #include "core/sparse_codec.h"
 
 namespace atoll {
@@ -51,11 +53,10 @@ absl::Status NotFinite(uint64_t element, float value) {
                       element, value));
 }
 
-/// The same sum over the values that are held: zeros add nothing to any lane.
-absl::StatusOr<double> SparsePayloadNorm(const SparseCodec& codec, std::span<const std::byte> payload,
-                                         uint64_t elements) {
+/// The same sums over the values that are held: zeros add nothing to any lane.
+absl::Status AddSparseSquares(const SparseCodec& codec, std::span<const std::byte> payload, uint64_t elements,
+                              double& squares) {
   HeldValues held;
-  double squares = 0;
   for (uint64_t first = 0; first < elements; first += SparseCodec::kBlock) {
     codec.ReadBlock(payload, elements, first, held);
     std::array<double, 8> sums{};
@@ -66,25 +67,34 @@ absl::StatusOr<double> SparsePayloadNorm(const SparseCodec& codec, std::span<con
     }
     squares += ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
   }
-  return std::sqrt(squares);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<double> PayloadNorm(const Codec& codec, std::span<const std::byte> payload,
-                                   uint64_t elements) {
-  if (codec.sparse() != nullptr) return SparsePayloadNorm(*codec.sparse(), payload, elements);
+absl::Status AddSquares(const Codec& codec, std::span<const std::byte> payload, uint64_t elements,
+                        double& squares) {
+  if (codec.sparse() != nullptr) return AddSparseSquares(*codec.sparse(), payload, elements, squares);
   std::array<float, kChunkAlignment> buffer;
-  double squares = 0;
   for (uint64_t first = 0; first < elements; first += kChunkAlignment) {
     const std::span<float> block =
         std::span(buffer).first(std::min<uint64_t>(kChunkAlignment, elements - first));
     codec.DecodeRange(payload, elements, first, block);
-    if (const std::optional<uint64_t> bad = FirstNonFinite(block)) {
-      return NotFinite(first + *bad, block[*bad]);
+    const double sum = RunKernel<BlockSquares>(block.data(), block.size());
+    // Squares of finite float32 do not overflow float64, so the sum is finite when all values are: one pass.
+    if (!std::isfinite(sum)) {
+      const std::optional<uint64_t> bad = FirstNonFinite(block);
+      return NotFinite(first + bad.value_or(0), block[bad.value_or(0)]);
     }
-    squares += RunKernel<BlockSquares>(block.data(), block.size());
+    squares += sum;
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> PayloadNorm(const Codec& codec, std::span<const std::byte> payload,
+                                   uint64_t elements) {
+  double squares = 0;
+  ATOLL_RETURN_IF_ERROR(AddSquares(codec, payload, elements, squares));
   return std::sqrt(squares);
 }
 

@@ -131,13 +131,43 @@ absl::Status PushUpload::Write(uint64_t offset, std::span<const std::byte> data)
                   absl::StrFormat("worker '%s' sent more than the %d bytes it announced", call_.caller.worker,
                                   call_.payload_bytes));
   }
+  if (received == 0) {
+    scan_.emplace(CodecFor(call_.codec), admission_.elements);
+    crc32c_ = 0;
+  }
   const absl::Status appended = upload_->Append(data);
-  if (!appended.ok()) return ToRefusal(appended);
+  if (!appended.ok()) {
+    scan_.reset();
+    return ToRefusal(appended);
+  }
   arrived_bytes_ += data.size();
+  if (scan_) {
+    crc32c_ = Crc32c(data, crc32c_);
+    scan_->Feed(data);
+  }
   return absl::OkStatus();
 }
 
 absl::Status PushUpload::CheckPayload() {
+  std::optional<double> norm;
+  if (scan_ && crc32c_ == call_.payload_crc32c) norm = scan_->norm();
+  // What came in several streams, and what is wrong, is looked at as a whole.
+  if (!norm) {
+    ATOLL_ASSIGN_OR_RETURN(norm, CheckStagedPayload());
+  }
+  if (*norm > services_.options.max_contribution_norm) {
+    return Refuse(
+        RefusalReason::kNotFinite,
+        absl::StrFormat("the contribution of worker '%s' to version %d has norm %g; above %g it cannot be "
+                        "merged in float32",
+                        call_.caller.worker, call_.base.value(), *norm,
+                        services_.options.max_contribution_norm));
+  }
+  admission_.contribution.norm = *norm;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> PushUpload::CheckStagedPayload() {
   auto payload = upload_->View();
   if (!payload.ok()) return ToRefusal(payload.status());
   const std::span<const std::byte> bytes = (*payload)->bytes();
@@ -161,15 +191,7 @@ absl::Status PushUpload::CheckPayload() {
                   absl::StrFormat("the contribution of worker '%s' to version %d is not finite: %s", worker,
                                   call_.base.value(), std::string(norm.status().message())));
   }
-  if (*norm > services_.options.max_contribution_norm) {
-    return Refuse(
-        RefusalReason::kNotFinite,
-        absl::StrFormat("the contribution of worker '%s' to version %d has norm %g; above %g it cannot be "
-                        "merged in float32",
-                        worker, call_.base.value(), *norm, services_.options.max_contribution_norm));
-  }
-  admission_.contribution.norm = *norm;
-  return absl::OkStatus();
+  return *norm;
 }
 
 absl::StatusOr<PushResult> PushUpload::Duplicate() {

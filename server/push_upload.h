@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "common/byte_budget.h"
+#include "core/payload_scan.h"
 #include "server/coordinator.h"
 #include "server/run_book.h"
 #include "server/services.h"
@@ -31,6 +33,7 @@ class PushUpload final : public PushSession {
   absl::Status StartOver();
   absl::Status Write(uint64_t offset, std::span<const std::byte> data);
   absl::Status CheckPayload();
+  absl::StatusOr<double> CheckStagedPayload();
   absl::StatusOr<PushResult> Accept();
   absl::StatusOr<PushResult> Duplicate();
 
@@ -42,6 +45,10 @@ class PushUpload final : public PushSession {
   std::unique_ptr<Upload> upload_;
   uint64_t arrived_bytes_ = 0;  // by this stream
   bool any_data_ = false;
+  // Checks of the payload, taken while its pieces are in the cache. Absent when a part of it came by an
+  // earlier stream: then the staged file is read.
+  std::optional<PayloadScan> scan_;
+  uint32_t crc32c_ = 0;  // of what `scan_` has seen
 };
 
 /// Counts and announces a contribution that was refused; hands the status back.

@@ -1,0 +1,42 @@
+#ifndef ATOLL_CORE_PAYLOAD_SCAN_H_
+#define ATOLL_CORE_PAYLOAD_SCAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/codec.h"
+
+namespace atoll {
+
+/// Validate and PayloadNorm of a payload that comes piece by piece, each looked at while it is in the cache:
+/// the same blocks in the same order, so the same bits. Holds what is left over of a piece, at most 64 KiB
+/// and a codebook. Not thread-safe.
+class PayloadScan {
+ public:
+  PayloadScan(const Codec& codec, uint64_t elements);
+
+  /// The bytes that follow, cut anywhere.
+  void Feed(std::span<const std::byte> bytes);
+
+  /// Once exactly EncodedSize(elements) bytes have come, all of them valid and all values finite; else
+  /// nullopt, and what is wrong, and where, Validate and PayloadNorm say of the whole.
+  std::optional<double> norm() const;
+
+ private:
+  void Scan(std::span<const std::byte> piece, uint64_t elements);
+
+  const Codec& codec_;
+  const uint64_t elements_;
+  const uint64_t grain_;  // elements: payloads may be cut at its multiples
+  uint64_t seen_ = 0;     // elements
+  double squares_ = 0;
+  bool good_ = true;
+  std::vector<std::byte> left_over_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_PAYLOAD_SCAN_H_
