@@ -30,7 +30,7 @@ void RoundDriver::Adopt(std::vector<FragmentState> fragments, const std::vector<
     const ComputedVersion published = engine.Publish(lane->state);
     published.snapshot->committed_tokens = services_.book->TokensAfter(lane->state.layout.id, {});
     services_.board->Publish(published.snapshot);
-    if (stored[i] < lane->state.version) Store(*lane);
+    if (stored[i] < lane->state.version) Store(*lane, published.snapshot);
     lanes.push_back(std::move(lane));
   }
   {
@@ -216,13 +216,13 @@ void RoundDriver::Published(Lane& lane, const Pending& pending) {
   services_.board->Publish(pending.computed.snapshot);
   FaultPoint("publish.done");
   for (const FragmentId fragment : finished) services_.board->Finish(fragment);
-  Store(lane);
+  Store(lane, pending.computed.snapshot);
   (void)services_.outbox->Send(effects);
 }
 
-void RoundDriver::Store(Lane& lane) {
+void RoundDriver::Store(Lane& lane, const SnapshotPtr& published) {
   lane.storing = true;
-  storer_.Store(&lane.state, [this, &lane] {
+  storer_.Store(&lane.state, published, [this, &lane] {
     const FragmentId fragment = lane.state.layout.id;
     const Version version = lane.state.version;
     lane.storing = false;  // from here on the lane may be gone

@@ -74,7 +74,7 @@ class RoundDriver {
                ComputedVersion computed);
   void Commit(Lane& lane);
   void Published(Lane& lane, const Pending& pending);
-  void Store(Lane& lane);
+  void Store(Lane& lane, const SnapshotPtr& published);
   void ReportStorage(const Lane& lane, const std::string& error);
 
   const Services& services_;

@@ -1,30 +1,40 @@
 #ifndef ATOLL_SERVER_VERSION_STORER_H_
 #define ATOLL_SERVER_VERSION_STORER_H_
 
+#include <chrono>
 #include <functional>
+#include <memory>
 
 #include "common/sleeper.h"
 #include "common/task_queue.h"
 #include "server/fragment_state.h"
 #include "server/services.h"
+#include "server/snapshot.h"
 
 namespace atoll {
 
 /// Writes the tensors of published versions behind them, on a thread of its own, and tries again for as long
-/// as the disk refuses. Thread-safe.
+/// as the disk refuses. Whoever pulls a version just published goes first: it is written when nobody reads it
+/// any more, but a second after its publication at the latest, and at once when the next round needs it soon,
+/// that is, when a contribution has begun to arrive. Nothing that was acknowledged hangs on it: the version's
+/// record is on disk already. Thread-safe.
 class VersionStorer {
  public:
   explicit VersionStorer(const Services& services) : services_(services), queue_("storer") {}
   ~VersionStorer() { Stop(); }
 
   /// `state` must stay as it is until `done` was called (on the storer's thread). When it is stopped first,
-  /// `done` is not called; the version can be replayed from its record.
-  void Store(const FragmentState* state, std::function<void()> done);
+  /// `done` is not called; the version can be replayed from its record. `published` is on the board already.
+  void Store(const FragmentState* state, const SnapshotPtr& published, std::function<void()> done);
   /// Makes one last attempt at what is waiting, then joins. Idempotent.
   void Stop();
 
  private:
+  using SnapshotWatch = std::weak_ptr<const Snapshot>;
+
   void Run(const FragmentState& state, const std::function<void()>& done);
+  void LetReadersGoFirst(FragmentId fragment, const SnapshotWatch& published,
+                         std::chrono::steady_clock::time_point until);
 
   const Services& services_;
   InterruptibleSleeper sleeper_;
