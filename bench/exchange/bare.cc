@@ -27,7 +27,7 @@ absl::Status Outcome(const grpc::Status& status) {
   return status.ok() ? absl::OkStatus() : absl::UnavailableError(status.error_message());
 }
 
-absl::Status GrpcPush(const std::shared_ptr<grpc::Channel>& channel, const std::vector<std::byte>& memory) {
+absl::Status GrpcPush(const std::shared_ptr<grpc::Channel>& channel, std::span<const std::byte> memory) {
   const RpcMethod method("/atoll.v1.Coordinator/Push", RpcMethod::CLIENT_STREAMING, channel);
   grpc::ClientContext context;
   grpc::ByteBuffer answer;
@@ -35,7 +35,7 @@ absl::Status GrpcPush(const std::shared_ptr<grpc::Channel>& channel, const std::
       grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(channel.get(), method, &context,
                                                                     &answer));
   for (size_t offset = 0; offset < memory.size(); offset += kPiece) {
-    const auto piece = std::span(memory).subspan(offset, std::min(kPiece, memory.size() - offset));
+    const auto piece = memory.subspan(offset, std::min(kPiece, memory.size() - offset));
     if (!writer->Write(ChunkMessage({.offset = offset}, piece, nullptr))) break;
   }
   writer->WritesDone();
@@ -79,29 +79,29 @@ BareStreams::~BareStreams() {
   RemoveAll(folder_).IgnoreError();
 }
 
-absl::StatusOr<double> BareStreams::Grpc(uint32_t workers, uint64_t up, uint64_t down) const {
-  const std::vector<std::byte> memory(up, std::byte{1});
+absl::StatusOr<double> BareStreams::Grpc(uint32_t workers, std::span<const std::byte> up,
+                                         uint64_t down) const {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (uint32_t i = 0; i < workers; ++i) {
     channels.push_back(MakeChannel({.address = grpc_address_}));
     channels.back()->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(5));
   }
   return RunCrew(workers,
-                 {[&](uint32_t i) { return GrpcPush(channels[i], memory); },
+                 {[&](uint32_t i) { return GrpcPush(channels[i], up); },
                   [&](uint32_t i) { return GrpcPull(channels[i], down); }},
                  /*lockstep=*/true);
 }
 
-absl::StatusOr<double> BareStreams::Tcp(uint32_t workers, uint64_t up, uint64_t down) const {
-  const std::vector<char> memory(up, 1);
+absl::StatusOr<double> BareStreams::Tcp(uint32_t workers, std::span<const std::byte> up,
+                                        uint64_t down) const {
   std::vector<FileDescriptor> sockets(workers);
   for (FileDescriptor& socket : sockets) {
     ATOLL_ASSIGN_OR_RETURN(socket, TcpConnect(tcp_address_));
   }
   const auto push = [&](uint32_t i) -> absl::Status {
-    const uint64_t sizes[2] = {up, down};
+    const uint64_t sizes[2] = {up.size(), down};
     ATOLL_RETURN_IF_ERROR(WriteAll(sockets[i].get(), reinterpret_cast<const char*>(sizes), sizeof(sizes)));
-    ATOLL_RETURN_IF_ERROR(WriteAll(sockets[i].get(), memory.data(), up));
+    ATOLL_RETURN_IF_ERROR(WriteAll(sockets[i].get(), reinterpret_cast<const char*>(up.data()), up.size()));
     return ReadAway(sockets[i].get(), 1);
   };
   const auto pull = [&](uint32_t i) -> absl::Status {

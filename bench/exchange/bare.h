@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/exchange/cpu_time.h"
 #include "bench/exchange/settings.h"
 #include "tests/integration/process.h"
 
@@ -23,10 +25,13 @@ class BareStreams {
   static absl::StatusOr<std::unique_ptr<BareStreams>> Start(const ExchangeSettings& settings);
   ~BareStreams();
 
-  /// Each worker sends `up` bytes; when all are there, each gets `down` bytes. Seconds. gRPC: in messages of
+  /// Each worker sends `up`; when all of it is there, each gets `down` bytes. Seconds. gRPC: in messages of
   /// 1 MiB that refer to the sender's memory, received without a copy.
-  absl::StatusOr<double> Grpc(uint32_t workers, uint64_t up, uint64_t down) const;
-  absl::StatusOr<double> Tcp(uint32_t workers, uint64_t up, uint64_t down) const;
+  absl::StatusOr<double> Grpc(uint32_t workers, std::span<const std::byte> up, uint64_t down) const;
+  absl::StatusOr<double> Tcp(uint32_t workers, std::span<const std::byte> up, uint64_t down) const;
+
+  /// Processor seconds of the other process so far.
+  double cpu_seconds() const { return CpuSeconds(process_->pid()); }
 
  private:
   BareStreams() = default;

@@ -60,10 +60,17 @@ absl::Status Island::Pull(Member& member) {
   PullWish wish{.fragment = FragmentId(0), .after = member.base, .wait = Seconds(60)};
   wish.elements = model_.elements;
   wish.codec = recipe_.pull;
+  if (recipe_.delta) {
+    wish.have = member.base;
+    wish.delta_codec = *recipe_.delta;
+  }
   ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled,
                          member.connection->Pull(member.member, wish, member.parameters));
   if (pulled.kind != PullKind::kParameters) {
     return absl::UnavailableError("no next version: " + pulled.waiting_for);
+  }
+  if (recipe_.delta && member.base && !pulled.delta_base) {
+    return absl::InternalError("the whole version came in place of a difference");
   }
   member.base = pulled.version;
   return absl::OkStatus();

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "bench/exchange/cpu_time.h"
 #include "bench/exchange/meter.h"
 #include "bench/exchange/program.h"
 #include "bench/exchange/settings.h"
@@ -33,9 +35,13 @@ class Island {
     uint64_t down = 0;
   };
   Traffic traffic() const;
+  /// What each worker pushes.
+  std::span<const std::byte> payload() const { return payload_; }
   uint64_t elements() const { return model_.elements; }
   /// Of the coordinator, so far.
   absl::StatusOr<uint64_t> PeakMemory() const { return program_->PeakMemory(); }
+  /// Processor seconds of the coordinator so far.
+  double cpu_seconds() const { return CpuSeconds(program_->pid()); }
   double push_s() const { return push_s_; }  // of the last round, the slowest worker's
 
  private:

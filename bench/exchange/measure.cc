@@ -1,7 +1,10 @@
 #include "bench/exchange/measure.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <sstream>
 #include <thread>
 
@@ -18,35 +21,60 @@ void Compute(const ExchangeSettings& settings) {
   std::this_thread::sleep_for(std::chrono::duration<double>(settings.compute_s));
 }
 
+/// The medians of what several rounds took, and of the processors' part in it.
+struct Samples {
+  std::vector<double> seconds;
+  std::vector<double> server_cpu;
+  std::vector<double> client_cpu;
+
+  /// `run` returns its seconds; `server` says what the other process has used so far.
+  absl::Status Take(const std::function<absl::StatusOr<double>()>& run,
+                    const std::function<double()>& server) {
+    const double server_before = server();
+    const double client_before = CpuSeconds(::getpid());
+    ATOLL_ASSIGN_OR_RETURN(const double took, run());
+    server_cpu.push_back(server() - server_before);
+    client_cpu.push_back(CpuSeconds(::getpid()) - client_before);
+    seconds.push_back(took);
+    return absl::OkStatus();
+  }
+};
+
 uint64_t PayloadOf(CodecKind codec, uint64_t elements) { return CodecFor(codec).EncodedSize(elements); }
 
 absl::StatusOr<ExchangeResult> MeasureOne(const ExchangeSettings& settings, const Recipe& recipe,
                                           uint32_t workers, StoreKind store, const BareStreams& bare) {
   ATOLL_ASSIGN_OR_RETURN(const auto island,
                          Island::Start(settings, recipe, workers, store, /*metered=*/false));
-  const uint64_t up = PayloadOf(recipe.push, island->elements());
-  const uint64_t down = PayloadOf(recipe.pull, island->elements());
-  std::vector<double> rounds;
+  const std::span<const std::byte> up = island->payload();
+  const uint64_t down = PayloadOf(recipe.down(), island->elements());
+  Samples whole;
+  Samples grpc;
   std::vector<double> pushes;
-  std::vector<double> grpc;
   std::vector<double> tcp;
   for (int round = 0; round <= settings.rounds; ++round) {
+    // In the first one memory is touched for the first time, and connections find their windows.
+    if (round == 1) {
+      whole = grpc = Samples();
+      pushes.clear();
+      tcp.clear();
+    }
     Compute(settings);
-    ATOLL_ASSIGN_OR_RETURN(const double seconds, island->Round());
-    Compute(settings);
-    ATOLL_ASSIGN_OR_RETURN(const double by_grpc, bare.Grpc(workers, up, down));
-    ATOLL_ASSIGN_OR_RETURN(const double by_tcp, bare.Tcp(workers, up, down));
-    if (round == 0) continue;  // memory is touched for the first time, connections find their windows
-    rounds.push_back(seconds);
+    ATOLL_RETURN_IF_ERROR(whole.Take([&] { return island->Round(); }, [&] { return island->cpu_seconds(); }));
     pushes.push_back(island->push_s());
-    grpc.push_back(by_grpc);
-    tcp.push_back(by_tcp);
+    Compute(settings);
+    ATOLL_RETURN_IF_ERROR(
+        grpc.Take([&] { return bare.Grpc(workers, up, down); }, [&] { return bare.cpu_seconds(); }));
+    ATOLL_ASSIGN_OR_RETURN(tcp.emplace_back(), bare.Tcp(workers, up, down));
   }
   ExchangeResult result{.recipe = recipe, .workers = workers, .store = store};
-  result.seconds = Median(rounds);
+  result.seconds = Median(whole.seconds);
   result.push_seconds = Median(pushes);
-  result.bare_grpc_seconds = Median(grpc);
+  result.bare_grpc_seconds = Median(grpc.seconds);
   result.bare_tcp_seconds = Median(tcp);
+  result.coordinator_cpu = Median(whole.server_cpu);
+  result.workers_cpu = Median(whole.client_cpu);
+  result.bare_grpc_cpu = Median(grpc.server_cpu) + Median(grpc.client_cpu);
   ATOLL_ASSIGN_OR_RETURN(result.peak_memory, island->PeakMemory());
   return result;
 }
@@ -65,7 +93,7 @@ absl::StatusOr<BytesResult> MeasureBytes(const ExchangeSettings& settings, const
       .up = static_cast<double>(after.up - before.up) / kRounds / elements,
       .down = static_cast<double>(after.down - before.down) / kRounds / elements,
       .up_payload = static_cast<double>(PayloadOf(recipe.push, island->elements())) / elements,
-      .down_payload = static_cast<double>(PayloadOf(recipe.pull, island->elements())) / elements};
+      .down_payload = static_cast<double>(PayloadOf(recipe.down(), island->elements())) / elements};
 }
 
 absl::StatusOr<double> Gloo(const ExchangeSettings& settings, uint32_t workers) {
@@ -91,12 +119,15 @@ absl::StatusOr<ExchangeReport> MeasureExchange(const ExchangeSettings& settings)
   ExchangeReport report;
   for (const uint32_t workers : settings.workers) {
     for (const Recipe& recipe : settings.recipes) {
-      for (const StoreKind store : {StoreKind::kMemory, StoreKind::kDisk}) {
+      for (const StoreKind store : settings.stores) {
         ATOLL_ASSIGN_OR_RETURN(const ExchangeResult result,
                                MeasureOne(settings, recipe, workers, store, *bare));
-        std::fprintf(stderr, "%u workers, %s, %s: %.3f s (push %.3f), bare gRPC %.3f, bare TCP %.3f\n",
-                     workers, recipe.name.c_str(), store == StoreKind::kDisk ? "disk" : "memory",
-                     result.seconds, result.push_seconds, result.bare_grpc_seconds, result.bare_tcp_seconds);
+        std::fprintf(
+            stderr,
+            "%u workers, %s, %s: %.3f s (push %.3f; cpu %.3f + %.3f), bare gRPC %.3f (cpu %.3f), TCP %.3f\n",
+            workers, recipe.name.c_str(), store == StoreKind::kDisk ? "disk" : "memory", result.seconds,
+            result.push_seconds, result.coordinator_cpu, result.workers_cpu, result.bare_grpc_seconds,
+            result.bare_grpc_cpu, result.bare_tcp_seconds);
         report.exchanges.push_back(result);
       }
     }

@@ -18,6 +18,11 @@ struct ExchangeResult {
   double push_seconds = 0;       // until the slowest push was acknowledged
   double bare_grpc_seconds = 0;  // the same bytes
   double bare_tcp_seconds = 0;
+  // Processor seconds from the first push to the last pull: of the coordinator (whatever it does meanwhile),
+  // of the workers, and of both sides of the bare gRPC stream.
+  double coordinator_cpu = 0;
+  double workers_cpu = 0;
+  double bare_grpc_cpu = 0;
   uint64_t peak_memory = 0;  // of the coordinator
 };
 

@@ -19,6 +19,7 @@ class CoordinatorProgram {
                                                                    const std::string& yaml);
   ~CoordinatorProgram();
 
+  pid_t pid() const { return process_->pid(); }
   const std::string& data_address() const { return data_address_; }
   const std::string& metrics_address() const { return metrics_address_; }
 

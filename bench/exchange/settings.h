@@ -2,6 +2,7 @@
 #define ATOLL_BENCH_EXCHANGE_SETTINGS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,12 @@ namespace atoll {
 struct Recipe {
   CodecKind push = CodecKind::kFp32;
   CodecKind pull = CodecKind::kFp32;
+  std::optional<CodecKind> delta = std::nullopt;  // who has the version before gets the difference in it
   bool zstd = false;
   std::string name;  // as it was asked for: "e3m0:bf16+zstd"
+
+  /// How a worker's pull travels, once it has a version.
+  CodecKind down() const { return delta.value_or(pull); }
 };
 
 /// Where the coordinator keeps what it acknowledges.
@@ -24,6 +29,7 @@ struct ExchangeSettings {
   std::vector<uint32_t> workers = {1, 2, 4};
   uint64_t mib = 256;  // of float32 parameters
   std::vector<Recipe> recipes;
+  std::vector<StoreKind> stores = {StoreKind::kMemory, StoreKind::kDisk};
   int rounds = 5;          // measured, after one that is not
   double compute_s = 2;    // the timer in place of computing: what the coordinator writes behind a version is
                            // written meanwhile, as in a run

@@ -21,13 +21,15 @@ constexpr char kYaml[] =
     "model: {gpt: {layers: %d, heads: 8, width: %d, context: %d, vocabulary: 256}}\n"
     "data: {tokenizer: bytes, mode: local}\n"
     "inner: {steps: 1, learning_rate: 1e-3, batch: 1}\n"
-    "codec: {push: %s, pull: %s}\n"
+    "codec: {push: %s, pull: %s, pull_delta: %s}\n"
     "round: {deadline_s: 3600, lease_s: 3600, start_workers: %d}\n"
     "evaluation: {every: 1000000}\n"
     "limits: {contribution_budget_mib: 65536}\n"
     "checkpoint: {keep_versions: 1, shards: 4}\n";
 
 constexpr uint64_t kRow = 1024;
+// Values that are drawn; after them the same ones again, further apart than any codec or compressor looks.
+constexpr uint64_t kDrawn = uint64_t{1} << 22;
 
 }  // namespace
 
@@ -41,7 +43,8 @@ absl::StatusOr<SyntheticModel> MakeSyntheticModel(uint64_t mib, uint32_t workers
   const uint64_t context = std::max<uint64_t>(16, rest / width > 258 ? rest / width - 258 : 0);
   SyntheticModel model;
   model.yaml = absl::StrFormat(kYaml, workers, layers, width, context, std::string(CodecName(recipe.push)),
-                               std::string(CodecName(recipe.pull)), workers);
+                               std::string(CodecName(recipe.pull)),
+                               recipe.delta ? std::string(CodecName(*recipe.delta)) : "none", workers);
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, ParseRunConfig(model.yaml, "bench"));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions options, ToRunOptions(config));
   model.manifest = GptManifest(options.model);
@@ -54,12 +57,13 @@ std::vector<float> PseudoGradient(uint64_t elements, uint64_t seed) {
   std::vector<float> values(elements);
   SplitMixGenerator random(seed);
   double scale = 0;
-  for (uint64_t i = 0; i < elements; ++i) {
+  for (uint64_t i = 0; i < std::min(elements, kDrawn); ++i) {
     if (i % kRow == 0) scale = 1e-3 * std::exp(random.Uniform() * 2 - 1);
     // Box and Muller (1958).
     const double radius = std::sqrt(-2 * std::log(1 - random.Uniform()));
     values[i] = static_cast<float>(scale * radius * std::cos(2 * std::numbers::pi * random.Uniform()));
   }
+  for (uint64_t i = kDrawn; i < elements; ++i) values[i] = values[i - kDrawn];
   return values;
 }
 
