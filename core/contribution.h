@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/ids.h"
+#include "core/offences.h"
 #include "core/run_options.h"
 
 namespace atoll {
@@ -65,6 +66,10 @@ struct RoundRecord {
   ContentHash parameters = {};                   // of theta after the step
   ContentHash state = {};                        // of the outer optimizer's state after the step
   ContentHash published = {};                    // of the published encoding, what a pull decodes to
+  /// How contributions lay to the merge, and who was refused meanwhile (core/offences.h): not needed to
+  /// rebuild the version.
+  std::vector<ContributionAudit> audits = {};
+  double noise_multiplier = 0;  // that privacy asked of the workers (core/privacy.h); 0: none
   friend bool operator==(const RoundRecord&, const RoundRecord&) = default;
 };
 

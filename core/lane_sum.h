@@ -26,6 +26,22 @@ double LaneSquares(size_t n, const Value& value) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
+/// a[0] * b[0] + ... + a[n - 1] * b[n - 1] in float64, in the same order.
+inline double LaneProduct(size_t n, const float* a, const float* b) {
+  constexpr size_t kLanes = 8;
+  std::array<double, kLanes> sums{};
+  const size_t whole = n / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
+    }
+  }
+  for (size_t i = whole; i < n; ++i) {
+    sums[i - whole] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 }  // namespace atoll
 
 #endif  // ATOLL_CORE_LANE_SUM_H_

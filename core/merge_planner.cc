@@ -6,24 +6,17 @@
 #include <numeric>
 #include <utility>
 
+#include "core/median.h"
+
 namespace atoll {
 namespace {
-
-/// Of the norms that are not zero; 0 when all are.
-double MedianNorm(std::vector<double> norms) {
-  std::erase(norms, 0.0);
-  if (norms.empty()) return 0;
-  std::ranges::sort(norms);
-  const size_t half = norms.size() / 2;
-  return norms.size() % 2 == 1 ? norms[half] : (norms[half - 1] + norms[half]) / 2;
-}
 
 std::vector<double> GuardScales(const MergeOptions& options, std::span<const MergeInput> inputs) {
   std::vector<double> scales(inputs.size(), 1.0);
   if (!options.norm_guard) return scales;
   std::vector<double> norms;
   for (const MergeInput& input : inputs) norms.push_back(input.norm);
-  const double median = MedianNorm(norms);
+  const double median = MedianOfNonZero(norms);
   for (size_t i = 0; i < norms.size(); ++i) {
     if (norms[i] > median) scales[i] = median / norms[i];
   }
@@ -43,7 +36,8 @@ MergePlanner::MergePlanner(const MergeOptions& options, std::span<const MergeInp
                            const FragmentLayout& layout)
     : options_(options),
       plan_(WeightedMeanPlan(inputs, layout.elements)),
-      scales_(GuardScales(options, inputs)) {
+      scales_(GuardScales(options, inputs)),
+      clip_factors_(inputs.size(), 1.0) {
   PlanMean();
   Begin(layout);
 }
@@ -137,7 +131,7 @@ void MergePlanner::EndRdaPass() {
 void MergePlanner::BeginClip() {
   std::vector<double> norms;
   for (size_t i = 0; i < plan_.inputs.size(); ++i) norms.push_back(scales_[i] * plan_.inputs[i].norm);
-  radius_ = options_.clip_radius > 0 ? options_.clip_radius : MedianNorm(norms);
+  radius_ = options_.clip_radius > 0 ? options_.clip_radius : MedianOfNonZero(norms);
   iterations_left_ = std::max(options_.clip_iterations, uint32_t{1});
   center_.assign(plan_.inputs.size(), 0.0);
   ClipStep(norms);  // distances from 0
@@ -145,10 +139,13 @@ void MergePlanner::BeginClip() {
 
 void MergePlanner::ClipStep(std::span<const double> distances) {
   const size_t n = plan_.inputs.size();
+  if (options_.clip_radius <= 0 && options_.clip_by_distance) {
+    radius_ = MedianOfNonZero({distances.begin(), distances.end()});
+  }
   std::vector<double> pulls(n);
   for (size_t i = 0; i < n; ++i) {
-    const double factor = distances[i] > radius_ ? radius_ / distances[i] : 1.0;
-    pulls[i] = static_cast<double>(plan_.inputs[i].weight) * factor;
+    clip_factors_[i] = distances[i] > radius_ ? radius_ / distances[i] : 1.0;
+    pulls[i] = static_cast<double>(plan_.inputs[i].weight) * clip_factors_[i];
   }
   // v + sum p_i (x_i - v) = (1 - sum p_i) v + sum p_i x_i
   const double stay = 1.0 - std::accumulate(pulls.begin(), pulls.end(), 0.0);

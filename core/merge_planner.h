@@ -24,7 +24,8 @@ namespace atoll {
 ///   trimmed_mean    per coordinate, unweighted: without floor(trim * n) values at each end
 ///   median          per coordinate, unweighted; of an even number the mean of the middle two
 ///   centered_clip   v <- v + sum w_i (x_i - v) min(1, radius / |x_i - v|), clip_iterations times from v = 0
-///                   (Karimireddy, He, Jaggi, arXiv 2012.10333); radius 0: the median norm
+///                   (Karimireddy, He, Jaggi, arXiv 2012.10333); radius 0: with clip_by_distance, anew at
+///                   every pass, the median of |x_i - v|, else the median norm
 ///
 /// Median norms are over contributions that are not zero (a worker that did nothing must not stop the
 /// others), of an even number the mean of the middle two. A zero contribution has no direction and adds
@@ -54,6 +55,11 @@ class MergePlanner {
   /// Complete once no pass is needed. Valid as long as the planner and the payloads.
   const MergePlan& plan() const { return plan_; }
 
+  /// g_i of the norm guard; 1 without it.
+  const std::vector<double>& guard_factors() const { return scales_; }
+  /// min(1, radius / |x_i - v|) of centered_clip's last pass; 1 with every other method.
+  const std::vector<double>& clip_factors() const { return clip_factors_; }
+
   static constexpr double kCancelled = 1e-6;
 
  private:
@@ -78,6 +84,7 @@ class MergePlanner {
   double radius_ = 0;
   uint32_t iterations_left_ = 0;
   std::vector<double> center_;  // v as coefficients of the scaled contributions
+  std::vector<double> clip_factors_;
 };
 
 }  // namespace atoll

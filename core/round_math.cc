@@ -30,7 +30,7 @@ absl::Status CheckFinite(std::span<const float> values, uint64_t first, const ch
 
 absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, uint64_t step,
                                uint64_t first, std::span<const float> theta_in, std::span<float> theta_out,
-                               std::span<const std::span<float>> state) {
+                               std::span<const std::span<float>> state, const MergedBlock& on_merged) {
   BlockMerger merger(plan);
   std::array<float, kChunkAlignment> mean_buffer;
   std::array<std::span<float>, kMaxStateVectors> state_block;
@@ -42,6 +42,7 @@ absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& option
     const std::span<const std::span<float>> block_state(state_block.data(), state_vectors);
 
     merger.Merge(first + done, mean);
+    if (on_merged) on_merged(first + done, mean);
     const bool finite = OuterStepRange(options, step, mean, theta_in.subspan(done, n),
                                        theta_out.subspan(done, n), block_state);
     if (finite) continue;

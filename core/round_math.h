@@ -2,6 +2,7 @@
 #define ATOLL_CORE_ROUND_MATH_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -9,6 +10,9 @@
 #include "core/outer_optimizer.h"
 
 namespace atoll {
+
+/// Values [first, first + merged.size()) of a merge.
+using MergedBlock = std::function<void(uint64_t first, std::span<const float> merged)>;
 
 /// Merge and outer step of values [first, first + theta_in.size()) in one pass over memory: block by block of
 /// kChunkAlignment elements (which stays in the L1/L2 cache) decode every input, merge, step.
@@ -19,9 +23,12 @@ namespace atoll {
 ///
 /// FailedPrecondition, naming the first element, when a resulting parameter or state value is not finite. The
 /// outputs of the range are then unusable: nothing of the round may be committed.
+///
+/// `on_merged`, when it is set, is shown each block of the merge, in order.
 absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, uint64_t step,
                                uint64_t first, std::span<const float> theta_in, std::span<float> theta_out,
-                               std::span<const std::span<float>> state);
+                               std::span<const std::span<float>> state,
+                               const MergedBlock& on_merged = nullptr);
 
 }  // namespace atoll
 

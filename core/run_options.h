@@ -95,11 +95,34 @@ struct MergeOptions {
   MergeWeighting weights = MergeWeighting::kTokens;
   MergeMethod method = MergeMethod::kMean;
   double trim = 0.2;       // trimmed_mean: fraction dropped at each end
-  double clip_radius = 0;  // centered_clip; 0: the median norm
-  uint32_t clip_iterations = 3;
+  double clip_radius = 0;  // centered_clip; 0: a median, see clip_by_distance
+  uint32_t clip_iterations = 5;
+  /// Of clip_radius 0: anew at every pass, the median distance from the center; else the median norm, which
+  /// rounds recorded by earlier versions had.
+  bool clip_by_distance = false;
   bool norm_guard = false;                             // scale each by min(1, median norm / its norm)
   SparseAverage sparse_average = SparseAverage::kAll;  // mean only
   friend bool operator==(const MergeOptions&, const MergeOptions&) = default;
+};
+
+/// What makes a contribution an offence, and how many of them ban its worker (core/offences.h).
+struct OffenderOptions {
+  uint32_t ban_after = 0;  // offences among a worker's last `within` rounds; 0: nobody is banned by rule
+  uint32_t within = 10;    // rounds
+  double norm = 5;         // times the median norm
+  double distance = 3;     // from the merge, times the median distance
+  double cosine = -0.2;    // with the merge; below is an offence
+  bool measure = false;    // compare with the merge though nobody is banned for it
+  bool measures() const { return measure || ban_after > 0; }
+};
+
+/// Clipping and Gaussian noise on every worker (core/privacy.h).
+struct PrivacyOptions {
+  double clip_norm = 0;         // C; 0: off
+  double noise_multiplier = 0;  // sigma: each value gets noise of standard deviation sigma * C
+  double delta = 1e-5;
+  bool enabled() const { return clip_norm > 0; }
+  bool noisy() const { return clip_norm > 0 && noise_multiplier > 0; }
 };
 
 struct RoundOptions {
@@ -137,6 +160,8 @@ struct RunOptions {
   MergeOptions merge;
   RoundOptions round;
   SyncOptions sync;
+  OffenderOptions offenders;
+  PrivacyOptions privacy;
   CodecKind push_codec = CodecKind::kFp32;
   CodecKind pull_codec = CodecKind::kFp32;
   std::optional<CodecKind> pull_delta =

@@ -55,6 +55,8 @@ void Fields(Io& io, Is<WorkerEntry> auto& r) {
   io.Field("dataset_fingerprint", r.dataset_fingerprint);
   io.Field("order", r.order);
   io.Field("order_at_once", r.order_at_once);
+  if (io.AtEnd()) return;  // likewise
+  io.Field("forgiven_until", r.forgiven_until);
 }
 
 template <typename Io>
@@ -124,6 +126,18 @@ void Fields(Io& io, Is<MergeOptions> auto& r) {
 }
 
 template <typename Io>
+void Fields(Io& io, Is<ContributionAudit> auto& r) {
+  io.Field("audits.worker", r.worker);
+  io.Field("audits.offences", r.offences);
+  io.Field("audits.measured", r.measured);
+  io.Field("audits.norm", r.norm);
+  io.Field("audits.guard", r.guard);
+  io.Field("audits.clip", r.clip);
+  io.Field("audits.distance", r.distance);
+  io.Field("audits.cosine", r.cosine);
+}
+
+template <typename Io>
 void Fields(Io& io, Is<ContentHash> auto& r) {
   io.Field("hash.low", r.low);
   io.Field("hash.high", r.high);
@@ -146,6 +160,10 @@ void Fields(Io& io, Is<RoundRecord> auto& r) {
   Fields(io, r.parameters);
   Fields(io, r.state);
   Fields(io, r.published);
+  if (io.AtEnd()) return;  // a record of before there was more
+  io.Field("merge.clip_by_distance", r.merge.clip_by_distance);
+  io.List("audits", r.audits, [&io](auto& audit) { Fields(io, audit); });
+  io.Field("noise_multiplier", r.noise_multiplier);
 }
 
 template <typename Io>

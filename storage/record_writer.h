@@ -50,6 +50,9 @@ class RecordWriter {
     for (const T& value : values) each(value);
   }
 
+  /// See RecordReader: what is written has every field.
+  bool AtEnd() const { return false; }
+
   /// The finished record, crc included. The writer is spent.
   std::string Finish();
 

@@ -54,6 +54,7 @@ struct WorkerEntry {
   std::string dataset_fingerprint = {};  // of the shared data that it joined with; empty: none
   uint8_t order = 0;  // what it is still to be told, a number of the coordinator's; 0: nothing
   bool order_at_once = false;
+  uint64_t forgiven_until = 0;  // offences in versions up to this one are not held against it any more
   friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
 };
 

@@ -23,7 +23,7 @@ const std::map<std::string, MergeOptions> kMerges = {
     {"rda", {.method = MergeMethod::kRda}},
     {"trimmed_mean", {.method = MergeMethod::kTrimmedMean}},
     {"median", {.method = MergeMethod::kMedian}},
-    {"centered_clip", {.method = MergeMethod::kCenteredClip}},
+    {"centered_clip", {.method = MergeMethod::kCenteredClip, .clip_iterations = 3}},
     {"guarded_centered_clip",
      {.method = MergeMethod::kCenteredClip, .clip_radius = 4, .clip_iterations = 6, .norm_guard = true}},
 };

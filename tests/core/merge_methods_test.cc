@@ -33,6 +33,12 @@ const Case kCases[] = {
     {"centered_clip_once", {.method = MergeMethod::kCenteredClip, .clip_radius = 0.1, .clip_iterations = 1}},
     {"centered_clip_often", {.method = MergeMethod::kCenteredClip, .clip_radius = 0.3, .clip_iterations = 7}},
     {"guarded_centered_clip", {.method = MergeMethod::kCenteredClip, .norm_guard = true}},
+    {"centered_clip_by_distance", {.method = MergeMethod::kCenteredClip, .clip_by_distance = true}},
+    {"guarded_centered_clip_by_distance",
+     {.method = MergeMethod::kCenteredClip,
+      .clip_iterations = 4,
+      .clip_by_distance = true,
+      .norm_guard = true}},
 };
 
 class EveryMerge : public testing::TestWithParam<Case> {};

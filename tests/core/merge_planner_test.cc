@@ -109,6 +109,34 @@ TEST(CenteredClip, MovesBySteps) {
   EXPECT_FLOAT_EQ(Merged(round, options)[0], 4.0f / 3 + 1.0f / 9);
 }
 
+TEST(CenteredClip, TakesTheMedianDistanceAnewAtEveryPass) {
+  // Six at 1, two at -1. From 0 all are at the median distance 1: v = 1/2. From there the six are at 1/2,
+  // which is the median, and the two at 3/2: v = 1/2 + (6 * 1/2 - 2 * 1/2) / 8 = 3/4; each pass halves what
+  // is missing.
+  std::vector<std::vector<float>> deltas(6, Delta({1}));
+  deltas.resize(8, Delta({-1}));
+  const MergeRound round(kOneTensor, deltas, std::vector<double>(8, 1.0));
+  MergeOptions options{.method = MergeMethod::kCenteredClip, .clip_by_distance = true};
+  for (const uint32_t passes : {1U, 2U, 3U, 5U}) {
+    options.clip_iterations = passes;
+    EXPECT_FLOAT_EQ(Merged(round, options)[0], 1 - std::pow(0.5f, static_cast<float>(passes)));
+  }
+  options.clip_by_distance = false;  // the radius of before stays at the norm, and the two hold v back
+  options.clip_iterations = 50;
+  EXPECT_NEAR(Merged(round, options)[0], 2.0f / 3, 1e-6);
+}
+
+TEST(MergePlanner, TellsWhatItScaledBy) {
+  const MergeRound round(kOneTensor, {Delta({1}), Delta({2}), Delta({8})}, {1, 1, 1});
+  MergePlanner guarded({.norm_guard = true}, round.inputs, round.layout);
+  EXPECT_EQ(guarded.guard_factors(), (std::vector<double>{1, 1, 0.25}));
+  EXPECT_EQ(guarded.clip_factors(), (std::vector<double>{1, 1, 1}));
+  MergePlanner clipped({.method = MergeMethod::kCenteredClip, .clip_iterations = 1}, round.inputs,
+                       round.layout);
+  EXPECT_EQ(clipped.guard_factors(), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(clipped.clip_factors(), (std::vector<double>{1, 1, 0.25}));
+}
+
 TEST(Merges, OneWorkerOfEightThatTurnsTheSignIsStood) {
   const FragmentLayout layout = LayoutOf({5000});
   const std::vector<float> truth = RandomDelta(layout, 1);
@@ -128,6 +156,7 @@ TEST(Merges, OneWorkerOfEightThatTurnsTheSignIsStood) {
   EXPECT_LT(error({.method = MergeMethod::kMedian}), 0.35);
   EXPECT_LT(error({.method = MergeMethod::kTrimmedMean}), 0.35);
   EXPECT_LT(error({.method = MergeMethod::kCenteredClip}), 0.35);
+  EXPECT_LT(error({.method = MergeMethod::kCenteredClip, .clip_by_distance = true}), 0.2);
   EXPECT_LT(error({.norm_guard = true}), 0.35);
 }
 

@@ -87,17 +87,21 @@ inline Vector TrimmedMeanOf(const std::vector<Vector>& x, size_t dropped) {
   return merged;
 }
 
+/// Radius 0: at every pass the median distance from v of those that are not there.
 inline Vector CenteredClipOf(const std::vector<Vector>& x, const Vector& w, double radius,
                              uint32_t iterations) {
   Vector v(x[0].size());
   for (uint32_t t = 0; t < iterations; ++t) {
     Vector step(v.size());
+    std::vector<Vector> away(x.size(), Vector(v.size()));
     for (size_t i = 0; i < x.size(); ++i) {
-      Vector away(v.size());
-      for (size_t k = 0; k < v.size(); ++k) away[k] = x[i][k] - v[k];
-      const double distance = NormOf(away);
-      const double factor = distance > 0 ? std::min(1.0, radius / distance) : 1.0;
-      for (size_t k = 0; k < v.size(); ++k) step[k] += w[i] * factor * away[k];
+      for (size_t k = 0; k < v.size(); ++k) away[i][k] = x[i][k] - v[k];
+    }
+    const double bound = radius > 0 ? radius : MedianNormOf(away);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double distance = NormOf(away[i]);
+      const double factor = distance > 0 ? std::min(1.0, bound / distance) : 1.0;
+      for (size_t k = 0; k < v.size(); ++k) step[k] += w[i] * factor * away[i][k];
     }
     for (size_t k = 0; k < v.size(); ++k) v[k] += step[k];
   }
@@ -119,8 +123,10 @@ inline Vector ReferenceMerge(const std::vector<std::vector<float>>& decoded, con
     case MergeMethod::kMedian:
       return TrimmedMeanOf(x, (x.size() - 1) / 2);
     case MergeMethod::kCenteredClip:
-      return CenteredClipOf(x, weights, options.clip_radius > 0 ? options.clip_radius : MedianNormOf(x),
-                            options.clip_iterations);
+      return CenteredClipOf(
+          x, weights,
+          options.clip_radius > 0 || options.clip_by_distance ? options.clip_radius : MedianNormOf(x),
+          options.clip_iterations);
   }
   return {};
 }

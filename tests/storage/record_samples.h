@@ -38,7 +38,8 @@ inline WorkerEntry Worker() {
           .public_key = "key",
           .dataset_fingerprint = "cafe",
           .order = 3,
-          .order_at_once = true};
+          .order_at_once = true,
+          .forgiven_until = 39};
 }
 
 inline PartitionEntry Partition() { return {.partition = 9, .samples_consumed = 123456789012}; }
@@ -95,6 +96,7 @@ inline RoundRecord Round() {
                     .trim = 0.375,
                     .clip_radius = 1.5,
                     .clip_iterations = 5,
+                    .clip_by_distance = true,
                     .norm_guard = true,
                     .sparse_average = SparseAverage::kPresent},
           .contributions = {SampleContribution()},
@@ -104,7 +106,16 @@ inline RoundRecord Round() {
           .close_reason = "all arrived",
           .parameters = {.low = 0x1111111111111111, .high = 0x2222222222222222},
           .state = {.low = 0x3333333333333333, .high = 0x4444444444444444},
-          .published = {.low = 0x5555555555555555, .high = 0x6666666666666666}};
+          .published = {.low = 0x5555555555555555, .high = 0x6666666666666666},
+          .audits = {{.worker = "worker-1.eu",
+                      .offences = 10,
+                      .measured = true,
+                      .norm = 1.25,
+                      .guard = 0.5,
+                      .clip = 0.25,
+                      .distance = 2.5,
+                      .cosine = -0.75}},
+          .noise_multiplier = 1.5};
 }
 
 inline EvaluationEntry Evaluation() {
