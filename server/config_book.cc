@@ -19,7 +19,7 @@ constexpr std::string_view kRounds = "run.rounds";
 
 // What the coordinator reads at the opening of a round or whenever it is needed, and what workers read again
 // when a plan names a newer configuration than theirs.
-constexpr std::array<std::string_view, 52> kChangeable = {"inner.steps",
+constexpr std::array<std::string_view, 58> kChangeable = {"inner.steps",
                                                           "inner.pace",
                                                           "inner.learning_rate",
                                                           "inner.min_learning_rate_ratio",
@@ -70,7 +70,13 @@ constexpr std::array<std::string_view, 52> kChangeable = {"inner.steps",
                                                           "checkpoint.keep",
                                                           "checkpoint.keep_every",
                                                           "limits.max_workers",
-                                                          "limits.contribution_budget_mib"};
+                                                          "limits.contribution_budget_mib",
+                                                          "offenders.ban_after",
+                                                          "offenders.within",
+                                                          "offenders.norm",
+                                                          "offenders.distance",
+                                                          "offenders.cosine",
+                                                          "offenders.measure"};
 
 absl::Status CheckChangeable(const std::string& path) {
   if (std::ranges::find(kChangeable, path) != kChangeable.end()) return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "protos/config/check_codecs.h"
 #include "protos/config/check_rounds.h"
 #include "protos/config/check_sync.h"
+#include "protos/config/check_trust.h"
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
@@ -154,6 +155,7 @@ std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) {
   for (ConfigProblem& problem : CheckRounds(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckCodecs(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckSync(config)) problems.push_back(std::move(problem));
+  for (ConfigProblem& problem : CheckTrust(config)) problems.push_back(std::move(problem));
   return problems;
 }
 

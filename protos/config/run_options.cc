@@ -98,6 +98,7 @@ MergeOptions MergeOf(const v1::MergeSection& merge) {
   options.trim = merge.trim();
   options.clip_radius = merge.clip_radius();
   options.clip_iterations = merge.clip_iterations();
+  options.clip_by_distance = merge.clip_radius() == 0;
   options.norm_guard = merge.norm_guard();
   options.sparse_average = As<SparseAverage>(merge.sparse_average());
   return options;
@@ -129,6 +130,25 @@ SyncOptions SyncOf(const v1::SyncSection& sync) {
   return options;
 }
 
+OffenderOptions OffendersOf(const v1::OffendersSection& offenders) {
+  OffenderOptions options;
+  options.ban_after = offenders.ban_after();
+  options.within = offenders.within();
+  options.norm = offenders.norm();
+  options.distance = offenders.distance();
+  options.cosine = offenders.cosine();
+  options.measure = offenders.measure();
+  return options;
+}
+
+PrivacyOptions PrivacyOf(const v1::PrivacySection& privacy) {
+  PrivacyOptions options;
+  options.clip_norm = privacy.clip_norm();
+  options.noise_multiplier = privacy.noise_multiplier();
+  options.delta = privacy.delta();
+  return options;
+}
+
 RunOptions Convert(const v1::RunConfig& config) {
   RunOptions options;
   options.name = config.run().name();
@@ -144,6 +164,8 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.merge = MergeOf(config.merge());
   options.round = RoundOf(config.round(), options.workers);
   options.sync = SyncOf(config.sync());
+  options.offenders = OffendersOf(config.offenders());
+  options.privacy = PrivacyOf(config.privacy());
   options.push_codec = As<CodecKind>(config.codec().push());
   options.pull_codec = As<CodecKind>(config.codec().pull());
   if (config.codec().pull_delta() != v1::PULL_DELTA_NONE) {
