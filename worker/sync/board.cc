@@ -66,7 +66,14 @@ void Board::AddConfirmation(const Confirmation& confirmation) {
 
 HeartbeatNews Board::News() const {
   const MutexLock lock(&mutex_);
-  return {progress_, evaluations_, confirmations_};
+  HeartbeatNews news{progress_, evaluations_, confirmations_};
+  if (secret_losses_) news.progress.loss = news.progress.gradient_norm = 0;
+  return news;
+}
+
+void Board::KeepLosses(bool secret) {
+  const MutexLock lock(&mutex_);
+  secret_losses_ = secret;
 }
 
 void Board::NewsDelivered(const HeartbeatNews& news) {

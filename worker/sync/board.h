@@ -51,6 +51,9 @@ class Board {
   std::vector<EvaluationReport> evaluations() const ABSL_LOCKS_EXCLUDED(mutex_);
   static constexpr size_t kConfirmationsKept = 64;
 
+  /// Losses and gradient norms are not told: the run asks for privacy.
+  void KeepLosses(bool secret) ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// What the next heartbeat tells; what of it has arrived.
   HeartbeatNews News() const ABSL_LOCKS_EXCLUDED(mutex_);
   void NewsDelivered(const HeartbeatNews& news) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -80,6 +83,7 @@ class Board {
   std::vector<EvaluationReport> evaluations_ ABSL_GUARDED_BY(mutex_);
   std::vector<Confirmation> confirmations_ ABSL_GUARDED_BY(mutex_);
   Orders orders_ ABSL_GUARDED_BY(mutex_);
+  bool secret_losses_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace atoll

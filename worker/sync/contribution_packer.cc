@@ -1,5 +1,7 @@
 #include "worker/sync/contribution_packer.h"
 
+#include <utility>
+
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
 #include "common/status.h"
@@ -7,10 +9,14 @@
 
 namespace atoll {
 
-ContributionPacker::ContributionPacker(const RunOptions& run, uint64_t elements)
+ContributionPacker::ContributionPacker(const RunOptions& run, uint64_t elements,
+                                       std::shared_ptr<GaussianSource> noise)
     : codec_(run.push_codec),
       zstd_(run.zstd),
       reset_every_(run.error_feedback_reset),
+      privacy_(run.privacy),
+      clip_norm_(FragmentClipNorm(run.privacy, run.sync.fragments)),
+      noise_(std::move(noise)),
       // Carried with beta 0 is not carried.
       feedback_(CodecFor(run.push_codec), run.error_feedback ? run.error_feedback_beta : 0, elements,
                 run.error_feedback ? run.error_feedback_form : ErrorFeedbackForm::kCarry),
@@ -31,7 +37,11 @@ absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound
                 scratch);
 }
 
-absl::Status ContributionPacker::Encode(const PushOffer& claims, std::span<const float> delta) {
+absl::Status ContributionPacker::Encode(const PushOffer& claims, std::span<float> delta) {
+  if (privacy_.enabled()) {
+    // The noise is in proportion to the bound of the whole round, whatever share of it a fragment has.
+    Privatise(clip_norm_, privacy_.noise_multiplier * privacy_.clip_norm, delta, noise_.get());
+  }
   // The last offer is kept with the residual, so this holds across restarts too.
   if (reset_every_ > 0 && offer_.key.base.value() / reset_every_ != claims.key.base.value() / reset_every_) {
     feedback_.Reset();
@@ -43,6 +53,7 @@ absl::Status ContributionPacker::Encode(const PushOffer& claims, std::span<const
     return encoded;
   }
   offer_ = claims;
+  if (privacy_.noisy()) offer_.mean_loss = 0;  // a function of the data, without noise
   offer_.codec = codec_;
   offer_.payload_crc32c = Crc32c(payload_);
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "worker/sync/local_state.h"
 #include "worker/sync/parameter_follower.h"
 #include "worker/sync/replica.h"
+#include "worker/sync/secret_noise.h"
 
 namespace atoll {
 
@@ -23,10 +25,15 @@ namespace atoll {
 /// Not thread-safe. Memory: 4 bytes per parameter of residual, and the payload.
 class ContributionPacker {
  public:
-  /// `run` gives codec and error feedback; its residual starts anew when a multiple of
+  /// `run` gives codec, error feedback and privacy; its residual starts anew when a multiple of
   /// run.error_feedback_reset versions lies between two bases. Without error feedback, what a refused push
   /// carried is lost.
-  ContributionPacker(const RunOptions& run, uint64_t elements);
+  ///
+  /// With privacy a pseudo-gradient is clipped and gets its noise, from `noise`, before anything else is made
+  /// of it. Payload and residual are functions of the result and of earlier results, so neither they nor what
+  /// is made of them later tells more (post-processing); the loss of the round is not told.
+  ContributionPacker(const RunOptions& run, uint64_t elements,
+                     std::shared_ptr<GaussianSource> noise = std::make_shared<SecretNoise>());
 
   /// Encodes base - local and fills the offer. `scratch` is room for one fragment and is overwritten. From
   /// now on the payload stays as it is until the next Pack, so every attempt sends the same bytes.
@@ -35,8 +42,8 @@ class ContributionPacker {
                     std::optional<uint32_t> partition, std::vector<float>& scratch);
 
   /// Likewise for a pseudo-gradient that was measured before: `claims` says what it is of; codec and checksum
-  /// are filled in here.
-  absl::Status Encode(const PushOffer& claims, std::span<const float> delta);
+  /// are filled in here. With privacy `delta` is changed.
+  absl::Status Encode(const PushOffer& claims, std::span<float> delta);
 
   /// Puts back what an earlier life of the worker packed last; Settle follows. When the run's codec has
   /// changed since, the content of a settled one becomes residual, and `kept` then has the verdict that is
@@ -65,6 +72,9 @@ class ContributionPacker {
   const CodecKind codec_;
   const bool zstd_;
   const uint32_t reset_every_;  // versions; 0: never
+  const PrivacyOptions privacy_;
+  const double clip_norm_;  // of this fragment
+  std::shared_ptr<GaussianSource> noise_;
   ErrorFeedback feedback_;
   std::vector<std::byte> payload_;
   PushOffer offer_;

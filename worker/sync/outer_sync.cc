@@ -29,6 +29,7 @@ OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica*
     packers_.emplace_back(session->info().run, fragment.elements);
   }
   if (session->info().data.has_value()) partition_ = session->info().data->partition;
+  context_.board->KeepLosses(session->info().run.privacy.noisy());
 }
 
 absl::StatusOr<SyncEnd> OuterSync::Run() {

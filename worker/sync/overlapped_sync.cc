@@ -23,6 +23,7 @@ OverlappedSync::OverlappedSync(const OuterSyncOptions& options, const Parts& par
       pushes_(continuity.disk, context) {
   for (const FragmentLayout& fragment : layout) packers_.emplace_back(run_, fragment.elements);
   if (parts.session->info().data.has_value()) partition_ = parts.session->info().data->partition;
+  context_.board->KeepLosses(run_.privacy.noisy());
 }
 
 OverlappedSync::~OverlappedSync() = default;
