@@ -90,6 +90,17 @@ std::string TrafficText(const v1::GetStatusReply& status) {
                          HumanBytes(traffic.data_parallel_bytes()));
 }
 
+std::string PrivacyText(const v1::PrivacyStatus& privacy) {
+  std::string text = absl::StrFormat("clip norm %.4g, ", privacy.clip_norm());
+  if (!privacy.has_epsilon()) return text + "no noise: no epsilon";
+  text += absl::StrFormat("noise multiplier %.4g: epsilon %.4g for who sees pushes",
+                          privacy.noise_multiplier(), privacy.epsilon());
+  if (privacy.has_published_epsilon()) {
+    text += absl::StrFormat(", %.4g for who sees versions", privacy.published_epsilon());
+  }
+  return text + absl::StrFormat(", at delta %.2g", privacy.delta());
+}
+
 /// One wait; who is waited for only where the words do not name them.
 std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
   std::string what = Printable(wait.what());
@@ -182,6 +193,7 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
                                   HumanRate(status.tokens_per_second(), "tok")));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
+  if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
   for (std::string& line : WaitLines(status, style)) lines.push_back(std::move(line));
   return lines;
 }
@@ -204,6 +216,11 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
                             ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
                             : "-"));
     if (worker.banned()) lines.back() += Paint("  banned", "31", style);
+    if (const v1::OffenceStatus& offences = worker.offences(); offences.recent() > 0) {
+      lines.back() += Paint(absl::StrFormat("  suspect in %d of %d rounds (%s)", offences.recent(),
+                                            offences.rounds(), Printable(offences.kinds())),
+                            "31", style);
+    }
     const std::string command = CommandName(worker.pending_command());
     if (!command.empty()) lines.back() += Paint("  told to " + command, "33", style);
     if (!progress.waiting_for().empty() && worker.state() == "active") {

@@ -12,6 +12,7 @@
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
 #include "core/outer_optimizer.h"
+#include "core/privacy.h"
 
 namespace atoll {
 namespace {
@@ -73,6 +74,19 @@ PlannedTime PlanTime(const RunOptions& run, const RunPlan& plan) {
   return time;
 }
 
+std::optional<PlannedPrivacy> PlanPrivacy(const RunOptions& run, uint32_t workers) {
+  const PrivacyOptions& privacy = run.privacy;
+  if (!privacy.noisy()) return std::nullopt;
+  PlannedPrivacy planned{.clip_norm = privacy.clip_norm,
+                         .noise_multiplier = privacy.noise_multiplier,
+                         .delta = privacy.delta,
+                         .epsilon = EpsilonOf(PlannedLocalRho(privacy, run.rounds), privacy.delta)};
+  if (IsFixedSum(run.merge)) {
+    planned.published_epsilon = EpsilonOf(PlannedPublishedRho(privacy, run.rounds, workers), privacy.delta);
+  }
+  return planned;
+}
+
 std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
   std::vector<std::string> warnings;
   const uint64_t in_flight = plan.push_bytes * plan.assumptions.workers;
@@ -85,6 +99,15 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
   }
   if (plan.push_bytes > run.contribution_budget_bytes) {
     warnings.push_back("not even one contribution fits limits.contribution_budget_mib: no push can succeed");
+  }
+  if (run.privacy.enabled() && !run.privacy.noisy()) {
+    warnings.push_back("privacy.clip_norm without privacy.noise_multiplier clips and protects nobody");
+  }
+  if (plan.privacy && plan.privacy->epsilon > 10) {
+    warnings.push_back(
+        absl::StrFormat("an epsilon of %.3g against whoever sees pushes promises next to nothing: "
+                        "fewer rounds or a larger privacy.noise_multiplier help",
+                        plan.privacy->epsilon));
   }
   const double deadline = ToSeconds(run.round.deadline);
   if (plan.time.round_s() > deadline) {
@@ -153,6 +176,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& a
     const double exchange = 2 * Transfer(plan.assumptions, sizeof(float) * plan.parameters);
     plan.data_parallel_utilisation = assumptions.step_s / (assumptions.step_s + exchange);
   }
+  plan.privacy = PlanPrivacy(run, plan.assumptions.workers);
   plan.warnings = Warnings(run, plan);
   return plan;
 }

@@ -2,6 +2,7 @@
 #define ATOLL_CLI_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,15 @@ struct PlannedTime {
   double utilisation() const { return compute_s > 0 ? compute_s / round_s() : 0; }
 };
 
+/// Of the whole run with privacy (core/privacy.h).
+struct PlannedPrivacy {
+  double clip_norm = 0;
+  double noise_multiplier = 0;
+  double delta = 0;
+  double epsilon = 0;                                      // against whoever sees pushes
+  std::optional<double> published_epsilon = std::nullopt;  // none: no bound is known for this merge
+};
+
 struct RunPlan {
   std::string name;
   PlanAssumptions assumptions;  // filled in
@@ -60,6 +70,7 @@ struct RunPlan {
   PlannedDisk disk;
   PlannedTime time;
   double data_parallel_utilisation = 0;  // exchanging at every step over the same links; 0: not known
+  std::optional<PlannedPrivacy> privacy = std::nullopt;  // none: no noise
   std::vector<std::string> warnings;
 };
 

@@ -94,7 +94,28 @@ void TimeRows(const RunPlan& plan, Lines& lines) {
             absl::StrFormat("data-parallel over these links: %.1f %%", 100 * plan.data_parallel_utilisation));
 }
 
+void PrivacyRows(const RunPlan& plan, Lines& lines) {
+  if (!plan.privacy) return;
+  const PlannedPrivacy& privacy = *plan.privacy;
+  lines.Title(absl::StrFormat("privacy after %d rounds: clip norm %.4g, noise multiplier %.4g, delta %.2g",
+                              plan.rounds, privacy.clip_norm, privacy.noise_multiplier, privacy.delta));
+  lines.Row("epsilon", absl::StrFormat("%.4g", privacy.epsilon), "for who sees a worker's pushes");
+  if (privacy.published_epsilon) {
+    lines.Row("epsilon", absl::StrFormat("%.4g", *privacy.published_epsilon),
+              absl::StrFormat("for who sees versions only, of %d equal workers", plan.assumptions.workers));
+  }
+}
+
 using Json = nlohmann::ordered_json;
+
+Json PrivacyJson(const PlannedPrivacy& privacy) {
+  Json json = {{"clip_norm", privacy.clip_norm},
+               {"noise_multiplier", privacy.noise_multiplier},
+               {"delta", privacy.delta},
+               {"epsilon", privacy.epsilon}};
+  if (privacy.published_epsilon) json["published_epsilon"] = *privacy.published_epsilon;
+  return json;
+}
 
 Json CoordinatorJson(const CoordinatorMemory& memory) {
   return {{"parameters", memory.parameters},
@@ -164,6 +185,7 @@ std::vector<std::string> RenderPlan(const RunPlan& plan) {
   WorkerRows(plan, lines);
   DiskRows(plan, lines);
   TimeRows(plan, lines);
+  PrivacyRows(plan, lines);
   for (const std::string& warning : plan.warnings) lines.Title("warning: " + warning);
   return lines.Take();
 }
@@ -173,20 +195,21 @@ std::string PlanToJson(const RunPlan& plan) {
   for (const auto& [name, elements] : plan.groups) groups[name] = elements;
   const Json bytes = {
       {"push", plan.push_bytes}, {"pull", plan.pull_bytes}, {"data_parallel", plan.data_parallel_bytes}};
-  const Json json = {{"name", plan.name},
-                     {"rounds", plan.rounds},
-                     {"inner_steps", plan.inner_steps},
-                     {"total_tokens", plan.total_tokens},
-                     {"assumptions", AssumptionsJson(plan.assumptions)},
-                     {"parameters", plan.parameters},
-                     {"elements", plan.elements},
-                     {"groups", groups},
-                     {"round_bytes", bytes},
-                     {"coordinator_memory", CoordinatorJson(plan.coordinator)},
-                     {"worker_memory", WorkerJson(plan.worker)},
-                     {"disk", DiskJson(plan.disk)},
-                     {"round_seconds", TimeJson(plan)},
-                     {"warnings", plan.warnings}};
+  Json json = {{"name", plan.name},
+               {"rounds", plan.rounds},
+               {"inner_steps", plan.inner_steps},
+               {"total_tokens", plan.total_tokens},
+               {"assumptions", AssumptionsJson(plan.assumptions)},
+               {"parameters", plan.parameters},
+               {"elements", plan.elements},
+               {"groups", groups},
+               {"round_bytes", bytes},
+               {"coordinator_memory", CoordinatorJson(plan.coordinator)},
+               {"worker_memory", WorkerJson(plan.worker)},
+               {"disk", DiskJson(plan.disk)},
+               {"round_seconds", TimeJson(plan)},
+               {"warnings", plan.warnings}};
+  if (plan.privacy) json["privacy"] = PrivacyJson(*plan.privacy);
   return json.dump(2);
 }
 

@@ -63,6 +63,23 @@ std::string PhaseText(const v1::Progress& progress) {
   return text;
 }
 
+std::string OffenceText(const v1::OffenceStatus& offences) {
+  std::string text = absl::StrFormat("in %d of its last %d rounds", offences.recent(), offences.rounds());
+  if (!offences.kinds().empty()) text += " (" + offences.kinds() + ")";
+  return text +
+         absl::StrFormat("; in all %d not finite, %d replayed, %d by norm, %d by distance, %d by direction",
+                         offences.not_finite(), offences.replayed(), offences.norm(), offences.distance(),
+                         offences.direction());
+}
+
+std::string LastLookText(const v1::OffenceStatus& offences) {
+  std::string text = absl::StrFormat("norm %.3g times the median, scaled by %.3g (guard) and %.3g (clip)",
+                                     offences.last_norm(), offences.last_guard(), offences.last_clip());
+  if (!offences.measured()) return text;
+  return text + absl::StrFormat("; %.3g times the median distance from the merge, cosine %.2f",
+                                offences.last_distance(), offences.last_cosine());
+}
+
 }  // namespace
 
 std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
@@ -87,6 +104,10 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
        absl::StrFormat("%s up, %s down", HumanBytes(worker.push_bytes()), HumanBytes(worker.pull_bytes()))},
       {"confirmed version", absl::StrFormat("%d", worker.confirmed_version())},
   };
+  if (worker.has_offences()) {
+    rows.emplace_back("offences", OffenceText(worker.offences()));
+    rows.emplace_back("last contribution", LastLookText(worker.offences()));
+  }
   const std::string command = CommandName(worker.pending_command());
   if (!command.empty()) rows.emplace_back("pending command", command);
   std::vector<std::string> lines;

@@ -16,7 +16,9 @@ struct Effects {
   std::vector<WorkerName> members;           // their records changed: to be stored
   std::vector<EvaluationEntry> evaluations;  // to be stored
   std::vector<EventView> events;             // to be appended
+  std::vector<Offence> offences;             // to be counted
   bool rounds_changed = false;               // a round may be ready to close
+  uint32_t banned_by_rule = 0;               // to be counted
 
   void Event(EventKind kind, const WorkerName& worker, std::string message) {
     EventView event;

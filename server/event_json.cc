@@ -20,7 +20,8 @@ json EncodeRound(const RoundSummaryView& round) {
           {"commit_seconds", round.commit_seconds},
           {"payload_bytes", round.payload_bytes},
           {"close_reason", round.close_reason},
-          {"closed_unix_ns", round.closed_unix_ns}};
+          {"closed_unix_ns", round.closed_unix_ns},
+          {"epsilon", round.epsilon}};
 }
 
 RoundSummaryView DecodeRound(const json& object) {
@@ -36,6 +37,7 @@ RoundSummaryView DecodeRound(const json& object) {
   round.payload_bytes = object.value("payload_bytes", uint64_t{0});
   round.close_reason = object.value("close_reason", std::string());
   round.closed_unix_ns = object.value("closed_unix_ns", int64_t{0});
+  round.epsilon = object.value("epsilon", 0.0);
   return round;
 }
 

@@ -166,4 +166,15 @@ const Contribution* FragmentRound::FindCommitted(Version base, const WorkerName&
   return it == committed_.end() ? nullptr : &it->second;
 }
 
+const Contribution* FragmentRound::FindSame(const Contribution& contribution) const {
+  if (contribution.norm == 0 || committed_.empty()) return nullptr;
+  const Version newest = committed_.rbegin()->first.first;
+  for (Version base = committed_.begin()->first.first; base <= newest; base = Next(base)) {
+    const Contribution* past = FindCommitted(base, contribution.key.worker);
+    if (past == nullptr || base == contribution.key.base) continue;
+    if (SameContent(*past, contribution) && past->norm == contribution.norm) return past;
+  }
+  return nullptr;
+}
+
 }  // namespace atoll

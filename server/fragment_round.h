@@ -88,6 +88,10 @@ class FragmentRound {
   /// The contribution of this worker on this base, if it is part of a committed version that is remembered.
   const Contribution* FindCommitted(Version base, const WorkerName& worker) const;
 
+  /// Of this worker, on another base that is remembered, with the same bytes and not zero; null: none. Bytes
+  /// are compared by length, checksum and norm.
+  const Contribution* FindSame(const Contribution& contribution) const;
+
   /// What the policy goes by: the configuration's, with the grace that was learned.
   RoundOptions rules() const { return grace.Applied(config_->run.round); }
 

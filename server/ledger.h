@@ -43,6 +43,9 @@ class Ledger {
   RoundSummaryView Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
                          double commit_seconds);
 
+  /// Privacy that was spent up to the round closed last.
+  void NoteEpsilon(double epsilon) { rounds_.back().epsilon = epsilon; }
+
   /// The run goes on from other contents.
   void Restored(uint64_t committed_tokens);
   /// False when this version has one already.

@@ -10,6 +10,7 @@
 #include "core/codec.h"
 #include "core/delta.h"
 #include "core/fragment_plan.h"
+#include "core/merge_comparison.h"
 #include "core/round_math.h"
 
 namespace atoll {
@@ -97,7 +98,8 @@ struct MergeEngine::Making {
 
 absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> inputs,
                                                   const MergeOptions& merge, const OuterOptions& outer,
-                                                  FragmentState& state) {
+                                                  FragmentState& state, MergeFindings* findings,
+                                                  bool compare) {
   const uint64_t elements = state.layout.elements;
   MergePlanner planner(merge, inputs, state.layout);
   while (planner.needs_pass()) {
@@ -114,13 +116,31 @@ absl::StatusOr<ComputedVersion> MergeEngine::Step(std::span<const MergeInput> in
     making.delta->codec = *delta_;
     making.delta->payload.resize(CodecFor(*delta_).EncodedSize(elements));
   }
-  return Make(state, making, [&](uint64_t first, uint64_t size) {
+  std::optional<MergeComparison> comparison;
+  if (findings != nullptr && compare) {
+    comparison.emplace(planner.plan(), (elements + kPieceElements - 1) / kPieceElements);
+  }
+  auto made = Make(state, making, [&](uint64_t first, uint64_t size) {
     std::vector<std::span<float>> vectors;
     for (TensorBuffer& vector : state.state) vectors.push_back(vector.values().subspan(first, size));
+    MergedBlock on_merged;
+    if (comparison) {
+      on_merged = [&comparison, piece = first / kPieceElements](uint64_t at, std::span<const float> merged) {
+        comparison->Add(piece, at, merged);
+      };
+    }
     return MergeAndStepRange(planner.plan(), outer, state.outer_steps + 1, first,
                              state.theta->values().subspan(first, size), theta->values().subspan(first, size),
-                             vectors);
+                             vectors, on_merged);
   });
+  if (findings == nullptr || !made.ok()) return made;
+  *findings = {.guard = planner.guard_factors(), .clip = planner.clip_factors()};
+  if (comparison) {
+    MergeComparison::Result compared = comparison->Finish();
+    findings->cosines = std::move(compared.cosines);
+    findings->distances = std::move(compared.distances);
+  }
+  return made;
 }
 
 ComputedVersion MergeEngine::Publish(const FragmentState& state) {

@@ -11,6 +11,7 @@
 #include "common/content_hash.h"
 #include "core/contribution.h"
 #include "core/merge_planner.h"
+#include "core/offences.h"
 #include "core/run_options.h"
 #include "server/fragment_state.h"
 #include "server/parallel_for.h"
@@ -55,8 +56,12 @@ class MergeEngine {
   /// merge needs (MergePlanner). The inputs are at least one, in summation order and validated. Updates
   /// state.state in place and leaves everything else of it alone. FailedPrecondition when a result
   /// is not finite: state.state is then worthless, nothing may be committed, and the caller must restore it.
+  ///
+  /// `findings`, when it is set, gets what the merge found out about its inputs; `compare`: also how each
+  /// lies to the merge, which costs one more decoding of all payloads.
   absl::StatusOr<ComputedVersion> Step(std::span<const MergeInput> inputs, const MergeOptions& merge,
-                                       const OuterOptions& outer, FragmentState& state);
+                                       const OuterOptions& outer, FragmentState& state,
+                                       MergeFindings* findings = nullptr, bool compare = false);
 
   /// The snapshot and hashes of what `state` holds; with delta pulls, without a difference to anything.
   ComputedVersion Publish(const FragmentState& state);

@@ -46,6 +46,10 @@ class CoordinatorObserver {
   virtual void OnConfigVersion(uint64_t version) {}
   /// A contribution to an earlier base was accepted into the open round.
   virtual void OnLateContribution() {}
+  /// What was held against one contribution.
+  virtual void OnOffence(Offence offence) {}
+  /// A worker was banned by the rule of `offenders`.
+  virtual void OnBannedByRule() {}
   /// One action of an operator: "pause", "set_config", ...
   virtual void OnAdminAction(std::string_view action, bool done) {}
 };

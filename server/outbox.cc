@@ -23,7 +23,9 @@ void Outbox::Announce(const EventView& event) {
     fields.emplace_back("commit_s", event.round->commit_seconds);
   }
   const bool bad = event.kind == EventKind::kWorkerLost || event.kind == EventKind::kRunHeld ||
-                   event.kind == EventKind::kStorageFailing || event.kind == EventKind::kContributionRefused;
+                   event.kind == EventKind::kStorageFailing ||
+                   event.kind == EventKind::kContributionRefused ||
+                   event.kind == EventKind::kContributionSuspect || event.kind == EventKind::kWorkerBanned;
   log_.Log(bad ? LogLevel::kWarning : LogLevel::kInfo, event.message, fields);
   events_->Append(event);
 }
@@ -44,6 +46,8 @@ absl::Status Outbox::Send(const Effects& effects) {
     }
   }
   for (const EventView& event : effects.events) Announce(event);
+  for (const Offence offence : effects.offences) observer_->OnOffence(offence);
+  for (uint32_t i = 0; i < effects.banned_by_rule; ++i) observer_->OnBannedByRule();
   if (effects.rounds_changed && wake_) wake_();
   return first;
 }

@@ -35,6 +35,9 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
   const std::string name(RefusalReasonName(reason));
   services.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
   services.book->CountRefused(call.caller.worker);
+  if (reason == RefusalReason::kNotFinite) {
+    services.book->RefusedFor(Offence::kNotFinite, call.fragment, call.caller.worker);
+  }
   Effects effects;
   if (reason == RefusalReason::kStorageFull) {
     // No news for the worker, which repeats it by itself, but the operator has to make room.
@@ -164,7 +167,9 @@ absl::Status PushUpload::CheckPayload() {
                         services_.options.max_contribution_norm));
   }
   admission_.contribution.norm = *norm;
-  return absl::OkStatus();
+  const absl::Status fresh = services_.book->CheckReplay(admission_.contribution);
+  if (!fresh.ok()) services_.book->RefusedFor(Offence::kReplayed, call_.fragment, call_.caller.worker);
+  return fresh;
 }
 
 absl::StatusOr<double> PushUpload::CheckStagedPayload() {

@@ -109,9 +109,10 @@ absl::Status Roster::CheckJoin(const JoinCall& call, const std::string& manifest
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
   if (banned(call.worker)) {
     return Refuse(RefusalReason::kBanned,
-                  absl::StrFormat("an operator has banned the name '%s' from this run; it is refused until "
-                                  "`atollctl workers unban %s`",
-                                  call.worker, call.worker));
+                  absl::StrFormat(
+                      "the name '%s' is banned from this run, by an operator or by rule; it is refused until "
+                      "`atollctl workers unban %s`",
+                      call.worker, call.worker));
   }
   if (call.secret.size() < kMinSecret || call.secret.size() > kMaxSecret) {
     return absl::InvalidArgumentError(

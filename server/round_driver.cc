@@ -119,7 +119,9 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
     lane.retry_at = started + services_.options.storage_retry;
     return;
   }
-  auto computed = engine_->Step(mapped->inputs, lane.config->run.merge, lane.config->run.outer, lane.state);
+  const RunOptions& run = lane.config->run;
+  auto computed = engine_->Step(mapped->inputs, run.merge, run.outer, lane.state, &lane.findings,
+                                run.offenders.measures());
   if (!computed.ok()) {
     if (Overflowed(lane, contributions, computed.status())) Wake();
     return;
@@ -170,6 +172,8 @@ void RoundDriver::Prepare(Lane& lane, std::vector<Contribution> contributions, s
   record.committed_tokens = services_.book->TokensAfter(record.fragment, contributions);
   record.closed_unix_ns = services_.clock->WallNow().time_since_epoch().count();
   record.close_reason = lane.close_reason;
+  record.noise_multiplier = lane.config->run.privacy.noisy() ? lane.config->run.privacy.noise_multiplier : 0;
+  record.audits = services_.book->Audit(record.fragment, contributions, lane.findings);
   record.parameters = computed.hashes.parameters;
   record.state = computed.hashes.state;
   record.published = computed.hashes.published;

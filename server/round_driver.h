@@ -61,7 +61,8 @@ class RoundDriver {
     std::string close_reason;
     ConfigPtr config;  // of the round that is closing
     MonoTime closed_at;
-    MonoTime retry_at;  // nothing is tried before
+    MonoTime retry_at;       // nothing is tried before
+    MergeFindings findings;  // of the merge that made `pending`
     std::optional<Pending> pending;
     std::atomic<bool> storing{false};
   };

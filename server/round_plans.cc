@@ -96,7 +96,9 @@ absl::Status RoundPlans::Cap(const Member& member, const RunOptions& run, Contri
   const Assignment* given = counted ? Find(member.name, contribution.key.base) : nullptr;
   const uint32_t steps = given != nullptr ? given->steps : MostSteps(run);
   contribution.steps = std::min(contribution.steps, steps);
-  contribution.tokens = std::min(contribution.tokens, steps * run.tokens_per_step());
+  // By the steps that it claims itself: tokens_squared_per_step weighs many tokens of few steps heavily.
+  const uint64_t claimed = std::max(contribution.steps, 1U);
+  contribution.tokens = std::min(contribution.tokens, claimed * run.tokens_per_step());
   if (shares_.count() == 0 || !member.partition) {
     contribution.partition.reset();
     return absl::OkStatus();

@@ -14,7 +14,8 @@ RunBook::RunBook(const RunBookOptions& options)
       config_(options.config),
       roster_(options.config->run, options.identity),
       ledger_(options.config->run),
-      duty_(options.config->run.evaluated_by, options.config->run.evaluation_every) {}
+      duty_(options.config->run.evaluated_by, options.config->run.evaluation_every),
+      privacy_(options.fragments) {}
 
 ConfigPtr RunBook::config() const {
   MutexLock lock(&mutex_);
@@ -42,6 +43,7 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
   if (recovery.control) control_ = *recovery.control;
   roster_.Restore(recovery.workers, recovery.partitions, now);
   ledger_.Restore(recovery.rounds, recovery.evaluations, layouts);
+  RestoreOffences(recovery);
   for (const EvaluationEntry& evaluation : recovery.evaluations) duty_.Reported(evaluation.version);
   if (!recovery.manifest) return;
   manifest_ = recovery.manifest;

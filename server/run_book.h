@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "core/privacy.h"
 #include "core/run_options.h"
 #include "server/config_snapshot.h"
 #include "server/coordinator.h"
@@ -19,6 +20,7 @@
 #include "server/evaluation_duty.h"
 #include "server/fragment_round.h"
 #include "server/ledger.h"
+#include "server/offence_book.h"
 #include "server/roster.h"
 #include "server/seed_grant.h"
 #include "storage/run_store.h"
@@ -130,6 +132,11 @@ class RunBook {
   void CountPush(const WorkerName& worker, uint64_t bytes);
   void CountPull(const WorkerName& worker, uint64_t bytes);
   void CountRefused(const WorkerName& worker);
+  /// Its push to this fragment was refused for what it contains.
+  void RefusedFor(Offence offence, FragmentId fragment, const WorkerName& worker);
+  /// ALREADY_PUSHED when its worker pushed the same bytes for another base that is remembered: no training
+  /// gives the same pseudo-gradient twice, unless that is zero. Only where contributions are measured.
+  absl::Status CheckReplay(const Contribution& contribution) const;
   /// All but the received bytes.
   absl::StatusOr<PushStatusResult> PushStatus(const PushStatusCall& call, MonoTime now, Effects& effects);
 
@@ -152,6 +159,10 @@ class RunBook {
   uint64_t TokensAfter(FragmentId fragment, const std::vector<Contribution>& contributions) const;
   std::vector<PartitionEntry> PartitionsAfter(FragmentId fragment,
                                               const std::vector<Contribution>& contributions) const;
+  /// How the contributions of the round that is closing lay to their merge, and who was refused meanwhile
+  /// (run_book_offences.cc).
+  std::vector<ContributionAudit> Audit(FragmentId fragment, const std::vector<Contribution>& contributions,
+                                       const MergeFindings& findings) const;
   /// The record is on disk: moves the head and opens the next round, unless the run is finished. Returns the
   /// fragments that will have no further version.
   std::vector<FragmentId> Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
@@ -206,6 +217,14 @@ class RunBook {
   std::vector<FragmentId> FinishIdle(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ban(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteOffences(const RoundRecord& record, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BanByRule(const std::vector<OffenceBook::Ban>& bans, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RestoreOffences(const Recovery& recovery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<PrivacyView> Privacy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnnounceEnd(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool EvaluatorLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Missed(FragmentRound& fragment, const Contribution& contribution, uint64_t claimed_position,
@@ -251,6 +270,9 @@ class RunBook {
   std::map<std::string, StorageFailure> storage_errors_ ABSL_GUARDED_BY(mutex_);  // by kind of write
   std::string fault_ ABSL_GUARDED_BY(mutex_);
   ControlEntry control_ ABSL_GUARDED_BY(mutex_);
+  OffenceBook offences_ ABSL_GUARDED_BY(mutex_);
+  std::vector<OffenceBook::Ban> due_bans_ ABSL_GUARDED_BY(mutex_);  // found by Restore, carried out by Tick
+  PrivacyLedger privacy_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atoll

@@ -184,7 +184,9 @@ std::vector<FragmentId> RunBook::FinishStopped(MonoTime now) {
 absl::StatusOr<WorkerView> RunBook::Worker(const WorkerName& worker, MonoTime now) const {
   MutexLock lock(&mutex_);
   for (WorkerView& view : roster_.Views(/*all=*/true, now)) {
-    if (view.name == worker) return std::move(view);
+    if (view.name != worker) continue;
+    view.offences = offences_.Of(worker);
+    return std::move(view);
   }
   return NeverSeen(worker);
 }
@@ -243,14 +245,24 @@ absl::Status RunBook::SetBanned(const WorkerName& worker, bool banned, const std
     return absl::FailedPreconditionError(
         absl::StrFormat("the name '%s' is %s", worker, banned ? "banned already" : "not banned"));
   }
-  roster_.SetBanned(worker, banned);
   if (banned) {
-    if (member->state != MemberState::kLeft) Remove(worker, why, now, effects);
-    effects.Event(EventKind::kWorkerBanned, worker,
-                  absl::StrFormat("the name '%s' is refused from here on%s", worker, Because(why)));
+    Ban(worker, why, now, effects);
+    return absl::OkStatus();
   }
+  roster_.SetBanned(worker, false);
+  Version newest;
+  for (const FragmentRound& fragment : fragments_) newest = std::max(newest, fragment.head());
+  offences_.Forgive(worker, newest);
   effects.members.push_back(worker);
   return absl::OkStatus();
+}
+
+void RunBook::Ban(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {
+  roster_.SetBanned(worker, true);
+  if (roster_.membership().Find(worker)->state != MemberState::kLeft) Remove(worker, why, now, effects);
+  effects.Event(EventKind::kWorkerBanned, worker,
+                absl::StrFormat("the name '%s' is refused from here on%s", worker, Because(why)));
+  effects.members.push_back(worker);
 }
 
 }  // namespace atoll

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -148,6 +149,7 @@ void RunBook::Tick(MonoTime now, Effects& effects) {
                         ToSeconds(config_->run.round.lease)));
     effects.rounds_changed = true;
   }
+  BanByRule(std::exchange(due_bans_, {}), now, effects);
   RefreshGrant(effects);
   AnnounceEnd(now, effects);
 }
@@ -159,7 +161,9 @@ std::string RunBook::PublicKey(const WorkerName& worker) const {
 
 std::optional<WorkerEntry> RunBook::Entry(const WorkerName& name) const {
   MutexLock lock(&mutex_);
-  return roster_.Entry(name);
+  std::optional<WorkerEntry> entry = roster_.Entry(name);
+  if (entry) entry->forgiven_until = offences_.forgiven_until(name).value();
+  return entry;
 }
 
 bool RunBook::EvaluatorLeft() const {

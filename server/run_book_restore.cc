@@ -33,6 +33,8 @@ std::vector<FragmentId> RunBook::Restored(const EpochStart& start, MonoTime now,
   identity_.epoch = start.epoch;
   roster_.BeginEpoch(start.epoch, start.partitions);
   ledger_.Restored(start.records.front().committed_tokens);
+  offences_.BeginEpoch();
+  due_bans_.clear();
   fragments_.clear();
   OpenRounds(start.layouts, now);
   for (const RoundRecord& record : start.records) {

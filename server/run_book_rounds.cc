@@ -60,6 +60,7 @@ void RunBook::Exclude(FragmentId id, const Contribution& contribution, const std
   fragment.Exclude(contribution.key);
   roster_.plans().Excluded(contribution, fragment.round()->Contributions());
   ++roster_.account(worker).refused;
+  offences_.Refused(id, worker, Offence::kNotFinite);
   effects.Event(EventKind::kContributionRefused, worker, why);
   effects.events.back().fragment = id;
   effects.events.back().version = contribution.key.base;
@@ -83,7 +84,12 @@ std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double com
   MutexLock lock(&mutex_);
   FragmentRound& fragment = fragments_[record.fragment.value()];
   const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
-  const RoundSummaryView summary = ledger_.Close(record, fragment.layout(), open_seconds, commit_seconds);
+  RoundSummaryView summary = ledger_.Close(record, fragment.layout(), open_seconds, commit_seconds);
+  privacy_.Note(record);
+  if (const auto privacy = Privacy(); privacy && privacy->epsilon) {
+    summary.epsilon = *privacy->epsilon;
+    ledger_.NoteEpsilon(summary.epsilon);
+  }
   roster_.plans().Committed(record.fragment, record.contributions);
   fragment.grace.Closed(fragment.closing_view, fragment.config().run.round);
   fragment.Committed(record);
@@ -94,6 +100,7 @@ std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double com
   effects.events.back().fragment = record.fragment;
   effects.events.back().version = record.version;
   effects.events.back().round = summary;
+  NoteOffences(record, now, effects);
   std::vector<FragmentId> done = FinishWhatIsDone(now);
   AnnounceEnd(now, effects);
   return done;

@@ -146,12 +146,28 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
     status.fragments.push_back(std::move(view));
   }
   status.waiting = Waits(now);
+  status.privacy = Privacy();
   return status;
+}
+
+std::optional<PrivacyView> RunBook::Privacy() const {
+  const PrivacyOptions& options = config_->run.privacy;
+  if (!options.enabled()) return std::nullopt;
+  PrivacyView view{.options = options, .epsilon = std::nullopt, .published_epsilon = std::nullopt};
+  if (!options.noisy() || privacy_.without_noise()) return view;
+  view.epsilon = EpsilonOf(privacy_.local_rho(), options.delta);
+  if (!IsFixedSum(config_->run.merge)) return view;
+  if (const auto published = privacy_.published_rho()) {
+    view.published_epsilon = EpsilonOf(*published, options.delta);
+  }
+  return view;
 }
 
 std::vector<WorkerView> RunBook::Workers(bool all, MonoTime now) const {
   MutexLock lock(&mutex_);
-  return roster_.Views(all, now);
+  std::vector<WorkerView> views = roster_.Views(all, now);
+  for (WorkerView& view : views) view.offences = offences_.Of(view.name);
+  return views;
 }
 
 }  // namespace atoll

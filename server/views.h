@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/ids.h"
 #include "core/contribution.h"
+#include "core/offences.h"
 
 // What the coordinator shows of itself, in plain values. Each mirrors a message of atoll/v1/types.proto or
 // admin.proto, where the fields are described; server/rpc converts.
@@ -106,6 +107,7 @@ struct RoundSummaryView {
   uint64_t payload_bytes = 0;
   std::string close_reason;
   int64_t closed_unix_ns = 0;
+  double epsilon = 0;  // spent so far, against whoever sees pushes; 0: no privacy
 };
 
 /// Values of RunEvent.Kind in types.proto.
@@ -137,7 +139,8 @@ enum class EventKind : uint8_t {
   kRunResumed = 24,
   kRunStopped = 25,
   kWorkerDrained = 26,
-  kWorkerBanned = 27
+  kWorkerBanned = 27,
+  kContributionSuspect = 28
 };
 
 struct EventView {
@@ -173,6 +176,13 @@ struct WaitView {
   double since_s = 0;    // 0: not known
 };
 
+/// What the run has released of its workers so far (core/privacy.h).
+struct PrivacyView {
+  PrivacyOptions options;
+  std::optional<double> epsilon;            // none: without noise there is no bound
+  std::optional<double> published_epsilon;  // none: of this merge no bound is known
+};
+
 struct StatusView {
   std::string run_id;
   std::string run_name;
@@ -201,6 +211,7 @@ struct StatusView {
   std::string storage_error;
   uint32_t live_trainers = 0;
   std::vector<WaitView> waiting = {};
+  std::optional<PrivacyView> privacy = std::nullopt;  // none: not asked for
 };
 
 struct WorkerView {
@@ -222,6 +233,7 @@ struct WorkerView {
   bool banned = false;
   CommandView pending_command = CommandView::kNone;  // told with the next heartbeat
   std::optional<Version> confirmed = std::nullopt;   // newest version whose hash it has signed
+  OffenceRecord offences = {};
 };
 
 }  // namespace atoll

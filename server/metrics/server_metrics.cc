@@ -35,8 +35,9 @@ constexpr std::array kEventLabels = {"other",
                                      "run_resumed",
                                      "run_stopped",
                                      "worker_drained",
-                                     "worker_banned"};
-static_assert(kEventLabels.size() == static_cast<size_t>(EventKind::kWorkerBanned) + 1);
+                                     "worker_banned",
+                                     "contribution_suspect"};
+static_assert(kEventLabels.size() == static_cast<size_t>(EventKind::kContributionSuspect) + 1);
 
 std::string_view EventLabel(EventKind kind) {
   const auto index = static_cast<size_t>(kind);
@@ -90,6 +91,13 @@ void ServerMetrics::AddRunGauges() {
                                          "When this process last made a checkpoint, Unix time; 0: not yet.");
   late_ = registry_->AddCounter("atoll_late_contributions_total",
                                 "Contributions to an earlier base that were folded into the open round.");
+  for (size_t i = 0; i < kOffences.size(); ++i) {
+    offences_[i] =
+        registry_->AddCounter("atoll_offences_total", "Contributions by what is held against them.",
+                              {{"kind", std::string(OffenceName(kOffences[i]))}});
+  }
+  banned_by_rule_ = registry_->AddCounter("atoll_workers_banned_by_rule_total",
+                                          "Workers that the rule of offenders banned.");
   diverged_ = registry_->AddCounter("atoll_diverged_replicas_total",
                                     "Times that a worker held other parameters than were published.");
   const char* const workers = "Workers by what they are.";
@@ -167,6 +175,12 @@ void ServerMetrics::OnEvaluation(const EvaluationView& evaluation) { validation_
 
 void ServerMetrics::OnConfigVersion(uint64_t version) { config_version_.Set(static_cast<double>(version)); }
 void ServerMetrics::OnLateContribution() { late_.Increment(); }
+
+void ServerMetrics::OnOffence(Offence offence) {
+  for (size_t i = 0; i < kOffences.size(); ++i) {
+    if (kOffences[i] == offence) offences_[i].Increment();
+  }
+}
 
 void ServerMetrics::OnAdminAction(std::string_view action, bool done) {
   MutexLock lock(&mutex_);

@@ -33,6 +33,8 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnStorageFailing(bool failing) override;
   void OnConfigVersion(uint64_t version) override;
   void OnLateContribution() override;
+  void OnOffence(Offence offence) override;
+  void OnBannedByRule() override { banned_by_rule_.Increment(); }
   void OnEvaluation(const EvaluationView& evaluation) override;
   void OnEvent(EventKind kind) override;
   void OnAdminAction(std::string_view action, bool done) override;
@@ -72,6 +74,8 @@ class ServerMetrics final : public CoordinatorObserver {
   Gauge config_version_;
   Gauge last_checkpoint_;
   Counter late_;
+  std::array<Counter, kOffences.size()> offences_;  // as kOffences
+  Counter banned_by_rule_;
   Counter diverged_;
   Gauge active_trainers_;
   Gauge active_others_;

@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_METRICS_STATUS_METRICS_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,10 @@ class StatusMetrics {
     Gauge base_version;
     Gauge heartbeat_age;
     Gauge memory;
+    Gauge offences;
   };
 
+  void ShowPrivacy(const std::optional<PrivacyView>& privacy);
   WorkerGauges AddWorker(const WorkerName& name);
   void RemoveWorker(const WorkerGauges& gauges);
 
@@ -36,6 +39,8 @@ class StatusMetrics {
   Gauge tokens_per_second_;
   Gauge learning_rate_;
   Gauge parameters_;
+  Gauge epsilon_;
+  Gauge published_epsilon_;
   std::map<WorkerName, WorkerGauges> workers_;
 };
 

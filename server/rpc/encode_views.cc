@@ -50,6 +50,32 @@ void EncodeWaiting(const WaitView& view, v1::Waiting* message) {
   message->set_since_s(view.since_s);
 }
 
+void EncodePrivacy(const PrivacyView& view, v1::PrivacyStatus* message) {
+  message->set_clip_norm(view.options.clip_norm);
+  message->set_noise_multiplier(view.options.noise_multiplier);
+  message->set_delta(view.options.delta);
+  if (view.epsilon) message->set_epsilon(*view.epsilon);
+  if (view.published_epsilon) message->set_published_epsilon(*view.published_epsilon);
+}
+
+void EncodeOffences(const OffenceRecord& offences, v1::OffenceStatus* message) {
+  message->set_recent(offences.recent());
+  message->set_rounds(offences.rounds());
+  message->set_kinds(OffenceNames(offences.kinds()));
+  message->set_not_finite(offences.total(Offence::kNotFinite));
+  message->set_norm(offences.total(Offence::kNorm));
+  message->set_distance(offences.total(Offence::kDistance));
+  message->set_direction(offences.total(Offence::kDirection));
+  message->set_replayed(offences.total(Offence::kReplayed));
+  const ContributionAudit& last = offences.last();
+  message->set_last_norm(last.norm);
+  message->set_last_guard(last.guard);
+  message->set_last_clip(last.clip);
+  message->set_measured(last.measured);
+  message->set_last_distance(last.distance);
+  message->set_last_cosine(last.cosine);
+}
+
 void EncodeHistory(const StatusView& view, v1::GetStatusReply* reply) {
   for (const RoundSummaryView& round : view.rounds) EncodeRound(round, reply->add_rounds());
   for (const EvaluationView& evaluation : view.evaluations) {
@@ -94,6 +120,7 @@ void EncodeRound(const RoundSummaryView& round, v1::RoundSummary* message) {
   message->set_payload_bytes(round.payload_bytes);
   message->set_close_reason(round.close_reason);
   message->set_closed_unix_nanos(round.closed_unix_ns);
+  message->set_epsilon(round.epsilon);
 }
 
 void EncodeEvent(const EventView& event, v1::RunEvent* message) {
@@ -139,6 +166,7 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   reply->set_storage_error(view.storage_error);
   reply->set_live_trainers(view.live_trainers);
   for (const WaitView& wait : view.waiting) EncodeWaiting(wait, reply->add_waiting());
+  if (view.privacy) EncodePrivacy(*view.privacy, reply->mutable_privacy());
   return absl::OkStatus();
 }
 
@@ -161,6 +189,9 @@ void EncodeWorker(const WorkerView& view, v1::WorkerStatus* message) {
   message->set_inner_steps(view.inner_steps);
   message->set_steps_per_second(view.steps_per_second);
   if (view.confirmed) message->set_confirmed_version(view.confirmed->value());
+  if (view.offences.any() || view.offences.last().norm > 0) {
+    EncodeOffences(view.offences, message->mutable_offences());
+  }
 }
 
 }  // namespace atoll

@@ -122,6 +122,25 @@ TEST(Dashboard, ShowsWhatAnOperatorDid) {
                     Not(HasSubstr("9m 50s")), HasSubstr("told to restart")));
 }
 
+TEST(Dashboard, ShowsWhoIsSuspectAndWhatPrivacyIsSpent) {
+  v1::GetStatusReply status = Training();
+  EXPECT_THAT(Render(status, OneWorker("w0")), Not(HasSubstr("privacy")));
+  status.mutable_privacy()->set_clip_norm(2);
+  EXPECT_THAT(Render(status, OneWorker("w0")), HasSubstr(" privacy clip norm 2, no noise: no epsilon\n"));
+  status.mutable_privacy()->set_noise_multiplier(4);
+  status.mutable_privacy()->set_delta(1e-5);
+  status.mutable_privacy()->set_epsilon(1.25);
+  status.mutable_privacy()->set_published_epsilon(0.5);
+  v1::ListWorkersReply workers = OneWorker("w0");
+  v1::OffenceStatus* offences = workers.mutable_workers(0)->mutable_offences();
+  offences->set_recent(2);
+  offences->set_rounds(7);
+  offences->set_kinds("norm, direction");
+  EXPECT_THAT(Render(status, workers),
+              AllOf(HasSubstr("epsilon 1.25 for who sees pushes, 0.5 for who sees versions, at delta 1e-05"),
+                    HasSubstr("suspect in 2 of 7 rounds (norm, direction)")));
+}
+
 TEST(Dashboard, OneLineForLogs) {
   EXPECT_THAT(RenderLine(Training()),
               AllOf(HasSubstr("training: round 12, 300 of 1.00k tokens"), HasSubstr("validation loss 2.500"),

@@ -150,5 +150,25 @@ TEST(ConfigExplain, MarkdownIsTheEndOfTheDocument) {
                                                   "atollctl config explain --markdown";
 }
 
+TEST(Plan, SaysWhatPrivacyTheRunWillHaveSpent) {
+  RunOptions run = Gpt2Small();
+  EXPECT_FALSE(Plan(run).privacy.has_value());
+  run.workers = 8;
+  run.privacy = {.clip_norm = 1, .noise_multiplier = 20, .delta = 1e-5};
+  const RunPlan plan = Plan(run);
+  ASSERT_TRUE(plan.privacy.has_value());
+  // docs/privacy.md; tests/core/privacy_test.cc has the mathematics.
+  EXPECT_NEAR(plan.privacy->epsilon, 2.166, 5e-4);
+  EXPECT_NEAR(*plan.privacy->published_epsilon, 0.6948, 5e-5);
+  EXPECT_THAT(absl::StrJoin(RenderPlan(plan), "\n"),
+              AllOf(HasSubstr("privacy after 100 rounds: clip norm 1, noise multiplier 20"), HasSubstr("2.166"),
+                    HasSubstr("for who sees versions only, of 8 equal workers")));
+  EXPECT_NEAR(nlohmann::json::parse(PlanToJson(plan))["privacy"]["epsilon"].get<double>(), 2.166, 5e-4);
+  run.merge.method = MergeMethod::kMedian;
+  EXPECT_FALSE(Plan(run).privacy->published_epsilon.has_value()) << "of a median no such bound is known";
+  run.privacy.noise_multiplier = 1;
+  EXPECT_THAT(absl::StrJoin(Plan(run).warnings, "\n"), HasSubstr("promises next to nothing"));
+}
+
 }  // namespace
 }  // namespace atoll

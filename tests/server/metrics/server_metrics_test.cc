@@ -46,6 +46,10 @@ void SayEverything(ServerMetrics& metrics) {
   metrics.OnEvent(EventKind::kReplicaDiverged);
   metrics.OnConfigVersion(3);
   metrics.OnLateContribution();
+  metrics.OnOffence(Offence::kNorm);
+  metrics.OnOffence(Offence::kNorm);
+  metrics.OnOffence(Offence::kReplayed);
+  metrics.OnBannedByRule();
   metrics.OnAdminAction("pause", true);
   metrics.OnAdminAction("pause", false);
   metrics.OnAdminAction("pause", false);
@@ -84,6 +88,10 @@ TEST(ServerMetricsTest, EverythingThatIsSaidIsShown) {
                            "atoll_diverged_replicas_total 1\n",
                            "atoll_late_contributions_total 1\n",
                            "atoll_config_version 3\n",
+                           "atoll_offences_total{kind=\"norm\"} 2\n",
+                           "atoll_offences_total{kind=\"replayed\"} 1\n",
+                           "atoll_offences_total{kind=\"direction\"} 0\n",
+                           "atoll_workers_banned_by_rule_total 1\n",
                            "atoll_last_checkpoint_timestamp_seconds 0\n",
                            "atoll_admin_actions_total{action=\"pause\",result=\"done\"} 1\n",
                            "atoll_admin_actions_total{action=\"pause\",result=\"refused\"} 2\n",
@@ -108,7 +116,12 @@ TEST(StatusMetricsTest, AWorkersSeriesGoWithTheWorker) {
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_tokens_per_second{worker=\"a\"} 10\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_base_version{worker=\"b\"} 3\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_learning_rate 0.001\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_recent_offences{worker=\"a\"} 0\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_privacy_epsilon{seen=\"pushes\"} Nan\n"));
+  status.privacy = PrivacyView{.options = {}, .epsilon = 1.5, .published_epsilon = std::nullopt};
   metrics.Refresh(status, {WorkerNamed("b", 30)});
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_privacy_epsilon{seen=\"pushes\"} 1.5\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_privacy_epsilon{seen=\"published\"} Nan\n"));
   EXPECT_THAT(registry.Text(), Not(HasSubstr("worker=\"a\"")));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_tokens_per_second{worker=\"b\"} 30\n"));
   metrics.Refresh(status, {WorkerNamed("a", 5), WorkerNamed("b", 30)});
