@@ -21,12 +21,14 @@ class RealRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "run.yaml").write_text(config)
 
-    def launch(self, worker_command, worker_arguments):
+    def launch(self, worker_command, worker_arguments, workers=None):
+        """So many workers; None: as many as the configuration plans."""
         arguments = ["--config", self.folder / "run.yaml", "--data-dir", self.folder / "coordinator",
                      "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--metrics-listen", "",
                      "--port-file", self.folder / "ports.json", "--log-format", "json",
                      "--launcher", "process", "--worker-command", worker_command,
-                     *(f"--worker-arg={argument}" for argument in worker_arguments)]
+                     *(f"--worker-arg={argument}" for argument in worker_arguments),
+                     *(["--launch-workers", str(workers)] if workers is not None else [])]
         # The programs share the processors: who waits must not spin.
         environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
         with open(self.folder / "coordinator.log", "wb") as log:
