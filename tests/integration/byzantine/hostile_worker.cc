@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -13,6 +14,8 @@
 #include "common/digest.h"
 #include "common/random.h"
 #include "common/status.h"
+#include "core/codec.h"
+#include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
 #include "core/manifest.h"
 #include "core/payload_stats.h"
@@ -46,10 +49,15 @@ class HostileWorker {
   absl::Status Run() {
     ATOLL_RETURN_IF_ERROR(Join());
     for (;;) {
-      ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, Pull());
-      if (pulled.kind == PullKind::kRunFinished) return absl::OutOfRangeError("the run has ended");
-      if (pulled.kind != PullKind::kParameters) continue;
-      const absl::Status pushed = Push(pulled);
+      const absl::StatusOr<PulledVersion> pulled = Pull();
+      if (absl::IsNotFound(pulled.status())) {  // a member no more
+        ATOLL_RETURN_IF_ERROR(Join());
+        continue;
+      }
+      ATOLL_RETURN_IF_ERROR(pulled.status());
+      if (pulled->kind == PullKind::kRunFinished) return absl::OutOfRangeError("the run has ended");
+      if (pulled->kind != PullKind::kParameters) continue;
+      const absl::Status pushed = Push(*pulled);
       // Refused for what it is: it comes again with the next version. Refused as who it is: the next call
       // says.
       if (!pushed.ok()) std::fprintf(stderr, "%s\n", pushed.ToString().c_str());
