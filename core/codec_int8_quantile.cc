@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include "absl/strings/str_format.h"
 #include "common/instruction_set.h"
 #include "common/status.h"
+#include "core/codebook_lookup.h"
 #include "core/codec_format.h"
 #include "core/codecs.h"
 #include "core/float_bits.h"
@@ -17,25 +19,13 @@
 namespace atoll {
 namespace {
 
-using Codebook = std::array<float, kQuantileLevels>;
+static_assert(std::tuple_size_v<Codebook> == kQuantileLevels);
 
 struct Codes {
   ATOLL_KERNEL void Run(const float* __restrict in, float scale, size_t n, uint8_t* __restrict codes) {
     for (size_t i = 0; i < n; ++i) {
       const int32_t level = NearestLevel(in[i], scale, kQuantileZero) + static_cast<int32_t>(kQuantileZero);
       codes[i] = static_cast<uint8_t>(level < 256 ? level : 255);
-    }
-  }
-};
-
-/// kAdd: out[i] += weight * value, else out[i] = value.
-template <bool kAdd>
-struct LookUp {
-  ATOLL_KERNEL void Run(const uint8_t* __restrict codes, const float* __restrict codebook, float weight,
-                        size_t n, float* __restrict out) {
-    for (size_t i = 0; i < n; ++i) {
-      const float value = codebook[codes[i]];
-      out[i] = kAdd ? out[i] + weight * value : value;
     }
   }
 };
@@ -140,7 +130,11 @@ class Int8Quantile final : public Codec {
       const Codebook codebook = CodebookAt(payload, first + done);
       const auto* codes = reinterpret_cast<const uint8_t*>(payload.data() + SectionAt(first + done) +
                                                            kQuantileCodebookBytes + inside);
-      RunKernel<LookUp<kAdd>>(codes, codebook.data(), weight, size_t{n}, out.data() + done);
+      if constexpr (kAdd) {
+        AddLookedUp(codebook, codes, weight, n, out.data() + done);
+      } else {
+        LookUpCodes(codebook, codes, n, out.data() + done);
+      }
       done += n;
     }
   }
