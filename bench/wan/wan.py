@@ -15,6 +15,7 @@ pushes of fragment 0, without the first two cycles and the end where there are e
 
 Needs root for the namespaces, and scripts/setup.sh --groups wan; exits with 77 without them. Results go to --out
 (JSON, after every run; runs that are in it already are not done again) and to standard output as Markdown tables.
+Ctrl-C ends it at once: the runs under way leave nothing behind, those that were done are reported.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -66,6 +68,20 @@ evaluation: {{every: 0, batches: 1}}
 """
 
 
+# Ctrl-C, or SIGTERM: every run that is under way ends at once and takes its processes, link and folder with it.
+STOP = threading.Event()
+
+
+class Interrupted(Exception):
+    pass
+
+
+def pause(seconds):
+    """Sleeps; raises Interrupted as soon as the measurement is to end."""
+    if STOP.wait(seconds):
+        raise Interrupted
+
+
 class Run:
     """One run on a link of its own."""
 
@@ -79,7 +95,7 @@ class Run:
     def start(self, side, *command):
         with open(self.folder / f"{len(self.processes)}.log", "wb") as log:
             self.processes.append(subprocess.Popen(self.wire.on(side, *command), stdout=log, stderr=log,
-                                                   stdin=subprocess.DEVNULL))
+                                                   stdin=subprocess.DEVNULL, start_new_session=True))
 
     def start_all(self):
         args, case = self.args, self.case
@@ -103,7 +119,7 @@ class Run:
             ended = [i for i, p in enumerate(self.processes) if p.poll() is not None]
             if ended or time.monotonic() > deadline:
                 raise RuntimeError(complaint + ":\n" + (self.folder / f"{(ended or [0])[0]}.log").read_text()[-2000:])
-            time.sleep(0.05)
+            pause(0.05)
 
     def journal(self, worker):
         path = self.folder / f"w{worker}.journal"
@@ -135,7 +151,7 @@ class Run:
             self.wire.shape(args.delay_ms, args.loss, case["mbit"], args.buffer_ms)
             end = time.monotonic() + args.limit
             while any(p.poll() is None for p in self.processes[1:]) and time.monotonic() < end:
-                time.sleep(0.2)
+                pause(0.2)
             result = self.account()
             result.update(cut=any(p.poll() is None for p in self.processes[1:]), load=[load, os.getloadavg()[0]])
             return result
@@ -208,22 +224,25 @@ def bare_streams(args, case, number):
     speeds = {}
     with link.Link(number, args.ahead) as wire:
         wire.use_congestion_control(case["congestion"])
-        receiver = subprocess.Popen(wire.on("a", sys.executable, "-c", sink))
-        time.sleep(0.5)
-        wire.shape(args.delay_ms, args.loss, case["mbit"], args.buffer_ms)
+        processes = [subprocess.Popen(wire.on("a", sys.executable, "-c", sink), start_new_session=True)]
         try:
+            pause(0.5)
+            wire.shape(args.delay_ms, args.loss, case["mbit"], args.buffer_ms)
             for streams in (1, args.workers):
-                senders = [subprocess.Popen(wire.on("b", sys.executable, "-c", source)) for _ in range(streams)]
-                time.sleep(2)
+                senders = [subprocess.Popen(wire.on("b", sys.executable, "-c", source), start_new_session=True)
+                           for _ in range(streams)]
+                processes += senders
+                pause(2)
                 begin, before = time.monotonic(), received(wire)
-                time.sleep(8)
+                pause(8)
                 speeds[streams] = (received(wire) - before) * 8 / 1e6 / (time.monotonic() - begin)
                 for sender in senders:
                     sender.kill()
                     sender.wait()
         finally:
-            receiver.kill()
-            receiver.wait()
+            for process in processes:
+                process.kill()
+                process.wait()
     return speeds
 
 
@@ -331,6 +350,7 @@ def cases_of(args):
 
 
 def measure(args, case, number):
+    pause(0)
     print(" ".join(map(str, case.values())), "...", file=sys.stderr, flush=True)
     if args.bare:
         speeds = bare_streams(args, case, number)
@@ -353,16 +373,20 @@ def main():
     have = {(r["recipe"], r["congestion"], r["mbit"]) for r in old}
     cases = [c for c in cases_of(args) if tuple(c.values()) not in have]
     results = list(old)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: STOP.set())
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for done in concurrent.futures.as_completed(pool.submit(measure, args, c, n) for n, c in enumerate(cases)):
-            if done.result() is None:
+            if isinstance(done.exception(), Interrupted) or done.result() is None:
                 continue
             results.append(done.result())
             if args.out:
                 settings = {k: str(v) for k, v in vars(args).items()}
                 args.out.write_text(json.dumps({"settings": settings, "kernel": platform.release(), "runs": results}, indent=1))
-    if not args.bare:
+    if not args.bare and results:
         print(report(sorted(results, key=lambda r: (list(RECIPES).index(r["recipe"]), r["congestion"], r["mbit"])), args))
+    if STOP.is_set():
+        sys.exit(130)
 
 
 if __name__ == "__main__":
