@@ -12,7 +12,8 @@ namespace atoll {
 /// the plan it was given to the contribution's arrival. Transfers are part of that time on purpose: they are
 /// part of what decides when the worker arrives, and a plan made from this figure settles where all arrive
 /// together, whatever share of it is network. Exponential moving average of the rate (not of the time), so
-/// that one freeze costs at most kWeight of the figure. In memory only: learned anew after a restart.
+/// that one freeze costs at most kWeight of the figure. In memory only: after a restart it is learned from
+/// the records of the rounds (RoundPlans::LearnPace).
 class PaceEstimate {
  public:
   static constexpr double kWeight = 0.3;  // of the newest measurement

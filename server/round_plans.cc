@@ -36,6 +36,20 @@ void RoundPlans::Restore(const std::vector<PartitionEntry>& partitions) {
   for (const PartitionEntry& entry : partitions) shares_.Restore(entry.partition, entry.samples_consumed);
 }
 
+void RoundPlans::LearnPace(const std::vector<RoundRecord>& rounds) {
+  const RoundRecord* before = nullptr;
+  for (const RoundRecord& record : rounds) {
+    if (record.fragment != kCounted) continue;
+    const bool follows = before != nullptr && before->epoch == record.epoch;
+    // By the wall clock: when it was set back in between, the round says nothing.
+    const Duration took = follows ? Duration(record.closed_unix_ns - before->closed_unix_ns) : Duration(0);
+    before = &record;
+    for (const Contribution& one : record.contributions) {
+      if (Next(one.key.base) == record.version) accounts_[one.key.worker].pace.Add(one.steps, took);
+    }
+  }
+}
+
 void RoundPlans::Joined(const Member& member) {
   Account& account = accounts_[member.name];
   account.given.clear();

@@ -25,6 +25,10 @@ class RoundPlans {
   explicit RoundPlans(const RunOptions& run);
 
   void Restore(const std::vector<PartitionEntry>& partitions);
+  /// After a restart: how fast each worker was, from its steps in each round and the time between the round's
+  /// close and that of the one before. A round takes all of them the same time, so this says little about
+  /// rounds of equal steps, and all about those whose steps were given by speed. Ascending by version.
+  void LearnPace(const std::vector<RoundRecord>& rounds);
 
   /// A new life of the worker: nothing that was given to the life before counts, but for the place in the
   /// data that it was reading from, which it gets again.

@@ -42,6 +42,7 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
   MutexLock lock(&mutex_);
   if (recovery.control) control_ = *recovery.control;
   roster_.Restore(recovery.workers, recovery.partitions, now);
+  if (config_->run.inner.pace == InnerPace::kAdaptive) roster_.plans().LearnPace(recovery.rounds);
   ledger_.Restore(recovery.rounds, recovery.evaluations, layouts);
   RestoreOffences(recovery);
   for (const EvaluationEntry& evaluation : recovery.evaluations) duty_.Reported(evaluation.version);

@@ -88,6 +88,34 @@ TEST(MeasuredPace, ThoseOfDifferentSpeedGetStepsToArriveTogether) {
   EXPECT_EQ(run.coordinator().GetStatus(0).committed_tokens - before, (12 + 4) * 32);
 }
 
+TEST(MeasuredPace, IsLearnedFromTheRecordsAfterARestart) {
+  CoordinatorOptions options = PatientRun();
+  options.run.inner.steps = 8;
+  options.run.inner.pace = InnerPace::kAdaptive;
+  TestRun run(options);
+  const std::vector<Caller> workers = run.Begin({"fast", "slow"}, Ones());
+  uint64_t base = 0;
+  // 1.2 and 0.4 steps/s. The first round is of equal steps; from the second on they arrive together.
+  for (; base < 8; ++base) {
+    std::vector<uint32_t> steps;
+    for (const Caller& worker : workers) steps.push_back(run.Pull(worker)->plan.inner_steps);
+    run.clock().Advance(Seconds(steps[0] / 1.2));
+    ASSERT_TRUE(run.Push(workers[0], base, Small(), {.tokens = steps[0] * 32, .steps = steps[0]}).ok());
+    const double left = steps[1] / 0.4 - steps[0] / 1.2;
+    if (left > 0) run.clock().Advance(Seconds(left));
+    ASSERT_TRUE(run.Push(workers[1], base, Small(), {.tokens = steps[1] * 32, .steps = steps[1]}).ok());
+    ASSERT_TRUE(run.Pull(workers[0], base).ok());
+  }
+  EXPECT_EQ(run.Pull(workers[0])->plan.inner_steps, 12);
+  ASSERT_TRUE(run.Restart().ok());
+  for (const char* name : {"fast", "slow"}) run.Join(name);
+  const std::vector<WorkerView> views = run.coordinator().ListWorkers(false);
+  ASSERT_EQ(views.size(), 2);
+  EXPECT_NEAR(views[0].steps_per_second / views[1].steps_per_second, 3, 0.3);
+  EXPECT_NEAR(run.Pull(run.Join("fast"))->plan.inner_steps, 12, 1);
+  EXPECT_NEAR(run.Pull(run.Join("slow"))->plan.inner_steps, 4, 1);
+}
+
 TEST(Waits, EveryOneSaysWhatForFromWhomAndUntilWhen) {
   TestRun run(PatientRun());
   EXPECT_THAT(run.coordinator().GetStatus(0).waiting.front().what, HasSubstr("worker to join and seed"));
