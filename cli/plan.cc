@@ -149,7 +149,7 @@ absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<
 absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions) {
   const Manifest manifest = GptManifest(run.model);
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
-  ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
+  ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, run.sync.fragments, run.sync.pattern));
   RunPlan plan;
   plan.name = run.name;
   plan.assumptions = assumptions;
@@ -161,15 +161,19 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& a
   plan.inner_steps = run.inner.steps;
   plan.total_tokens = run.total_tokens();
   plan.parameters = manifest.elements();
-  plan.elements = layouts.front().elements;
+  uint64_t largest = 0;
+  for (const FragmentLayout& fragment : layouts) {
+    plan.elements += fragment.elements;
+    largest = std::max(largest, fragment.elements);
+  }
   plan.groups = Groups(manifest);
   plan.push_bytes = CodecFor(run.push_codec).EncodedSize(plan.elements);
   plan.pull_bytes = CodecFor(run.pull_delta.value_or(run.pull_codec)).EncodedSize(plan.elements);
   plan.data_parallel_bytes = 2 * sizeof(float) * plan.parameters * run.inner.steps;
-  MemoryPlanInput memory = MemoryPlanInputOf(run, plan.elements);
+  MemoryPlanInput memory = MemoryPlanInputOf(run, plan.elements, largest);
   memory.workers = plan.assumptions.workers;
   plan.coordinator = PlanCoordinatorMemory(memory);
-  plan.worker = PlanWorkerMemory(run, plan.elements);
+  plan.worker = PlanWorkerMemory(run, plan.elements, largest);
   plan.disk = PlanDisk(run, plan);
   plan.time = PlanTime(run, plan);
   if (assumptions.step_s > 0) {

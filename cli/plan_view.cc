@@ -53,6 +53,9 @@ void WorkerRows(const RunPlan& plan, Lines& lines) {
   if (memory.low_precision > 0) lines.Row("bf16 weights", HumanBytes(memory.low_precision));
   lines.Row("activations", HumanBytes(memory.activations));
   lines.Row("exchange", HumanBytes(memory.exchange), "base, residual, pseudo-gradient, payloads");
+  if (memory.kept > 0) lines.Row("being saved", HumanBytes(memory.kept), "moments, to the state directory");
+  if (memory.evaluation > 0)
+    lines.Row("while it evaluates", HumanBytes(memory.evaluation), "its local parameters");
   lines.Row("in all", HumanBytes(memory.total()));
 }
 
@@ -139,6 +142,8 @@ Json WorkerJson(const WorkerMemory& memory) {
           {"low_precision", memory.low_precision},
           {"activations", memory.activations},
           {"exchange", memory.exchange},
+          {"kept", memory.kept},
+          {"evaluation", memory.evaluation},
           {"total", memory.total()}};
 }
 

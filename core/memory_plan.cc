@@ -33,12 +33,17 @@ uint64_t StreamBytes(const MemoryPlanInput& input, uint64_t payload) {
 }  // namespace
 
 MemoryPlanInput MemoryPlanInputOf(const RunOptions& run, uint64_t elements) {
+  return MemoryPlanInputOf(run, elements, elements);
+}
+
+MemoryPlanInput MemoryPlanInputOf(const RunOptions& run, uint64_t elements, uint64_t largest_fragment) {
   return {.elements = elements,
-          .largest_fragment = elements,
+          .largest_fragment = largest_fragment,
           .outer = run.outer.optimizer,
           .push = run.push_codec,
           .pull = run.pull_codec,
           .pull_delta = run.pull_delta,
+          .zstd = run.zstd,
           .workers = run.workers,
           .merge_threads = run.shards,
           .contribution_budget_bytes = run.contribution_budget_bytes};
@@ -59,6 +64,12 @@ CoordinatorMemory PlanCoordinatorMemory(const MemoryPlanInput& input) {
     memory.published = (input.elements + input.largest_fragment) * kFloat +
                        (kDeltasKept + 1) * CodecFor(*input.pull_delta).EncodedSize(input.elements);
   }
+  if (input.zstd) {
+    // Those of the versions that are pulled: the head's, and the differences to it and before it.
+    memory.published += CodecFor(input.pull).EncodedSize(input.elements);
+    if (input.pull_delta)
+      memory.published += kDeltasKept * CodecFor(*input.pull_delta).EncodedSize(input.elements);
+  }
   memory.streams = StreamBytes(input, payload);
   memory.fixed = kProgramBytes + input.merge_threads * kMergeScratchBytes +
                  input.elements * kFloat / kMiB * kSealBytesPerMiB;
@@ -68,7 +79,20 @@ CoordinatorMemory PlanCoordinatorMemory(const MemoryPlanInput& input) {
   return memory;
 }
 
-WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements) {
+namespace {
+
+uint64_t ExchangeBytes(const RunOptions& run, uint64_t elements, uint64_t largest_fragment) {
+  const uint64_t bytes = elements * kFloat;
+  const uint64_t one = largest_fragment * kFloat;
+  const uint64_t always = 2 * bytes + CodecFor(run.push_codec).EncodedSize(elements);
+  const uint64_t pulled = CodecFor(run.pull_codec).EncodedSize(largest_fragment);
+  if (run.sync.mode == SyncMode::kBlocking) return always + one + pulled;
+  return always + bytes + one + run.sync.max_in_flight * pulled;
+}
+
+}  // namespace
+
+WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t largest_fragment) {
   const GptOptions& model = run.model;
   const bool half = run.inner.precision == Precision::kBf16;
   const uint64_t bytes = elements * kFloat;
@@ -89,8 +113,10 @@ WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements) {
   const uint64_t per_token = 34 * uint64_t{model.width} + 5 * uint64_t{model.heads} * model.context;
   // Logits and their gradient are float32 in both precisions: the loss is computed there.
   memory.activations = tokens * (model.layers * per_token * (half ? 1 : 2) + 2 * kFloat * model.vocabulary);
-  memory.exchange = 3 * bytes + CodecFor(run.push_codec).EncodedSize(elements) +
-                    CodecFor(run.pull_codec).EncodedSize(elements);
+  memory.exchange = ExchangeBytes(run, elements, largest_fragment);
+  memory.kept = memory.optimizer;
+  const bool evaluates = run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kWorker;
+  if (evaluates && run.sync.mode == SyncMode::kOverlapped) memory.evaluation = bytes;
   return memory;
 }
 

@@ -19,11 +19,13 @@ struct MemoryPlanInput {
   CodecKind push = CodecKind::kFp32;
   CodecKind pull = CodecKind::kFp32;
   std::optional<CodecKind> pull_delta = std::nullopt;
+  bool zstd = false;
   uint32_t workers = 1;        // that push and pull at the same time
   uint32_t merge_threads = 1;  // min(shards, processors)
   uint64_t contribution_budget_bytes = 0;
 };
 MemoryPlanInput MemoryPlanInputOf(const RunOptions& run, uint64_t elements);
+MemoryPlanInput MemoryPlanInputOf(const RunOptions& run, uint64_t elements, uint64_t largest_fragment);
 
 /// Bytes of the coordinator's memory, each at its largest.
 struct CoordinatorMemory {
@@ -33,7 +35,8 @@ struct CoordinatorMemory {
   uint64_t next = 0;        // the theta that a round writes; between rounds its buffer is kept
   uint64_t published =
       0;                 // encodings for pulls other than float32: the head's, and the next one's; with delta
-                         // pulls the values that travel, the next ones, and the differences that are kept
+                         // pulls the values that travel, the next ones, and the differences that are kept;
+                         // with zstd all that is kept for pulls packed besides, at most as large as it is
   uint64_t streams = 0;  // what gRPC and the uploads hold of transfers under way
   uint64_t fixed = 0;    // the program, RocksDB, hashes and checksums of blocks
   // Now and then.
@@ -57,16 +60,22 @@ struct WorkerMemory {
   uint64_t optimizer = 0;      // moments
   uint64_t low_precision = 0;  // bf16 copies of the weights under autocast
   uint64_t activations = 0;    // of one micro-batch, estimated
-  uint64_t exchange = 0;       // base, residual, pseudo-gradient, one payload each way
+  // Base, residual, pseudo-gradient, a payload each way. Blocking, the pseudo-gradient and what is pulled are
+  // of one fragment at a time; overlapped, of each fragment there is a pseudo-gradient that may be on its
+  // way, of each exchange in flight a pulled payload, and of one fragment the blend.
+  uint64_t exchange = 0;
+  uint64_t kept = 0;  // the moments once more, while they are written to the state directory
+  // Now and then: overlapped, the local parameters of a worker that evaluates what is published.
+  uint64_t evaluation = 0;
   uint64_t total() const {
-    return parameters + gradients + optimizer + low_precision + activations + exchange;
+    return parameters + gradients + optimizer + low_precision + activations + exchange + kept + evaluation;
   }
 };
 /// Activations are estimated: they depend on kernels and allocator. Per block and token 34 bytes times width
 /// at 16 bits (Korthikanti et al., arXiv 2205.05198, eq. 2, without its attention term where attention is
 /// fused: here the score matrix is kept too, 5 * heads * context bytes per token), twice that at 32; and the
 /// logits with their gradient.
-WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements);
+WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t largest_fragment);
 
 }  // namespace atoll
 

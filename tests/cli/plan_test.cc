@@ -1,6 +1,7 @@
 #include "cli/plan.h"
 
 #include "absl/strings/str_join.h"
+#include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -75,6 +76,29 @@ TEST(Plan, TwelveBytesPerParameterWithNesterovAndFloat32) {
   RunOptions plain = Gpt2Small();
   plain.outer.optimizer = OuterOptimizerKind::kSgd;
   EXPECT_EQ(Plan(plain).coordinator.state, 0u);
+}
+
+TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
+  RunOptions run = Gpt2Small();
+  run.push_codec = CodecKind::kE3m0;
+  run.sync = {.mode = SyncMode::kBlocking, .fragments = 4, .pattern = FragmentPattern::kStrided};
+  const RunPlan blocking = Plan(run);
+  run.sync.mode = SyncMode::kOverlapped;
+  run.sync.max_in_flight = 3;
+  const RunPlan overlapped = Plan(run);
+  ASSERT_EQ(blocking.elements, overlapped.elements);
+  uint64_t largest = 0;
+  for (const FragmentLayout& one : *PlanFragments(GptManifest(run.model), 4, FragmentPattern::kStrided)) {
+    largest = std::max(largest, one.elements);
+  }
+  EXPECT_GT(largest, blocking.elements / 4) << "the embedding is in one of them";
+  EXPECT_LT(largest, blocking.elements);
+  const uint64_t bytes = 4 * blocking.elements;
+  EXPECT_EQ(blocking.worker.exchange, 2 * bytes + 4 * largest + blocking.push_bytes + 4 * largest);
+  EXPECT_EQ(overlapped.worker.exchange, 3 * bytes + 4 * largest + blocking.push_bytes + 3 * 4 * largest);
+  EXPECT_EQ(blocking.worker.evaluation, 0u);
+  EXPECT_EQ(overlapped.worker.evaluation, bytes);
+  EXPECT_EQ(overlapped.coordinator.next, 4 * largest);
 }
 
 TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {
