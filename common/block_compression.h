@@ -14,6 +14,9 @@ struct ZSTD_DCtx_s;
 
 namespace atoll {
 
+/// What a block may take packed: what gains less than this is not worth unpacking.
+constexpr size_t LargestPacked(size_t block_bytes) { return block_bytes - block_bytes / 64; }
+
 class BlockCompressor {
  public:
   BlockCompressor();

@@ -169,7 +169,7 @@ struct RunOptions {
   bool error_feedback = true;
   double error_feedback_beta = 1;
   ErrorFeedbackForm error_feedback_form = ErrorFeedbackForm::kCarry;
-  bool zstd = false;                  // chunks of pushes are packed on the wire
+  bool zstd = false;                  // chunks are packed on the wire
   uint32_t error_feedback_reset = 0;  // versions after which the residual starts anew; 0: never
   uint32_t evaluation_every = 1;
   uint32_t evaluation_batches = 40;

@@ -158,12 +158,20 @@ struct PushStatusResult {
   Version head;
 };
 
+/// A part of the payload of one version, or of one difference; at multiples of kWireChunkBytes.
+struct PullPart {
+  Version version;
+  std::optional<Version> delta_base = {};
+  uint64_t first_byte = 0;
+  uint64_t end_byte = 0;  // 0: to the end
+};
 struct PullCall {
   Caller caller;
   FragmentId fragment;
   std::optional<Version> after;      // wait for a version above this one
   Duration wait{};                   // at most 60 s
   std::optional<Version> have = {};  // what the caller holds, bit for bit, of this epoch: it can follow
+  bool unpacks_zstd = false;
 };
 enum class PullOutcome : uint8_t { kParameters, kNotYet, kRunFinished };
 struct PullResult {
@@ -172,6 +180,7 @@ struct PullResult {
   /// kParameters: sent in place of the snapshot's payload. It leads to its own version, which may still be
   /// below the head: then there is no plan, and the caller asks again.
   DeltaPtr delta;
+  bool zstd = false;   // the caller gets packed chunks
   RoundPlanView plan;  // kParameters
   RunStateView state = RunStateView::kStarting;
   std::string waiting_for;  // kNotYet

@@ -230,6 +230,7 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Snapsho
     case SnapshotBoard::Outcome::kSnapshot:
       if (call.caller.epoch != snapshot->epoch) return WrongEpoch(call.caller, snapshot->epoch);
       result.outcome = PullOutcome::kParameters;
+      result.zstd = call.unpacks_zstd && services_.options.run.zstd;
       if (call.have) result.delta = board_.DeltaFrom(call.fragment, *call.have);
       if (result.delta != nullptr && result.delta->to != snapshot->version) {
         result.snapshot = std::move(snapshot);

@@ -11,6 +11,7 @@
 #include "common/ids.h"
 #include "core/contribution.h"
 #include "core/run_options.h"
+#include "server/packed_chunks.h"
 
 namespace atoll {
 
@@ -26,6 +27,7 @@ struct PublishedDelta {
   ContentHash published;               // of the float32 values of `to`
   std::vector<std::byte> payload;      // of all the fragment's values
   std::vector<uint32_t> chunk_crc32c;  // as Snapshot's
+  std::shared_ptr<PackedChunks> packed = std::make_shared<PackedChunks>();
 };
 using DeltaPtr = std::shared_ptr<const PublishedDelta>;
 
@@ -43,6 +45,7 @@ struct Snapshot {
   std::shared_ptr<const void> owner;
   std::vector<uint32_t> chunk_crc32c;  // of each kWireChunkBytes of payload, the last one shorter
   DeltaPtr delta;                      // from the version before; null: delta pulls are off, or nobody has it
+  std::shared_ptr<PackedChunks> packed = std::make_shared<PackedChunks>();  // of `payload`
 
   /// Set when a version two above this one is published: whoever still streams this one ends the stream, so
   /// that the memory comes back, and its client pulls the head.

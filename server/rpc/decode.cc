@@ -1,5 +1,6 @@
 #include "server/rpc/decode.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -162,12 +163,30 @@ absl::StatusOr<PullCall> DecodePull(const v1::PullRequest& request) {
                                                request.wait_ms(), kMaxPullWaitMs));
   }
   PullCall call;
+  call.unpacks_zstd = std::ranges::find(request.accepts(), v1::COMPRESSION_ZSTD) != request.accepts().end();
   ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(request.worker()));
   call.fragment = FragmentId(request.fragment());
   if (request.has_after_version()) call.after = Version(request.after_version());
   call.wait = std::chrono::milliseconds(request.wait_ms());
   if (request.has_have_version()) call.have = Version(request.have_version());
   return call;
+}
+
+absl::StatusOr<std::optional<PullPart>> DecodePullRange(const v1::PullRequest& request) {
+  if (!request.has_range()) return std::nullopt;
+  const v1::PullRange& range = request.range();
+  const bool whole_chunks =
+      range.first_byte() % kWireChunkBytes == 0 && range.end_byte() % kWireChunkBytes == 0;
+  if (!whole_chunks || (range.end_byte() != 0 && range.end_byte() <= range.first_byte())) {
+    return BadField("range",
+                    absl::StrFormat("from byte %d to byte %d: begins and ends at multiples of %d, and is "
+                                    "not empty",
+                                    range.first_byte(), range.end_byte(), kWireChunkBytes));
+  }
+  PullPart part{
+      .version = Version(range.version()), .first_byte = range.first_byte(), .end_byte = range.end_byte()};
+  if (range.has_delta_base()) part.delta_base = Version(range.delta_base());
+  return part;
 }
 
 }  // namespace atoll

@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_RPC_DECODE_H_
 #define ATOLL_SERVER_RPC_DECODE_H_
 
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -27,6 +28,8 @@ absl::StatusOr<HeartbeatCall> DecodeHeartbeat(const v1::HeartbeatRequest& reques
 absl::StatusOr<PushCall> DecodePush(const v1::PushHeader& header);
 absl::StatusOr<PushStatusCall> DecodePushStatus(const v1::GetPushStatusRequest& request);
 absl::StatusOr<PullCall> DecodePull(const v1::PullRequest& request);
+/// None: the whole payload.
+absl::StatusOr<std::optional<PullPart>> DecodePullRange(const v1::PullRequest& request);
 
 }  // namespace atoll
 

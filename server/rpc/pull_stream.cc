@@ -16,7 +16,8 @@
 namespace atoll {
 namespace {
 
-class PullStream final : public WriteStream<grpc::ByteBuffer> {
+class PullStream final : public WriteStream<grpc::ByteBuffer>,
+                         public std::enable_shared_from_this<PullStream> {
  public:
   PullStream(const CallContext& call, grpc::CallbackServerContext* context)
       : WriteStream<grpc::ByteBuffer>(call, context) {}
@@ -25,13 +26,21 @@ class PullStream final : public WriteStream<grpc::ByteBuffer> {
   void OnCancel() override;
 
  private:
+  absl::StatusOr<PullCall> Read(const grpc::ByteBuffer& request);
   void Ask(const std::shared_ptr<PullStream>& self, const PullCall& call);
   void OnAnswer(absl::StatusOr<PullResult> result);
   void OnWritten() override;
   absl::Status WhyNotToGoOn() const override;
   void OnGone() override;
-  void FillChunk();
+  void SendChunk();
+  /// The chunk at offset_ as this frame, or as it is.
+  void FillChunk(const PackedChunks::Frame& frame);
   void Send();
+  /// What of the payload is to be sent; false, with the stream ended: that is not in it.
+  bool TakePart(v1::PullHeader* header);
+  std::span<const std::byte> Chunk() const {
+    return payload_.subspan(offset_, std::min<uint64_t>(kWireChunkBytes, payload_.size() - offset_));
+  }
 
   WorkerName worker_;
   // Set by the coordinator's answer, before the first write.
@@ -40,8 +49,11 @@ class PullStream final : public WriteStream<grpc::ByteBuffer> {
   std::span<const std::byte> payload_;
   std::span<const uint32_t> chunk_crc32c_;
   std::shared_ptr<const void> owner_;
+  std::shared_ptr<PackedChunks> packed_;  // null: the caller gets chunks as they are
   MonoTime answered_at_;
+  std::optional<PullPart> part_;  // that was asked for
   uint64_t offset_ = 0;
+  uint64_t end_ = 0;  // of the payload, or of the part
   uint64_t sent_bytes_ = 0;
 
   Mutex pull_mutex_;
@@ -49,16 +61,10 @@ class PullStream final : public WriteStream<grpc::ByteBuffer> {
   bool cancelled_ ABSL_GUARDED_BY(pull_mutex_) = false;
 };
 
-absl::StatusOr<PullCall> ReadRequest(const grpc::ByteBuffer& bytes) {
-  v1::PullRequest request;
-  ATOLL_RETURN_IF_ERROR(MessageFromBytes(bytes, &request));
-  return DecodePull(request);
-}
-
 void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::ByteBuffer& request) {
   KeepAlive(self);
   Hold();  // until the coordinator has answered
-  absl::StatusOr<PullCall> decoded = ReadRequest(request);
+  absl::StatusOr<PullCall> decoded = Read(request);
   if (!decoded.ok()) {
     End(decoded.status());
     return Release();
@@ -68,6 +74,13 @@ void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::Byte
   if (posted) return;
   End(Overloaded());
   Release();
+}
+
+absl::StatusOr<PullCall> PullStream::Read(const grpc::ByteBuffer& bytes) {
+  v1::PullRequest request;
+  ATOLL_RETURN_IF_ERROR(MessageFromBytes(bytes, &request));
+  ATOLL_ASSIGN_OR_RETURN(part_, DecodePullRange(request));
+  return DecodePull(request);
 }
 
 void PullStream::Ask(const std::shared_ptr<PullStream>& self, const PullCall& call) {
@@ -102,29 +115,48 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
   }
   v1::PullChunk header;
   EncodePullHeader(*result, header.mutable_header());
-  message_ = MessageToBytes(header);
   if (result->outcome == PullOutcome::kParameters) {
     snapshot_ = std::move(result->snapshot);
     delta_ = std::move(result->delta);
     payload_ = delta_ ? std::span<const std::byte>(delta_->payload) : snapshot_->payload;
     chunk_crc32c_ = delta_ ? delta_->chunk_crc32c : snapshot_->chunk_crc32c;
     owner_ = delta_ ? std::shared_ptr<const void>(delta_) : snapshot_;
+    if (result->zstd) packed_ = delta_ ? delta_->packed : snapshot_->packed;
     call_.heads->Saw(snapshot_->fragment, snapshot_->version);
     answered_at_ = call_.clock->Now();
+    if (!TakePart(header.mutable_header())) return Release();
   }
+  message_ = MessageToBytes(header);
   Send();
   Release();
 }
 
+bool PullStream::TakePart(v1::PullHeader* header) {
+  end_ = payload_.size();
+  if (!part_) return true;
+  const Version version = delta_ ? delta_->to : snapshot_->version;
+  const std::optional<Version> base = delta_ ? std::optional(delta_->from) : std::nullopt;
+  if (part_->version != version || part_->delta_base != base) return true;
+  if (part_->first_byte >= payload_.size()) {
+    End(absl::InvalidArgumentError(absl::StrFormat("range: begins at byte %d of a payload of %d bytes",
+                                                   part_->first_byte, payload_.size())));
+    return false;
+  }
+  offset_ = part_->first_byte;
+  if (part_->end_byte != 0) end_ = std::min<uint64_t>(end_, part_->end_byte);
+  header->set_first_byte(offset_);
+  header->set_end_byte(end_);
+  return true;
+}
+
 void PullStream::OnWritten() {
   if (snapshot_ == nullptr) return End(absl::OkStatus());
-  if (offset_ == payload_.size()) {
+  if (offset_ == end_) {
     if (call_.on_pull_streamed) call_.on_pull_streamed(ToSeconds(call_.clock->Now() - answered_at_));
     return End(absl::OkStatus());
   }
   if (const absl::Status why = WhyNotToGoOn(); !why.ok()) return End(why);
-  FillChunk();
-  Send();
+  SendChunk();
 }
 
 absl::Status PullStream::WhyNotToGoOn() const {
@@ -137,11 +169,39 @@ absl::Status PullStream::WhyNotToGoOn() const {
                       call_.heads->Newest(snapshot_->fragment).value()));
 }
 
-void PullStream::FillChunk() {
-  const size_t bytes = std::min<uint64_t>(kWireChunkBytes, payload_.size() - offset_);
-  const ChunkFields fields{.offset = offset_, .crc32c = chunk_crc32c_[offset_ / kWireChunkBytes]};
-  message_ = ChunkMessage(fields, payload_.subspan(offset_, bytes), owner_);
-  offset_ += bytes;
+void PullStream::SendChunk() {
+  if (packed_ == nullptr) {
+    FillChunk(nullptr);
+    return Send();
+  }
+  const size_t index = offset_ / kWireChunkBytes;
+  if (const std::optional<PackedChunks::Frame> frame = packed_->Find(index)) {
+    FillChunk(*frame);
+    return Send();
+  }
+  // Milliseconds of work: not for one of gRPC's threads.
+  Hold();
+  const bool posted = call_.uploads->PostAdmitted([self = shared_from_this(), index] {
+    self->FillChunk(self->packed_->Pack(index, self->Chunk()));
+    self->Send();
+    self->Release();
+  });
+  if (posted) return;
+  End(Overloaded());
+  Release();
+}
+
+void PullStream::FillChunk(const PackedChunks::Frame& frame) {
+  const std::span<const std::byte> chunk = Chunk();
+  ChunkFields fields{.offset = offset_, .crc32c = chunk_crc32c_[offset_ / kWireChunkBytes]};
+  offset_ += chunk.size();
+  if (frame == nullptr) {
+    message_ = ChunkMessage(fields, chunk, owner_);
+    return;
+  }
+  fields.compression = v1::COMPRESSION_ZSTD;
+  fields.uncompressed_bytes = static_cast<uint32_t>(chunk.size());
+  message_ = ChunkMessage(fields, *frame, frame);
 }
 
 void PullStream::Send() {
@@ -152,6 +212,7 @@ void PullStream::Send() {
 void PullStream::OnGone() {
   message_.Clear();  // it holds the snapshot too
   owner_.reset();
+  packed_.reset();
   delta_.reset();
   snapshot_.reset();
   if (sent_bytes_ > 0) call_.coordinator->CountPulledBytes(worker_, sent_bytes_);

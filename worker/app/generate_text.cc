@@ -35,6 +35,7 @@ absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& in
     wish.fragment = layout.id;
     wish.codec = info.run.pull_codec;
     wish.elements = layout.elements;
+    wish.zstd = info.run.zstd;
     ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection.Pull(info.member, wish, payload));
     if (pulled.kind != PullKind::kParameters) {
       return absl::UnavailableError("the coordinator has no parameters to give now; try again");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,8 +35,13 @@ size_t FillChunk(std::span<const std::byte> payload, uint64_t offset, Chunk* chu
 /// Puts the chunks of one payload into their place, and hashes it on the way. Not thread-safe.
 class ChunkPlacer {
  public:
-  /// `out` outlives this.
-  explicit ChunkPlacer(std::span<std::byte> out) : out_(out) { digests_.reserve(HashBlocks(out.size())); }
+  /// `out` outlives this, and holds already the blocks that `digests` are of, which it has room for.
+  explicit ChunkPlacer(std::span<std::byte> out, std::vector<Hash128> digests = {})
+      : out_(out),
+        received_(std::min<uint64_t>(digests.size() * kHashBlockBytes, out.size())),
+        digests_(std::move(digests)) {
+    digests_.reserve(HashBlocks(out.size()));
+  }
 
   /// Checks that the chunk continues where the last one ended, fits, and is what was sent; puts it there.
   /// DataLoss otherwise; what stands in `out` is then undefined.
@@ -43,6 +49,8 @@ class ChunkPlacer {
 
   bool complete() const { return received_ == out_.size(); }
   uint64_t received_bytes() const { return received_; }
+  /// Of the blocks that are whole so far.
+  const std::vector<Hash128>& digests() const { return digests_; }
   /// Of the whole, once complete.
   Hash128 hash() const { return CombineBlocks(digests_, out_.size()); }
 
@@ -51,7 +59,7 @@ class ChunkPlacer {
   void HashWhatIsWhole();
 
   const std::span<std::byte> out_;
-  uint64_t received_ = 0;
+  uint64_t received_;
   std::vector<Hash128> digests_;
   std::unique_ptr<BlockDecompressor> decompressor_;  // absent until it is needed
 };

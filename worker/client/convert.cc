@@ -226,6 +226,13 @@ v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish
   request.set_wait_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(std::min(wish.wait, Seconds(60))).count()));
   if (wish.have.has_value()) request.set_have_version(wish.have->value());
+  if (wish.zstd) request.add_accepts(v1::COMPRESSION_ZSTD);
+  if (wish.progress != nullptr && !wish.progress->blocks.empty()) {
+    v1::PullRange& range = *request.mutable_range();
+    range.set_version(wish.progress->version.value());
+    if (wish.progress->delta_base.has_value()) range.set_delta_base(wish.progress->delta_base->value());
+    range.set_first_byte(wish.progress->blocks.size() * kHashBlockBytes);
+  }
   return request;
 }
 
@@ -269,6 +276,16 @@ absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, cons
         "fragment %d comes as %d elements in codec %d and %d bytes, expected %d in codec %d and %d bytes",
         wish.fragment.value(), header.elements(), static_cast<int>(codec), header.payload_bytes(),
         wish.elements, static_cast<int>(expected), pulled.payload_bytes));
+  }
+  if (header.first_byte() != 0 || header.end_byte() != 0) {
+    const PullProgress* const left = wish.progress;
+    pulled.first_byte = header.first_byte();
+    if (left == nullptr || left->epoch != pulled.epoch || left->version != pulled.version ||
+        left->delta_base != pulled.delta_base || pulled.first_byte != left->blocks.size() * kHashBlockBytes ||
+        header.end_byte() != pulled.payload_bytes) {
+      return Nonsense(absl::StrFormat("bytes %d to %d of version %d, which were not asked for",
+                                      header.first_byte(), header.end_byte(), header.version()));
+    }
   }
   return pulled;
 }

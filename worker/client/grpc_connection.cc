@@ -100,6 +100,14 @@ void GrpcConnection::Cancel(Calls GrpcConnection::*calls) {
 
 void GrpcConnection::CancelPulls() { Cancel(&GrpcConnection::pulls_); }
 
+void GrpcConnection::EndPulls() {
+  const MutexLock lock(&mutex_);
+  for (grpc::ClientContext* context : pulls_.waiting) {
+    pulls_.ended.insert(context);
+    context->TryCancel();
+  }
+}
+
 void GrpcConnection::CancelPushes() { Cancel(&GrpcConnection::pushes_); }
 
 }  // namespace atoll

@@ -48,12 +48,15 @@ class GrpcConnection final : public CoordinatorConnection {
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override;
+  void EndPulls() override;
   void CancelPushes() override;
 
  private:
   /// The calls of one kind that are in progress, so that they can be ended.
   struct Calls {
     std::set<grpc::ClientContext*> contexts;
+    std::set<grpc::ClientContext*> waiting;  // of them, those that have no answer yet
+    std::set<grpc::ClientContext*> ended;    // and those that were ended for this
     bool cancelled = false;
   };
   class Registration;

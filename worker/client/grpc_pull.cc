@@ -1,4 +1,5 @@
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -20,27 +21,53 @@ absl::Status PlaceMessage(const grpc::ByteBuffer& message, ChunkPlacer& placer) 
   return placer.Place(frame);
 }
 
-/// Reads the data that follows the header into place, and checks the whole of it.
-absl::Status ReadPayload(Reader& reader, const PulledVersion& pulled, std::span<std::byte> payload,
-                         StallGuard& guard, Duration stall, uint64_t* wire_bytes) {
-  grpc::ByteBuffer message;
-  ChunkPlacer placer(payload);
-  while (!placer.complete()) {
-    if (!reader.Read(&message)) {
-      return absl::UnavailableError(
-          absl::StrFormat("the pull broke after %d of %d bytes", placer.received_bytes(), payload.size()));
-    }
-    guard.Progress(stall);
-    *wire_bytes += message.Length() + kMessagePrefixBytes;
-    ATOLL_RETURN_IF_ERROR(PlaceMessage(message, placer));
-  }
-  if (reader.Read(&message)) return absl::DataLossError("the pull goes on after its last byte");
-  if (pulled.delta_base.has_value()) return absl::OkStatus();  // `published` is not of these bytes
-  const Hash128 hash = placer.hash();
-  if (hash.low == pulled.published.low && hash.high == pulled.published.high) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat(
-      "version %d arrived with another content hash than was published", pulled.version.value()));
+/// What is in place already when the answer goes on where the attempt before broke.
+std::vector<Hash128> BlocksInPlace(const PulledVersion& pulled, const PullWish& wish) {
+  if (wish.progress == nullptr || pulled.first_byte == 0) return {};
+  return wish.progress->blocks;
 }
+
+/// Reads the data that follows the header into place, and checks the whole of it.
+class PayloadReader {
+ public:
+  PayloadReader(const PulledVersion& pulled, const PullWish& wish, std::span<std::byte> payload)
+      : pulled_(pulled), wish_(wish), placer_(payload, BlocksInPlace(pulled, wish)) {}
+
+  absl::Status Read(Reader& reader, StallGuard& guard, Duration stall, uint64_t* wire_bytes) {
+    const absl::Status received = ReadChunks(reader, guard, stall, wire_bytes);
+    if (wish_.progress != nullptr) {
+      *wish_.progress = {
+          .epoch = pulled_.epoch, .version = pulled_.version, .delta_base = pulled_.delta_base};
+      // Whole and wrong: no part of it is worth keeping.
+      if (!received.ok() && !placer_.complete()) wish_.progress->blocks = placer_.digests();
+    }
+    return received;
+  }
+
+ private:
+  absl::Status ReadChunks(Reader& reader, StallGuard& guard, Duration stall, uint64_t* wire_bytes) {
+    grpc::ByteBuffer message;
+    while (!placer_.complete()) {
+      if (!reader.Read(&message)) {
+        return absl::UnavailableError(absl::StrFormat("the pull broke after %d of %d bytes",
+                                                      placer_.received_bytes(), pulled_.payload_bytes));
+      }
+      guard.Progress(stall);
+      *wire_bytes += message.Length() + kMessagePrefixBytes;
+      ATOLL_RETURN_IF_ERROR(PlaceMessage(message, placer_));
+    }
+    if (reader.Read(&message)) return absl::DataLossError("the pull goes on after its last byte");
+    if (pulled_.delta_base.has_value()) return absl::OkStatus();  // `published` is not of these bytes
+    const Hash128 hash = placer_.hash();
+    if (hash.low == pulled_.published.low && hash.high == pulled_.published.high) return absl::OkStatus();
+    return absl::DataLossError(absl::StrFormat(
+        "version %d arrived with another content hash than was published", pulled_.version.value()));
+  }
+
+  const PulledVersion& pulled_;
+  const PullWish& wish_;
+  ChunkPlacer placer_;
+};
 
 /// The header in the first message; none: the coordinator ended the stream before it, or sent something else.
 absl::StatusOr<v1::PullHeader> ReadHeader(Reader& reader, uint64_t* wire_bytes) {
@@ -72,6 +99,7 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
   const std::unique_ptr<Reader> reader = StartPull(context, member, wish);
   uint64_t wire_bytes = 0;
   const absl::StatusOr<v1::PullHeader> header = ReadHeader(*reader, &wire_bytes);
+  registration.Answered();
   const MonoTime answered = clock_->Now();
   guard.Progress(options_.stall);
   absl::StatusOr<PulledVersion> pulled =
@@ -80,15 +108,16 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
   if (received.ok() && pulled->kind == PullKind::kParameters) {
     received =
         pulled->payload_bytes <= payload.size()
-            ? ReadPayload(*reader, *pulled, payload.first(pulled->payload_bytes), guard, options_.stall,
-                          &wire_bytes)
+            ? PayloadReader(*pulled, wish, payload.first(pulled->payload_bytes))
+                  .Read(*reader, guard, options_.stall, &wire_bytes)
             : absl::InvalidArgumentError(absl::StrFormat("there is room for %d bytes of a pull of %d bytes",
                                                          payload.size(), pulled->payload_bytes));
   }
   if (!received.ok()) context.TryCancel();
   const bool had_error = !received.ok();
   const grpc::Status finished = reader->Finish();
-  if (registration.cancelled()) return absl::CancelledError("the pull was cancelled: the worker is to stop");
+  if (registration.cancelled())
+    return absl::CancelledError("the pull was cancelled: there is an order to follow");
   // The stream's own status says more than how it looked from here, unless it is our own cancellation.
   const bool ours = finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
   if (!finished.ok() && !(had_error && ours)) return Translate(finished, guard.stalled());

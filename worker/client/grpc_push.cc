@@ -37,8 +37,7 @@ class PushMessages {
 
  private:
   grpc::ByteBuffer Packed(ChunkFields fields, std::span<const std::byte> piece) {
-    // What gains less than this is not worth unpacking.
-    auto packed = std::make_shared<std::vector<std::byte>>(piece.size() - piece.size() / 64);
+    auto packed = std::make_shared<std::vector<std::byte>>(LargestPacked(piece.size()));
     const size_t size = compressor_->Compress(piece, *packed);
     if (size == 0) return ChunkMessage(fields, piece, owner_);
     fields.compression = v1::COMPRESSION_ZSTD;

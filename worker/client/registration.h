@@ -5,25 +5,36 @@
 
 namespace atoll {
 
-/// Makes a call known to CancelPulls or CancelPushes for as long as it lives.
+/// Makes a call known to CancelPulls, EndPulls or CancelPushes for as long as it lives.
 class GrpcConnection::Registration {
  public:
   Registration(GrpcConnection* connection, Calls GrpcConnection::*calls, grpc::ClientContext* context)
       : connection_(connection), calls_(calls), context_(context) {
     const MutexLock lock(&connection_->mutex_);
-    (connection_->*calls_).contexts.insert(context_);
-    if ((connection_->*calls_).cancelled) context_->TryCancel();
+    Calls& known = connection_->*calls_;
+    known.contexts.insert(context_);
+    known.waiting.insert(context_);
+    if (known.cancelled) context_->TryCancel();
   }
   ~Registration() {
     const MutexLock lock(&connection_->mutex_);
-    (connection_->*calls_).contexts.erase(context_);
+    Calls& known = connection_->*calls_;
+    known.contexts.erase(context_);
+    known.waiting.erase(context_);
+    known.ended.erase(context_);
   }
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
+  /// The call waits no longer: its answer has begun.
+  void Answered() const {
+    const MutexLock lock(&connection_->mutex_);
+    (connection_->*calls_).waiting.erase(context_);
+  }
   bool cancelled() const {
     const MutexLock lock(&connection_->mutex_);
-    return (connection_->*calls_).cancelled;
+    const Calls& known = connection_->*calls_;
+    return known.cancelled || known.ended.contains(context_);
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "common/content_hash.h"
 #include "common/ids.h"
 #include "core/confirmation.h"
 #include "core/contribution.h"
@@ -173,6 +174,15 @@ struct SeedFragment {
   std::span<const float> values;
 };
 
+/// What an attempt at a pull that broke has brought of its payload: these blocks stand in their place, from
+/// the first on.
+struct PullProgress {
+  Epoch epoch;
+  Version version;
+  std::optional<Version> delta_base = std::nullopt;
+  std::vector<Hash128> blocks = {};  // of kHashBlockBytes each
+};
+
 struct PullWish {
   FragmentId fragment;
   std::optional<Version> after;  // wait for a version above this one; none: the head
@@ -182,6 +192,10 @@ struct PullWish {
   /// What is held bit for bit, of this epoch, and the codec of differences: the answer may be one.
   std::optional<Version> have = std::nullopt;
   CodecKind delta_codec = CodecKind::kInt8;
+  bool zstd = false;  // chunks may come packed
+  /// Not null: what the last attempt of the same pull, into the same buffer, has left; the next one goes on
+  /// there. Written by every attempt.
+  PullProgress* progress = nullptr;
 };
 
 enum class PullKind : uint8_t { kParameters, kNotYet, kRunFinished };
@@ -210,6 +224,7 @@ struct PulledVersion {
   /// plan, and the next one is to be asked for.
   std::optional<Version> delta_base = std::nullopt;
   uint64_t payload_bytes = 0;
+  uint64_t first_byte = 0;  // those before it came with the attempt before
   Version head;
   uint64_t wire_bytes = 0;  // payload and framing as protobuf
   Duration waited{};        // until the coordinator answered
@@ -262,7 +277,8 @@ class CoordinatorConnection {
                                       std::span<const SeedFragment> fragments) = 0;
   /// `payload` has CodecFor(wish.codec).EncodedSize(wish.elements) bytes and is filled only when the answer
   /// is kParameters; every chunk and the whole were then checked (of a difference: every chunk; what it makes
-  /// of the base is the caller's to compare with `published`). After an error its contents are undefined.
+  /// of the base is the caller's to compare with `published`). After an error its contents are undefined, but
+  /// for what wish.progress says.
   virtual absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
                                              std::span<std::byte> payload) = 0;
   /// Sends payload[from, end).
@@ -273,6 +289,9 @@ class CoordinatorConnection {
 
   /// Ends a Pull in progress, and every later one, with Cancelled: the worker is to stop. From any thread.
   virtual void CancelPulls() = 0;
+  /// Ends the Pulls that wait for an answer now with Cancelled, and no others: there is an order to follow.
+  /// One whose bytes are on their way goes on. From any thread. A connection that never waits does nothing.
+  virtual void EndPulls() {}
   /// Likewise for pushes: there is no time left.
   virtual void CancelPushes() = 0;
 };

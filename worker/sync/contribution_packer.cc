@@ -32,8 +32,7 @@ absl::Status ContributionPacker::Pack(const FragmentBase& base, const InnerRound
                  .steps = round.steps,
                  .partition = partition,
                  .samples_consumed = replica.samples_consumed(),
-                 .mean_loss = round.mean_loss(),
-                 .zstd = zstd_},
+                 .mean_loss = round.mean_loss()},
                 scratch);
 }
 
@@ -55,6 +54,7 @@ absl::Status ContributionPacker::Encode(const PushOffer& claims, std::span<float
   offer_ = claims;
   if (privacy_.noisy()) offer_.mean_loss = 0;  // a function of the data, without noise
   offer_.codec = codec_;
+  offer_.zstd = zstd_;
   offer_.payload_crc32c = Crc32c(payload_);
   return absl::OkStatus();
 }

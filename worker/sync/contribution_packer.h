@@ -41,8 +41,8 @@ class ContributionPacker {
   absl::Status Pack(const FragmentBase& base, const InnerRound& round, Replica& replica,
                     std::optional<uint32_t> partition, std::vector<float>& scratch);
 
-  /// Likewise for a pseudo-gradient that was measured before: `claims` says what it is of; codec and checksum
-  /// are filled in here. With privacy `delta` is changed.
+  /// Likewise for a pseudo-gradient that was measured before: `claims` says what it is of; codec, packing and
+  /// checksum are filled in here. With privacy `delta` is changed.
   absl::Status Encode(const PushOffer& claims, std::span<float> delta);
 
   /// Puts back what an earlier life of the worker packed last; Settle follows. When the run's codec has

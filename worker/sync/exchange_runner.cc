@@ -52,9 +52,13 @@ void ExchangeThreads::News() {
   changed_.NotifyOne();
 }
 
-void ExchangeThreads::Finish() {
+bool ExchangeThreads::Finish(Duration at_most) {
+  const MonoTime deadline = std::chrono::steady_clock::now() + at_most;
   const MutexLock lock(&mutex_);
-  while (!posted_.empty() || free_ < lanes_.size()) changed_.Wait(&mutex_);
+  while (!posted_.empty() || free_ < lanes_.size()) {
+    if (!changed_.WaitUntil(&mutex_, deadline)) return false;
+  }
+  return true;
 }
 
 void ExchangeThreads::Run(ExchangeLane& lane) {

@@ -27,8 +27,8 @@ class ExchangeRunner {
   virtual void AwaitNews(Duration at_most) = 0;
   /// From any thread: there is something that the training thread may wait for.
   virtual void News() = 0;
-  /// Returns when no exchange is under way any more.
-  virtual void Finish() = 0;
+  /// Returns true when no exchange is under way any more; false after `at_most`.
+  virtual bool Finish(Duration at_most) = 0;
 };
 
 /// A thread per lane.
@@ -42,7 +42,7 @@ class ExchangeThreads final : public ExchangeRunner {
   void RunHere(Work work) override { work(*own_lane_); }
   void AwaitNews(Duration at_most) override ABSL_LOCKS_EXCLUDED(mutex_);
   void News() override ABSL_LOCKS_EXCLUDED(mutex_);
-  void Finish() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Finish(Duration at_most) override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Run(ExchangeLane& lane) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -10,7 +10,7 @@
 namespace atoll {
 namespace {
 
-/// One long poll. A worker that begins anew waits for the end of those that are under way.
+/// One long poll.
 constexpr Duration kPullWait = Seconds(5);
 
 DeliveryReport NotFinite(const absl::Status& why) { return {.verdict = Verdict::kNotFinite, .refusal = why}; }
@@ -93,6 +93,7 @@ void FragmentExchange::Pull(ExchangeLane& lane, std::optional<Version> after, Ex
                 .wait = kPullWait,
                 .elements = elements,
                 .codec = parts_.pull.full};
+  wish.zstd = parts_.pull.zstd;
   if (parts_.pull.delta.has_value() && after.has_value() && after == parts_.base->version) {
     std::ranges::copy(parts_.base->values, buffer_.begin());
     wish.have = after;

@@ -33,6 +33,7 @@ absl::Status Heartbeater::Beat() {
   if (orders.ok()) {
     context_.board->NewsDelivered(news);
     context_.board->Receive(*member, *orders);
+    if (orders->command != WorkerCommand::kNone && on_command_) on_command_();
     KeepTo(orders->lease);
   } else if (const Reaction reaction = ReactionTo(orders.status());
              RejectionOf(orders.status()) != RefusalReason::kNone &&

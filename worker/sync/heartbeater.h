@@ -1,7 +1,9 @@
 #ifndef ATOLL_WORKER_SYNC_HEARTBEATER_H_
 #define ATOLL_WORKER_SYNC_HEARTBEATER_H_
 
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "common/mutex.h"
 #include "common/periodic_task.h"
@@ -15,9 +17,11 @@ namespace atoll {
 /// Thread-safe.
 class Heartbeater {
  public:
-  /// `connection` is for heartbeats only, and outlives this object.
-  Heartbeater(CoordinatorConnection* connection, const WorkerContext& context)
-      : connection_(connection), context_(context) {}
+  /// `connection` is for heartbeats only, and outlives this object. `on_command`, if any, is called on the
+  /// heartbeat's thread whenever one brought a command, which is then on the board.
+  Heartbeater(CoordinatorConnection* connection, const WorkerContext& context,
+              std::function<void()> on_command = nullptr)
+      : connection_(connection), context_(context), on_command_(std::move(on_command)) {}
   ~Heartbeater() { Stop(); }
 
   /// One heartbeat now, on the calling thread, if the worker is a member. What was learnt is on the board.
@@ -38,6 +42,7 @@ class Heartbeater {
 
   CoordinatorConnection* const connection_;
   const WorkerContext context_;
+  const std::function<void()> on_command_;
   Mutex mutex_;
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;

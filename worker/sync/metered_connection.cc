@@ -57,6 +57,8 @@ absl::Status MeteredConnection::Leave(const MemberRef& member, const std::string
 
 void MeteredConnection::CancelPulls() { inner_->CancelPulls(); }
 
+void MeteredConnection::EndPulls() { inner_->EndPulls(); }
+
 void MeteredConnection::CancelPushes() { inner_->CancelPushes(); }
 
 }  // namespace atoll

@@ -9,6 +9,12 @@
 #include "worker/sync/seeding.h"
 
 namespace atoll {
+namespace {
+
+/// How often waits of exchanges that are of no use any more are ended.
+constexpr Duration kLook = Seconds(0.1);
+
+}  // namespace
 
 OverlappedSync::OverlappedSync(const OuterSyncOptions& options, const Parts& parts,
                                const std::vector<FragmentLayout>& layout, const Continuity& continuity,
@@ -33,9 +39,13 @@ absl::StatusOr<SyncEnd> OverlappedSync::Run() {
   parts_.setting->GiveUp();
   const bool goes_on =
       end.ok() ? *end == SyncEnd::kReconfigured : RejectionOf(end.status()) == RefusalReason::kWrongEpoch;
-  // For a worker that will not pull again there is no need to wait out what it waits for.
-  if (!goes_on) parts_.session->connection()->CancelPulls();
-  parts_.runner->Finish();
+  // Nobody wants the versions that are waited for. A worker that begins anew pulls again, so only the waits
+  // of now are ended, and again those that had just begun.
+  CoordinatorConnection& connection = *parts_.session->connection();
+  if (!goes_on) connection.CancelPulls();
+  do {
+    connection.EndPulls();
+  } while (!parts_.runner->Finish(kLook));
   return end;
 }
 

@@ -75,6 +75,7 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
                 .wait = kPullWait,
                 .elements = fragment.layout.elements,
                 .codec = encoding.full};
+  wish.zstd = encoding.zstd;
   // The head for its own sake is wanted when what is held here is in doubt, or nothing is.
   if (encoding.delta.has_value() && until == Until::kNext) {
     wish.have = fragment.version;
@@ -89,8 +90,7 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
     auto pulled = session_->With(
         [&](const MemberRef& member) { return session_->connection()->Pull(member, wish, payload_); });
     if (absl::IsCancelled(pulled.status())) {
-      const Orders now = context_.board->orders();
-      if (now.stop || now.drain) return Outcome::kOrdered;
+      if (OrderedAway(context_.board->orders(), fragment.version.has_value())) return Outcome::kOrdered;
     }
     ATOLL_RETURN_IF_ERROR(pulled.status());
     run_state_ = pulled->state;

@@ -12,12 +12,15 @@
 
 namespace atoll {
 
-/// How the run's versions travel down (codec.pull, codec.pull_delta).
+/// How the run's versions travel down (codec.pull, codec.pull_delta, codec.zstd).
 struct PullEncoding {
   CodecKind full = CodecKind::kFp32;
   std::optional<CodecKind> delta = std::nullopt;
+  bool zstd = false;
 
-  static PullEncoding Of(const RunOptions& run) { return {.full = run.pull_codec, .delta = run.pull_delta}; }
+  static PullEncoding Of(const RunOptions& run) {
+    return {.full = run.pull_codec, .delta = run.pull_delta, .zstd = run.zstd};
+  }
 };
 
 /// Of values as they lie in this memory, encoded as they were published: what the coordinator's hash of the

@@ -43,7 +43,11 @@ absl::StatusOr<PulledVersion> RetryingConnection::Pull(const MemberRef& member, 
                                                        std::span<std::byte> payload) {
   const std::string what =
       wish.after.has_value() ? absl::StrFormat("to pull a version above %d", wish.after->value()) : "to pull";
-  return Insist(what, [&] { return inner_->Pull(member, wish, payload); });
+  // What one attempt has brought need not come again.
+  PullProgress progress;
+  PullWish going_on = wish;
+  if (going_on.progress == nullptr) going_on.progress = &progress;
+  return Insist(what, [&] { return inner_->Pull(member, going_on, payload); });
 }
 
 absl::StatusOr<PushReceipt> RetryingConnection::Push(const MemberRef& member, const PushOffer& offer,
@@ -61,6 +65,8 @@ absl::Status RetryingConnection::Leave(const MemberRef& member, const std::strin
 }
 
 void RetryingConnection::CancelPulls() { inner_->CancelPulls(); }
+
+void RetryingConnection::EndPulls() { inner_->EndPulls(); }
 
 void RetryingConnection::CancelPushes() { inner_->CancelPushes(); }
 

@@ -29,6 +29,7 @@ class RetryingConnection final : public CoordinatorConnection {
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override;
+  void EndPulls() override;
   void CancelPushes() override;
 
  private:

@@ -44,7 +44,10 @@ Worker::Worker(WorkerOptions options, WorkerDeps deps)
       metered_control_(deps_.control, context_),
       connection_(&metered_data_, &patience_),
       session_(&connection_, options_.join, context_),
-      heartbeater_(&metered_control_, context_) {}
+      heartbeater_(&metered_control_, context_, [this] {
+        // Who trains sees orders between two steps; who waits for the next version would wait its poll out.
+        if (!overlapping_) connection_.EndPulls();
+      }) {}
 
 WorkerEnd Worker::Run() {
   const absl::StatusOr<SyncEnd> end = Live();
@@ -191,7 +194,10 @@ absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layou
                        .runner = &runner,
                        .setting = &setting},
                       layout, continuity, context_);
-  return sync.Run();
+  overlapping_ = true;
+  auto end = sync.Run();
+  overlapping_ = false;
+  return end;
 }
 
 WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {

@@ -1,6 +1,7 @@
 #ifndef ATOLL_WORKER_SYNC_WORKER_H_
 #define ATOLL_WORKER_SYNC_WORKER_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -94,7 +95,8 @@ class Worker {
   RetryingConnection connection_;
   Session session_;
   Heartbeater heartbeater_;
-  std::unique_ptr<LocalState> disk_;  // null: nothing is kept
+  std::atomic<bool> overlapping_{false};  // waits for versions are beside the training
+  std::unique_ptr<LocalState> disk_;      // null: nothing is kept
   Rewarm rewarm_;
   std::unique_ptr<Replica> replica_;
   uint64_t built_for_ = 0;  // version of the configuration

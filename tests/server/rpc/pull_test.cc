@@ -1,6 +1,7 @@
 // Server streams: Pull and WatchRun over a socket.
 #include <future>
 
+#include "common/block_compression.h"
 #include "gmock/gmock.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
@@ -97,6 +98,169 @@ TEST_F(PullTest, StreamsTheSnapshotInCheckedChunks) {
   EXPECT_TRUE(received == payload);  // not printed: megabytes
   EXPECT_GE(streamed.get_future().get(), 0);
   EXPECT_TRUE(Eventually([&] { return coordinator_.pulled_bytes > payload.size(); }));
+}
+
+/// Of a chunk, unpacked.
+std::string DataOf(const v1::PullChunk& chunk) {
+  if (chunk.compression() != v1::COMPRESSION_ZSTD) return chunk.data();
+  std::string data(chunk.uncompressed_bytes(), '\0');
+  EXPECT_LT(chunk.data().size(), data.size());
+  EXPECT_TRUE(BlockDecompressor()
+                  .Decompress(std::as_bytes(std::span(chunk.data())), std::as_writable_bytes(std::span(data)))
+                  .ok());
+  return data;
+}
+
+/// What arrives of a pull of these chunks, by a caller that unpacks; how many of them were packed.
+std::string Unpacked(const std::vector<v1::PullChunk>& chunks, int* packed) {
+  std::string whole;
+  *packed = 0;
+  for (const v1::PullChunk& chunk : chunks) {
+    EXPECT_EQ(chunk.offset(), whole.size());
+    *packed += chunk.compression() == v1::COMPRESSION_ZSTD;
+    const std::string piece = DataOf(chunk);
+    EXPECT_EQ(chunk.crc32c(), Crc32c(piece)) << "of what was packed";
+    whole += piece;
+  }
+  return whole;
+}
+
+TEST_F(PullTest, ChunksArePackedForWhoeverUnpacksThemInRunsThatSaySo) {
+  // The second chunk is noise, which no codec makes smaller.
+  std::string payload(2 * kWireChunkBytes + 100, 'a');
+  uint32_t noise = 1;
+  for (size_t i = kWireChunkBytes; i < 2 * kWireChunkBytes; ++i) {
+    noise = noise * 1664525u + 1013904223u;
+    payload[i] = static_cast<char>(noise >> 24);
+  }
+  const SnapshotPtr snapshot = SnapshotOf(4, payload);
+  std::atomic<bool> run_packs{true};
+  coordinator_.on_pull = [&](const PullCall& call) -> absl::StatusOr<PullResult> {
+    PullResult result = ParametersOf(snapshot);
+    result.zstd = call.unpacks_zstd && run_packs;
+    return result;
+  };
+  Serve();
+  const auto pull = [&](std::vector<v1::Compression> accepts) {
+    v1::PullRequest request = Request();
+    for (const v1::Compression one : accepts) request.add_accepts(one);
+    const auto context = Context();
+    const auto reader = data_->Pull(context.get(), request);
+    std::vector<v1::PullChunk> chunks(1);
+    EXPECT_TRUE(reader->Read(&chunks[0]));
+    while (reader->Read(&chunks.emplace_back())) {
+    }
+    chunks.pop_back();
+    chunks.erase(chunks.begin());
+    EXPECT_TRUE(reader->Finish().ok());
+    return chunks;
+  };
+  int packed = 0;
+  for (int again = 0; again < 2; ++again) {
+    const auto chunks = pull({static_cast<v1::Compression>(77), v1::COMPRESSION_ZSTD});
+    ASSERT_EQ(chunks.size(), 3u);
+    EXPECT_TRUE(Unpacked(chunks, &packed) == payload);
+    EXPECT_EQ(packed, 2);
+    EXPECT_EQ(chunks[1].compression(), v1::COMPRESSION_NONE);
+  }
+  for (const auto& accepts : std::vector<std::vector<v1::Compression>>{{}, {v1::COMPRESSION_NONE}}) {
+    EXPECT_TRUE(Unpacked(pull(accepts), &packed) == payload);
+    EXPECT_EQ(packed, 0) << "an old client reads none";
+  }
+  run_packs = false;
+  EXPECT_TRUE(Unpacked(pull({v1::COMPRESSION_ZSTD}), &packed) == payload);
+  EXPECT_EQ(packed, 0);
+}
+
+TEST_F(PullTest, PartsAreThoseOfTheVersionThatTheyAreAskedOf) {
+  std::string payload(3 * kWireChunkBytes + 100, '\0');
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<char>(i * 2654435761u >> 13);
+  const SnapshotPtr snapshot = SnapshotOf(4, payload);
+  coordinator_.on_pull = [&](const PullCall& call) -> absl::StatusOr<PullResult> {
+    PullResult result = ParametersOf(snapshot);
+    result.zstd = call.unpacks_zstd;
+    return result;
+  };
+  Serve();
+  struct Answer {
+    grpc::Status status;
+    v1::PullHeader header;
+    std::string data;
+  };
+  const auto pull = [&](uint64_t version, uint64_t first, uint64_t end, bool zstd) {
+    v1::PullRequest request = Request();
+    request.mutable_range()->set_version(version);
+    request.mutable_range()->set_first_byte(first);
+    request.mutable_range()->set_end_byte(end);
+    if (zstd) request.add_accepts(v1::COMPRESSION_ZSTD);
+    const auto context = Context();
+    const auto reader = data_->Pull(context.get(), request);
+    Answer answer;
+    v1::PullChunk message;
+    if (reader->Read(&message)) answer.header = message.header();
+    while (reader->Read(&message)) {
+      EXPECT_EQ(message.offset(), answer.header.first_byte() + answer.data.size());
+      answer.data += DataOf(message);
+    }
+    answer.status = reader->Finish();
+    return answer;
+  };
+  const Answer rest = pull(4, 2 * kWireChunkBytes, 0, false);
+  EXPECT_TRUE(rest.data == payload.substr(2 * kWireChunkBytes));
+  EXPECT_EQ(rest.header.first_byte(), 2 * kWireChunkBytes);
+  EXPECT_EQ(rest.header.end_byte(), payload.size());
+  EXPECT_EQ(rest.header.payload_bytes(), payload.size()) << "of the whole";
+  // Side by side, and packed.
+  std::string whole;
+  for (const uint64_t first : {uint64_t{0}, 2 * kWireChunkBytes}) {
+    const Answer part = pull(4, first, first + 2 * kWireChunkBytes, true);
+    EXPECT_TRUE(part.status.ok());
+    whole += part.data;
+  }
+  EXPECT_TRUE(whole == payload);
+  const Answer other = pull(3, kWireChunkBytes, 0, false);
+  EXPECT_TRUE(other.data == payload) << "version 3 is gone";
+  EXPECT_EQ(other.header.end_byte(), 0u);
+  for (const auto& [first, end] : std::vector<std::pair<uint64_t, uint64_t>>{
+           {1, 0}, {0, 77}, {2 * kWireChunkBytes, kWireChunkBytes}, {4 * kWireChunkBytes, 0}}) {
+    const Answer refused = pull(4, first, end, false);
+    EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << first;
+    EXPECT_THAT(refused.status.error_message(), HasSubstr("range"));
+    EXPECT_TRUE(refused.data.empty());
+  }
+}
+
+TEST_F(PullTest, ManyWhoPullAtOnceSharePackedChunks) {
+  std::string payload(8 * kWireChunkBytes, '\0');
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<char>(i * 2654435761u >> 28);
+  const SnapshotPtr snapshot = SnapshotOf(4, payload);
+  coordinator_.on_pull = [&](const PullCall& call) -> absl::StatusOr<PullResult> {
+    PullResult result = ParametersOf(snapshot);
+    result.zstd = call.unpacks_zstd;
+    return result;
+  };
+  Serve();
+  std::vector<std::future<std::string>> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.push_back(std::async(std::launch::async, [this] {
+      v1::PullRequest request = Request();
+      request.add_accepts(v1::COMPRESSION_ZSTD);
+      const auto context = Context();
+      const auto reader = data_->Pull(context.get(), request);
+      std::vector<v1::PullChunk> chunks(1);
+      EXPECT_TRUE(reader->Read(&chunks[0]));
+      while (reader->Read(&chunks.emplace_back())) {
+      }
+      chunks.pop_back();
+      chunks.erase(chunks.begin());
+      EXPECT_TRUE(reader->Finish().ok());
+      int packed = 0;
+      std::string whole = Unpacked(chunks, &packed);
+      EXPECT_EQ(packed, 8);
+      return whole;
+    }));
+  }
+  for (auto& reader : readers) EXPECT_TRUE(reader.get() == payload);
 }
 
 TEST_F(PullTest, WaitsForTheCoordinatorAndPassesOnThatThereIsNothingYet) {

@@ -133,6 +133,58 @@ TEST_F(GrpcConnectionTest, APullThatBreaksOffCanBeTriedAgain) {
   EXPECT_EQ(ReactionTo(Pull(messages, {grpc::StatusCode::ABORTED, "outdated"}).status()), Reaction::kRetry);
 }
 
+TEST_F(GrpcConnectionTest, APullGoesOnWhereItBroke) {
+  const std::vector<v1::PullChunk> messages = GoodPull();
+  PullProgress progress;
+  const PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = kElements, .progress = &progress};
+  std::vector<v1::PullRange> asked;
+  uint64_t version = 12;
+  service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest& request, auto* writer) {
+    asked.push_back(request.range());
+    v1::PullChunk header = messages[0];
+    header.mutable_header()->set_version(version);
+    const bool goes_on = request.has_range() && request.range().version() == version;
+    if (goes_on) {
+      header.mutable_header()->set_first_byte(request.range().first_byte());
+      header.mutable_header()->set_end_byte(payload_.size());
+    }
+    writer->Write(header);
+    const size_t first = goes_on ? 1 + request.range().first_byte() / kChunkBytes : 1;
+    writer->Write(messages[first]);
+    if (first < 3) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the line broke");
+    return grpc::Status::OK;
+  };
+  received_.assign(payload_.size(), std::byte{0});
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_EQ(ReactionTo(connection_->Pull({}, wish, received_).status()), Reaction::kRetry);
+  }
+  const auto pulled = connection_->Pull({}, wish, received_);
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(received_, payload_);
+  ASSERT_EQ(asked.size(), 3u);
+  for (uint64_t attempt = 0; attempt < 3; ++attempt)
+    EXPECT_EQ(asked[attempt].first_byte(), attempt * kChunkBytes);
+  EXPECT_TRUE(progress.blocks.empty());
+
+  // What was kept is of another version than the one that is there by now: all of it comes.
+  EXPECT_FALSE(connection_->Pull({}, wish, received_).ok());
+  EXPECT_EQ(progress.blocks.size(), 1u);
+  version = 13;
+  EXPECT_FALSE(connection_->Pull({}, wish, received_).ok());
+  EXPECT_EQ(progress.version, Version(13));
+  EXPECT_EQ(progress.blocks.size(), 1u);
+}
+
+TEST_F(GrpcConnectionTest, APartThatWasNotAskedForIsRefused) {
+  for (const auto& [first, end] : std::vector<std::pair<uint64_t, uint64_t>>{
+           {kChunkBytes, payload_.size()}, {0, kChunkBytes}, {~uint64_t{0} << 20, payload_.size()}}) {
+    std::vector<v1::PullChunk> messages = GoodPull();
+    messages[0].mutable_header()->set_first_byte(first);
+    messages[0].mutable_header()->set_end_byte(end);
+    EXPECT_EQ(Pull(messages).status().code(), absl::StatusCode::kInvalidArgument) << first;
+  }
+}
+
 TEST_F(GrpcConnectionTest, AnotherShapeIsRefused) {
   std::vector<v1::PullChunk> messages = GoodPull();
   messages[0].mutable_header()->set_elements(kElements + 1);
@@ -189,6 +241,40 @@ TEST_F(GrpcConnectionTest, CancelPullsEndsAWaitAndEveryLaterOne) {
   EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
   stopper.join();
   EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(GrpcConnectionTest, EndPullsEndsAWaitButNoTransferAndNoLaterPull) {
+  std::atomic<bool> waiting = false;
+  service_.on_pull = [&](grpc::ServerContext* context, const v1::PullRequest&, auto*) {
+    waiting = true;
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  std::thread other([&] {
+    while (!waiting) std::this_thread::yield();
+    connection_->EndPulls();
+  });
+  const PullWish wish{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
+  received_.resize(payload_.size());
+  EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
+  other.join();
+
+  service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest&, auto* writer) {
+    const std::vector<v1::PullChunk> messages = GoodPull();
+    writer->Write(messages[0]);
+    writer->Write(messages[1]);
+    // The first chunk is in its place, so the header was read.
+    while (std::atomic_ref(received_[1]).load() == std::byte{0}) std::this_thread::yield();
+    connection_->EndPulls();
+    writer->Write(messages[2]);
+    writer->Write(messages[3]);
+    return grpc::Status::OK;
+  };
+  Connect(Seconds(20));
+  received_.assign(payload_.size(), std::byte{0});
+  const auto pulled = connection_->Pull({}, wish, received_);
+  EXPECT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(received_, payload_);
 }
 
 TEST_F(GrpcConnectionTest, PushesInCheckedChunks) {

@@ -50,10 +50,12 @@ class FakeReplica final : public Replica {
     learning_rates.push_back(learning_rate);
     samples_ += 3;
     double loss = 0;
-    for (std::vector<float>& tensor : tensors_) {
-      for (float& value : tensor) {
-        loss += 0.5 * (value - target_) * (value - target_);
-        value -= static_cast<float>(learning_rate) * (value - target_);
+    for (size_t t = 0; t < tensors_.size(); ++t) {
+      for (size_t i = 0; i < tensors_[t].size(); ++i) {
+        const float target = target_of ? target_of(t, i) : target_;
+        float& value = tensors_[t][i];
+        loss += 0.5 * (value - target) * (value - target);
+        value -= static_cast<float>(learning_rate) * (value - target);
       }
     }
     return InnerStepResult{.loss = loss, .gradient_norm = 1, .tokens = 24};
@@ -90,6 +92,7 @@ class FakeReplica final : public Replica {
   }
 
   float first() const { return tensors_[0][0]; }
+  const std::vector<float>& tensor(size_t t) const { return tensors_[t]; }
 
   std::vector<uint32_t> partitions;  // as set
   uint64_t steps = 0;
@@ -98,6 +101,8 @@ class FakeReplica final : public Replica {
   std::vector<double> learning_rates;
   /// Before each step, with its number from 1; an error ends the step.
   std::function<absl::Status(uint64_t)> on_step;
+  /// Of each value of each tensor; none: one target for all.
+  std::function<float(size_t tensor, size_t i)> target_of;
 
  private:
   const Manifest manifest_ = MakeManifest();

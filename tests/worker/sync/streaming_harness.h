@@ -34,7 +34,10 @@ class SteppedRunner final : public ExchangeRunner {
   /// Who waits for an exchange gets it.
   void AwaitNews(Duration) override { RunHeld(); }
   void News() override {}
-  void Finish() override { RunHeld(); }
+  bool Finish(Duration) override {
+    RunHeld();
+    return true;
+  }
   void RunHeld() {
     while (!held_.empty()) {
       const Work work = std::move(held_.front());
