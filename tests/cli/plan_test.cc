@@ -185,8 +185,8 @@ TEST(Plan, SaysWhatPrivacyTheRunWillHaveSpent) {
   EXPECT_NEAR(plan.privacy->epsilon, 2.166, 5e-4);
   EXPECT_NEAR(*plan.privacy->published_epsilon, 0.6948, 5e-5);
   EXPECT_THAT(absl::StrJoin(RenderPlan(plan), "\n"),
-              AllOf(HasSubstr("privacy after 100 rounds: clip norm 1, noise multiplier 20"), HasSubstr("2.166"),
-                    HasSubstr("for who sees versions only, of 8 equal workers")));
+              AllOf(HasSubstr("privacy after 100 rounds: clip norm 1, noise multiplier 20"),
+                    HasSubstr("2.166"), HasSubstr("for who sees versions only, of 8 equal workers")));
   EXPECT_NEAR(nlohmann::json::parse(PlanToJson(plan))["privacy"]["epsilon"].get<double>(), 2.166, 5e-4);
   run.merge.method = MergeMethod::kMedian;
   EXPECT_FALSE(Plan(run).privacy->published_epsilon.has_value()) << "of a median no such bound is known";
