@@ -110,6 +110,32 @@ struct MetricsView {
   uint32_t live_trainers = 0;
 };
 
+/// One contribution as a round counted it.
+struct RoundContributionView {
+  WorkerName worker;
+  uint64_t late_versions = 0;
+  uint64_t tokens = 0;
+  uint32_t steps = 0;
+  double loss = 0;
+  double norm = 0;
+  double weight = 0;
+  uint64_t payload_bytes = 0;
+};
+
+struct RoundDetailView {
+  RoundSummaryView summary = {};
+  uint64_t config_version = 0;
+  std::vector<RoundContributionView> contributions = {};
+};
+
+struct RoundListView {
+  std::vector<RoundDetailView> rounds = {};
+  Version head;
+};
+
+inline constexpr uint32_t kMaxListedRounds = 1000;
+inline constexpr uint32_t kDefaultListedRounds = 100;
+
 /// Thread-safe; every call may block on the disk or on the launcher. What changes something writes an
 /// ADMIN_ACTION event with the caller and the outcome; what is refused changed nothing.
 class AdminControl {
@@ -156,6 +182,9 @@ class AdminControl {
   virtual absl::Status Verify(std::optional<Version> version, const VerifyReport& report) = 0;
 
   virtual MetricsView GetMetrics() = 0;
+  /// The records of rounds that made versions above `after`, ascending, at most `limit` (at most
+  /// kMaxListedRounds). NotFound: no such fragment, or the run is not seeded.
+  virtual absl::StatusOr<RoundListView> ListRounds(FragmentId fragment, Version after, uint32_t limit) = 0;
   /// All points in order of time; false from `sink` ends it.
   using MetricSink = std::function<bool(const MetricPointView&)>;
   virtual absl::Status ExportMetrics(const MetricSink& sink) = 0;

@@ -52,6 +52,7 @@ class AdminImpl final : public AdminControl {
   absl::Status DeleteCheckpoint(const AdminCaller& caller, const std::string& name) override;
   absl::Status Verify(std::optional<Version> version, const VerifyReport& report) override;
   MetricsView GetMetrics() override;
+  absl::StatusOr<RoundListView> ListRounds(FragmentId fragment, Version after, uint32_t limit) override;
   absl::Status ExportMetrics(const MetricSink& sink) override;
 
  private:

@@ -292,6 +292,7 @@ StatusView CoordinatorImpl::GetStatus(uint32_t history) {
   StatusView status = book_.Status(history, now);
   status.uptime_s = ToSeconds(now - started_);
   status.data_directory = services_.options.data_directory;
+  status.last_event_sequence = events_.last_sequence();
   for (FragmentStatusView& fragment : status.fragments) {
     const SnapshotPtr head = board_.Head(fragment.id);
     if (head != nullptr && head->version == fragment.version) fragment.published = head->published;

@@ -211,6 +211,7 @@ struct StatusView {
   std::string storage_error;
   uint32_t live_trainers = 0;
   std::vector<WaitView> waiting = {};
+  uint64_t last_event_sequence = 0;
   std::optional<PrivacyView> privacy = std::nullopt;  // none: not asked for
 };
 

@@ -1,5 +1,7 @@
 #include "server/rpc/encode_admin.h"
 
+#include "server/rpc/encode.h"
+
 namespace atoll {
 namespace {
 
@@ -105,6 +107,26 @@ void EncodeMetrics(const MetricsView& view, v1::GetMetricsReply* reply) {
   reply->set_round_seconds_mean(view.round_seconds_mean);
   reply->set_commit_seconds_mean(view.commit_seconds_mean);
   reply->set_live_trainers(view.live_trainers);
+}
+
+void EncodeRounds(const RoundListView& view, v1::ListRoundsReply* reply) {
+  reply->set_head_version(view.head.value());
+  for (const RoundDetailView& round : view.rounds) {
+    v1::RoundDetail* detail = reply->add_rounds();
+    EncodeRound(round.summary, detail->mutable_summary());
+    detail->set_config_version(round.config_version);
+    for (const RoundContributionView& contribution : round.contributions) {
+      v1::RoundContribution* out = detail->add_contributions();
+      out->set_worker(contribution.worker);
+      out->set_late_versions(contribution.late_versions);
+      out->set_tokens(contribution.tokens);
+      out->set_steps(contribution.steps);
+      out->set_loss(contribution.loss);
+      out->set_norm(contribution.norm);
+      out->set_weight(contribution.weight);
+      out->set_payload_bytes(contribution.payload_bytes);
+    }
+  }
 }
 
 void EncodePoint(const MetricPointView& view, v1::MetricPoint* message) {

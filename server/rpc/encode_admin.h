@@ -17,6 +17,7 @@ void EncodeCheckpoint(const CheckpointView& view, v1::CheckpointInfo* message);
 void EncodeRestore(const RestoreResult& result, v1::RestoreCheckpointReply* reply);
 void EncodeVerify(const VerifyView& view, v1::VerifyProgress* message);
 void EncodeMetrics(const MetricsView& view, v1::GetMetricsReply* reply);
+void EncodeRounds(const RoundListView& view, v1::ListRoundsReply* reply);
 void EncodePoint(const MetricPointView& view, v1::MetricPoint* message);
 
 }  // namespace atoll

@@ -166,6 +166,7 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   reply->set_storage_error(view.storage_error);
   reply->set_live_trainers(view.live_trainers);
   for (const WaitView& wait : view.waiting) EncodeWaiting(wait, reply->add_waiting());
+  reply->set_last_event_sequence(view.last_event_sequence);
   if (view.privacy) EncodePrivacy(*view.privacy, reply->mutable_privacy());
   return absl::OkStatus();
 }

@@ -70,6 +70,9 @@ class FakeAdmin final : public AdminControl {
     return on_verify ? on_verify(report) : absl::OkStatus();
   }
   MetricsView GetMetrics() override { return metrics; }
+  absl::StatusOr<RoundListView> ListRounds(FragmentId fragment, Version after, uint32_t limit) override {
+    return on_rounds ? on_rounds(fragment, after, limit) : RoundListView();
+  }
   absl::Status ExportMetrics(const MetricSink& sink) override {
     return on_export ? on_export(sink) : absl::OkStatus();
   }
@@ -90,6 +93,7 @@ class FakeAdmin final : public AdminControl {
   MetricsView metrics;
   std::function<absl::Status(const VerifyReport&)> on_verify;
   std::function<absl::Status(const MetricSink&)> on_export;
+  std::function<absl::StatusOr<RoundListView>(FragmentId, Version, uint32_t)> on_rounds;
 
  private:
   void Note(const AdminCaller& caller, std::string what) {

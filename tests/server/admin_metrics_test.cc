@@ -102,6 +102,49 @@ TEST(AdminMetrics, TheRunIsExportedInOrderOfTime) {
   EXPECT_NEAR(now.wall_seconds, 9, 0.5);
 }
 
+TEST(AdminMetrics, RoundsAreListedWithWhoContributed) {
+  TestRun run;
+  EXPECT_TRUE(absl::IsNotFound(run.admin().ListRounds(FragmentId(0), Version(0), 10).status()));
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"b", "a"}, Fill([](size_t) { return 1.0F; }));
+  for (uint64_t base = 0; base < 4; ++base) {
+    run.clock().Advance(Seconds(2));
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const Caller& worker : workers) {
+      const double loss = worker.worker == "b" ? 3.0 : 2.0;
+      ASSERT_TRUE(run.Push(worker, base, Fill([](size_t) { return 0.01F; }), {.loss = loss}).ok());
+    }
+    ASSERT_EQ(run.Pull(workers[0], base)->snapshot->version, Version(base + 1));
+  }
+  ASSERT_TRUE(events.WaitFor(EventKind::kRoundClosed, 3));
+
+  const auto all = run.admin().ListRounds(FragmentId(0), Version(0), 100);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->head, Version(4));
+  ASSERT_EQ(all->rounds.size(), 4u);
+  const RoundDetailView& first = all->rounds[0];
+  EXPECT_EQ(first.summary.version, Version(1));
+  EXPECT_EQ(first.summary.tokens, 128u);
+  EXPECT_EQ(first.summary.train_loss, 2.5);
+  EXPECT_NEAR(first.summary.open_seconds, 2, 0.1);
+  ASSERT_EQ(first.contributions.size(), 2u);
+  EXPECT_EQ(first.contributions[0].worker, "a");
+  EXPECT_EQ(first.contributions[0].loss, 2.0);
+  EXPECT_EQ(first.contributions[0].late_versions, 0u);
+  EXPECT_EQ(first.contributions[1].worker, "b");
+  EXPECT_NEAR(first.contributions[1].weight, 0.5, 1e-6);
+  EXPECT_EQ(first.summary.payload_bytes,
+            first.contributions[0].payload_bytes + first.contributions[1].payload_bytes);
+
+  const auto two = run.admin().ListRounds(FragmentId(0), Version(1), 2);
+  ASSERT_TRUE(two.ok());
+  ASSERT_EQ(two->rounds.size(), 2u);
+  EXPECT_EQ(two->rounds[0].summary.version, Version(2));
+  EXPECT_TRUE(run.admin().ListRounds(FragmentId(0), Version(4), 10)->rounds.empty());
+  EXPECT_TRUE(absl::IsNotFound(run.admin().ListRounds(FragmentId(1), Version(0), 10).status()));
+  EXPECT_EQ(run.coordinator().GetStatus(0).last_event_sequence, events.events().back().sequence);
+}
+
 TEST(AdminMetrics, AnExportEndsWhenNobodyWantsMore) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
