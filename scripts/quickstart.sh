@@ -149,13 +149,16 @@ write_config() {
 port_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 start_coordinator() {
-  local data=7600 admin=7601 metrics=7602
-  if ! port_free 7600 || ! port_free 7601 || ! port_free 7602; then data=0 admin=0 metrics=0; fi
+  local data=7600 admin=7601 metrics=7602 web=7604 port
+  for port in 7600 7601 7602 7604; do
+    port_free "$port" || data=0 admin=0 metrics=0 web=0
+  done
   rm -f "$dir/ports.json"
   touch "$logs/coordinator.log"
   log_begin=$(wc -l <"$logs/coordinator.log")
   start "$logs/coordinator.log" "$bin/atoll-coordinator" --config "$config" --data-dir "$dir/coordinator" \
     --listen "127.0.0.1:$data" --admin-listen "127.0.0.1:$admin" --metrics-listen "127.0.0.1:$metrics" \
+    --web-listen "127.0.0.1:$web" \
     --port-file "$dir/ports.json" --log-format json \
     --launcher process --launch-workers "$workers" --worker-command "$bin/atoll-worker" \
     --worker-state-dir "$dir/workers" --worker-log-dir "$logs" \
@@ -168,7 +171,7 @@ start_coordinator() {
     sleep 0.1
   done
   port() { grep -o "\"$1\": *\"[^\"]*\"" "$dir/ports.json" | cut -d'"' -f4; }
-  coordinator=$(port data) admin_address=$(port admin) metrics_address=$(port metrics)
+  coordinator=$(port data) admin_address=$(port admin) metrics_address=$(port metrics) web_address=$(port web)
   [ -n "$coordinator" ] || { stop_all; die "the coordinator did not say where it listens; see $logs/coordinator.log"; }
 }
 
@@ -239,6 +242,7 @@ trap interrupted INT TERM
 trap stop_all EXIT
 say "Training: one coordinator, $workers workers"
 start_coordinator
+echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
 if [ "$kill_one" = yes ]; then kill_one_worker & helper_pid=$!; fi

@@ -18,6 +18,7 @@ service, and changes nothing when nothing is missing. Needs root or sudo only wh
                    fresh  scripts/fresh_machine_test.sh
                    wan    bench/wan/wan.py
                    containers  the test k8s_containers
+                   browser  headless Chromium, for the test of the web page (300 MB)
   --list         print the packages of the groups, and stop
   --check        print what is missing, and stop; exit code 1 when something is
   -h, --help     this text
@@ -46,7 +47,7 @@ done
 packages=()
 for group in ${groups//,/ }; do
   mapfile -t found < <(awk -v g="$group" '$1 == g { print $2 }' scripts/packages.txt)
-  [ ${#found[@]} -gt 0 ] || die 2 "no group '$group' in scripts/packages.txt (build, torch, test, lint, fresh, wan, containers)"
+  [ ${#found[@]} -gt 0 ] || die 2 "no group '$group' in scripts/packages.txt (build, torch, test, lint, fresh, wan, containers, browser)"
   packages+=("${found[@]}")
 done
 

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
@@ -28,6 +30,7 @@
 #include "server/metrics/status_metrics.h"
 #include "server/rpc/health_listener.h"
 #include "server/rpc/server.h"
+#include "server/web/web_server.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
 namespace atoll {
@@ -50,6 +53,8 @@ attach by themselves. SIGTERM or Ctrl-C ends it cleanly; a second signal ends it
 acknowledged is lost either way).
 )";
 
+constexpr char kWebListen[] = "127.0.0.1:7604";
+
 struct Flags {
   std::string config;
   std::string data_dir;
@@ -58,6 +63,8 @@ struct Flags {
   std::string admin_listen = "127.0.0.1:7601";
   std::string metrics_listen = "127.0.0.1:7602";
   std::string health_listen;
+  std::optional<std::string> web_listen;  // nullopt: kWebListen, or no page when somebody has that port
+  std::vector<std::string> web_names;
   std::string log_format = "human";
   std::string log_level = "info";
   std::string port_file;
@@ -83,6 +90,15 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--health-listen", flags.health_listen,
                  "Plaintext port with the gRPC health service and nothing else, for a kubelet or a load "
                  "balancer: open from the start, SERVING once the other ports are; default: none");
+  app.add_option(
+      "--web-listen", flags.web_listen,
+      "The built-in web page: http://ADDRESS/; empty: no page. Default: 127.0.0.1:7604, and no page "
+      "when that is taken");
+  app.add_option("--web-name", flags.web_names,
+                 "A name by which browsers may call the web page, beside its address and localhost; may be "
+                 "given again")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("--log-format", flags.log_format, "human, or json: one object a line")
       ->capture_default_str()
       ->check(CLI::IsMember({"human", "json"}));
@@ -176,10 +192,21 @@ RpcServerOptions RpcOptions(const Flags& flags) {
   return options;
 }
 
+WebServerOptions WebOptions(const Flags& flags) {
+  WebServerOptions options;
+  options.address = flags.web_listen.value_or(kWebListen);
+  options.names = flags.web_names;
+  options.exposure = flags.insecure_bind ? Exposure::kAnyInterface : Exposure::kLoopbackOnly;
+  return options;
+}
+
 /// Before a data directory is touched: whether all ports are to be had.
 absl::Status CheckAddresses(const Flags& flags) {
   ATOLL_RETURN_IF_ERROR(RpcServer::CheckAddresses(RpcOptions(flags)));
   if (!flags.health_listen.empty()) ATOLL_RETURN_IF_ERROR(HealthListener::CheckAddress(flags.health_listen));
+  if (flags.web_listen && !flags.web_listen->empty()) {
+    ATOLL_RETURN_IF_ERROR(WebServer::CheckAddress(WebOptions(flags)));
+  }
   if (flags.metrics_listen.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const BindAddress metrics, ParseBindAddress(flags.metrics_listen));
   return CheckBindable(metrics);
@@ -191,15 +218,35 @@ absl::StatusOr<std::unique_ptr<HealthListener>> StartHealth(const Flags& flags) 
   return HealthListener::Start(flags.health_listen);
 }
 
-absl::Status WritePortFile(const std::string& path, const RpcServer& rpc, const MetricsEndpoint* metrics,
-                           const HealthListener* health) {
-  const std::string metrics_address = metrics == nullptr ? "" : metrics->address().ToString();
-  const std::string health_address = health == nullptr ? "" : health->address();
+/// Those that there may not be are null.
+struct Ports {
+  const RpcServer& rpc;
+  const MetricsEndpoint* metrics;
+  const HealthListener* health;
+  const WebServer* web;
+};
+
+absl::Status WritePortFile(const std::string& path, const Ports& ports) {
+  const std::string metrics_address = ports.metrics == nullptr ? "" : ports.metrics->address().ToString();
+  const std::string health_address = ports.health == nullptr ? "" : ports.health->address();
+  const std::string web_address = ports.web == nullptr ? "" : ports.web->address().ToString();
   return WriteFileAtomically(
-      path,
-      absl::StrFormat("{\"data\": \"%s\", \"admin\": \"%s\", \"metrics\": \"%s\", \"health\": \"%s\", "
-                      "\"pid\": %d}\n",
-                      rpc.data_address(), rpc.admin_address(), metrics_address, health_address, ::getpid()));
+      path, absl::StrFormat("{\"data\": \"%s\", \"admin\": \"%s\", \"metrics\": \"%s\", \"health\": \"%s\", "
+                            "\"web\": \"%s\", \"pid\": %d}\n",
+                            ports.rpc.data_address(), ports.rpc.admin_address(), metrics_address,
+                            health_address, web_address, ::getpid()));
+}
+
+/// Null when there is to be none.
+absl::StatusOr<std::unique_ptr<WebServer>> StartWeb(const Flags& flags, Coordinator& coordinator,
+                                                    const Clock& clock, const Logger& log) {
+  if (flags.web_listen && flags.web_listen->empty()) return std::unique_ptr<WebServer>();
+  auto web = WebServer::Start(WebOptions(flags), &coordinator, &clock, log);
+  if (web.ok() || flags.web_listen) return web;
+  // Nobody asked for it: training does not wait for a page.
+  log.Warning("there is no web page; choose another address for it with --web-listen",
+              {{"why", web.status()}});
+  return std::unique_ptr<WebServer>();
 }
 
 /// Before a scrape: what the coordinator knows now, also of what it has not had a reason to tell yet.
@@ -243,9 +290,13 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   rpc_options.on_heartbeat = [&metrics](double seconds) { metrics.OnHeartbeat(seconds); };
   auto rpc = RpcServer::Start(rpc_options, coordinator->get(), &clock, log);
   if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
+  auto web = StartWeb(flags, **coordinator, clock, log);
+  if (!web.ok()) return Fail(log, web.status(), DefaultExitCode(web.status()));
   if (health != nullptr) health->SetServing(true);
   if (!flags.port_file.empty()) {
-    const absl::Status written = WritePortFile(flags.port_file, **rpc, endpoint.get(), health.get());
+    const absl::Status written =
+        WritePortFile(flags.port_file,
+                      {.rpc = **rpc, .metrics = endpoint.get(), .health = health.get(), .web = web->get()});
     if (!written.ok()) return Fail(log, written, ExitCode::kUsage);
   }
 
@@ -261,6 +312,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   log.Info("shutting down: refusing new work, letting the round that is closing be committed and stored");
   (*rpc)->SetNotServing();
   (*coordinator)->Shutdown();
+  if (*web) (*web)->Shutdown();
   (*rpc)->Shutdown();
   registry.StopRefreshing();
   log.Info("stopped; start it again with the same data directory to go on",

@@ -21,7 +21,7 @@ inline std::string HttpGet(uint16_t port, const std::string& path) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return "";
-  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
   if (::write(socket.get(), request.data(), request.size()) != static_cast<ssize_t>(request.size()))
     return "";
   std::string answer;

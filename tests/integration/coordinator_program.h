@@ -31,9 +31,10 @@ inner: {steps: 2, learning_rate: 1e-3, batch: 2}
 
   /// Of a flag that is here and in `extra`, the latter counts.
   std::vector<std::string> Arguments(const std::vector<std::string>& extra) const {
-    std::vector<std::string> all = {kProgram,      "--data-dir",     dir_.File("data"), "--listen",
-                                    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",     "--metrics-listen",
-                                    "127.0.0.1:0", "--port-file",    dir_.File("ports")};
+    std::vector<std::string> all = {
+        kProgram,         "--data-dir",  dir_.File("data"),  "--listen",    "127.0.0.1:0",
+        "--admin-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--web-listen",
+        "127.0.0.1:0",    "--port-file", dir_.File("ports")};
     all.insert(all.end(), extra.begin(), extra.end());
     return all;
   }

@@ -2,7 +2,7 @@
 """Fails when an #include runs against the arrows of the design.
 
     common <- core <- storage <- server          monitoring <- server, worker
-              core <- protos  <- server/rpc, worker/client, cli
+              core <- protos  <- server/rpc <- server/web ;  protos <- worker/client, cli
               core <- worker/sync <- worker/torch ;  worker/cuda <- worker/torch only
 
 Usage: include_arrows.py [ROOT]. Prints one line for each forbidden include; exit code 1 when there is one.
@@ -20,6 +20,7 @@ ALLOWED = {
     "monitoring": ["common"],
     "server": ["common", "core", "storage", "monitoring"],
     "server/rpc": ["common", "core", "protos", "monitoring", "server"],
+    "server/web": ["common", "core", "protos", "monitoring", "server", "server/rpc"],
     "worker": ["common", "core", "monitoring", "worker/sync", "worker/data"],
     "worker/sync": ["common", "core", "monitoring"],
     "worker/data": ["common", "core"],
@@ -38,7 +39,7 @@ WIRING = {
 }
 
 # A foreign type stops at its folder.
-RPC = ["protos", "server/rpc", "worker/client", "cli", "server/main.cc", "worker/main.cc"]
+RPC = ["protos", "server/rpc", "server/web", "worker/client", "cli", "server/main.cc", "worker/main.cc"]
 FOREIGN = [
     (r"rocksdb/", "RocksDB", ["storage"]),
     (r"(torch|ATen|c10|caffe2)/", "LibTorch", ["worker/torch"]),
@@ -51,6 +52,7 @@ FOREIGN = [
     (r"openssl/", "OpenSSL", ["common"]),
     (r"zstd\.h$", "zstd", ["common"]),
     (r"curl/", "libcurl", ["server/launch"]),
+    (r"microhttpd\.h$", "libmicrohttpd", ["server/web"]),
 ]
 
 # core/ is mathematics and decisions: nothing that depends on when, where or on which thread it runs.

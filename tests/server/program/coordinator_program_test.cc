@@ -101,10 +101,25 @@ TEST_F(CoordinatorProgramTest, JsonLogsAreJson) {
   EXPECT_GE(count, 3u);
 }
 
-TEST_F(CoordinatorProgramTest, WithoutMetricsItHasNoMetricsPort) {
-  const auto process = Serve({"--config", dir_.File("run.yaml"), "--metrics-listen", ""});
+TEST_F(CoordinatorProgramTest, HasAWebPageUnlessItIsToldNotTo) {
+  const auto process = Serve({"--config", dir_.File("run.yaml")});
+  ASSERT_NE(process, nullptr);
+  EXPECT_THAT(HttpGet(PortOf("web"), "/"), AllOf(HasSubstr("200 OK"), HasSubstr("<!doctype html>")));
+  EXPECT_THAT(HttpGet(PortOf("web"), "/api/v1/status"), HasSubstr("\"runName\":\"tiny\""));
+  EXPECT_THAT(HttpGet(PortOf("web"), "/api/v1/events"), HasSubstr("COORDINATOR_STARTED"));
+  const Finished taken = Run({"--config", dir_.File("run.yaml"), "--web-listen", Address("web")});
+  EXPECT_EQ(taken.exit_code, 3);
+  EXPECT_THAT(taken.output, HasSubstr("in use"));
+  EXPECT_EQ(Run({"--config", dir_.File("run.yaml"), "--web-listen", "0.0.0.0:0"}).exit_code, 2);
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+}
+
+TEST_F(CoordinatorProgramTest, WithoutMetricsAndPageItHasNoPortsForThem) {
+  const auto process = Serve({"--config", dir_.File("run.yaml"), "--metrics-listen", "", "--web-listen", ""});
   ASSERT_NE(process, nullptr);
   EXPECT_EQ(ports_.at("metrics"), "");
+  EXPECT_EQ(ports_.at("web"), "");
   process->Signal(SIGTERM);
   EXPECT_EQ(process->Wait(Seconds(60)), 0);
 }

@@ -1,0 +1,58 @@
+#include "atoll/v1/admin.pb.h"
+#include "server/rpc/decode_admin.h"
+#include "server/rpc/encode_admin.h"
+#include "server/web/api.h"
+#include "server/web/json.h"
+
+// What changes something: the admin port's requests, as JSON.
+
+namespace atoll {
+
+WebReply WebApi::ControlRun(const WebRequest& request, const AdminCaller& caller) {
+  v1::ControlRunRequest in;
+  if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
+  const auto action = DecodeRunAction(in);
+  if (!action.ok()) return ErrorReply(action.status());
+  const auto done = admin().ControlRun(caller, *action, in.reason());
+  if (!done.ok()) return ErrorReply(done.status());
+  v1::ControlRunReply out;
+  out.set_message(*done);
+  out.set_state(static_cast<v1::RunState>(coordinator_->GetStatus(0).state));
+  return Message(out);
+}
+
+WebReply WebApi::ControlWorker(const WebRequest& request, const AdminCaller& caller) {
+  v1::ControlWorkerRequest in;
+  if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
+  const auto order = DecodeWorkerOrder(in);
+  if (!order.ok()) return ErrorReply(order.status());
+  const auto done = admin().ControlWorker(caller, *order);
+  if (!done.ok()) return ErrorReply(done.status());
+  v1::ControlWorkerReply out;
+  out.set_message(*done);
+  return Message(out);
+}
+
+WebReply WebApi::ScaleWorkers(const WebRequest& request, const AdminCaller& caller) {
+  v1::ScaleWorkersRequest in;
+  if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
+  const auto add = in.has_add() ? std::optional(in.add()) : std::nullopt;
+  const auto target = in.has_target() ? std::optional(in.target()) : std::nullopt;
+  const auto done = admin().ScaleWorkers(caller, add, target);
+  if (!done.ok()) return ErrorReply(done.status());
+  v1::ScaleWorkersReply out;
+  EncodeScale(*done, &out);
+  return Message(out);
+}
+
+WebReply WebApi::CreateCheckpoint(const WebRequest& request, const AdminCaller& caller) {
+  v1::CreateCheckpointRequest in;
+  if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
+  const auto made = admin().CreateCheckpoint(caller, in.name());
+  if (!made.ok()) return ErrorReply(made.status());
+  v1::CreateCheckpointReply out;
+  EncodeCheckpoint(*made, out.mutable_checkpoint());
+  return Message(out);
+}
+
+}  // namespace atoll

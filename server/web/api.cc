@@ -1,0 +1,168 @@
+#include "server/web/api.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "common/content_hash.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+#include "server/web/files.h"
+#include "server/web/guard.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kSessionPath[] = "/api/v1/session";
+
+const WebFile* FileAt(const std::string& path) {
+  for (const WebFile& file : WebFiles()) {
+    if (path == file.path) return &file;
+  }
+  return nullptr;
+}
+
+WebReply FileReply(const WebRequest& request, const WebFile& file) {
+  return Conditional(
+      request, {.content_type = file.content_type, .body = std::string(file.bytes), .etag = file.sha256});
+}
+
+WebReply OnlyBy(const std::string& allowed) {
+  WebReply reply = ErrorReply(405, "UNIMPLEMENTED", "this address is used with " + allowed);
+  reply.headers.emplace_back("Allow", allowed);
+  return reply;
+}
+
+bool IsRead(const WebRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
+
+/// "Bearer abc" -> "abc"
+std::string BearerIn(const std::string& authorization) {
+  constexpr std::string_view scheme = "bearer ";
+  if (!absl::StartsWithIgnoreCase(authorization, "Bearer ")) return "";
+  return authorization.substr(scheme.size());
+}
+
+/// By its parameters too, in one order.
+std::string CacheKey(const WebRequest& request) {
+  std::string key = request.path;
+  for (const auto& [name, value] : request.query) key += absl::StrFormat("&%s=%s", name, value);
+  return key;
+}
+
+}  // namespace
+
+WebApi::WebApi(WebApiOptions options, Coordinator* coordinator, const Clock* clock, RunHistory* history)
+    : options_(std::move(options)),
+      coordinator_(coordinator),
+      clock_(clock),
+      history_(history),
+      cache_(clock) {}
+
+bool WebApi::IsQuick(const WebRequest& request) { return !absl::StartsWith(request.path, "/api/"); }
+
+WebReply WebApi::Answer(const WebRequest& request) {
+  struct ReadRoute {
+    std::string_view path;
+    Read read;
+    Duration fresh;  // for so long the same answer does for everybody
+  };
+  static constexpr ReadRoute kReads[] = {
+      {"/api/v1/status", &WebApi::Status, Seconds(0.5)},
+      {"/api/v1/workers", &WebApi::Workers, Seconds(0.5)},
+      {"/api/v1/metrics", &WebApi::Metrics, Seconds(2)},
+      {"/api/v1/rounds", &WebApi::Rounds, Seconds(1)},
+      {"/api/v1/events", &WebApi::Events, Seconds(0.2)},
+      {"/api/v1/curve", &WebApi::Curve, Seconds(1)},
+      {"/api/v1/traffic", &WebApi::Traffic, Seconds(1)},
+      {"/api/v1/launcher", &WebApi::Launched, Seconds(1)},
+      {"/api/v1/checkpoints", &WebApi::Checkpoints, Seconds(5)},
+  };
+  struct ActionRoute {
+    std::string_view path;
+    Action action;
+  };
+  static constexpr ActionRoute kActions[] = {{"/api/v1/control-run", &WebApi::ControlRun},
+                                             {"/api/v1/control-worker", &WebApi::ControlWorker},
+                                             {"/api/v1/scale-workers", &WebApi::ScaleWorkers},
+                                             {"/api/v1/create-checkpoint", &WebApi::CreateCheckpoint}};
+
+  if (const auto refused = RefuseForeign(request, options_.names)) return *refused;
+  if (const WebFile* file = FileAt(request.path); file != nullptr) {
+    return IsRead(request) ? FileReply(request, *file) : OnlyBy("GET, HEAD");
+  }
+  for (const ReadRoute& route : kReads) {
+    if (route.path != request.path) continue;
+    return IsRead(request) ? Look(request, route.read, route.fresh) : OnlyBy("GET, HEAD");
+  }
+  for (const ActionRoute& route : kActions) {
+    if (route.path != request.path) continue;
+    return request.method == "POST" ? Act(request, route.action) : OnlyBy("POST");
+  }
+  if (request.path == kSessionPath) {
+    if (!IsRead(request)) return OnlyBy("GET, HEAD");
+    const auto identity = Identify(request);
+    return identity.ok() ? Session(*identity) : ErrorReply(identity.status());
+  }
+  return ErrorReply(404, "NOT_FOUND", "there is nothing at this address");
+}
+
+absl::StatusOr<Identity> WebApi::Identify(const WebRequest& request) const {
+  if (options_.access == nullptr) return Identity{.role = Role::kObserver, .name = "", .how = "none"};
+  Presented presented;
+  presented.bearer = BearerIn(request.authorization);
+  presented.peer = request.peer;
+  return options_.access->Identify(presented);
+}
+
+absl::StatusOr<AdminCaller> WebApi::Operator(const WebRequest& request) const {
+  ATOLL_ASSIGN_OR_RETURN(const Identity identity, Identify(request));
+  // Where everybody is trusted, a web page of somebody else must still not be: only who can read a token can
+  // act.
+  if (!identity.verified) {
+    return absl::UnauthenticatedError(
+        absl::StrFormat("an action over the web needs an admin's token%s",
+                        options_.token_hint.empty() ? std::string() : "; " + options_.token_hint));
+  }
+  if (identity.role != Role::kAdmin) {
+    return absl::PermissionDeniedError(absl::StrFormat("this takes the role admin; '%s' has the role %s",
+                                                       identity.name, std::string(RoleName(identity.role))));
+  }
+  return AdminCaller{.user = (identity.name.empty() ? "admin" : identity.name) + " by web",
+                     .peer = request.peer};
+}
+
+WebReply WebApi::Look(const WebRequest& request, Read read, Duration fresh) {
+  const auto identity = Identify(request);
+  if (!identity.ok()) return ErrorReply(identity.status());
+  if (identity->role == Role::kWorker) {
+    return ErrorReply(absl::PermissionDeniedError("a worker's credentials do not open the web page"));
+  }
+  return Conditional(request, cache_.Get(CacheKey(request), fresh, [&] {
+    WebReply reply = (this->*read)(request);
+    if (reply.status == 200) {
+      reply.etag = ToHex(HashBytes(std::as_bytes(std::span<const char>(reply.body))));
+    }
+    return reply;
+  }));
+}
+
+WebReply WebApi::Act(const WebRequest& request, Action action) {
+  const auto caller = Operator(request);
+  if (!caller.ok()) return ErrorReply(caller.status());
+  WebReply reply = (this->*action)(request, *caller);
+  cache_.Clear();
+  return reply;
+}
+
+WebReply WebApi::Session(const Identity& identity) const {
+  const nlohmann::json body = {{"role", RoleName(identity.role)},
+                               {"name", identity.name},
+                               {"how", identity.how},
+                               {"verified", identity.verified},
+                               {"mayAct", identity.verified && identity.role == Role::kAdmin},
+                               {"tokenHint", options_.token_hint}};
+  return {.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+}
+
+}  // namespace atoll

@@ -1,0 +1,81 @@
+#ifndef ATOLL_SERVER_WEB_API_H_
+#define ATOLL_SERVER_WEB_API_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "google/protobuf/message.h"
+#include "server/access/access_policy.h"
+#include "server/admin_control.h"
+#include "server/coordinator.h"
+#include "server/web/exchange.h"
+#include "server/web/reply_cache.h"
+#include "server/web/run_history.h"
+
+namespace atoll {
+
+struct WebApiOptions {
+  /// Who may look and who may act; null: everybody may look, and nobody may act.
+  const AccessPolicy* access = nullptr;
+  /// Names by which it may be called, beside addresses and localhost.
+  std::vector<std::string> names;
+  /// Shown to who wants to act and cannot: where a token is to be had. May be empty.
+  std::string token_hint;
+};
+
+/// Answers requests of docs/web.md: the page's files and its JSON. Looking takes what the policy asks for;
+/// whoever acts must have shown who he is, always, and be an admin. Thread-safe; a call may block as the
+/// coordinator's do.
+class WebApi {
+ public:
+  /// All outlive it.
+  WebApi(WebApiOptions options, Coordinator* coordinator, const Clock* clock, RunHistory* history);
+
+  WebReply Answer(const WebRequest& request);
+  /// Whether Answer will return at once: the page's files.
+  static bool IsQuick(const WebRequest& request);
+
+ private:
+  using Read = WebReply (WebApi::*)(const WebRequest&);
+  using Action = WebReply (WebApi::*)(const WebRequest&, const AdminCaller&);
+
+  absl::StatusOr<Identity> Identify(const WebRequest& request) const;
+  /// Identify, and an admin who has proved it.
+  absl::StatusOr<AdminCaller> Operator(const WebRequest& request) const;
+  WebReply Look(const WebRequest& request, Read read, Duration fresh);
+  WebReply Act(const WebRequest& request, Action action);
+  WebReply Session(const Identity& identity) const;
+
+  // reads.cc
+  static WebReply Message(const google::protobuf::Message& message);
+  WebReply Status(const WebRequest& request);
+  WebReply Workers(const WebRequest& request);
+  WebReply Metrics(const WebRequest& request);
+  WebReply Rounds(const WebRequest& request);
+  WebReply Events(const WebRequest& request);
+  WebReply Curve(const WebRequest& request);
+  WebReply Traffic(const WebRequest& request);
+  WebReply Launched(const WebRequest& request);
+  WebReply Checkpoints(const WebRequest& request);
+
+  // actions.cc
+  WebReply ControlRun(const WebRequest& request, const AdminCaller& caller);
+  WebReply ControlWorker(const WebRequest& request, const AdminCaller& caller);
+  WebReply ScaleWorkers(const WebRequest& request, const AdminCaller& caller);
+  WebReply CreateCheckpoint(const WebRequest& request, const AdminCaller& caller);
+
+  AdminControl& admin() { return coordinator_->admin(); }
+
+  const WebApiOptions options_;
+  Coordinator* const coordinator_;
+  const Clock* const clock_;
+  RunHistory* const history_;
+  ReplyCache cache_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_WEB_API_H_

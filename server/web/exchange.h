@@ -1,0 +1,54 @@
+#ifndef ATOLL_SERVER_WEB_EXCHANGE_H_
+#define ATOLL_SERVER_WEB_EXCHANGE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+
+// One HTTP request and its answer in plain values: what is decided about them needs no socket.
+
+namespace atoll {
+
+/// As it came. A header that was not sent is empty, or nullopt where an empty one means something else.
+struct WebRequest {
+  std::string method;
+  std::string path;  // as it was sent, without the query
+  std::map<std::string, std::string> query;
+  std::string host;
+  std::optional<std::string> origin;
+  std::string fetch_site;  // Sec-Fetch-Site
+  std::string authorization;
+  std::string content_type;
+  std::string action;  // Atoll-Action
+  std::string if_none_match;
+  std::string body;
+  std::string peer;  // address, for the audit line
+};
+
+struct WebReply {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body = {};
+  std::string etag = {};                                          // without quotes; empty: none
+  std::vector<std::pair<std::string, std::string>> headers = {};  // beside those of every reply
+};
+
+/// {"error": {"code": "NOT_FOUND", "message": "..."}} with this HTTP status.
+WebReply ErrorReply(int http_status, std::string_view code, std::string_view message);
+/// The same of a Status that is not OK. Unauthenticated also says how to authenticate.
+WebReply ErrorReply(const absl::Status& status);
+
+/// 304 without a body when the client has this very answer.
+WebReply Conditional(const WebRequest& request, WebReply reply);
+
+/// What every reply carries: nothing is stored, framed, sniffed, or loaded from elsewhere.
+const std::vector<std::pair<std::string, std::string>>& SecurityHeaders();
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_WEB_EXCHANGE_H_

@@ -1,0 +1,25 @@
+#ifndef ATOLL_SERVER_WEB_JSON_H_
+#define ATOLL_SERVER_WEB_JSON_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "google/protobuf/message.h"
+
+// protobuf's JSON: lowerCamelCase names, 64-bit integers as strings, enums by name, fields at their default
+// absent. Web clients see the very messages of the admin port.
+
+namespace atoll {
+
+/// Internal when it cannot be written.
+absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
+
+/// An empty body is an empty message. InvalidArgument for what is not JSON of this message, unknown fields
+/// included.
+absl::Status FromJson(const std::string& body, google::protobuf::Message* message);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_WEB_JSON_H_

@@ -1,0 +1,151 @@
+#include "server/web/loss_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "nlohmann/json.hpp"
+
+namespace atoll {
+namespace {
+
+using nlohmann::json;
+
+/// Enough to draw with; NaN and infinity are no JSON.
+json Rounded(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::round(value * 1e5) / 1e5;
+}
+
+double UnixSeconds(int64_t unix_ns) { return std::round(static_cast<double>(unix_ns) * 1e-8) / 10; }
+
+/// Tokens behind a version, by the straight line between the points round it.
+std::optional<double> TokensAt(const std::vector<CurvePoint>& points, Version version) {
+  if (version == Version(0)) return 0;
+  const auto above = std::ranges::lower_bound(points, version, {}, &CurvePoint::version);
+  if (above == points.end()) return std::nullopt;
+  const bool first = above == points.begin();
+  const double low_version = first ? 0 : static_cast<double>(std::prev(above)->version.value());
+  const double low_tokens = first ? 0 : static_cast<double>(std::prev(above)->committed_tokens);
+  const double share = (static_cast<double>(version.value()) - low_version) /
+                       (static_cast<double>(above->version.value()) - low_version);
+  return std::round(low_tokens + share * (static_cast<double>(above->committed_tokens) - low_tokens));
+}
+
+json Validation(const std::vector<CurvePoint>& points, const std::vector<EvaluationView>& evaluations) {
+  json columns = {{"version", json::array()},
+                  {"tokens", json::array()},
+                  {"unixSeconds", json::array()},
+                  {"loss", json::array()}};
+  for (const EvaluationView& evaluation : evaluations) {
+    const std::optional<double> tokens = TokensAt(points, evaluation.version);
+    if (!tokens) continue;  // its round is not drawn yet
+    columns["version"].push_back(evaluation.version.value());
+    columns["tokens"].push_back(*tokens);
+    columns["unixSeconds"].push_back(UnixSeconds(evaluation.unix_ns));
+    columns["loss"].push_back(Rounded(evaluation.loss));
+  }
+  return columns;
+}
+
+}  // namespace
+
+size_t LossCurve::IndexOf(const WorkerName& worker) {
+  const auto it = std::ranges::find(workers_, worker);
+  if (it != workers_.end()) return static_cast<size_t>(it - workers_.begin());
+  if (workers_.size() < kMostWorkers) workers_.push_back(worker);
+  return static_cast<size_t>(std::ranges::find(workers_, worker) - workers_.begin());
+}
+
+void LossCurve::Join(Group& group, const Group& next) {
+  group.sum.version = next.sum.version;
+  group.sum.committed_tokens = next.sum.committed_tokens;
+  group.sum.unix_ns = next.sum.unix_ns;
+  group.sum.loss += next.sum.loss;
+  group.rounds += next.rounds;
+  group.sum.workers.resize(std::max(group.sum.workers.size(), next.sum.workers.size()));
+  group.parts.resize(group.sum.workers.size());
+  for (size_t i = 0; i < next.sum.workers.size(); ++i) {
+    group.sum.workers[i] += next.sum.workers[i];
+    group.parts[i] += next.parts[i];
+  }
+}
+
+void LossCurve::Add(const RoundDetailView& round) {
+  last_ = round.summary.version;
+  if (round.contributions.empty()) return;
+  Group one{.sum = {.version = round.summary.version,
+                    .committed_tokens = round.summary.committed_tokens,
+                    .unix_ns = round.summary.closed_unix_ns,
+                    .loss = round.summary.train_loss,
+                    .workers = {}},
+            .rounds = 1,
+            .parts = {}};
+  for (const RoundContributionView& contribution : round.contributions) {
+    const size_t i = IndexOf(contribution.worker);
+    if (i >= kMostWorkers) continue;
+    one.sum.workers.resize(std::max(one.sum.workers.size(), i + 1));
+    one.parts.resize(one.sum.workers.size());
+    one.sum.workers[i] += contribution.loss;
+    one.parts[i] += 1;
+  }
+  if (groups_.empty() || groups_.back().rounds >= stride_) {
+    groups_.push_back(std::move(one));
+  } else {
+    Join(groups_.back(), one);
+  }
+  if (groups_.size() <= kMostPoints) return;
+  std::vector<Group> halved;
+  for (size_t i = 0; i < groups_.size(); i += 2) {
+    halved.push_back(std::move(groups_[i]));
+    if (i + 1 < groups_.size()) Join(halved.back(), groups_[i + 1]);
+  }
+  groups_ = std::move(halved);
+  stride_ *= 2;
+}
+
+CurvePoint LossCurve::Mean(const Group& group) {
+  CurvePoint point = group.sum;
+  point.loss /= static_cast<double>(group.rounds);
+  for (size_t i = 0; i < point.workers.size(); ++i) {
+    point.workers[i] = group.parts[i] > 0 ? point.workers[i] / static_cast<double>(group.parts[i])
+                                          : std::numeric_limits<double>::quiet_NaN();
+  }
+  return point;
+}
+
+std::vector<CurvePoint> LossCurve::Points() const {
+  std::vector<CurvePoint> points;
+  points.reserve(groups_.size());
+  for (const Group& group : groups_) {
+    points.push_back(Mean(group));
+    points.back().workers.resize(workers_.size(), std::numeric_limits<double>::quiet_NaN());
+  }
+  return points;
+}
+
+std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>& evaluations) {
+  const std::vector<CurvePoint> points = curve.Points();
+  json out = {{"stride", curve.stride()},
+              {"version", json::array()},
+              {"tokens", json::array()},
+              {"unixSeconds", json::array()},
+              {"loss", json::array()},
+              {"workers", json::array()},
+              {"validation", Validation(points, evaluations)}};
+  for (const CurvePoint& point : points) {
+    out["version"].push_back(point.version.value());
+    out["tokens"].push_back(point.committed_tokens);
+    out["unixSeconds"].push_back(UnixSeconds(point.unix_ns));
+    out["loss"].push_back(Rounded(point.loss));
+  }
+  for (size_t i = 0; i < curve.workers().size(); ++i) {
+    json column = json::array();
+    for (const CurvePoint& point : points) column.push_back(Rounded(point.workers[i]));
+    out["workers"].push_back({{"name", curve.workers()[i]}, {"loss", std::move(column)}});
+  }
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace atoll

@@ -1,0 +1,67 @@
+#ifndef ATOLL_SERVER_WEB_LOSS_CURVE_H_
+#define ATOLL_SERVER_WEB_LOSS_CURVE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/ids.h"
+#include "server/admin_control.h"
+#include "server/views.h"
+
+namespace atoll {
+
+/// One point: one round, or the mean of some neighbouring ones.
+struct CurvePoint {
+  Version version;  // of the last of them, as are tokens and time
+  uint64_t committed_tokens = 0;
+  int64_t unix_ns = 0;
+  double loss = 0;                   // weighted mean over workers
+  std::vector<double> workers = {};  // their own, in the order of LossCurve::workers(); NaN: it had no part
+};
+
+/// Training losses of a whole run in bounded memory: when the points become too many, neighbours are joined
+/// and every further point stands for twice as many rounds. Not thread-safe.
+class LossCurve {
+ public:
+  static constexpr size_t kMostPoints = 1000;
+  /// Those that come first; of more, only the mean is kept.
+  static constexpr size_t kMostWorkers = 64;
+
+  /// In order of version. One without contributions (a restore) is skipped.
+  void Add(const RoundDetailView& round);
+  /// Of the newest round that was added, drawn or not.
+  Version last() const { return last_; }
+
+  /// Ascending; the last one may stand for fewer rounds than the others.
+  std::vector<CurvePoint> Points() const;
+  const std::vector<WorkerName>& workers() const { return workers_; }
+  /// Rounds that a point stands for.
+  size_t stride() const { return stride_; }
+
+ private:
+  /// A sum of points on its way to a mean.
+  struct Group {
+    CurvePoint sum;
+    size_t rounds = 0;
+    std::vector<size_t> parts;  // by worker: rounds it had a part in
+  };
+  size_t IndexOf(const WorkerName& worker);
+  static void Join(Group& group, const Group& next);
+  static CurvePoint Mean(const Group& group);
+
+  Version last_;
+  size_t stride_ = 1;
+  std::vector<WorkerName> workers_;
+  std::vector<Group> groups_;  // all but the last are full
+};
+
+/// The losses of versions that were evaluated, with what the curve and the evaluations know, as JSON: columns
+/// `version`, `tokens`, `unixSeconds`, `loss`, one in `workers` for each worker (null: it had no part);
+/// `validation` likewise; `stride`.
+std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>& evaluations);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_WEB_LOSS_CURVE_H_

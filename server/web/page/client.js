@@ -1,0 +1,73 @@
+// Talks to the coordinator: looks again and again, and carries the token. The token lives in this tab only; it travels in
+// a header that no other site's page can send.
+
+const KEY = "atoll-token";
+let token = sessionStorage.getItem(KEY) || "";
+
+export const hasToken = () => token !== "";
+
+export function setToken(value) {
+  token = value.trim();
+  if (token) sessionStorage.setItem(KEY, token);
+  else sessionStorage.removeItem(KEY);
+  answers.clear();
+}
+
+/** What the coordinator answered that is no success. status 0: nothing came. */
+export class Problem extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const answers = new Map(); // by path: etag and value of the last answer
+
+async function send(path, options) {
+  const headers = { ...options.headers };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => giveUp.abort(), options.patience || 10000);
+  try {
+    const reply = await fetch(path, {
+      ...options, headers, cache: "no-store", credentials: "omit", redirect: "error", signal: giveUp.signal,
+    });
+    return { reply, text: reply.status === 304 ? "" : await reply.text() };
+  } catch (error) {
+    throw new Problem(0, "the coordinator does not answer");
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function problemOf(reply, text) {
+  try {
+    return new Problem(reply.status, JSON.parse(text).error.message);
+  } catch {
+    return new Problem(reply.status, `the coordinator answered ${reply.status}`);
+  }
+}
+
+/** The JSON at this path; the very object of the last time when nothing has changed. */
+export async function look(path) {
+  const known = answers.get(path);
+  const { reply, text } = await send(path, { headers: known ? { "If-None-Match": known.etag } : {} });
+  if (reply.status === 304 && known) return known.value;
+  if (!reply.ok) throw problemOf(reply, text);
+  const value = JSON.parse(text);
+  const etag = reply.headers.get("ETag");
+  if (etag && !path.includes("after=")) answers.set(path, { etag, value }); // those are never asked for again
+  return value;
+}
+
+/** One action; it may take minutes. */
+export async function act(name, body) {
+  const { reply, text } = await send(`/api/v1/${name}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Atoll-Action": "1" },
+    body: JSON.stringify(body),
+    patience: 300000,
+  });
+  if (!reply.ok) throw problemOf(reply, text);
+  return JSON.parse(text);
+}

@@ -1,0 +1,154 @@
+// What an operator does: the token, and the buttons.
+import { act, hasToken, look, setToken } from "./client.js";
+import { byId, el, setClass, setText } from "./dom.js";
+import { bytes, clock, num, seconds } from "./format.js";
+
+/** Asks; true when it was confirmed. */
+function confirmed(title, text, yes) {
+  const dialog = byId("confirm-dialog");
+  setText(byId("confirm-title"), title);
+  setText(byId("confirm-text"), text);
+  setText(byId("confirm-yes"), yes);
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+function outcome(text, looks) {
+  setText(byId("outcome"), text);
+  setClass(byId("outcome"), `outcome ${looks}`);
+}
+
+export class Operator {
+  /** `changed` is called when who we are, or the run, may be another. */
+  constructor(changed) {
+    this.changed = changed;
+    this.session = null;
+    this.paused = false;
+    for (const id of ["operate", "unlock", "act-unlock"]) byId(id).addEventListener("click", () => this.ask());
+    byId("token-cancel").addEventListener("click", () => byId("token-dialog").close());
+    byId("token-form").addEventListener("submit", (event) => { event.preventDefault(); this.take(); });
+    byId("forget").addEventListener("click", () => { setToken(""); outcome("The token is forgotten.", ""); this.refresh(); });
+    byId("pause").addEventListener("click", () => (this.paused ? this.resume() : this.pause()));
+    byId("close-round").addEventListener("click", () => this.closeRound());
+    byId("add-form").addEventListener("submit", (event) => { event.preventDefault(); this.add(); });
+    byId("checkpoint-form").addEventListener("submit", (event) => { event.preventDefault(); this.checkpoint(); });
+  }
+
+  get mayAct() { return Boolean(this.session?.mayAct); }
+
+  ask() {
+    if (this.mayAct) { byId("operations").scrollIntoView({ block: "center" }); byId("pause").focus(); return; }
+    setText(byId("token-hint"), this.session?.tokenHint || "");
+    setText(byId("token-problem"), "");
+    byId("token-dialog").showModal();
+  }
+
+  async take() {
+    setToken(byId("token").value);
+    try {
+      this.session = await look("/api/v1/session");
+      if (!this.session.verified) throw new Error("This coordinator knows no tokens.");
+      byId("token").value = "";
+      byId("token-dialog").close();
+      outcome("", "");
+    } catch (error) {
+      setToken("");
+      setText(byId("token-problem"), error.message);
+      byId("token").select();
+    }
+    this.refresh();
+  }
+
+  /** Asks the coordinator who we are. */
+  async refresh() {
+    try {
+      this.session = await look("/api/v1/session");
+    } catch (error) {
+      this.session = null;
+      if (error.status === 401 && hasToken()) {
+        setToken("");
+        outcome("The token is not known any more.", "problem");
+      }
+    }
+    this.show();
+    this.changed();
+  }
+
+  show() {
+    const open = this.mayAct;
+    byId("act-open").hidden = !open;
+    byId("act-locked").hidden = open;
+    setText(byId("who"), open ? `as ${this.session.name || "admin"}` : "");
+    setText(byId("operate"), open ? `As ${this.session.name || "admin"}` : "Operate");
+    const why = this.session?.verified
+      ? "This token lets you look. Pausing, draining and the like take an admin's."
+      : `Pausing, draining, adding workers and making checkpoints take an admin's token. ${this.session?.tokenHint || ""}`;
+    setText(byId("act-why"), why);
+  }
+
+  showRun(status, launcher) {
+    this.paused = status.state === "RUN_STATE_PAUSED";
+    const over = ["RUN_STATE_FINISHED", "RUN_STATE_STOPPED"].includes(status.state);
+    setText(byId("pause"), this.paused ? "Resume" : "Pause");
+    byId("pause").disabled = over;
+    byId("close-round").disabled = over || this.paused;
+    const kind = launcher?.kind || "none";
+    byId("add-form").hidden = kind === "none";
+    setText(byId("launcher"), kind === "none" ? "No launcher: workers are started by hand, or start the coordinator with --launcher."
+      : `${num(launcher.target)} wanted of the ${kind} launcher${launcher.error ? `; ${launcher.error}` : ""}`);
+  }
+
+  showCheckpoints(reply) {
+    const newest = (reply.checkpoints || []).slice().sort((a, b) => num(b.createdUnixNanos) - num(a.createdUnixNanos)).slice(0, 3);
+    byId("checkpoints").replaceChildren(...newest.map((c) => el("li", {}, `${c.name}, version ${(c.versions || [0])[0]}, ${clock(seconds(c.createdUnixNanos))}, ${bytes(c.bytes)}${c.damage ? `, damaged: ${c.damage}` : ""}`)));
+  }
+
+  async run(name, body, say) {
+    outcome("Asking …", "");
+    const buttons = [...byId("act-open").querySelectorAll("button")];
+    buttons.forEach((button) => { button.disabled = true; });
+    try {
+      outcome(say(await act(name, body)), "done");
+    } catch (error) {
+      outcome(error.message, "problem");
+      if (error.status === 401) await this.refresh();
+    }
+    buttons.forEach((button) => { button.disabled = false; });
+    this.changed();
+  }
+
+  async pause() {
+    if (!await confirmed("Pause the run?", "Workers finish their round and wait. What is on its way is kept and counts when the run goes on.", "Pause")) return;
+    await this.run("control-run", { action: "PAUSE", reason: "" }, (reply) => reply.message);
+  }
+
+  resume() { return this.run("control-run", { action: "RESUME" }, (reply) => reply.message); }
+
+  async closeRound() {
+    if (!await confirmed("Close the round now?", "It is merged with what has arrived; who is still training counts late, or not at all.", "Close it")) return;
+    await this.run("control-run", { action: "CLOSE_ROUND" }, (reply) => reply.message);
+  }
+
+  add() {
+    const wanted = Math.floor(Number(byId("add-count").value));
+    return this.run("scale-workers", { add: wanted }, (reply) => `From ${num(reply.before)} to ${num(reply.target)} workers.`);
+  }
+
+  checkpoint() {
+    return this.run("create-checkpoint", { name: byId("checkpoint-name").value.trim() }, (reply) => {
+      byId("checkpoint-name").value = "";
+      return `Made ${reply.checkpoint.name}: ${bytes(reply.checkpoint.bytes)}.`;
+    });
+  }
+
+  /** Drain or restart one worker. */
+  async worker(name, action) {
+    const restart = action === "RESTART";
+    const text = restart ? "It finishes its round, pushes, and begins anew under the same name." : "It finishes its round, pushes, leaves, and does not come back by itself.";
+    if (!await confirmed(`${restart ? "Restart" : "Drain"} ${name}?`, text, restart ? "Restart" : "Drain")) return;
+    await this.run("control-worker", { worker: name, action }, (reply) => reply.message);
+  }
+}

@@ -1,0 +1,187 @@
+// The top of the page: state, what is awaited, numbers, and the two charts.
+import { Chart } from "./chart.js";
+import { byId, el, keyed, setClass, setText } from "./dom.js";
+import { bytes, clock, count, duration, loss, num, percent, seconds, word } from "./format.js";
+
+const STATE_LOOKS = { training: "good", finished: "calm", stopped: "calm", paused: "calm", critical: "bad" };
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800];
+const COLOURS = ["c-s2", "c-s3", "c-s4", "c-s5", "c-s6", "c-s7"];
+
+export function showState(status) {
+  const state = word(status.state, "RUN_STATE_") || "unknown";
+  setText(byId("run-name"), status.runName || "Atoll");
+  setText(byId("state"), state);
+  setClass(byId("state"), `pill ${STATE_LOOKS[state] || "wait"}`);
+  document.title = `${status.runName || "Atoll"}: ${state}`;
+  const share = num(status.totalTokens) > 0 ? num(status.committedTokens) / num(status.totalTokens) : 0;
+  byId("progress-fill").style.width = `${100 * Math.min(1, share)}%`;
+  byId("progress").setAttribute("aria-valuenow", Math.round(share * 100));
+  const over = ["finished", "stopped", "paused"].includes(state);
+  const left = over ? null : num(status.etaSeconds) > 0 ? `about ${duration(status.etaSeconds)} left` : "time left not known yet";
+  setText(byId("position"), [
+    `round ${headVersion(status)}`,
+    `${percent(share)} of ${count(status.totalTokens)} tokens`,
+    `inner step ${Math.round(num(status.positionSteps))} of ${num(status.totalSteps)}`,
+    `learning rate ${num(status.learningRate).toExponential(2)}`,
+    left,
+  ].filter(Boolean).join(" · "));
+  setText(byId("foot"), `Atoll ${status.softwareVersion || ""} · run ${status.runId || ""} · up for ${duration(status.uptimeS)} · ${status.dataDirectory || ""}`);
+}
+
+export const headVersion = (status) => Math.max(0, ...(status.fragments || []).map((f) => num(f.version)));
+
+function waitText(wait, oneFragment) {
+  let text = wait.what || "";
+  if (oneFragment) text = text.replace(/^fragment 0: /, "");
+  if (!/wait/.test(text) && !/^fragment /.test(text)) text = `waiting for ${text}`;
+  const unnamed = (wait.from || []).filter((name) => !text.includes(name));
+  if (unnamed.length) text += `: ${unnamed.join(", ")}`;
+  if (num(wait.sinceS) >= 1) text += `, since ${duration(wait.sinceS)}`;
+  if (num(wait.endsInS) > 0) text += `, at most ${duration(wait.endsInS)} more`;
+  return text;
+}
+
+/** What is wrong, and what the run waits for. */
+export function showNotices(status) {
+  const one = (status.fragments || []).length <= 1;
+  const waits = status.waiting || [];
+  const state = word(status.state, "RUN_STATE_");
+  const notices = [];
+  if (status.storageError) notices.push({ key: "storage", looks: "bad", text: `Storage: ${status.storageError}` });
+  const saidBelow = waits.some((wait) => (wait.what || "").endsWith(status.stateReason));
+  if (status.stateReason && !saidBelow && state !== "training") {
+    notices.push({ key: "reason", looks: STATE_LOOKS[state] || "wait", text: status.stateReason });
+  }
+  waits.forEach((wait, i) => notices.push({ key: `wait ${i}`, looks: state === "training" ? "calm" : "wait", text: waitText(wait, one) }));
+  keyed(byId("notices"), notices.slice(0, 12), (n) => n.key, () => el("p"), (element, notice) => {
+    setClass(element, `notice ${notice.looks}`);
+    setText(element, notice.text.charAt(0).toUpperCase() + notice.text.slice(1));
+  });
+}
+
+export function showTiles(status, metrics) {
+  const first = num(status.firstEvaluation?.loss);
+  const validation = num(metrics.validationLoss);
+  const moved = num(metrics.pushBytes) + num(metrics.pullBytes);
+  const tiles = [
+    ["Validation loss", loss(validation), validation
+      ? `perplexity ${Math.exp(validation).toPrecision(3)}${first ? `, from ${loss(first)}` : ""}` : "not evaluated yet"],
+    ["Training loss", loss(metrics.trainLoss), "mean of the last round"],
+    ["Speed", `${count(metrics.tokensPerSecond)} tok/s`, `${num(metrics.liveTrainers)} ${num(metrics.liveTrainers) === 1 ? "worker trains" : "workers train"}`],
+    ["Round", num(metrics.roundSecondsMean) ? duration(metrics.roundSecondsMean) : "–", `of it ${duration(metrics.commitSecondsMean)} to commit, on average`],
+    ["Computing", num(metrics.computeUtilisation) ? percent(num(metrics.computeUtilisation)) : "–", "of the workers' time"],
+    ["Traffic", num(metrics.communicationReduction) ? `${num(metrics.communicationReduction) < 10 ? num(metrics.communicationReduction).toFixed(1) : Math.round(num(metrics.communicationReduction))}× less` : "–", `${bytes(moved)} moved so far`],
+  ];
+  keyed(byId("tiles"), tiles, (tile) => tile[0], (tile) => el("div", { class: "tile" }, el("span", {}, tile[0]), el("b"), el("small")), (element, tile) => {
+    setText(element.children[1], tile[1]);
+    setText(element.children[2], tile[2]);
+  });
+}
+
+function legend(place, entries) {
+  place.replaceChildren(...entries.map(([name, looks]) => el("span", {}, el("i", { class: looks }), name)));
+}
+
+const MARKS = {
+  WORKER_JOINED: ["join", "joined"], WORKER_RETURNED: ["join", "returned"], WORKER_LEFT: ["leave", "left"],
+  WORKER_LOST: ["leave", "lost"], WORKER_BANNED: ["leave", "banned"], RUN_PAUSED: ["other", "paused"],
+  RUN_RESUMED: ["other", "resumed"], RUN_RESTORED: ["other", "restored"], COORDINATOR_STARTED: ["other", "coordinator started"],
+};
+
+/** Tokens that were committed at a moment, by the straight line between the curve's points. */
+function tokensAt(curve, at) {
+  const times = curve.unixSeconds;
+  let i = times.findIndex((time) => time >= at);
+  if (i < 0) i = times.length - 1;
+  if (i <= 0) return 0;
+  const share = (at - times[i - 1]) / Math.max(1e-9, times[i] - times[i - 1]);
+  return curve.tokens[i - 1] + Math.min(1, Math.max(0, share)) * (curve.tokens[i] - curve.tokens[i - 1]);
+}
+
+export class LossChart {
+  constructor() {
+    this.byTime = false;
+    this.byWorker = false;
+    this.chart = new Chart(byId("loss"), { label: "Loss", empty: "No round has closed yet", formatTick: (y) => String(Number(y.toFixed(3))), formatY: (y) => y.toFixed(y < 9.9995 ? 3 : 2) });
+    const choose = (byTime) => () => { this.byTime = byTime; this.draw(); };
+    byId("by-tokens").addEventListener("click", choose(false));
+    byId("by-time").addEventListener("click", choose(true));
+    byId("by-worker").addEventListener("click", () => { this.byWorker = !this.byWorker; this.draw(); });
+  }
+
+  show(curve) {
+    if (curve === this.curve) return;
+    this.curve = curve;
+    this.draw();
+  }
+
+  draw() {
+    byId("by-tokens").setAttribute("aria-pressed", String(!this.byTime));
+    byId("by-time").setAttribute("aria-pressed", String(this.byTime));
+    byId("by-worker").setAttribute("aria-pressed", String(this.byWorker));
+    const { curve } = this;
+    if (!curve) return;
+    const axis = this.byTime ? "unixSeconds" : "tokens";
+    const points = (columns) => columns[axis].map((x, i) => [x, columns.loss[i] ?? NaN]).filter((p) => !this.byTime || p[0] > 0);
+    const series = [{ name: "training, mean", colour: "c-s0", points: points(curve) }];
+    if (curve.validation.loss.length) series.push({ name: "validation", colour: "c-s1", dots: true, points: points(curve.validation) });
+    if (this.byWorker) {
+      curve.workers.forEach((worker, i) => series.push({
+        name: worker.name, colour: COLOURS[i % COLOURS.length], thin: true,
+        points: points({ ...curve, loss: worker.loss }).filter((p) => Number.isFinite(p[1])),
+      }));
+    }
+    const marks = curve.milestones.filter((event) => event.kind in MARKS).map((event) => {
+      const [kind, verb] = MARKS[event.kind];
+      const at = seconds(event.unixNanos);
+      return { x: this.byTime ? at : tokensAt(curve, at), kind, text: `${clock(at)}: ${event.worker ? `${event.worker} ` : ""}${verb}` };
+    });
+    const entries = series.slice(0, 18).map((s) => [s.name, s.colour]);
+    for (const [kind, name] of [["join", "joined"], ["leave", "left or lost"], ["other", "run or coordinator"]]) {
+      if (marks.some((mark) => mark.kind === kind)) entries.push([name, `mark m-${kind}`]);
+    }
+    if (curve.stride > 1) entries.push([`a point is ${curve.stride} rounds`, ""]);
+    legend(byId("loss-legend"), entries);
+    const shown = (x) => clock(x).replace(/:\d\d$/, "");
+    this.chart.show({ series, marks }, this.byTime
+      ? { formatX: (x) => (this.span() > 600 ? shown(x) : clock(x)), formatTip: clock, timeSteps: TIME_STEPS }
+      : { formatX: count, formatTip: (x) => `${count(x)} tokens`, timeSteps: null });
+  }
+
+  span() { return this.curve.unixSeconds.length ? this.curve.unixSeconds.at(-1) - this.curve.unixSeconds[0] : 0; }
+}
+
+export class TrafficChart {
+  constructor() {
+    const rate = (y) => `${bytes(y)}/s`;
+    this.chart = new Chart(byId("traffic"), {
+      label: "Bandwidth", empty: "Measuring: the first figures come in a few seconds", formatY: rate, fromZero: true, binary: true, left: 78,
+      formatX: (x) => clock(x).replace(/:\d\d$/, ""), formatTip: clock, timeSteps: TIME_STEPS,
+    });
+    legend(byId("traffic-legend"), [["from workers (push)", "c-s0"], ["to workers (pull)", "c-s1"]]);
+  }
+
+  show(traffic) {
+    if (traffic === this.traffic) return;
+    this.traffic = traffic;
+    const at = traffic.unixSeconds;
+    const rates = (column) => at.slice(1).map((time, i) => [time, Math.max(0, column[i + 1] - column[i]) / Math.max(0.001, time - at[i])]);
+    const push = rates(traffic.pushBytes);
+    const pull = rates(traffic.pullBytes);
+    if (push.length) setText(byId("traffic-now"), `now ${bytes(push.at(-1)[1])}/s up, ${bytes(pull.at(-1)[1])}/s down`);
+    this.chart.show({ series: [{ name: "push", colour: "c-s0", points: push }, { name: "pull", colour: "c-s1", points: pull }], marks: [] });
+  }
+}
+
+/** What was moved beside what data-parallel training would have moved. */
+export function showSaved(metrics) {
+  const moved = num(metrics.pushBytes) + num(metrics.pullBytes);
+  const plain = num(metrics.dataParallelBytes);
+  const place = byId("saved");
+  if (!place.firstChild) {
+    place.append(el("p"), el("div", { class: "bar" }, el("div")), el("p", { class: "muted" }, "The bar: what was moved, beside float32 gradients at every inner step."));
+  }
+  place.hidden = plain === 0 || moved === 0;
+  setText(place.children[0], `${bytes(num(metrics.pushBytes))} up and ${bytes(num(metrics.pullBytes))} down, instead of ${bytes(plain)}: ${bytes(Math.max(0, plain - moved))} saved.`);
+  place.children[1].firstChild.style.width = `${Math.min(100, (100 * moved) / Math.max(1, plain))}%`;
+}

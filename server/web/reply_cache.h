@@ -1,0 +1,39 @@
+#ifndef ATOLL_SERVER_WEB_REPLY_CACHE_H_
+#define ATOLL_SERVER_WEB_REPLY_CACHE_H_
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/web/exchange.h"
+
+namespace atoll {
+
+/// Answers that were made a moment ago, so that many who watch cost the coordinator no more than one.
+/// Thread-safe; at most kMaxReplies are kept. Two that ask at the same moment may both make it.
+class ReplyCache {
+ public:
+  static constexpr size_t kMaxReplies = 32;
+
+  explicit ReplyCache(const Clock* clock) : clock_(clock) {}
+
+  WebReply Get(const std::string& key, Duration fresh, const std::function<WebReply()>& make);
+  /// Something was changed by an action.
+  void Clear();
+
+ private:
+  struct Entry {
+    MonoTime made;
+    WebReply reply;
+  };
+  const Clock* const clock_;
+  Mutex mutex_;
+  uint64_t cleared_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_WEB_REPLY_CACHE_H_

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""The built-in web page in a real browser: it works, it stays quiet, and hostile text in it does nothing.
+
+Usage: browser_test.py PAGE_SERVER [SCREENSHOT_FOLDER]. Needs Chromium, its driver and python3-selenium
+(scripts/setup.sh --groups browser); exit code 77, saying so, when they are missing.
+"""
+import base64
+import http.server
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    webdriver = None
+
+CHROMIUM = shutil.which("chromium")
+DRIVER = shutil.which("chromedriver")
+PATIENCE_S = 60
+SERVER = None
+BROWSER = None
+SHOTS = None
+
+
+class PageServer:
+    """The program that serves the pages; told what to do over its standard input."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.urls = json.loads(self.process.stdout.readline())
+
+    def order(self, what):
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def stop(self):
+        self.process.stdin.close()
+        ended = self.process.wait(PATIENCE_S)
+        self.process.stdout.close()
+        return ended
+
+
+def start_browser():
+    options = webdriver.ChromeOptions()
+    for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     "--no-first-run", "--disable-background-networking", "--disable-component-update", "--window-size=1280,900",
+                     "--host-resolver-rules=MAP rebound.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]:
+        options.add_argument(argument)
+    options.binary_location = CHROMIUM
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(service=Service(DRIVER), options=options)
+    browser.set_script_timeout(PATIENCE_S)
+    return browser
+
+
+class PageTest(unittest.TestCase):
+    def setUp(self):
+        self.viewport(1280, 900)
+        BROWSER.get_log("browser")
+
+    def viewport(self, width, height, mobile=False):
+        BROWSER.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
+
+    def scheme(self, name):
+        BROWSER.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": name}]})
+
+    def open(self, which, token=None):
+        BROWSER.get(SERVER.urls[which])
+        BROWSER.execute_script("sessionStorage.clear(); if (arguments[0]) sessionStorage.setItem('atoll-token', arguments[0])", token)
+        BROWSER.refresh()
+
+    def by_id(self, name):
+        return BROWSER.find_element(By.ID, name)
+
+    def text(self, name):
+        return BROWSER.execute_script("return document.getElementById(arguments[0]).textContent", name)
+
+    def wait(self, what, condition):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if condition():
+                return
+            time.sleep(0.05)
+        self.fail(f"not within {PATIENCE_S} s: {what}")
+
+    def wait_live(self):
+        self.wait("the page is live", lambda: self.text("link") == "live")
+
+    def rows(self, name):
+        return BROWSER.execute_script(
+            "return [...document.getElementById(arguments[0]).children].map((row) => [...row.children].map((cell) => cell.textContent))", name)
+
+    def console(self):
+        """What the page complained of. Answers that refuse are told by the browser itself, and are no fault of it."""
+        return [entry["message"] for entry in BROWSER.get_log("browser")
+                if "Failed to load resource: the server responded with a status of 40" not in entry["message"]]
+
+    def fetch(self, path, method="GET", headers=None, body=None):
+        """Status of a request that the page itself makes."""
+        return BROWSER.execute_async_script(
+            "const [path, options, done] = arguments; fetch(path, options).then((reply) => done(reply.status), (e) => done(String(e)))",
+            path, {"method": method, "headers": headers or {}, "body": body})
+
+    def confirm(self, button, yes="confirm-yes"):
+        self.by_id(button).click() if isinstance(button, str) else button.click()
+        self.wait("it asks", lambda: self.by_id("confirm-dialog").get_attribute("open") is not None)
+        self.by_id(yes).click()
+
+    def shot(self, name, height=None):
+        if not SHOTS:
+            return
+        width, full = BROWSER.execute_script("return [innerWidth, document.documentElement.scrollHeight]")
+        picture = BROWSER.execute_cdp_cmd("Page.captureScreenshot", {
+            "format": "png", "captureBeyondViewport": True,
+            "clip": {"x": 0, "y": 0, "width": width, "height": height or full, "scale": 1}})
+        (SHOTS / f"{name}.png").write_bytes(base64.b64decode(picture["data"]))
+
+    def test_shows_the_run_and_follows_it(self):
+        self.open("run")
+        self.wait_live()
+        self.assertEqual(self.text("run-name"), "small")
+        self.assertEqual(self.text("state"), "training")
+        self.wait("workers", lambda: len(self.rows("workers")) == 2)
+        self.assertEqual([row[0][:2] for row in self.rows("workers")], ["w0", "w1"])
+        self.wait("rounds", lambda: len(self.rows("rounds")) >= 5)
+        newest = self.rows("rounds")[0]
+        self.assertIn("w0w1", newest[2])
+        self.assertIn("round closed", self.text("events"))
+        self.wait("the curve", lambda: BROWSER.execute_script(
+            "return document.querySelectorAll('#loss path.line').length") == 2)
+        before = int(newest[0])
+        SERVER.order("round")
+        self.wait("the next round is shown", lambda: int(self.rows("rounds")[0][0]) > before)
+        self.by_id("by-worker").click()
+        self.wait("a line for each worker", lambda: BROWSER.execute_script(
+            "return document.querySelectorAll('#loss path.line').length") == 4)
+        self.by_id("by-time").click()
+        self.assertEqual(self.by_id("by-time").get_attribute("aria-pressed"), "true")
+        self.assertEqual(self.console(), [])
+
+    def test_keys_are_enough(self):
+        self.open("run")
+        self.wait_live()
+        chart = BROWSER.find_element(By.CSS_SELECTOR, "#loss svg")
+        chart.send_keys(Keys.HOME)
+        tip = BROWSER.find_element(By.CSS_SELECTOR, "#loss .tip")
+        first = tip.text
+        self.assertIn("training, mean: ", first)
+        chart.send_keys(Keys.ARROW_RIGHT)
+        self.assertNotEqual(tip.text, first)
+        self.by_id("operate").send_keys(Keys.ENTER)
+        self.wait("the dialog", lambda: self.by_id("token-dialog").get_attribute("open") is not None)
+        self.assertEqual(BROWSER.switch_to.active_element.get_attribute("id"), "token")
+        BROWSER.switch_to.active_element.send_keys(Keys.ESCAPE)
+        self.wait("it is gone", lambda: self.by_id("token-dialog").get_attribute("open") is None)
+        self.assertEqual(BROWSER.switch_to.active_element.get_attribute("id"), "operate")
+        unnamed = BROWSER.execute_script(
+            "return [...document.querySelectorAll('button, input, select')].filter((e) => !(e.textContent.trim() ||"
+            " e.labels?.length || e.getAttribute('aria-label'))).map((e) => e.outerHTML)")
+        self.assertEqual(unnamed, [])
+        self.assertEqual(self.console(), [])
+
+    def test_nothing_is_done_without_an_admins_token(self):
+        self.open("run")
+        self.wait_live()
+        self.assertFalse(self.by_id("act-open").is_displayed())
+        self.assertFalse(BROWSER.find_element(By.CSS_SELECTOR, "#workers button").is_displayed())
+        json_body = {"Content-Type": "application/json", "Atoll-Action": "1"}
+        pause = json.dumps({"action": "PAUSE"})
+        self.assertEqual(self.fetch("/api/v1/control-run", "POST", json_body, pause), 401)
+        for token, status in [("guess", 401), ("observer-token", 403), ("worker-token", 403)]:
+            headers = {**json_body, "Authorization": f"Bearer {token}"}
+            self.assertEqual(self.fetch("/api/v1/control-run", "POST", headers, pause), status, token)
+        self.by_id("operate").click()
+        self.assertIn("admin-token", self.text("token-hint"))
+        self.by_id("token").send_keys("guess", Keys.ENTER)
+        self.wait("it says so", lambda: "not known" in self.text("token-problem"))
+        self.by_id("token").send_keys("observer-token", Keys.ENTER)
+        self.wait("it is taken", lambda: "lets you look" in self.text("act-why"))
+        self.assertFalse(self.by_id("act-open").is_displayed())
+        self.wait_live()
+        self.assertEqual(self.text("state"), "training")
+        self.assertEqual(self.console(), [])
+
+    def test_an_admin_operates(self):
+        self.open("run")
+        self.wait_live()
+        self.by_id("operate").click()
+        self.by_id("token").send_keys("admin-token", Keys.ENTER)
+        self.wait("the buttons", lambda: self.by_id("act-open").is_displayed())
+        self.assertEqual(self.text("who"), "as ann")
+        self.assertEqual(BROWSER.execute_script("return [document.cookie, localStorage.length]"), ["", 0])
+        self.confirm("pause", yes="confirm-yes")
+        self.wait("the run is paused", lambda: self.text("state") == "paused")
+        self.assertIn("paused", self.text("outcome"))
+        self.wait("the button turns", lambda: self.text("pause") == "Resume" and self.by_id("pause").is_enabled())
+        self.by_id("pause").click()
+        self.wait("the run goes on", lambda: self.text("state") == "training")
+        count = self.by_id("add-count")
+        count.clear()
+        count.send_keys("3", Keys.ENTER)
+        self.wait("workers are added", lambda: "to 3 workers" in self.text("outcome") or "to 5 workers" in self.text("outcome"))
+        self.wait("they are free again", lambda: self.by_id("pause").is_enabled())
+        name = self.by_id("checkpoint-name")
+        name.send_keys("Not A Name", Keys.ENTER)
+        self.wait("what is wrong is said", lambda: self.by_id("outcome").get_attribute("class") == "outcome problem")
+        self.wait("they are free again", lambda: self.by_id("pause").is_enabled())
+        name.clear()
+        name.send_keys("noon", Keys.ENTER)
+        self.wait("the checkpoint", lambda: "noon" in self.text("outcome") and self.by_id("outcome").get_attribute("class") == "outcome done")
+        row = BROWSER.find_elements(By.CSS_SELECTOR, "#workers tr")[1]
+        self.confirm(row.find_elements(By.CSS_SELECTOR, "button")[1])
+        self.wait("w1 is told to restart", lambda: "told to restart" in self.rows("workers")[1][1])
+        self.wait("who did it is on record", lambda: "ann by web" in self.text("events"))
+        self.shot("operating")
+        BROWSER.refresh()
+        self.wait("a reload keeps the token", lambda: self.by_id("act-open").is_displayed())
+        self.by_id("forget").click()
+        self.wait("it is forgotten", lambda: not self.by_id("act-open").is_displayed())
+        self.assertEqual(BROWSER.execute_script("return sessionStorage.length"), 0)
+        self.assertEqual(self.console(), [])
+
+    def test_hostile_text_is_only_text(self):
+        self.open("hostile", "admin-token")
+        self.wait_live()
+        self.wait("the workers", lambda: len(self.rows("workers")) == 4)
+        self.wait("the rounds", lambda: len(self.rows("rounds")) == 3)
+        self.by_id("by-worker").click()
+        self.by_id("by-time").click()
+        BROWSER.find_element(By.CSS_SELECTOR, "#loss svg").send_keys(Keys.HOME)
+        BROWSER.find_elements(By.CSS_SELECTOR, "#workers .acts button")[3].click()
+        self.by_id("confirm-yes").click()
+        self.wait("the answer", lambda: "onerror" in self.text("outcome"))
+        self.wait("the checkpoint", lambda: "onerror" in self.text("checkpoints"))
+        for where in ["run-name", "notices", "workers", "rounds", "events", "foot", "launcher", "loss-legend"]:
+            self.assertIn("<img src=x onerror=", self.text(where), where)
+        self.assertEqual(BROWSER.execute_script("return [typeof window.hacked, document.images.length, document.scripts.length]"),
+                         ["undefined", 1, 1])
+        self.viewport(360, 740, mobile=True)
+        self.no_sideways_scroll(360)
+        self.shot("hostile-phone")
+        self.assertEqual(self.console(), [])
+
+    def test_where_everybody_is_asked_the_page_asks(self):
+        self.open("asking")
+        self.wait("it is locked", lambda: self.by_id("locked").is_displayed())
+        self.assertFalse(self.by_id("run").is_displayed())
+        self.by_id("unlock").click()
+        self.by_id("token").send_keys("observer-token", Keys.ENTER)
+        self.wait("it opens", lambda: self.by_id("run").is_displayed())
+        self.wait_live()
+        self.assertEqual(self.text("run-name"), "small")
+        self.assertEqual(self.console(), [])
+
+    def no_sideways_scroll(self, width):
+        time.sleep(0.3)
+        self.assertLessEqual(BROWSER.execute_script("return document.documentElement.scrollWidth"), width)
+
+    def test_on_a_phone_nothing_is_beside_the_screen(self):
+        for width in [320, 390, 768, 941]:
+            self.viewport(width, 740, mobile=True)
+            self.open("run", "admin-token")
+            self.wait_live()
+            self.wait("the buttons", lambda: self.by_id("act-open").is_displayed())
+            self.no_sideways_scroll(width)
+            small = BROWSER.execute_script(
+                "return [...document.querySelectorAll('button')].filter((b) => b.offsetHeight > 0 && b.offsetHeight < 32).map((b) => b.id)")
+            self.assertEqual(small, [])
+            self.shot(f"phone-{width}")
+
+    def test_is_dark_where_dark_is_wanted(self):
+        self.open("run")
+        self.wait_live()
+        contrasts = {}
+        for name in ["light", "dark"]:
+            self.scheme(name)
+            time.sleep(0.2)
+            contrasts[name] = BROWSER.execute_script("""
+                const light = (c) => { const v = c.match(/[\\d.]+/g).slice(0, 3).map((x) => { x /= 255; return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
+                const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+                const of = (e) => light(getComputedStyle(e).color);
+                const ground = light(getComputedStyle(document.querySelector('.card')).backgroundColor);
+                return { ground, text: ratio(ground, of(document.querySelector('h2'))), muted: ratio(ground, of(document.querySelector('.card .muted'))) };""")
+            self.shot(name)
+        self.scheme("light")
+        self.assertGreater(contrasts["light"]["ground"], 0.8)
+        self.assertLess(contrasts["dark"]["ground"], 0.05)
+        for contrast in contrasts.values():  # WCAG AAA for text, AA for what is muted
+            self.assertGreater(contrast["text"], 7)
+            self.assertGreater(contrast["muted"], 4.5)
+
+    def test_another_sites_page_reaches_nothing(self):
+        target = SERVER.urls["hostile"]
+        before = SERVER.order("asked")
+        page = f"""<!doctype html><title>evil</title><form id=f method=post enctype=text/plain target=frame
+          action="{target}api/v1/control-run"><input name='{{"action":"PAUSE","x":"' value='"}}'></form><iframe name=frame></iframe>
+          <iframe src="{target}"></iframe>"""
+
+        class Evil(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(page.encode())
+
+            def log_message(self, *args):
+                pass
+
+        evil = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+        threading.Thread(target=evil.serve_forever, daemon=True).start()
+        BROWSER.get(f"http://localhost:{evil.server_port}/")
+        BROWSER.execute_script("document.getElementById('f').submit()")
+        tries = BROWSER.execute_async_script("""
+            const [target, done] = arguments;
+            const url = target + 'api/v1/control-run';
+            const json = {'Content-Type': 'application/json', 'Atoll-Action': '1', 'Authorization': 'Bearer admin-token'};
+            const body = '{"action":"PAUSE"}';
+            const told = (p) => p.then(async (r) => r.type + (r.type === 'opaque' ? '' : await r.text()), () => 'blocked');
+            Promise.all([told(fetch(url, {method: 'POST', headers: json, body})), told(fetch(url, {method: 'POST', mode: 'no-cors', body})),
+              told(fetch(target + 'api/v1/status')), told(fetch(target + 'api/v1/status', {mode: 'no-cors'}))]).then(done);""", target)
+        self.assertEqual(tries[0], "blocked")
+        self.assertEqual(tries[2], "blocked")
+        framed = BROWSER.execute_script("try { return frames[1].document === null || frames[1].location.href; } catch (e) { return 'refused'; }")
+        self.assertEqual(framed, "refused")
+        # A name of the attacker's that now leads here.
+        port = target.rstrip("/").rsplit(":", 1)[1]
+        BROWSER.get(f"http://rebound.example:{port}/api/v1/status")
+        self.assertIn("does not go by this name", BROWSER.find_element(By.TAG_NAME, "body").text)
+        evil.shutdown()
+        evil.server_close()
+        self.assertEqual(SERVER.order("asked"), before)
+
+
+def main():
+    global SERVER, BROWSER, SHOTS
+    if webdriver is None or not CHROMIUM or not DRIVER:
+        print("skipped: no chromium, chromedriver or python3-selenium; scripts/setup.sh --groups browser installs them")
+        return 77
+    if len(sys.argv) > 2:
+        SHOTS = pathlib.Path(sys.argv[2])
+        SHOTS.mkdir(parents=True, exist_ok=True)
+    SERVER = PageServer(sys.argv[1])
+    BROWSER = start_browser()
+    try:
+        result = unittest.main(argv=sys.argv[:1], exit=False, verbosity=2).result
+    finally:
+        BROWSER.quit()
+        ended = SERVER.stop()
+    return 0 if result.wasSuccessful() and ended == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

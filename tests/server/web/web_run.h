@@ -1,0 +1,76 @@
+#ifndef ATOLL_TESTS_SERVER_WEB_WEB_RUN_H_
+#define ATOLL_TESTS_SERVER_WEB_WEB_RUN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protos/config/run_config.h"
+#include "protos/config/run_config_codec.h"
+#include "tests/fakes/fake_launcher.h"
+#include "tests/server/test_run.h"
+
+namespace atoll {
+
+/// A real coordinator with two workers, a launcher that starts nothing, and rounds when the test says so.
+class WebRun {
+ public:
+  WebRun()
+      : run_(Configured(), {.config_codec = &codec_,
+                            .make_launcher = [this] { return std::make_unique<FakeLauncher>(log_); }}) {
+    // The time of day of today, for those who look at it.
+    run_.clock().JumpWall(SystemClock().WallNow() - run_.clock().WallNow());
+    workers_ = run_.Begin({"w0", "w1"}, Fill([](size_t) { return 1.0F; }));
+  }
+
+  /// Both push; the next version is published and evaluated.
+  void Round() {
+    run_.clock().Advance(Seconds(2));
+    for (const Caller& worker : workers_) (void)run_.Pull(worker);
+    for (const Caller& worker : workers_) {
+      const double loss = 5.0 / static_cast<double>(head_ + 1) + (worker.worker == "w1" ? 0.25 : 0);
+      (void)run_.Push(worker, head_, Fill([](size_t) { return 0.01F; }), {.loss = loss});
+    }
+    (void)run_.Pull(workers_[0], head_);
+    ++head_;
+    HeartbeatCall report;
+    report.caller = workers_[0];
+    report.evaluations.push_back({.version = Version(head_), .loss = 5.5 / static_cast<double>(head_)});
+    (void)run_.coordinator().Heartbeat(report);
+  }
+
+  TestRun& run() { return run_; }
+  Coordinator& coordinator() { return run_.coordinator(); }
+  uint64_t head() const { return head_; }
+  uint32_t launched() {
+    MutexLock lock(&log_->mutex);
+    return log_->target;
+  }
+
+ private:
+  static CoordinatorOptions Configured() {
+    const auto config = ParseRunConfig(R"(
+run: {name: small, workers: 2, rounds: 100}
+model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}
+data: {tokenizer: bytes, partitions: 8}
+inner: {steps: 2, learning_rate: 1e-3, warmup_steps: 10, batch: 4}
+checkpoint: {shards: 2}
+)",
+                                       "test");
+    CoordinatorOptions options = SmallRun();
+    options.config_bytes = config.value().SerializeAsString();
+    options.run = *ToRunOptions(*config);
+    return options;
+  }
+
+  const RunConfigCodec codec_;
+  const std::shared_ptr<FakeLauncher::Log> log_ = std::make_shared<FakeLauncher::Log>();
+  TestRun run_;
+  std::vector<Caller> workers_;
+  uint64_t head_ = 0;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_TESTS_SERVER_WEB_WEB_RUN_H_
