@@ -27,12 +27,6 @@ std::string LateOnes(const RoundView& view) {
   return view.late == 0 ? std::string() : absl::StrFormat(" and %d late", view.late);
 }
 
-size_t QuorumCount(size_t total, const RoundOptions& options) {
-  // The tolerance keeps 0.6 * 5 = 3.0000000000000004 from asking for four.
-  const auto quorum = static_cast<size_t>(std::ceil(options.quorum * static_cast<double>(total) - 1e-9));
-  return std::max({quorum, static_cast<size_t>(options.minimum), size_t{1}});
-}
-
 RoundDecision Gather(const RoundView& view, const RoundOptions& options) {
   RoundDecision decision{.action = Action::kWait,
                          .health = view.base == Version(0) ? RunHealth::kStarting : RunHealth::kTraining,
@@ -96,6 +90,12 @@ RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions
 }
 
 }  // namespace
+
+size_t QuorumCount(size_t total, const RoundOptions& options) {
+  // The tolerance keeps 0.6 * 5 = 3.0000000000000004 from asking for four.
+  const auto quorum = static_cast<size_t>(std::ceil(options.quorum * static_cast<double>(total) - 1e-9));
+  return std::max({quorum, static_cast<size_t>(options.minimum), size_t{1}});
+}
 
 std::string_view RunHealthName(RunHealth health) {
   switch (health) {

@@ -1,6 +1,7 @@
 #ifndef ATOLL_CORE_ROUND_POLICY_H_
 #define ATOLL_CORE_ROUND_POLICY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -67,6 +68,9 @@ struct RoundDecision {
 /// Late folds count for nothing here. Without barriers (RoundMode::kFree) there is one rule: as soon as the
 /// minimum is there, late ones counted, close; past the deadline hold, else wait.
 RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options);
+
+/// Contributions that make a quorum when so many could come.
+size_t QuorumCount(size_t total, const RoundOptions& options);
 
 /// When the contribution came that made the quorum (or the round's start, if that was later); nullopt: it is
 /// not there.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ class Counter {
   void Increment(double by = 1) const;
 
  private:
+  friend class MetricsRegistry;
   prometheus::Counter* counter_ = nullptr;
 };
 
@@ -56,8 +58,27 @@ class Histogram {
   prometheus::Histogram* histogram_ = nullptr;
 };
 
-/// Upper bounds, in seconds: 1 ms to 10 minutes, about three a decade.
+// Upper bounds in seconds, about three a decade.
+/// What ought to take no time: 0.5 ms to 10 s.
+std::vector<double> ShortDurationBuckets();
+/// Work on tensors: 1 ms to 10 minutes.
 std::vector<double> DurationBuckets();
+/// Transfers over thin links: 10 ms to an hour.
+std::vector<double> TransferBuckets();
+/// Rounds: 0.5 s to 4 hours.
+std::vector<double> RoundBuckets();
+
+enum class MetricType { kCounter, kGauge, kHistogram };
+
+/// What is known of a name before there is a series of it.
+struct MetricFamily {
+  std::string name;
+  MetricType type = MetricType::kGauge;
+  std::string help;
+  /// The values that a label can have; none: it is open (a worker's name, a fragment's number).
+  std::map<std::string, std::set<std::string>> labels;
+  std::vector<double> buckets;  // of a histogram
+};
 
 /// What a program counts, and what is shown of it. Thread-safe. Series are made once and kept by those who
 /// count; each name has one help text and one type. Outlives the handles' users.
@@ -72,8 +93,16 @@ class MetricsRegistry {
   Gauge AddGauge(const std::string& name, const std::string& help, const MetricLabels& labels = {});
   Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& buckets,
                          const MetricLabels& labels = {});
+  /// There will be series of this name, with these labels, whose values are open. Before the first of them,
+  /// which need no help text then.
+  void Declare(MetricType type, const std::string& name, const std::string& help,
+               const std::vector<std::string>& labels);
   /// The series disappears; its handles must not be used any more.
   void RemoveGauge(const std::string& name, const Gauge& gauge);
+  void RemoveCounter(const std::string& name, const Counter& counter);
+
+  /// All names that were declared or added, in that order: what docs/metrics.md is made of.
+  std::vector<MetricFamily> Families() const;
 
   /// Called before each scrape, on the scraper's thread, one scrape at a time: to set gauges of what is asked
   /// for rather than counted. It must add or remove series of names that were added before only.
@@ -92,8 +121,26 @@ class MetricsRegistry {
   const std::shared_ptr<State> state_;
 };
 
-/// atoll_build_info{program, version, revision} 1, and the start time of the process.
-void AddBuildInfo(MetricsRegistry* registry, std::string_view program);
+/// A counter of what somebody else counts, who tells the whole each time. Not thread-safe. A copy is the same
+/// series.
+class MirroredCounter {
+ public:
+  MirroredCounter() = default;
+  /// `registry` outlives it.
+  MirroredCounter(MetricsRegistry* registry, std::string name, std::string help, MetricLabels labels = {});
+
+  /// A total below the last one: who counts began anew, and so does the series.
+  void Follow(double total);
+  void Remove();
+
+ private:
+  MetricsRegistry* registry_ = nullptr;
+  std::string name_;
+  std::string help_;
+  MetricLabels labels_;
+  Counter counter_;
+  double total_ = 0;
+};
 
 }  // namespace atoll
 

@@ -61,6 +61,7 @@ absl::StatusOr<CheckpointView> CheckpointKeeper::Make(const std::string& name, b
            absl::StrFormat("checkpoint '%s' of version %d: %s, of which %s shared, in %.1f s", name,
                            made->manifest.versions.front().value(), HumanBytes(made->bytes),
                            HumanBytes(made->shared_bytes), ToSeconds(services_.clock->Now() - started)));
+  services_.observer->OnNewestCheckpoint(made->manifest.created_unix_ns);
   return ViewOf(*made);
 }
 
@@ -81,6 +82,14 @@ absl::StatusOr<std::vector<CheckpointView>> CheckpointKeeper::List(bool check) {
   return views;
 }
 
+void CheckpointKeeper::TellNewest() const {
+  const auto entries = services_.store->ListCheckpoints(false);
+  if (!entries.ok()) return;
+  int64_t newest = 0;
+  for (const CheckpointEntry& entry : *entries) newest = std::max(newest, entry.manifest.created_unix_ns);
+  services_.observer->OnNewestCheckpoint(newest);
+}
+
 absl::StatusOr<RestoreResult> CheckpointKeeper::Restore(const std::string& name) {
   MutexLock alone(&mutex_);
   return RestoreRun(services_, *driver_, name);
@@ -90,6 +99,7 @@ absl::Status CheckpointKeeper::Delete(const std::string& name) {
   MutexLock alone(&mutex_);
   ATOLL_RETURN_IF_ERROR(services_.store->DeleteCheckpoint(name));
   Announce(EventKind::kCheckpointDeleted, Version(0), absl::StrFormat("checkpoint '%s' was deleted", name));
+  TellNewest();
   return absl::OkStatus();
 }
 

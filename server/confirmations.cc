@@ -39,6 +39,20 @@ ConfirmationVerdict JudgeConfirmation(const ConfirmationAuthor& author, std::str
   return confirmation.published == *published ? ConfirmationVerdict::kValid : ConfirmationVerdict::kDiverged;
 }
 
+std::string_view VerdictName(ConfirmationVerdict verdict) {
+  switch (verdict) {
+    case ConfirmationVerdict::kValid:
+      return "valid";
+    case ConfirmationVerdict::kDiverged:
+      return "diverged";
+    case ConfirmationVerdict::kForged:
+      return "forged";
+    case ConfirmationVerdict::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
 void FillVotes(RunStore& store, FragmentId fragment, Version version, std::vector<WorkerName>& confirmed_by,
                std::vector<WorkerName>& denied_by) {
   const auto record = store.ReadRound(fragment, version);
@@ -98,7 +112,8 @@ Confirmations::Result Confirmations::Take(const ConfirmationAuthor& author, std:
   for (const Confirmation& confirmation : confirmations) {
     const std::optional<ContentHash> published = Hash(confirmation.fragment, confirmation.version);
     const LogFields fields = {{"worker", author.worker}, {"version", confirmation.version.value()}};
-    switch (JudgeConfirmation(author, public_key, confirmation, published)) {
+    result.verdicts.push_back(JudgeConfirmation(author, public_key, confirmation, published));
+    switch (result.verdicts.back()) {
       case ConfirmationVerdict::kValid:
         Keep(author, confirmation);
         Confirmed(author.worker, confirmation);

@@ -24,6 +24,8 @@ enum class ConfirmationVerdict : uint8_t {
   kForged,    // not signed by the worker's key, or the worker has none
   kUnknown,   // of a version that is not known (any more)
 };
+/// "valid", "diverged", "forged", "unknown".
+std::string_view VerdictName(ConfirmationVerdict verdict);
 
 /// What a confirmation says about a version whose payload was published with the hash `published`.
 ConfirmationVerdict JudgeConfirmation(const ConfirmationAuthor& author, std::string_view public_key,
@@ -51,8 +53,9 @@ class Confirmations {
   void Published(FragmentId fragment, Version version, const ContentHash& hash) ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct Result {
-    bool diverged = false;          // the worker is to pull again
-    std::vector<EventView> events;  // REPLICA_DIVERGED, naming worker, version and both hashes
+    bool diverged = false;                      // the worker is to pull again
+    std::vector<EventView> events;              // REPLICA_DIVERGED, naming worker, version and both hashes
+    std::vector<ConfirmationVerdict> verdicts;  // of each, in order
   };
   /// Those of one heartbeat. Signed ones are stored, of whatever hash; others are logged and dropped.
   Result Take(const ConfirmationAuthor& author, std::string_view public_key,

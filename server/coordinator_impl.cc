@@ -110,6 +110,7 @@ void CoordinatorImpl::Start(OpenedRun opened) {
     effects.events.back().version = opened.fragments.front().version;
   }
   (void)outbox_.Send(effects);
+  checkpoints_.TellNewest();
   if (book_.control().mode == RunMode::kPaused) board_.Hold();
   if (seeded) {
     std::vector<Version> stored;
@@ -166,6 +167,7 @@ void CoordinatorImpl::HearConfirmations(const HeartbeatCall& call, HeartbeatResu
       {.run_id = call.caller.run_id, .epoch = call.caller.epoch, .worker = call.caller.worker},
       book_.PublicKey(call.caller.worker), call.confirmations);
   effects.events.insert(effects.events.end(), heard.events.begin(), heard.events.end());
+  for (const ConfirmationVerdict verdict : heard.verdicts) observer_->OnConfirmation(VerdictName(verdict));
   // Who is to leave anyway takes no diverged parameters along.
   if (!heard.diverged || result.command != CommandView::kNone) return;
   const WorkerCommand resync{.command = CommandView::kResync};
@@ -323,6 +325,7 @@ void CoordinatorImpl::ShowNumbers() {
   observer_->OnCommittedTokens(numbers.committed_tokens, numbers.total_tokens);
   observer_->OnStorageFailing(numbers.storage_failing);
   observer_->OnConfigVersion(book_.config()->version);
+  observer_->OnContributionBudget(budget_.used(), budget_.capacity());
   for (const FragmentStatusView& fragment : numbers.fragments) {
     observer_->OnVersion(fragment.id, fragment.version, fragment.stored);
   }

@@ -21,6 +21,7 @@
 #include "common/status.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
+#include "monitoring/program_metrics.h"
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "server/admin_control.h"
@@ -251,7 +252,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> StartWeb(const Flags& flags, Coordina
 
 /// Before a scrape: what the coordinator knows now, also of what it has not had a reason to tell yet.
 void Refresh(Coordinator& coordinator, ServerMetrics& metrics, StatusMetrics& status_metrics) {
-  const StatusView status = coordinator.GetStatus(0);
+  const StatusView status = coordinator.GetStatus(1);  // with the newest round and evaluation
   metrics.OnRunState(status.state);
   metrics.OnCommittedTokens(status.committed_tokens, status.total_tokens);
   status_metrics.Refresh(status, coordinator.ListWorkers(false));
@@ -267,7 +268,7 @@ int Fail(const Logger& log, const absl::Status& status, ExitCode code) {
 int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts, const Clock& clock,
           const Logger& log, Shutdown& shutdown) {
   MetricsRegistry registry;
-  AddBuildInfo(&registry, "atoll-coordinator");
+  AddProgramMetrics(&registry, "atoll-coordinator");
   ServerMetrics metrics(&registry);
   StatusMetrics status_metrics(&registry);
 

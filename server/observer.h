@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_OBSERVER_H_
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "server/views.h"
@@ -26,6 +27,9 @@ class CoordinatorObserver {
   /// Bytes that left in one pull, as counted by CountPulledBytes.
   virtual void OnPullBytes(uint64_t bytes) {}
 
+  /// What a round was made of: the L2 norm of each contribution, and whether the norm guard scaled those
+  /// above the median.
+  virtual void OnMergedNorms(std::span<const double> norms, bool guarded) {}
   /// Decode, merge, outer step, hashes of one round.
   virtual void OnMergeSeconds(double seconds) {}
   /// The synced record that makes a version exist; each successful attempt.
@@ -42,6 +46,12 @@ class CoordinatorObserver {
 
   virtual void OnEvaluation(const EvaluationView& evaluation) {}
   virtual void OnEvent(EventKind kind) {}
+  /// Bytes of contributions on their way in, and how many there may be; with every tick.
+  virtual void OnContributionBudget(uint64_t used, uint64_t limit) {}
+  /// The newest checkpoint there is, Unix time; 0: none. At the start, and with every change.
+  virtual void OnNewestCheckpoint(int64_t created_unix_ns) {}
+  /// One confirmation of a published version by a worker: "valid", "diverged", "forged" or "unknown".
+  virtual void OnConfirmation(std::string_view verdict) {}
   /// The newest recorded configuration; with every tick.
   virtual void OnConfigVersion(uint64_t version) {}
   /// A contribution to an earlier base was accepted into the open round.

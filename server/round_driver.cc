@@ -127,6 +127,9 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
     return;
   }
   services_.observer->OnMergeSeconds(ToSeconds(services_.clock->Now() - started));
+  std::vector<double> norms;
+  for (const Contribution& contribution : contributions) norms.push_back(contribution.norm);
+  services_.observer->OnMergedNorms(norms, lane.config->run.merge.norm_guard);
   Prepare(lane, std::move(contributions), std::move(weights), *std::move(computed));
   FaultPoint("merge.done");
   Commit(lane);

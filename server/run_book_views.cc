@@ -137,6 +137,9 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
       view.open_seconds = ToSeconds(now - round->opened_at());
       for (const ArrivalView& arrival : open.arrived) view.arrived.push_back(arrival.worker);
       view.missing = open.expected;
+      const RoundOptions rules = Rules(fragment, open);
+      view.deadline_seconds = ToSeconds(rules.deadline);
+      view.quorum = static_cast<uint32_t>(QuorumCount(view.arrived.size() + view.missing.size(), rules));
       view.waiting_for =
           fragment.closing() ? "the round is closed and being committed" : fragment.decision.reason;
       if (fragment.decision.next_check && !fragment.closing()) {

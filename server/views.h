@@ -151,6 +151,7 @@ struct EventView {
   WorkerName worker;
   FragmentId fragment;
   Version version;
+  std::string trace_id;  // of the call that it came of; empty: of none
   std::optional<RoundSummaryView> round;
   std::optional<EvaluationView> evaluation;
 };
@@ -161,7 +162,9 @@ struct FragmentStatusView {
   Version stored;
   uint64_t elements = 0;
   ContentHash published;
-  double open_seconds = 0;
+  double open_seconds = 0;      // of the open round, as the next two; 0: there is none
+  double deadline_seconds = 0;  // when it is to close, at the latest
+  uint32_t quorum = 0;          // contributions that let it close before everybody is there
   std::vector<WorkerName> arrived;
   std::vector<WorkerName> missing;
   std::string waiting_for;

@@ -1,8 +1,11 @@
 #include "server/metrics/server_metrics.h"
 
-#include <limits>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "common/clock.h"
+#include "common/refusal_reason.h"
+#include "core/median.h"
 
 namespace atoll {
 namespace {
@@ -39,13 +42,31 @@ constexpr std::array kEventLabels = {"other",
                                      "contribution_suspect"};
 static_assert(kEventLabels.size() == static_cast<size_t>(EventKind::kContributionSuspect) + 1);
 
-std::string_view EventLabel(EventKind kind) {
-  const auto index = static_cast<size_t>(kind);
-  return index < kEventLabels.size() ? kEventLabels[index] : "other";
-}
+constexpr char kPublished[] = "atoll_published_version";
+constexpr char kStored[] = "atoll_stored_version";
 
 constexpr std::array<const char*, 7> kStateLabels = {"starting", "training", "degraded", "critical",
                                                      "finished", "paused",   "stopped"};
+
+/// The actions that operators can ask for (AdminImpl).
+constexpr const char* kActions[] = {"pause",
+                                    "resume",
+                                    "stop",
+                                    "close_round",
+                                    "set_config",
+                                    "scale_workers",
+                                    "drain_worker",
+                                    "restart_worker",
+                                    "evict_worker",
+                                    "ban_worker",
+                                    "unban_worker",
+                                    "resync_worker",
+                                    "checkpoint_create",
+                                    "checkpoint_restore",
+                                    "checkpoint_delete"};
+
+/// Of a contribution's norm to the median of its round.
+std::vector<double> RatioBuckets() { return {0.1, 0.25, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 30, 100}; }
 
 }  // namespace
 
@@ -53,42 +74,51 @@ ServerMetrics::ServerMetrics(MetricsRegistry* registry) : registry_(registry) {
   rounds_ = registry_->AddCounter("atoll_rounds_total", "Rounds closed, that is versions published.");
   round_tokens_ =
       registry_->AddCounter("atoll_round_tokens_total", "Tokens behind the rounds that were closed.");
+  round_contributions_ = registry_->AddCounter("atoll_round_contributions_total",
+                                               "Contributions that the closed rounds were made of.");
   push_bytes_ = registry_->AddCounter("atoll_push_received_bytes_total",
                                       "Payload of contributions received, counted or not.");
   pull_bytes_ = registry_->AddCounter("atoll_pull_sent_bytes_total", "Sent in pulls, framing included.");
   AddDurations();
+  AddContributions();
   AddRunGauges();
+  AddActions();
 }
 
 void ServerMetrics::AddDurations() {
-  const auto add = [this](const char* name, const char* help) {
-    return registry_->AddHistogram(name, help, DurationBuckets());
+  const auto add = [this](const char* name, const char* help, std::vector<double> buckets) {
+    return registry_->AddHistogram(name, help, buckets);
   };
-  round_seconds_ =
-      add("atoll_round_duration_seconds", "From the publication of a base to the close of its round.");
-  merge_seconds_ = add("atoll_merge_duration_seconds", "Decoding, merging and the outer step of one round.");
-  commit_seconds_ = add("atoll_commit_duration_seconds", "The synced record that makes a version exist.");
-  store_seconds_ = add("atoll_store_duration_seconds", "Writing a version's tensors behind it.");
-  push_seconds_ = add("atoll_push_duration_seconds", "One upload of a contribution, well or not.");
-  pull_seconds_ = add("atoll_pull_duration_seconds", "One pull, from the answer to the last byte.");
-  heartbeat_seconds_ =
-      add("atoll_heartbeat_duration_seconds", "One heartbeat, from its arrival here to its answer.");
+  round_seconds_ = add("atoll_round_duration_seconds",
+                       "From the publication of a base to the close of its round.", RoundBuckets());
+  merge_seconds_ = add("atoll_merge_duration_seconds", "Decoding, merging and the outer step of one round.",
+                       DurationBuckets());
+  commit_seconds_ = add("atoll_commit_duration_seconds", "The synced record that makes a version exist.",
+                        ShortDurationBuckets());
+  store_seconds_ =
+      add("atoll_store_duration_seconds", "Writing a version's tensors behind it.", DurationBuckets());
+  push_seconds_ =
+      add("atoll_push_duration_seconds", "One upload of a contribution, well or not.", TransferBuckets());
+  pull_seconds_ =
+      add("atoll_pull_duration_seconds", "One pull, from the answer to the last byte.", TransferBuckets());
+  heartbeat_seconds_ = add("atoll_heartbeat_duration_seconds",
+                           "One heartbeat, from its arrival here to its answer.", ShortDurationBuckets());
 }
 
-void ServerMetrics::AddRunGauges() {
-  train_loss_ =
-      registry_->AddGauge("atoll_train_loss", "Mean training loss of the last round, nats per token.");
-  validation_loss_ = registry_->AddGauge(
-      "atoll_validation_loss", "Loss of the published parameters on held-out text, nats per token.");
-  train_loss_.Set(std::numeric_limits<double>::quiet_NaN());  // not known yet
-  validation_loss_.Set(std::numeric_limits<double>::quiet_NaN());
-  committed_tokens_ = registry_->AddGauge("atoll_committed_tokens", "Tokens behind the committed versions.");
-  planned_tokens_ = registry_->AddGauge("atoll_planned_tokens", "The token budget that ends the run.");
-  storage_failing_ = registry_->AddGauge("atoll_storage_failing", "1 while commits fail.");
-  config_version_ =
-      registry_->AddGauge("atoll_config_version", "The recorded configuration that is the newest.");
-  last_checkpoint_ = registry_->AddGauge("atoll_last_checkpoint_timestamp_seconds",
-                                         "When this process last made a checkpoint, Unix time; 0: not yet.");
+// Series whose labels are known are there from the start: increase() sees nothing of the first event of a
+// series that begins with it.
+void ServerMetrics::AddContributions() {
+  std::vector<std::string> results = {"accepted", "duplicate", "other"};
+  for (size_t i = 1; i <= static_cast<size_t>(RefusalReason::kShuttingDown); ++i) {
+    results.push_back(absl::AsciiStrToLower(std::string(RefusalReasonName(static_cast<RefusalReason>(i)))));
+  }
+  for (const std::string& result : results) {
+    contributions_[result] =
+        registry_->AddCounter("atoll_contributions_total",
+                              "Contributions by what became of them: accepted, duplicate, or the reason of "
+                              "the refusal (docs/wire_format.md).",
+                              {{"result", result}});
+  }
   late_ = registry_->AddCounter("atoll_late_contributions_total",
                                 "Contributions to an earlier base that were folded into the open round.");
   for (size_t i = 0; i < kOffences.size(); ++i) {
@@ -98,8 +128,32 @@ void ServerMetrics::AddRunGauges() {
   }
   banned_by_rule_ = registry_->AddCounter("atoll_workers_banned_by_rule_total",
                                           "Workers that the rule of offenders banned.");
-  diverged_ = registry_->AddCounter("atoll_diverged_replicas_total",
-                                    "Times that a worker held other parameters than were published.");
+  guarded_ = registry_->AddCounter("atoll_norm_guard_scaled_total",
+                                   "Contributions that the norm guard scaled down to the median norm.");
+  norm_ratio_ = registry_->AddHistogram("atoll_contribution_norm_ratio",
+                                        "Norm of a merged contribution over the median norm of its round.",
+                                        RatioBuckets());
+  for (const char* verdict : {"valid", "diverged", "forged", "unknown"}) {
+    confirmations_[verdict] = registry_->AddCounter(
+        "atoll_confirmations_total",
+        "Workers' signed hashes of the version that they trained on, by what came of "
+        "comparing them with what was published; diverged: a worker held something else.",
+        {{"verdict", verdict}});
+  }
+}
+
+void ServerMetrics::AddRunGauges() {
+  committed_tokens_ = registry_->AddGauge("atoll_committed_tokens", "Tokens behind the committed versions.");
+  planned_tokens_ = registry_->AddGauge("atoll_planned_tokens", "The token budget that ends the run.");
+  storage_failing_ = registry_->AddGauge("atoll_storage_failing", "1 while commits fail.");
+  config_version_ =
+      registry_->AddGauge("atoll_config_version", "The recorded configuration that is the newest.");
+  last_checkpoint_ = registry_->AddGauge("atoll_last_checkpoint_timestamp_seconds",
+                                         "When the newest checkpoint was made, Unix time; 0: there is none.");
+  budget_used_ = registry_->AddGauge("atoll_contribution_in_flight_bytes",
+                                     "Payload of the contributions that are on their way in.");
+  budget_limit_ = registry_->AddGauge("atoll_contribution_budget_bytes",
+                                      "How much of it there may be: limits.contribution_budget_mib.");
   const char* const workers = "Workers by what they are.";
   active_trainers_ = registry_->AddGauge("atoll_workers", workers, {{"state", "active_trainer"}});
   active_others_ = registry_->AddGauge("atoll_workers", workers, {{"state", "active_other"}});
@@ -108,27 +162,58 @@ void ServerMetrics::AddRunGauges() {
     states_[i] = registry_->AddGauge("atoll_run_state", "1 for the state that the run is in.",
                                      {{"state", kStateLabels[i]}});
   }
+  registry_->Declare(MetricType::kGauge, kPublished, "The head of a fragment.", {"fragment"});
+  registry_->Declare(MetricType::kGauge, kStored,
+                     "The newest version of a fragment whose tensors are on disk.", {"fragment"});
+}
+
+void ServerMetrics::AddActions() {
+  for (size_t i = 0; i < kEventLabels.size(); ++i) {
+    events_[static_cast<EventKind>(i)] = registry_->AddCounter(
+        "atoll_events_total", "Milestones, as atollctl events prints them.", {{"kind", kEventLabels[i]}});
+  }
+  MutexLock lock(&mutex_);
+  for (const char* action : kActions) {
+    for (const bool done : {true, false}) AddAction(action, done);
+  }
+}
+
+Counter& ServerMetrics::AddAction(const std::string& action, bool done) {
+  return admin_actions_[{action, done}] =
+             registry_->AddCounter("atoll_admin_actions_total", "What operators asked for.",
+                                   {{"action", action}, {"result", done ? "done" : "refused"}});
 }
 
 void ServerMetrics::OnRoundClosed(const RoundSummaryView& round) {
   rounds_.Increment();
   round_tokens_.Increment(static_cast<double>(round.tokens));
+  round_contributions_.Increment(round.contributions);
   round_seconds_.Observe(round.open_seconds);
-  train_loss_.Set(round.train_loss);
 }
 
 void ServerMetrics::OnContribution(std::string_view result) {
-  MutexLock lock(&mutex_);
-  auto it = contributions_.find(result);
-  if (it == contributions_.end()) {
-    const std::string label(result);
-    it = contributions_
-             .emplace(label,
-                      registry_->AddCounter("atoll_contributions_total",
-                                            "Contributions by what became of them.", {{"result", label}}))
-             .first;
+  const auto it = contributions_.find(result);
+  (it == contributions_.end() ? contributions_.find("other") : it)->second.Increment();
+}
+
+void ServerMetrics::OnMergedNorms(std::span<const double> norms, bool guarded) {
+  const double median = MedianOfNonZero({norms.begin(), norms.end()});
+  if (median <= 0) return;
+  for (const double norm : norms) {
+    norm_ratio_.Observe(norm / median);
+    if (guarded && norm > median) guarded_.Increment();
   }
-  it->second.Increment();
+}
+
+void ServerMetrics::OnOffence(Offence offence) {
+  for (size_t i = 0; i < kOffences.size(); ++i) {
+    if (kOffences[i] == offence) offences_[i].Increment();
+  }
+}
+
+void ServerMetrics::OnConfirmation(std::string_view verdict) {
+  const auto it = confirmations_.find(verdict);
+  if (it != confirmations_.end()) it->second.Increment();
 }
 
 void ServerMetrics::OnPush(uint64_t bytes, double seconds) {
@@ -157,9 +242,8 @@ void ServerMetrics::OnVersion(FragmentId fragment, Version published, Version st
   auto [it, added] = fragments_.try_emplace(fragment);
   if (added) {
     const MetricLabels labels = {{"fragment", std::to_string(fragment.value())}};
-    it->second.published = registry_->AddGauge("atoll_published_version", "The head of a fragment.", labels);
-    it->second.stored = registry_->AddGauge(
-        "atoll_stored_version", "The newest version of a fragment whose tensors are on disk.", labels);
+    it->second.published = registry_->AddGauge(kPublished, "", labels);
+    it->second.stored = registry_->AddGauge(kStored, "", labels);
   }
   it->second.published.Set(static_cast<double>(published.value()));
   it->second.stored.Set(static_cast<double>(stored.value()));
@@ -170,41 +254,28 @@ void ServerMetrics::OnCommittedTokens(uint64_t committed, uint64_t total) {
   planned_tokens_.Set(static_cast<double>(total));
 }
 
-void ServerMetrics::OnStorageFailing(bool failing) { storage_failing_.Set(failing ? 1 : 0); }
-void ServerMetrics::OnEvaluation(const EvaluationView& evaluation) { validation_loss_.Set(evaluation.loss); }
+void ServerMetrics::OnContributionBudget(uint64_t used, uint64_t limit) {
+  budget_used_.Set(static_cast<double>(used));
+  budget_limit_.Set(static_cast<double>(limit));
+}
 
+void ServerMetrics::OnNewestCheckpoint(int64_t created_unix_ns) {
+  last_checkpoint_.Set(static_cast<double>(created_unix_ns) * 1e-9);
+}
+
+void ServerMetrics::OnStorageFailing(bool failing) { storage_failing_.Set(failing ? 1 : 0); }
 void ServerMetrics::OnConfigVersion(uint64_t version) { config_version_.Set(static_cast<double>(version)); }
 void ServerMetrics::OnLateContribution() { late_.Increment(); }
 
-void ServerMetrics::OnOffence(Offence offence) {
-  for (size_t i = 0; i < kOffences.size(); ++i) {
-    if (kOffences[i] == offence) offences_[i].Increment();
-  }
-}
-
 void ServerMetrics::OnAdminAction(std::string_view action, bool done) {
   MutexLock lock(&mutex_);
-  const std::string name(action);
-  auto [it, added] = admin_actions_.try_emplace({name, done});
-  if (added) {
-    it->second = registry_->AddCounter("atoll_admin_actions_total", "What operators asked for.",
-                                       {{"action", name}, {"result", done ? "done" : "refused"}});
-  }
-  it->second.Increment();
+  const auto it = admin_actions_.find({std::string(action), done});
+  (it == admin_actions_.end() ? AddAction(std::string(action), done) : it->second).Increment();
 }
 
 void ServerMetrics::OnEvent(EventKind kind) {
-  if (kind == EventKind::kReplicaDiverged) diverged_.Increment();
-  if (kind == EventKind::kCheckpointCreated) {
-    last_checkpoint_.Set(ToSeconds(SystemClock().WallNow().time_since_epoch()));
-  }
-  MutexLock lock(&mutex_);
-  auto [it, added] = events_.try_emplace(kind);
-  if (added) {
-    it->second = registry_->AddCounter("atoll_events_total", "Milestones of the run.",
-                                       {{"kind", std::string(EventLabel(kind))}});
-  }
-  it->second.Increment();
+  const auto it = events_.find(kind);
+  (it == events_.end() ? events_.at(EventKind::kUnknown) : it->second).Increment();
 }
 
 }  // namespace atoll

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnContribution(std::string_view result) override;
   void OnPush(uint64_t bytes, double seconds) override;
   void OnPullBytes(uint64_t bytes) override;
+  void OnMergedNorms(std::span<const double> norms, bool guarded) override;
   void OnMergeSeconds(double seconds) override;
   void OnCommitSeconds(double seconds) override;
   void OnStoreSeconds(double seconds) override;
@@ -31,11 +33,13 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnVersion(FragmentId fragment, Version published, Version stored) override;
   void OnCommittedTokens(uint64_t committed, uint64_t total) override;
   void OnStorageFailing(bool failing) override;
+  void OnContributionBudget(uint64_t used, uint64_t limit) override;
+  void OnNewestCheckpoint(int64_t created_unix_ns) override;
+  void OnConfirmation(std::string_view verdict) override;
   void OnConfigVersion(uint64_t version) override;
   void OnLateContribution() override;
   void OnOffence(Offence offence) override;
   void OnBannedByRule() override { banned_by_rule_.Increment(); }
-  void OnEvaluation(const EvaluationView& evaluation) override;
   void OnEvent(EventKind kind) override;
   void OnAdminAction(std::string_view action, bool done) override;
 
@@ -53,10 +57,14 @@ class ServerMetrics final : public CoordinatorObserver {
 
   void AddDurations();
   void AddRunGauges();
+  void AddContributions();
+  void AddActions();
+  Counter& AddAction(const std::string& action, bool done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   MetricsRegistry* const registry_;
   Counter rounds_;
   Counter round_tokens_;
+  Counter round_contributions_;
   Counter push_bytes_;
   Counter pull_bytes_;
   Histogram round_seconds_;
@@ -66,25 +74,28 @@ class ServerMetrics final : public CoordinatorObserver {
   Histogram push_seconds_;
   Histogram pull_seconds_;
   Histogram heartbeat_seconds_;
-  Gauge train_loss_;
-  Gauge validation_loss_;
   Gauge committed_tokens_;
   Gauge planned_tokens_;
   Gauge storage_failing_;
   Gauge config_version_;
   Gauge last_checkpoint_;
+  Gauge budget_used_;
+  Gauge budget_limit_;
   Counter late_;
+  Counter guarded_;
   std::array<Counter, kOffences.size()> offences_;  // as kOffences
   Counter banned_by_rule_;
-  Counter diverged_;
+  Histogram norm_ratio_;
   Gauge active_trainers_;
   Gauge active_others_;
   Gauge lost_;
   std::array<Gauge, kStates> states_;  // by RunStateView - 1
 
+  std::map<std::string, Counter, std::less<>> contributions_;  // constant after construction, as the next
+  std::map<std::string, Counter, std::less<>> confirmations_;
+  std::map<EventKind, Counter> events_;
+
   Mutex mutex_;
-  std::map<std::string, Counter, std::less<>> contributions_ ABSL_GUARDED_BY(mutex_);
-  std::map<EventKind, Counter> events_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, bool>, Counter> admin_actions_ ABSL_GUARDED_BY(mutex_);
   std::map<FragmentId, FragmentGauges> fragments_ ABSL_GUARDED_BY(mutex_);
 };

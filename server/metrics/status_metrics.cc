@@ -1,81 +1,124 @@
 #include "server/metrics/status_metrics.h"
 
-#include <algorithm>
+#include <sys/statvfs.h>
+
 #include <limits>
 
 namespace atoll {
 namespace {
 
-constexpr char kRate[] = "atoll_worker_tokens_per_second";
-constexpr char kLoss[] = "atoll_worker_train_loss";
-constexpr char kBase[] = "atoll_worker_base_version";
-constexpr char kAge[] = "atoll_worker_heartbeat_age_seconds";
-constexpr char kMemory[] = "atoll_worker_memory_bytes";
-constexpr char kOffenceCount[] = "atoll_worker_recent_offences";
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+constexpr char kRunInfo[] = "atoll_run_info";
+constexpr char kOpen[] = "atoll_round_open_seconds";
+constexpr char kDeadline[] = "atoll_round_deadline_seconds";
+constexpr char kArrived[] = "atoll_round_arrived_contributions";
+constexpr char kExpected[] = "atoll_round_expected_contributions";
+constexpr char kQuorum[] = "atoll_round_quorum_contributions";
+constexpr char kExchanged[] = "atoll_exchanged_bytes_total";
 
 }  // namespace
 
-StatusMetrics::StatusMetrics(MetricsRegistry* registry) : registry_(registry) {
-  tokens_per_second_ = registry_->AddGauge("atoll_tokens_per_second",
-                                           "Tokens that all workers together train on in a second.");
-  learning_rate_ =
-      registry_->AddGauge("atoll_learning_rate", "Inner learning rate at the committed position.");
-  parameters_ = registry_->AddGauge("atoll_model_parameters", "Parameters of the model.");
+StatusMetrics::StatusMetrics(MetricsRegistry* registry) : registry_(registry), members_(registry) {
+  AddRun();
+  AddRounds();
+}
+
+void StatusMetrics::AddRun() {
+  const auto add = [this](const char* name, const char* help) {
+    const Gauge gauge = registry_->AddGauge(name, help);
+    gauge.Set(kUnknown);
+    return gauge;
+  };
+  registry_->Declare(MetricType::kGauge, kRunInfo, "Which run this is; always 1.", {"run_id", "run_name"});
+  train_loss_ = add("atoll_train_loss", "Mean training loss of the newest round, nats per token.");
+  validation_loss_ =
+      add("atoll_validation_loss", "Loss of the published parameters on held-out text, nats per token.");
+  tokens_per_second_ =
+      add("atoll_tokens_per_second", "Tokens that all workers together train on in a second.");
+  learning_rate_ = add("atoll_learning_rate", "Inner learning rate at the committed position.");
+  eta_ = add("atoll_run_eta_seconds", "Time to the end of the token budget, at this pace; 0: not known.");
+  parameters_ = add("atoll_model_parameters", "Parameters of the model.");
+  disk_free_ = add("atoll_disk_free_bytes", "Free space where the data directory is.");
+  disk_size_ = add("atoll_disk_size_bytes", "Size of the file system where the data directory is.");
   const char* const epsilon = "Privacy spent so far, for privacy.delta; NaN: no bound.";
   epsilon_ = registry_->AddGauge("atoll_privacy_epsilon", epsilon, {{"seen", "pushes"}});
   published_epsilon_ = registry_->AddGauge("atoll_privacy_epsilon", epsilon, {{"seen", "published"}});
+  const char* const exchanged =
+      "Payload pushed and bytes pulled, over the whole run; pulls before a restart are estimated.";
+  pushed_ = MirroredCounter(registry_, kExchanged, exchanged, {{"direction", "push"}});
+  pulled_ = MirroredCounter(registry_, kExchanged, exchanged, {{"direction", "pull"}});
+  data_parallel_ = MirroredCounter(
+      registry_, "atoll_data_parallel_bytes_total",
+      "What plain data parallelism would have moved for the same inner steps, over the whole run.");
 }
 
-void StatusMetrics::ShowPrivacy(const std::optional<PrivacyView>& privacy) {
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  epsilon_.Set(privacy ? privacy->epsilon.value_or(none) : none);
-  published_epsilon_.Set(privacy ? privacy->published_epsilon.value_or(none) : none);
+void StatusMetrics::AddRounds() {
+  const auto declare = [this](const char* name, const char* help) {
+    registry_->Declare(MetricType::kGauge, name, help, {"fragment"});
+  };
+  declare(kOpen, "How long the open round has been open; 0: there is none.");
+  declare(kDeadline, "How long it may be, when enough contributions are there: round.deadline_s.");
+  declare(kArrived, "Contributions to the open round that have arrived, late ones left out.");
+  declare(kExpected, "Those, and the ones that it still waits for.");
+  declare(kQuorum, "Contributions that let the open round close before everybody is there.");
 }
 
 void StatusMetrics::Refresh(const StatusView& status, const std::vector<WorkerView>& live_workers) {
+  RefreshRun(status);
+  for (const FragmentStatusView& fragment : status.fragments) RefreshRound(fragment);
+  RefreshDisk(status.data_directory);
+  members_.Refresh(live_workers);
+}
+
+void StatusMetrics::RefreshRun(const StatusView& status) {
+  if (run_id_ != status.run_id) {
+    if (!run_id_.empty()) registry_->RemoveGauge(kRunInfo, run_info_);
+    run_id_ = status.run_id;
+    run_info_ = registry_->AddGauge(kRunInfo, "", {{"run_id", run_id_}, {"run_name", status.run_name}});
+    run_info_.Set(1);
+  }
+  train_loss_.Set(status.rounds.empty() ? kUnknown : status.rounds.back().train_loss);
+  validation_loss_.Set(status.evaluations.empty() ? kUnknown : status.evaluations.back().loss);
   tokens_per_second_.Set(status.tokens_per_second);
   learning_rate_.Set(status.learning_rate);
+  eta_.Set(status.eta_seconds);
   parameters_.Set(static_cast<double>(status.parameters));
   ShowPrivacy(status.privacy);
-  std::erase_if(workers_, [&](const auto& entry) {
-    const bool gone = std::none_of(live_workers.begin(), live_workers.end(),
-                                   [&](const WorkerView& worker) { return worker.name == entry.first; });
-    if (gone) RemoveWorker(entry.second);
-    return gone;
-  });
-  for (const WorkerView& worker : live_workers) {
-    auto it = workers_.find(worker.name);
-    if (it == workers_.end()) it = workers_.emplace(worker.name, AddWorker(worker.name)).first;
-    const WorkerGauges& gauges = it->second;
-    gauges.tokens_per_second.Set(worker.progress.tokens_per_second);
-    gauges.loss.Set(worker.progress.loss);
-    gauges.base_version.Set(static_cast<double>(worker.progress.base.value()));
-    gauges.heartbeat_age.Set(worker.seconds_since_heartbeat);
-    gauges.memory.Set(static_cast<double>(worker.progress.memory_bytes));
-    gauges.offences.Set(worker.offences.recent());
+  pushed_.Follow(static_cast<double>(status.push_bytes));
+  pulled_.Follow(static_cast<double>(status.pull_bytes));
+  data_parallel_.Follow(static_cast<double>(status.data_parallel_bytes));
+}
+
+void StatusMetrics::ShowPrivacy(const std::optional<PrivacyView>& privacy) {
+  epsilon_.Set(privacy ? privacy->epsilon.value_or(kUnknown) : kUnknown);
+  published_epsilon_.Set(privacy ? privacy->published_epsilon.value_or(kUnknown) : kUnknown);
+}
+
+void StatusMetrics::RefreshRound(const FragmentStatusView& fragment) {
+  auto [it, added] = rounds_.try_emplace(fragment.id);
+  RoundGauges& gauges = it->second;
+  if (added) {
+    const MetricLabels labels = {{"fragment", std::to_string(fragment.id.value())}};
+    gauges = {.open = registry_->AddGauge(kOpen, "", labels),
+              .deadline = registry_->AddGauge(kDeadline, "", labels),
+              .arrived = registry_->AddGauge(kArrived, "", labels),
+              .expected = registry_->AddGauge(kExpected, "", labels),
+              .quorum = registry_->AddGauge(kQuorum, "", labels)};
   }
+  gauges.open.Set(fragment.open_seconds);
+  gauges.deadline.Set(fragment.deadline_seconds);
+  gauges.arrived.Set(static_cast<double>(fragment.arrived.size()));
+  gauges.expected.Set(static_cast<double>(fragment.arrived.size() + fragment.missing.size()));
+  gauges.quorum.Set(fragment.quorum);
 }
 
-StatusMetrics::WorkerGauges StatusMetrics::AddWorker(const WorkerName& name) {
-  const MetricLabels labels = {{"worker", name}};
-  return {
-      .tokens_per_second =
-          registry_->AddGauge(kRate, "Tokens that a worker trains on in a second, as it says.", labels),
-      .loss = registry_->AddGauge(kLoss, "A worker's loss at its last inner step, nats per token.", labels),
-      .base_version = registry_->AddGauge(kBase, "Version that a worker trains on.", labels),
-      .heartbeat_age = registry_->AddGauge(kAge, "Time since a worker was last heard of.", labels),
-      .memory = registry_->AddGauge(kMemory, "Memory of a worker's process, as it says.", labels),
-      .offences = registry_->AddGauge(
-          kOffenceCount, "Rounds with an offence among those that offenders.within looks at.", labels)};
-}
-
-void StatusMetrics::RemoveWorker(const WorkerGauges& gauges) {
-  registry_->RemoveGauge(kRate, gauges.tokens_per_second);
-  registry_->RemoveGauge(kLoss, gauges.loss);
-  registry_->RemoveGauge(kBase, gauges.base_version);
-  registry_->RemoveGauge(kAge, gauges.heartbeat_age);
-  registry_->RemoveGauge(kMemory, gauges.memory);
-  registry_->RemoveGauge(kOffenceCount, gauges.offences);
+void StatusMetrics::RefreshDisk(const std::string& directory) {
+  struct statvfs disk = {};
+  const bool known = !directory.empty() && ::statvfs(directory.c_str(), &disk) == 0;
+  const auto block = static_cast<double>(disk.f_frsize);
+  disk_free_.Set(known ? block * static_cast<double>(disk.f_bavail) : kUnknown);
+  disk_size_.Set(known ? block * static_cast<double>(disk.f_blocks) : kUnknown);
 }
 
 }  // namespace atoll

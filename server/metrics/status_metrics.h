@@ -2,46 +2,61 @@
 #define ATOLL_SERVER_METRICS_STATUS_METRICS_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "monitoring/metrics.h"
+#include "server/metrics/member_metrics.h"
 #include "server/views.h"
 
 namespace atoll {
 
-/// What the coordinator knows of the run and of each worker at the moment of a scrape: one set of series per
-/// live worker, gone when the worker is. The names of workers are bounded by limits.max_workers. Not
-/// thread-safe: refreshed by one scrape at a time.
+/// What the coordinator knows of the run at the moment of a scrape, of its open rounds and of its disk; and
+/// of each live worker (member_metrics.h). Not thread-safe: refreshed by one scrape at a time.
 class StatusMetrics {
  public:
   /// `registry` outlives this.
   explicit StatusMetrics(MetricsRegistry* registry);
 
+  /// `status` with a history of at least one round and one evaluation.
   void Refresh(const StatusView& status, const std::vector<WorkerView>& live_workers);
 
  private:
-  struct WorkerGauges {
-    Gauge tokens_per_second;
-    Gauge loss;
-    Gauge base_version;
-    Gauge heartbeat_age;
-    Gauge memory;
-    Gauge offences;
+  struct RoundGauges {
+    Gauge open;
+    Gauge deadline;
+    Gauge arrived;
+    Gauge expected;
+    Gauge quorum;
   };
 
+  void AddRun();
+  void AddRounds();
+  void RefreshRun(const StatusView& status);
   void ShowPrivacy(const std::optional<PrivacyView>& privacy);
-  WorkerGauges AddWorker(const WorkerName& name);
-  void RemoveWorker(const WorkerGauges& gauges);
+  void RefreshRound(const FragmentStatusView& fragment);
+  void RefreshDisk(const std::string& directory);
 
   MetricsRegistry* const registry_;
+  Gauge run_info_;
+  std::string run_id_;  // that run_info_ names
+  Gauge train_loss_;
+  Gauge validation_loss_;
   Gauge tokens_per_second_;
   Gauge learning_rate_;
+  Gauge eta_;
   Gauge parameters_;
   Gauge epsilon_;
   Gauge published_epsilon_;
-  std::map<WorkerName, WorkerGauges> workers_;
+  Gauge disk_free_;
+  Gauge disk_size_;
+  MirroredCounter pushed_;
+  MirroredCounter pulled_;
+  MirroredCounter data_parallel_;
+  std::map<FragmentId, RoundGauges> rounds_;
+  MemberMetrics members_;
 };
 
 }  // namespace atoll

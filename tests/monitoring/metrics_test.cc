@@ -94,12 +94,34 @@ TEST(MetricsTest, CountsFromManyThreadsWhileScraped) {
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_things_total 4000\n"));
 }
 
-TEST(MetricsTest, BuildInfoNamesTheProgram) {
+TEST(MetricsTest, AMirroredCounterFollowsATotalAndBeginsAnewWithIt) {
   MetricsRegistry registry;
-  AddBuildInfo(&registry, "atoll-test");
-  EXPECT_THAT(registry.Text(), HasSubstr("program=\"atoll-test\""));
-  if (!HavePromtool()) GTEST_SKIP() << "promtool is not installed";
-  EXPECT_EQ(PromtoolComplaints(registry.Text()), "");
+  MirroredCounter counter(&registry, "atoll_things_total", "Things.", {{"worker", "a"}});
+  counter.Follow(5);
+  counter.Follow(7);
+  counter.Follow(std::nan(""));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_things_total{worker=\"a\"} 7\n"));
+  counter.Follow(2);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_things_total{worker=\"a\"} 2\n"));
+  counter.Remove();
+  counter.Follow(3);
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("worker=\"a\"")));
+}
+
+TEST(MetricsTest, FamiliesAreKnownBeforeTheirSeries) {
+  MetricsRegistry registry;
+  registry.Declare(MetricType::kGauge, "atoll_level", "Level.", {"worker"});
+  EXPECT_EQ(registry.Text(), "");
+  registry.AddGauge("atoll_level", "", {{"worker", "a"}}).Set(1);
+  EXPECT_THAT(registry.Text(), HasSubstr("# HELP atoll_level Level.\n"));
+  registry.AddCounter("atoll_things_total", "Things.", {{"kind", "good"}});
+  registry.AddCounter("atoll_things_total", "Things.", {{"kind", "bad"}});
+  const std::vector<MetricFamily> families = registry.Families();
+  ASSERT_EQ(families.size(), 2u);
+  EXPECT_EQ(families[0].name, "atoll_level");
+  EXPECT_TRUE(families[0].labels.at("worker").empty()) << "open values are not collected";
+  EXPECT_EQ(families[1].type, MetricType::kCounter);
+  EXPECT_EQ(families[1].labels.at("kind"), (std::set<std::string>{"good", "bad"}));
 }
 
 TEST(MetricsTest, PromtoolHasTeeth) {

@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
+#include "monitoring/program_metrics.h"
 #include "worker/app/commands.h"
 #include "worker/app/drain_on_signal.h"
 #include "worker/app/ready_file.h"
@@ -77,7 +78,7 @@ struct Parts {
 };
 
 absl::Status StartMetrics(const WorkerFlags& flags, const Logger& log, Parts& parts) {
-  AddBuildInfo(&parts.registry, "atoll-worker");
+  AddProgramMetrics(&parts.registry, "atoll-worker");
   parts.metrics = std::make_unique<WorkerMetrics>(&parts.registry);
   if (flags.metrics_listen.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(parts.endpoint, MetricsEndpoint::Start(flags.metrics_listen, parts.registry));

@@ -2,9 +2,12 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace atoll {
 namespace {
+
+constexpr char kBaseVersion[] = "atoll_worker_base_version";
 
 constexpr std::pair<WorkerPhase, const char*> kPhases[] = {
     {WorkerPhase::kJoining, "joining"},   {WorkerPhase::kSeeding, "seeding"},
@@ -49,6 +52,12 @@ void WorkerMetrics::AddCounters() {
   evaluate_seconds_ = add("atoll_worker_evaluate_seconds_total", "Time evaluating published parameters.");
   push_bytes_ = add("atoll_worker_push_sent_bytes_total", "Sent in pushes, every attempt, framing included.");
   pull_bytes_ = add("atoll_worker_pull_received_bytes_total", "Received in pulls, framing included.");
+  for (int code = 1; code <= static_cast<int>(absl::StatusCode::kUnauthenticated); ++code) {
+    const auto failure = static_cast<absl::StatusCode>(code);
+    retries_[failure] =
+        add("atoll_worker_retries_total", "Calls that failed and were tried again, by gRPC status code.",
+            {{"code", absl::StatusCodeToString(failure)}});
+  }
   const char* const heartbeats = "Heartbeats by whether they were answered.";
   heartbeats_ok_ = add("atoll_worker_heartbeats_total", heartbeats, {{"result", "ok"}});
   heartbeats_failed_ = add("atoll_worker_heartbeats_total", heartbeats, {{"result", "failed"}});
@@ -59,14 +68,17 @@ void WorkerMetrics::AddCounters() {
 }
 
 void WorkerMetrics::AddDurations() {
-  const auto add = [this](const char* name, const char* help) {
-    return registry_->AddHistogram(name, help, DurationBuckets());
+  const auto add = [this](const char* name, const char* help, const std::vector<double>& buckets) {
+    return registry_->AddHistogram(name, help, buckets);
   };
-  step_seconds_ = add("atoll_worker_inner_step_duration_seconds", "One inner step.");
-  round_seconds_ = add("atoll_worker_round_duration_seconds", "One round.");
-  pull_seconds_ = add("atoll_worker_pull_duration_seconds", "One pull, from the answer to the last byte.");
-  push_seconds_ = add("atoll_worker_push_duration_seconds", "One push, from the first byte to the verdict.");
-  heartbeat_seconds_ = add("atoll_worker_heartbeat_duration_seconds", "Round trip of an answered heartbeat.");
+  step_seconds_ = add("atoll_worker_inner_step_duration_seconds", "One inner step.", DurationBuckets());
+  round_seconds_ = add("atoll_worker_round_duration_seconds", "One round.", RoundBuckets());
+  pull_seconds_ = add("atoll_worker_pull_duration_seconds", "One pull, from the answer to the last byte.",
+                      TransferBuckets());
+  push_seconds_ = add("atoll_worker_push_duration_seconds", "One push, from the first byte to the verdict.",
+                      TransferBuckets());
+  heartbeat_seconds_ = add("atoll_worker_heartbeat_duration_seconds", "Round trip of an answered heartbeat.",
+                           ShortDurationBuckets());
 }
 
 void WorkerMetrics::AddGauges() {
@@ -82,6 +94,7 @@ void WorkerMetrics::AddGauges() {
   learning_rate_ = add("atoll_worker_learning_rate", "Learning rate of the last inner step.");
   validation_loss_ = add("atoll_worker_validation_loss",
                          "Loss of the published parameters that this worker evaluated last, nats per token.");
+  registry_->Declare(MetricType::kGauge, kBaseVersion, "Version that the worker trains on.", {"fragment"});
   connected_ = registry_->AddGauge("atoll_worker_connected", "1 while the coordinator answers.");
   for (const auto& [phase, label] : kPhases) {
     phases_[phase] =
@@ -116,8 +129,7 @@ void WorkerMetrics::OnPulled(FragmentId fragment, Version version, uint64_t wire
   MutexLock lock(&mutex_);
   auto [it, added] = base_versions_.try_emplace(fragment);
   if (added) {
-    it->second = registry_->AddGauge("atoll_worker_base_version", "Version that the worker trains on.",
-                                     {{"fragment", std::to_string(fragment.value())}});
+    it->second = registry_->AddGauge(kBaseVersion, "", {{"fragment", std::to_string(fragment.value())}});
   }
   it->second.Set(static_cast<double>(version.value()));
 }
@@ -158,15 +170,8 @@ void WorkerMetrics::OnHeartbeat(bool ok, Duration round_trip) {
 }
 
 void WorkerMetrics::OnRetry(const absl::Status& error, Duration pause) {
-  const std::string code = absl::StatusCodeToString(error.code());
-  MutexLock lock(&mutex_);
-  auto [it, added] = retries_.try_emplace(code);
-  if (added) {
-    it->second =
-        registry_->AddCounter("atoll_worker_retries_total",
-                              "Calls that failed and were tried again, by status code.", {{"code", code}});
-  }
-  it->second.Increment();
+  const auto it = retries_.find(error.code());
+  if (it != retries_.end()) it->second.Increment();
 }
 
 void WorkerMetrics::OnWaited(Duration waited) { wait_seconds_.Increment(ToSeconds(waited)); }

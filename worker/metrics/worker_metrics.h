@@ -56,6 +56,7 @@ class WorkerMetrics final : public WorkerObserver {
   Counter heartbeats_failed_;
   std::map<PushResultKind, Counter> contributions_;  // constant after construction
   std::map<WorkerPhase, Gauge> phases_;              // constant after construction
+  std::map<absl::StatusCode, Counter> retries_;      // constant after construction
   Histogram step_seconds_;
   Histogram round_seconds_;
   Histogram pull_seconds_;
@@ -69,7 +70,6 @@ class WorkerMetrics final : public WorkerObserver {
   Gauge connected_;
 
   Mutex mutex_;
-  std::map<std::string, Counter> retries_ ABSL_GUARDED_BY(mutex_);  // by status code
   std::map<FragmentId, Gauge> base_versions_ ABSL_GUARDED_BY(mutex_);
 };
 

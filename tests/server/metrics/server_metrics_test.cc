@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitoring/program_metrics.h"
 #include "server/metrics/status_metrics.h"
 #include "tests/fakes/promtool.h"
 
@@ -24,7 +25,7 @@ void SayEverything(ServerMetrics& metrics) {
   RoundSummaryView round;
   round.open_seconds = 2;
   round.tokens = 1000;
-  round.train_loss = 1.25;
+  round.contributions = 4;
   metrics.OnRoundClosed(round);
   metrics.OnContribution("accepted");
   metrics.OnContribution("accepted");
@@ -40,10 +41,11 @@ void SayEverything(ServerMetrics& metrics) {
   metrics.OnVersion(FragmentId(0), Version(7), Version(6));
   metrics.OnCommittedTokens(1000, 50000);
   metrics.OnStorageFailing(true);
-  metrics.OnEvaluation({.version = Version(7), .loss = 1.5, .tokens = 10});
+  metrics.OnMergedNorms(std::vector<double>{1, 2, 0, 8}, /*guarded=*/true);
+  metrics.OnContributionBudget(100, 400);
+  metrics.OnConfirmation("diverged");
   metrics.OnEvent(EventKind::kRoundClosed);
   metrics.OnEvent(EventKind::kRoundClosed);
-  metrics.OnEvent(EventKind::kReplicaDiverged);
   metrics.OnConfigVersion(3);
   metrics.OnLateContribution();
   metrics.OnOffence(Offence::kNorm);
@@ -58,13 +60,15 @@ void SayEverything(ServerMetrics& metrics) {
 TEST(ServerMetricsTest, EverythingThatIsSaidIsShown) {
   MetricsRegistry registry;
   ServerMetrics metrics(&registry);
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_train_loss Nan\n"));  // not known, rather than 0
+  // From the start, so that increase() sees the first of them.
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_contributions_total{result=\"not_finite\"} 0\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_events_total{kind=\"worker_lost\"} 0\n"));
   SayEverything(metrics);
   const std::string text = registry.Text();
   for (const char* line : {"atoll_rounds_total 1\n",
                            "atoll_round_tokens_total 1000\n",
                            "atoll_round_duration_seconds_sum 2\n",
-                           "atoll_train_loss 1.25\n",
+                           "atoll_round_contributions_total 4\n",
                            "atoll_contributions_total{result=\"accepted\"} 2\n",
                            "atoll_contributions_total{result=\"stale_base\"} 1\n",
                            "atoll_push_received_bytes_total 4096\n",
@@ -84,8 +88,12 @@ TEST(ServerMetricsTest, EverythingThatIsSaidIsShown) {
                            "atoll_committed_tokens 1000\n",
                            "atoll_planned_tokens 50000\n",
                            "atoll_storage_failing 1\n",
-                           "atoll_validation_loss 1.5\n",
-                           "atoll_diverged_replicas_total 1\n",
+                           "atoll_confirmations_total{verdict=\"diverged\"} 1\n",
+                           "atoll_contribution_norm_ratio_bucket{le=\"3\"} 3\n",
+                           "atoll_contribution_norm_ratio_sum 5.5\n",
+                           "atoll_norm_guard_scaled_total 1\n",
+                           "atoll_contribution_in_flight_bytes 100\n",
+                           "atoll_contribution_budget_bytes 400\n",
                            "atoll_late_contributions_total 1\n",
                            "atoll_config_version 3\n",
                            "atoll_offences_total{kind=\"norm\"} 2\n",
@@ -100,42 +108,108 @@ TEST(ServerMetricsTest, EverythingThatIsSaidIsShown) {
   }
   metrics.OnRunState(RunStateView::kPaused);
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"paused\"} 1\n"));
-  metrics.OnEvent(EventKind::kCheckpointCreated);
-  EXPECT_THAT(registry.Text(), Not(HasSubstr("atoll_last_checkpoint_timestamp_seconds 0\n")));
+  metrics.OnNewestCheckpoint(1'700'000'000'500'000'000);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_last_checkpoint_timestamp_seconds 1700000000.5\n"));
+  metrics.OnContribution("something new");
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_contributions_total{result=\"other\"} 1\n"));
   metrics.OnRunState(RunStateView::kFinished);
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"training\"} 0\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"finished\"} 1\n"));
 }
 
-TEST(StatusMetricsTest, AWorkersSeriesGoWithTheWorker) {
+TEST(MemberMetricsTest, AWorkersSeriesGoWithTheWorker) {
+  MetricsRegistry registry;
+  MemberMetrics metrics(&registry);
+  metrics.Refresh({WorkerNamed("a", 10), WorkerNamed("b", 20)});
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_member_tokens_per_second{worker=\"a\"} 10\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_member_base_version{worker=\"b\"} 3\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_member_recent_offences{worker=\"a\"} 0\n"));
+  metrics.Refresh({WorkerNamed("b", 30)});
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("worker=\"a\"")));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_member_tokens_per_second{worker=\"b\"} 30\n"));
+  metrics.Refresh({WorkerNamed("a", 5), WorkerNamed("b", 30)});
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_member_tokens_per_second{worker=\"a\"} 5\n"));
+  metrics.Refresh({});
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("worker=")));
+}
+
+TEST(MemberMetricsTest, OnePhaseAtATimeAndCountersThatBeginAnewWithTheWorker) {
+  MetricsRegistry registry;
+  MemberMetrics metrics(&registry);
+  WorkerView worker = WorkerNamed("a", 10);
+  worker.role = 1;
+  worker.progress.phase = WorkerPhaseView::kTraining;
+  worker.progress.compute_seconds = 90;
+  worker.contributions_refused = 2;
+  metrics.Refresh({worker});
+  const std::string phase = "atoll_member_phase{phase=\"training\",role=\"trainer\",worker=\"a\"} 1\n";
+  EXPECT_THAT(registry.Text(), HasSubstr(phase));
+  EXPECT_THAT(registry.Text(),
+              HasSubstr("atoll_member_time_seconds_total{use=\"compute\",worker=\"a\"} 90\n"));
+  EXPECT_THAT(registry.Text(),
+              HasSubstr("atoll_member_contributions_total{result=\"refused\",worker=\"a\"} 2\n"));
+  worker.progress.phase = WorkerPhaseView::kPushing;
+  worker.progress.compute_seconds = 4;  // its process was started again
+  metrics.Refresh({worker});
+  EXPECT_THAT(registry.Text(), Not(HasSubstr(phase)));
+  EXPECT_THAT(registry.Text(), HasSubstr("phase=\"pushing\""));
+  EXPECT_THAT(registry.Text(),
+              HasSubstr("atoll_member_time_seconds_total{use=\"compute\",worker=\"a\"} 4\n"));
+}
+
+TEST(StatusMetricsTest, ShowsTheRunItsRoundsAndItsDisk) {
   MetricsRegistry registry;
   StatusMetrics metrics(&registry);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_train_loss Nan\n"));  // not known, rather than 0
   StatusView status;
+  status.run_id = "abc";
+  status.run_name = "tiny";
   status.learning_rate = 0.001;
-  metrics.Refresh(status, {WorkerNamed("a", 10), WorkerNamed("b", 20)});
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_tokens_per_second{worker=\"a\"} 10\n"));
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_base_version{worker=\"b\"} 3\n"));
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_learning_rate 0.001\n"));
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_recent_offences{worker=\"a\"} 0\n"));
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_privacy_epsilon{seen=\"pushes\"} Nan\n"));
+  status.push_bytes = 100;
+  status.data_parallel_bytes = 5000;
+  status.data_directory = "/tmp";
+  status.rounds.resize(1);
+  status.rounds[0].train_loss = 1.25;
+  status.evaluations = {{.version = Version(7), .loss = 1.5, .tokens = 10}};
+  FragmentStatusView fragment;
+  fragment.open_seconds = 42;
+  fragment.deadline_seconds = 600;
+  fragment.quorum = 3;
+  fragment.arrived = {"a"};
+  fragment.missing = {"b", "c"};
+  status.fragments = {fragment};
+  metrics.Refresh(status, {});
+  const std::string text = registry.Text();
+  for (const char* line :
+       {"atoll_run_info{run_id=\"abc\",run_name=\"tiny\"} 1\n", "atoll_learning_rate 0.001\n",
+        "atoll_train_loss 1.25\n", "atoll_validation_loss 1.5\n",
+        "atoll_exchanged_bytes_total{direction=\"push\"} 100\n", "atoll_data_parallel_bytes_total 5000\n",
+        "atoll_round_open_seconds{fragment=\"0\"} 42\n", "atoll_round_deadline_seconds{fragment=\"0\"} 600\n",
+        "atoll_round_arrived_contributions{fragment=\"0\"} 1\n",
+        "atoll_round_expected_contributions{fragment=\"0\"} 3\n",
+        "atoll_round_quorum_contributions{fragment=\"0\"} 3\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("atoll_disk_free_bytes Nan")));
+  EXPECT_THAT(text, HasSubstr("atoll_privacy_epsilon{seen=\"pushes\"} Nan\n"));
   status.privacy = PrivacyView{.options = {}, .epsilon = 1.5, .published_epsilon = std::nullopt};
-  metrics.Refresh(status, {WorkerNamed("b", 30)});
+  status.data_directory = "/nowhere/at/all";
+  metrics.Refresh(status, {});
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_privacy_epsilon{seen=\"pushes\"} 1.5\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_privacy_epsilon{seen=\"published\"} Nan\n"));
-  EXPECT_THAT(registry.Text(), Not(HasSubstr("worker=\"a\"")));
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_tokens_per_second{worker=\"b\"} 30\n"));
-  metrics.Refresh(status, {WorkerNamed("a", 5), WorkerNamed("b", 30)});
-  EXPECT_THAT(registry.Text(), HasSubstr("atoll_worker_tokens_per_second{worker=\"a\"} 5\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_disk_free_bytes Nan\n"));
 }
 
 TEST(ServerMetricsTest, NamesFollowPrometheussConventions) {
   if (!HavePromtool()) GTEST_SKIP() << "promtool is not installed";
   MetricsRegistry registry;
-  AddBuildInfo(&registry, "atoll-coordinator");
+  AddProgramMetrics(&registry, "atoll-coordinator");
   ServerMetrics metrics(&registry);
   SayEverything(metrics);
   StatusMetrics status_metrics(&registry);
-  status_metrics.Refresh(StatusView(), {WorkerNamed("a", 10)});
+  StatusView status;
+  status.fragments.resize(1);
+  status_metrics.Refresh(status, {WorkerNamed("a", 10)});
   EXPECT_EQ(PromtoolComplaints(registry.Text()), "");
 }
 

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitoring/program_metrics.h"
 #include "tests/fakes/promtool.h"
 
 namespace atoll {
@@ -71,7 +72,7 @@ TEST(WorkerMetricsTest, EverythingThatIsSaidIsShown) {
 TEST(WorkerMetricsTest, NamesFollowPrometheussConventions) {
   if (!HavePromtool()) GTEST_SKIP() << "promtool is not installed";
   MetricsRegistry registry;
-  AddBuildInfo(&registry, "atoll-worker");
+  AddProgramMetrics(&registry, "atoll-worker");
   WorkerMetrics metrics(&registry);
   SayEverything(metrics);
   EXPECT_EQ(PromtoolComplaints(registry.Text()), "");

@@ -1,0 +1,79 @@
+#include "monitoring/program_metrics.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "atoll/version.h"
+
+namespace atoll {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+double CpuSeconds() {
+  rusage usage = {};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return kUnknown;
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t size = 0;
+  uint64_t resident = 0;
+  if (!(statm >> size >> resident)) return kUnknown;
+  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double OpenFiles() {
+  std::error_code error;
+  std::filesystem::directory_iterator files("/proc/self/fd", error);
+  double open = error ? kUnknown : -1;  // less the folder that is being read
+  for (const std::filesystem::directory_iterator end; !error && files != end; files.increment(error)) ++open;
+  return open;
+}
+
+double MostFiles() {
+  rlimit limit = {};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<double>(limit.rlim_cur) : kUnknown;
+}
+
+}  // namespace
+
+void AddProgramMetrics(MetricsRegistry* registry, std::string_view program) {
+  registry->Declare(MetricType::kGauge, "atoll_build_info", "Which program this is; always 1.",
+                    {"program", "version", "revision"});
+  registry
+      ->AddGauge("atoll_build_info", "",
+                 {{"program", std::string(program)},
+                  {"version", std::string(kVersion)},
+                  {"revision", std::string(kGitRevision)}})
+      .Set(1);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  registry
+      ->AddGauge("process_start_time_seconds", "When the program started, in seconds since 1970-01-01 UTC.")
+      .Set(std::chrono::duration<double>(now).count());
+  registry->AddGauge("process_max_fds", "Files and sockets that it may have open.").Set(MostFiles());
+  const Gauge open = registry->AddGauge("process_open_fds", "Files and sockets that it has open.");
+  const Gauge resident = registry->AddGauge(
+      "process_resident_memory_bytes",
+      "Memory that it has, pages of mapped contributions included, which the kernel takes back at need.");
+  MirroredCounter cpu(registry, "process_cpu_seconds_total", "Processor time that it used.");
+  registry->BeforeScrape([open, resident, cpu]() mutable {
+    open.Set(OpenFiles());
+    resident.Set(ResidentBytes());
+    cpu.Follow(CpuSeconds());
+  });
+}
+
+}  // namespace atoll

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Makes anew what is made from something else: the tables of docs/metrics.md (from the programs' registries) and the
+# Grafana dashboards (from monitoring/grafana/dashboards.py).
+#   scripts/renew_monitoring.sh [BUILD_DIR]      default: build/release; its target metrics_page has to be built
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build/release}
+"$build/tests/metrics_page" docs/metrics.md >docs/metrics.md.new
+mv docs/metrics.md.new docs/metrics.md
+python3 -B monitoring/grafana/dashboards.py
