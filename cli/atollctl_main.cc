@@ -9,6 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "common/exit_codes.h"
+#include "common/trace_context.h"
 
 namespace {
 
@@ -42,6 +43,11 @@ void AddGlobalOptions(CLI::App& app, atoll::GlobalOptions& global) {
   app.add_option("--timeout", global.timeout_s, "Seconds to wait for the coordinator to answer")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
+  app.add_option(
+         "--traceparent", global.traceparent,
+         "The trace that this command belongs to (W3C Trace Context), for the coordinator's log; default: "
+         "a new one")
+      ->envname("TRACEPARENT");
   app.add_flag("--json", global.json, "For programs: JSON on standard output");
 }
 
@@ -83,6 +89,8 @@ int main(int argc, char** argv) {
   global.admin_given = app.get_option("--admin")->count() > 0;
   global.coordinator_given = app.get_option("--coordinator")->count() > 0;
   if (global.user.empty()) global.user = LoginName();
+  // As the specification asks for, one that is not valid is as none.
+  const atoll::ScopedTrace trace(atoll::ParseTraceparent(global.traceparent).value_or(atoll::NewTrace()));
   const absl::Status status =
       action ? action() : absl::InvalidArgumentError("nothing to do; see atollctl --help");
   if (status.ok()) return atoll::ToInt(atoll::ExitCode::kOk);

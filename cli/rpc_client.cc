@@ -12,6 +12,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "protos/wire/status.h"
+#include "protos/wire/trace.h"
 
 namespace atoll {
 namespace {
@@ -84,6 +85,7 @@ std::unique_ptr<grpc::ClientContext> AdminClient::Context(std::optional<Duration
   auto context = std::make_unique<grpc::ClientContext>();
   if (deadline.has_value()) context->set_deadline(After(*deadline));
   if (!user_.empty()) context->AddMetadata("atoll-user", user_);
+  SendTrace(*context);
   return context;
 }
 

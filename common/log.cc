@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log_format.h"
+#include "common/trace_context.h"
 
 namespace atoll {
 namespace {
@@ -98,7 +99,13 @@ bool Logger::Enabled(LogLevel level) const {
 void Logger::Log(LogLevel level, std::string_view message, const LogFields& fields) const {
   if (level == LogLevel::kOff || !Enabled(level)) return;
   const auto now = spdlog::log_clock::now();
-  const LogLine line{now, level, component_, message, fields_ ? *fields_ : *NoFields(), fields};
+  LogFields traced;
+  if (const TraceContext* trace = CurrentTrace()) {
+    traced = fields;
+    traced.emplace_back("trace_id", trace->trace_id);
+  }
+  const LogLine line{
+      now, level, component_, message, fields_ ? *fields_ : *NoFields(), traced.empty() ? fields : traced};
   const std::string text = backend_->format == LogFormat::kJson ? RenderJsonLine(line) : RenderTextLine(line);
   backend_->logger.log(now, spdlog::source_loc{}, ToSpdlog(level),
                        spdlog::string_view_t(text.data(), text.size()));

@@ -56,7 +56,8 @@ struct LogOptions {
 
 /// Writes what happened, to whom, and what will be done. Made in main and handed down by value: a copy is a
 /// pointer and the fields it carries. Thread-safe; a line is written whole. A Logger made by the default
-/// constructor writes nothing.
+/// constructor writes nothing. Lines written within a ScopedTrace (common/trace_context.h) end with its
+/// trace_id.
 ///
 ///   text: 12:34:56.789 info  round    round closed  version=12 contributions=4
 ///   json: {"time":"2026-01-31T12:34:56.789Z","level":"info","component":"round","message":"round

@@ -48,6 +48,7 @@ EventView DecodeObject(const json& object) {
   event.kind = static_cast<EventKind>(object.value("kind", 0U));
   event.message = object.value("message", std::string());
   event.worker = object.value("worker", std::string());
+  event.trace_id = object.value("trace_id", std::string());
   event.fragment = FragmentId(object.value("fragment", 0U));
   event.version = Version(object.value("version", uint64_t{0}));
   if (const auto it = object.find("round"); it != object.end()) event.round = DecodeRound(*it);
@@ -67,6 +68,7 @@ std::string EncodeEvent(const EventView& event) {
                  {"kind", static_cast<unsigned>(event.kind)},
                  {"message", event.message}};
   if (!event.worker.empty()) object["worker"] = event.worker;
+  if (!event.trace_id.empty()) object["trace_id"] = event.trace_id;
   if (event.fragment != FragmentId()) object["fragment"] = event.fragment.value();
   if (event.version != Version()) object["version"] = event.version.value();
   if (event.round) object["round"] = EncodeRound(*event.round);

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/trace_context.h"
 #include "server/event_json.h"
 
 namespace atoll {
@@ -28,6 +29,7 @@ EventLog::~EventLog() { Stop(); }
 
 void EventLog::Append(EventView event) {
   event.unix_ns = clock_->WallNow().time_since_epoch().count();
+  event.trace_id = CurrentTraceId();
   observer_->OnEvent(event.kind);
   MutexLock lock(&mutex_);
   event.sequence = ++last_sequence_;

@@ -217,6 +217,10 @@ absl::StatusOr<PushResult> PushUpload::Accept() {
   (void)services_.outbox->Send(effects);
   if (!accepted.ok()) return ToRefusal(accepted);
   services_.observer->OnContribution("accepted");
+  services_.log.Info("contribution accepted", {{"worker", contribution.key.worker},
+                                               {"fragment", contribution.key.fragment.value()},
+                                               {"base", contribution.key.base.value()},
+                                               {"bytes", call_.payload_bytes}});
   if (contribution.key.base < result.head) services_.observer->OnLateContribution();
   return result;
 }

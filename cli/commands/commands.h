@@ -19,6 +19,7 @@ struct GlobalOptions {
   std::string admin = "127.0.0.1:7601";
   std::string coordinator = "127.0.0.1:7600";
   std::string user;
+  std::string traceparent;
   double timeout_s = 10;
   bool json = false;
   // Whether the address was given, rather than assumed.

@@ -131,6 +131,7 @@ void EncodeEvent(const EventView& event, v1::RunEvent* message) {
   message->set_worker(event.worker);
   message->set_fragment(event.fragment.value());
   message->set_version(event.version.value());
+  message->set_trace_id(event.trace_id);
   if (event.round) EncodeRound(*event.round, message->mutable_round());
   if (event.evaluation) EncodeEvaluation(*event.evaluation, message->mutable_evaluation());
 }

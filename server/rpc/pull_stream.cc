@@ -85,6 +85,7 @@ absl::StatusOr<PullCall> PullStream::Read(const grpc::ByteBuffer& bytes) {
 
 void PullStream::Ask(const std::shared_ptr<PullStream>& self, const PullCall& call) {
   if (ended()) return Release();
+  const ScopedTrace scope(trace_);
   const uint64_t id = call_.coordinator->Pull(
       call, [self](absl::StatusOr<PullResult> result) { self->OnAnswer(std::move(result)); });
   bool cancelled = false;

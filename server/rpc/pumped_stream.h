@@ -27,6 +27,7 @@ class PumpedStream final : public WriteStream<Message> {
     const std::shared_ptr<PumpedStream> self(new PumpedStream(call, context));
     self->KeepAlive(self);
     const bool posted = pool->Post([self, produce = std::move(produce)] {
+      const ScopedTrace scope(self->trace_);
       self->End(produce([&self](const Message& message) { return self->SendOne(message); }));
     });
     if (!posted) self->End(Overloaded());

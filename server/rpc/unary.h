@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
+#include "protos/wire/trace.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/io_pool.h"
 
@@ -19,13 +20,15 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, IoPool*
   // The default reactor, the request and the reply live until Finish; a cancelled call still has to be
   // finished.
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const bool posted = pool->Post([=, handle = std::move(handle)] {
-    if (context->IsCancelled()) {
-      reactor->Finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more
-      return;
-    }
-    reactor->Finish(ToGrpc(handle(*request, reply)));
-  });
+  const bool posted =
+      pool->Post([=, handle = std::move(handle), trace = ReceivedTrace(context->client_metadata())] {
+        const ScopedTrace scope(trace);
+        if (context->IsCancelled()) {
+          reactor->Finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more
+          return;
+        }
+        reactor->Finish(ToGrpc(handle(*request, reply)));
+      });
   if (!posted) reactor->Finish(ToGrpc(Overloaded()));
   return reactor;
 }

@@ -10,6 +10,7 @@
 #include "common/mutex.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "protos/wire/trace.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/grpc_status.h"
 
@@ -77,7 +78,11 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
 
   UploadReactor(const CallContext& call, grpc::CallbackServerContext* context, Reply* reply,
                 std::unique_ptr<Sink> sink)
-      : call_(call), context_(context), reply_(reply), sink_(std::move(sink)) {}
+      : call_(call),
+        context_(context),
+        trace_(ReceivedTrace(context->client_metadata())),
+        reply_(reply),
+        sink_(std::move(sink)) {}
 
   void Read() {
     // The call may be over by the time StartRead returns.
@@ -96,6 +101,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   }
 
   void Work(bool ok) {
+    const ScopedTrace scope(trace_);
     if (!ok) {
       if (context_->IsCancelled()) return End(absl::CancelledError("the client went away"));
       return Close();
@@ -111,7 +117,11 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   }
 
   void Close() {
-    if (!call_.syncs->PostAdmitted([this] { End(sink_->OnEnd(reply_)); })) End(GoingAway());
+    const auto end = [this] {
+      const ScopedTrace scope(trace_);
+      End(sink_->OnEnd(reply_));
+    };
+    if (!call_.syncs->PostAdmitted(end)) End(GoingAway());
   }
 
   /// From kWorking only, in which nobody else finishes.
@@ -130,6 +140,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
 
   const CallContext call_;
   grpc::CallbackServerContext* const context_;
+  const TraceContext trace_;
   Reply* const reply_;
   std::unique_ptr<Sink> sink_;  // whoever works, or finishes
   Message message_;

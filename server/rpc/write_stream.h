@@ -11,6 +11,7 @@
 #include "grpc/grpc.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "protos/wire/trace.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/grpc_status.h"
 
@@ -60,7 +61,7 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
 
  protected:
   WriteStream(const CallContext& call, grpc::CallbackServerContext* context)
-      : call_(call), context_(context) {}
+      : call_(call), trace_(ReceivedTrace(context->client_metadata())), context_(context) {}
 
   /// Once, before anything else: `self` owns this until gRPC is done with it.
   void KeepAlive(std::shared_ptr<LiveStream> self) {
@@ -114,6 +115,7 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
   virtual void OnGone() {}
 
   const CallContext call_;
+  const TraceContext trace_;  // of the call
   Message message_;
 
  private:

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "protos/wire/status.h"
+#include "protos/wire/trace.h"
 #include "worker/client/convert.h"
 
 namespace atoll {
@@ -31,10 +32,11 @@ void GrpcConnection::AwaitConnection() const {
                              std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_wait));
 }
 
-void GrpcConnection::SetDeadline(grpc::ClientContext& context, Duration deadline) const {
+void GrpcConnection::Begin(grpc::ClientContext& context, Duration deadline) const {
   // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::duration_cast<std::chrono::milliseconds>(deadline));
+  SendTrace(context);
 }
 
 absl::Status GrpcConnection::Translate(const grpc::Status& status) const {
@@ -54,7 +56,7 @@ absl::Status GrpcConnection::Translate(const grpc::Status& status, bool stalled)
 absl::StatusOr<JoinInfo> GrpcConnection::Join(const JoinParameters& parameters) {
   AwaitConnection();
   grpc::ClientContext context;
-  SetDeadline(context, options_.unary_deadline);
+  Begin(context, options_.unary_deadline);
   v1::JoinReply reply;
   const grpc::Status status = stub_->Join(&context, JoinRequestToProto(parameters), &reply);
   if (!status.ok()) return Translate(status);
@@ -65,7 +67,7 @@ absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& membe
                                                           const HeartbeatNews& news) {
   AwaitConnection();
   grpc::ClientContext context;
-  SetDeadline(context, options_.unary_deadline);
+  Begin(context, options_.unary_deadline);
   v1::HeartbeatReply reply;
   const grpc::Status status = stub_->Heartbeat(&context, HeartbeatToProto(member, news), &reply);
   if (!status.ok()) return Translate(status);
@@ -75,7 +77,7 @@ absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& membe
 absl::StatusOr<PushStatus> GrpcConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
   AwaitConnection();
   grpc::ClientContext context;
-  SetDeadline(context, options_.unary_deadline);
+  Begin(context, options_.unary_deadline);
   v1::GetPushStatusReply reply;
   const grpc::Status status = stub_->GetPushStatus(&context, PushStatusRequestToProto(member, key), &reply);
   if (!status.ok()) return Translate(status);
@@ -84,7 +86,7 @@ absl::StatusOr<PushStatus> GrpcConnection::GetPushStatus(const MemberRef& member
 
 absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& reason) {
   grpc::ClientContext context;
-  SetDeadline(context, options_.leave_deadline);
+  Begin(context, options_.leave_deadline);
   v1::LeaveRequest request;
   *request.mutable_worker() = WorkerRefToProto(member);
   request.set_reason(reason);

@@ -75,7 +75,8 @@ class GrpcConnection final : public CoordinatorConnection {
   void Cancel(Calls GrpcConnection::*calls) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void AwaitConnection() const;
-  void SetDeadline(grpc::ClientContext& context, Duration deadline) const;
+  /// Its deadline, and the trace that it belongs to.
+  void Begin(grpc::ClientContext& context, Duration deadline) const;
   /// The call's status in our terms; names the address when nobody answered there.
   absl::Status Translate(const grpc::Status& status) const;
   absl::Status Translate(const grpc::Status& status, bool stalled) const;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
+#include "protos/wire/trace.h"
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
 #include "worker/client/grpc_connection.h"
@@ -93,6 +94,7 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
                                                    std::span<std::byte> payload) {
   AwaitConnection();
   grpc::ClientContext context;
+  SendTrace(context);
   const Registration registration(this, &GrpcConnection::pulls_, &context);
   const MonoTime begin = clock_->Now();
   StallGuard guard(&context, wish.wait + options_.stall);

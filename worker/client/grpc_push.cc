@@ -5,6 +5,7 @@
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
 #include "protos/wire/manifest.h"
+#include "protos/wire/trace.h"
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
 #include "worker/client/grpc_connection.h"
@@ -82,6 +83,7 @@ absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const 
                                                  const std::shared_ptr<const void>& owner) {
   AwaitConnection();
   grpc::ClientContext context;
+  SendTrace(context);
   const Registration registration(this, &GrpcConnection::pushes_, &context);
   StallGuard guard(&context, options_.stall);
   grpc::ByteBuffer answer;
@@ -116,6 +118,7 @@ absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manif
                                             std::span<const SeedFragment> fragments) {
   AwaitConnection();
   grpc::ClientContext context;
+  SendTrace(context);
   StallGuard guard(&context, options_.stall);
   v1::SeedReply reply;
   const std::unique_ptr<grpc::ClientWriter<v1::SeedChunk>> writer = stub_->SeedParameters(&context, &reply);

@@ -45,6 +45,9 @@ absl::StatusOr<DeliveryReport> Delivery::Timed(const PushOffer& offer, std::span
   if (report.ok()) {
     context_.observer->OnPushed(offer.key.fragment, ResultOf(*report), report->wire_bytes,
                                 context_.clock->Now() - started);
+    context_.log.Debug("pushed", {{"fragment", offer.key.fragment.value()},
+                                  {"base", offer.key.base.value()},
+                                  {"counted", report->verdict == Verdict::kCounted}});
   }
   return report;
 }

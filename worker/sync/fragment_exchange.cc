@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/status.h"
+#include "common/trace_context.h"
 #include "core/codec.h"
 #include "worker/sync/rejection.h"
 
@@ -50,6 +51,7 @@ ExchangeAnswer FragmentExchange::Take() {
 
 void FragmentExchange::Run(ExchangeLane& lane, const std::optional<PushOffer>& claims,
                            std::optional<Version> after) {
+  const ScopedTrace trace(NewTrace());
   ExchangeAnswer answer;
   if (!claims.has_value() || Push(lane, *claims, answer)) Pull(lane, after, answer);
   {

@@ -5,6 +5,7 @@
 
 #include "common/human.h"
 #include "common/status.h"
+#include "common/trace_context.h"
 #include "worker/sync/evaluation.h"
 #include "worker/sync/order_gate.h"
 #include "worker/sync/rejection.h"
@@ -37,6 +38,7 @@ absl::StatusOr<SyncEnd> OuterSync::Run() {
       pushes_.TakeUp(layout_, packers_, session_->info().member.epoch, partition_, delivery_, *replica_));
   NextMove move{.until = Until::kHead};
   while (!move.end.has_value()) {
+    const ScopedTrace trace(NewTrace());  // from the pull to the verdict on the push
     ATOLL_ASSIGN_OR_RETURN(const Outcome outcome, follower_.Advance(move.until));
     switch (outcome) {
       case Outcome::kAdopted: {
