@@ -1,0 +1,250 @@
+#include "common/tls/probe.h"
+
+#include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/file_descriptor.h"
+#include "common/tls/certificate.h"
+#include "common/tls/openssl_handles.h"
+
+namespace atoll {
+namespace {
+
+// What a client of HTTP/2 says first: its preface and an empty SETTINGS frame.
+constexpr std::string_view kGreeting("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+constexpr unsigned char kHttp2Protocol[] = {2, 'h', '2'};
+
+struct AddrInfoDeleter {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+
+timeval ToTimeval(Duration duration) {
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+  return {.tv_sec = static_cast<time_t>(micros / 1'000'000),
+          .tv_usec = static_cast<suseconds_t>(micros % 1'000'000)};
+}
+
+/// Connected, or not valid.
+FileDescriptor Connect(const ProbeOptions& options) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(options.host.c_str(), std::to_string(options.port).c_str(), &hints, &found) != 0) {
+    return {};
+  }
+  const std::unique_ptr<addrinfo, AddrInfoDeleter> list(found);
+  const timeval patience = ToTimeval(options.patience);
+  for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
+    FileDescriptor fd(::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol));
+    if (!fd.valid()) continue;
+    // The limit for sending is that of connecting, too.
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (::connect(fd.get(), entry->ai_addr, entry->ai_addrlen) == 0) return fd;
+  }
+  return {};
+}
+
+bool IsAlert(unsigned long error) {
+  return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET;
+}
+
+/// OpenSSL writes to sockets that the other side may have closed, which would end the program. Held back on
+/// this thread for as long as this lives, and forgotten if it came meanwhile.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    const timespec at_once = {};
+    while (sigismember(&before_, SIGPIPE) == 0 && ::sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+};
+
+/// One attempt to shake hands; the certificate is looked at afterwards.
+class Handshake {
+ public:
+  explicit Handshake(const ProbeOptions& options)
+      : options_(options), socket_(Connect(options)), context_(SSL_CTX_new(TLS_client_method())) {
+    if (!socket_.valid() || !context_) return;
+    SSL_CTX_set_verify(context_.get(), SSL_VERIFY_NONE, nullptr);
+    UseRoots();
+    UseOwn();
+    ssl_.reset(SSL_new(context_.get()));
+    SSL_set_fd(ssl_.get(), socket_.get());
+    SSL_set_alpn_protos(ssl_.get(), kHttp2Protocol, sizeof(kHttp2Protocol));
+    if (options.host.find_first_not_of("0123456789.:") != std::string::npos) {
+      SSL_set_tlsext_host_name(ssl_.get(), WantedName().c_str());
+    }
+    ERR_clear_error();
+    done_ = SSL_connect(ssl_.get()) == 1;
+    error_ = ERR_peek_last_error();
+    ERR_clear_error();
+  }
+
+  bool connected() const { return ssl_ != nullptr; }
+  bool done() const { return done_; }
+  unsigned long error() const { return error_; }
+  const std::string& WantedName() const {
+    return options_.server_name.empty() ? options_.host : options_.server_name;
+  }
+  long verdict() const { return SSL_get_verify_result(ssl_.get()); }
+
+  std::string PeerPem() const {
+    const tls::X509Ptr peer(SSL_get1_peer_certificate(ssl_.get()));
+    const tls::BioPtr bio(BIO_new(BIO_s_mem()));
+    if (!peer || !bio || PEM_write_bio_X509(bio.get(), peer.get()) != 1) return "";
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(bio.get(), &data);
+    return std::string(data, static_cast<size_t>(size));
+  }
+
+  /// Whether the other side goes on talking once it has seen who we are. With TLS 1.3 it refuses only then.
+  bool GoesOn() {
+    if (SSL_write(ssl_.get(), kGreeting.data(), static_cast<int>(kGreeting.size())) <= 0) return false;
+    char answer[64];
+    const int read = SSL_read(ssl_.get(), answer, sizeof(answer));
+    const int why = SSL_get_error(ssl_.get(), read);
+    error_ = ERR_peek_last_error();
+    ERR_clear_error();
+    // Silence is no refusal.
+    return read > 0 || why == SSL_ERROR_WANT_READ || (why == SSL_ERROR_SYSCALL && errno == EAGAIN);
+  }
+
+ private:
+  void UseRoots() {
+    if (options_.roots.empty()) {
+      SSL_CTX_set_default_verify_paths(context_.get());
+      return;
+    }
+    X509_STORE* const store = SSL_CTX_get_cert_store(context_.get());
+    for (const tls::X509Ptr& root : tls::ReadCertificates(options_.roots)) {
+      X509_STORE_add_cert(store, root.get());
+    }
+  }
+  void UseOwn() {
+    const std::vector<tls::X509Ptr> chain = tls::ReadCertificates(options_.certificate);
+    const tls::KeyPtr key = tls::ReadKey(options_.key);
+    if (chain.empty() || !key) return;
+    SSL_CTX_use_certificate(context_.get(), chain.front().get());
+    SSL_CTX_use_PrivateKey(context_.get(), key.get());
+    for (size_t i = 1; i < chain.size(); ++i) SSL_CTX_add1_chain_cert(context_.get(), chain[i].get());
+  }
+
+  const ProbeOptions& options_;
+  const FileDescriptor socket_;
+  const tls::SslContextPtr context_;
+  tls::SslPtr ssl_;
+  bool done_ = false;
+  unsigned long error_ = 0;
+};
+
+std::string NamesOf(const CertificateFacts& facts) {
+  std::vector<std::string> names = facts.dns_names;
+  names.insert(names.end(), facts.addresses.begin(), facts.addresses.end());
+  names.insert(names.end(), facts.uris.begin(), facts.uris.end());
+  return names.empty() ? "nobody" : absl::StrJoin(names, ", ");
+}
+
+std::string OfPlainClient(const ProbeOptions& options) {
+  const Handshake attempt(options);
+  if (!attempt.connected() || (!attempt.done() && !IsAlert(attempt.error()))) return "";
+  return "this port speaks TLS, and this program was told to speak plain text: give --tls-ca FILE, the CA "
+         "that signed the coordinator's certificate";
+}
+
+std::string OfCoordinatorsCertificate(const Handshake& attempt) {
+  const std::string pem = attempt.PeerPem();
+  const auto facts = ReadCertificate(pem);
+  if (!facts.ok()) return "";
+  const long verdict = attempt.verdict();
+  if (verdict == X509_V_ERR_CERT_HAS_EXPIRED) {
+    return absl::StrFormat(
+        "the coordinator's certificate expired on %s: its operator must put a new one into --tls-cert and "
+        "--tls-key (it is read without a restart); if that date lies ahead, this machine's clock is wrong",
+        UtcMinute(facts->not_after));
+  }
+  if (verdict == X509_V_ERR_CERT_NOT_YET_VALID) {
+    return absl::StrFormat(
+        "the coordinator's certificate is not valid before %s; is this machine's clock "
+        "right?",
+        UtcMinute(facts->not_before));
+  }
+  if (verdict != X509_V_OK) {
+    return absl::StrFormat(
+        "the coordinator's certificate is signed by '%s', which --tls-ca does not vouch for (%s): give the "
+        "CA file of this coordinator, or mind that this is another's address",
+        facts->issuer, X509_verify_cert_error_string(verdict));
+  }
+  if (!CoversHost(pem, attempt.WantedName())) {
+    return absl::StrFormat(
+        "the coordinator's certificate is for %s, not for %s: connect by one of these names, or give the one "
+        "to expect with --tls-server-name",
+        NamesOf(*facts), attempt.WantedName());
+  }
+  return "";
+}
+
+std::string OfOwnCertificate(const ProbeOptions& options, unsigned long error) {
+  const std::string why = IsAlert(error) ? absl::StrFormat(" (%s)", ERR_reason_error_string(error)) : "";
+  const auto facts = ReadCertificate(options.certificate);
+  if (!facts.ok()) {
+    return absl::StrFormat(
+        "the coordinator ends the connection%s: it asks for a certificate, and none was given; give "
+        "--tls-cert and --tls-key, signed by the CA that it trusts",
+        why);
+  }
+  if (std::chrono::system_clock::now() >= facts->not_after) {
+    return absl::StrFormat(
+        "our certificate expired on %s, and the coordinator does not take it%s; put a new "
+        "one into --tls-cert and --tls-key",
+        UtcMinute(facts->not_after), why);
+  }
+  return absl::StrFormat(
+      "the coordinator does not take our certificate%s: it is of %s, signed by '%s', valid until %s; it must "
+      "be signed by the CA in the coordinator's --tls-ca, and be for clients",
+      why, NamesOf(*facts), facts->issuer, UtcMinute(facts->not_after));
+}
+
+}  // namespace
+
+std::string WhyNoConnection(const ProbeOptions& options) {
+  const NoBrokenPipe guard;
+  if (!options.tls) return OfPlainClient(options);
+  Handshake attempt(options);
+  if (!attempt.connected()) return "";
+  if (!attempt.done() && attempt.PeerPem().empty()) {
+    if (IsAlert(attempt.error())) return OfOwnCertificate(options, attempt.error());
+    return "this port does not speak TLS, and this program was told to: the coordinator was started without "
+           "--tls-cert, or this is another program's port; without --tls-ca, --tls-cert and --tls this "
+           "program speaks plain text";
+  }
+  const std::string theirs = OfCoordinatorsCertificate(attempt);
+  if (!theirs.empty()) return theirs;
+  if (attempt.done() && attempt.GoesOn()) return "";
+  return OfOwnCertificate(options, attempt.error());
+}
+
+}  // namespace atoll

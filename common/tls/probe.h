@@ -1,0 +1,32 @@
+#ifndef ATOLL_COMMON_TLS_PROBE_H_
+#define ATOLL_COMMON_TLS_PROBE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/clock.h"
+
+namespace atoll {
+
+/// How a client is about to connect.
+struct ProbeOptions {
+  std::string host;
+  uint16_t port = 0;
+  bool tls = false;
+  std::string roots;        // PEM; empty: this system's
+  std::string certificate;  // PEM, as the key; empty: none
+  std::string key;
+  std::string server_name;         // that the certificate must be for; empty: the host
+  Duration patience = Seconds(2);  // for each step
+};
+
+/// Why a connection to a coordinator does not come about, and what to do: gRPC says that a handshake failed
+/// and seldom why. Connects once more, by itself, and looks: an expired certificate, another CA, another
+/// name, plain text on one side only, a certificate that the coordinator does not take. Empty: it found
+/// nothing wrong that has to do with certificates (nobody listens there, for one). Blocks for some seconds at
+/// most.
+std::string WhyNoConnection(const ProbeOptions& options);
+
+}  // namespace atoll
+
+#endif  // ATOLL_COMMON_TLS_PROBE_H_

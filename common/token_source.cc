@@ -1,0 +1,47 @@
+#include "common/token_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+constexpr size_t kMaxTokenBytes = 4096;
+constexpr Duration kFresh = Seconds(1);
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxTokenBytes));
+  const std::string first = contents.substr(0, contents.find('\n'));
+  const std::string text(absl::StripAsciiWhitespace(first));
+  const bool travels =
+      std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+  if (!text.empty() && travels) return text;
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: holds no token: its first line is empty, or has blanks in it", path));
+}
+
+absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Open(const std::string& path, const Clock* clock) {
+  ATOLL_ASSIGN_OR_RETURN(std::string text, ReadTokenFile(path));
+  return std::unique_ptr<TokenSource>(new TokenSource(path, clock, std::move(text)));
+}
+
+TokenSource::TokenSource(std::string path, const Clock* clock, std::string text)
+    : path_(std::move(path)), clock_(clock), text_(std::move(text)), read_at_(clock->Now()) {}
+
+std::string TokenSource::Current() {
+  MutexLock lock(&mutex_);
+  if (clock_->Now() - read_at_ < kFresh) return text_;
+  read_at_ = clock_->Now();
+  auto text = ReadTokenFile(path_);
+  if (text.ok()) text_ = *std::move(text);
+  return text_;
+}
+
+}  // namespace atoll

@@ -1,0 +1,18 @@
+#include "monitoring/certificate_metrics.h"
+
+namespace atoll {
+
+CertificateMetrics::CertificateMetrics(MetricsRegistry* registry)
+    : not_after_(
+          registry->AddGauge("atoll_tls_certificate_not_after_seconds",
+                             "When the certificate that this program shows ends, Unix time; only with TLS.")),
+      files_unusable_(registry->AddGauge(
+          "atoll_tls_files_unusable",
+          "1: the certificate files as they are now cannot be used, what was read before stays in force.")) {}
+
+void CertificateMetrics::Set(WallTime not_after, bool files_usable) {
+  not_after_.Set(std::chrono::duration<double>(not_after.time_since_epoch()).count());
+  files_unusable_.Set(files_usable ? 0 : 1);
+}
+
+}  // namespace atoll

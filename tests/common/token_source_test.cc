@@ -1,0 +1,41 @@
+#include "common/token_source.h"
+
+#include "common/file.h"
+#include "gtest/gtest.h"
+#include "tests/common/fake_clock.h"
+#include "tests/common/test_dir.h"
+
+namespace atoll {
+namespace {
+
+TEST(TokenSource, AFileOfATokenIsItsFirstLine) {
+  const TestDir dir;
+  const std::string path = dir.File("token");
+  ASSERT_TRUE(WriteFileAtomically(path, " abc\r\nand a remark\n").ok());
+  EXPECT_EQ(*ReadTokenFile(path), "abc");
+  ASSERT_TRUE(WriteFileAtomically(path, "\nabc\n").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadTokenFile(path).status()));
+  ASSERT_TRUE(WriteFileAtomically(path, "a b\n").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadTokenFile(path).status()));
+  EXPECT_TRUE(absl::IsNotFound(ReadTokenFile(dir.File("none")).status()));
+}
+
+TEST(TokenSource, FollowsItsFileAndKeepsTheLastThatCouldBeRead) {
+  const TestDir dir;
+  FakeClock clock;
+  const std::string path = dir.File("token");
+  EXPECT_FALSE(TokenSource::Open(path, &clock).ok());
+  ASSERT_TRUE(WriteFileAtomically(path, "first\n").ok());
+  const auto source = TokenSource::Open(path, &clock);
+  ASSERT_TRUE(source.ok());
+  ASSERT_TRUE(WriteFileAtomically(path, "second\n").ok());
+  EXPECT_EQ((*source)->Current(), "first");  // read a moment ago
+  clock.Advance(Seconds(1));
+  EXPECT_EQ((*source)->Current(), "second");
+  ASSERT_TRUE(RemoveFile(path).ok());
+  clock.Advance(Seconds(1));
+  EXPECT_EQ((*source)->Current(), "second");
+}
+
+}  // namespace
+}  // namespace atoll
