@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,8 +22,10 @@ namespace atoll {
 
 /// Who asks: goes into the audit line of every action.
 struct AdminCaller {
-  std::string user;  // as it says of itself; empty: did not say
-  std::string peer;  // address
+  std::string user;         // as it says of itself; empty: did not say
+  std::string peer;         // address
+  std::string proven = {};  // who it was shown to be; empty: nobody asked
+  std::string how = {};     // "certificate", "token"; empty: not shown
 };
 
 enum class RunAction : uint8_t { kPause = 1, kResume = 2, kStop = 3, kCloseRound = 4 };
@@ -180,6 +183,11 @@ class AdminControl {
   /// `report` is called on the caller's thread, once per version; false ends the work.
   using VerifyReport = std::function<bool(const VerifyView&)>;
   virtual absl::Status Verify(std::optional<Version> version, const VerifyReport& report) = 0;
+
+  /// The audit line of an action that is carried out elsewhere: `action` for counting, `what` was asked for,
+  /// what came of it (`done` when OK).
+  virtual void Audit(const AdminCaller& caller, std::string_view action, const std::string& what,
+                     const absl::Status& outcome, const std::string& done) = 0;
 
   virtual MetricsView GetMetrics() = 0;
   /// The records of rounds that made versions above `after`, ascending, at most `limit` (at most

@@ -11,8 +11,13 @@
 namespace atoll {
 
 std::string CallerName(const AdminCaller& caller) {
-  const std::string user = caller.user.empty() ? "someone" : caller.user;
-  return caller.peer.empty() ? user : absl::StrFormat("%s (%s)", user, caller.peer);
+  if (caller.how.empty()) {
+    const std::string user = caller.user.empty() ? "someone" : caller.user;
+    return caller.peer.empty() ? user : absl::StrFormat("%s (%s)", user, caller.peer);
+  }
+  const bool other_name = !caller.user.empty() && caller.user != caller.proven;
+  return absl::StrFormat("%s (%s%s, %s)", caller.proven.empty() ? "someone" : caller.proven, caller.how,
+                         other_name ? ", calls itself " + caller.user : "", caller.peer);
 }
 
 AdminImpl::AdminImpl(Parts parts)

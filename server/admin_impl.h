@@ -16,7 +16,8 @@
 
 namespace atoll {
 
-/// "ann (127.0.0.1:50123)": as audit lines, configurations and pauses name who asked.
+/// As audit lines, configurations and pauses name who asked: "ann (127.0.0.1:50123)" when nobody was asked
+/// for proof, "ann (certificate, 127.0.0.1:50123)", "ann (token, calls itself root, 127.0.0.1:50123)".
 std::string CallerName(const AdminCaller& caller);
 
 /// What operators do, put together: checks, records, tells the book, announces. Actions exclude each other,
@@ -54,12 +55,10 @@ class AdminImpl final : public AdminControl {
   MetricsView GetMetrics() override;
   absl::StatusOr<RoundListView> ListRounds(FragmentId fragment, Version after, uint32_t limit) override;
   absl::Status ExportMetrics(const MetricSink& sink) override;
+  void Audit(const AdminCaller& caller, std::string_view action, const std::string& what,
+             const absl::Status& outcome, const std::string& done) override;
 
  private:
-  /// The audit line: who, what, and what came of it.
-  void Audit(const AdminCaller& caller, std::string_view action, const std::string& what,
-             const absl::Status& outcome, const std::string& done);
-
   // admin/run_actions.cc
   absl::StatusOr<std::string> Act(const AdminCaller& caller, RunAction action, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -80,11 +80,13 @@ std::string WorkerProgram(const LaunchFlags& flags) {
 }
 
 absl::StatusOr<std::unique_ptr<Launcher>> MakeProcessLauncher(const LaunchFlags& flags,
-                                                              const std::string& data_dir,
-                                                              const Clock* clock) {
+                                                              const std::string& data_dir, const Clock* clock,
+                                                              ServerSecurity* security) {
   ProcessLauncherOptions options;
   options.command.program = WorkerProgram(flags);
   options.command.arguments = flags.arguments;
+  ATOLL_ASSIGN_OR_RETURN(options.command.credentials, security->LaunchedArguments(flags.arguments, data_dir));
+  options.command.prepare = [security](const WorkerName& name) { return security->PrepareLaunched(name); };
   options.command.state_root = flags.state_dir.empty() ? JoinPath(data_dir, "workers") : flags.state_dir;
   options.log_dir = flags.log_dir.empty() ? options.command.state_root : flags.log_dir;
   options.name_prefix = flags.prefix;
@@ -148,8 +150,9 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags) {
 }
 
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags, const std::string& data_dir,
-                                                       const Clock* clock, const Logger& log) {
-  if (flags.launcher == "process") return MakeProcessLauncher(flags, data_dir, clock);
+                                                       const Clock* clock, const Logger& log,
+                                                       ServerSecurity* security) {
+  if (flags.launcher == "process") return MakeProcessLauncher(flags, data_dir, clock, security);
   if (flags.launcher == "kubernetes") return MakeKubernetesLauncher(flags, log);
   if (flags.workers) {
     return absl::InvalidArgumentError("--launch-workers needs --launcher process or kubernetes");

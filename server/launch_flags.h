@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "server/launch/launcher.h"
+#include "server/security.h"
 
 namespace atoll {
 
@@ -38,8 +39,10 @@ struct LaunchFlags {
 void AddLaunchFlags(CLI::App& app, LaunchFlags& flags);
 
 /// Null for "none". Starts nothing yet. InvalidArgument, NotFound: which flag is wrong, and how.
+/// Processes are given what they need to get in; `security` outlives the launcher.
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags, const std::string& data_dir,
-                                                       const Clock* clock, const Logger& log);
+                                                       const Clock* clock, const Logger& log,
+                                                       ServerSecurity* security);
 
 /// Tells it where the coordinator listens, and, if it runs processes, how many are wanted. (A cluster
 /// remembers its replicas; what the flags say is asked of it by itself.)

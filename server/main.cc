@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "common/shutdown.h"
 #include "common/status.h"
+#include "monitoring/certificate_metrics.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
 #include "monitoring/program_metrics.h"
@@ -27,10 +28,12 @@
 #include "server/admin_control.h"
 #include "server/create_coordinator.h"
 #include "server/launch_flags.h"
+#include "server/metrics/security_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
 #include "server/rpc/health_listener.h"
 #include "server/rpc/server.h"
+#include "server/security_flags.h"
 #include "server/web/web_server.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
@@ -69,8 +72,8 @@ struct Flags {
   std::string log_format = "human";
   std::string log_level = "info";
   std::string port_file;
-  bool insecure_bind = false;
   LaunchFlags launch;
+  SecurityOptions security;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -108,9 +111,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   app.add_option("--port-file", flags.port_file,
                  "Write the addresses that are really listened on to this file, as JSON, once serving");
-  app.add_flag(
-      "--insecure-bind", flags.insecure_bind,
-      "Allow addresses that other machines can reach: there is no TLS yet, use it on networks you trust");
+  AddSecurityFlags(app, flags.security);
   AddLaunchFlags(app, flags.launch);
   app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
 }
@@ -154,6 +155,7 @@ ExitCode ConfigurationExitCode(const Flags& flags, const absl::Status& status) {
 
 /// What is made of the flags before anything runs.
 struct Parts {
+  std::unique_ptr<ServerSecurity> security;
   std::unique_ptr<HealthListener> health;  // null: nobody asks
   std::unique_ptr<Launcher> launcher;      // null: nobody launches workers
   std::unique_ptr<RunStore> store;
@@ -185,28 +187,43 @@ ExitCode OpeningExitCode(const absl::Status& status) {
   return configured_wrongly ? ExitCode::kUsage : ExitCode::kStorage;
 }
 
-RpcServerOptions RpcOptions(const Flags& flags) {
+ClientCertificates ParseClientAuth(const std::string& text) {
+  if (text == "require") return ClientCertificates::kRequired;
+  return text == "optional" ? ClientCertificates::kOptional : ClientCertificates::kNone;
+}
+
+RpcServerOptions RpcOptions(const Flags& flags, const ServerSecurity& security) {
   RpcServerOptions options;
   options.data_address = flags.listen;
   options.admin_address = flags.admin_listen;
-  options.exposure = flags.insecure_bind ? Exposure::kAnyInterface : Exposure::kLoopbackOnly;
+  options.exposure = flags.security.insecure_bind ? Exposure::kAnyInterface : Exposure::kLoopbackOnly;
+  options.security.certificates = security.certificates();
+  options.security.client_certificates = ParseClientAuth(security.client_auth());
+  options.security.warning = security.Warning({flags.listen, flags.admin_listen});
   return options;
 }
 
-WebServerOptions WebOptions(const Flags& flags) {
+WebServerOptions WebOptions(const Flags& flags, const AccessPolicy* access) {
   WebServerOptions options;
   options.address = flags.web_listen.value_or(kWebListen);
   options.names = flags.web_names;
-  options.exposure = flags.insecure_bind ? Exposure::kAnyInterface : Exposure::kLoopbackOnly;
+  options.exposure = flags.security.insecure_bind ? Exposure::kAnyInterface : Exposure::kLoopbackOnly;
+  options.certificate_file = flags.security.files.certificate;
+  options.key_file = flags.security.files.key;
+  options.access = access;
+  options.token_hint = absl::StrFormat(
+      "an admin's token: atollctl tokens create --role admin --name YOU; the first is in "
+      "%s/access/admin.token on the coordinator's machine",
+      flags.data_dir);
   return options;
 }
 
 /// Before a data directory is touched: whether all ports are to be had.
-absl::Status CheckAddresses(const Flags& flags) {
-  ATOLL_RETURN_IF_ERROR(RpcServer::CheckAddresses(RpcOptions(flags)));
+absl::Status CheckAddresses(const Flags& flags, const ServerSecurity& security) {
+  ATOLL_RETURN_IF_ERROR(RpcServer::CheckAddresses(RpcOptions(flags, security)));
   if (!flags.health_listen.empty()) ATOLL_RETURN_IF_ERROR(HealthListener::CheckAddress(flags.health_listen));
   if (flags.web_listen && !flags.web_listen->empty()) {
-    ATOLL_RETURN_IF_ERROR(WebServer::CheckAddress(WebOptions(flags)));
+    ATOLL_RETURN_IF_ERROR(WebServer::CheckAddress(WebOptions(flags, nullptr)));
   }
   if (flags.metrics_listen.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const BindAddress metrics, ParseBindAddress(flags.metrics_listen));
@@ -239,15 +256,27 @@ absl::Status WritePortFile(const std::string& path, const Ports& ports) {
 }
 
 /// Null when there is to be none.
-absl::StatusOr<std::unique_ptr<WebServer>> StartWeb(const Flags& flags, Coordinator& coordinator,
-                                                    const Clock& clock, const Logger& log) {
+absl::StatusOr<std::unique_ptr<WebServer>> StartWeb(const Flags& flags, const AccessPolicy& access,
+                                                    Coordinator& coordinator, const Clock& clock,
+                                                    const Logger& log) {
   if (flags.web_listen && flags.web_listen->empty()) return std::unique_ptr<WebServer>();
-  auto web = WebServer::Start(WebOptions(flags), &coordinator, &clock, log);
+  auto web = WebServer::Start(WebOptions(flags, &access), &coordinator, &clock, log);
   if (web.ok() || flags.web_listen) return web;
   // Nobody asked for it: training does not wait for a page.
   log.Warning("there is no web page; choose another address for it with --web-listen",
               {{"why", web.status()}});
   return std::unique_ptr<WebServer>();
+}
+
+/// Null without TLS. The certificates outlive the registry's last refresh.
+std::unique_ptr<CertificateMetrics> ShowCertificates(MetricsRegistry& registry,
+                                                     const LiveCertificates* certificates) {
+  if (certificates == nullptr) return nullptr;
+  auto metrics = std::make_unique<CertificateMetrics>(&registry);
+  registry.BeforeScrape([shown = metrics.get(), certificates] {
+    shown->Set(certificates->current()->facts.not_after, certificates->last_outcome().ok());
+  });
+  return metrics;
 }
 
 /// Before a scrape: what the coordinator knows now, also of what it has not had a reason to tell yet.
@@ -256,6 +285,18 @@ void Refresh(Coordinator& coordinator, ServerMetrics& metrics, StatusMetrics& st
   metrics.OnRunState(status.state);
   metrics.OnCommittedTokens(status.committed_tokens, status.total_tokens);
   status_metrics.Refresh(status, coordinator.ListWorkers(false));
+}
+
+/// What calls are asked, and where they are counted.
+void Connect(ServerSecurity& security, ServerMetrics& metrics, SecurityMetrics& security_metrics,
+             RpcServerOptions& options) {
+  options.security.access = &security.policy();
+  options.security.tokens = security.tokens();
+  options.security.on_refused = [&security_metrics](const absl::Status& refusal) {
+    security_metrics.OnRefused(refusal);
+  };
+  options.on_pull_streamed = [&metrics](double seconds) { metrics.OnPullStreamed(seconds); };
+  options.on_heartbeat = [&metrics](double seconds) { metrics.OnHeartbeat(seconds); };
 }
 
 int Fail(const Logger& log, const absl::Status& status, ExitCode code) {
@@ -271,6 +312,11 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   AddProgramMetrics(&registry, "atoll-coordinator");
   ServerMetrics metrics(&registry);
   StatusMetrics status_metrics(&registry);
+  const std::unique_ptr<ServerSecurity> security = std::move(parts.security);
+  RpcServerOptions rpc_options = RpcOptions(flags, *security);
+  if (!rpc_options.security.warning.empty()) log.Warning(rpc_options.security.warning);
+  SecurityMetrics security_metrics(&registry, !rpc_options.security.warning.empty());
+  const auto certificate_metrics = ShowCertificates(registry, security->certificates());
 
   const RunConfigCodec config_codec;
   const std::unique_ptr<HealthListener> health = std::move(parts.health);
@@ -286,12 +332,10 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
     endpoint = *std::move(started);
     log.Info("metrics", {{"url", "http://" + endpoint->address().ToString() + "/metrics"}});
   }
-  RpcServerOptions rpc_options = RpcOptions(flags);
-  rpc_options.on_pull_streamed = [&metrics](double seconds) { metrics.OnPullStreamed(seconds); };
-  rpc_options.on_heartbeat = [&metrics](double seconds) { metrics.OnHeartbeat(seconds); };
+  Connect(*security, metrics, security_metrics, rpc_options);
   auto rpc = RpcServer::Start(rpc_options, coordinator->get(), &clock, log);
   if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
-  auto web = StartWeb(flags, **coordinator, clock, log);
+  auto web = StartWeb(flags, security->policy(), **coordinator, clock, log);
   if (!web.ok()) return Fail(log, web.status(), DefaultExitCode(web.status()));
   if (health != nullptr) health->SetServing(true);
   if (!flags.port_file.empty()) {
@@ -337,16 +381,26 @@ int Run(const Flags& flags) {
   if (!configuration.ok()) {
     return Fail(*log, configuration.status(), ConfigurationExitCode(flags, configuration.status()));
   }
-  const absl::Status addresses = CheckAddresses(flags);
+  const SystemClock clock;
+  auto security = ServerSecurity::Load(flags.security, &clock, *log);
+  if (!security.ok()) return Fail(*log, security.status(), ExitCode::kUsage);
+  const absl::Status addresses = CheckAddresses(flags, **security);
   if (!addresses.ok()) return Fail(*log, addresses, DefaultExitCode(addresses));
   auto health = StartHealth(flags);
   if (!health.ok()) return Fail(*log, health.status(), DefaultExitCode(health.status()));
-  const SystemClock clock;
-  auto launcher = MakeLauncher(flags.launch, flags.data_dir, &clock, *log);
+  auto launcher = MakeLauncher(flags.launch, flags.data_dir, &clock, *log, security->get());
   if (!launcher.ok()) return Fail(*log, launcher.status(), ExitCode::kUsage);
   auto store = OpenRocksDbStore({.data_dir = flags.data_dir});
   if (!store.ok()) return Fail(*log, store.status(), ExitCode::kStorage);
-  Parts parts{.health = *std::move(health), .launcher = *std::move(launcher), .store = *std::move(store)};
+  // Only now is the directory ours.
+  const absl::Status tokens = (*security)->OpenTokens(flags.data_dir);
+  if (!tokens.ok()) {
+    return Fail(*log, tokens, absl::IsDataLoss(tokens) ? ExitCode::kStorage : DefaultExitCode(tokens));
+  }
+  Parts parts{.security = *std::move(security),
+              .health = *std::move(health),
+              .launcher = *std::move(launcher),
+              .store = *std::move(store)};
   return Serve(flags, *configuration, std::move(parts), clock, *log, **shutdown);
 }
 

@@ -5,7 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/file.h"
@@ -23,7 +22,6 @@ constexpr size_t kSecretBytes = 32;
 constexpr size_t kMaxTokens = 2000;
 constexpr size_t kMaxNameBytes = 64;
 constexpr size_t kMinTokenBytes = 16;  // of those that somebody else has made
-constexpr size_t kMaxTokenBytes = 4096;
 
 absl::Status CheckRequest(const TokenRequest& request) {
   if (request.lifetime && *request.lifetime <= Duration::zero()) {
@@ -60,17 +58,6 @@ bool Usable(const TokenRecord& token, int64_t now_unix_ns) {
 
 std::string MakeTokenText(const std::string& id) {
   return absl::StrFormat("atoll_%s_%s", id, ToHex(RandomBytes(kSecretBytes)));
-}
-
-absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxTokenBytes));
-  const std::string first = contents.substr(0, contents.find('\n'));
-  const std::string text(absl::StripAsciiWhitespace(first));
-  const bool travels =
-      std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
-  if (!text.empty() && travels) return text;
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%s: holds no token: its first line is empty, or has blanks in it", path));
 }
 
 absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& folder, const Clock* clock) {

@@ -80,10 +80,6 @@ class TokenStore {
 /// A fresh secret in the form of tokens, under this id.
 std::string MakeTokenText(const std::string& id);
 
-/// The text of a token file: its first line, without blanks around it. InvalidArgument: there is none, or it
-/// has something that cannot travel.
-absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
-
 }  // namespace atoll
 
 #endif  // ATOLL_SERVER_ACCESS_TOKEN_STORE_H_

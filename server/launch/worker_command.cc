@@ -11,16 +11,18 @@ std::vector<std::string> CommandLine(const WorkerCommand& command, const WorkerN
                                      const std::string& coordinator) {
   const std::string state_dir = JoinPath(command.state_root, name);
   std::vector<std::string> line = {command.program};
-  for (const std::string& argument : command.arguments) {
+  const auto add = [&](const std::string& argument) {
     line.push_back(absl::StrReplaceAll(argument, {{"{name}", name},
                                                   {"{number}", absl::StrCat(number)},
                                                   {"{coordinator}", coordinator},
                                                   {"{state_dir}", state_dir}}));
-  }
+  };
+  for (const std::string& argument : command.arguments) add(argument);
   for (const std::string& argument : {std::string("--coordinator"), coordinator, std::string("--name"), name,
                                       std::string("--state-dir"), state_dir}) {
     line.push_back(argument);
   }
+  for (const std::string& argument : command.credentials) add(argument);
   return line;
 }
 

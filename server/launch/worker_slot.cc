@@ -112,6 +112,7 @@ void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launc
 void WorkerSlot::Launch(MonoTime now, const std::string& coordinator, std::vector<Launcher::Event>& events) {
   absl::Status folders = CreateDirs(options_.log_dir);
   folders.Update(CreateDirs(options_.command.state_root));
+  if (options_.command.prepare) folders.Update(options_.command.prepare(shown_.name));
   MoveLongLogAside(log_path_);
   auto process =
       !folders.ok()

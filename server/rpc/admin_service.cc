@@ -5,61 +5,62 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/admin_control.h"
+#include "server/rpc/admin_answer.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
 #include "server/rpc/pumped_stream.h"
-#include "server/rpc/unary.h"
 
 namespace atoll {
 
 AdminService::Reactor* AdminService::GetStatus(Context* context, const v1::GetStatusRequest* request,
                                                v1::GetStatusReply* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::GetStatusRequest& in, v1::GetStatusReply* out) -> absl::Status {
-                    if (in.history() > kMaxStatusHistory) {
-                      return absl::InvalidArgumentError(absl::StrFormat(
-                          "history: %d is above the bound of %d", in.history(), kMaxStatusHistory));
-                    }
-                    out->set_unix_nanos(call_.clock->WallNow().time_since_epoch().count());
-                    return EncodeStatus(call_.coordinator->GetStatus(in.history()), out);
-                  });
+  return Answer(call_.calls, context, request, reply,
+                [this](const v1::GetStatusRequest& in, v1::GetStatusReply* out) -> absl::Status {
+                  if (in.history() > kMaxStatusHistory) {
+                    return absl::InvalidArgumentError(absl::StrFormat("history: %d is above the bound of %d",
+                                                                      in.history(), kMaxStatusHistory));
+                  }
+                  out->set_security_warning(call_.security_warning);
+                  out->set_unix_nanos(call_.clock->WallNow().time_since_epoch().count());
+                  return EncodeStatus(call_.coordinator->GetStatus(in.history()), out);
+                });
 }
 
 AdminService::Reactor* AdminService::ListWorkers(Context* context, const v1::ListWorkersRequest* request,
                                                  v1::ListWorkersReply* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::ListWorkersRequest& in, v1::ListWorkersReply* out) -> absl::Status {
-                    // Who is asked for by name may have left.
-                    const bool one = !in.worker().empty();
-                    for (const WorkerView& worker : call_.coordinator->ListWorkers(one || in.all())) {
-                      if (!one || worker.name == in.worker()) EncodeWorker(worker, out->add_workers());
-                    }
-                    if (!one || out->workers_size() > 0) return absl::OkStatus();
-                    return absl::NotFoundError(
-                        absl::StrFormat("no worker of the name '%s' was ever seen in this run", in.worker()));
-                  });
+  return Answer(call_.calls, context, request, reply,
+                [this](const v1::ListWorkersRequest& in, v1::ListWorkersReply* out) -> absl::Status {
+                  // Who is asked for by name may have left.
+                  const bool one = !in.worker().empty();
+                  for (const WorkerView& worker : call_.coordinator->ListWorkers(one || in.all())) {
+                    if (!one || worker.name == in.worker()) EncodeWorker(worker, out->add_workers());
+                  }
+                  if (!one || out->workers_size() > 0) return absl::OkStatus();
+                  return absl::NotFoundError(
+                      absl::StrFormat("no worker of the name '%s' was ever seen in this run", in.worker()));
+                });
 }
 
 AdminService::Reactor* AdminService::GetMetrics(Context* context, const v1::GetMetricsRequest* request,
                                                 v1::GetMetricsReply* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::GetMetricsRequest&, v1::GetMetricsReply* out) -> absl::Status {
-                    EncodeMetrics(admin().GetMetrics(), out);
-                    return absl::OkStatus();
-                  });
+  return Answer(call_.calls, context, request, reply,
+                [this](const v1::GetMetricsRequest&, v1::GetMetricsReply* out) -> absl::Status {
+                  EncodeMetrics(admin().GetMetrics(), out);
+                  return absl::OkStatus();
+                });
 }
 
 AdminService::Reactor* AdminService::ListConfigs(Context* context, const v1::ListConfigsRequest* request,
                                                  v1::ListConfigsReply* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::ListConfigsRequest&, v1::ListConfigsReply* out) -> absl::Status {
-                    ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigView> configs, admin().ListConfigs());
-                    for (const ConfigView& config : configs) {
-                      ATOLL_RETURN_IF_ERROR(EncodeConfig(config, out->add_configs()));
-                    }
-                    return absl::OkStatus();
-                  });
+  return Answer(call_.calls, context, request, reply,
+                [this](const v1::ListConfigsRequest&, v1::ListConfigsReply* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigView> configs, admin().ListConfigs());
+                  for (const ConfigView& config : configs) {
+                    ATOLL_RETURN_IF_ERROR(EncodeConfig(config, out->add_configs()));
+                  }
+                  return absl::OkStatus();
+                });
 }
 
 AdminService::Reactor* AdminService::ListRounds(Context* context, const v1::ListRoundsRequest* request,
@@ -78,35 +79,36 @@ AdminService::Reactor* AdminService::ListRounds(Context* context, const v1::List
 
 AdminService::Reactor* AdminService::GetLauncher(Context* context, const v1::GetLauncherRequest* request,
                                                  v1::LauncherStatus* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::GetLauncherRequest&, v1::LauncherStatus* out) -> absl::Status {
-                    EncodeLauncher(admin().Launched(), out);
-                    return absl::OkStatus();
-                  });
+  return Answer(call_.calls, context, request, reply,
+                [this](const v1::GetLauncherRequest&, v1::LauncherStatus* out) -> absl::Status {
+                  EncodeLauncher(admin().Launched(), out);
+                  return absl::OkStatus();
+                });
 }
 
 AdminService::Reactor* AdminService::ListCheckpoints(Context* context,
                                                      const v1::ListCheckpointsRequest* request,
                                                      v1::ListCheckpointsReply* reply) {
-  return RunUnary(
-      context, call_.admin, request, reply,
-      [this](const v1::ListCheckpointsRequest& in, v1::ListCheckpointsReply* out) -> absl::Status {
-        ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointView> found, admin().ListCheckpoints(in.check()));
-        for (const CheckpointView& view : found) EncodeCheckpoint(view, out->add_checkpoints());
-        return absl::OkStatus();
-      });
+  return Answer(call_.admin, context, request, reply,
+                [this](const v1::ListCheckpointsRequest& in, v1::ListCheckpointsReply* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointView> found,
+                                         admin().ListCheckpoints(in.check()));
+                  for (const CheckpointView& view : found) EncodeCheckpoint(view, out->add_checkpoints());
+                  return absl::OkStatus();
+                });
 }
 
-grpc::ServerWriteReactor<v1::MetricPoint>* AdminService::ExportMetrics(Context* context,
-                                                                       const v1::ExportMetricsRequest*) {
+grpc::ServerWriteReactor<v1::MetricPoint>* AdminService::ExportMetrics(
+    Context* context, const v1::ExportMetricsRequest* request) {
   using Stream = PumpedStream<v1::MetricPoint>;
-  return Stream::Start(call_, call_.admin, context, [this](const Stream::Send& send) {
-    return admin().ExportMetrics([&send](const MetricPointView& point) {
-      v1::MetricPoint message;
-      EncodePoint(point, &message);
-      return send(message);
-    });
-  });
+  return Stream::Start(call_, call_.admin, context, AdmitToAdmin(call_, *context, *request),
+                       [this](const Stream::Send& send) {
+                         return admin().ExportMetrics([&send](const MetricPointView& point) {
+                           v1::MetricPoint message;
+                           EncodePoint(point, &message);
+                           return send(message);
+                         });
+                       });
 }
 
 grpc::ServerWriteReactor<v1::VerifyProgress>* AdminService::Verify(Context* context,
@@ -114,13 +116,14 @@ grpc::ServerWriteReactor<v1::VerifyProgress>* AdminService::Verify(Context* cont
   using Stream = PumpedStream<v1::VerifyProgress>;
   std::optional<Version> version;
   if (request->has_version()) version = Version(request->version());
-  return Stream::Start(call_, call_.admin, context, [this, version](const Stream::Send& send) {
-    return admin().Verify(version, [&send](const VerifyView& view) {
-      v1::VerifyProgress message;
-      EncodeVerify(view, &message);
-      return send(message);
-    });
-  });
+  return Stream::Start(call_, call_.admin, context, AdmitToAdmin(call_, *context, *request),
+                       [this, version](const Stream::Send& send) {
+                         return admin().Verify(version, [&send](const VerifyView& view) {
+                           v1::VerifyProgress message;
+                           EncodeVerify(view, &message);
+                           return send(message);
+                         });
+                       });
 }
 
 }  // namespace atoll

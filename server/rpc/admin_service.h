@@ -44,6 +44,12 @@ class AdminService final : public v1::Admin::CallbackService {
                          v1::ControlWorkerReply* reply) override;
   Reactor* ScaleWorkers(Context* context, const v1::ScaleWorkersRequest* request,
                         v1::ScaleWorkersReply* reply) override;
+  Reactor* CreateToken(Context* context, const v1::CreateTokenRequest* request,
+                       v1::CreateTokenReply* reply) override;
+  Reactor* ListTokens(Context* context, const v1::ListTokensRequest* request,
+                      v1::ListTokensReply* reply) override;
+  Reactor* RevokeToken(Context* context, const v1::RevokeTokenRequest* request,
+                       v1::TokenInfo* reply) override;
   Reactor* CreateCheckpoint(Context* context, const v1::CreateCheckpointRequest* request,
                             v1::CreateCheckpointReply* reply) override;
   Reactor* RestoreCheckpoint(Context* context, const v1::RestoreCheckpointRequest* request,
@@ -52,6 +58,9 @@ class AdminService final : public v1::Admin::CallbackService {
                             v1::DeleteCheckpointReply* reply) override;
 
  private:
+  /// Every unary call, once its caller was admitted (admin_answer.h).
+  template <typename Request, typename Reply, typename Handle>
+  Reactor* Answer(IoPool* pool, Context* context, const Request* request, Reply* reply, Handle handle);
   AdminControl& admin() { return call_.coordinator->admin(); }
 
   const CallContext call_;

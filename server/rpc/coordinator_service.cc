@@ -1,6 +1,9 @@
 #include "server/rpc/coordinator_service.h"
 
+#include <utility>
+
 #include "common/status.h"
+#include "server/rpc/admission.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/pull_stream.h"
@@ -11,27 +14,34 @@
 
 namespace atoll {
 
+template <typename Request, typename Reply, typename Handle>
+grpc::ServerUnaryReactor* CoordinatorService::Answer(grpc::CallbackServerContext* context,
+                                                     const Request* request, Reply* reply, Handle handle) {
+  return RunUnary(context, AdmitToData(call_, *context, *request), call_.calls, request, reply,
+                  std::move(handle));
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Join(grpc::CallbackServerContext* context,
                                                    const v1::JoinRequest* request, v1::JoinReply* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::JoinRequest& in, v1::JoinReply* out) -> absl::Status {
-                    ATOLL_ASSIGN_OR_RETURN(const JoinCall join, DecodeJoin(in));
-                    ATOLL_ASSIGN_OR_RETURN(const JoinResult result, call_.coordinator->Join(join));
-                    Saw(result.fragments);
-                    return EncodeJoin(result, out);
-                  });
+  return Answer(context, request, reply,
+                [this](const v1::JoinRequest& in, v1::JoinReply* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(const JoinCall join, DecodeJoin(in));
+                  ATOLL_ASSIGN_OR_RETURN(const JoinResult result, call_.coordinator->Join(join));
+                  Saw(result.fragments);
+                  return EncodeJoin(result, out);
+                });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(grpc::CallbackServerContext* context,
                                                         const v1::HeartbeatRequest* request,
                                                         v1::HeartbeatReply* reply) {
   const MonoTime arrived = call_.clock->Now();
-  return RunUnary(context, call_.calls, request, reply,
-                  [this, arrived](const v1::HeartbeatRequest& in, v1::HeartbeatReply* out) {
-                    const absl::Status answered = AnswerHeartbeat(in, out);
-                    if (call_.on_heartbeat) call_.on_heartbeat(ToSeconds(call_.clock->Now() - arrived));
-                    return answered;
-                  });
+  return Answer(context, request, reply,
+                [this, arrived](const v1::HeartbeatRequest& in, v1::HeartbeatReply* out) {
+                  const absl::Status answered = AnswerHeartbeat(in, out);
+                  if (call_.on_heartbeat) call_.on_heartbeat(ToSeconds(call_.clock->Now() - arrived));
+                  return answered;
+                });
 }
 
 absl::Status CoordinatorService::AnswerHeartbeat(const v1::HeartbeatRequest& request,
@@ -61,14 +71,14 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* CoordinatorService::Push(grpc::Callba
 grpc::ServerUnaryReactor* CoordinatorService::GetPushStatus(grpc::CallbackServerContext* context,
                                                             const v1::GetPushStatusRequest* request,
                                                             v1::GetPushStatusReply* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::GetPushStatusRequest& in, v1::GetPushStatusReply* out) -> absl::Status {
-                    ATOLL_ASSIGN_OR_RETURN(const PushStatusCall push, DecodePushStatus(in));
-                    ATOLL_ASSIGN_OR_RETURN(const PushStatusResult result,
-                                           call_.coordinator->GetPushStatus(push));
-                    EncodePushStatus(result, out);
-                    return absl::OkStatus();
-                  });
+  return Answer(context, request, reply,
+                [this](const v1::GetPushStatusRequest& in, v1::GetPushStatusReply* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(const PushStatusCall push, DecodePushStatus(in));
+                  ATOLL_ASSIGN_OR_RETURN(const PushStatusResult result,
+                                         call_.coordinator->GetPushStatus(push));
+                  EncodePushStatus(result, out);
+                  return absl::OkStatus();
+                });
 }
 
 grpc::ServerWriteReactor<v1::RunEvent>* CoordinatorService::WatchRun(grpc::CallbackServerContext* context,
@@ -78,11 +88,10 @@ grpc::ServerWriteReactor<v1::RunEvent>* CoordinatorService::WatchRun(grpc::Callb
 
 grpc::ServerUnaryReactor* CoordinatorService::Leave(grpc::CallbackServerContext* context,
                                                     const v1::LeaveRequest* request, v1::LeaveReply* reply) {
-  return RunUnary(context, call_.calls, request, reply,
-                  [this](const v1::LeaveRequest& in, v1::LeaveReply*) -> absl::Status {
-                    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(in.worker()));
-                    return call_.coordinator->Leave(caller, in.reason());
-                  });
+  return Answer(context, request, reply, [this](const v1::LeaveRequest& in, v1::LeaveReply*) -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(in.worker()));
+    return call_.coordinator->Leave(caller, in.reason());
+  });
 }
 
 void CoordinatorService::Saw(const std::vector<FragmentView>& fragments) {

@@ -39,6 +39,10 @@ class CoordinatorService final : public RawStreamsService {
                                   v1::LeaveReply* reply) override;
 
  private:
+  /// Every unary call, once its caller was admitted.
+  template <typename Request, typename Reply, typename Handle>
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Request* request, Reply* reply,
+                                   Handle handle);
   absl::Status AnswerHeartbeat(const v1::HeartbeatRequest& request, v1::HeartbeatReply* reply);
   void Saw(const std::vector<FragmentView>& fragments);
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -10,8 +9,6 @@
 
 namespace atoll {
 namespace {
-
-constexpr char kUserKey[] = "atoll-user";
 
 absl::Status NoSuchAction(int number) {
   return absl::InvalidArgumentError(
@@ -27,18 +24,6 @@ std::string PeerAddress(const std::string& peer) {
     return absl::StrReplaceAll(peer.substr(5), {{"%5B", "["}, {"%5D", "]"}});
   }
   return peer;
-}
-
-AdminCaller CallerOf(const grpc::CallbackServerContext& context) {
-  AdminCaller caller{.user = "", .peer = PeerAddress(context.peer())};
-  const auto& metadata = context.client_metadata();
-  const auto it = metadata.find(kUserKey);
-  if (it == metadata.end()) return caller;
-  caller.user.assign(it->second.data(), std::min<size_t>(it->second.size(), kMaxUserBytes));
-  for (char& c : caller.user) {
-    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
-  }
-  return caller;
 }
 
 absl::Status CheckReason(const std::string& reason) {

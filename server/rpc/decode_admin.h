@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "atoll/v1/admin.pb.h"
-#include "grpcpp/server_context.h"
 #include "server/admin_control.h"
 
 // What operators ask for, from the admin port's messages. InvalidArgument naming the field.
@@ -19,9 +18,6 @@ inline constexpr size_t kMaxReasonBytes = 256;
 inline constexpr size_t kMaxUserBytes = 64;
 inline constexpr int kMaxSettings = 100;
 
-/// The metadata `atoll-user`, cut to kMaxUserBytes and without anything that is not printable ASCII, and the
-/// peer's address.
-AdminCaller CallerOf(const grpc::CallbackServerContext& context);
 /// "127.0.0.1:50123" of gRPC's "ipv4:127.0.0.1:50123".
 std::string PeerAddress(const std::string& peer);
 

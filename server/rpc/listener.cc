@@ -9,8 +9,8 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
-#include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
+#include "server/rpc/server_credentials.h"
 
 namespace atoll {
 namespace {
@@ -29,15 +29,14 @@ int Milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
-absl::Status CheckExposure(const BindAddress& address, Exposure exposure) {
-  if (exposure == Exposure::kAnyInterface || IsLoopback(address)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%s can be reached from other machines, and there is neither TLS nor authentication "
-                      "yet: whoever reaches the "
-                      "port can read and spoil the model. Listen on 127.0.0.1 and tunnel, or give "
-                      "--insecure-bind on a network that "
-                      "you trust",
-                      address.ToString()));
+absl::Status CheckExposure(const BindAddress& address, const RpcServerOptions& options) {
+  const bool secured = options.security.certificates != nullptr;
+  if (secured || options.exposure == Exposure::kAnyInterface || IsLoopback(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s can be reached from other machines, and there is no TLS: whoever reaches the port can read and "
+      "spoil the model. Give --tls-cert and --tls-key (docs/operations.md, \"Certificates and tokens\"), "
+      "listen on 127.0.0.1 and tunnel, or give --insecure-bind on a network that you trust",
+      address.ToString()));
 }
 
 void SetArguments(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
@@ -57,6 +56,11 @@ void SetArguments(const RpcServerOptions& options, grpc::ServerBuilder& builder)
   // Below the interval of every client of ours, else it is sent away with too_many_pings.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              Milliseconds(kMinClientPingInterval));
+  // A certificate is looked at when a connection begins. So that no connection outlives by long what was
+  // revoked or replaced meanwhile, clients are asked to make a new one; calls in progress go on to their end.
+  if (options.security.certificates != nullptr) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(options.max_connection_age));
+  }
 }
 
 /// Global in gRPC: every server that is built after it has them.
@@ -70,22 +74,22 @@ void EnableHealthAndReflection() {
 
 }  // namespace
 
-absl::Status CheckListenable(const std::string& address, Exposure exposure) {
+absl::Status CheckListenable(const std::string& address, const RpcServerOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const BindAddress where, ParseBindAddress(address));
-  ATOLL_RETURN_IF_ERROR(CheckExposure(where, exposure));
+  ATOLL_RETURN_IF_ERROR(CheckExposure(where, options));
   return CheckBindable(where);
 }
 
 absl::StatusOr<Listener> Listen(const std::string& address, const RpcServerOptions& options,
                                 grpc::Service* service, const std::string& service_name) {
   // gRPC does not say why it could not listen.
-  ATOLL_RETURN_IF_ERROR(CheckListenable(address, options.exposure));
+  ATOLL_RETURN_IF_ERROR(CheckListenable(address, options));
   ATOLL_ASSIGN_OR_RETURN(BindAddress where, ParseBindAddress(address));
   EnableHealthAndReflection();
   grpc::ServerBuilder builder;
   SetArguments(options, builder);
   int port = 0;
-  builder.AddListeningPort(where.ToString(), grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(where.ToString(), ServerCredentialsFor(options.security), &port);
   builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {

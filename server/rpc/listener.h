@@ -18,7 +18,7 @@ struct Listener {
 };
 
 /// Whether Listen could do it now.
-absl::Status CheckListenable(const std::string& address, Exposure exposure);
+absl::Status CheckListenable(const std::string& address, const RpcServerOptions& options);
 
 /// `service` outlives the server; `service_name` is what health is asked for. Errors as RpcServer::Start.
 absl::StatusOr<Listener> Listen(const std::string& address, const RpcServerOptions& options,

@@ -9,6 +9,7 @@
 #include "atoll/v1/coordinator.pb.h"
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
+#include "server/rpc/admission.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/write_stream.h"
@@ -27,6 +28,7 @@ class PullStream final : public WriteStream<grpc::ByteBuffer>,
 
  private:
   absl::StatusOr<PullCall> Read(const grpc::ByteBuffer& request);
+  absl::StatusOr<PullCall> Admit(PullCall call) const;
   void Ask(const std::shared_ptr<PullStream>& self, const PullCall& call);
   void OnAnswer(absl::StatusOr<PullResult> result);
   void OnWritten() override;
@@ -65,6 +67,7 @@ void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::Byte
   KeepAlive(self);
   Hold();  // until the coordinator has answered
   absl::StatusOr<PullCall> decoded = Read(request);
+  if (decoded.ok()) decoded = Admit(*std::move(decoded));
   if (!decoded.ok()) {
     End(decoded.status());
     return Release();
@@ -81,6 +84,12 @@ absl::StatusOr<PullCall> PullStream::Read(const grpc::ByteBuffer& bytes) {
   ATOLL_RETURN_IF_ERROR(MessageFromBytes(bytes, &request));
   ATOLL_ASSIGN_OR_RETURN(part_, DecodePullRange(request));
   return DecodePull(request);
+}
+
+absl::StatusOr<PullCall> PullStream::Admit(PullCall call) const {
+  ATOLL_ASSIGN_OR_RETURN(const Identity who, IdentifyCaller(call_, *context_));
+  ATOLL_RETURN_IF_ERROR(CountRefusal(call_, CheckMember(who, call.caller.worker, MemberAct::kLook)));
+  return call;
 }
 
 void PullStream::Ask(const std::shared_ptr<PullStream>& self, const PullCall& call) {

@@ -21,11 +21,16 @@ class PumpedStream final : public WriteStream<Message> {
   using Send = std::function<bool(const Message&)>;
   using Produce = std::function<absl::Status(const Send&)>;
 
-  /// Answers the call with what `produce` sends, and ends it with its status.
+  /// Answers the call, when it was `admitted`, with what `produce` sends, and ends it with its status.
   static grpc::ServerWriteReactor<Message>* Start(const CallContext& call, IoPool* pool,
-                                                  grpc::CallbackServerContext* context, Produce produce) {
+                                                  grpc::CallbackServerContext* context,
+                                                  const absl::Status& admitted, Produce produce) {
     const std::shared_ptr<PumpedStream> self(new PumpedStream(call, context));
     self->KeepAlive(self);
+    if (!admitted.ok()) {
+      self->End(admitted);
+      return self.get();
+    }
     const bool posted = pool->Post([self, produce = std::move(produce)] {
       const ScopedTrace scope(self->trace_);
       self->End(produce([&self](const Message& message) { return self->SendOne(message); }));

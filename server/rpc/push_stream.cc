@@ -7,6 +7,7 @@
 #include "atoll/v1/coordinator.pb.h"
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
+#include "server/rpc/admission.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/upload_reactor.h"
@@ -55,6 +56,7 @@ absl::Status PushStream::OnHeader(const ChunkFrame& frame) {
     return absl::InvalidArgumentError("header: is no atoll.v1.PushHeader");
   }
   ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(header));
+  ATOLL_RETURN_IF_ERROR(CheckMember(who_, call.caller.worker, MemberAct::kContribute));
   fragment_ = call.fragment;
   begun_ = true;
   return receiver_.Begin(call);
@@ -73,8 +75,10 @@ absl::Status PushStream::OnEnd(grpc::ByteBuffer* reply) {
 grpc::ServerReadReactor<grpc::ByteBuffer>* StartPushStream(const CallContext& call,
                                                            grpc::CallbackServerContext* context,
                                                            grpc::ByteBuffer* reply) {
+  const auto who = IdentifyCaller(call, *context);
   return UploadReactor<grpc::ByteBuffer, grpc::ByteBuffer, PushStream>::Start(
-      call, context, reply, std::make_unique<PushStream>(call.coordinator, call.heads));
+      call, context, who.status(), reply,
+      std::make_unique<PushStream>(call.coordinator, call.heads, who.value_or(Identity())));
 }
 
 }  // namespace atoll

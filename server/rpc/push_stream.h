@@ -1,10 +1,13 @@
 #ifndef ATOLL_SERVER_RPC_PUSH_STREAM_H_
 #define ATOLL_SERVER_RPC_PUSH_STREAM_H_
 
+#include <utility>
+
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "protos/wire/chunk_frame.h"
+#include "server/access/access_policy.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/receiver.h"
 
@@ -14,8 +17,8 @@ namespace atoll {
 /// bytes: data goes from where gRPC received it to the coordinator.
 class PushStream {
  public:
-  explicit PushStream(Coordinator* coordinator, FragmentHeads* heads)
-      : receiver_(coordinator), heads_(heads) {}
+  PushStream(Coordinator* coordinator, FragmentHeads* heads, Identity who)
+      : receiver_(coordinator), heads_(heads), who_(std::move(who)) {}
 
   absl::Status OnMessage(const grpc::ByteBuffer& message);
   bool complete() const { return receiver_.complete(); }
@@ -26,6 +29,7 @@ class PushStream {
 
   PushReceiver receiver_;
   FragmentHeads* const heads_;
+  const Identity who_;
   FragmentId fragment_;
   bool begun_ = false;
 };

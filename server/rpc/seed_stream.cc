@@ -4,6 +4,7 @@
 
 #include "common/status.h"
 #include "protos/wire/manifest.h"
+#include "server/rpc/admission.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/upload_reactor.h"
@@ -28,6 +29,7 @@ absl::Status SeedStream::OnHeader(const v1::SeedChunk& message) {
         "header: the first message of a seed carries the header, and only that");
   }
   ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(message.header().worker()));
+  ATOLL_RETURN_IF_ERROR(CheckMember(who_, caller.worker, MemberAct::kContribute));
   ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(message.header().manifest()));
   begun_ = true;
   return receiver_.Begin(caller, manifest);
@@ -43,8 +45,10 @@ absl::Status SeedStream::OnEnd(v1::SeedReply* reply) {
 grpc::ServerReadReactor<v1::SeedChunk>* StartSeedStream(const CallContext& call,
                                                         grpc::CallbackServerContext* context,
                                                         v1::SeedReply* reply) {
+  const auto who = IdentifyCaller(call, *context);
   return UploadReactor<v1::SeedChunk, v1::SeedReply, SeedStream>::Start(
-      call, context, reply, std::make_unique<SeedStream>(call.coordinator));
+      call, context, who.status(), reply,
+      std::make_unique<SeedStream>(call.coordinator, who.value_or(Identity())));
 }
 
 }  // namespace atoll

@@ -1,9 +1,12 @@
 #ifndef ATOLL_SERVER_RPC_SEED_STREAM_H_
 #define ATOLL_SERVER_RPC_SEED_STREAM_H_
 
+#include <utility>
+
 #include "atoll/v1/coordinator.pb.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/access/access_policy.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/receiver.h"
 
@@ -12,7 +15,7 @@ namespace atoll {
 /// The messages of one SeedParameters, as an upload (the sink of an UploadReactor).
 class SeedStream {
  public:
-  explicit SeedStream(Coordinator* coordinator) : receiver_(coordinator) {}
+  SeedStream(Coordinator* coordinator, Identity who) : receiver_(coordinator), who_(std::move(who)) {}
 
   absl::Status OnMessage(const v1::SeedChunk& message);
   bool complete() const { return false; }
@@ -22,6 +25,7 @@ class SeedStream {
   absl::Status OnHeader(const v1::SeedChunk& message);
 
   SeedReceiver receiver_;
+  const Identity who_;
   bool begun_ = false;
 };
 

@@ -31,10 +31,14 @@ struct RpcServer::Parts {
                 .admin = &admin_calls,
                 .streams = &streams,
                 .heads = &heads,
+                .access = options.security.access,
+                .tokens = options.security.tokens,
+                .security_warning = options.security.warning,
                 .stall_limit = options.stall_limit,
                 .max_watch_backlog = options.max_watch_backlog,
                 .on_pull_streamed = options.on_pull_streamed,
-                .on_heartbeat = options.on_heartbeat},
+                .on_heartbeat = options.on_heartbeat,
+                .on_refused = options.security.on_refused},
         coordinator_service(context),
         admin_service(context) {}
 
@@ -57,13 +61,16 @@ struct RpcServer::Parts {
 };
 
 absl::Status RpcServer::CheckAddresses(const RpcServerOptions& options) {
-  ATOLL_RETURN_IF_ERROR(CheckListenable(options.data_address, options.exposure));
-  return CheckListenable(options.admin_address, options.exposure);
+  ATOLL_RETURN_IF_ERROR(CheckListenable(options.data_address, options));
+  return CheckListenable(options.admin_address, options);
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
                                                             Coordinator* coordinator, const Clock* clock,
                                                             Logger log) {
+  if (options.security.certificates != nullptr && options.security.access == nullptr) {
+    return absl::InvalidArgumentError("TLS without a policy would let everybody in, encrypted");
+  }
   auto parts = std::make_unique<Parts>(options, coordinator, clock, log.With("component", "rpc"));
   Parts& p = *parts;
   std::unique_ptr<RpcServer> server(new RpcServer(std::move(parts)));
@@ -73,7 +80,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
       p.admin, Listen(options.admin_address, options, &p.admin_service, v1::Admin::service_full_name()));
   p.data_address = p.data.address.ToString();
   p.admin_address = p.admin.address.ToString();
-  p.log.Info("serving", {{"data", p.data_address}, {"admin", p.admin_address}});
+  p.log.Info("serving", {{"data", p.data_address},
+                         {"admin", p.admin_address},
+                         {"transport", options.security.certificates == nullptr ? "plain text" : "TLS"}});
   return server;
 }
 

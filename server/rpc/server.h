@@ -8,25 +8,43 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/tls/live_certificates.h"
+#include "server/access/access_policy.h"
+#include "server/access/token_store.h"
 #include "server/coordinator.h"
 
 namespace atoll {
 
-/// Who may reach the ports. There is no TLS and no authentication of callers yet, so that anything but this
-/// machine has to be asked for.
+/// Who may reach the ports. Without certificates anything but this machine has to be asked for.
 enum class Exposure { kLoopbackOnly, kAnyInterface };
+
+/// With TLS: whether clients show a certificate. Verified if one is shown, whichever it is.
+enum class ClientCertificates { kNone, kOptional, kRequired };
+
+/// How the ports are secured. The defaults are a run in plain text that asks nobody.
+struct RpcSecurity {
+  const LiveCertificates* certificates = nullptr;  // null: plain text. Outlives the server, as the others
+  ClientCertificates client_certificates = ClientCertificates::kNone;
+  const AccessPolicy* access = nullptr;  // null: nobody is asked
+  TokenStore* tokens = nullptr;          // null: there are none
+  std::string warning;                   // shown with the status
+  /// Called for each call that was refused because of who made it. From any thread; must not block.
+  std::function<void(const absl::Status& refusal)> on_refused;
+};
 
 struct RpcServerOptions {
   std::string data_address = "127.0.0.1:7600";  // port 0: any free one
   std::string admin_address = "127.0.0.1:7601";
   Exposure exposure = Exposure::kLoopbackOnly;
+  RpcSecurity security;
   size_t call_threads = 4;
   size_t upload_threads = 4;        // chunks written to the disk at the same time
   size_t sync_threads = 4;          // whole uploads checked and synced at the same time
   size_t admin_threads = 4;         // actions of operators at the same time
   size_t max_waiting_calls = 4096;  // beyond it calls are told to come back
   int max_streams_per_connection = 256;
-  Duration stall_limit = Seconds(60);  // a stream without a message for this long is ended
+  Duration stall_limit = Seconds(60);           // a stream without a message for this long is ended
+  Duration max_connection_age = Seconds(3600);  // with TLS: then a client is asked to connect anew
   Duration watchdog_period = Seconds(1);
   Duration shutdown_grace = Seconds(5);  // for calls in progress
   size_t max_watch_backlog = 16384;      // events that a slow watcher may be behind

@@ -11,15 +11,20 @@
 
 namespace atoll {
 
-/// Answers a unary call: `handle(const Request&, Reply*)` decodes, makes one call, encodes, and returns an
-/// absl::Status. It runs on `pool`, because it may block and gRPC's threads must not. What is peculiar to
-/// gRPC stands here, once (after tensorstore's kvstore/tsgrpc/handler_template.h).
+/// Answers a unary call that was `admitted` (server/rpc/admission.h); else with that status. `handle(const
+/// Request&, Reply*)` decodes, makes one call, encodes, and returns an absl::Status. It runs on `pool`,
+/// because it may block and gRPC's threads must not. What is peculiar to gRPC stands here, once (after
+/// tensorstore's kvstore/tsgrpc/handler_template.h).
 template <typename Request, typename Reply, typename Handle>
-grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, IoPool* pool, const Request* request,
-                                   Reply* reply, Handle handle) {
+grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const absl::Status& admitted,
+                                   IoPool* pool, const Request* request, Reply* reply, Handle handle) {
   // The default reactor, the request and the reply live until Finish; a cancelled call still has to be
   // finished.
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (!admitted.ok()) {
+    reactor->Finish(ToGrpc(admitted));
+    return reactor;
+  }
   const bool posted =
       pool->Post([=, handle = std::move(handle), trace = ReceivedTrace(context->client_metadata())] {
         const ScopedTrace scope(trace);

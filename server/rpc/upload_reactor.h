@@ -25,16 +25,22 @@ namespace atoll {
 ///   absl::Status OnEnd(Reply*)               the client sent everything
 /// and is destroyed before the client gets its answer, so that it may start again at once.
 ///
-/// Ends with the sink's first error, with DEADLINE_EXCEEDED when no message came for the stall limit, and
-/// when the client cancels; a stream that moves is never failed by the wall clock.
+/// Ends at once when its caller was not `admitted`, with the sink's first error, with DEADLINE_EXCEEDED when
+/// no message came for the stall limit, and when the client cancels; a stream that moves is never failed by
+/// the wall clock.
 template <typename Message, typename Reply, typename Sink>
 class UploadReactor final : public grpc::ServerReadReactor<Message>, public LiveStream {
  public:
   static grpc::ServerReadReactor<Message>* Start(const CallContext& call,
-                                                 grpc::CallbackServerContext* context, Reply* reply,
+                                                 grpc::CallbackServerContext* context,
+                                                 const absl::Status& admitted, Reply* reply,
                                                  std::unique_ptr<Sink> sink) {
     std::shared_ptr<UploadReactor> self(new UploadReactor(call, context, reply, std::move(sink)));
     self->self_ = self;
+    if (!admitted.ok()) {
+      self->End(admitted);
+      return self.get();
+    }
     call.streams->Add(self);
     self->Read();
     return self.get();
@@ -124,7 +130,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
     if (!call_.syncs->PostAdmitted(end)) End(GoingAway());
   }
 
-  /// From kWorking only, in which nobody else finishes.
+  /// From kWorking only, in which nobody else finishes; or before anybody knows of it.
   void End(const absl::Status& status) {
     {
       MutexLock lock(&mutex_);

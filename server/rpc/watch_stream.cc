@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/rpc/admission.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/write_stream.h"
 
@@ -37,6 +38,7 @@ class WatchStream final : public WriteStream<v1::RunEvent> {
 
 void WatchStream::Start(const std::shared_ptr<WatchStream>& self, uint64_t after_sequence) {
   KeepAlive(self);
+  if (const auto who = IdentifyCaller(call_, *context_); !who.ok()) return End(who.status());
   // Subscribing reads the events of the past from disk.
   const bool posted = call_.calls->Post([this, self, after_sequence] { Subscribe(self, after_sequence); });
   if (!posted) End(Overloaded());

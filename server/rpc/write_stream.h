@@ -116,6 +116,7 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
 
   const CallContext call_;
   const TraceContext trace_;  // of the call
+  grpc::CallbackServerContext* const context_;
   Message message_;
 
  private:
@@ -142,7 +143,6 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
     return true;
   }
 
-  grpc::CallbackServerContext* const context_;
   std::shared_ptr<LiveStream> self_;
 
   mutable Mutex mutex_;

@@ -33,6 +33,11 @@ class FakeAdmin final : public AdminControl {
     if (!answer.ok()) return answer.status();
     return configs.empty() ? ConfigView() : configs.back();
   }
+  void Audit(const AdminCaller& caller, std::string_view action, const std::string& what,
+             const absl::Status& outcome, const std::string& done) override {
+    Note(caller,
+         std::string(action) + ": " + what + ": " + (outcome.ok() ? done : std::string(outcome.message())));
+  }
   absl::StatusOr<std::vector<ConfigView>> ListConfigs() override { return configs; }
   absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
                                            std::optional<uint32_t> target) override {

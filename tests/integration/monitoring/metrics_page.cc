@@ -10,7 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/file.h"
+#include "monitoring/certificate_metrics.h"
 #include "monitoring/program_metrics.h"
+#include "server/metrics/security_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
 #include "worker/metrics/worker_metrics.h"
@@ -24,6 +26,8 @@ std::vector<MetricFamily> CoordinatorFamilies() {
   MetricsRegistry registry;
   const ServerMetrics server(&registry);
   const StatusMetrics status(&registry);
+  const SecurityMetrics security(&registry, /*insecure_bind=*/false);
+  const CertificateMetrics certificate(&registry);
   AddProgramMetrics(&registry, "atoll-coordinator");
   return registry.Families();
 }
@@ -31,6 +35,7 @@ std::vector<MetricFamily> CoordinatorFamilies() {
 std::vector<MetricFamily> WorkerFamilies() {
   MetricsRegistry registry;
   const WorkerMetrics worker(&registry);
+  const CertificateMetrics certificate(&registry);
   AddProgramMetrics(&registry, "atoll-worker");
   return registry.Families();
 }

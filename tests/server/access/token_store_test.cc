@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "gmock/gmock.h"
+#include "common/token_source.h"
 #include "gtest/gtest.h"
 #include "tests/common/fake_clock.h"
 #include "tests/common/test_dir.h"
@@ -153,17 +154,6 @@ TEST_F(TokenStoreTest, ADamagedFileIsNamed) {
     EXPECT_TRUE(absl::IsDataLoss(opened.status())) << bad;
     EXPECT_THAT(std::string(opened.status().message()), HasSubstr(path));
   }
-}
-
-TEST_F(TokenStoreTest, AFileOfATokenIsItsFirstLine) {
-  const std::string path = dir_.File("token");
-  ASSERT_TRUE(WriteFileAtomically(path, " abc\r\nand a remark\n").ok());
-  EXPECT_EQ(*ReadTokenFile(path), "abc");
-  ASSERT_TRUE(WriteFileAtomically(path, "\nabc\n").ok());
-  EXPECT_TRUE(absl::IsInvalidArgument(ReadTokenFile(path).status()));
-  ASSERT_TRUE(WriteFileAtomically(path, "a b\n").ok());
-  EXPECT_TRUE(absl::IsInvalidArgument(ReadTokenFile(path).status()));
-  EXPECT_TRUE(absl::IsNotFound(ReadTokenFile(dir_.File("none")).status()));
 }
 
 }  // namespace

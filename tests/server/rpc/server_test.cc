@@ -57,7 +57,7 @@ TEST_F(ServerTest, OtherMachinesAreLetInOnlyWhenAskedFor) {
   const auto refused = RpcServer::Start(options, &coordinator_, &clock_, Logger());
   ASSERT_TRUE(absl::IsInvalidArgument(refused.status()));
   EXPECT_THAT(std::string(refused.status().message()),
-              AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--insecure-bind"), HasSubstr("TLS")));
+              AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--insecure-bind"), HasSubstr("--tls-cert")));
   EXPECT_EQ(RpcServer::CheckAddresses(options), refused.status());
   options.data_address = "127.0.0.1:0";
   options.admin_address = "[::]:0";

@@ -1,0 +1,100 @@
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "server/access/token_store.h"
+#include "server/rpc/admin_service.h"
+#include "server/rpc/admission.h"
+#include "server/rpc/unary.h"
+
+// What operators do with tokens.
+
+namespace atoll {
+namespace {
+
+constexpr double kLongestLifetime = 100.0 * 365 * 86400;
+
+void EncodeToken(const TokenRecord& token, v1::TokenInfo* out) {
+  out->set_id(token.id);
+  out->set_role(std::string(RoleName(token.role)));
+  out->set_name(token.name);
+  out->set_created_unix_nanos(token.created_unix_ns);
+  out->set_expires_unix_nanos(token.expires_unix_ns);
+  out->set_revoked_unix_nanos(token.revoked_unix_ns);
+  out->set_created_by(token.created_by);
+}
+
+absl::StatusOr<TokenRequest> DecodeRequest(const v1::CreateTokenRequest& in, const AdminCaller& caller) {
+  const std::optional<Role> role = ParseRole(in.role());
+  if (!role) return absl::InvalidArgumentError("role: is none; one of observer, worker, admin");
+  TokenRequest request{
+      .role = *role, .name = in.name(), .lifetime = std::nullopt, .created_by = caller.proven};
+  const double lifetime = in.lifetime_s();
+  if (!(lifetime >= 0 && lifetime <= kLongestLifetime)) {
+    return absl::InvalidArgumentError("lifetime_s: is no number of seconds from 0 to a hundred years");
+  }
+  if (lifetime > 0) request.lifetime = Seconds(lifetime);
+  return request;
+}
+
+absl::Status Unserved() { return absl::UnimplementedError("this coordinator keeps no tokens"); }
+
+std::string Whose(const TokenRecord& token) {
+  return absl::StrFormat("token %s of %s %s", token.id, std::string(RoleName(token.role)),
+                         token.name.empty() ? "(any)" : token.name);
+}
+
+}  // namespace
+
+AdminService::Reactor* AdminService::CreateToken(Context* context, const v1::CreateTokenRequest* request,
+                                                 v1::CreateTokenReply* reply) {
+  return RunUnary(context, AdmitToTokens(call_, *context), call_.admin, request, reply,
+                  [this, caller = CallerOf(call_, *context)](const v1::CreateTokenRequest& in,
+                                                             v1::CreateTokenReply* out) -> absl::Status {
+                    if (call_.tokens == nullptr) return Unserved();
+                    absl::StatusOr<NewToken> made = absl::InternalError("not tried");
+                    const auto wish = DecodeRequest(in, caller);
+                    if (wish.ok()) {
+                      made = call_.tokens->Create(*wish);
+                    } else {
+                      made = wish.status();
+                    }
+                    admin().Audit(caller, "token_create",
+                                  absl::StrFormat("create a token of %s '%s'", in.role(), in.name()),
+                                  made.status(), made.ok() ? "made " + Whose(made->record) : "");
+                    ATOLL_RETURN_IF_ERROR(made.status());
+                    out->set_token(made->text);
+                    EncodeToken(made->record, out->mutable_info());
+                    return absl::OkStatus();
+                  });
+}
+
+AdminService::Reactor* AdminService::ListTokens(Context* context, const v1::ListTokensRequest* request,
+                                                v1::ListTokensReply* reply) {
+  return RunUnary(context, AdmitToTokens(call_, *context), call_.calls, request, reply,
+                  [this](const v1::ListTokensRequest&, v1::ListTokensReply* out) -> absl::Status {
+                    if (call_.tokens == nullptr) return Unserved();
+                    for (const TokenRecord& token : call_.tokens->List()) {
+                      EncodeToken(token, out->add_tokens());
+                    }
+                    return absl::OkStatus();
+                  });
+}
+
+AdminService::Reactor* AdminService::RevokeToken(Context* context, const v1::RevokeTokenRequest* request,
+                                                 v1::TokenInfo* reply) {
+  return RunUnary(context, AdmitToTokens(call_, *context), call_.admin, request, reply,
+                  [this, caller = CallerOf(call_, *context)](const v1::RevokeTokenRequest& in,
+                                                             v1::TokenInfo* out) -> absl::Status {
+                    if (call_.tokens == nullptr) return Unserved();
+                    const auto revoked = call_.tokens->Revoke(in.id());
+                    admin().Audit(caller, "token_revoke", absl::StrFormat("revoke token '%s'", in.id()),
+                                  revoked.status(), revoked.ok() ? "revoked " + Whose(*revoked) : "");
+                    ATOLL_RETURN_IF_ERROR(revoked.status());
+                    EncodeToken(*revoked, out);
+                    return absl::OkStatus();
+                  });
+}
+
+}  // namespace atoll

@@ -1,0 +1,13 @@
+#ifndef ATOLL_SERVER_SECURITY_FLAGS_H_
+#define ATOLL_SERVER_SECURITY_FLAGS_H_
+
+#include "CLI/CLI.hpp"
+#include "server/security.h"
+
+namespace atoll {
+
+void AddSecurityFlags(CLI::App& app, SecurityOptions& options);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_SECURITY_FLAGS_H_

@@ -1,0 +1,163 @@
+// Certificates that are replaced under running connections, and what is said when they are in the way.
+#include "common/bind_address.h"
+#include "common/tls/probe.h"
+#include "gmock/gmock.h"
+#include "tests/server/rpc/secure_fixture.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using TlsTest = SecureFixture;
+
+TEST_F(TlsTest, CertificatesAndTheCaAreReplacedUnderAConnectedWorker) {
+  ServeTls();
+  const auto old = Secure(As("worker-w1"));
+  const std::string old_ca = dir_.File("old-ca.pem");
+  ASSERT_TRUE(WriteFileAtomically(old_ca, certs_.Read("ca.pem")).ok());
+  const auto stub = v1::Coordinator::NewStub(Connect(*old, server_->data_address()));
+  v1::JoinReply reply;
+  ASSERT_TRUE(stub->Join(Context().get(), JoinAs("w1"), &reply).ok());
+  // Everything at once: another CA, and what it signs.
+  DevCerts fresh;
+  fresh.Make("--coordinator --worker w1");
+  for (const char* name :
+       {"ca.pem", "coordinator.pem", "coordinator.key", "worker-w1.pem", "worker-w1.key"}) {
+    ASSERT_TRUE(WriteFileAtomically(certs_.Path(name), fresh.Read(name), 0600).ok());
+    // The connection that is there goes on, whatever is half replaced.
+    EXPECT_TRUE(stub->Join(Context().get(), JoinAs("w1"), &reply).ok()) << name;
+  }
+  ASSERT_TRUE(Eventually([&] { return certificates_->current()->roots == fresh.Read("ca.pem"); }));
+  ASSERT_TRUE(Eventually([&] { return Join(As("worker-w1"), "w1").ok(); })) << "with the new ones";
+  EXPECT_TRUE(stub->Join(Context().get(), JoinAs("w1"), &reply).ok());
+  ClientSecurityFlags behind = As("worker-w1");
+  behind.tls_ca = old_ca;
+  EXPECT_THAT(WhyNot(behind, server_->data_address()), HasSubstr("--tls-ca does not vouch for"));
+  // The client whose files were replaced under it connects anew with what they hold now.
+  const auto again = v1::Coordinator::NewStub(Connect(*old, server_->data_address()));
+  EXPECT_TRUE(Eventually([&] { return again->Join(Context().get(), JoinAs("w1"), &reply).ok(); }));
+}
+
+TEST_F(TlsTest, FilesThatCannotBeUsedLeaveWhatIsInForce) {
+  ServeTls();
+  const std::string good = certs_.Read("coordinator.key");
+  ASSERT_TRUE(WriteFileAtomically(certs_.Path("coordinator.key"), certs_.Read("worker-w1.key"), 0600).ok());
+  ASSERT_TRUE(Eventually([&] { return !certificates_->last_outcome().ok(); }));
+  EXPECT_THAT(std::string(certificates_->last_outcome().message()),
+              AllOf(HasSubstr("coordinator.key"), HasSubstr("not the certificate's")));
+  EXPECT_TRUE(Join(As("worker-w1"), "w1").ok());
+  ASSERT_TRUE(WriteFileAtomically(certs_.Path("coordinator.key"), good, 0600).ok());
+  EXPECT_TRUE(Eventually([&] { return certificates_->last_outcome().ok(); }));
+}
+
+TEST_F(TlsTest, SaysWhenOneSideSpeaksPlainText) {
+  ServeTls();
+  EXPECT_THAT(WhyNot({}, server_->data_address()), AllOf(HasSubstr("speaks TLS"), HasSubstr("--tls-ca")));
+  server_.reset();
+  ServeTokens();
+  EXPECT_THAT(WhyNot(As("worker-w1"), server_->data_address()),
+              AllOf(HasSubstr("does not speak TLS"), HasSubstr("--tls-cert")));
+  EXPECT_EQ(WhyNot({}, server_->data_address()), "");
+}
+
+TEST_F(TlsTest, SaysWhatIsWrongWithTheCoordinatorsCertificate) {
+  DevCerts others;
+  others.Make("--coordinator");
+  ServeTls();
+  ClientSecurityFlags flags = As("worker-w1");
+  EXPECT_EQ(WhyNot(flags, server_->data_address()), "");
+  flags.tls_ca = others.Path("ca.pem");
+  EXPECT_THAT(WhyNot(flags, server_->data_address()), HasSubstr("--tls-ca does not vouch for"));
+  flags = As("worker-w1");
+  flags.tls_server_name = "coordinator.example";
+  EXPECT_THAT(WhyNot(flags, server_->data_address()),
+              AllOf(HasSubstr("localhost"), HasSubstr("not for coordinator.example"),
+                    HasSubstr("--tls-server-name")));
+  flags.tls_server_name = "localhost";
+  EXPECT_EQ(WhyNot(flags, server_->data_address()), "");
+  EXPECT_TRUE(Join(flags, "w1").ok());
+}
+
+TEST_F(TlsTest, SaysWhatTheCoordinatorDoesNotTake) {
+  DevCerts others;
+  others.Make("--worker w1");
+  ServeTls();
+  EXPECT_THAT(WhyNot(As(""), server_->data_address()),
+              AllOf(HasSubstr("none was given"), HasSubstr("--tls-cert")));
+  ClientSecurityFlags stranger = As("worker-w1");
+  stranger.tls_cert = others.Path("worker-w1.pem");
+  stranger.tls_key = others.Path("worker-w1.key");
+  EXPECT_THAT(WhyNot(stranger, server_->data_address()),
+              AllOf(HasSubstr("does not take our certificate"), HasSubstr("spiffe://atoll/worker/w1")));
+  EXPECT_FALSE(Join(stranger, "w1").ok());
+  EXPECT_FALSE(Join(As(""), "w1").ok());
+}
+
+TEST_F(TlsTest, AnExpiredCertificateIsRefusedOnBothSides) {
+  certs_.Make("--worker old --days -1");
+  const auto ours = ChannelSecurity::Create(As("worker-old"), &clock_, Logger());
+  EXPECT_THAT(std::string(ours.status().message()),
+              AllOf(HasSubstr("worker-old.pem"), HasSubstr("expired on")));
+  // One that expired under a running program: shown all the same, and refused.
+  ServeTls();
+  ProbeOptions probe;
+  const auto address = ParseBindAddress(server_->data_address());
+  probe.host = address->host;
+  probe.port = address->port;
+  probe.tls = true;
+  probe.roots = certs_.Read("ca.pem");
+  probe.certificate = certs_.Read("worker-old.pem");
+  probe.key = certs_.Read("worker-old.key");
+  EXPECT_THAT(WhyNoConnection(probe),
+              AllOf(HasSubstr("our certificate expired on"), HasSubstr("--tls-cert")));
+  server_.reset();
+  certs_.Make("--renew --coordinator --days -1");
+  LiveCertificateOptions live;
+  live.files = {.certificate = certs_.Path("coordinator.pem"),
+                .key = certs_.Path("coordinator.key"),
+                .ca = certs_.Path("ca.pem"),
+                .admin_ca = {}};
+  live.clock = &clock_;
+  EXPECT_THAT(std::string(LiveCertificates::Load(live).status().message()), HasSubstr("expired on"));
+  // And one that shows it all the same.
+  grpc::SslServerCredentialsOptions shown;
+  shown.pem_key_cert_pairs.push_back({certs_.Read("coordinator.key"), certs_.Read("coordinator.pem")});
+  v1::Admin::Service service;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(shown), &port);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  EXPECT_THAT(WhyNot(As("worker-w1"), "127.0.0.1:" + std::to_string(port)),
+              AllOf(HasSubstr("the coordinator's certificate expired on"), HasSubstr("--tls-key")));
+}
+
+TEST_F(TlsTest, ATokenStaysOnThisMachineUnlessItIsEncrypted) {
+  const auto plain = Secure(WithToken({}, Role::kWorker, "w1"));
+  EXPECT_TRUE(plain->CheckTarget("127.0.0.1:7600").ok());
+  const absl::Status refused = plain->CheckTarget("10.0.0.7:7600");
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("plain text"), HasSubstr("--tls-ca")));
+  ClientSecurityFlags insecure = WithToken({}, Role::kWorker, "w1");
+  insecure.insecure_token = true;
+  EXPECT_TRUE(Secure(insecure)->CheckTarget("10.0.0.7:7600").ok());
+  EXPECT_TRUE(Secure(WithToken(As(""), Role::kWorker, "w1"))->CheckTarget("10.0.0.7:7600").ok());
+}
+
+TEST_F(TlsTest, OtherMachinesAreLetInWithCertificates) {
+  ServeTls();
+  RpcServerOptions options = Options();
+  options.data_address = "0.0.0.0:0";
+  options.security.certificates = certificates_.get();
+  EXPECT_TRUE(RpcServer::CheckAddresses(options).ok());
+  // But not without somebody who asks.
+  EXPECT_TRUE(absl::IsInvalidArgument(RpcServer::Start(options, &coordinator_, &clock_, Logger()).status()));
+  options.security.access = policy_.get();
+  EXPECT_TRUE(RpcServer::Start(options, &coordinator_, &clock_, Logger()).ok());
+}
+
+}  // namespace
+}  // namespace atoll
