@@ -9,6 +9,7 @@
 #include "atoll/version.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
+#include "protos/transport/security_flags.h"
 #include "worker/app/commands.h"
 #include "worker/torch/blas_kernels.h"
 #include "worker/torch/torch_replica.h"
@@ -58,6 +59,7 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
                  "A file that is there while this worker is a member and the coordinator answers it, for a "
                  "supervisor to look at; default: none");
   app.add_option("--expect-run", flags.expect_run, "Refuse to join another run than this (name or id)");
+  AddClientSecurityFlags(app, flags.security);
 }
 
 void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
@@ -78,6 +80,7 @@ void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--top-k", flags.top_k, "Draw among so many most likely tokens; 0: all")
       ->capture_default_str();
   app.add_option("--seed", flags.seed, "Seed of the draw")->capture_default_str();
+  AddClientSecurityFlags(app, flags.security);
   app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--threads", flags.threads, "Threads for the arithmetic; 0: LibTorch's choice")
       ->capture_default_str()

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/sleeper.h"
 #include "common/status.h"
+#include "protos/transport/security_flags.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 #include "worker/sync/identity.h"
@@ -25,13 +26,14 @@ struct Flags {
   std::string name;
   std::string state_dir;
   std::string journal;
+  ClientSecurityFlags security;
   double step_ms = 100;
   uint64_t seed = 1;
 };
 
 absl::StatusOr<WorkerOptions> Introduce(const Flags& flags) {
   ATOLL_ASSIGN_OR_RETURN(const StateDirectory state, StateDirectory::Open(flags.state_dir));
-  ATOLL_ASSIGN_OR_RETURN(const Identity identity, state.LoadOrCreate(flags.name));
+  ATOLL_ASSIGN_OR_RETURN(const WorkerIdentity identity, state.LoadOrCreate(flags.name));
   ATOLL_ASSIGN_OR_RETURN(const SigningKey key, state.LoadOrCreateKey());
   WorkerOptions options;
   options.join.worker = identity.name;
@@ -48,9 +50,14 @@ WorkerEnd Live(const Flags& flags, WorkerOptions options, std::FILE* journal_fil
   SystemClock clock;
   InterruptibleSleeper sleeper;
   Journal journal(&clock, journal_file);
-  const ChannelOptions channel{.address = flags.coordinator};
-  GrpcConnection data({.address = flags.coordinator}, MakeChannel(channel), &clock);
-  GrpcConnection control({.address = flags.coordinator}, MakeChannel(channel), &clock);
+  absl::StatusOr<std::shared_ptr<ChannelSecurity>> made =
+      ChannelSecurity::Create(flags.security, &clock, log);
+  if (!made.ok()) return {.code = ExitCode::kUsage, .status = made.status()};
+  const std::shared_ptr<const ChannelSecurity> security = *std::move(made);
+  const ChannelOptions channel{.address = flags.coordinator, .security = security};
+  const GrpcConnectionOptions connection{.address = flags.coordinator, .security = security};
+  GrpcConnection data(connection, MakeChannel(channel), &clock);
+  GrpcConnection control(connection, MakeChannel(channel), &clock);
   const auto build = [&flags](const JoinInfo& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
     return std::make_unique<TimedReplica>(info.run, Seconds(flags.step_ms / 1000), flags.seed);
   };
@@ -87,6 +94,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3.6e6));
   app.add_option("--seed", flags.seed, "Of what the steps do to the parameters")->capture_default_str();
+  AddClientSecurityFlags(app, flags.security);
   CLI11_PARSE(app, argc, argv);
   const auto log = Logger::Create({});
   if (!log.ok()) return ToInt(DefaultExitCode(log.status()));

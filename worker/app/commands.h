@@ -6,6 +6,7 @@
 
 #include "common/exit_codes.h"
 #include "common/log.h"
+#include "protos/transport/channel_security.h"
 
 // What atoll-worker does, once its command line is read: main.cc reads it, these put the parts together.
 
@@ -23,6 +24,7 @@ struct WorkerFlags {
   std::string expect_run;
   std::string ready_file;
   double drain_seconds = 20;
+  ClientSecurityFlags security;
 };
 
 struct GenerateFlags {
@@ -36,6 +38,7 @@ struct GenerateFlags {
   uint64_t seed = 1337;
   std::string device = "auto";
   int threads = 0;
+  ClientSecurityFlags security;
 };
 
 /// How a worker's process is to end.

@@ -75,11 +75,13 @@ absl::Status GenerateFromFile(const GenerateFlags& flags) {
   return Write(flags, run, *model);
 }
 
-absl::Status GenerateFromRun(const GenerateFlags& flags) {
+absl::Status GenerateFromRun(const GenerateFlags& flags, const Logger& log) {
   ATOLL_RETURN_IF_ERROR(CheckAddress(flags.coordinator));
   const SystemClock clock;
-  GrpcConnection connection({.address = flags.coordinator}, MakeChannel({.address = flags.coordinator}),
-                            &clock);
+  ATOLL_ASSIGN_OR_RETURN(const auto security, ChannelSecurity::Create(flags.security, &clock, log));
+  ATOLL_RETURN_IF_ERROR(security->CheckTarget(flags.coordinator));
+  GrpcConnection connection({.address = flags.coordinator, .security = security},
+                            MakeChannel({.address = flags.coordinator, .security = security}), &clock);
   JoinParameters join;
   join.worker = "observer-" + ToHex(RandomBytes(4));
   join.secret = RandomBytes(32);
@@ -95,7 +97,7 @@ absl::Status GenerateFromRun(const GenerateFlags& flags) {
 }  // namespace
 
 ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
-  const absl::Status status = flags.model.empty() ? GenerateFromRun(flags) : GenerateFromFile(flags);
+  const absl::Status status = flags.model.empty() ? GenerateFromRun(flags, log) : GenerateFromFile(flags);
   if (status.ok()) return ExitCode::kOk;
   log.Error(std::string(status.message()));
   return ExitCodeOf(status);

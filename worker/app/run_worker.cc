@@ -7,6 +7,7 @@
 #include "common/shutdown.h"
 #include "common/sleeper.h"
 #include "common/status.h"
+#include "monitoring/certificate_metrics.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
 #include "monitoring/program_metrics.h"
@@ -44,7 +45,7 @@ absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, 
 
 /// What the worker says of itself and of its files when it joins. The files are checked against the model
 /// when it is built, once the coordinator has said what the model is.
-absl::StatusOr<JoinParameters> Introduction(const WorkerFlags& flags, const Identity& identity) {
+absl::StatusOr<JoinParameters> Introduction(const WorkerFlags& flags, const WorkerIdentity& identity) {
   ATOLL_ASSIGN_OR_RETURN(
       const Dataset dataset,
       Dataset::Open(flags.data, {.vocabulary = kAnyVocabulary, .context = 0, .tokenizer = {}}));
@@ -71,14 +72,24 @@ WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code)
 /// The worker's parts, in the order in which they may go.
 struct Parts {
   SystemClock clock;
+  std::shared_ptr<ChannelSecurity> security;
   MetricsRegistry registry;
   std::unique_ptr<WorkerMetrics> metrics;
+  std::unique_ptr<CertificateMetrics> certificates;  // null without TLS
   std::unique_ptr<MetricsEndpoint> endpoint;
   InterruptibleSleeper sleeper;
 };
 
 absl::Status StartMetrics(const WorkerFlags& flags, const Logger& log, Parts& parts) {
   AddProgramMetrics(&parts.registry, "atoll-worker");
+  const auto certificates = parts.security->certificates();
+  if (certificates != nullptr && !certificates->certificate.empty()) {
+    parts.certificates = std::make_unique<CertificateMetrics>(&parts.registry);
+    parts.registry.BeforeScrape([&parts] {
+      parts.certificates->Set(parts.security->certificates()->facts.not_after,
+                              parts.security->files_outcome().ok());
+    });
+  }
   parts.metrics = std::make_unique<WorkerMetrics>(&parts.registry);
   if (flags.metrics_listen.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(parts.endpoint, MetricsEndpoint::Start(flags.metrics_listen, parts.registry));
@@ -88,12 +99,18 @@ absl::Status StartMetrics(const WorkerFlags& flags, const Logger& log, Parts& pa
 
 WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger& log, Shutdown& shutdown) {
   Parts parts;
+  auto security = ChannelSecurity::Create(flags.security, &parts.clock, log);
+  if (!security.ok()) return Fail(log, security.status(), ExitCode::kUsage);
+  parts.security = *std::move(security);
+  const absl::Status target = parts.security->CheckTarget(flags.coordinator);
+  if (!target.ok()) return Fail(log, target, ExitCode::kUsage);
   const absl::Status started = StartMetrics(flags, log, parts);
   if (!started.ok()) return Fail(log, started, DefaultExitCode(started));
   // Heartbeats have a connection of their own, which a large transfer cannot starve.
-  const ChannelOptions channel{.address = flags.coordinator};
-  GrpcConnection data({.address = flags.coordinator}, MakeChannel(channel), &parts.clock);
-  GrpcConnection control({.address = flags.coordinator}, MakeChannel(channel), &parts.clock);
+  const ChannelOptions channel{.address = flags.coordinator, .security = parts.security};
+  const GrpcConnectionOptions connection{.address = flags.coordinator, .security = parts.security};
+  GrpcConnection data(connection, MakeChannel(channel), &parts.clock);
+  GrpcConnection control(connection, MakeChannel(channel), &parts.clock);
   ReadyFile ready(flags.ready_file, parts.metrics.get(), log);
   Worker worker(std::move(options),
                 {.data = &data,

@@ -52,7 +52,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ChannelOptions& options) {
   args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // A proxy that the environment names for the web is not meant for a coordinator.
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), args);
+  if (options.security == nullptr) {
+    return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), args);
+  }
+  options.security->SetArguments(args);
+  return grpc::CreateCustomChannel(options.address, options.security->credentials(), args);
 }
 
 }  // namespace atoll

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "grpcpp/channel.h"
+#include "protos/transport/channel_security.h"
 
 namespace atoll {
 
@@ -17,6 +18,8 @@ struct ChannelOptions {
   Duration connect_timeout = Seconds(5);  // of one attempt
   Duration reconnect_initial = Seconds(0.2);
   Duration reconnect_maximum = Seconds(2);  // between attempts, while somebody asks
+  std::shared_ptr<const ChannelSecurity> security =
+      nullptr;  // null: plain text; lives as long as the channel
 };
 
 /// InvalidArgument when `address` is not host:port ("127.0.0.1:7600", "[::1]:7600",

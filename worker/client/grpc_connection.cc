@@ -32,19 +32,29 @@ void GrpcConnection::AwaitConnection() const {
                              std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_wait));
 }
 
+void GrpcConnection::Introduce(grpc::ClientContext& context) const {
+  if (options_.security != nullptr) options_.security->Authorize(context);
+  SendTrace(context);
+}
+
 void GrpcConnection::Begin(grpc::ClientContext& context, Duration deadline) const {
   // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::duration_cast<std::chrono::milliseconds>(deadline));
-  SendTrace(context);
+  Introduce(context);
 }
 
 absl::Status GrpcConnection::Translate(const grpc::Status& status) const {
   const absl::Status translated = StatusFromGrpc(status);
   const bool no_answer = absl::IsUnavailable(translated) || absl::IsDeadlineExceeded(translated);
   if (!no_answer || !status.error_details().empty()) return translated;
-  return absl::Status(translated.code(), absl::StrFormat("no answer from the coordinator at %s: %s",
-                                                         options_.address, status.error_message()));
+  std::string why = status.error_message();
+  if (options_.security != nullptr) {
+    const std::string found = options_.security->WhyNoConnection(options_.address, why);
+    if (!found.empty()) why = found;
+  }
+  return absl::Status(translated.code(),
+                      absl::StrFormat("no answer from the coordinator at %s: %s", options_.address, why));
 }
 
 absl::Status GrpcConnection::Translate(const grpc::Status& status, bool stalled) const {

@@ -13,6 +13,7 @@
 #include "grpcpp/channel.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/sync_stream.h"
+#include "protos/transport/channel_security.h"
 #include "worker/client/loan.h"
 #include "worker/sync/connection.h"
 
@@ -28,6 +29,7 @@ struct GrpcConnectionOptions {
       Seconds(60);  // from the last byte of a push to its answer: the coordinator syncs a file
   Duration seed_answer =
       Seconds(600);  // from the last byte of the seed to its answer: it writes the whole model
+  std::shared_ptr<const ChannelSecurity> security = nullptr;  // of the channel; null: nobody in particular
 };
 
 /// The coordinator over gRPC. Streams have no deadline, but are cancelled when they stall. Thread-safe.
@@ -75,7 +77,9 @@ class GrpcConnection final : public CoordinatorConnection {
   void Cancel(Calls GrpcConnection::*calls) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void AwaitConnection() const;
-  /// Its deadline, and the trace that it belongs to.
+  /// For every call: who we are, and the trace that it belongs to.
+  void Introduce(grpc::ClientContext& context) const;
+  /// The same, with a deadline.
   void Begin(grpc::ClientContext& context, Duration deadline) const;
   /// The call's status in our terms; names the address when nobody answered there.
   absl::Status Translate(const grpc::Status& status) const;

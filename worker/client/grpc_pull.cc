@@ -94,7 +94,7 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
                                                    std::span<std::byte> payload) {
   AwaitConnection();
   grpc::ClientContext context;
-  SendTrace(context);
+  Introduce(context);
   const Registration registration(this, &GrpcConnection::pulls_, &context);
   const MonoTime begin = clock_->Now();
   StallGuard guard(&context, wish.wait + options_.stall);

@@ -83,7 +83,7 @@ absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const 
                                                  const std::shared_ptr<const void>& owner) {
   AwaitConnection();
   grpc::ClientContext context;
-  SendTrace(context);
+  Introduce(context);
   const Registration registration(this, &GrpcConnection::pushes_, &context);
   StallGuard guard(&context, options_.stall);
   grpc::ByteBuffer answer;
@@ -118,7 +118,7 @@ absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manif
                                             std::span<const SeedFragment> fragments) {
   AwaitConnection();
   grpc::ClientContext context;
-  SendTrace(context);
+  Introduce(context);
   StallGuard guard(&context, options_.stall);
   v1::SeedReply reply;
   const std::unique_ptr<grpc::ClientWriter<v1::SeedChunk>> writer = stub_->SeedParameters(&context, &reply);

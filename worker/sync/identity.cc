@@ -25,14 +25,14 @@ absl::Status Damaged(const std::string& file, std::string_view what) {
       absl::StrFormat("%s is damaged: %s; remove it to join as a new worker, or restore it", file, what));
 }
 
-absl::StatusOr<Identity> ParseIdentity(const std::string& file, const std::string& text) {
+absl::StatusOr<WorkerIdentity> ParseIdentity(const std::string& file, const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Damaged(file, "not a JSON object");
   const auto name = json.find("name");
   const auto secret = json.find("secret");
   if (name == json.end() || !name->is_string()) return Damaged(file, "no \"name\"");
   if (secret == json.end() || !secret->is_string()) return Damaged(file, "no \"secret\"");
-  Identity identity;
+  WorkerIdentity identity;
   identity.name = name->get<std::string>();
   const std::optional<std::string> bytes = FromHex(secret->get<std::string>());
   if (!bytes.has_value() || bytes->size() != kSecretBytes) {
@@ -51,12 +51,12 @@ absl::StatusOr<StateDirectory> StateDirectory::Open(const std::string& path) {
   return StateDirectory(path, std::move(lock));
 }
 
-absl::StatusOr<Identity> StateDirectory::LoadOrCreate(std::string_view wanted_name) const {
+absl::StatusOr<WorkerIdentity> StateDirectory::LoadOrCreate(std::string_view wanted_name) const {
   if (!wanted_name.empty()) ATOLL_RETURN_IF_ERROR(ValidateWorkerName(wanted_name));
   const std::string file = JoinPath(path_, "identity");
   if (FileExists(file)) {
     ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kMaxIdentityFile));
-    ATOLL_ASSIGN_OR_RETURN(Identity identity, ParseIdentity(file, text));
+    ATOLL_ASSIGN_OR_RETURN(WorkerIdentity identity, ParseIdentity(file, text));
     if (!wanted_name.empty() && identity.name != wanted_name) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "%s belongs to worker '%s', not to '%s'; use another --state-dir for another worker", path_,
@@ -64,8 +64,8 @@ absl::StatusOr<Identity> StateDirectory::LoadOrCreate(std::string_view wanted_na
     }
     return identity;
   }
-  Identity identity{wanted_name.empty() ? DefaultWorkerName() : WorkerName(wanted_name),
-                    RandomBytes(kSecretBytes)};
+  WorkerIdentity identity{wanted_name.empty() ? DefaultWorkerName() : WorkerName(wanted_name),
+                          RandomBytes(kSecretBytes)};
   const nlohmann::json json = {{"name", identity.name}, {"secret", ToHex(identity.secret)}};
   ATOLL_RETURN_IF_ERROR(WriteFileAtomically(file, json.dump(2) + "\n", 0600));
   return identity;

@@ -13,7 +13,7 @@ namespace atoll {
 
 /// Who a worker is: the name it joins under, and the secret that proves on its return that it is the one that
 /// had it.
-struct Identity {
+struct WorkerIdentity {
   WorkerName name;
   std::string secret;  // 32 random bytes
 };
@@ -32,7 +32,7 @@ class StateDirectory {
   /// The identity kept here; made (atomically, with `wanted_name`, or DefaultWorkerName when that is empty)
   /// when there is none. FailedPrecondition when another name than `wanted_name` is kept: a name is not
   /// changed silently. DataLoss when the file is damaged.
-  absl::StatusOr<Identity> LoadOrCreate(std::string_view wanted_name) const;
+  absl::StatusOr<WorkerIdentity> LoadOrCreate(std::string_view wanted_name) const;
 
   /// The key kept here; made when there is none. DataLoss when the file is damaged.
   absl::StatusOr<SigningKey> LoadOrCreateKey() const;

@@ -11,12 +11,15 @@
 namespace atoll {
 
 SyntheticWorker::SyntheticWorker(const SyntheticRun* run, Promises* promises, std::string address,
-                                 uint32_t index)
+                                 uint32_t index, std::shared_ptr<const ChannelSecurity> security)
     : run_(run), promises_(promises), name_(CrashWorkerName(index)) {
-  const ChannelOptions channel{
-      .address = address, .reconnect_initial = Seconds(0.02), .reconnect_maximum = Seconds(0.1)};
+  const ChannelOptions channel{.address = address,
+                               .reconnect_initial = Seconds(0.02),
+                               .reconnect_maximum = Seconds(0.1),
+                               .security = security};
   connection_ = std::make_unique<GrpcConnection>(
-      GrpcConnectionOptions{.address = address, .unary_deadline = Seconds(5), .stall = Seconds(5)},
+      GrpcConnectionOptions{
+          .address = address, .unary_deadline = Seconds(5), .stall = Seconds(5), .security = security},
       MakeChannel(channel), &clock_);
   payload_.resize(run_->layout.elements * sizeof(float));
   thread_ = std::thread([this] { Run(); });

@@ -18,8 +18,9 @@ namespace atoll {
 /// and tries again whatever happens to the coordinator. Notes every promise.
 class SyntheticWorker {
  public:
-  /// Everything outlives it.
-  SyntheticWorker(const SyntheticRun* run, Promises* promises, std::string address, uint32_t index);
+  /// Everything outlives it. `security` may be null: plain text.
+  SyntheticWorker(const SyntheticRun* run, Promises* promises, std::string address, uint32_t index,
+                  std::shared_ptr<const ChannelSecurity> security = nullptr);
   ~SyntheticWorker();
 
   /// What a version's bits were that it should not have got; empty: nothing.

@@ -22,7 +22,7 @@ class IdentityTest : public ::testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(RemoveAll(path_).ok()); }
 
-  absl::StatusOr<Identity> Load(std::string_view wanted) {
+  absl::StatusOr<WorkerIdentity> Load(std::string_view wanted) {
     auto directory = StateDirectory::Open(JoinPath(path_, "state"));
     if (!directory.ok()) return directory.status();
     return directory->LoadOrCreate(wanted);
