@@ -9,7 +9,9 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "common/exit_codes.h"
+#include "common/status.h"
 #include "common/trace_context.h"
+#include "protos/transport/security_flags.h"
 
 namespace {
 
@@ -21,6 +23,7 @@ constexpr char kFooter[] = R"(Examples:
   atollctl workers drain w3 --reason "moving"  finish the round, push, leave
   atollctl config set round.deadline_s=120     from the next round on
   atollctl checkpoint create before-lr-change
+  atollctl tokens create --role worker --name w3 --out w3.token
   atollctl export --out model.safetensors      the published parameters
 docs/cli.md has every command with an example.
 )";
@@ -48,6 +51,7 @@ void AddGlobalOptions(CLI::App& app, atoll::GlobalOptions& global) {
          "The trace that this command belongs to (W3C Trace Context), for the coordinator's log; default: "
          "a new one")
       ->envname("TRACEPARENT");
+  atoll::AddClientSecurityFlags(app, global.security_flags);
   app.add_flag("--json", global.json, "For programs: JSON on standard output");
 }
 
@@ -60,12 +64,21 @@ void AddCommands(CLI::App& app, const atoll::GlobalOptions& global, atoll::Actio
   atoll::AddWorkersCommand(app, global, action);
   atoll::AddLauncherCommand(app, global, action);
   atoll::AddConfigCommand(app, global, action);
+  atoll::AddTokensCommand(app, global, action);
   atoll::AddCheckpointCommand(app, global, action);
   atoll::AddVerifyCommand(app, global, action);
   atoll::AddExportCommand(app, global, action);
   atoll::AddPlanCommand(app, global, action);
   atoll::AddDoctorCommand(app, global, action);
   atoll::AddCompletionCommand(app, action);
+}
+
+absl::Status Run(atoll::GlobalOptions& global, const atoll::Action& action) {
+  if (!action) return absl::InvalidArgumentError("nothing to do; see atollctl --help");
+  static const atoll::SystemClock clock;
+  ATOLL_ASSIGN_OR_RETURN(global.security,
+                         atoll::ChannelSecurity::Create(global.security_flags, &clock, atoll::Logger()));
+  return action();
 }
 
 }  // namespace
@@ -91,8 +104,7 @@ int main(int argc, char** argv) {
   if (global.user.empty()) global.user = LoginName();
   // As the specification asks for, one that is not valid is as none.
   const atoll::ScopedTrace trace(atoll::ParseTraceparent(global.traceparent).value_or(atoll::NewTrace()));
-  const absl::Status status =
-      action ? action() : absl::InvalidArgumentError("nothing to do; see atollctl --help");
+  const absl::Status status = Run(global, action);
   if (status.ok()) return atoll::ToInt(atoll::ExitCode::kOk);
   std::fprintf(stderr, "atollctl: %s\n", std::string(status.message()).c_str());
   return atoll::ToInt(atoll::ExitCodeOf(status));

@@ -122,6 +122,9 @@ std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
 /// Of a coordinator that tells every wait, those; of an older one, what its fragments say.
 std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const DashboardStyle& style) {
   std::vector<std::string> lines;
+  if (!status.security_warning().empty()) {
+    lines.push_back(Paint(" " + Printable(status.security_warning()), "31", style));
+  }
   const bool one_fragment = status.fragments_size() <= 1;
   for (const auto& wait : status.waiting()) lines.push_back(Paint(WaitLine(wait, one_fragment), "33", style));
   for (const auto& fragment : status.fragments()) {

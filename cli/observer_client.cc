@@ -18,8 +18,9 @@ namespace {
 
 constexpr uint64_t kMaxElements = uint64_t{1} << 36;
 
-std::unique_ptr<grpc::ClientContext> Context(Duration deadline) {
+std::unique_ptr<grpc::ClientContext> Context(const ChannelSecurity& security, Duration deadline) {
   auto context = std::make_unique<grpc::ClientContext>();
+  security.Authorize(*context);
   context->set_deadline(std::chrono::system_clock::now() +
                         std::chrono::duration_cast<std::chrono::milliseconds>(deadline));
   return context;
@@ -70,9 +71,14 @@ absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header) {
 
 }  // namespace
 
-ObserverClient::ObserverClient(std::string address, std::unique_ptr<v1::Coordinator::Stub> stub,
-                               v1::JoinReply run, std::string name)
-    : address_(std::move(address)), stub_(std::move(stub)), run_(std::move(run)), name_(std::move(name)) {}
+ObserverClient::ObserverClient(std::string address, SecurityPtr security,
+                               std::unique_ptr<v1::Coordinator::Stub> stub, v1::JoinReply run,
+                               std::string name)
+    : address_(std::move(address)),
+      security_(std::move(security)),
+      stub_(std::move(stub)),
+      run_(std::move(run)),
+      name_(std::move(name)) {}
 
 ObserverClient::~ObserverClient() {
   v1::LeaveRequest request;
@@ -80,13 +86,14 @@ ObserverClient::~ObserverClient() {
   request.set_reason("done reading");
   v1::LeaveReply reply;
   // Nobody waits for an observer: if this is lost, its lease runs out.
-  stub_->Leave(Context(Seconds(2)).get(), request, &reply).ok();
+  stub_->Leave(Context(*security_, Seconds(2)).get(), request, &reply).ok();
 }
 
 absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::string& address,
-                                                                     Duration deadline) {
-  const auto channel = OpenChannel(address);
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, deadline));
+                                                                     Duration deadline,
+                                                                     SecurityPtr security) {
+  const auto channel = OpenChannel(address, *security);
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, *security, deadline));
   auto stub = v1::Coordinator::NewStub(channel);
   v1::JoinRequest request;
   *request.mutable_protocol() = OurProtocolVersion();
@@ -95,10 +102,10 @@ absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::
   request.set_secret(RandomBytes(32));
   request.set_role(v1::ROLE_OBSERVER);
   v1::JoinReply reply;
-  const grpc::Status joined = stub->Join(Context(deadline).get(), request, &reply);
+  const grpc::Status joined = stub->Join(Context(*security, deadline).get(), request, &reply);
   if (!joined.ok()) return FromGrpcStatus(joined, address);
   return std::unique_ptr<ObserverClient>(
-      new ObserverClient(address, std::move(stub), std::move(reply), name));
+      new ObserverClient(address, std::move(security), std::move(stub), std::move(reply), name));
 }
 
 v1::WorkerRef ObserverClient::Self() const {
@@ -116,6 +123,7 @@ absl::StatusOr<PulledFragment> ObserverClient::PullHead(
   *request.mutable_worker() = Self();
   request.set_fragment(fragment);
   auto context = std::make_unique<grpc::ClientContext>();
+  security_->Authorize(*context);
   const auto reader = stub_->Pull(context.get(), request);
   v1::PullChunk first;
   if (!reader->Read(&first)) {
@@ -149,6 +157,7 @@ absl::Status ObserverClient::Watch(uint64_t after_sequence,
   v1::WatchRunRequest request;
   request.set_after_sequence(after_sequence);
   grpc::ClientContext context;
+  security_->Authorize(context);
   const auto reader = stub_->WatchRun(&context, request);
   v1::RunEvent event;
   while (reader->Read(&event)) {

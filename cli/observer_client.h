@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "atoll/v1/coordinator.grpc.pb.h"
+#include "cli/rpc_client.h"
 #include "common/clock.h"
 
 namespace atoll {
@@ -22,7 +23,8 @@ struct PulledFragment {
 class ObserverClient {
  public:
   /// Joins; leaves on destruction. Unavailable when nobody answers within `deadline`.
-  static absl::StatusOr<std::unique_ptr<ObserverClient>> Join(const std::string& address, Duration deadline);
+  static absl::StatusOr<std::unique_ptr<ObserverClient>> Join(
+      const std::string& address, Duration deadline, SecurityPtr security = ChannelSecurity::Plain());
   ~ObserverClient();
 
   const v1::JoinReply& run() const { return run_; }
@@ -36,11 +38,12 @@ class ObserverClient {
   absl::Status Watch(uint64_t after_sequence, const std::function<bool(const v1::RunEvent&)>& sink);
 
  private:
-  ObserverClient(std::string address, std::unique_ptr<v1::Coordinator::Stub> stub, v1::JoinReply run,
-                 std::string name);
+  ObserverClient(std::string address, SecurityPtr security, std::unique_ptr<v1::Coordinator::Stub> stub,
+                 v1::JoinReply run, std::string name);
   v1::WorkerRef Self() const;
 
   const std::string address_;
+  const SecurityPtr security_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   const v1::JoinReply run_;
   const std::string name_;

@@ -10,7 +10,6 @@
 #include "common/status.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "protos/wire/status.h"
 #include "protos/wire/trace.h"
 
@@ -20,6 +19,7 @@ namespace {
 constexpr int kMaxReplyBytes = 64 << 20;
 constexpr int kReconnectMilliseconds = 200;
 constexpr std::optional<Duration> kAsLongAsItTakes;
+constexpr Duration kAskWhyAfter = Seconds(1);
 
 std::chrono::system_clock::time_point After(Duration duration) {
   // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
@@ -55,30 +55,39 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& addre
   return NobodyAnswers(address, std::string(translated.message()));
 }
 
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security) {
   grpc::ChannelArguments arguments;
+  security.SetArguments(arguments);
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
   // A coordinator that is just starting should be found soon.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
   // A proxy that the environment names for the web is not meant for a coordinator.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, security.credentials(), arguments);
 }
 
-absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address, Duration deadline) {
+absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
+                             const ChannelSecurity& security, Duration deadline) {
   ATOLL_RETURN_IF_ERROR(ParseTarget(address).status());
+  ATOLL_RETURN_IF_ERROR(security.CheckTarget(address));
   // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS);
   // this wait polls it at once.
-  if (channel.WaitForConnected(After(deadline))) return absl::OkStatus();
+  const Duration soon = std::min(deadline, kAskWhyAfter);
+  if (channel.WaitForConnected(After(soon))) return absl::OkStatus();
+  // No waiting helps against a certificate.
+  const std::string why = security.WhyNoConnection(address, "");
+  if (!why.empty()) return absl::UnavailableError(absl::StrFormat("no connection to %s: %s", address, why));
+  if (channel.WaitForConnected(After(deadline - soon))) return absl::OkStatus();
   return NobodyAnswers(address, absl::StrFormat("tried for %.1f s", ToSeconds(deadline)));
 }
 
-AdminClient::AdminClient(std::string address, Duration deadline, std::string user)
+AdminClient::AdminClient(std::string address, Duration deadline, std::string user, SecurityPtr security)
     : address_(std::move(address)),
       deadline_(deadline),
       user_(MetadataValue(std::move(user))),
-      channel_(OpenChannel(address_)),
+      security_(std::move(security)),
+      channel_(OpenChannel(address_, *security_)),
       stub_(v1::Admin::NewStub(channel_)) {}
 
 std::unique_ptr<grpc::ClientContext> AdminClient::Context(std::optional<Duration> deadline) const {
@@ -86,6 +95,7 @@ std::unique_ptr<grpc::ClientContext> AdminClient::Context(std::optional<Duration
   if (deadline.has_value()) context->set_deadline(After(*deadline));
   if (!user_.empty()) context->AddMetadata("atoll-user", user_);
   SendTrace(*context);
+  security_->Authorize(*context);
   return context;
 }
 
@@ -93,7 +103,7 @@ template <typename Request, typename Reply>
 absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
                                                                                 const Request&, Reply*),
                                         const Request& request, std::optional<Duration> deadline) {
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, deadline_));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_));
   Reply reply;
   const auto context = Context(deadline);
   const grpc::Status status = (stub_.get()->*method)(context.get(), request, &reply);
@@ -103,7 +113,7 @@ absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(
 
 template <typename Message, typename Open>
 absl::Status AdminClient::Stream(const Open& open, const std::function<bool(const Message&)>& sink) {
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, deadline_));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_));
   const auto context = Context(kAsLongAsItTakes);
   const auto reader = open(context.get());
   Message message;
@@ -156,6 +166,20 @@ absl::StatusOr<v1::ControlWorkerReply> AdminClient::ControlWorker(const v1::Cont
 
 absl::StatusOr<v1::ScaleWorkersReply> AdminClient::ScaleWorkers(const v1::ScaleWorkersRequest& request) {
   return Call(&v1::Admin::Stub::ScaleWorkers, request, kAsLongAsItTakes);
+}
+
+absl::StatusOr<v1::CreateTokenReply> AdminClient::CreateToken(const v1::CreateTokenRequest& request) {
+  return Call(&v1::Admin::Stub::CreateToken, request, kAsLongAsItTakes);
+}
+
+absl::StatusOr<v1::ListTokensReply> AdminClient::ListTokens() {
+  return Call(&v1::Admin::Stub::ListTokens, v1::ListTokensRequest(), deadline_);
+}
+
+absl::StatusOr<v1::TokenInfo> AdminClient::RevokeToken(const std::string& id) {
+  v1::RevokeTokenRequest request;
+  request.set_id(id);
+  return Call(&v1::Admin::Stub::RevokeToken, request, kAsLongAsItTakes);
 }
 
 absl::StatusOr<v1::CreateCheckpointReply> AdminClient::CreateCheckpoint(const std::string& name) {

@@ -10,15 +10,21 @@
 #include "atoll/v1/admin.grpc.pb.h"
 #include "atoll/v1/coordinator.grpc.pb.h"
 #include "common/clock.h"
+#include "protos/transport/channel_security.h"
 
 namespace atoll {
 
-/// A channel to a coordinator's port, for one-shot tools. Thread-safe.
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
+/// Of the channel; outlives its calls. Never null.
+using SecurityPtr = std::shared_ptr<const ChannelSecurity>;
 
-/// Waits at most so long for a coordinator that is not (yet) there. InvalidArgument when `address` is none;
-/// Unavailable when nobody answers.
-absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address, Duration deadline);
+/// A channel to a coordinator's port, for one-shot tools. Thread-safe.
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security);
+
+/// Waits at most so long for a coordinator that is not (yet) there. InvalidArgument when `address` is none,
+/// or a token must not travel there; Unavailable when nobody answers, or certificates are in the way, and
+/// how.
+absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
+                             const ChannelSecurity& security, Duration deadline);
 
 /// What a call to `address` came to: a coordinator that does not answer is explained, everything else
 /// translated by protos/wire and marked as its answer (cli/exit_code.h).
@@ -29,8 +35,9 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& addre
 /// as it takes. Not thread-safe.
 class AdminClient {
  public:
-  /// `user` goes into the audit line of what is changed; empty: nobody is named.
-  AdminClient(std::string address, Duration deadline, std::string user = "");
+  /// `user` goes into the audit line of what is changed, beside who is proven; empty: nobody is named.
+  AdminClient(std::string address, Duration deadline, std::string user = "",
+              SecurityPtr security = ChannelSecurity::Plain());
 
   absl::StatusOr<v1::GetStatusReply> GetStatus(uint32_t history);
   /// `worker` not empty: only that one.
@@ -43,6 +50,10 @@ class AdminClient {
   absl::StatusOr<v1::SetConfigReply> SetConfig(const v1::SetConfigRequest& request);
   absl::StatusOr<v1::ControlWorkerReply> ControlWorker(const v1::ControlWorkerRequest& request);
   absl::StatusOr<v1::ScaleWorkersReply> ScaleWorkers(const v1::ScaleWorkersRequest& request);
+
+  absl::StatusOr<v1::CreateTokenReply> CreateToken(const v1::CreateTokenRequest& request);
+  absl::StatusOr<v1::ListTokensReply> ListTokens();
+  absl::StatusOr<v1::TokenInfo> RevokeToken(const std::string& id);
 
   absl::StatusOr<v1::CreateCheckpointReply> CreateCheckpoint(const std::string& name);
   absl::StatusOr<v1::ListCheckpointsReply> ListCheckpoints(bool check);
@@ -66,6 +77,7 @@ class AdminClient {
   const std::string address_;
   const Duration deadline_;
   const std::string user_;
+  const SecurityPtr security_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Admin::Stub> stub_;
 };

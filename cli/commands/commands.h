@@ -25,12 +25,14 @@ struct GlobalOptions {
   // Whether the address was given, rather than assumed.
   bool admin_given = false;
   bool coordinator_given = false;
+  ClientSecurityFlags security_flags;
+  SecurityPtr security = ChannelSecurity::Plain();  // made of the flags before a command runs
 };
 
 using Action = std::function<absl::Status()>;
 
 inline AdminClient MakeAdminClient(const GlobalOptions& global) {
-  return {global.admin, Seconds(global.timeout_s), global.user};
+  return {global.admin, Seconds(global.timeout_s), global.user, global.security};
 }
 
 // Looking.
@@ -43,6 +45,7 @@ void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddLauncherCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddTokensCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action);

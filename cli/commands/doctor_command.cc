@@ -68,7 +68,8 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
                        .admin = global.admin,
                        .coordinator_given = global.coordinator_given,
                        .admin_given = global.admin_given,
-                       .deadline = Seconds(std::min(global.timeout_s, 3.0))};
+                       .deadline = Seconds(std::min(global.timeout_s, 3.0)),
+                       .security = global.security};
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) append(CheckDisk(options.dir, disk, clock));
   if (!options.data.empty()) {

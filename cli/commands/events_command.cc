@@ -24,8 +24,8 @@ bool PrintEvent(const v1::RunEvent& event, bool json) {
 }
 
 absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(const auto client,
-                         ObserverClient::Join(global.coordinator, Seconds(global.timeout_s)));
+  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(global.coordinator,
+                                                                 Seconds(global.timeout_s), global.security));
   const uint64_t newest = client->run().last_event_sequence();
   if (!options.follow && newest <= options.after) return absl::OkStatus();
   return client->Watch(options.after, [&](const v1::RunEvent& event) {

@@ -18,6 +18,7 @@ namespace {
 constexpr int kProbes = 5;
 constexpr double kLongRoundTrip = 0.5;
 constexpr double kClockDifference = 5;
+constexpr double kSoon = 14 * 86400;
 
 /// The shortest of a few calls: the network's part of it.
 absl::StatusOr<Duration> Fastest(const Clock& clock, const std::function<absl::Status()>& call) {
@@ -34,6 +35,7 @@ absl::StatusOr<Duration> Fastest(const Clock& clock, const std::function<absl::S
 /// nothing.
 absl::Status PingDataPort(v1::Coordinator::Stub& stub, const NetworkTarget& target) {
   grpc::ClientContext context;
+  target.security->Authorize(context);
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::duration_cast<std::chrono::milliseconds>(target.deadline));
   v1::HeartbeatReply reply;
@@ -59,9 +61,10 @@ Check NoAnswer(const std::string& name, const std::string& address, bool given, 
 }
 
 Check CheckDataPort(const NetworkTarget& target, const Clock& clock) {
-  const auto channel = OpenChannel(target.coordinator);
+  const auto channel = OpenChannel(target.coordinator, *target.security);
   const auto stub = v1::Coordinator::NewStub(channel);
-  const absl::Status connected = AwaitConnection(*channel, target.coordinator, target.deadline);
+  const absl::Status connected =
+      AwaitConnection(*channel, target.coordinator, *target.security, target.deadline);
   if (!connected.ok()) return NoAnswer("data port", target.coordinator, target.coordinator_given, connected);
   const auto trip = Fastest(clock, [&] { return PingDataPort(*stub, target); });
   if (!trip.ok()) return NoAnswer("data port", target.coordinator, target.coordinator_given, trip.status());
@@ -70,7 +73,7 @@ Check CheckDataPort(const NetworkTarget& target, const Clock& clock) {
 
 /// The wall clock of the coordinator, when it has said something a moment ago that bears a time.
 std::vector<Check> CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
-  AdminClient client(target.admin, target.deadline);
+  AdminClient client(target.admin, target.deadline, "", target.security);
   v1::GetStatusReply status;
   double difference = 0;
   const auto trip = Fastest(clock, [&]() -> absl::Status {
@@ -86,7 +89,18 @@ std::vector<Check> CheckAdminPort(const NetworkTarget& target, const Clock& cloc
   return checks;
 }
 
-Check Certificates(const NetworkTarget& target) {
+Check OwnCertificate(const CertificateSet& set, const Clock& clock) {
+  const double left_s = ToSeconds(set.facts.not_after - clock.WallNow());
+  const std::string text =
+      absl::StrFormat("ours (%s) is valid until %s", set.facts.subject, UtcMinute(set.facts.not_after));
+  if (left_s > kSoon) return Ok("certificates", text);
+  return Warn("certificates", text, "have a new one put into its files; it is read without a restart");
+}
+
+Check Certificates(const NetworkTarget& target, const Clock& clock) {
+  const auto set = target.security->certificates();
+  if (set != nullptr && !set->certificate.empty()) return OwnCertificate(*set, clock);
+  if (set != nullptr) return Ok("certificates", "TLS; we show none of our own");
   const auto local = [](const std::string& address) {
     const auto parsed = ParseTarget(address);
     return parsed.ok() && IsLoopback(*parsed);
@@ -95,7 +109,7 @@ Check Certificates(const NetworkTarget& target) {
     return Ok("certificates", "none configured; nothing leaves this machine");
   }
   return Warn("certificates", "none configured: what travels can be read and changed on its way",
-              "use networks that you trust, or a tunnel (WireGuard, ssh -L)");
+              "give --tls-ca, or use networks that you trust, or a tunnel (WireGuard, ssh -L)");
 }
 
 }  // namespace
@@ -118,7 +132,7 @@ Check JudgeClock(double difference_s, double uncertainty_s) {
 std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock) {
   std::vector<Check> checks = {CheckDataPort(target, clock)};
   for (Check& check : CheckAdminPort(target, clock)) checks.push_back(std::move(check));
-  checks.push_back(Certificates(target));
+  checks.push_back(Certificates(target, clock));
   return checks;
 }
 

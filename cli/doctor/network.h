@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/doctor/check.h"
+#include "cli/rpc_client.h"
 #include "common/clock.h"
 
 namespace atoll {
@@ -16,6 +17,7 @@ struct NetworkTarget {
   bool coordinator_given = false;
   bool admin_given = false;
   Duration deadline = Seconds(3);
+  SecurityPtr security = ChannelSecurity::Plain();
 };
 
 /// Whether the two ports answer, how long a call takes there and back, whose clock is ahead, whether what

@@ -1,0 +1,150 @@
+#include <cstdio>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/json.h"
+#include "cli/text.h"
+#include "common/file.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+constexpr unsigned kOwnerOnly = 0600;
+
+struct CreateOptions {
+  std::string role = "worker";
+  std::string name;
+  std::string expires;
+  std::string out;
+  bool any_name = false;
+};
+
+/// Seconds of "90d", "12h", "30m", "60s".
+absl::StatusOr<double> ParseLifetime(const std::string& text) {
+  if (text.empty()) return 0.0;
+  double value = 0;
+  double unit = 0;
+  switch (text.back()) {
+    case 's':
+      unit = 1;
+      break;
+    case 'm':
+      unit = 60;
+      break;
+    case 'h':
+      unit = 3600;
+      break;
+    case 'd':
+      unit = 86400;
+      break;
+    default:
+      break;
+  }
+  const bool number = absl::SimpleAtod(text.substr(0, text.size() - 1), &value);
+  if (unit > 0 && number && value > 0 && value < 1e6) return value * unit;
+  return absl::InvalidArgumentError(
+      absl::StrFormat("--expires '%s': expected a number and a unit, for example 90d, 12h, 30m", text));
+}
+
+absl::Status CheckRoleAndName(const CreateOptions& options) {
+  if (options.role == "worker" && options.name.empty() != options.any_name) {
+    return absl::InvalidArgumentError(
+        "a worker's token is for one worker: --name w3; for any worker, say --any-name");
+  }
+  if (options.role != "worker" && options.name.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--name: whom is the %s's token for? The name stands in the audit log", options.role));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
+  ATOLL_RETURN_IF_ERROR(CheckRoleAndName(options));
+  if (!options.out.empty() && FileExists(options.out)) {
+    return absl::InvalidArgumentError(absl::StrFormat("--out %s: is there already", options.out));
+  }
+  v1::CreateTokenRequest request;
+  request.set_role(options.role);
+  request.set_name(options.name);
+  ATOLL_ASSIGN_OR_RETURN(const double lifetime_s, ParseLifetime(options.expires));
+  request.set_lifetime_s(lifetime_s);
+  ATOLL_ASSIGN_OR_RETURN(const v1::CreateTokenReply reply, MakeAdminClient(global).CreateToken(request));
+  if (!options.out.empty()) {
+    const absl::Status kept = WriteFileAtomically(options.out, reply.token() + "\n", kOwnerOnly);
+    // It is nowhere now, so that nobody should have it.
+    if (!kept.ok()) MakeAdminClient(global).RevokeToken(reply.info().id()).status().IgnoreError();
+    ATOLL_RETURN_IF_ERROR(kept);
+    std::printf("token %s of %s %s is in %s\n", reply.info().id().c_str(), options.role.c_str(),
+                options.name.c_str(), options.out.c_str());
+    return absl::OkStatus();
+  }
+  if (global.json) return PrintJson(reply);
+  std::fprintf(stderr, "token %s of %s %s; it is shown this once and kept nowhere:\n",
+               reply.info().id().c_str(), options.role.c_str(), options.name.c_str());
+  std::printf("%s\n", reply.token().c_str());
+  return absl::OkStatus();
+}
+
+std::string StateOf(const v1::TokenInfo& token, int64_t now_unix_nanos) {
+  if (token.revoked_unix_nanos() != 0) return "revoked " + LocalTime(token.revoked_unix_nanos());
+  const int64_t expires = token.expires_unix_nanos();
+  if (expires != 0 && expires <= now_unix_nanos) return "expired " + LocalTime(expires);
+  return expires == 0 ? "good" : "good until " + LocalTime(expires);
+}
+
+absl::Status List(const GlobalOptions& global) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::ListTokensReply reply, MakeAdminClient(global).ListTokens());
+  if (global.json) return PrintJson(reply);
+  const int64_t now = SystemClock().WallNow().time_since_epoch().count();
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::TokenInfo& token : reply.tokens()) {
+    rows.push_back({token.id(), token.role(), token.name().empty() ? "(any)" : token.name(),
+                    LocalTime(token.created_unix_nanos()), token.created_by(), StateOf(token, now)});
+  }
+  PrintLines(RenderTable({{"id"}, {"role"}, {"name"}, {"created"}, {"by"}, {"state"}}, rows));
+  return absl::OkStatus();
+}
+
+absl::Status Revoke(const GlobalOptions& global, const std::string& id) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::TokenInfo token, MakeAdminClient(global).RevokeToken(id));
+  if (global.json) return PrintJson(token);
+  std::printf("token %s of %s %s is revoked, from the next call on\n", token.id().c_str(),
+              token.role().c_str(), Printable(token.name()).c_str());
+  return absl::OkStatus();
+}
+
+void AddCreate(CLI::App& tokens, const GlobalOptions& global, Action& action) {
+  auto options = std::make_shared<CreateOptions>();
+  CLI::App* create = tokens.add_subcommand("create", "Make a token; it is shown once");
+  create->add_option("--role", options->role, "worker, observer (looks), admin (does everything)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"worker", "observer", "admin"}));
+  create->add_option("--name", options->name, "Whose it is; a worker can join under this name only");
+  create->add_flag("--any-name", options->any_name, "A worker's, good for every name: one for a whole fleet");
+  create->add_option("--expires", options->expires,
+                     "Good for so long: 90d, 12h; default: until it is revoked");
+  create->add_option("--out", options->out, "Write it to this new file (mode 0600) and not to the terminal");
+  create->callback(
+      [&global, &action, options] { action = [&global, options] { return Create(global, *options); }; });
+}
+
+}  // namespace
+
+void AddTokensCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
+  CLI::App* tokens = app.add_subcommand(
+      "tokens",
+      "Tokens that let workers, observers and operators in. Needs an admin's certificate or token; "
+      "the first is in DATA_DIR/access/admin.token of the coordinator");
+  tokens->require_subcommand(1);
+  AddCreate(*tokens, global, action);
+  CLI::App* list = tokens->add_subcommand("list", "Whose tokens there are; not the tokens, which nobody has");
+  list->callback([&global, &action] { action = [&global] { return List(global); }; });
+  CLI::App* revoke = tokens->add_subcommand("revoke", "A token is good for nothing any more, at once");
+  auto id = std::make_shared<std::string>();
+  revoke->add_option("ID", *id, "As in tokens list")->required();
+  revoke->callback([&global, &action, id] { action = [&global, id] { return Revoke(global, *id); }; });
+}
+
+}  // namespace atoll
