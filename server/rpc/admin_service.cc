@@ -66,15 +66,15 @@ AdminService::Reactor* AdminService::ListConfigs(Context* context, const v1::Lis
 AdminService::Reactor* AdminService::ListRounds(Context* context, const v1::ListRoundsRequest* request,
                                                 v1::ListRoundsReply* reply) {
   // Reads the disk once a round: not beside heartbeats.
-  return RunUnary(context, call_.admin, request, reply,
-                  [this](const v1::ListRoundsRequest& in, v1::ListRoundsReply* out) -> absl::Status {
-                    const uint32_t limit = in.limit() == 0 ? kDefaultListedRounds : in.limit();
-                    ATOLL_ASSIGN_OR_RETURN(
-                        const RoundListView list,
-                        admin().ListRounds(FragmentId(in.fragment()), Version(in.after_version()), limit));
-                    EncodeRounds(list, out);
-                    return absl::OkStatus();
-                  });
+  return Answer(call_.admin, context, request, reply,
+                [this](const v1::ListRoundsRequest& in, v1::ListRoundsReply* out) -> absl::Status {
+                  const uint32_t limit = in.limit() == 0 ? kDefaultListedRounds : in.limit();
+                  ATOLL_ASSIGN_OR_RETURN(
+                      const RoundListView list,
+                      admin().ListRounds(FragmentId(in.fragment()), Version(in.after_version()), limit));
+                  EncodeRounds(list, out);
+                  return absl::OkStatus();
+                });
 }
 
 AdminService::Reactor* AdminService::GetLauncher(Context* context, const v1::GetLauncherRequest* request,

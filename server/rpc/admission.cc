@@ -101,7 +101,7 @@ Role NeededFor(const google::protobuf::Message& request) {
       v1::GetStatusRequest::descriptor(),       v1::ListWorkersRequest::descriptor(),
       v1::GetMetricsRequest::descriptor(),      v1::ExportMetricsRequest::descriptor(),
       v1::ListConfigsRequest::descriptor(),     v1::GetLauncherRequest::descriptor(),
-      v1::ListCheckpointsRequest::descriptor(),
+      v1::ListCheckpointsRequest::descriptor(), v1::ListRoundsRequest::descriptor(),
   };
   const bool looks = std::find(kLooks.begin(), kLooks.end(), request.GetDescriptor()) != kLooks.end();
   return looks ? Role::kObserver : Role::kAdmin;
