@@ -29,6 +29,19 @@ add_library(atoll_compiler INTERFACE)
 # -ffp-contract=off: replay is bit-exact on every instruction set, so the compiler may not fuse on its own.
 target_compile_options(atoll_compiler INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter -Werror -ffp-contract=off)
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # clang is here for libFuzzer: what it alone complains of stops nobody.
+  target_compile_options(atoll_compiler INTERFACE -Wno-error -Wno-unknown-pragmas -Wno-unused-const-variable)
+endif()
+
+if(ATOLL_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "libFuzzer comes with clang: use the preset fuzz, or -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  # Every object counts the edges that it takes; the fuzzer itself is linked only to the program in tests/fuzz.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
 
 if(ATOLL_SANITIZE)
   add_compile_options(-fsanitize=${ATOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

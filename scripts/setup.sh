@@ -16,6 +16,7 @@ service, and changes nothing when nothing is missing. Needs root or sudo only wh
                    test   tests and benchmarks
                    lint   scripts/format.sh, scripts/lint.sh
                    fresh  scripts/fresh_machine_test.sh
+                   fuzz   the preset fuzz
                    wan    bench/wan/wan.py
                    containers  the test k8s_containers
                    browser  headless Chromium, for the test of the web page (300 MB)
@@ -47,7 +48,7 @@ done
 packages=()
 for group in ${groups//,/ }; do
   mapfile -t found < <(awk -v g="$group" '$1 == g { print $2 }' scripts/packages.txt)
-  [ ${#found[@]} -gt 0 ] || die 2 "no group '$group' in scripts/packages.txt (build, torch, test, lint, fresh, wan, containers, browser)"
+  [ ${#found[@]} -gt 0 ] || die 2 "no group '$group' in scripts/packages.txt (build, torch, test, lint, fresh, fuzz, wan, containers, browser)"
   packages+=("${found[@]}")
 done
 

@@ -11,14 +11,15 @@ Without options: scripts/setup.sh, preset release, every test but the long ones.
 under 25 minutes on two cores.
 
   --ci           also ASan+UBSan over the unit tests and TSan over the threaded ones (what .ci/run does)
-  --full         also everything labelled long: convergence, crash loops, packages
+  --full         also everything labelled long: convergence, crash loops, packages; and each decoder of foreign
+                 bytes under libFuzzer for 60 s (ATOLL_FUZZ_SECONDS), where clang is installed
   --jobs N       compile N files at a time (default: the number of cores, fewer where memory is short)
   --tests REGEX  only the tests whose names match
   --junit DIR    write one JUnit file for each stage into DIR
   --no-setup     do not look for missing packages
   -h, --help     this text
 
-The builds are in build/release, build/asan and build/tsan; a second call compiles only what changed.
+The builds are in build/release, build/asan, build/tsan and build/fuzz; a second call compiles only what changed.
 Exit codes: 0 all tests passed, 1 a test or the build failed, 2 wrong usage.
 HELP
 }
@@ -86,6 +87,16 @@ if [ "$mode" != quick ]; then
   run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style)$'
   build asan
   run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style)$'
+fi
+if [ "$mode" = full ]; then
+  if [ "$setup" = yes ]; then ./scripts/setup.sh --groups fuzz; fi
+  if command -v clang++ >/dev/null; then
+    cmake --preset fuzz -DATOLL_FUZZ_SECONDS="${ATOLL_FUZZ_SECONDS:-60}" >/dev/null
+    build fuzz
+    run fuzz fuzz -j "$(nproc)"
+  else
+    echo "test: stage fuzz skipped: no clang++ here (scripts/setup.sh --groups fuzz)"
+  fi
 fi
 build release
 if [ "$mode" = full ]; then

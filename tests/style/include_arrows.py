@@ -110,7 +110,7 @@ def check_arrow(path, header):
 
 
 def check_foreign(path, header):
-    if path.startswith(("bench/", "tests/integration/", "tests/fakes/")):
+    if path.startswith(("bench/", "tests/integration/", "tests/fakes/", "tests/fuzz/")):
         return None
     subject = path[len("tests/"):] if path.startswith("tests/") else path
     for pattern, name, folders in FOREIGN:

@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <string>
+
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/targets.h"
+#include "worker/data/dataset_description.h"
+#include "worker/data/text_source.h"
+#include "worker/data/token_file.h"
+#include "worker/data/tokenizer.h"
+
+namespace atoll::fuzz {
+
+// vocabulary:u16, then the file.
+void FuzzTokenFile(FuzzInput in) {
+  const uint32_t vocabulary = in.Number(2) + 1;
+  const MemoryFile file(in.Rest());
+  const auto tokens = TokenFile::Open(file.path(), vocabulary);
+  if (!tokens.ok()) return;
+  const bool inside = std::ranges::all_of(tokens->tokens(), [&](uint16_t t) { return t < vocabulary; });
+  ATOLL_FUZZ_REQUIRE(inside);
+  static_cast<void>(ByteTokenizer().Decode(tokens->tokens()));
+}
+
+// A file of text, plain or gzip.
+void FuzzTextSource(FuzzInput in) {
+  const MemoryFile file(in.Rest());
+  auto source = TextSource::Open(file.path());
+  ATOLL_FUZZ_REQUIRE(source.ok());
+  std::string piece;
+  std::vector<uint16_t> tokens;
+  // Some ten bytes may be a megabyte of text; a limit keeps the fuzzer fast.
+  for (int pieces = 0; pieces < 8; ++pieces) {
+    if (!source->Read(4096, piece).ok() || piece.empty()) return;
+    ATOLL_FUZZ_REQUIRE(piece.size() <= 4096);
+    ByteTokenizer().Encode(piece, tokens);
+    ATOLL_FUZZ_REQUIRE(tokens.size() == piece.size());
+  }
+}
+
+void FuzzDatasetDescription(FuzzInput in) {
+  const auto description = DescriptionFromJson("meta.json", in.RestText());
+  if (!description.ok()) return;
+  const auto again = DescriptionFromJson("meta.json", DescriptionToJson(*description));
+  ATOLL_FUZZ_REQUIRE(again.ok() && Fingerprint(*again) == Fingerprint(*description));
+}
+
+}  // namespace atoll::fuzz
