@@ -87,6 +87,11 @@ void Membership::Restore(std::span<const MemberRecord> records, Incarnation next
 }
 
 absl::Status Membership::CheckRoom(const Member* known) const {
+  if (known == nullptr && members_.size() >= options_.max_names) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("the run has seen its maximum of %d names; join under one that has been here before",
+                        options_.max_names));
+  }
   const size_t others = live_count() - (known != nullptr && known->live() ? 1 : 0);
   if (others < options_.max_workers) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(

@@ -71,7 +71,8 @@ MemberRecord RecordOf(const Member& member);
 struct MembershipOptions {
   Duration lease = Seconds(15);
   uint32_t max_workers = 1000;
-  uint32_t partitions = 0;  // of the shared data; 0: data is local, nobody gets one
+  size_t max_names = 65536;  // ever seen: each is remembered, with its secret, as long as the run lives
+  uint32_t partitions = 0;   // of the shared data; 0: data is local, nobody gets one
 };
 
 struct JoinOutcome {
@@ -107,7 +108,7 @@ class Membership {
   /// longest departed worker. How far a partition was read is the partition's own (core/data_shares.h).
   ///   InvalidArgument    the name is not a valid one, or the secret hash is empty
   ///   AlreadyExists      a live worker with another secret has the name
-  ///   ResourceExhausted  max_workers are live, or all partitions are in use
+  ///   ResourceExhausted  max_workers are live, max_names were seen, or all partitions are in use
   /// The same secret supersedes an earlier life at once. Another secret may take the name only when the lease
   /// has run out or its owner left; it then gets the partition, but is not `returning`.
   absl::StatusOr<JoinOutcome> Join(std::string_view name, std::string_view secret_hash, WorkerRole role,
