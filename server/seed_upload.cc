@@ -1,5 +1,7 @@
 #include "server/seed_upload.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -48,6 +50,22 @@ absl::Status CheckBudget(const Services& services, const std::vector<FragmentLay
   return absl::OkStatus();
 }
 
+/// A manifest of a kilobyte can announce terabytes, and a seed that is coming in has its memory from the
+/// start.
+absl::Status CheckMemory(const std::vector<FragmentLayout>& layouts) {
+  // Parameters, those of the next version, one vector of state: docs/architecture.md, "Memory of the
+  // coordinator".
+  constexpr uint64_t kBytesPerElement = 12;
+  const uint64_t physical =
+      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  uint64_t elements = 0;
+  for (const FragmentLayout& layout : layouts) elements += layout.elements;
+  if (elements <= physical / kBytesPerElement) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "a model of %d values takes at least %d bytes here; this machine has %d bytes of memory", elements,
+      elements * kBytesPerElement, physical));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Services& services, const Caller& caller,
@@ -67,6 +85,7 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Services& s
       std::vector<FragmentLayout> layouts,
       PlanFragments(manifest, services.options.fragments, services.options.run.sync.pattern));
   ATOLL_RETURN_IF_ERROR(CheckBudget(services, layouts));
+  ATOLL_RETURN_IF_ERROR(CheckMemory(layouts));
   return std::unique_ptr<SeedSession>(
       new SeedUpload(services, caller, manifest, std::move(layouts), std::move(adopt)));
 }
