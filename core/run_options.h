@@ -180,6 +180,7 @@ struct RunOptions {
   uint32_t checkpoint_keep = 3;        // the newest automatic ones
   uint32_t checkpoint_keep_every = 0;  // every so-manieth is kept for good; 0: none
   uint32_t max_workers = 1000;
+  double joins_per_s = 200;
   uint64_t contribution_budget_bytes = uint64_t{4096} << 20;
 
   /// Tokens of one inner step on one worker: batch * accumulation * context.

@@ -54,6 +54,7 @@ struct JoinCall {
   std::optional<DatasetView> dataset;
   std::string expected_run;  // empty: any
   std::string public_key;    // Ed25519, of its confirmations; empty: it signs nothing
+  std::string address;       // IP address that the call came from; empty: this process
 };
 
 struct JoinResult {

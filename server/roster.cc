@@ -45,12 +45,21 @@ MemberState StateOf(const WorkerEntry& entry) {
 }  // namespace
 
 Roster::Roster(const RunOptions& run, const RunIdentity& identity)
-    : run_(run), identity_(identity), membership_(OptionsFor(run)), plans_(run) {}
+    : run_(run), identity_(identity), membership_(OptionsFor(run)), gate_(run.joins_per_s), plans_(run) {}
 
 void Roster::Configure(const RunOptions& run) {
   run_ = run;
   membership_.set_max_workers(run.max_workers);
   membership_.set_lease(run.round.lease);
+  gate_.SetRate(run.joins_per_s);
+}
+
+absl::Status Roster::EnterJoin(const JoinCall& call, MonoTime now) {
+  const std::optional<Duration> wait = gate_.Enter(call.address, now);
+  if (!wait) return absl::OkStatus();
+  return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = *wait},
+                absl::StrFormat("more than %g joins a second (limits.joins_per_s); try again in %.0f s",
+                                run_.joins_per_s, ToSeconds(*wait)));
 }
 
 void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,

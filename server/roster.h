@@ -14,6 +14,7 @@
 #include "core/membership.h"
 #include "core/run_options.h"
 #include "server/coordinator.h"
+#include "server/join_gate.h"
 #include "server/round_plans.h"
 #include "storage/run_store.h"
 
@@ -46,7 +47,11 @@ class Roster {
  public:
   Roster(const RunOptions& run, const RunIdentity& identity);
 
-  /// limits.max_workers and round.lease_s from here on; what else the roster reads is settled.
+  /// Nothing when this call may join now; else RESOURCE_EXHAUSTED saying when to try again.
+  absl::Status EnterJoin(const JoinCall& call, MonoTime now);
+
+  /// limits.max_workers, limits.joins_per_s and round.lease_s from here on; what else the roster reads is
+  /// settled.
   void Configure(const RunOptions& run);
 
   void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
@@ -102,6 +107,7 @@ class Roster {
   RunOptions run_;
   RunIdentity identity_;
   Membership membership_;
+  JoinGate gate_;
   RoundPlans plans_;
   std::map<WorkerName, WorkerAccount> accounts_;
   std::set<WorkerName> banned_;

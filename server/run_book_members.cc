@@ -34,6 +34,7 @@ JoinResult RunBook::DescribeRun() const {
 
 absl::StatusOr<JoinResult> RunBook::Join(const JoinCall& call, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(roster_.EnterJoin(call, now));
   ATOLL_RETURN_IF_ERROR(roster_.CheckJoin(call, manifest_hash_, now));
   // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
   // that a second Join would supersede.
