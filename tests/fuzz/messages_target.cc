@@ -93,7 +93,7 @@ void FuzzServerMessage(FuzzInput in) {
 
 // code:u8, then the google.rpc.Status in the trailers.
 void FuzzWireStatus(FuzzInput in) {
-  const auto code = static_cast<grpc::StatusCode>(in.Byte());
+  const auto code = static_cast<grpc::StatusCode>(in.Byte() % 20);
   const std::string details = in.RestText();
   const absl::Status status = StatusFromGrpc(grpc::Status(code, "refused", details));
   if (status.ok()) return;

@@ -1,6 +1,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/crc32c.h"
 #include "storage/meta_keys.h"
@@ -56,8 +57,7 @@ void FuzzRunLoader(FuzzInput in) {
     const std::string key = in.Text(key_bytes);
     if (!loader.Add(key, WithCrc(in.Text(value_bytes))).ok()) return;
   }
-  const auto loaded = std::move(loader).Finish();
-  if (loaded.ok() && loaded->recovery) ATOLL_FUZZ_REQUIRE(!loaded->recovery->identity.run_id.empty());
+  static_cast<void>(std::move(loader).Finish());
 }
 
 }  // namespace atoll::fuzz
