@@ -99,6 +99,20 @@ TEST_F(MembershipTest, RefusesWhatItCannotAdmit) {
   EXPECT_EQ(members_.Find("d"), nullptr) << "a refused join leaves no trace";
 }
 
+TEST(MembershipNames, AreNotRememberedWithoutEnd) {
+  Membership members({.max_workers = 10, .max_names = 2});
+  for (const char* name : {"a", "b"}) {
+    const auto joined = members.Join(name, "secret", WorkerRole::kObserver, MonoTime());
+    ASSERT_TRUE(joined.ok());
+    ASSERT_TRUE(members.Leave(name, joined->incarnation, MonoTime()).ok());
+  }
+  const auto joins = [&](const char* name) {
+    return members.Join(name, "secret", WorkerRole::kObserver, MonoTime()).status().code();
+  };
+  EXPECT_EQ(joins("c"), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(joins("a"), absl::StatusCode::kOk) << "who has been here may come back";
+}
+
 TEST_F(MembershipTest, SilenceLosesTheLeaseAndASignOfLifeRestoresIt) {
   Join("a", 0);
   Join("b", 10);
