@@ -80,7 +80,10 @@ TEST(TraceContextTest, ScopesNestAndBelongToTheirThread) {
 
 TEST(TraceContextTest, LogLinesWithinAScopeNameIt) {
   std::ostringstream out;
-  const Logger log = Logger::Create({.format = LogFormat::kJson, .stream = &out}).value();
+  LogOptions options;
+  options.format = LogFormat::kJson;
+  options.stream = &out;
+  const Logger log = Logger::Create(options).value();
   log.Info("before", {{"a", 1}});
   EXPECT_THAT(out.str(), Not(HasSubstr("trace_id")));
   const ScopedTrace scope(ParseTraceparent(kExample).value());
