@@ -4,6 +4,7 @@
 #include "atoll/v1/admin.pb.h"
 #include "atoll/v1/coordinator.pb.h"
 #include "common/status_detail.h"
+#include "core/codec.h"
 #include "core/membership.h"
 #include "protos/wire/manifest.h"
 #include "protos/wire/status.h"

@@ -33,7 +33,10 @@ absl::StatusOr<std::unique_ptr<Replica>> MakeReplica(const JoinInfo&) {
 }
 
 int Main(const std::string& coordinator, const std::string& name, const std::string& port_file) {
-  const Logger log = Logger::Create({.level = LogLevel::kDebug, .format = LogFormat::kJson}).value();
+  LogOptions log_options;
+  log_options.level = LogLevel::kDebug;
+  log_options.format = LogFormat::kJson;
+  const Logger log = Logger::Create(log_options).value();
   auto shutdown = Shutdown::Install().value();
   const SystemClock clock;
   MetricsRegistry registry;
