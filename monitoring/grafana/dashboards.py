@@ -45,7 +45,7 @@ def run_overview():
         number("Validation loss", "Of the published parameters on held-out text, nats per token.",
                f"atoll_validation_loss{{{AT}}}", "none", decimals=3),
         number("Traffic", "Times less moved than by data parallelism for the same inner steps.",
-               f"atoll_data_parallel_bytes_total{{{AT}}} / sum by (instance) (atoll_exchanged_bytes_total{{{AT}}})", "x",
+               f"atoll_data_parallel_bytes_total{{{AT}}} / sum without (direction) (atoll_exchanged_bytes_total{{{AT}}})", "x",
                decimals=1),
         row("Loss"),
         lines("Loss by time", "Training loss is the mean of the newest round; workers that join and leave are marked.",
@@ -85,7 +85,7 @@ def run_overview():
               [query(f"atoll_exchanged_bytes_total{{{AT}}}", "{{direction}}"),
                query(f"atoll_data_parallel_bytes_total{{{AT}}}", "data parallelism")], "bytes", size=(12, 8), scale="log"),
         lines("Bytes saved", "What data parallelism would have moved, less what was moved.",
-              [query(f"atoll_data_parallel_bytes_total{{{AT}}} - sum by (instance) (atoll_exchanged_bytes_total{{{AT}}})",
+              [query(f"atoll_data_parallel_bytes_total{{{AT}}} - sum without (direction) (atoll_exchanged_bytes_total{{{AT}}})",
                      "saved")], "bytes", size=(12, 8)),
     ], variables=[COORDINATOR], annotations=ANNOTATIONS)
 

@@ -37,7 +37,7 @@ void CheckManifest(const v1::Manifest& message) {
 
 void CheckPull(const v1::PullRequest& request) {
   const auto pull = DecodePull(request);
-  if (pull.ok()) ATOLL_FUZZ_REQUIRE(ToSeconds(pull->wait) <= 60);
+  if (pull.ok()) ATOLL_FUZZ_REQUIRE(pull->wait <= Seconds(60));
 }
 
 void CheckPullHeader(const v1::PullHeader& header) {

@@ -23,12 +23,15 @@ std::string WithCrc(std::string record) {
   return record;
 }
 
-/// What is read is written again byte for byte: nothing was lost, guessed or made good.
+/// What is read and written again is read the same: nothing was lost or guessed. (A record of an older format
+/// grows by the fields that it did not have, and stays as it is from then on.)
 template <Record T>
 void Decode(const std::string& record) {
   const absl::StatusOr<T> value = DecodeRecord<T>("key", record);
   if (!value.ok()) return;
-  ATOLL_FUZZ_REQUIRE(EncodeRecord(*value) == record);
+  const std::string again = EncodeRecord(*value);
+  const absl::StatusOr<T> same = DecodeRecord<T>("key", again);
+  ATOLL_FUZZ_REQUIRE(same.ok() && EncodeRecord(*same) == again);
   ATOLL_FUZZ_REQUIRE(!meta_keys::KeyOf(*value).empty());
 }
 

@@ -26,7 +26,7 @@ TEST(ConfigErrorTest, UnknownField) {
   EXPECT_EQ(
       ErrorOf(SampleAnd("optimiser: {}\n")),
       "s.yaml:18: unknown field 'optimiser'; allowed: run, model, data, inner, outer, merge, round, codec, "
-      "evaluation, checkpoint, limits, sync");
+      "evaluation, checkpoint, limits, sync, offenders, privacy");
 }
 
 TEST(ConfigErrorTest, OutOfRange) {

@@ -206,6 +206,7 @@ def watch(programs, root, bin_dir, tests_dir):
     start_coordinator(programs, bin_dir, ports)
     time.sleep(SECONDS / 4)
     programs.end("w2")
+    atollctl(bin_dir, ports, "config", "set", "round.deadline_s=7")
     time.sleep(SECONDS / 4)
     made = [float(each["value"][1]) for each in prometheus.ask("query", query="atoll_last_checkpoint_timestamp_seconds")["result"]]
     if not made or not since < made[0] < time.time():

@@ -2,8 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "gmock/gmock.h"
 #include "common/token_source.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/fake_clock.h"
 #include "tests/common/test_dir.h"

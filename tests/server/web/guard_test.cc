@@ -65,7 +65,7 @@ TEST(WebGuardTest, ActionsAreWhatOnlyOurPageCanSend) {
   request.content_type = "Application/JSON; charset=utf-8";
   EXPECT_EQ(Refusal(request), 0);
   for (const char* origin :
-       {"http://evil.example", "null", "", "http://127.0.0.1:7604", "http://localhost:7604"}) {
+       {"http://evil.example", "null", "", "http://127.0.0.1:7605", "http://localhost:7604"}) {
     request.origin = origin;
     EXPECT_EQ(Refusal(request), 403) << origin;
   }
