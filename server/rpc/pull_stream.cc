@@ -145,8 +145,9 @@ bool PullStream::TakePart(v1::PullHeader* header) {
   end_ = payload_.size();
   if (!part_) return true;
   const Version version = delta_ ? delta_->to : snapshot_->version;
-  const std::optional<Version> base = delta_ ? std::optional(delta_->from) : std::nullopt;
-  if (part_->version != version || part_->delta_base != base) return true;
+  const bool same_base =
+      delta_ ? part_->delta_base == std::optional(delta_->from) : !part_->delta_base.has_value();
+  if (part_->version != version || !same_base) return true;
   if (part_->first_byte >= payload_.size()) {
     End(absl::InvalidArgumentError(absl::StrFormat("range: begins at byte %d of a payload of %d bytes",
                                                    part_->first_byte, payload_.size())));
