@@ -11,6 +11,29 @@ using google::protobuf::Message;
 
 bool IsSection(const FieldDescriptor* field) { return field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE; }
 
+bool IsNumber(const FieldDescriptor* field) {
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+    case FieldDescriptor::CPPTYPE_INT64:
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_UINT64:
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Nothing was said, for nobody may say it.
+bool IsAbsent(const Message& message, const FieldDescriptor* field) {
+  if (field->is_repeated()) return false;
+  const auto* reflection = message.GetReflection();
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM)
+    return reflection->GetEnumValue(message, field) == 0;
+  return IsNumber(field) && !reflection->HasField(message, field) && !InRange(field, 0);
+}
+
 }  // namespace
 
 void FillWithDefaults(Message* message) {
@@ -34,12 +57,12 @@ void FillAbsent(Message* message) {
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor* field = descriptor->field(i);
     const v1::FieldRule& rule = RuleOf(field);
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
-      const bool unspecified = reflection->GetEnumValue(*message, field) == 0;
-      if (unspecified && rule.has_default_value())
+    if (!IsSection(field)) {
+      if (rule.has_default_value() && IsAbsent(*message, field)) {
         SetFromText(field, rule.default_value(), /*quoted=*/false, message);
+      }
+      continue;
     }
-    if (!IsSection(field)) continue;
     if (reflection->HasField(*message, field)) {
       FillAbsent(reflection->MutableMessage(message, field));
     } else if (field->real_containing_oneof() == nullptr && !rule.required()) {

@@ -174,6 +174,18 @@ TEST(ConfigErrorTest, ForeignTextIsShownSafely) {
   EXPECT_LT(message.size(), 250u);
 }
 
+// An older coordinator knows neither the field nor its default.
+TEST(ConfigErrorTest, NumbersThatAnOlderReleaseDidNotKnowGetTheirDefaults) {
+  const v1::RunConfig config = *ParseRunConfig(kSampleYaml, "s.yaml");
+  v1::RunConfig older = config;
+  older.mutable_limits()->clear_joins_per_s();
+  older.mutable_sync()->clear_answer();
+  const auto options = ToRunOptions(older);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->joins_per_s, ToRunOptions(config)->joins_per_s);
+  EXPECT_EQ(options->sync.answer, AnswerUse::kBlend);
+}
+
 // A configuration may also come from a coordinator.
 TEST(ConfigErrorTest, MessagesAreCheckedToo) {
   v1::RunConfig config = *ParseRunConfig(kSampleYaml, "s.yaml");
