@@ -70,12 +70,14 @@ class PayloadReader {
   ChunkPlacer placer_;
 };
 
-/// The header in the first message; none: the coordinator ended the stream before it, or sent something else.
-absl::StatusOr<v1::PullHeader> ReadHeader(Reader& reader, uint64_t* wire_bytes) {
+/// The header in the first message. `ended`: there was none, and the stream's own status says why.
+absl::StatusOr<v1::PullHeader> ReadHeader(Reader& reader, uint64_t* wire_bytes, bool* ended) {
   grpc::ByteBuffer message;
   v1::PullChunk first;
-  if (!reader.Read(&message) || !MessageFromBytes(message, &first).ok() || !first.has_header()) {
-    return absl::InternalError("the coordinator ended a pull without a header");
+  *ended = !reader.Read(&message);
+  if (*ended) return absl::InternalError("the coordinator ended a pull without a header");
+  if (!MessageFromBytes(message, &first).ok() || !first.has_header()) {
+    return absl::InternalError("the coordinator began a pull with something else than a header");
   }
   *wire_bytes += message.Length() + kMessagePrefixBytes;
   return first.header();
@@ -100,7 +102,8 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
   StallGuard guard(&context, wish.wait + options_.stall);
   const std::unique_ptr<Reader> reader = StartPull(context, member, wish);
   uint64_t wire_bytes = 0;
-  const absl::StatusOr<v1::PullHeader> header = ReadHeader(*reader, &wire_bytes);
+  bool ended = false;
+  const absl::StatusOr<v1::PullHeader> header = ReadHeader(*reader, &wire_bytes, &ended);
   registration.Answered();
   const MonoTime answered = clock_->Now();
   guard.Progress(options_.stall);
@@ -115,7 +118,8 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
             : absl::InvalidArgumentError(absl::StrFormat("there is room for %d bytes of a pull of %d bytes",
                                                          payload.size(), pulled->payload_bytes));
   }
-  if (!received.ok()) context.TryCancel();
+  // What has ended by itself keeps the status that it ended with: a cancellation could overtake it.
+  if (!received.ok() && !ended) context.TryCancel();
   const bool had_error = !received.ok();
   const grpc::Status finished = reader->Finish();
   if (registration.cancelled())
