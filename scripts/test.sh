@@ -78,15 +78,16 @@ run() {  # run NAME PRESET CTEST-ARGUMENTS...: a failing stage is remembered, an
   ctest "${args[@]}" </dev/null || failed+=("$name")
 }
 
-# The threaded folders: what TSan can say something about.
+# The threaded folders: what TSan can say something about. Tests that other programs take part in (a Prometheus, a browser)
+# would measure those.
 threaded='^(common|storage|server|sync|monitoring)$'
 
 if [ "$setup" = yes ]; then ./scripts/setup.sh; fi
 if [ "$mode" != quick ]; then
   build tsan
-  run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style)$'
+  run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser)$'
   build asan
-  run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style)$'
+  run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style|integration|browser)$'
 fi
 if [ "$mode" = full ]; then
   if [ "$setup" = yes ]; then ./scripts/setup.sh --groups fuzz; fi
