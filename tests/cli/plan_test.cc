@@ -88,7 +88,9 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   const RunPlan overlapped = Plan(run);
   ASSERT_EQ(blocking.elements, overlapped.elements);
   uint64_t largest = 0;
-  for (const FragmentLayout& one : *PlanFragments(GptManifest(run.model), 4, FragmentPattern::kStrided)) {
+  const auto layouts = PlanFragments(GptManifest(run.model), 4, FragmentPattern::kStrided);
+  ASSERT_TRUE(layouts.ok()) << layouts.status();
+  for (const FragmentLayout& one : *layouts) {
     largest = std::max(largest, one.elements);
   }
   EXPECT_GT(largest, blocking.elements / 4) << "the embedding is in one of them";

@@ -17,15 +17,11 @@ std::vector<std::byte> TakeFile(FuzzInput& in) {
   const bool whole = in.Byte() == 0;
   const size_t data_bytes = whole ? 0 : in.Number(2);
   const std::span<const std::byte> rest = in.Rest();
-  std::vector<std::byte> file;
-  if (!whole) {
-    const uint64_t header_bytes = rest.size();
-    file.resize(sizeof(header_bytes));
-    std::memcpy(file.data(), &header_bytes, sizeof(header_bytes));
-  }
-  file.insert(file.end(), rest.begin(), rest.end());
-  file.resize(file.size() + data_bytes);
-  file.shrink_to_fit();
+  const uint64_t header_bytes = rest.size();
+  const size_t begin = whole ? 0 : sizeof(header_bytes);
+  std::vector<std::byte> file(begin + rest.size() + data_bytes);
+  if (!whole) std::memcpy(file.data(), &header_bytes, sizeof(header_bytes));
+  if (!rest.empty()) std::memcpy(file.data() + begin, rest.data(), rest.size());
   return file;
 }
 
