@@ -12,11 +12,9 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 import argparse
 import collections
 import pathlib
-import shutil
 import sys
-import tempfile
 
-from real_run import RealRun, tokenize
+from real_run import RealRun, judge, tokenize
 
 ROUNDS, STEPS, BATCH, CONTEXT, WORKERS = 10, 12, 4, 16, 2
 CONFIG = f"""run: {{name: live, workers: {WORKERS}, rounds: {ROUNDS}, seed: 3}}
@@ -94,20 +92,7 @@ def main():
     parser.add_argument("--bin", required=True, type=pathlib.Path)
     parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
     arguments = parser.parse_args()
-    programs = arguments.bin.resolve()
-    if not all((programs / name).exists() for name in ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")):
-        return 77
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-live-"))
-    try:
-        complaints = measure(folder, programs)
-    finally:
-        if arguments.keep:
-            print(folder)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
-    return 1 if complaints else 0
+    return judge("atoll-live-", arguments, measure)
 
 
 if __name__ == "__main__":

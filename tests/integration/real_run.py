@@ -2,8 +2,13 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+import sys
+import tempfile
 import time
+
+PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
 
 
 def tokenize(programs, text, folder):
@@ -11,6 +16,24 @@ def tokenize(programs, text, folder):
     subprocess.run([programs / "atoll-data", "tokenize", "--tokenizer", "bytes", "--out", folder, text], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
     return folder
+
+
+def judge(prefix, arguments, measure):
+    """The exit code of a test: what `measure(folder, programs)` complains of is printed, and the folder removed unless kept."""
+    programs = arguments.bin.resolve()
+    if not all((programs / name).exists() for name in PROGRAMS):
+        return 77
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        complaints = measure(folder, programs)
+    finally:
+        if arguments.keep:
+            print(folder)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if complaints else 0
 
 
 class RealRun:

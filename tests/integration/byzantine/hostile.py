@@ -11,13 +11,11 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 """
 import argparse
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from real_run import RealRun, tokenize  # noqa: E402  (it lies one folder up)
+from real_run import RealRun, judge, tokenize  # noqa: E402  (it lies one folder up)
 
 HONEST, ROUNDS, STEPS, BATCH, CONTEXT = 3, 14, 12, 4, 16
 PATIENCE_S = 240
@@ -101,20 +99,8 @@ def main():
     parser.add_argument("--attacks", default="away,noise,nan")
     parser.add_argument("--keep", action="store_true", help="leave the folders of the runs")
     arguments = parser.parse_args()
-    programs = arguments.bin.resolve()
-    if not all((programs / name).exists() for name in ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")):
-        return 77
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-hostile-"))
-    try:
-        complaints = measure(folder, programs, arguments.hostile.resolve(), arguments.attacks.split(","))
-    finally:
-        if arguments.keep:
-            print(folder)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
-    return 1 if complaints else 0
+    return judge("atoll-hostile-", arguments, lambda folder, programs: measure(
+        folder, programs, arguments.hostile.resolve(), arguments.attacks.split(",")))
 
 
 if __name__ == "__main__":
