@@ -53,6 +53,7 @@ bool Round::Abandoned(const Membership& membership) const {
 }
 
 void Round::Joined(std::string_view worker, MonoTime now, const Membership& membership) {
+  if (const auto refused = refused_.find(worker); refused != refused_.end()) refused_.erase(refused);
   // Whatever an earlier life pulled is gone with it.
   if (const auto it = pulled_.find(worker); it != pulled_.end()) pulled_.erase(it);
   if (!Gathering(now)) {
@@ -86,6 +87,8 @@ void Round::Revived(std::string_view worker, MonoTime now, const Membership& mem
 }
 
 void Round::Pulled(std::string_view worker) { pulled_.emplace(worker); }
+
+void Round::Refused(std::string_view worker) { refused_.emplace(worker); }
 
 absl::StatusOr<Round::Arrival> Round::Check(const Contribution& contribution) const {
   const ContributionKey& key = contribution.key;
@@ -137,14 +140,14 @@ std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membersh
   }
   if (Abandoned(membership)) {
     for (const WorkerName& name : membership.ActiveTrainers()) {
-      if (pulled_.contains(name) && !HasArrived(name)) expected.push_back(name);
+      if (pulled_.contains(name) && !HasArrived(name) && !refused_.contains(name)) expected.push_back(name);
     }
     return expected;
   }
   const bool may_yet_pull = now < StartedAt(now) + options_.lease;
   for (const WorkerName& name : candidates_) {
     const Member* member = membership.Find(name);
-    if (member == nullptr || !member->live() || HasArrived(name)) continue;
+    if (member == nullptr || !member->live() || HasArrived(name) || refused_.contains(name)) continue;
     // A draining worker finishes what it has begun and begins nothing.
     const bool will_pull = may_yet_pull && member->state == MemberState::kActive;
     if (pulled_.contains(name) || will_pull) expected.push_back(name);

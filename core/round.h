@@ -36,9 +36,11 @@ struct RoundOpening {
 /// even before that (else the fastest worker could pull, push and close the round alone). A worker that joins
 /// later is not expected: it may contribute if it is in time, and is a candidate in the next round; so a
 /// joiner never delays others. Only when no candidate is live and none has contributed are such workers
-/// waited for. A silent worker that is lost is not waited for, and is again when it renews its lease. What
-/// arrived from a worker stays, wherever it goes. Without barriers (RoundMode::kFree) every live trainer
-/// whose contribution on this base is not there is named as waited for; nothing hangs on it.
+/// waited for. One whose contribution was refused for its content (not finite, a replay) is not waited for,
+/// since the next would be no better. A silent worker that is lost is not waited for, and is again when it
+/// renews its lease. What arrived from a worker stays, wherever it goes. Without barriers (RoundMode::kFree)
+/// every live trainer whose contribution on this base is not there is named as waited for; nothing hangs on
+/// it.
 ///
 /// Late contributions. A contribution on an earlier base may arrive too (whether it still may is decided
 /// before, FragmentRound): it becomes part of the round, but neither takes the place of its worker's
@@ -70,6 +72,10 @@ class Round {
   /// A trainer began to pull this base, or reports that it computes on it (after a restart of the
   /// coordinator).
   void Pulled(std::string_view worker);
+
+  /// What it pushed on this base was refused for what is in it: nobody waits for another one, though it would
+  /// count. Until it joins anew.
+  void Refused(std::string_view worker);
 
   enum class Arrival : uint8_t { kAccepted = 1, kDuplicate = 2 };
 
@@ -111,6 +117,7 @@ class Round {
   const RoundOptions options_;
   std::set<WorkerName, std::less<>> candidates_;
   std::set<WorkerName, std::less<>> pulled_;
+  std::set<WorkerName, std::less<>> refused_;
   std::map<std::pair<WorkerName, Version>, ArrivedAt> arrivals_;
   MonoTime started_at_;  // of the round, or of its gathering while that goes on
   bool gathering_ = false;

@@ -36,7 +36,7 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
   services.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
   services.book->CountRefused(call.caller.worker);
   if (reason == RefusalReason::kNotFinite) {
-    services.book->RefusedFor(Offence::kNotFinite, call.fragment, call.caller.worker);
+    services.book->RefusedFor(Offence::kNotFinite, call);
   }
   Effects effects;
   if (reason == RefusalReason::kStorageFull) {
@@ -49,6 +49,7 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
   effects.Event(EventKind::kContributionRefused, call.caller.worker, std::string(status.message()));
   effects.events.back().fragment = call.fragment;
   effects.events.back().version = call.base;
+  effects.rounds_changed = true;  // the round may have waited for this one only
   (void)services.outbox->Send(effects);
   return status;
 }
@@ -168,7 +169,7 @@ absl::Status PushUpload::CheckPayload() {
   }
   admission_.contribution.norm = *norm;
   const absl::Status fresh = services_.book->CheckReplay(admission_.contribution);
-  if (!fresh.ok()) services_.book->RefusedFor(Offence::kReplayed, call_.fragment, call_.caller.worker);
+  if (!fresh.ok()) services_.book->RefusedFor(Offence::kReplayed, call_);
   return fresh;
 }
 

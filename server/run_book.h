@@ -133,7 +133,7 @@ class RunBook {
   void CountPull(const WorkerName& worker, uint64_t bytes);
   void CountRefused(const WorkerName& worker);
   /// Its push to this fragment was refused for what it contains.
-  void RefusedFor(Offence offence, FragmentId fragment, const WorkerName& worker);
+  void RefusedFor(Offence offence, const PushCall& call);
   /// ALREADY_PUSHED when its worker pushed the same bytes for another base that is remembered: no training
   /// gives the same pseudo-gradient twice, unless that is zero. Only where contributions are measured.
   absl::Status CheckReplay(const Contribution& contribution) const;

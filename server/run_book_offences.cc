@@ -8,9 +8,13 @@
 
 namespace atoll {
 
-void RunBook::RefusedFor(Offence offence, FragmentId fragment, const WorkerName& worker) {
+void RunBook::RefusedFor(Offence offence, const PushCall& call) {
   MutexLock lock(&mutex_);
-  if (roster_.membership().Find(worker) != nullptr) offences_.Refused(fragment, worker, offence);
+  const WorkerName& worker = call.caller.worker;
+  if (roster_.membership().Find(worker) == nullptr || call.fragment.value() >= fragments_.size()) return;
+  offences_.Refused(call.fragment, worker, offence);
+  Round* const round = fragments_[call.fragment.value()].round();
+  if (round != nullptr && round->base() == call.base) round->Refused(worker);
 }
 
 absl::Status RunBook::CheckReplay(const Contribution& contribution) const {

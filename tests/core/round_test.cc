@@ -64,6 +64,30 @@ class RoundTest : public testing::Test {
   std::optional<Round> round_;
 };
 
+TEST_F(RoundTest, DoesNotWaitForOneWhosePushWasRefusedForItsContent) {
+  for (const char* worker : {"a", "b", "c"}) Join(worker, 0);
+  Open(1, 0);
+  Pull({"a", "b", "c"});
+  Push("a", 1);
+  Push("b", 1);
+  EXPECT_THAT(Expected(2), ElementsAre("c"));
+  round_->Refused("c");
+  EXPECT_THAT(Expected(2), IsEmpty());
+  EXPECT_EQ(Decision(2), Action::kClose);
+  Push("c", 3);
+  EXPECT_EQ(round_->arrived_count(), 3) << "a better one counts all the same";
+}
+
+TEST_F(RoundTest, WaitsAgainForARefusedWorkerThatJoinsAnewWhenNobodyElseIsThere) {
+  Join("a", 0);
+  Open(1, 0);
+  Pull({"a"});
+  round_->Refused("a");
+  EXPECT_THAT(Expected(1), IsEmpty());
+  Join("a", 2);
+  EXPECT_THAT(Expected(2), ElementsAre("a"));
+}
+
 TEST_F(RoundTest, FirstRoundGathersItsWorkers) {
   Open(0, 0);
   EXPECT_TRUE(round_->Gathering(At(1000))) << "waits for the first worker however long that takes";
