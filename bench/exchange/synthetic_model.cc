@@ -15,13 +15,14 @@
 namespace atoll {
 namespace {
 
-// Nothing waits for anybody but the workers that are there: a round closes when all have pushed.
+// Nothing waits for anybody but the workers that are there: a round closes when all have pushed. Nobody
+// trains, so that the recipe may be any: every codec meets the same outer step.
 constexpr char kYaml[] =
     "run: {name: exchange, workers: %d, rounds: 100000000}\n"
     "model: {gpt: {layers: %d, heads: 8, width: %d, context: %d, vocabulary: 256}}\n"
     "data: {tokenizer: bytes, mode: local}\n"
     "inner: {steps: 1, learning_rate: 1e-3, batch: 1}\n"
-    "codec: {push: %s, pull: %s, pull_delta: %s}\n"
+    "codec: {push: %s, pull: %s, pull_delta: %s, allow_momentum_with_topk: true}\n"
     "round: {deadline_s: 3600, lease_s: 3600, start_workers: %d}\n"
     "evaluation: {every: 1000000}\n"
     "limits: {contribution_budget_mib: 65536}\n"
