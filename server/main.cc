@@ -27,8 +27,9 @@
 #include "protos/config/run_config_codec.h"
 #include "server/admin_control.h"
 #include "server/create_coordinator.h"
+#include "server/file_limit.h"
 #include "server/launch_flags.h"
-#include "server/metrics/security_metrics.h"
+#include "server/metrics/port_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
 #include "server/rpc/health_listener.h"
@@ -72,6 +73,7 @@ struct Flags {
   std::string log_format = "human";
   std::string log_level = "info";
   std::string port_file;
+  size_t max_connections = 4096;
   LaunchFlags launch;
   SecurityOptions security;
 };
@@ -111,6 +113,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   app.add_option("--port-file", flags.port_file,
                  "Write the addresses that are really listened on to this file, as JSON, once serving");
+  app.add_option(
+         "--max-connections", flags.max_connections,
+         "Connections that each port takes at the same time; half of them from any one address. Fewer "
+         "where the limit of open files leaves fewer")
+      ->capture_default_str()
+      ->check(CLI::Range(16, 30000));
   AddSecurityFlags(app, flags.security);
   AddLaunchFlags(app, flags.launch);
   app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
@@ -200,6 +208,8 @@ RpcServerOptions RpcOptions(const Flags& flags, const ServerSecurity& security) 
   options.security.certificates = security.certificates();
   options.security.client_certificates = ParseClientAuth(security.client_auth());
   options.security.warning = security.Warning({flags.listen, flags.admin_listen});
+  const size_t connections = ConnectionsWithin(flags.max_connections, RaiseFileLimit());
+  options.connections = {.total = connections, .per_address = connections - connections / 2};
   return options;
 }
 
@@ -288,15 +298,27 @@ void Refresh(Coordinator& coordinator, ServerMetrics& metrics, StatusMetrics& st
 }
 
 /// What calls are asked, and where they are counted.
-void Connect(ServerSecurity& security, ServerMetrics& metrics, SecurityMetrics& security_metrics,
+void Connect(ServerSecurity& security, ServerMetrics& metrics, PortMetrics& port_metrics,
              RpcServerOptions& options) {
   options.security.access = &security.policy();
   options.security.tokens = security.tokens();
-  options.security.on_refused = [&security_metrics](const absl::Status& refusal) {
-    security_metrics.OnRefused(refusal);
+  options.on_call_refused = [&port_metrics](std::string_view reason) { port_metrics.OnCallRefused(reason); };
+  options.on_connection_refused = [&port_metrics](std::string_view port, std::string_view limit) {
+    port_metrics.OnConnectionRefused(port, limit);
+  };
+  options.on_connections = [&port_metrics](std::string_view port, size_t count) {
+    port_metrics.OnConnections(port, count);
   };
   options.on_pull_streamed = [&metrics](double seconds) { metrics.OnPullStreamed(seconds); };
   options.on_heartbeat = [&metrics](double seconds) { metrics.OnHeartbeat(seconds); };
+}
+
+/// What an operator should know of the ports before they are open.
+void WarnOfPorts(const RpcServerOptions& options, const Flags& flags, const Logger& log) {
+  if (!options.security.warning.empty()) log.Warning(options.security.warning);
+  if (options.connections.total >= flags.max_connections) return;
+  log.Warning("the limit of open files leaves fewer connections than --max-connections; raise it (ulimit -n)",
+              {{"connections", options.connections.total}});
 }
 
 int Fail(const Logger& log, const absl::Status& status, ExitCode code) {
@@ -314,8 +336,8 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   StatusMetrics status_metrics(&registry);
   const std::unique_ptr<ServerSecurity> security = std::move(parts.security);
   RpcServerOptions rpc_options = RpcOptions(flags, *security);
-  if (!rpc_options.security.warning.empty()) log.Warning(rpc_options.security.warning);
-  SecurityMetrics security_metrics(&registry, !rpc_options.security.warning.empty());
+  WarnOfPorts(rpc_options, flags, log);
+  PortMetrics port_metrics(&registry, !rpc_options.security.warning.empty());
   const auto certificate_metrics = ShowCertificates(registry, security->certificates());
 
   const RunConfigCodec config_codec;
@@ -332,7 +354,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
     endpoint = *std::move(started);
     log.Info("metrics", {{"url", "http://" + endpoint->address().ToString() + "/metrics"}});
   }
-  Connect(*security, metrics, security_metrics, rpc_options);
+  Connect(*security, metrics, port_metrics, rpc_options);
   auto rpc = RpcServer::Start(rpc_options, coordinator->get(), &clock, log);
   if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
   auto web = StartWeb(flags, security->policy(), **coordinator, clock, log);

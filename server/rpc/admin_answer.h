@@ -12,7 +12,8 @@ namespace atoll {
 template <typename Request, typename Reply, typename Handle>
 AdminService::Reactor* AdminService::Answer(IoPool* pool, Context* context, const Request* request,
                                             Reply* reply, Handle handle) {
-  return RunUnary(context, AdmitToAdmin(call_, *context, *request), pool, request, reply, std::move(handle));
+  return RunUnary(context, call_, AdmitToAdmin(call_, *context, *request), pool, request, reply,
+                  std::move(handle));
 }
 
 }  // namespace atoll

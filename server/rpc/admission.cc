@@ -10,6 +10,7 @@
 #include "grpc/grpc_security_constants.h"
 #include "grpcpp/security/auth_context.h"
 #include "server/rpc/decode_admin.h"
+#include "server/rpc/peer.h"
 
 namespace atoll {
 namespace {
@@ -70,14 +71,7 @@ Presented PresentedBy(const grpc::CallbackServerContext& context) {
 
 absl::StatusOr<Identity> IdentifyCaller(const CallContext& call, const grpc::CallbackServerContext& context) {
   if (call.access == nullptr) return Identity{.role = Role::kAdmin, .name = {}, .how = "none"};
-  auto who = call.access->Identify(PresentedBy(context));
-  if (!who.ok()) return CountRefusal(call, who.status());
-  return who;
-}
-
-absl::Status CountRefusal(const CallContext& call, absl::Status status) {
-  if (!status.ok() && call.on_refused) call.on_refused(status);
-  return status;
+  return call.access->Identify(PresentedBy(context));
 }
 
 absl::Status CheckRequest(const Identity& who, const v1::JoinRequest& request) {
@@ -113,12 +107,12 @@ absl::Status AdmitToAdmin(const CallContext& call, const grpc::CallbackServerCon
   constexpr std::string_view kSuffix = "Request";
   std::string what = request.GetDescriptor()->name();
   if (what.ends_with(kSuffix)) what.resize(what.size() - kSuffix.size());
-  return CountRefusal(call, CheckAdminCall(who, NeededFor(request), what));
+  return CheckAdminCall(who, NeededFor(request), what);
 }
 
 absl::Status AdmitToTokens(const CallContext& call, const grpc::CallbackServerContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const Identity who, IdentifyCaller(call, context));
-  return CountRefusal(call, CheckTokenCall(who));
+  return CheckTokenCall(who);
 }
 
 AdminCaller CallerOf(const CallContext& call, const grpc::CallbackServerContext& context) {

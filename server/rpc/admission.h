@@ -19,10 +19,7 @@ namespace atoll {
 /// What the connection and the call's metadata brought.
 Presented PresentedBy(const grpc::CallbackServerContext& context);
 
-/// Counts what it refuses, as CountRefusal.
 absl::StatusOr<Identity> IdentifyCaller(const CallContext& call, const grpc::CallbackServerContext& context);
-/// The status as it is, counted when it is no OK.
-absl::Status CountRefusal(const CallContext& call, absl::Status status);
 
 // The data port: the names in each request.
 absl::Status CheckRequest(const Identity& who, const v1::JoinRequest& request);
@@ -37,7 +34,7 @@ template <typename Request>
 absl::Status AdmitToData(const CallContext& call, const grpc::CallbackServerContext& context,
                          const Request& request) {
   const auto who = IdentifyCaller(call, context);
-  return who.ok() ? CountRefusal(call, CheckRequest(*who, request)) : who.status();
+  return who.ok() ? CheckRequest(*who, request) : who.status();
 }
 
 absl::Status AdmitToAdmin(const CallContext& call, const grpc::CallbackServerContext& context,

@@ -3,14 +3,18 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
+#include "absl/status/status.h"
 #include "common/clock.h"
 #include "server/access/access_policy.h"
 #include "server/access/token_store.h"
 #include "server/coordinator.h"
+#include "server/rpc/connection_progress.h"
 #include "server/rpc/fragment_heads.h"
 #include "server/rpc/io_pool.h"
 #include "server/rpc/live_streams.h"
+#include "server/rpc/seats.h"
 
 namespace atoll {
 
@@ -24,15 +28,25 @@ struct CallContext {
   IoPool* admin = nullptr;    // what operators ask for; may take minutes
   LiveStreams* streams = nullptr;
   FragmentHeads* heads = nullptr;
-  const AccessPolicy* access = nullptr;                  // null: nobody is asked
-  TokenStore* tokens = nullptr;                          // null: there are none
-  std::string security_warning;                          // for the status
+  const AccessPolicy* access = nullptr;  // null: nobody is asked
+  TokenStore* tokens = nullptr;          // null: there are none
+  std::string security_warning;          // for the status
+  Seats* watchers = nullptr;             // null: any number
+  ConnectionProgress* progress = nullptr;
   Duration stall_limit = Seconds(60);                    // a stream without a message for this long is ended
   size_t max_watch_backlog = 16384;                      // events that a slow watcher may be behind
   std::function<void(double seconds)> on_pull_streamed;  // may be empty, as the next; see RpcServerOptions
   std::function<void(double seconds)> on_heartbeat;
-  std::function<void(const absl::Status& refusal)> on_refused;
+  std::function<void(std::string_view reason)> on_call_refused;
 };
+
+/// A call came of the connection of this peer, as gRPC names it ("ipv4:127.0.0.1:50123"). Where each
+/// further message is to be noted is returned; null when nobody watches.
+ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer);
+
+/// Tells on_call_refused how a call ended, when it ended badly and not because its caller went away. Once for
+/// each call. Returns the outcome as it is.
+const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome);
 
 }  // namespace atoll
 

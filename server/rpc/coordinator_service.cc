@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/rpc/admission.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
+#include "server/rpc/peer.h"
 #include "server/rpc/pull_stream.h"
 #include "server/rpc/push_stream.h"
 #include "server/rpc/seed_stream.h"
@@ -13,19 +15,31 @@
 #include "server/rpc/watch_stream.h"
 
 namespace atoll {
+namespace {
+
+/// As many requests as may wait must not be more than the coordinator can hold.
+absl::Status CheckSize(const google::protobuf::Message& request) {
+  if (request.ByteSizeLong() <= kMaxUnaryBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat("a request of %d bytes; at most %d are allowed",
+                                                    request.ByteSizeLong(), kMaxUnaryBytes));
+}
+
+}  // namespace
 
 template <typename Request, typename Reply, typename Handle>
 grpc::ServerUnaryReactor* CoordinatorService::Answer(grpc::CallbackServerContext* context,
                                                      const Request* request, Reply* reply, Handle handle) {
-  return RunUnary(context, AdmitToData(call_, *context, *request), call_.calls, request, reply,
-                  std::move(handle));
+  absl::Status admitted = AdmitToData(call_, *context, *request);
+  if (admitted.ok()) admitted = CheckSize(*request);
+  return RunUnary(context, call_, admitted, call_.calls, request, reply, std::move(handle));
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Join(grpc::CallbackServerContext* context,
                                                    const v1::JoinRequest* request, v1::JoinReply* reply) {
   return Answer(context, request, reply,
-                [this](const v1::JoinRequest& in, v1::JoinReply* out) -> absl::Status {
-                  ATOLL_ASSIGN_OR_RETURN(const JoinCall join, DecodeJoin(in));
+                [this, context](const v1::JoinRequest& in, v1::JoinReply* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(JoinCall join, DecodeJoin(in));
+                  join.address = PeerHost(context->peer());
                   ATOLL_ASSIGN_OR_RETURN(const JoinResult result, call_.coordinator->Join(join));
                   Saw(result.fragments);
                   return EncodeJoin(result, out);
@@ -90,7 +104,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Leave(grpc::CallbackServerContext*
                                                     const v1::LeaveRequest* request, v1::LeaveReply* reply) {
   return Answer(context, request, reply, [this](const v1::LeaveRequest& in, v1::LeaveReply*) -> absl::Status {
     ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(in.worker()));
-    return call_.coordinator->Leave(caller, in.reason());
+    return call_.coordinator->Leave(caller, CutText(in.reason()));
   });
 }
 

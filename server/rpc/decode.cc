@@ -19,9 +19,27 @@ namespace {
 
 // A signature is checked for each: a heartbeat must not buy more work than this.
 constexpr int kMaxConfirmations = 256;
+constexpr int kMaxEvaluations = 256;
 
 absl::Status BadField(std::string_view field, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(std::string(field), ": ", std::string(what)));
+}
+
+/// What is kept, or shown to others, of a text that a client may choose.
+absl::Status CheckText(std::string_view field, const std::string& text) {
+  if (text.size() <= kMaxTextBytes) return absl::OkStatus();
+  return BadField(field, absl::StrFormat("has %d bytes; at most %d are kept", text.size(), kMaxTextBytes));
+}
+
+absl::Status CheckTexts(const v1::JoinRequest& request) {
+  ATOLL_RETURN_IF_ERROR(CheckText("manifest_hash", request.manifest_hash()));
+  ATOLL_RETURN_IF_ERROR(CheckText("expected_run", request.expected_run()));
+  ATOLL_RETURN_IF_ERROR(
+      CheckText("capabilities.software_version", request.capabilities().software_version()));
+  ATOLL_RETURN_IF_ERROR(CheckText("capabilities.device", request.capabilities().device()));
+  ATOLL_RETURN_IF_ERROR(CheckText("capabilities.device_name", request.capabilities().device_name()));
+  ATOLL_RETURN_IF_ERROR(CheckText("dataset.tokenizer", request.dataset().tokenizer()));
+  return CheckText("dataset.fingerprint", request.dataset().fingerprint());
 }
 
 absl::StatusOr<WorkerRole> DecodeRole(v1::Role role) {
@@ -59,11 +77,18 @@ ProgressView DecodeProgress(const v1::Progress& in) {
   out.compute_seconds = in.compute_seconds();
   out.wait_seconds = in.wait_seconds();
   out.exchange_seconds = in.exchange_seconds();
-  out.waiting_for = in.waiting_for();
+  out.waiting_for = CutText(in.waiting_for());
   return out;
 }
 
 }  // namespace
+
+std::string CutText(const std::string& text) {
+  if (text.size() <= kMaxTextBytes) return text;
+  size_t end = kMaxTextBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
 
 absl::StatusOr<Caller> DecodeCaller(const v1::WorkerRef& ref) {
   if (ref.worker().empty()) return BadField("worker.worker", "is empty; a call after Join names its worker");
@@ -84,6 +109,7 @@ absl::StatusOr<JoinCall> DecodeJoin(const v1::JoinRequest& request) {
     return BadField("secret", absl::StrFormat("has %d bytes; %d to %d are allowed", secret_bytes,
                                               kMinSecretBytes, kMaxSecretBytes));
   }
+  ATOLL_RETURN_IF_ERROR(CheckTexts(request));
   ATOLL_ASSIGN_OR_RETURN(const WorkerRole role, DecodeRole(request.role()));
   JoinCall call;
   call.worker = request.worker();
@@ -111,6 +137,10 @@ absl::StatusOr<HeartbeatCall> DecodeHeartbeat(const v1::HeartbeatRequest& reques
   HeartbeatCall call;
   ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(request.worker()));
   call.progress = DecodeProgress(request.progress());
+  if (request.evaluations_size() > kMaxEvaluations) {
+    return BadField("evaluations", absl::StrFormat("are %d; at most %d are allowed",
+                                                   request.evaluations_size(), kMaxEvaluations));
+  }
   call.evaluations.reserve(static_cast<size_t>(request.evaluations_size()));
   for (const v1::EvaluationReport& report : request.evaluations()) {
     call.evaluations.push_back(

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,8 +19,13 @@ namespace atoll {
 /// Bounds of docs/wire_format.md.
 inline constexpr uint32_t kMaxPullWaitMs = 60'000;
 inline constexpr uint32_t kMaxStatusHistory = 1000;
+inline constexpr size_t kMaxUnaryBytes = size_t{128} << 10;  // a request that is no stream
+inline constexpr size_t kMaxTextBytes = 1024;                // what a worker says of itself, each
 inline constexpr size_t kMinSecretBytes = 16;
 inline constexpr size_t kMaxSecretBytes = 64;
+
+/// The first kMaxTextBytes of it, at the end of a character of UTF-8: what is only shown is not refused.
+std::string CutText(const std::string& text);
 
 absl::StatusOr<Caller> DecodeCaller(const v1::WorkerRef& ref);
 /// Checks the protocol's version first (PROTOCOL_MISMATCH).

@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -16,15 +14,6 @@ absl::Status NoSuchAction(int number) {
 }
 
 }  // namespace
-
-std::string PeerAddress(const std::string& peer) {
-  for (const char* scheme : {"ipv4:", "ipv6:", "unix:"}) {
-    if (!absl::StartsWith(peer, scheme)) continue;
-    // gRPC escapes the brackets of an IPv6 address.
-    return absl::StrReplaceAll(peer.substr(5), {{"%5B", "["}, {"%5D", "]"}});
-  }
-  return peer;
-}
 
 absl::Status CheckReason(const std::string& reason) {
   if (reason.size() <= kMaxReasonBytes) return absl::OkStatus();

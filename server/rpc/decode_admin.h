@@ -18,9 +18,6 @@ inline constexpr size_t kMaxReasonBytes = 256;
 inline constexpr size_t kMaxUserBytes = 64;
 inline constexpr int kMaxSettings = 100;
 
-/// "127.0.0.1:50123" of gRPC's "ipv4:127.0.0.1:50123".
-std::string PeerAddress(const std::string& peer);
-
 absl::Status CheckReason(const std::string& reason);
 absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request);
 absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& request);

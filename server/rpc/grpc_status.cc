@@ -28,6 +28,11 @@ absl::Status Overloaded() {
                 "the coordinator has too many calls waiting; try again in a second");
 }
 
+absl::Status TooManyStreams() {
+  return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = kComeBack},
+                "the coordinator has too many streams open; try again in a second");
+}
+
 absl::Status GoingAway() {
   return Refuse(Refusal{.reason = RefusalReason::kShuttingDown, .metadata = {}, .retry_after = kComeBack},
                 "the coordinator is shutting down; attach again when it is back");

@@ -13,6 +13,8 @@ grpc::Status ToGrpc(const absl::Status& status);
 
 /// The server has as many calls waiting as it holds.
 absl::Status Overloaded();
+/// The server has as many streams open as it holds, or as many watchers.
+absl::Status TooManyStreams();
 /// The server is going away; the caller should look for it again.
 absl::Status GoingAway();
 

@@ -16,6 +16,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
+#include "server/rpc/intake.h"
 
 namespace atoll {
 namespace {
@@ -24,10 +25,12 @@ namespace {
 constexpr int kMaxMessageBytes = 4 << 10;
 constexpr int kMaxMetadataBytes = 4 << 10;
 constexpr int kMaxStreams = 16;
+constexpr size_t kMaxConnections = 64;
 constexpr size_t kMaxBufferBytes = size_t{16} << 20;
 constexpr int kMaxThreads = 8;
 // Whoever connects and stays is let go; a probe connects anew each time.
 constexpr int kMaxIdleMs = 30'000;
+constexpr int kHandshakeMs = 5'000;
 constexpr int kMaxAgeMs = 300'000;
 constexpr int kMaxAgeGraceMs = 5'000;
 
@@ -47,7 +50,7 @@ void SetArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxAgeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kMaxAgeGraceMs);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   grpc::ResourceQuota quota("atoll-health");
   quota.Resize(kMaxBufferBytes);
   quota.SetMaxThreads(kMaxThreads);
@@ -63,35 +66,35 @@ absl::Status HealthListener::CheckAddress(const std::string& address) {
 }
 
 absl::StatusOr<std::unique_ptr<HealthListener>> HealthListener::Start(const std::string& address) {
-  // gRPC does not say why it could not listen.
+  // It says more about why not than the attempt does.
   ATOLL_RETURN_IF_ERROR(CheckAddress(address));
-  ATOLL_ASSIGN_OR_RETURN(BindAddress where, ParseBindAddress(address));
+  ATOLL_ASSIGN_OR_RETURN(const BindAddress where, ParseBindAddress(address));
+  std::unique_ptr<HealthListener> health(new HealthListener());
+  ATOLL_ASSIGN_OR_RETURN(
+      health->acceptor_,
+      Acceptor::Listen(where, {.limits = {.total = kMaxConnections, .per_address = kMaxConnections}}));
+  health->address_ = health->acceptor_->address().ToString();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   SetArguments(builder);
   // Answers whatever is called with UNIMPLEMENTED: gRPC serves nothing, health neither, without a service.
-  auto nothing = std::make_unique<grpc::CallbackGenericService>();
-  builder.RegisterCallbackGenericService(nothing.get());
-  int port = 0;
-  builder.AddListeningPort(where.ToString(), grpc::InsecureServerCredentials(), &port);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    ATOLL_RETURN_IF_ERROR(CheckBindable(where));
-    return absl::UnavailableError(absl::StrFormat("cannot listen on %s", where.ToString()));
+  health->nothing_ = std::make_unique<grpc::CallbackGenericService>();
+  builder.RegisterCallbackGenericService(health->nothing_.get());
+  health->intake_ = AddIntake(builder, grpc::InsecureServerCredentials());
+  health->server_ = builder.BuildAndStart();
+  if (health->server_ == nullptr) {
+    return absl::UnavailableError(absl::StrFormat("cannot serve on %s", where.ToString()));
   }
-  where.port = static_cast<uint16_t>(port);
-  std::unique_ptr<HealthListener> health(
-      new HealthListener(std::move(nothing), std::move(server), where.ToString()));
   health->SetServing(false);
   health->server_->GetHealthCheckService()->SetServingStatus(kLiveService, true);
+  health->acceptor_->Start(HandTo(health->intake_), &health->clock_);
   return health;
 }
 
-HealthListener::HealthListener(std::unique_ptr<grpc::CallbackGenericService> nothing,
-                               std::unique_ptr<grpc::Server> server, std::string address)
-    : nothing_(std::move(nothing)), server_(std::move(server)), address_(std::move(address)) {}
-
-HealthListener::~HealthListener() { server_->Shutdown(std::chrono::system_clock::now()); }
+HealthListener::~HealthListener() {
+  acceptor_.reset();
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+}
 
 void HealthListener::SetServing(bool serving) {
   grpc::HealthCheckServiceInterface* const service = server_->GetHealthCheckService();

@@ -5,6 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "server/rpc/acceptor.h"
+#include "server/rpc/intake.h"
 
 namespace grpc {
 class CallbackGenericService;
@@ -35,12 +38,15 @@ class HealthListener {
   void SetServing(bool serving);
 
  private:
-  HealthListener(std::unique_ptr<grpc::CallbackGenericService> nothing, std::unique_ptr<grpc::Server> server,
-                 std::string address);
+  HealthListener() = default;
 
-  const std::unique_ptr<grpc::CallbackGenericService> nothing_;  // outlives the server
-  const std::unique_ptr<grpc::Server> server_;
-  const std::string address_;
+  const SystemClock clock_;
+  // Set by Start, and not changed later.
+  std::unique_ptr<grpc::CallbackGenericService> nothing_;  // outlives the server
+  std::unique_ptr<grpc::Server> server_;
+  GrpcIntake intake_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::string address_;
 };
 
 }  // namespace atoll

@@ -24,6 +24,9 @@ constexpr int kMaxFrameBytes = 1 << 20;
 // What gRPC may hold of messages on their way, all connections together. It keeps a read buffer of megabytes
 // for each connection that once was fast; under this bound it gives those back, and narrows its windows.
 constexpr size_t kMaxBufferBytes = size_t{512} << 20;
+// A synchronous service takes a thread for each open call, and server reflection is one. Beyond so many its
+// calls are refused with RESOURCE_EXHAUSTED; our own services do not need them.
+constexpr int kMaxSynchronousThreads = 16;
 
 int Milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
@@ -46,9 +49,17 @@ void SetArguments(const RpcServerOptions& options, grpc::ServerBuilder& builder)
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrameBytes);
   grpc::ResourceQuota quota("atoll");
   quota.Resize(kMaxBufferBytes);
+  quota.SetMaxThreads(kMaxSynchronousThreads);
   builder.SetResourceQuota(quota);
-  // By default gRPC would let a second coordinator share the port, silently.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Who connects and does not say a whole HTTP/2 greeting, or TLS handshake, is sent away after this time.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(options.handshake_timeout));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(options.connection_idle));
+  // A packed message is unpacked before its size is looked at: two megabytes may be two gigabytes. Chunks are
+  // packed in their own way, which is bounded.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kPingInterval));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kPingTimeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -80,25 +91,50 @@ absl::Status CheckListenable(const std::string& address, const RpcServerOptions&
   return CheckBindable(where);
 }
 
-absl::StatusOr<Listener> Listen(const std::string& address, const RpcServerOptions& options,
-                                grpc::Service* service, const std::string& service_name) {
-  // gRPC does not say why it could not listen.
-  ATOLL_RETURN_IF_ERROR(CheckListenable(address, options));
-  ATOLL_ASSIGN_OR_RETURN(BindAddress where, ParseBindAddress(address));
+namespace {
+
+AcceptorOptions AcceptorOptionsFor(const RpcServerOptions& options, const std::string& port_name) {
+  AcceptorOptions out{.limits = options.connections, .unacknowledged = kPingTimeout};
+  if (options.on_connection_refused) {
+    out.on_refused = [report = options.on_connection_refused, port_name](ConnectionLedger::Verdict verdict) {
+      report(port_name, verdict == ConnectionLedger::Verdict::kTooMany ? "total" : "address");
+    };
+  }
+  if (options.on_connection_refused) {
+    out.on_greedy = [report = options.on_connection_refused, port_name](ConnectionLedger::Of of) {
+      report(port_name, of == ConnectionLedger::Of::kBytes ? "bytes" : "calls");
+    };
+  }
+  if (options.on_connections) {
+    out.on_count = [report = options.on_connections, port_name](size_t count) { report(port_name, count); };
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Listener> Listen(const PortSpec& port, const RpcServerOptions& options, grpc::Service* service,
+                                ConnectionProgress* progress, const Clock* clock) {
+  // It says more about why not than the attempt does.
+  ATOLL_RETURN_IF_ERROR(CheckListenable(port.address, options));
+  ATOLL_ASSIGN_OR_RETURN(const BindAddress where, ParseBindAddress(port.address));
   EnableHealthAndReflection();
+  Listener listener;
+  AcceptorOptions accepting = AcceptorOptionsFor(options, port.name);
+  accepting.progress = progress;
+  ATOLL_ASSIGN_OR_RETURN(listener.acceptor, Acceptor::Listen(where, std::move(accepting)));
+  listener.address = listener.acceptor->address();
   grpc::ServerBuilder builder;
   SetArguments(options, builder);
-  int port = 0;
-  builder.AddListeningPort(where.ToString(), ServerCredentialsFor(options.security), &port);
+  listener.intake = AddIntake(builder, ServerCredentialsFor(options.security));
   builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    ATOLL_RETURN_IF_ERROR(CheckBindable(where));
-    return absl::UnavailableError(absl::StrFormat("cannot listen on %s", where.ToString()));
+  listener.server = builder.BuildAndStart();
+  if (listener.server == nullptr) {
+    return absl::UnavailableError(absl::StrFormat("cannot serve on %s", where.ToString()));
   }
-  server->GetHealthCheckService()->SetServingStatus(service_name, true);
-  where.port = static_cast<uint16_t>(port);
-  return Listener{std::move(server), where};
+  listener.server->GetHealthCheckService()->SetServingStatus(port.service_name, true);
+  listener.acceptor->Start(HandTo(listener.intake), clock);
+  return listener;
 }
 
 }  // namespace atoll

@@ -6,7 +6,10 @@
 
 #include "absl/status/statusor.h"
 #include "common/bind_address.h"
+#include "common/clock.h"
 #include "grpcpp/server.h"
+#include "server/rpc/acceptor.h"
+#include "server/rpc/intake.h"
 #include "server/rpc/server.h"
 
 namespace atoll {
@@ -14,15 +17,23 @@ namespace atoll {
 /// One listening gRPC server with one service of ours, health and reflection.
 struct Listener {
   std::unique_ptr<grpc::Server> server;
-  BindAddress address;  // as bound
+  GrpcIntake intake;
+  std::unique_ptr<Acceptor> acceptor;  // stopped before the server is shut down
+  BindAddress address;                 // as bound
 };
 
 /// Whether Listen could do it now.
 absl::Status CheckListenable(const std::string& address, const RpcServerOptions& options);
 
-/// `service` outlives the server; `service_name` is what health is asked for. Errors as RpcServer::Start.
-absl::StatusOr<Listener> Listen(const std::string& address, const RpcServerOptions& options,
-                                grpc::Service* service, const std::string& service_name);
+struct PortSpec {
+  std::string address;
+  std::string name;          // as connections are counted: "data", "admin"
+  std::string service_name;  // what health is asked for
+};
+
+/// `service`, `progress` and `clock` outlive the server. Errors as RpcServer::Start.
+absl::StatusOr<Listener> Listen(const PortSpec& port, const RpcServerOptions& options, grpc::Service* service,
+                                ConnectionProgress* progress, const Clock* clock);
 
 }  // namespace atoll
 

@@ -4,20 +4,34 @@
 
 namespace atoll {
 
-LiveStreams::LiveStreams(const Clock* clock, Duration period)
-    : clock_(clock), watchdog_("rpc-watchdog", period, [this] { CheckAll(); }) {}
+LiveStreams::LiveStreams(const Clock* clock, Duration period, size_t most)
+    : clock_(clock), most_(most), watchdog_("rpc-watchdog", period, [this] { CheckAll(); }) {}
 
 LiveStreams::~LiveStreams() { watchdog_.Stop(); }
 
-void LiveStreams::Add(const std::weak_ptr<LiveStream>& stream) {
+bool LiveStreams::Add(const std::weak_ptr<LiveStream>& stream) {
   bool too_late = false;
   {
     MutexLock lock(&mutex_);
+    if (!HasRoom()) return false;
     too_late = shutting_down_;
     streams_.push_back(stream);
   }
-  if (!too_late) return;
+  if (!too_late) return true;
   if (const auto live = stream.lock()) live->OnShutdown();
+  return true;
+}
+
+bool LiveStreams::HasRoom() {
+  if (streams_.size() < most_) return true;
+  // A flood of streams must not buy a look at all of them each.
+  const MonoTime now = clock_->Now();
+  if (found_full_at_ && now - *found_full_at_ < kLookInterval) return false;
+  std::erase_if(streams_, [](const std::weak_ptr<LiveStream>& stream) { return stream.expired(); });
+  found_full_at_.reset();
+  if (streams_.size() < most_) return true;
+  found_full_at_ = now;
+  return false;
 }
 
 void LiveStreams::CheckAll() {

@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_RPC_LIVE_STREAMS_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/clock.h"
@@ -25,11 +26,12 @@ class LiveStream {
 class LiveStreams {
  public:
   /// `clock` outlives this.
-  LiveStreams(const Clock* clock, Duration period);
+  LiveStreams(const Clock* clock, Duration period, size_t most);
   ~LiveStreams();
 
-  /// After Shutdown a stream that is added is told so at once.
-  void Add(const std::weak_ptr<LiveStream>& stream);
+  /// After Shutdown a stream that is added is told so at once. False when there are `most` already: it is to
+  /// be refused.
+  bool Add(const std::weak_ptr<LiveStream>& stream);
   /// One look at every stream; the thread does this.
   void CheckAll();
   /// Tells every stream that is open. Idempotent.
@@ -37,11 +39,17 @@ class LiveStreams {
   size_t size() const;
 
  private:
+  /// When it is full, whether it still is gets looked at this often.
+  static constexpr Duration kLookInterval = Seconds(0.05);
+
   std::vector<std::shared_ptr<LiveStream>> Live();
+  bool HasRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
+  const size_t most_;
   mutable Mutex mutex_;
   std::vector<std::weak_ptr<LiveStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::optional<MonoTime> found_full_at_ ABSL_GUARDED_BY(mutex_);
   bool shutting_down_ ABSL_GUARDED_BY(mutex_) = false;
   PeriodicTask watchdog_;  // last: it uses everything above
 };

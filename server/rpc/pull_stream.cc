@@ -88,7 +88,7 @@ absl::StatusOr<PullCall> PullStream::Read(const grpc::ByteBuffer& bytes) {
 
 absl::StatusOr<PullCall> PullStream::Admit(PullCall call) const {
   ATOLL_ASSIGN_OR_RETURN(const Identity who, IdentifyCaller(call_, *context_));
-  ATOLL_RETURN_IF_ERROR(CountRefusal(call_, CheckMember(who, call.caller.worker, MemberAct::kLook)));
+  ATOLL_RETURN_IF_ERROR(CheckMember(who, call.caller.worker, MemberAct::kLook));
   return call;
 }
 

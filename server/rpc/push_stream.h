@@ -20,6 +20,9 @@ class PushStream {
   PushStream(Coordinator* coordinator, FragmentHeads* heads, Identity who)
       : receiver_(coordinator), heads_(heads), who_(std::move(who)) {}
 
+  static bool MayBeginWith(const grpc::ByteBuffer& message) {
+    return message.Length() <= kMaxChunkHeaderBytes + 64;  // a tag and a length
+  }
   absl::Status OnMessage(const grpc::ByteBuffer& message);
   bool complete() const { return receiver_.complete(); }
   absl::Status OnEnd(grpc::ByteBuffer* reply);

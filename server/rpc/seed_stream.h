@@ -17,6 +17,8 @@ class SeedStream {
  public:
   SeedStream(Coordinator* coordinator, Identity who) : receiver_(coordinator), who_(std::move(who)) {}
 
+  /// A manifest may be as long as a message.
+  static bool MayBeginWith(const v1::SeedChunk& message) { return message.has_header(); }
   absl::Status OnMessage(const v1::SeedChunk& message);
   bool complete() const { return false; }
   absl::Status OnEnd(v1::SeedReply* reply);

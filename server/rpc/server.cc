@@ -22,7 +22,8 @@ struct RpcServer::Parts {
         syncs({.name = "rpc-sync", .threads = options.sync_threads, .max_queued = options.max_waiting_calls}),
         admin_calls(
             {.name = "rpc-admin", .threads = options.admin_threads, .max_queued = options.max_waiting_calls}),
-        streams(clock, options.watchdog_period),
+        streams(clock, options.watchdog_period, options.max_streams),
+        watchers(options.max_watchers),
         context{.coordinator = coordinator,
                 .clock = clock,
                 .calls = &calls,
@@ -34,11 +35,13 @@ struct RpcServer::Parts {
                 .access = options.security.access,
                 .tokens = options.security.tokens,
                 .security_warning = options.security.warning,
+                .watchers = &watchers,
+                .progress = &progress,
                 .stall_limit = options.stall_limit,
                 .max_watch_backlog = options.max_watch_backlog,
                 .on_pull_streamed = options.on_pull_streamed,
                 .on_heartbeat = options.on_heartbeat,
-                .on_refused = options.security.on_refused},
+                .on_call_refused = options.on_call_refused},
         coordinator_service(context),
         admin_service(context) {}
 
@@ -50,6 +53,8 @@ struct RpcServer::Parts {
   IoPool admin_calls;
   FragmentHeads heads;
   LiveStreams streams;
+  Seats watchers;
+  ConnectionProgress progress;
   const CallContext context;
   CoordinatorService coordinator_service;
   AdminService admin_service;
@@ -74,10 +79,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
   auto parts = std::make_unique<Parts>(options, coordinator, clock, log.With("component", "rpc"));
   Parts& p = *parts;
   std::unique_ptr<RpcServer> server(new RpcServer(std::move(parts)));
-  ATOLL_ASSIGN_OR_RETURN(p.data, Listen(options.data_address, options, &p.coordinator_service,
-                                        v1::Coordinator::service_full_name()));
-  ATOLL_ASSIGN_OR_RETURN(
-      p.admin, Listen(options.admin_address, options, &p.admin_service, v1::Admin::service_full_name()));
+  ATOLL_ASSIGN_OR_RETURN(p.data, Listen({options.data_address, "data", v1::Coordinator::service_full_name()},
+                                        options, &p.coordinator_service, &p.progress, clock));
+  ATOLL_ASSIGN_OR_RETURN(p.admin, Listen({options.admin_address, "admin", v1::Admin::service_full_name()},
+                                         options, &p.admin_service, &p.progress, clock));
   p.data_address = p.data.address.ToString();
   p.admin_address = p.admin.address.ToString();
   p.log.Info("serving", {{"data", p.data_address},
@@ -106,6 +111,7 @@ void RpcServer::Shutdown() {
       std::chrono::system_clock::now() +
       std::chrono::duration_cast<std::chrono::system_clock::duration>(parts_->options.shutdown_grace);
   for (Listener* listener : {&parts_->data, &parts_->admin}) {
+    if (listener->acceptor) listener->acceptor->Stop();
     // Calls that are still there at the deadline are cancelled; all of them end.
     if (listener->server) listener->server->Shutdown(deadline);
   }

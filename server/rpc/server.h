@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
@@ -12,6 +13,7 @@
 #include "server/access/access_policy.h"
 #include "server/access/token_store.h"
 #include "server/coordinator.h"
+#include "server/rpc/connection_ledger.h"
 
 namespace atoll {
 
@@ -28,8 +30,6 @@ struct RpcSecurity {
   const AccessPolicy* access = nullptr;  // null: nobody is asked
   TokenStore* tokens = nullptr;          // null: there are none
   std::string warning;                   // shown with the status
-  /// Called for each call that was refused because of who made it. From any thread; must not block.
-  std::function<void(const absl::Status& refusal)> on_refused;
 };
 
 struct RpcServerOptions {
@@ -43,16 +43,28 @@ struct RpcServerOptions {
   size_t admin_threads = 4;         // actions of operators at the same time
   size_t max_waiting_calls = 4096;  // beyond it calls are told to come back
   int max_streams_per_connection = 256;
-  Duration stall_limit = Seconds(60);           // a stream without a message for this long is ended
+  size_t max_streams = 8192;                    // of all connections: pushes, pulls, seeds, watchers
+  ConnectionLimits connections = {};            // of each port
+  Duration handshake_timeout = Seconds(10);     // from connecting to the end of TLS's and HTTP/2's greetings
+  Duration connection_idle = Seconds(300);      // a connection without a call for that long is ended
   Duration max_connection_age = Seconds(3600);  // with TLS: then a client is asked to connect anew
+  Duration stall_limit = Seconds(60);           // a stream without a message for this long is ended
   Duration watchdog_period = Seconds(1);
   Duration shutdown_grace = Seconds(5);  // for calls in progress
   size_t max_watch_backlog = 16384;      // events that a slow watcher may be behind
+  size_t max_watchers = 64;              // at the same time; each may hold a backlog
   /// Called for each pull that was streamed to its end, with the seconds from the coordinator's answer to the
   /// last byte. From any thread; must not block. May be empty.
   std::function<void(double seconds)> on_pull_streamed;
   /// Called for each heartbeat, with the seconds from its arrival here to its answer. Likewise.
   std::function<void(double seconds)> on_heartbeat;
+  /// A connection to this port ("data", "admin") was refused, because of "total" or "address", or ended, for
+  /// its "bytes" or "calls". Likewise.
+  std::function<void(std::string_view port, std::string_view limit)> on_connection_refused;
+  /// Connections to this port, now and then. Likewise.
+  std::function<void(std::string_view port, size_t count)> on_connections;
+  /// A call was refused: the reason of docs/wire_format.md in lower case, else the status code's. Likewise.
+  std::function<void(std::string_view reason)> on_call_refused;
 };
 
 /// Bounds of docs/wire_format.md.

@@ -49,7 +49,7 @@ std::string Whose(const TokenRecord& token) {
 
 AdminService::Reactor* AdminService::CreateToken(Context* context, const v1::CreateTokenRequest* request,
                                                  v1::CreateTokenReply* reply) {
-  return RunUnary(context, AdmitToTokens(call_, *context), call_.admin, request, reply,
+  return RunUnary(context, call_, AdmitToTokens(call_, *context), call_.admin, request, reply,
                   [this, caller = CallerOf(call_, *context)](const v1::CreateTokenRequest& in,
                                                              v1::CreateTokenReply* out) -> absl::Status {
                     if (call_.tokens == nullptr) return Unserved();
@@ -72,7 +72,7 @@ AdminService::Reactor* AdminService::CreateToken(Context* context, const v1::Cre
 
 AdminService::Reactor* AdminService::ListTokens(Context* context, const v1::ListTokensRequest* request,
                                                 v1::ListTokensReply* reply) {
-  return RunUnary(context, AdmitToTokens(call_, *context), call_.calls, request, reply,
+  return RunUnary(context, call_, AdmitToTokens(call_, *context), call_.calls, request, reply,
                   [this](const v1::ListTokensRequest&, v1::ListTokensReply* out) -> absl::Status {
                     if (call_.tokens == nullptr) return Unserved();
                     for (const TokenRecord& token : call_.tokens->List()) {
@@ -84,7 +84,7 @@ AdminService::Reactor* AdminService::ListTokens(Context* context, const v1::List
 
 AdminService::Reactor* AdminService::RevokeToken(Context* context, const v1::RevokeTokenRequest* request,
                                                  v1::TokenInfo* reply) {
-  return RunUnary(context, AdmitToTokens(call_, *context), call_.admin, request, reply,
+  return RunUnary(context, call_, AdmitToTokens(call_, *context), call_.admin, request, reply,
                   [this, caller = CallerOf(call_, *context)](const v1::RevokeTokenRequest& in,
                                                              v1::TokenInfo* out) -> absl::Status {
                     if (call_.tokens == nullptr) return Unserved();

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "protos/wire/trace.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/io_pool.h"
 
@@ -13,28 +14,30 @@ namespace atoll {
 
 /// Answers a unary call that was `admitted` (server/rpc/admission.h); else with that status. `handle(const
 /// Request&, Reply*)` decodes, makes one call, encodes, and returns an absl::Status. It runs on `pool`,
-/// because it may block and gRPC's threads must not. What is peculiar to gRPC stands here, once (after
-/// tensorstore's kvstore/tsgrpc/handler_template.h).
+/// because it may block and gRPC's threads must not. `call` outlives it. What is peculiar to gRPC stands
+/// here, once (after tensorstore's kvstore/tsgrpc/handler_template.h).
 template <typename Request, typename Reply, typename Handle>
-grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const absl::Status& admitted,
-                                   IoPool* pool, const Request* request, Reply* reply, Handle handle) {
+grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const CallContext& call,
+                                   const absl::Status& admitted, IoPool* pool, const Request* request,
+                                   Reply* reply, Handle handle) {
   // The default reactor, the request and the reply live until Finish; a cancelled call still has to be
   // finished.
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  Moved(call, context->peer());
   if (!admitted.ok()) {
-    reactor->Finish(ToGrpc(admitted));
+    reactor->Finish(ToGrpc(CountRefusal(call, admitted)));
     return reactor;
   }
   const bool posted =
-      pool->Post([=, handle = std::move(handle), trace = ReceivedTrace(context->client_metadata())] {
+      pool->Post([=, &call, handle = std::move(handle), trace = ReceivedTrace(context->client_metadata())] {
         const ScopedTrace scope(trace);
         if (context->IsCancelled()) {
           reactor->Finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more
           return;
         }
-        reactor->Finish(ToGrpc(handle(*request, reply)));
+        reactor->Finish(ToGrpc(CountRefusal(call, handle(*request, reply))));
       });
-  if (!posted) reactor->Finish(ToGrpc(Overloaded()));
+  if (!posted) reactor->Finish(ToGrpc(CountRefusal(call, Overloaded())));
   return reactor;
 }
 

@@ -22,6 +22,8 @@ namespace atoll {
 /// pool of its own, so that the chunks of others go on meanwhile. `Sink` has
 ///   absl::Status OnMessage(const Message&)   each message
 ///   bool complete()                          no more need to come
+///   static bool MayBeginWith(const Message&) false: its size alone tells that it is no first message, and
+///                                            it does not wait for a thread
 ///   absl::Status OnEnd(Reply*)               the client sent everything
 /// and is destroyed before the client gets its answer, so that it may start again at once.
 ///
@@ -39,20 +41,25 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
     self->self_ = self;
     if (!admitted.ok()) {
       self->End(admitted);
-      return self.get();
+    } else if (!call.streams->Add(self)) {
+      self->End(TooManyStreams());
+    } else {
+      self->Read();
     }
-    call.streams->Add(self);
-    self->Read();
     return self.get();
   }
 
   void OnReadDone(bool ok) override {
+    if (ok && signs_ != nullptr) signs_->moved = true;
     const bool first = !admitted_;
     admitted_ = true;
     {
       MutexLock lock(&mutex_);
       if (state_ == State::kFinished) return;
       state_ = State::kWorking;
+    }
+    if (ok && first && !Sink::MayBeginWith(message_)) {
+      return End(absl::InvalidArgumentError("header: the first message carries the header, and only that"));
     }
     auto work = [this, ok] { Work(ok); };
     const bool posted = first ? call_.uploads->Post(work) : call_.uploads->PostAdmitted(work);
@@ -88,7 +95,8 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
         context_(context),
         trace_(ReceivedTrace(context->client_metadata())),
         reply_(reply),
-        sink_(std::move(sink)) {}
+        sink_(std::move(sink)),
+        signs_(Moved(call, context->peer())) {}
 
   void Read() {
     // The call may be over by the time StartRead returns.
@@ -141,7 +149,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
 
   void Finish(const absl::Status& status) {
     sink_.reset();
-    grpc::ServerReadReactor<Message>::Finish(ToGrpc(status));
+    grpc::ServerReadReactor<Message>::Finish(ToGrpc(CountRefusal(call_, status)));
   }
 
   const CallContext call_;
@@ -149,6 +157,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   const TraceContext trace_;
   Reply* const reply_;
   std::unique_ptr<Sink> sink_;  // whoever works, or finishes
+  const ConnectionProgress::Signs signs_;
   Message message_;
   bool admitted_ = false;                // OnReadDone only
   std::shared_ptr<UploadReactor> self_;  // until gRPC is done with it

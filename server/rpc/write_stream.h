@@ -65,8 +65,10 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
 
   /// Once, before anything else: `self` owns this until gRPC is done with it.
   void KeepAlive(std::shared_ptr<LiveStream> self) {
-    call_.streams->Add(self);
+    Moved(call_, context_->peer());
+    const bool admitted = call_.streams->Add(self);
     self_ = std::move(self);
+    if (!admitted) End(TooManyStreams());
   }
 
   /// Until Release the stream is not finished, however it ends: somebody still works on it.
@@ -139,7 +141,7 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
       finished_ = true;
       outcome = *outcome_;
     }
-    this->Finish(ToGrpc(outcome));
+    this->Finish(ToGrpc(CountRefusal(call_, outcome)));
     return true;
   }
 

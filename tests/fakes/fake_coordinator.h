@@ -72,7 +72,9 @@ class FakeCoordinator final : public Coordinator {
   absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call) override {
     return on_heartbeat ? on_heartbeat(call) : absl::StatusOr<HeartbeatResult>(HeartbeatResult());
   }
-  absl::Status Leave(const Caller& caller, const std::string& reason) override { return absl::OkStatus(); }
+  absl::Status Leave(const Caller& caller, const std::string& reason) override {
+    return on_leave ? on_leave(caller, reason) : absl::OkStatus();
+  }
 
   absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const Caller& caller,
                                                          const Manifest& manifest) override {
@@ -148,6 +150,7 @@ class FakeCoordinator final : public Coordinator {
   }
 
   std::function<absl::StatusOr<JoinResult>(const JoinCall&)> on_join;
+  std::function<absl::Status(const Caller&, const std::string&)> on_leave;
   std::function<absl::StatusOr<HeartbeatResult>(const HeartbeatCall&)> on_heartbeat;
   std::function<absl::Status(const PushCall&)> on_push_start;
   std::function<absl::Status(uint64_t, std::span<const std::byte>)> on_append;

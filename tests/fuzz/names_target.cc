@@ -7,6 +7,7 @@
 #include "common/signature.h"
 #include "core/membership.h"
 #include "server/rpc/decode_admin.h"
+#include "server/rpc/peer.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/rocksdb/contribution_folder.h"
 #include "tests/fuzz/targets.h"

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "server/rpc/decode_admin.h"
+#include "server/rpc/peer.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
 namespace atoll {
@@ -339,6 +340,8 @@ TEST(PeerAddressTest, IsWhatPeopleRead) {
   EXPECT_EQ(PeerAddress("ipv6:%5B::1%5D:50123"), "[::1]:50123");
   EXPECT_EQ(PeerAddress("unix:/run/a.sock"), "/run/a.sock");
   EXPECT_EQ(PeerAddress("other"), "other");
+  EXPECT_EQ(PeerHost("ipv4:127.0.0.1:50123"), "127.0.0.1");
+  EXPECT_EQ(PeerHost("ipv6:%5B::1%5D:50123"), "::1");
 }
 
 }  // namespace

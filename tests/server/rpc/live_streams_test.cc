@@ -20,7 +20,7 @@ class Stream final : public LiveStream {
 
 TEST(LiveStreamsTest, LooksAtStreamsThatLiveAndForgetsTheOthers) {
   FakeClock clock;
-  LiveStreams streams(&clock, Seconds(3600));
+  LiveStreams streams(&clock, Seconds(3600), 100);
   const auto stays = std::make_shared<Stream>();
   auto goes = std::make_shared<Stream>();
   streams.Add(stays);
@@ -35,7 +35,7 @@ TEST(LiveStreamsTest, LooksAtStreamsThatLiveAndForgetsTheOthers) {
 
 TEST(LiveStreamsTest, TheThreadLooksByItself) {
   FakeClock clock;
-  LiveStreams streams(&clock, Seconds(0.001));
+  LiveStreams streams(&clock, Seconds(0.001), 100);
   const auto stream = std::make_shared<Stream>();
   streams.Add(stream);
   while (stream->checked_at == 0) std::this_thread::yield();
@@ -43,7 +43,7 @@ TEST(LiveStreamsTest, TheThreadLooksByItself) {
 
 TEST(LiveStreamsTest, ShutdownReachesStreamsBeforeAndAfter) {
   FakeClock clock;
-  LiveStreams streams(&clock, Seconds(3600));
+  LiveStreams streams(&clock, Seconds(3600), 100);
   const auto before = std::make_shared<Stream>();
   streams.Add(before);
   streams.Shutdown();

@@ -116,7 +116,7 @@ class SecureFixture : public RpcFixture {
     policy_ = MakeAskingPolicy(tokens_.get(), rules_.get());
     options.security.access = policy_.get();
     options.security.tokens = tokens_.get();
-    options.security.on_refused = [this](const absl::Status&) { ++refused_; };
+    options.on_call_refused = [this](std::string_view) { ++refused_; };
     Serve(options);
   }
 

@@ -28,7 +28,7 @@ struct Surroundings {
   IoPool uploads{{.name = "uploads", .threads = 2, .max_queued = 100}};
   IoPool syncs{{.name = "syncs", .threads = 2, .max_queued = 100}};
   FragmentHeads heads;
-  LiveStreams streams{&clock, Seconds(3600)};  // looked at by the test
+  LiveStreams streams{&clock, Seconds(3600), 100};  // looked at by the test
 
   CallContext Call() {
     CallContext call;

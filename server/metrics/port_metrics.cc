@@ -1,0 +1,59 @@
+#include "server/metrics/port_metrics.h"
+
+#include "absl/strings/ascii.h"
+#include "common/refusal_reason.h"
+
+namespace atoll {
+namespace {
+
+constexpr char kOther[] = "other";
+// Of calls that are refused without a reason of ours.
+constexpr const char* kCodes[] = {"invalid_argument",    "deadline_exceeded", "not_found",
+                                  "permission_denied",   "unauthenticated",   "resource_exhausted",
+                                  "failed_precondition", "aborted",           "unavailable"};
+
+}  // namespace
+
+PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
+  const auto add = [&](const std::string& reason) {
+    calls_[reason] = registry->AddCounter(
+        "atoll_calls_refused_total",
+        "Calls that were refused or failed: a reason of docs/wire_format.md in lower case, else gRPC's code.",
+        {{"reason", reason}});
+  };
+  for (const char* code : kCodes) add(code);
+  for (auto reason = 1; reason <= static_cast<int>(RefusalReason::kShuttingDown); ++reason) {
+    add(absl::AsciiStrToLower(std::string(RefusalReasonName(static_cast<RefusalReason>(reason)))));
+  }
+  add(kOther);
+  for (const std::string port : {"data", "admin"}) {
+    for (const std::string limit : {"total", "address", "bytes", "calls"}) {
+      refused_[{port, limit}] = registry->AddCounter("atoll_connections_refused_total",
+                                                     "Connections that a port had no room for, or ended for "
+                                                     "bytes of which no call came, or a flood of calls.",
+                                                     {{"port", port}, {"limit", limit}});
+    }
+    open_[port] = registry->AddGauge("atoll_connections", "Open connections of a port.", {{"port", port}});
+  }
+  registry
+      ->AddGauge("atoll_insecure_bind",
+                 "1: other machines can reach a port of the run in plain text (--insecure-bind).")
+      .Set(insecure_bind ? 1 : 0);
+}
+
+void PortMetrics::OnCallRefused(std::string_view reason) {
+  const auto found = calls_.find(reason);
+  (found == calls_.end() ? calls_.find(kOther) : found)->second.Increment();
+}
+
+void PortMetrics::OnConnectionRefused(std::string_view port, std::string_view limit) {
+  const auto found = refused_.find({std::string(port), std::string(limit)});
+  if (found != refused_.end()) found->second.Increment();
+}
+
+void PortMetrics::OnConnections(std::string_view port, size_t count) {
+  const auto found = open_.find(port);
+  if (found != open_.end()) found->second.Set(static_cast<double>(count));
+}
+
+}  // namespace atoll

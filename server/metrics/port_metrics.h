@@ -1,0 +1,34 @@
+#ifndef ATOLL_SERVER_METRICS_PORT_METRICS_H_
+#define ATOLL_SERVER_METRICS_PORT_METRICS_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "monitoring/metrics.h"
+
+namespace atoll {
+
+/// Counts what the ports turn away, and how many connections they have; docs/metrics.md. All series exist
+/// from the start, so that their number does not depend on who calls. Thread-safe.
+class PortMetrics {
+ public:
+  /// `registry` outlives this. `insecure_bind`: other machines reach a port in plain text.
+  PortMetrics(MetricsRegistry* registry, bool insecure_bind);
+
+  /// `reason` as RpcServerOptions::on_call_refused gives it; one that is not known counts as "other".
+  void OnCallRefused(std::string_view reason);
+  /// "data" or "admin"; "total", "address", "bytes" or "calls".
+  void OnConnectionRefused(std::string_view port, std::string_view limit);
+  void OnConnections(std::string_view port, size_t count);
+
+ private:
+  std::map<std::string, Counter, std::less<>> calls_;
+  std::map<std::pair<std::string, std::string>, Counter> refused_;
+  std::map<std::string, Gauge, std::less<>> open_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_METRICS_PORT_METRICS_H_

@@ -1,0 +1,84 @@
+#ifndef ATOLL_SERVER_RPC_ACCEPTOR_H_
+#define ATOLL_SERVER_RPC_ACCEPTOR_H_
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/bind_address.h"
+#include "common/clock.h"
+#include "common/file_descriptor.h"
+#include "server/rpc/connection_ledger.h"
+
+namespace atoll {
+
+struct AcceptorOptions {
+  ConnectionLimits limits = {};
+  /// Sent bytes that nobody acknowledges for that long end a connection.
+  Duration unacknowledged = Seconds(10);
+  /// Where calls say that something came of a connection. Outlives the acceptor. Null: nobody says so, and no
+  /// connection is ended for its bytes.
+  ConnectionProgress* progress = nullptr;
+  /// A connection was refused for this reason. On the acceptor's thread; must not block. May be empty.
+  std::function<void(ConnectionLedger::Verdict)> on_refused = {};
+  /// How many there are, about once a second. Likewise.
+  std::function<void(size_t)> on_count = {};
+  /// A connection was ended for what it brought too much of. Likewise.
+  std::function<void(ConnectionLedger::Of)> on_greedy = {};
+};
+
+/// Accepts the connections of one port, on a thread of its own, and hands each to whoever serves it, so that
+/// their number is bounded. gRPC's own listener has no bound: it accepts until the process has no file
+/// descriptor left, and then stops listening for good.
+class Acceptor {
+ public:
+  /// Gets the ownership of a connection, non-blocking.
+  using Handover = std::function<void(FileDescriptor)>;
+
+  /// Listens; port 0: any free one. Connections wait in the system's queue until Start. Unavailable naming
+  /// the port when it is in use; InvalidArgument when the host is not this machine's.
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const BindAddress& address,
+                                                          AcceptorOptions options);
+  ~Acceptor();
+
+  /// As bound: the port is never 0.
+  const BindAddress& address() const { return address_; }
+
+  /// Once. `clock` outlives this.
+  void Start(Handover handover, const Clock* clock);
+  /// Nothing is handed over after it, and the port is free. Idempotent.
+  void Stop();
+
+ private:
+  Acceptor(BindAddress address, AcceptorOptions options, std::vector<FileDescriptor> listening);
+  void Run();
+  /// Accepts what waits at one socket. False: the system has no descriptor or memory for another one.
+  bool AcceptAll(int listening);
+  void Take(FileDescriptor connection, const sockaddr_storage& peer);
+  void EndGreedy(MonoTime now);
+  void CountSometimes(MonoTime now);
+
+  const BindAddress address_;
+  const AcceptorOptions options_;
+  std::vector<FileDescriptor> listening_;
+  FileDescriptor wake_;  // an eventfd
+  std::atomic<bool> stopping_{false};
+  Handover handover_;
+  const Clock* clock_ = nullptr;
+  // The thread's:
+  ConnectionLedger ledger_;
+  MonoTime looked_{};
+  MonoTime counted_{};
+  std::optional<MonoTime> trim_at_;
+  std::thread thread_;
+};
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_ACCEPTOR_H_

@@ -1,0 +1,87 @@
+#include "server/rpc/connection_ledger.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace atoll {
+
+bool IsStillOpen(const OpenSocket& socket) {
+  struct stat found = {};
+  return ::fstat(socket.fd, &found) == 0 && S_ISSOCK(found.st_mode) && found.st_ino == socket.inode;
+}
+
+ConnectionLedger::Verdict ConnectionLedger::Judge(const std::string& host) const {
+  if (open_.size() >= limits_.total) return Verdict::kTooMany;
+  const auto found = by_host_.find(host);
+  const size_t of_host = found == by_host_.end() ? 0 : found->second;
+  return of_host >= limits_.per_address ? Verdict::kTooManyOfAddress : Verdict::kAdmitted;
+}
+
+ConnectionLedger::Verdict ConnectionLedger::Admit(const OpenSocket& socket, MonoTime now) {
+  Verdict verdict = Judge(socket.host);
+  if (verdict != Verdict::kAdmitted) {
+    Look(now);
+    verdict = Judge(socket.host);
+  }
+  if (verdict != Verdict::kAdmitted) return verdict;
+  open_.push_back(socket);
+  ++by_host_[socket.host];
+  return verdict;
+}
+
+size_t ConnectionLedger::Count(MonoTime now) {
+  Look(now);
+  return open_.size();
+}
+
+bool ConnectionLedger::CallsTooMuch(OpenSocket& socket) const {
+  const uint32_t calls = socket.signs == nullptr ? 0 : socket.signs->calls.exchange(0);
+  socket.busy_looks = calls > limits_.calls_per_look ? socket.busy_looks + 1 : 0;
+  return socket.busy_looks >= kBusyLooks;
+}
+
+std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(
+    const std::function<uint64_t(int fd)>& received) {
+  std::erase_if(open_, [this](const OpenSocket& socket) { return !alive_(socket); });
+  std::vector<Greed> greedy;
+  std::vector<std::pair<uint64_t, int>> silent;  // bytes, descriptor
+  uint64_t all = 0;
+  for (OpenSocket& socket : open_) {
+    if (CallsTooMuch(socket)) {
+      greedy.push_back({.fd = socket.fd, .of = Of::kCalls});
+      continue;
+    }
+    const uint64_t now = received(socket.fd);
+    if (socket.signs != nullptr && socket.signs->moved.exchange(false)) socket.heard_bytes = now;
+    silent.emplace_back(now - std::min(now, socket.heard_bytes), socket.fd);
+    all += silent.back().first;
+  }
+  std::ranges::sort(silent, std::greater<>());
+  for (const auto& [bytes, fd] : silent) {
+    if (bytes <= limits_.silent_bytes && all <= limits_.all_silent_bytes) break;
+    greedy.push_back({.fd = fd, .of = Of::kBytes});
+    all -= bytes;
+  }
+  std::erase_if(open_, [&](const OpenSocket& socket) {
+    return std::ranges::find(greedy, socket.fd, &Greed::fd) != greedy.end();
+  });
+  Recount();
+  return greedy;
+}
+
+void ConnectionLedger::Look(MonoTime now) {
+  if (ever_looked_ && now - looked_ < kLookInterval) return;
+  ever_looked_ = true;
+  looked_ = now;
+  std::erase_if(open_, [this](const OpenSocket& socket) { return !alive_(socket); });
+  Recount();
+}
+
+void ConnectionLedger::Recount() {
+  by_host_.clear();
+  for (const OpenSocket& socket : open_) ++by_host_[socket.host];
+}
+
+}  // namespace atoll

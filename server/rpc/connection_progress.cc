@@ -1,0 +1,24 @@
+#include "server/rpc/connection_progress.h"
+
+#include <algorithm>
+
+namespace atoll {
+
+ConnectionProgress::Signs ConnectionProgress::Open(const std::string& peer) {
+  auto signs = std::make_shared<ConnectionSigns>();
+  const MutexLock lock(&mutex_);
+  if (signs_.size() >= clean_at_) {
+    std::erase_if(signs_, [](const auto& entry) { return entry.second.expired(); });
+    clean_at_ = std::max<size_t>(64, 2 * signs_.size());
+  }
+  signs_[peer] = signs;
+  return signs;
+}
+
+ConnectionProgress::Signs ConnectionProgress::Find(const std::string& peer) {
+  const MutexLock lock(&mutex_);
+  const auto found = signs_.find(peer);
+  return found == signs_.end() ? nullptr : found->second.lock();
+}
+
+}  // namespace atoll

@@ -1,0 +1,130 @@
+#include "server/rpc/connection_ledger.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace atoll {
+namespace {
+
+using Verdict = ConnectionLedger::Verdict;
+
+class ConnectionLedgerTest : public ::testing::Test {
+ protected:
+  Verdict Admit(int fd, const std::string& host) {
+    return ledger_.Admit({.fd = fd, .inode = static_cast<ino_t>(fd), .host = host}, now_);
+  }
+  void Pass(double seconds) { now_ += Seconds(seconds); }
+
+  std::set<int> gone_;
+  int looks_ = 0;
+  MonoTime now_{};
+  ConnectionLedger ledger_{{.total = 4, .per_address = 3}, [this](const OpenSocket& socket) {
+                             ++looks_;
+                             return !gone_.contains(socket.fd);
+                           }};
+};
+
+TEST_F(ConnectionLedgerTest, OneAddressLeavesRoomForOthers) {
+  for (int fd = 0; fd < 3; ++fd) EXPECT_EQ(Admit(fd, "10.0.0.1"), Verdict::kAdmitted);
+  EXPECT_EQ(Admit(3, "10.0.0.1"), Verdict::kTooManyOfAddress);
+  EXPECT_EQ(Admit(4, "10.0.0.2"), Verdict::kAdmitted);
+  EXPECT_EQ(Admit(5, "10.0.0.3"), Verdict::kTooMany);
+}
+
+TEST_F(ConnectionLedgerTest, WhatIsGoneMakesRoom) {
+  for (int fd = 0; fd < 3; ++fd) EXPECT_EQ(Admit(fd, "10.0.0.1"), Verdict::kAdmitted);
+  gone_ = {0, 2};
+  EXPECT_EQ(Admit(3, "10.0.0.1"), Verdict::kAdmitted);
+  EXPECT_EQ(ledger_.Count(now_), 2U);
+}
+
+TEST_F(ConnectionLedgerTest, AFloodDoesNotBuyMoreLooks) {
+  for (int fd = 0; fd < 3; ++fd) Admit(fd, "10.0.0.1");
+  EXPECT_EQ(looks_, 0) << "nobody looks while there is room";
+  for (int fd = 10; fd < 1000; ++fd) EXPECT_EQ(Admit(fd, "10.0.0.1"), Verdict::kTooManyOfAddress);
+  EXPECT_EQ(looks_, 3) << "one look at three connections";
+  gone_ = {1};
+  EXPECT_EQ(Admit(1000, "10.0.0.1"), Verdict::kTooManyOfAddress) << "not looked again yet";
+  Pass(0.2);
+  EXPECT_EQ(Admit(1001, "10.0.0.1"), Verdict::kAdmitted);
+}
+
+class GreedyConnectionTest : public ::testing::Test {
+ protected:
+  ConnectionProgress::Signs Open(int fd) {
+    auto signs = progress_.Open("10.0.0.1:" + std::to_string(fd));
+    EXPECT_EQ(
+        ledger_.Admit({.fd = fd, .inode = static_cast<ino_t>(fd), .host = "10.0.0.1", .signs = signs}, {}),
+        Verdict::kAdmitted);
+    return signs;
+  }
+  std::vector<int> Greedy() {
+    std::vector<int> fds;
+    for (const auto& [fd, of] : ledger_.Greedy([this](int fd) { return received_[fd]; })) {
+      fds.push_back(fd);
+    }
+    return fds;
+  }
+
+  std::map<int, uint64_t> received_;
+  ConnectionProgress progress_;
+  ConnectionLedger ledger_{{.silent_bytes = 100, .all_silent_bytes = 200},
+                           [](const OpenSocket&) { return true; }};
+};
+
+TEST_F(GreedyConnectionTest, BytesWithoutACallEndAConnection) {
+  const auto flag = Open(1);
+  received_[1] = 100;
+  EXPECT_TRUE(Greedy().empty());
+  received_[1] = 101;
+  EXPECT_EQ(Greedy(), std::vector<int>{1});
+  received_[1] = 1000;
+  EXPECT_TRUE(Greedy().empty()) << "it is forgotten";
+}
+
+TEST_F(GreedyConnectionTest, AMessageMakesRoomForMore) {
+  Open(1);
+  for (int i = 1; i < 100; ++i) {
+    received_[1] += 90;
+    progress_.Find("10.0.0.1:1")->moved = true;
+    EXPECT_TRUE(Greedy().empty());
+  }
+  received_[1] += 101;
+  EXPECT_EQ(Greedy(), std::vector<int>{1});
+}
+
+TEST_F(GreedyConnectionTest, AFloodOfCallsEndsAConnectionAndABurstDoesNot) {
+  const auto flood = Open(1);
+  const auto burst = Open(2);
+  for (int look = 1; look <= ConnectionLedger::kBusyLooks; ++look) {
+    flood->calls += 501;
+    burst->calls += look == 2 ? 500 : 10'000;
+    EXPECT_EQ(Greedy(), look < ConnectionLedger::kBusyLooks ? std::vector<int>{} : std::vector<int>{1});
+  }
+}
+
+TEST_F(GreedyConnectionTest, OfAllTogetherTheGreediestGoFirst) {
+  for (const int fd : {1, 2, 3, 4}) Open(fd);
+  received_ = {{1, 40}, {2, 90}, {3, 95}, {4, 30}};
+  EXPECT_EQ(Greedy(), std::vector<int>{3});
+}
+
+TEST(ConnectionProgressTest, ForgetsConnectionsThatAreGone) {
+  ConnectionProgress progress;
+  for (int i = 0; i < 1000; ++i) progress.Open("10.0.0.1:" + std::to_string(i));
+  EXPECT_EQ(progress.Find("10.0.0.1:7"), nullptr);
+  const auto kept = progress.Open("10.0.0.1:7");
+  EXPECT_EQ(progress.Find("10.0.0.1:7"), kept);
+}
+
+TEST(IsStillOpenTest, AnotherFileUnderTheNumberIsNotTheSocket) {
+  EXPECT_FALSE(IsStillOpen({.fd = -1, .inode = 0, .host = ""}));
+  EXPECT_FALSE(IsStillOpen({.fd = 0, .inode = 1, .host = ""}));
+}
+
+}  // namespace
+}  // namespace atoll
