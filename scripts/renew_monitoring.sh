@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes anew what is made from something else: the tables of docs/metrics.md (from the programs' registries) and the
-# Grafana dashboards (from monitoring/grafana/dashboards.py).
+# Makes anew what is made from something else: the tables of docs/metrics.md (from the programs' registries), the
+# Grafana dashboards (from monitoring/grafana/dashboards.py) and the rules in k8s/ (from monitoring/prometheus/atoll.rules.yaml).
 #   scripts/renew_monitoring.sh [BUILD_DIR]      default: build/release; its target metrics_page has to be built
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,3 +8,4 @@ build=${1:-build/release}
 "$build/tests/metrics_page" docs/metrics.md >docs/metrics.md.new
 mv docs/metrics.md.new docs/metrics.md
 python3 -B monitoring/grafana/dashboards.py
+python3 -B monitoring/prometheus/prometheus_rule.py --write

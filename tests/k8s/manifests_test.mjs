@@ -84,6 +84,26 @@ async function componentsGoTogether() {
   fs.rmSync(all, {recursive: true});
 }
 
+/** Kubernetes alerts as any other Prometheus does: the object is monitoring/prometheus/atoll.rules.yaml, read again. */
+async function rulesAreThoseOfTheFile() {
+  const {groups} = YAML.parse(fs.readFileSync(path.join(source, 'monitoring/prometheus/atoll.rules.yaml'), 'utf8'));
+  const expectRules = async (title, objects, runbooks = '') => {
+    const rules = objects.filter(o => o.kind === 'PrometheusRule');
+    if (rules.length !== 1) return expect(title, [`${rules.length} PrometheusRules`]);
+    const links = JSON.stringify(groups).replaceAll('"runbook_url":"', `"runbook_url":"${runbooks}`);
+    expect(title, [...await problems(objects), ...differences(JSON.parse(links), rules[0].spec.groups)]);
+  };
+  const on = ['--set', 'monitoring.enabled=true'];
+  await expectRules('the overlay has the rules', kustomize(path.join(k8s, 'overlays/monitoring')));
+  await expectRules('the chart has the rules', template(chart, ...on));
+  const more = template(chart, ...on, '--set', 'monitoring.rules.runbooks=https://git.example/atoll/,monitoring.labels.release=prom');
+  await expectRules('the chart says where the runbooks are', more, 'https://git.example/atoll/');
+  const operators = more.filter(o => o.apiVersion.startsWith('monitoring.coreos.com'));
+  expect('the operator selects all three', operators.length === 3 && operators.every(o => o.metadata.labels.release === 'prom') ? [] : [JSON.stringify(operators.map(o => o.metadata))]);
+  const without = [[...on, '--set', 'monitoring.rules.enabled=false'], [], [...on, '-f', path.join(chart, 'examples/island.yaml'), ...certificateValues('island')]];
+  expect('no rules where none are wanted', without.filter(args => template(chart, ...args).some(o => o.kind === 'PrometheusRule')).map(String));
+}
+
 async function aReleaseByAnotherName() {
   const objects = template(chart).map(o => JSON.stringify(o));
   const other = helm('template', 'words', chart, '--namespace', 'ml').split(/^---$/m).filter(t => t.trim()).map(t => YAML.parse(t)).filter(Boolean);
@@ -97,7 +117,7 @@ function badValuesAreRefused() {
   helm('lint', '--strict', chart);
   const bad = ['worker.replicas=-1', 'worker.replica=3', 'worker.kind=Deployment', 'worker.image=atoll/worker-cpu', 'worker.gpus=8',
                'coordinator.storage=plenty', 'coordinator.leaveSeconds=5', 'tls.enable=true', 'island.coordinator=example.org',
-               'monitoring.interval=often', 'expose.enabled=true', 'island.enabled=true'];
+               'monitoring.interval=often', 'monitoring.rules.runbooks=docs', 'monitoring.rule.enabled=true', 'expose.enabled=true', 'island.enabled=true'];
   for (const setting of bad) {
     let refused = null;
     try {
@@ -125,6 +145,7 @@ async function breaksAreFound() {
 
 await renderingsAreValidAndAgreedOn();
 await componentsGoTogether();
+await rulesAreThoseOfTheFile();
 await aReleaseByAnotherName();
 badValuesAreRefused();
 await breaksAreFound();
