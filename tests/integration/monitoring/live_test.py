@@ -30,8 +30,8 @@ evaluation: {every: 1}
 """
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SECONDS = 16
-# What a healthy run has nothing of. The rest must answer.
-QUIET = {"Rounds thrown away", "Full in"}
+# What a healthy run has nothing of, or one without TLS and privacy. The rest must answer.
+QUIET = {"Rounds thrown away", "Full in", "Certificate ends in", "Certificate files", "Privacy spent"}
 OPENED = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -140,6 +140,14 @@ def atollctl(bin_dir, ports, *arguments, environment=None):
                           check=True, capture_output=True, text=True, timeout=60, env={**os.environ, **(environment or {})}).stdout
 
 
+def refused(bin_dir, ports, *arguments):
+    try:
+        atollctl(bin_dir, ports, *arguments)
+    except subprocess.CalledProcessError:
+        return
+    raise RuntimeError(f"atollctl {' '.join(arguments)} was not refused")
+
+
 def unanswered(root, prometheus, coordinator, since):
     missing = []
     for path in sorted((root / "monitoring/grafana/dashboards").glob("*.json")):
@@ -198,6 +206,7 @@ def watch(programs, root, bin_dir, tests_dir):
     prometheus = Prometheus(programs, root, dict(targets))
     time.sleep(SECONDS / 4)
     programs.end("w3", signal.SIGKILL)
+    refused(bin_dir, ports, "workers", "describe", "nobody")
     atollctl(bin_dir, ports, "checkpoint", "create", "one", environment={"TRACEPARENT": f"00-{TRACE}-00f067aa0ba902b7-01"})
     atollctl(bin_dir, ports, "config", "set", "round.deadline_s=6")
     start_worker(programs, tests_dir, ports, "w4")
