@@ -41,17 +41,18 @@ class RealRun:
         self.folder = pathlib.Path(folder)
         self.programs = pathlib.Path(programs)
         self.complaint = ""  # of the last atollctl that failed
+        self.credentials = ()  # of atollctl: flags
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "run.yaml").write_text(config)
 
-    def launch(self, worker_command, worker_arguments, workers=None):
-        """So many workers; None: as many as the configuration plans."""
+    def launch(self, worker_command, worker_arguments, workers=None, more=()):
+        """So many workers; None: as many as the configuration plans. `more`: arguments of the coordinator."""
         arguments = ["--config", self.folder / "run.yaml", "--data-dir", self.folder / "coordinator",
                      "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--metrics-listen", "",
                      "--port-file", self.folder / "ports.json", "--log-format", "json",
                      "--launcher", "process", "--worker-command", worker_command,
                      *(f"--worker-arg={argument}" for argument in worker_arguments),
-                     *(["--launch-workers", str(workers)] if workers is not None else [])]
+                     *(["--launch-workers", str(workers)] if workers is not None else []), *more]
         # The programs share the processors: who waits must not spin.
         environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
         with open(self.folder / "coordinator.log", "wb") as log:
@@ -78,7 +79,7 @@ class RealRun:
     def ctl(self, *arguments):
         """What atollctl prints; None when it fails, and then `complaint` is what it said."""
         done = subprocess.run([self.programs / "atollctl", "--timeout", "30", "--admin", self.admin, "--coordinator", self.data,
-                               *arguments], capture_output=True, text=True, timeout=180, check=False)
+                               *self.credentials, *arguments], capture_output=True, text=True, timeout=180, check=False)
         if done.returncode != 0:
             self.complaint = done.stderr.strip()
         return done.stdout if done.returncode == 0 else None
