@@ -35,7 +35,9 @@ RECIPES = {
     "delta-int8": "codec: {pull_delta: int8}",
     "delta-e3m0": "codec: {pull_delta: e3m0}",
     "e3m0+delta-e3m0": "codec: {push: e3m0, pull_delta: e3m0}",
-    "overlap5": "sync: {mode: overlapped, fragments: 2, delay_steps: 5, alpha: 0.5}",
+    "overlap5": "sync: {mode: overlapped, fragments: 2, delay_steps: 5}",
+    "overlap5-e3m0": "sync: {mode: overlapped, fragments: 2, delay_steps: 5}\ncodec: {push: e3m0, pull_delta: e3m0}",
+    "overlap5-blend": "sync: {mode: overlapped, fragments: 2, delay_steps: 5, answer: blend, alpha: 0.5}",
 }
 # SparseLoCo (arXiv 2508.15706) takes a plain step: no outer momentum.
 PLAIN_STEP = ("topk64", "topk128")

@@ -143,7 +143,7 @@ struct SyncOptions {
   uint32_t fragments = 1;
   FragmentPattern pattern = FragmentPattern::kPacked;
   uint32_t delay_steps = 1;
-  AnswerUse answer = AnswerUse::kBlend;
+  AnswerUse answer = AnswerUse::kRebase;
   double alpha = 0.5;          // of kBlend
   uint32_t max_in_flight = 1;  // never 0 after parsing
 };

@@ -44,7 +44,7 @@ TARGET = 0.95
 MODEL = "{layers: 12, heads: 8, width: 256, context: 1024, vocabulary: 1024}"
 
 BOTH_E3M0 = "codec: {push: e3m0, pull_delta: e3m0}"
-OVERLAP = "sync: {{mode: overlapped, fragments: 4, pattern: strided, delay_steps: {delay_steps}, alpha: 0.5}}"
+OVERLAP = "sync: {{mode: overlapped, fragments: 4, pattern: strided, delay_steps: {delay_steps}}}"
 # Name -> (what is added to the configuration, rounds).
 RECIPES = {
     "blocking-fp32": ("codec: {push: fp32, pull: fp32}", 3),

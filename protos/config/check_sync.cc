@@ -57,6 +57,11 @@ void CheckOverlap(const v1::RunConfig& config, std::vector<ConfigProblem>* probl
                                       ": every fragment is pushed at a step of its own"),
                          0});
   }
+  constexpr double kDefaultAlpha = 0.5;
+  if (sync.answer() == v1::ANSWER_USE_REBASE && sync.alpha() != kDefaultAlpha) {
+    problems->push_back(
+        {"sync.alpha", "has a meaning with 'answer: blend' only; say that, or leave alpha out", 0});
+  }
   if (config.round().mode() == v1::ROUND_MODE_FREE) {
     problems->push_back({"sync.mode",
                          "'overlapped' keeps the workers' cycles together, which round.mode free does not; "

@@ -59,7 +59,8 @@ void FillAbsent(Message* message) {
     const v1::FieldRule& rule = RuleOf(field);
     if (!IsSection(field)) {
       if (rule.has_default_value() && IsAbsent(*message, field)) {
-        SetFromText(field, rule.default_value(), /*quoted=*/false, message);
+        const std::string& text = rule.has_absent_value() ? rule.absent_value() : rule.default_value();
+        SetFromText(field, text, /*quoted=*/false, message);
       }
       continue;
     }

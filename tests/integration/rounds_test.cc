@@ -162,7 +162,7 @@ TEST_P(OverlappedRoundsTest, FourWorkersFinishTogether) {
                             "data: {tokenizer: bytes, mode: shared}\n"
                             "inner: {steps: 10, learning_rate: 0.05, min_learning_rate_ratio: 1, batch: 3}\n"
                             "round: {deadline_s: 60, lease_s: 5}\n"
-                            "sync: {mode: overlapped, fragments: 2, delay_steps: 3, alpha: 0.5}\n") +
+                            "sync: {mode: overlapped, fragments: 2, delay_steps: 3}\n") +
                 GetParam().yaml);
   std::vector<std::unique_ptr<WorkerThread>> workers;
   for (const char* name : {"worker-a", "worker-b", "worker-c", "worker-d"}) {

@@ -14,7 +14,7 @@ TinyRun Streaming(uint32_t fragments, const std::string& pattern) {
   run.outer = "{optimizer: nesterov, learning_rate: 0.7, momentum: 0.5}";
   run.codec = "{push: int8, pull: fp32}";
   run.sync = "{mode: overlapped, fragments: " + std::to_string(fragments) + ", pattern: " + pattern +
-             ", delay_steps: 2, alpha: 0.5}";
+             ", delay_steps: 2}";
   return run;
 }
 

@@ -29,12 +29,12 @@ TEST(ConfigSyncTest, BlockingWithOneFragmentIsTheDefault) {
 TEST(ConfigSyncTest, IsReadWithAllFragmentsInFlightUnlessTold) {
   const std::string sync =
       "sync: {mode: overlapped, fragments: 2, pattern: strided, delay_steps: 5, alpha: 0.25, answer: "
-      "rebase}\n";
+      "blend}\n";
   const auto options = ToRunOptions(ParseRunConfig(SampleAnd(sync), "s.yaml").value());
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->sync.mode, SyncMode::kOverlapped);
   EXPECT_EQ(options->sync.pattern, FragmentPattern::kStrided);
-  EXPECT_EQ(options->sync.answer, AnswerUse::kRebase);
+  EXPECT_EQ(options->sync.answer, AnswerUse::kBlend);
   EXPECT_EQ(options->sync.delay_steps, 5u);
   EXPECT_EQ(options->sync.alpha, 0.25);
   EXPECT_EQ(options->sync.max_in_flight, 2u);
@@ -46,6 +46,15 @@ TEST(ConfigSyncTest, AnAnswerIsUsedBeforeTheNextPush) {
               HasSubstr("sync.delay_steps: 50 is not below inner.steps, which is 50"));
   EXPECT_EQ(Complaint("sync: {delay_steps: 50}\n"), "") << "blocking has no use for it";
   EXPECT_THAT(Complaint("sync: {alpha: 1.5}\n"), HasSubstr("sync.alpha: 1.5 is out of range"));
+}
+
+TEST(ConfigSyncTest, StepsTakenMeanwhileAreKeptUnlessABlendIsAskedFor) {
+  const auto options =
+      ToRunOptions(ParseRunConfig(SampleAnd("sync: {mode: overlapped}\n"), "s.yaml").value());
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->sync.answer, AnswerUse::kRebase);
+  EXPECT_THAT(Complaint("sync: {mode: overlapped, alpha: 0.25}\n"),
+              HasSubstr("sync.alpha: has a meaning with 'answer: blend' only"));
 }
 
 TEST(ConfigSyncTest, FragmentsNeedSomethingToHold) {
