@@ -87,7 +87,8 @@ uint64_t ExchangeBytes(const RunOptions& run, uint64_t elements, uint64_t larges
   const uint64_t always = 2 * bytes + CodecFor(run.push_codec).EncodedSize(elements);
   const uint64_t pulled = CodecFor(run.pull_codec).EncodedSize(largest_fragment);
   if (run.sync.mode == SyncMode::kBlocking) return always + one + pulled;
-  return always + bytes + one + run.sync.max_in_flight * pulled;
+  const uint64_t left_at = run.sync.answer == AnswerUse::kRebase ? bytes : 0;
+  return always + bytes + left_at + one + run.sync.max_in_flight * pulled;
 }
 
 }  // namespace

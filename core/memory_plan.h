@@ -62,7 +62,8 @@ struct WorkerMemory {
   uint64_t activations = 0;    // of one micro-batch, estimated
   // Base, residual, pseudo-gradient, a payload each way. Blocking, the pseudo-gradient and what is pulled are
   // of one fragment at a time; overlapped, of each fragment there is a pseudo-gradient that may be on its
-  // way, of each exchange in flight a pulled payload, and of one fragment the blend.
+  // way, of each exchange in flight a pulled payload, and of one fragment the blend. An answer that is
+  // rebased needs the local parameters of each fragment's push too.
   uint64_t exchange = 0;
   uint64_t kept = 0;  // the moments once more, while they are written to the state directory
   // Now and then: overlapped, the local parameters of a worker that evaluates what is published.

@@ -85,6 +85,7 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   const RunPlan blocking = Plan(run);
   run.sync.mode = SyncMode::kOverlapped;
   run.sync.max_in_flight = 3;
+  run.sync.answer = AnswerUse::kBlend;
   const RunPlan overlapped = Plan(run);
   ASSERT_EQ(blocking.elements, overlapped.elements);
   uint64_t largest = 0;
@@ -101,6 +102,11 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   EXPECT_EQ(blocking.worker.evaluation, 0u);
   EXPECT_EQ(overlapped.worker.evaluation, bytes);
   EXPECT_EQ(overlapped.coordinator.next, 4 * largest);
+  run.sync.answer = AnswerUse::kRebase;
+  EXPECT_EQ(Plan(run).worker.exchange, overlapped.worker.exchange + bytes) << "the parameters at the push";
+  EXPECT_EQ(Plan(run).worker.total(), overlapped.worker.total() + bytes);
+  run.sync.mode = SyncMode::kBlocking;
+  EXPECT_EQ(Plan(run).worker.exchange, blocking.worker.exchange) << "where an answer is waited for";
 }
 
 TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {
