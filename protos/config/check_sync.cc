@@ -5,22 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
+#include "protos/config/gpt_options.h"
 
 namespace atoll {
 namespace {
-
-/// GptShape of the configuration's model.
-GptOptions ShapeOf(const v1::GptModel& gpt) {
-  GptOptions shape;
-  shape.layers = gpt.layers();
-  shape.heads = gpt.heads();
-  shape.width = gpt.width();
-  shape.context = gpt.context();
-  shape.vocabulary = gpt.vocabulary();
-  shape.tied_embeddings = gpt.tied_embeddings();
-  shape.bias = gpt.bias();
-  return shape;
-}
 
 void CheckFragments(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
   const v1::SyncSection& sync = config.sync();
@@ -32,7 +20,7 @@ void CheckFragments(const v1::RunConfig& config, std::vector<ConfigProblem>* pro
                          0});
     return;
   }
-  const size_t tensors = GptManifest(ShapeOf(gpt)).tensors.size();
+  const size_t tensors = GptManifest(GptOptionsOf(gpt)).tensors.size();
   if (sync.fragments() > tensors) {
     problems->push_back(
         {"sync.fragments",

@@ -6,6 +6,7 @@
 #include "core/run_options.h"
 #include "protos/config/check.h"
 #include "protos/config/defaults.h"
+#include "protos/config/gpt_options.h"
 #include "protos/config/problem.h"
 #include "protos/config/run_config.h"
 
@@ -52,11 +53,6 @@ static_assert(As<DataMode>(v1::DATA_MODE_LOCAL) == DataMode::kLocal &&
               v1::DataMode_MAX == v1::DATA_MODE_LOCAL);
 static_assert(As<EvaluatedBy>(v1::EVALUATED_BY_EVALUATOR) == EvaluatedBy::kEvaluator &&
               v1::EvaluatedBy_MAX == v1::EVALUATED_BY_EVALUATOR);
-
-GptOptions ModelOf(const v1::GptModel& gpt) {
-  return {gpt.layers(),     gpt.heads(),           gpt.width(),   gpt.context(),
-          gpt.vocabulary(), gpt.tied_embeddings(), gpt.dropout(), gpt.bias()};
-}
 
 InnerOptions InnerOf(const v1::InnerSection& inner) {
   InnerOptions options;
@@ -155,7 +151,7 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.workers = config.run().workers();
   options.rounds = config.run().rounds();
   options.seed = config.run().seed();
-  options.model = ModelOf(config.model().gpt());
+  options.model = GptOptionsOf(config.model().gpt());
   options.data.tokenizer = config.data().tokenizer();
   options.data.mode = As<DataMode>(config.data().mode());
   options.data.partitions = config.data().partitions() == 0 ? options.workers : config.data().partitions();

@@ -13,13 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string Complaint(const std::string& more) {
-  const auto config = ParseRunConfig(SampleAnd(more), "s.yaml");
-  if (config.ok()) return "";
-  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
-  const std::string message(config.status().message());
-  return message.substr(message.find(": ") + 2);
-}
+std::string Complaint(const std::string& more) { return ComplaintAbout(SampleAnd(more)); }
 
 const std::string kSgd = "outer: {optimizer: sgd, learning_rate: 1}\n";
 

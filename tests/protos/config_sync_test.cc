@@ -12,10 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Complaint(const std::string& more) {
-  const auto config = ParseRunConfig(SampleAnd(more), "s.yaml");
-  return config.ok() ? "" : std::string(config.status().message());
-}
+std::string Complaint(const std::string& more) { return ComplaintAbout(SampleAnd(more)); }
 
 TEST(ConfigSyncTest, BlockingWithOneFragmentIsTheDefault) {
   const auto options = ToRunOptions(ParseRunConfig(SampleAnd(""), "s.yaml").value());

@@ -13,10 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Complaint(const std::string& more) {
-  const auto config = ParseRunConfig(SampleAnd(more), "s.yaml");
-  return config.ok() ? "" : std::string(config.status().message());
-}
+std::string Complaint(const std::string& more) { return ComplaintAbout(SampleAnd(more)); }
 
 RunOptions Options(const std::string& more) {
   const auto config = ParseRunConfig(SampleAnd(more), "s.yaml");

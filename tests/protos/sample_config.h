@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
+#include "protos/config/run_config.h"
 
 namespace atoll {
 
@@ -37,6 +38,15 @@ inline std::string Sample(const std::string& from, const std::string& to) {
 
 /// The sample with more at its end, from line 18 on.
 inline std::string SampleAnd(const std::string& more) { return kSampleYaml + more; }
+
+/// What the parser says of a text, without the place; empty when it takes it.
+inline std::string ComplaintAbout(const std::string& yaml) {
+  const auto config = ParseRunConfig(yaml, "s.yaml");
+  if (config.ok()) return "";
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string message(config.status().message());
+  return message.substr(message.find(": ") + 2);
+}
 
 }  // namespace atoll
 

@@ -1,0 +1,18 @@
+#include "protos/config/gpt_options.h"
+
+namespace atoll {
+
+GptOptions GptOptionsOf(const v1::GptModel& gpt) {
+  GptOptions options;
+  options.layers = gpt.layers();
+  options.heads = gpt.heads();
+  options.width = gpt.width();
+  options.context = gpt.context();
+  options.vocabulary = gpt.vocabulary();
+  options.tied_embeddings = gpt.tied_embeddings();
+  options.dropout = gpt.dropout();
+  options.bias = gpt.bias();
+  return options;
+}
+
+}  // namespace atoll
