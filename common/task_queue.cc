@@ -32,20 +32,10 @@ TaskQueue::TaskQueue(std::string name, ThreadPriority priority)
 
 TaskQueue::~TaskQueue() { Stop(); }
 
-bool TaskQueue::Post(std::function<void()> task) {
-  MutexLock lock(&mutex_);
-  if (stopping_) return false;
-  tasks_.push_back(std::move(task));
-  wake_.NotifyOne();
-  return true;
-}
+bool TaskQueue::Post(std::function<void()> task) { return backlog_.Post(std::move(task)); }
 
 void TaskQueue::Stop() {
-  {
-    MutexLock lock(&mutex_);
-    stopping_ = true;
-    wake_.NotifyOne();
-  }
+  backlog_.Close();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -63,25 +53,12 @@ void TaskQueue::Drain() {
   while (!done) reached.Wait(&mutex);
 }
 
-size_t TaskQueue::pending() const {
-  MutexLock lock(&mutex_);
-  return tasks_.size();
-}
+size_t TaskQueue::pending() const { return backlog_.size(); }
 
 void TaskQueue::Run() {
   SetThreadName(name_);
   if (priority_ == ThreadPriority::kBackground) LowerOwnPriority();
-  while (true) {
-    std::function<void()> task;
-    {
-      MutexLock lock(&mutex_);
-      while (tasks_.empty() && !stopping_) wake_.Wait(&mutex_);
-      if (tasks_.empty()) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
-    task();
-  }
+  backlog_.Run();
 }
 
 }  // namespace atoll

@@ -1,12 +1,11 @@
 #ifndef ATOLL_COMMON_TASK_QUEUE_H_
 #define ATOLL_COMMON_TASK_QUEUE_H_
 
-#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
 
-#include "common/mutex.h"
+#include "common/task_backlog.h"
 
 namespace atoll {
 
@@ -36,10 +35,7 @@ class TaskQueue {
 
   const std::string name_;
   const ThreadPriority priority_;
-  mutable Mutex mutex_;
-  CondVar wake_;
-  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  TaskBacklog backlog_;
   std::thread thread_;  // last: it uses everything above
 };
 

@@ -1,6 +1,5 @@
 #include "server/rpc/io_pool.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,49 +16,22 @@ IoPool::IoPool(const IoPoolOptions& options) : options_(options) {
 
 IoPool::~IoPool() { Stop(); }
 
-bool IoPool::Post(std::function<void()> task) { return Enqueue(std::move(task), options_.max_queued); }
+bool IoPool::Post(std::function<void()> task) { return backlog_.Post(std::move(task), options_.max_queued); }
 
-bool IoPool::PostAdmitted(std::function<void()> task) {
-  return Enqueue(std::move(task), std::numeric_limits<size_t>::max());
-}
+bool IoPool::PostAdmitted(std::function<void()> task) { return backlog_.Post(std::move(task)); }
 
 void IoPool::Stop() {
-  {
-    MutexLock lock(&mutex_);
-    stopping_ = true;
-    wake_.NotifyAll();
-  }
+  backlog_.Close();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
 }
 
-size_t IoPool::queued() const {
-  MutexLock lock(&mutex_);
-  return tasks_.size();
-}
-
-bool IoPool::Enqueue(std::function<void()> task, size_t limit) {
-  MutexLock lock(&mutex_);
-  if (stopping_ || tasks_.size() >= limit) return false;
-  tasks_.push_back(std::move(task));
-  wake_.NotifyOne();
-  return true;
-}
+size_t IoPool::queued() const { return backlog_.size(); }
 
 void IoPool::Run(size_t index) {
   SetThreadName(absl::StrCat(options_.name, "-", index));
-  while (true) {
-    std::function<void()> task;
-    {
-      MutexLock lock(&mutex_);
-      while (tasks_.empty() && !stopping_) wake_.Wait(&mutex_);
-      if (tasks_.empty()) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
-    task();
-  }
+  backlog_.Run();
 }
 
 }  // namespace atoll

@@ -2,13 +2,12 @@
 #define ATOLL_SERVER_RPC_IO_POOL_H_
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/task_backlog.h"
 
 namespace atoll {
 
@@ -37,14 +36,10 @@ class IoPool {
   size_t queued() const;
 
  private:
-  bool Enqueue(std::function<void()> task, size_t limit);
   void Run(size_t index);
 
   const IoPoolOptions options_;
-  mutable Mutex mutex_;
-  CondVar wake_;
-  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  TaskBacklog backlog_;
   std::vector<std::thread> threads_;  // last: they use everything above
 };
 
