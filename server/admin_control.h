@@ -26,6 +26,7 @@ struct AdminCaller {
   std::string peer;         // address
   std::string proven = {};  // who it was shown to be; empty: nobody asked
   std::string how = {};     // "certificate", "token"; empty: not shown
+  std::string by = {};      // "web"; empty: the admin port
 };
 
 enum class RunAction : uint8_t { kPause = 1, kResume = 2, kStop = 3, kCloseRound = 4 };

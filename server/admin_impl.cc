@@ -1,8 +1,11 @@
 #include "server/admin_impl.h"
 
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "server/confirmations.h"
 #include "server/storage_refusal.h"
@@ -11,13 +14,15 @@
 namespace atoll {
 
 std::string CallerName(const AdminCaller& caller) {
-  if (caller.how.empty()) {
-    const std::string user = caller.user.empty() ? "someone" : caller.user;
-    return caller.peer.empty() ? user : absl::StrFormat("%s (%s)", user, caller.peer);
-  }
-  const bool other_name = !caller.user.empty() && caller.user != caller.proven;
-  return absl::StrFormat("%s (%s%s, %s)", caller.proven.empty() ? "someone" : caller.proven, caller.how,
-                         other_name ? ", calls itself " + caller.user : "", caller.peer);
+  const bool proven = !caller.how.empty();
+  const std::string& name = proven ? caller.proven : caller.user;
+  std::vector<std::string> known;
+  if (proven) known.push_back(caller.how);
+  if (proven && !caller.user.empty() && caller.user != name) known.push_back("calls itself " + caller.user);
+  if (!caller.by.empty()) known.push_back("by " + caller.by);
+  if (!caller.peer.empty()) known.push_back(caller.peer);
+  return absl::StrCat(name.empty() ? "someone" : name,
+                      known.empty() ? "" : absl::StrCat(" (", absl::StrJoin(known, ", "), ")"));
 }
 
 AdminImpl::AdminImpl(Parts parts)

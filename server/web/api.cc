@@ -128,8 +128,8 @@ absl::StatusOr<AdminCaller> WebApi::Operator(const WebRequest& request) const {
     return absl::PermissionDeniedError(absl::StrFormat("this takes the role admin; '%s' has the role %s",
                                                        identity.name, std::string(RoleName(identity.role))));
   }
-  return AdminCaller{.user = (identity.name.empty() ? "admin" : identity.name) + " by web",
-                     .peer = request.peer};
+  return AdminCaller{
+      .user = {}, .peer = request.peer, .proven = identity.name, .how = identity.how, .by = "web"};
 }
 
 WebReply WebApi::Look(const WebRequest& request, Read read, Duration fresh) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/admin_impl.h"
 #include "server/refusal.h"
 #include "tests/server/test_run.h"
 
@@ -189,6 +190,25 @@ TEST(AdminRun, EveryActionIsOnRecordWithWhoAndWhatCameOfIt) {
       AllOf(HasSubstr("ann (10.0.0.7:5): resume: refused, FAILED_PRECONDITION"), HasSubstr("not paused")));
   EXPECT_THAT(events.WaitFor(EventKind::kAdminAction, 1)->message,
               HasSubstr("someone: pause (why not): the run is paused"));
+}
+
+TEST(AdminRun, TheRecordSaysWhoWasProvenAndHow) {
+  const std::string peer = "10.0.0.7:5";
+  for (const auto& [caller, name] : std::vector<std::pair<AdminCaller, std::string>>{
+           {{}, "someone"},
+           {{.user = "ann", .peer = {}}, "ann"},
+           {{.user = "ann", .peer = peer}, "ann (10.0.0.7:5)"},
+           {{.user = {}, .peer = peer, .proven = "ann", .how = "token"}, "ann (token, 10.0.0.7:5)"},
+           {{.user = "ann", .peer = peer, .proven = "ann", .how = "certificate"},
+            "ann (certificate, 10.0.0.7:5)"},
+           {{.user = "root", .peer = peer, .proven = "ann", .how = "token"},
+            "ann (token, calls itself root, 10.0.0.7:5)"},
+           {{.user = "root", .peer = peer, .proven = {}, .how = "certificate"},
+            "someone (certificate, calls itself root, 10.0.0.7:5)"},
+           {{.user = {}, .peer = peer, .proven = "ann", .how = "token", .by = "web"},
+            "ann (token, by web, 10.0.0.7:5)"}}) {
+    EXPECT_EQ(CallerName(caller), name);
+  }
 }
 
 TEST(AdminRun, WhatCannotBeRecordedIsNotDone) {

@@ -1,6 +1,7 @@
 // The JSON and who may have it, without sockets.
 #include "server/web/api.h"
 
+#include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -8,6 +9,7 @@
 #include "tests/common/fake_clock.h"
 #include "tests/fakes/fake_coordinator.h"
 #include "tests/server/web/fake_policy.h"
+#include "tests/server/web/web_run.h"
 
 namespace atoll {
 namespace {
@@ -236,8 +238,28 @@ TEST_F(WebApiTest, AnAdminsActionsArriveWithWhoAsked) {
   act("create-checkpoint", R"({"name":"noon"})");
   EXPECT_THAT(Asked(), ElementsAre("run 1 lunch", "worker w1 1 at once ", "add 2", "checkpoint create noon"));
   const AdminCaller caller = coordinator_.admin_control.asked()[0].caller;
-  EXPECT_EQ(caller.user, "ann by web");
+  EXPECT_EQ(caller.proven, "ann");
+  EXPECT_EQ(caller.how, "token");
+  EXPECT_EQ(caller.by, "web");
+  EXPECT_EQ(caller.user, "") << "a page calls itself nothing";
   EXPECT_EQ(caller.peer, "127.0.0.1:50123");
+}
+
+TEST_F(WebApiTest, ARealRunRecordsWhoActedAndHowItWasProven) {
+  WebRun real;
+  EventCatcher events(&real.coordinator());
+  WebApi api({.access = &open_, .names = {}, .token_hint = {}}, &real.coordinator(), &clock_, &history_);
+  const auto act = [&](const char* action) {
+    const std::string body = absl::StrFormat(R"({"action":"%s"})", action);
+    return api.Answer(Post("/api/v1/control-run", body, "admin-token")).status;
+  };
+  EXPECT_EQ(act("PAUSE"), 200);
+  EXPECT_EQ(act("PAUSE"), 409);
+  EXPECT_THAT(events.WaitFor(EventKind::kAdminAction, 0)->message,
+              HasSubstr("ann (token, by web, 127.0.0.1:50123): pause: the run is paused"));
+  EXPECT_THAT(events.WaitFor(EventKind::kAdminAction, 1)->message,
+              HasSubstr("ann (token, by web, 127.0.0.1:50123): pause: refused"));
+  EXPECT_THAT(real.coordinator().GetStatus(0).state_reason, HasSubstr("ann (token, by web"));
 }
 
 TEST_F(WebApiTest, WhatIsNoActionIsRefusedAndSaysWhy) {

@@ -222,7 +222,7 @@ class PageTest(unittest.TestCase):
         row = BROWSER.find_elements(By.CSS_SELECTOR, "#workers tr")[1]
         self.confirm(row.find_elements(By.CSS_SELECTOR, "button")[1])
         self.wait("w1 is told to restart", lambda: "told to restart" in self.rows("workers")[1][1])
-        self.wait("who did it is on record", lambda: "ann by web" in self.text("events"))
+        self.wait("who did it is on record", lambda: "ann (token, by web, 127.0.0.1" in self.text("events"))
         self.shot("operating")
         BROWSER.refresh()
         self.wait("a reload keeps the token", lambda: self.by_id("act-open").is_displayed())
