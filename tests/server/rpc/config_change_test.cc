@@ -7,7 +7,7 @@
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "server/refusal.h"
-#include "tests/server/test_run.h"
+#include "tests/server/rpc/configured_run.h"
 
 // What an operator sets while the run goes on: from the next round, recorded, and nothing that a run cannot
 // change.
@@ -21,24 +21,9 @@ using ::testing::HasSubstr;
 const AdminCaller kAnn{.user = "ann", .peer = "10.0.0.7:5"};
 const RunConfigCodec kCodec;
 
-constexpr char kYaml[] = R"(
-run: {name: small, workers: 2, rounds: 100}
-model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}
-data: {tokenizer: bytes, partitions: 8}
-inner: {steps: 2, learning_rate: 1e-3, warmup_steps: 10, batch: 4}
-merge: {weights: uniform}
-round: {deadline_s: 100, start_workers: 2}
-checkpoint: {shards: 2}
-)";
-
-CoordinatorOptions Configured(const std::string& yaml = kYaml) {
-  CoordinatorOptions options = SmallRun();
-  const auto config = ParseRunConfig(yaml, "test");
-  EXPECT_TRUE(config.ok()) << config.status();
-  options.config_bytes = config->SerializeAsString();
-  options.run = *ToRunOptions(*config);
-  return options;
-}
+const std::string kYaml = std::string(kSmallRunYaml) +
+                          "merge: {weights: uniform}\n"
+                          "round: {deadline_s: 100, start_workers: 2}\n";
 
 class AdminConfig : public testing::Test {
  protected:
@@ -69,7 +54,7 @@ class AdminConfig : public testing::Test {
     return by_version;
   }
 
-  TestRun run_{Configured(), {.config_codec = &kCodec}};
+  TestRun run_{ConfiguredRun(kYaml), {.config_codec = &kCodec}};
 };
 
 TEST_F(AdminConfig, IsInForceFromTheNextRound) {
@@ -114,7 +99,7 @@ TEST_F(AdminConfig, ARestartChangesNothingOfTheOpenRound) {
   Round(workers, 0);
   // The same where the file changed, and the coordinator was restarted in the round of the version set
   // before.
-  CoordinatorOptions changed = Configured(std::string(kYaml) + "outer: {learning_rate: 0.125}\n");
+  CoordinatorOptions changed = ConfiguredRun(kYaml + "outer: {learning_rate: 0.125}\n");
   run_.options().config_bytes = changed.config_bytes;
   run_.options().run = changed.run;
   ASSERT_TRUE(run_.Restart().ok());
@@ -242,7 +227,7 @@ TEST_F(AdminConfig, SurvivesARestartWithTheSameFileAndYieldsToAChangedOne) {
   EXPECT_EQ(deadline(), Seconds(50));
   std::string changed = kYaml;
   changed.replace(changed.find("deadline_s: 100"), 15, "deadline_s: 70 ");
-  run_.options() = Configured(changed);
+  run_.options() = ConfiguredRun(changed);
   ASSERT_TRUE(run_.Restart().ok());
   EXPECT_EQ(run_.coordinator().GetStatus(0).config_version, 3);
   EXPECT_EQ(deadline(), Seconds(70));

@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "tests/fakes/fake_launcher.h"
-#include "tests/server/test_run.h"
+#include "tests/server/rpc/configured_run.h"
 
 namespace atoll {
 
@@ -17,8 +16,8 @@ namespace atoll {
 class WebRun {
  public:
   WebRun()
-      : run_(Configured(), {.config_codec = &codec_,
-                            .make_launcher = [this] { return std::make_unique<FakeLauncher>(log_); }}) {
+      : run_(ConfiguredRun(), {.config_codec = &codec_,
+                               .make_launcher = [this] { return std::make_unique<FakeLauncher>(log_); }}) {
     // The time of day of today, for those who look at it.
     run_.clock().JumpWall(SystemClock().WallNow() - run_.clock().WallNow());
     workers_ = run_.Begin({"w0", "w1"}, Fill([](size_t) { return 1.0F; }));
@@ -49,21 +48,6 @@ class WebRun {
   }
 
  private:
-  static CoordinatorOptions Configured() {
-    const auto config = ParseRunConfig(R"(
-run: {name: small, workers: 2, rounds: 100}
-model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}
-data: {tokenizer: bytes, partitions: 8}
-inner: {steps: 2, learning_rate: 1e-3, warmup_steps: 10, batch: 4}
-checkpoint: {shards: 2}
-)",
-                                       "test");
-    CoordinatorOptions options = SmallRun();
-    options.config_bytes = config.value().SerializeAsString();
-    options.run = *ToRunOptions(*config);
-    return options;
-  }
-
   const RunConfigCodec codec_;
   const std::shared_ptr<FakeLauncher::Log> log_ = std::make_shared<FakeLauncher::Log>();
   TestRun run_;
