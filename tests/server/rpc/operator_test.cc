@@ -1,9 +1,8 @@
 // An operator at a real coordinator, over sockets: nothing is faked but the disk and the time.
 #include "gmock/gmock.h"
-#include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
+#include "tests/server/rpc/configured_run.h"
 #include "tests/server/rpc/rpc_fixture.h"
-#include "tests/server/test_run.h"
 
 namespace atoll {
 namespace {
@@ -12,25 +11,9 @@ using ::testing::HasSubstr;
 
 const RunConfigCodec kCodec;
 
-CoordinatorOptions Configured() {
-  const auto config = ParseRunConfig(R"(
-run: {name: small, workers: 2, rounds: 100}
-model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}
-data: {tokenizer: bytes, partitions: 8}
-inner: {steps: 2, learning_rate: 1e-3, warmup_steps: 10, batch: 4}
-checkpoint: {shards: 2}
-)",
-                                     "test");
-  EXPECT_TRUE(config.ok()) << config.status();
-  CoordinatorOptions options = SmallRun();
-  options.config_bytes = config->SerializeAsString();
-  options.run = *ToRunOptions(*config);
-  return options;
-}
-
 class OperatorTest : public RpcFixture {
  protected:
-  OperatorTest() : run_(Configured(), {.config_codec = &kCodec}) {}
+  OperatorTest() : run_(ConfiguredRun(), {.config_codec = &kCodec}) {}
   ~OperatorTest() override { server_.reset(); }
   void SetUp() override {
     workers_ = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));

@@ -42,6 +42,18 @@ class PullTest : public RpcFixture {
     return request;
   }
 
+  /// The messages of a pull that succeeds, without its header.
+  std::vector<v1::PullChunk> Chunks(const v1::PullRequest& request) {
+    const auto context = Context();
+    const auto reader = data_->Pull(context.get(), request);
+    v1::PullChunk message;
+    EXPECT_TRUE(reader->Read(&message) && message.has_header());
+    std::vector<v1::PullChunk> chunks;
+    while (reader->Read(&message)) chunks.push_back(message);
+    EXPECT_TRUE(reader->Finish().ok());
+    return chunks;
+  }
+
   /// Names a head, as every heartbeat does.
   void SayHead(uint64_t version) {
     v1::HeartbeatRequest request;
@@ -144,16 +156,7 @@ TEST_F(PullTest, ChunksArePackedForWhoeverUnpacksThemInRunsThatSaySo) {
   const auto pull = [&](std::vector<v1::Compression> accepts) {
     v1::PullRequest request = Request();
     for (const v1::Compression one : accepts) request.add_accepts(one);
-    const auto context = Context();
-    const auto reader = data_->Pull(context.get(), request);
-    std::vector<v1::PullChunk> chunks(1);
-    EXPECT_TRUE(reader->Read(&chunks[0]));
-    while (reader->Read(&chunks.emplace_back())) {
-    }
-    chunks.pop_back();
-    chunks.erase(chunks.begin());
-    EXPECT_TRUE(reader->Finish().ok());
-    return chunks;
+    return Chunks(request);
   };
   int packed = 0;
   for (int again = 0; again < 2; ++again) {
@@ -245,17 +248,8 @@ TEST_F(PullTest, ManyWhoPullAtOnceSharePackedChunks) {
     readers.push_back(std::async(std::launch::async, [this] {
       v1::PullRequest request = Request();
       request.add_accepts(v1::COMPRESSION_ZSTD);
-      const auto context = Context();
-      const auto reader = data_->Pull(context.get(), request);
-      std::vector<v1::PullChunk> chunks(1);
-      EXPECT_TRUE(reader->Read(&chunks[0]));
-      while (reader->Read(&chunks.emplace_back())) {
-      }
-      chunks.pop_back();
-      chunks.erase(chunks.begin());
-      EXPECT_TRUE(reader->Finish().ok());
       int packed = 0;
-      std::string whole = Unpacked(chunks, &packed);
+      std::string whole = Unpacked(Chunks(request), &packed);
       EXPECT_EQ(packed, 8);
       return whole;
     }));
