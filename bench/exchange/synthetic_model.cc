@@ -25,7 +25,7 @@ constexpr char kYaml[] =
     "codec: {push: %s, pull: %s, pull_delta: %s, allow_momentum_with_topk: true}\n"
     "round: {deadline_s: 3600, lease_s: 3600, start_workers: %d}\n"
     "evaluation: {every: 1000000}\n"
-    "limits: {contribution_budget_mib: 65536}\n"
+    "limits: {contribution_budget_mib: 65536, joins_per_s: 100000}\n"
     "checkpoint: {keep_versions: 1, shards: 4}\n";
 
 constexpr uint64_t kRow = 1024;
