@@ -65,8 +65,7 @@ absl::StatusOr<SyncEnd> OverlappedSync::Loop() {
   EnterPhase(context_, WorkerPhase::kTraining);
   round_began_ = context_.clock->Now();
   for (const auto& fragment : fragments_) {
-    const Version base = *fragment->base.version;
-    if (fragment->packer->IsDone(base)) fragment->exchange->StartPull(base);
+    if (fragment->packer->IsDone(*fragment->base.version)) AskForAnswer(*fragment);
   }
   while (!end.has_value()) {
     ATOLL_ASSIGN_OR_RETURN(end, Turn());
@@ -192,9 +191,7 @@ absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
   FragmentExchange& exchange = *fragment.exchange;
   // Pushed on this base by an earlier life, and no lane was free until now: only its answer is missing.
   if (fragment.packer->IsDone(*fragment.base.version)) {
-    // All steps of this life are newer than that push.
-    if (run_.sync.answer == AnswerUse::kRebase) fragment.left_at = fragment.base.values;
-    return exchange.StartPull(fragment.base.version);
+    return AskForAnswer(fragment);
   }
   if (fragment.window.steps == 0 || !parts_.runner->HasFreeLane()) return false;
   ATOLL_RETURN_IF_ERROR(Measure(fragment));
@@ -220,6 +217,12 @@ absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
   }
   fragment.window = InnerRound();
   return true;
+}
+
+bool OverlappedSync::AskForAnswer(StreamedFragment& fragment) {
+  // All steps of this life are newer than that push, and began at the base.
+  if (run_.sync.answer == AnswerUse::kRebase) fragment.left_at = fragment.base.values;
+  return fragment.exchange->StartPull(fragment.base.version);
 }
 
 absl::Status OverlappedSync::Measure(StreamedFragment& fragment) {

@@ -60,6 +60,8 @@ class OverlappedSync {
   void Skip(StreamedFragment& fragment);
   /// False: no lane is free, or there is nothing to push.
   absl::StatusOr<bool> Push(StreamedFragment& fragment);
+  /// Its push on the base was accepted of an earlier life: only the answer is missing.
+  bool AskForAnswer(StreamedFragment& fragment);
   absl::Status Measure(StreamedFragment& fragment);
 
   // Answers (overlapped_answers.cc).

@@ -14,7 +14,7 @@ model: {{gpt: {{layers: 2, heads: 2, width: 32, context: 32, vocabulary: 256}}}}
 data: {{tokenizer: bytes}}
 inner: {{steps: {steps}, learning_rate: 0.005, warmup_steps: 20, batch: 4}}
 outer: {{optimizer: nesterov, learning_rate: 0.7, momentum: 0.5}}
-round: {{deadline_s: {deadline}, quorum: 0.5, grace_s: 2, lease_s: {lease}, minimum: 1}}
+round: {{deadline_s: {deadline}, quorum: {quorum}, grace_s: 2, lease_s: {lease}, minimum: 1}}
 evaluation: {{every: {evaluate}, batches: 64}}
 checkpoint: {{shards: 1}}
 """

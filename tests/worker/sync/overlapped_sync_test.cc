@@ -395,8 +395,11 @@ TEST_F(OverlappedLivesTest, EachFragmentsLastPushIsSettledAfterAKill) {
   }
 }
 
-TEST_F(OverlappedLivesTest, WhatAnEarlierLifeHadAcceptedOnlyWantsItsAnswer) {
-  StreamingHarness h;
+/// A life ends with an accepted push; the next one trains from `expected` on when the answer comes.
+void NextLifeOnlyWantsTheAnswer(AnswerUse answer, float expected) {
+  RunOptions run = StreamingRun();
+  run.sync.answer = answer;
+  StreamingHarness h(run);
   h.coordinator.workers = 2;  // the other one does not come
   h.coordinator.before_pull = [&](const PullWish& wish) {
     if (!wish.after.has_value()) return;
@@ -415,8 +418,16 @@ TEST_F(OverlappedLivesTest, WhatAnEarlierLifeHadAcceptedOnlyWantsItsAnswer) {
     h.coordinator.CancelPulls();
   };
   EXPECT_TRUE(next.Start().Run().ok());
-  EXPECT_EQ(next.fake->first(), Descend(0.5F * 1.0F + 0.5F * 2.0F, 5.0F, 1)) << "used at once";
+  EXPECT_EQ(next.fake->first(), Descend(expected, 5.0F, 1)) << "used at once";
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1)) << "not pushed again on version 0";
+}
+
+TEST_F(OverlappedLivesTest, WhatAnEarlierLifeHadAcceptedOnlyWantsItsAnswer) {
+  NextLifeOnlyWantsTheAnswer(AnswerUse::kBlend, 0.5F * 1.0F + 0.5F * 2.0F);
+}
+
+TEST_F(OverlappedLivesTest, AnAnswerToAnEarlierLifeIsTakenWholeUnderTheStepsOfThisOne) {
+  NextLifeOnlyWantsTheAnswer(AnswerUse::kRebase, 2.0F);
 }
 
 }  // namespace

@@ -70,14 +70,15 @@ class StreamingObserver final : public WorkerObserver {
   int retries = 0;
 };
 
-/// Two fragments of one tensor each (weight in 0, bias in 1), H = 4, delay 1, alpha 0.5, SGD of rate 1
-/// outside, so that one worker's contribution alone makes its local parameters the next version.
+/// Two fragments of one tensor each (weight in 0, bias in 1), H = 4, delay 1, a blend with alpha 0.5, SGD of
+/// rate 1 outside, so that one worker's contribution alone makes its local parameters the next version.
 inline RunOptions StreamingRun() {
   RunOptions run = SmallRun();
   run.sync = {.mode = SyncMode::kOverlapped,
               .fragments = 2,
               .pattern = FragmentPattern::kPacked,
               .delay_steps = 1,
+              .answer = AnswerUse::kBlend,
               .alpha = 0.5,
               .max_in_flight = 2};
   run.outer.optimizer = OuterOptimizerKind::kSgd;
