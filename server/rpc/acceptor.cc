@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -209,9 +208,7 @@ bool Acceptor::AcceptAll(int listening) {
 }
 
 void Acceptor::Take(FileDescriptor connection, const sockaddr_storage& peer) {
-  struct stat found = {};
-  if (::fstat(connection.get(), &found) != 0) return;
-  OpenSocket open{.fd = connection.get(), .inode = found.st_ino, .host = HostOf(peer)};
+  OpenSocket open{.fd = connection.get(), .cookie = SocketCookie(connection.get()), .host = HostOf(peer)};
   if (options_.progress != nullptr) open.signs = options_.progress->Open(PeerText(peer));
   const auto verdict = ledger_.Admit(open, clock_->Now());
   if (verdict != ConnectionLedger::Verdict::kAdmitted) {

@@ -1,15 +1,21 @@
 #include "server/rpc/connection_ledger.h"
 
-#include <sys/stat.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace atoll {
 
+uint64_t SocketCookie(int fd) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof(cookie);
+  return ::getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
 bool IsStillOpen(const OpenSocket& socket) {
-  struct stat found = {};
-  return ::fstat(socket.fd, &found) == 0 && S_ISSOCK(found.st_mode) && found.st_ino == socket.inode;
+  const uint64_t cookie = SocketCookie(socket.fd);
+  return cookie != 0 && cookie == socket.cookie;
 }
 
 ConnectionLedger::Verdict ConnectionLedger::Judge(const std::string& host) const {

@@ -1,8 +1,6 @@
 #ifndef ATOLL_SERVER_RPC_CONNECTION_LEDGER_H_
 #define ATOLL_SERVER_RPC_CONNECTION_LEDGER_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,17 +28,20 @@ struct ConnectionLimits {
 };
 
 /// A connection that was accepted and handed over. The descriptor belongs to somebody else, who closes it
-/// without a word; the inode tells whether it is still the same socket.
+/// without a word; the cookie tells whether it is still the same socket.
 struct OpenSocket {
   int fd = -1;
-  ino_t inode = 0;
+  uint64_t cookie = 0;  // the kernel's name of the socket, which no other one gets
   std::string host = {};
   ConnectionProgress::Signs signs = {};  // taken down by the ledger
   uint64_t heard_bytes = 0;              // received by the time of the last call or message
   int busy_looks = 0;                    // on end
 };
 
-/// Whether the descriptor is still that socket.
+/// The kernel's cookie of the socket that the descriptor is now (SO_COOKIE); 0: it is none.
+uint64_t SocketCookie(int fd);
+/// Whether the descriptor is still that socket. It may be closed, and given to another, at any moment: a
+/// look, no promise.
 bool IsStillOpen(const OpenSocket& socket);
 
 /// The connections of one port. Counts what was admitted, and looks which of it is gone only when a limit

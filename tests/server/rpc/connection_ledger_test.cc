@@ -15,7 +15,7 @@ using Verdict = ConnectionLedger::Verdict;
 class ConnectionLedgerTest : public ::testing::Test {
  protected:
   Verdict Admit(int fd, const std::string& host) {
-    return ledger_.Admit({.fd = fd, .inode = static_cast<ino_t>(fd), .host = host}, now_);
+    return ledger_.Admit({.fd = fd, .cookie = static_cast<uint64_t>(fd), .host = host}, now_);
   }
   void Pass(double seconds) { now_ += Seconds(seconds); }
 
@@ -57,9 +57,9 @@ class GreedyConnectionTest : public ::testing::Test {
  protected:
   ConnectionProgress::Signs Open(int fd) {
     auto signs = progress_.Open("10.0.0.1:" + std::to_string(fd));
-    EXPECT_EQ(
-        ledger_.Admit({.fd = fd, .inode = static_cast<ino_t>(fd), .host = "10.0.0.1", .signs = signs}, {}),
-        Verdict::kAdmitted);
+    EXPECT_EQ(ledger_.Admit(
+                  {.fd = fd, .cookie = static_cast<uint64_t>(fd), .host = "10.0.0.1", .signs = signs}, {}),
+              Verdict::kAdmitted);
     return signs;
   }
   std::vector<int> Greedy() {
@@ -122,8 +122,8 @@ TEST(ConnectionProgressTest, ForgetsConnectionsThatAreGone) {
 }
 
 TEST(IsStillOpenTest, AnotherFileUnderTheNumberIsNotTheSocket) {
-  EXPECT_FALSE(IsStillOpen({.fd = -1, .inode = 0, .host = ""}));
-  EXPECT_FALSE(IsStillOpen({.fd = 0, .inode = 1, .host = ""}));
+  EXPECT_FALSE(IsStillOpen({.fd = -1, .cookie = 0, .host = ""}));
+  EXPECT_FALSE(IsStillOpen({.fd = 0, .cookie = 1, .host = ""}));
 }
 
 }  // namespace
