@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+
+import waiting
 
 PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
 
@@ -65,13 +66,7 @@ class RealRun:
         self.admin, self.data = ports["admin"], ports["data"]
 
     def wait_for(self, done, seconds, what):
-        deadline = time.monotonic() + seconds
-        while not done():
-            if self.coordinator.poll() is not None:
-                raise RuntimeError(f"the coordinator ended with {self.coordinator.returncode}: {self.log_end()}")
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"waited {seconds} s in vain for {what}: {self.log_end()}")
-            time.sleep(0.05)
+        waiting.wait_for(self.coordinator, self.log_end, done, seconds, what)
 
     def log_end(self):
         return (self.folder / "coordinator.log").read_text()[-3000:]

@@ -5,12 +5,16 @@ import pathlib
 import re
 import resource
 import subprocess
+import sys
 import time
 import urllib.request
 
 import grpc
 
 import wire
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import waiting  # noqa: E402
 
 METHOD = "/atoll.v1.Coordinator/"
 MODEL_VALUES = 2 << 20  # 8 MiB of float32: eight chunks of a seed
@@ -53,13 +57,7 @@ class Coordinator:
         self.data, self.admin, self.metrics = ports["data"], ports["admin"], ports["metrics"]
 
     def wait_for(self, done, seconds, what):
-        deadline = time.monotonic() + seconds
-        while not done():
-            if self.process.poll() is not None:
-                raise RuntimeError(f"the coordinator ended with {self.process.returncode}: {self.log_end()}")
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"waited {seconds} s in vain for {what}: {self.log_end()}")
-            time.sleep(0.05)
+        waiting.wait_for(self.process, self.log_end, done, seconds, what)
 
     def log_end(self):
         return (self.folder / "log").read_text(errors="replace")[-3000:]

@@ -17,6 +17,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from crc32c import crc32c  # noqa: E402
+
 try:
     import grpc
     import google.protobuf  # noqa: F401
@@ -39,25 +42,6 @@ CHUNK = 1 << 20
 # Tensors begin at multiples of 256 values in the flat vector (core/fragment_plan.h).
 SLOT = 256
 TENSORS = [("matrix", (700, 500)), ("vector", (333,))]
-
-
-def crc32c_table():
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-TABLE = crc32c_table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
 
 
 def content_hash(payload):
