@@ -34,22 +34,32 @@ absl::StatusOr<PullResult> Exchange(TestRun& run, const std::vector<Caller>& wor
   return run.Pull(workers[0], base);
 }
 
+/// Whether version `base` was not written while what `pulled` holds was read.
+bool WaitedForTheReader(TestRun& run, uint64_t base) {
+  const auto begin = steady_clock::now();
+  bool waited = true;
+  while (steady_clock::now() - begin < milliseconds(300)) {
+    waited = waited && Stored(run) == Version(base);
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return waited;
+}
+
 TEST(HeadStart, AVersionIsWrittenWhenNobodyReadsItAnyMore) {
   TestRun run(LongRun());
   const auto workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   run.WaitForStored(0);
-  const auto begin = steady_clock::now();
-  auto pulled = Exchange(run, workers, 0);
-  ASSERT_TRUE(pulled.ok()) << pulled.status();
-  while (steady_clock::now() - begin < milliseconds(300)) {
-    const Version stored = Stored(run);
-    if (steady_clock::now() - begin < kWithin) {
-      ASSERT_EQ(stored, Version(0));
-    }
-    std::this_thread::sleep_for(milliseconds(5));
+  // On a busy machine the pull may come after the storer has looked for readers: one attempt of some has to
+  // show it.
+  bool shown = false;
+  for (uint64_t base = 0; base < 10 && !shown; ++base) {
+    auto pulled = Exchange(run, workers, base);
+    ASSERT_TRUE(pulled.ok()) << pulled.status();
+    shown = WaitedForTheReader(run, base);
+    pulled = absl::CancelledError("read");
+    run.WaitForStored(base + 1);
   }
-  pulled = absl::CancelledError("read");
-  run.WaitForStored(1);
+  EXPECT_TRUE(shown);
 }
 
 TEST(HeadStart, AReaderThatIsSlowDoesNotHoldItUp) {
