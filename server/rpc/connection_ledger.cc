@@ -52,29 +52,38 @@ std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(
     const std::function<uint64_t(int fd)>& received) {
   std::erase_if(open_, [this](const OpenSocket& socket) { return !alive_(socket); });
   std::vector<Greed> greedy;
-  std::vector<std::pair<uint64_t, int>> silent;  // bytes, descriptor
-  uint64_t all = 0;
+  Bytes silent;
+  Bytes held;
   for (OpenSocket& socket : open_) {
     if (CallsTooMuch(socket)) {
       greedy.push_back({.fd = socket.fd, .of = Of::kCalls});
       continue;
     }
+    // Before it is asked whether anything moved: a message that is done in between has moved.
+    const bool holds = socket.signs != nullptr && socket.signs->held > 0;
     const uint64_t now = received(socket.fd);
     if (socket.signs != nullptr && socket.signs->moved.exchange(false)) socket.heard_bytes = now;
-    silent.emplace_back(now - std::min(now, socket.heard_bytes), socket.fd);
-    all += silent.back().first;
+    (holds ? held : silent).emplace_back(now - std::min(now, socket.heard_bytes), socket.fd);
   }
-  std::ranges::sort(silent, std::greater<>());
-  for (const auto& [bytes, fd] : silent) {
-    if (bytes <= limits_.silent_bytes && all <= limits_.all_silent_bytes) break;
-    greedy.push_back({.fd = fd, .of = Of::kBytes});
-    all -= bytes;
-  }
+  AddGreediest(std::move(silent), limits_.silent_bytes, limits_.all_silent_bytes, greedy);
+  AddGreediest(std::move(held), limits_.held_bytes, limits_.all_held_bytes, greedy);
   std::erase_if(open_, [&](const OpenSocket& socket) {
     return std::ranges::find(greedy, socket.fd, &Greed::fd) != greedy.end();
   });
   Recount();
   return greedy;
+}
+
+void ConnectionLedger::AddGreediest(Bytes bytes, uint64_t limit, uint64_t limit_of_all,
+                                    std::vector<Greed>& greedy) {
+  uint64_t all = 0;
+  for (const auto& [count, fd] : bytes) all += count;
+  std::ranges::sort(bytes, std::greater<>());
+  for (const auto& [count, fd] : bytes) {
+    if (count <= limit && all <= limit_of_all) return;
+    greedy.push_back({.fd = fd, .of = Of::kBytes});
+    all -= count;
+  }
 }
 
 void ConnectionLedger::Look(MonoTime now) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -18,10 +19,14 @@ struct ConnectionLimits {
   size_t total = 4096;
   size_t per_address = 2048;  // of one IP address, so that no one machine takes all of them
   /// Bytes that a connection may bring without a call or a message coming of them: what gRPC holds meanwhile
-  /// is bounded by nothing else (a header block that goes on for ever).
-  uint64_t silent_bytes = uint64_t{32} << 20;
+  /// is bounded by nothing else (a header block that goes on for ever). No less than the windows that gRPC
+  /// opens to a fast sender, who may fill them when its call has just been refused.
+  uint64_t silent_bytes = uint64_t{128} << 20;
   /// The same of all connections together; beyond it the greediest are ended first.
-  uint64_t all_silent_bytes = uint64_t{256} << 20;
+  uint64_t all_silent_bytes = uint64_t{512} << 20;
+  /// The same two where a message of the connection waits for this server: its windows fill meanwhile.
+  uint64_t held_bytes = uint64_t{512} << 20;
+  uint64_t all_held_bytes = uint64_t{1} << 30;
   /// Calls between two looks (Greedy), for kBusyLooks looks on end: a flood of streams that are given up at
   /// once (CVE-2023-44487) costs gRPC some 20 KiB for each 100 bytes until it has caught up.
   uint32_t calls_per_look = 500;
@@ -72,6 +77,9 @@ class ConnectionLedger {
   std::vector<Greed> Greedy(const std::function<uint64_t(int fd)>& received);
 
  private:
+  using Bytes = std::vector<std::pair<uint64_t, int>>;  // brought since it was heard, descriptor
+
+  static void AddGreediest(Bytes bytes, uint64_t limit, uint64_t limit_of_all, std::vector<Greed>& greedy);
   bool CallsTooMuch(OpenSocket& socket) const;
   Verdict Judge(const std::string& host) const;
   void Look(MonoTime now);

@@ -1,8 +1,22 @@
 #include "server/rpc/connection_progress.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atoll {
+
+HeldMessage::HeldMessage(std::shared_ptr<ConnectionSigns> signs) : signs_(std::move(signs)) {
+  if (signs_ == nullptr) return;
+  ++signs_->held;
+  signs_->moved = true;
+}
+
+HeldMessage::~HeldMessage() {
+  if (signs_ == nullptr) return;
+  // First: whoever looks in between sees one of the two.
+  signs_->moved = true;
+  --signs_->held;
+}
 
 ConnectionProgress::Signs ConnectionProgress::Open(const std::string& peer) {
   auto signs = std::make_shared<ConnectionSigns>();

@@ -15,6 +15,20 @@ namespace atoll {
 struct ConnectionSigns {
   std::atomic<bool> moved{false};  // a call or a message, and not only bytes
   std::atomic<uint32_t> calls{0};
+  std::atomic<uint32_t> held{0};  // messages that are being worked on; not taken down
+};
+
+/// A message that was read and is being worked on, or waits for that. What arrives meanwhile cannot come to
+/// anything: its sender is not to blame.
+class HeldMessage {
+ public:
+  explicit HeldMessage(std::shared_ptr<ConnectionSigns> signs);
+  ~HeldMessage();
+  HeldMessage(const HeldMessage&) = delete;
+  HeldMessage& operator=(const HeldMessage&) = delete;
+
+ private:
+  const std::shared_ptr<ConnectionSigns> signs_;  // null: nobody watches
 };
 
 /// The signs of each connection. Who serves a call gives them (Find once, then set them); who watches the

@@ -50,7 +50,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   }
 
   void OnReadDone(bool ok) override {
-    if (ok && signs_ != nullptr) signs_->moved = true;
+    const auto held = ok ? std::make_shared<HeldMessage>(signs_) : nullptr;
     const bool first = !admitted_;
     admitted_ = true;
     {
@@ -61,7 +61,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
     if (ok && first && !Sink::MayBeginWith(message_)) {
       return End(absl::InvalidArgumentError("header: the first message carries the header, and only that"));
     }
-    auto work = [this, ok] { Work(ok); };
+    auto work = [this, ok, held] { Work(ok); };
     const bool posted = first ? call_.uploads->Post(work) : call_.uploads->PostAdmitted(work);
     if (!posted) End(first ? Overloaded() : GoingAway());
   }

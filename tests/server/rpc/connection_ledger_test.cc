@@ -72,8 +72,9 @@ class GreedyConnectionTest : public ::testing::Test {
 
   std::map<int, uint64_t> received_;
   ConnectionProgress progress_;
-  ConnectionLedger ledger_{{.silent_bytes = 100, .all_silent_bytes = 200},
-                           [](const OpenSocket&) { return true; }};
+  ConnectionLedger ledger_{
+      {.silent_bytes = 100, .all_silent_bytes = 200, .held_bytes = 1000, .all_held_bytes = 1500},
+      [](const OpenSocket&) { return true; }};
 };
 
 TEST_F(GreedyConnectionTest, BytesWithoutACallEndAConnection) {
@@ -94,6 +95,29 @@ TEST_F(GreedyConnectionTest, AMessageMakesRoomForMore) {
     EXPECT_TRUE(Greedy().empty());
   }
   received_[1] += 101;
+  EXPECT_EQ(Greedy(), std::vector<int>{1});
+}
+
+TEST_F(GreedyConnectionTest, ASlowServerIsNotTheSendersFault) {
+  const auto signs = Open(1);
+  {
+    const HeldMessage message(signs);
+    EXPECT_TRUE(Greedy().empty());
+    received_[1] = 1000;
+    EXPECT_TRUE(Greedy().empty()) << "it has a message here that nobody has worked on yet";
+  }
+  EXPECT_TRUE(Greedy().empty()) << "now it has moved";
+  received_[1] += 101;
+  EXPECT_EQ(Greedy(), std::vector<int>{1});
+}
+
+TEST_F(GreedyConnectionTest, WhatFillsWhileTheServerIsSlowIsBoundedToo) {
+  const HeldMessage one(Open(1));
+  const HeldMessage two(Open(2));
+  EXPECT_TRUE(Greedy().empty());
+  received_ = {{1, 600}, {2, 901}};
+  EXPECT_EQ(Greedy(), std::vector<int>{2});
+  received_[1] = 1001;
   EXPECT_EQ(Greedy(), std::vector<int>{1});
 }
 
