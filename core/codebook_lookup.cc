@@ -54,14 +54,14 @@ ATOLL_TARGET_VBMI inline BytePlane PlaneOf(const float* codebook, int k) {
 }
 
 /// 64 bytes looked up at once: a permutation reads seven bits of a code, the eighth chooses between two.
-ATOLL_TARGET_VBMI ATOLL_INLINE __m512i LookUpBytes(const BytePlane& plane, __m512i codes) {
+ATOLL_INLINE ATOLL_TARGET_VBMI __m512i LookUpBytes(const BytePlane& plane, __m512i codes) {
   const __m512i below = _mm512_permutex2var_epi8(plane.part[0], codes, plane.part[1]);
   const __m512i above = _mm512_permutex2var_epi8(plane.part[2], codes, plane.part[3]);
   return _mm512_mask_blend_epi8(_mm512_movepi8_mask(codes), below, above);
 }
 
 template <bool kAdd>
-ATOLL_TARGET_VBMI ATOLL_INLINE void PutVector(__m512i bits, float* out) {
+ATOLL_INLINE ATOLL_TARGET_VBMI void PutVector(__m512i bits, float* out) {
   const __m512 values = _mm512_castsi512_ps(bits);
   _mm512_storeu_ps(out, kAdd ? _mm512_add_ps(_mm512_loadu_ps(out), values) : values);
 }

@@ -40,7 +40,7 @@ class HealthListener {
  private:
   HealthListener() = default;
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   // Set by Start, and not changed later.
   std::unique_ptr<grpc::CallbackGenericService> nothing_;  // outlives the server
   std::unique_ptr<grpc::Server> server_;
