@@ -28,6 +28,7 @@ namespace {
 constexpr int kLookEveryMs = 100;
 constexpr Duration kLookInterval = Seconds(0.1);
 constexpr Duration kTrimDelay = Seconds(0.5);
+constexpr Duration kLastTrim = Seconds(15);  // on a busy machine gRPC takes its time
 // When the system has no descriptor left: one may be closed meanwhile.
 constexpr int kBreatherMs = 100;
 
@@ -232,10 +233,13 @@ void Acceptor::EndGreedy(MonoTime now) {
   }
   // What they had filled is in pieces all over the heap, and is free once whoever serves them has noticed.
   if (!greedy.empty()) {
-    trim_at_ = now + kTrimDelay;
+    trim_after_ = kTrimDelay;
+    trim_at_ = now + trim_after_;
   } else if (trim_at_ && now >= *trim_at_) {
     ::malloc_trim(0);
+    trim_after_ *= 3;
     trim_at_.reset();
+    if (trim_after_ <= kLastTrim) trim_at_ = now + trim_after_;
   }
 }
 

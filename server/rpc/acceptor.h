@@ -76,6 +76,7 @@ class Acceptor {
   MonoTime looked_{};
   MonoTime counted_{};
   std::optional<MonoTime> trim_at_;
+  Duration trim_after_{};
   std::thread thread_;
 };
 

@@ -44,7 +44,8 @@ size_t ConnectionLedger::Count(MonoTime now) {
 
 bool ConnectionLedger::CallsTooMuch(OpenSocket& socket) const {
   const uint32_t calls = socket.signs == nullptr ? 0 : socket.signs->calls.exchange(0);
-  socket.busy_looks = calls > limits_.calls_per_look ? socket.busy_looks + 1 : 0;
+  const uint32_t busy = std::min(calls / limits_.calls_per_look, kMostLooksAtOnce);
+  socket.busy_looks = busy == 0 ? 0 : socket.busy_looks + busy;
   return socket.busy_looks >= kBusyLooks;
 }
 

@@ -21,15 +21,16 @@ struct ConnectionLimits {
   /// Bytes that a connection may bring without a call or a message coming of them: what gRPC holds meanwhile
   /// is bounded by nothing else (a header block that goes on for ever). No less than the windows that gRPC
   /// opens to a fast sender, who may fill them when its call has just been refused.
-  uint64_t silent_bytes = uint64_t{128} << 20;
+  uint64_t silent_bytes = uint64_t{64} << 20;
   /// The same of all connections together; beyond it the greediest are ended first.
-  uint64_t all_silent_bytes = uint64_t{512} << 20;
+  uint64_t all_silent_bytes = uint64_t{256} << 20;
   /// The same two where a message of the connection waits for this server: its windows fill meanwhile.
   uint64_t held_bytes = uint64_t{512} << 20;
   uint64_t all_held_bytes = uint64_t{1} << 30;
-  /// Calls between two looks (Greedy), for kBusyLooks looks on end: a flood of streams that are given up at
-  /// once (CVE-2023-44487) costs gRPC some 20 KiB for each 100 bytes until it has caught up.
-  uint32_t calls_per_look = 500;
+  /// Calls between two looks (Greedy) that are no flood. More of them, for kBusyLooks looks on end, are: of
+  /// streams that are given up at once (CVE-2023-44487), each of which costs gRPC some 20 KiB for 100 bytes
+  /// until it has caught up. The more they are, the fewer looks it takes. A slow machine gets to fewer.
+  uint32_t calls_per_look = 150;
 };
 
 /// A connection that was accepted and handed over. The descriptor belongs to somebody else, who closes it
@@ -40,7 +41,7 @@ struct OpenSocket {
   std::string host = {};
   ConnectionProgress::Signs signs = {};  // taken down by the ledger
   uint64_t heard_bytes = 0;              // received by the time of the last call or message
-  int busy_looks = 0;                    // on end
+  uint32_t busy_looks = 0;               // on end, one with many calls for several
 };
 
 /// The kernel's cookie of the socket that the descriptor is now (SO_COOKIE); 0: it is none.
@@ -62,7 +63,8 @@ class ConnectionLedger {
   };
   using Alive = std::function<bool(const OpenSocket&)>;
   static constexpr Duration kLookInterval = Seconds(0.1);
-  static constexpr int kBusyLooks = 3;
+  static constexpr uint32_t kBusyLooks = 10;
+  static constexpr uint32_t kMostLooksAtOnce = 4;
 
   explicit ConnectionLedger(const ConnectionLimits& limits, Alive alive = IsStillOpen)
       : limits_(limits), alive_(std::move(alive)) {}

@@ -124,10 +124,20 @@ TEST_F(GreedyConnectionTest, WhatFillsWhileTheServerIsSlowIsBoundedToo) {
 TEST_F(GreedyConnectionTest, AFloodOfCallsEndsAConnectionAndABurstDoesNot) {
   const auto flood = Open(1);
   const auto burst = Open(2);
-  for (int look = 1; look <= ConnectionLedger::kBusyLooks; ++look) {
-    flood->calls += 501;
-    burst->calls += look == 2 ? 500 : 10'000;
-    EXPECT_EQ(Greedy(), look < ConnectionLedger::kBusyLooks ? std::vector<int>{} : std::vector<int>{1});
+  for (int look = 1; look <= 3; ++look) {
+    flood->calls += 600;
+    burst->calls += look == 3 ? 149 : 10'000;
+    EXPECT_EQ(Greedy(), look < 3 ? std::vector<int>{} : std::vector<int>{1});
+  }
+}
+
+TEST_F(GreedyConnectionTest, ASlowerFloodTakesMoreLooks) {
+  const auto flood = Open(1);
+  const auto many = Open(2);
+  for (int look = 1; look <= 10; ++look) {
+    flood->calls += 150;
+    many->calls += 149;
+    EXPECT_EQ(Greedy(), look < 10 ? std::vector<int>{} : std::vector<int>{1});
   }
 }
 
