@@ -62,7 +62,8 @@ absl::StatusOr<BindAddress> ParseBindAddress(std::string_view text) {
     return NotAnAddress(text);  // IPv6 without brackets: where it ends is a guess
   }
   uint32_t port = 0;
-  if (host.empty() || !absl::SimpleAtoi(std::string(text.substr(colon + 1)), &port) || port > UINT16_MAX) {
+  if (host.empty() || host.find_first_of("[]") != std::string_view::npos ||
+      !absl::SimpleAtoi(std::string(text.substr(colon + 1)), &port) || port > UINT16_MAX) {
     return NotAnAddress(text);
   }
   return BindAddress{std::string(host), static_cast<uint16_t>(port)};

@@ -24,7 +24,7 @@ TEST(BindAddressTest, ParsesHostsAndPorts) {
 
 TEST(BindAddressTest, RefusesWhatIsNoAddress) {
   for (const char* text : {"", "7600", ":7600", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
-                           "127.0.0.1:-1", "::1:7600"}) {
+                           "127.0.0.1:-1", "::1:7600", "[[]]:1", "[::1:1", "a]:1"}) {
     const auto address = ParseBindAddress(text);
     ASSERT_TRUE(absl::IsInvalidArgument(address.status())) << text;
     EXPECT_THAT(std::string(address.status().message()), HasSubstr("HOST:PORT"));
