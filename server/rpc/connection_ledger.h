@@ -30,7 +30,7 @@ struct ConnectionLimits {
   /// Calls between two looks (Greedy) that are no flood. More of them, for kBusyLooks looks on end, are: of
   /// streams that are given up at once (CVE-2023-44487), each of which costs gRPC some 20 KiB for 100 bytes
   /// until it has caught up. The more they are, the fewer looks it takes. A slow machine gets to fewer.
-  uint32_t calls_per_look = 150;
+  uint32_t calls_per_look = 300;
 };
 
 /// A connection that was accepted and handed over. The descriptor belongs to somebody else, who closes it
@@ -64,7 +64,7 @@ class ConnectionLedger {
   using Alive = std::function<bool(const OpenSocket&)>;
   static constexpr Duration kLookInterval = Seconds(0.1);
   static constexpr uint32_t kBusyLooks = 10;
-  static constexpr uint32_t kMostLooksAtOnce = 4;
+  static constexpr uint32_t kMostLooksAtOnce = 10;
 
   explicit ConnectionLedger(const ConnectionLimits& limits, Alive alive = IsStillOpen)
       : limits_(limits), alive_(std::move(alive)) {}

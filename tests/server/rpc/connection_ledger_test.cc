@@ -124,19 +124,22 @@ TEST_F(GreedyConnectionTest, WhatFillsWhileTheServerIsSlowIsBoundedToo) {
 TEST_F(GreedyConnectionTest, AFloodOfCallsEndsAConnectionAndABurstDoesNot) {
   const auto flood = Open(1);
   const auto burst = Open(2);
-  for (int look = 1; look <= 3; ++look) {
-    flood->calls += 600;
-    burst->calls += look == 3 ? 149 : 10'000;
-    EXPECT_EQ(Greedy(), look < 3 ? std::vector<int>{} : std::vector<int>{1});
+  for (int look = 1; look <= 4; ++look) {
+    if (look <= 2) flood->calls += 1500;
+    burst->calls += look % 2 == 0 ? 299 : 2'999;
+    EXPECT_EQ(Greedy(), look != 2 ? std::vector<int>{} : std::vector<int>{1});
   }
+  const auto storm = Open(3);
+  storm->calls += 3'000;
+  EXPECT_EQ(Greedy(), std::vector<int>{3});
 }
 
 TEST_F(GreedyConnectionTest, ASlowerFloodTakesMoreLooks) {
   const auto flood = Open(1);
   const auto many = Open(2);
   for (int look = 1; look <= 10; ++look) {
-    flood->calls += 150;
-    many->calls += 149;
+    flood->calls += 300;
+    many->calls += 299;
     EXPECT_EQ(Greedy(), look < 10 ? std::vector<int>{} : std::vector<int>{1});
   }
 }
