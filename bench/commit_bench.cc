@@ -230,7 +230,7 @@ class CommitBench {
   }
 
   absl::Status Time(const std::string& what, const std::function<absl::Status()>& work) {
-    const SystemClock clock;
+    const SystemClock clock{};
     const uint64_t before = BytesHandedToTheKernel();
     const double cpu_before = CpuSeconds();
     const MonoTime start = clock.Now();

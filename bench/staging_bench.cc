@@ -117,7 +117,7 @@ class Island {
     return connection_->SeedParameters(member_, manifest, std::span(&seed, 1));
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   uint64_t elements_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<RpcServer> server_;

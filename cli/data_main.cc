@@ -58,7 +58,7 @@ std::string Printable(std::string text) {
 
 absl::Status RunTokenize(const std::string& tokenizer_name, const TokenizeOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, MakeTokenizer(tokenizer_name));
-  const SystemClock clock;
+  const SystemClock clock{};
   // The size of the input is known only once it is open, so the bar is made at the first piece.
   std::unique_ptr<ProgressBar> bar;
   const auto progress = [&](uint64_t done, uint64_t total) {

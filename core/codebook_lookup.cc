@@ -43,7 +43,7 @@ ATOLL_TARGET_VBMI inline BytePlane PlaneOf(const float* codebook, int k) {
   const __m512i index = _mm512_load_si512(positions);
   BytePlane plane;
   for (int quarter = 0; quarter < 4; ++quarter) {
-    const float* const from = codebook + 64 * quarter;
+    const float* const from = codebook + size_t{64} * static_cast<size_t>(quarter);
     const __m512i low =
         _mm512_permutex2var_epi8(_mm512_loadu_si512(from), index, _mm512_loadu_si512(from + 16));
     const __m512i high =

@@ -403,7 +403,7 @@ int Run(const Flags& flags) {
   if (!configuration.ok()) {
     return Fail(*log, configuration.status(), ConfigurationExitCode(flags, configuration.status()));
   }
-  const SystemClock clock;
+  const SystemClock clock{};
   auto security = ServerSecurity::Load(flags.security, &clock, *log);
   if (!security.ok()) return Fail(*log, security.status(), ExitCode::kUsage);
   const absl::Status addresses = CheckAddresses(flags, **security);

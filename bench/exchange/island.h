@@ -60,7 +60,7 @@ class Island {
 
   const Recipe recipe_;
   const SyntheticModel model_;
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::vector<std::byte> payload_;  // the same for every worker
   uint32_t payload_crc32c_ = 0;
   std::unique_ptr<CoordinatorProgram> program_;

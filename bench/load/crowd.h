@@ -70,7 +70,7 @@ class Crowd {
   void Summarise(LoadResult& result);
 
   const LoadSettings settings_;
-  const SystemClock clock_;
+  const SystemClock clock_{};
   SyntheticModel model_;
   std::unique_ptr<CoordinatorProgram> program_;
   std::vector<Member> members_;

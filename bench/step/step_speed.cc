@@ -27,7 +27,7 @@ TorchReplicaOptions SmallNanoGpt() {
 }
 
 int ServeSteps(TorchReplica& replica) {
-  const SystemClock clock;
+  const SystemClock clock{};
   int steps = 0;
   while (std::cin >> steps) {
     std::string line;

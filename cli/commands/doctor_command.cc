@@ -47,7 +47,7 @@ ConfigFindings CheckConfig(const std::string& file) {
 }
 
 absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
-  const SystemClock clock;
+  const SystemClock clock{};
   std::vector<Check> checks;
   const auto append = [&](std::vector<Check> more) {
     for (Check& check : more) checks.push_back(std::move(check));

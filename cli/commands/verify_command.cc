@@ -100,7 +100,7 @@ class Verdicts {
   }
 
   const bool json_;
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::optional<ProgressBar> bar_;
   std::map<int, size_t> counts_;
   std::vector<std::string> different_;

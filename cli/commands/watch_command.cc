@@ -80,7 +80,7 @@ class Screen {
 absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Shutdown> shutdown, Shutdown::Install());
   AdminClient client = MakeAdminClient(global);
-  const SystemClock clock;
+  const SystemClock clock{};
   v1::GetStatusReply last;
   TheEnd end;
   bool seen = false;

@@ -17,7 +17,7 @@ constexpr unsigned kGrpcLooksEverySeconds = 1;
 constexpr Duration kFresh = Seconds(10);
 
 const Clock* SystemClockOfAll() {
-  static const SystemClock clock;
+  static const SystemClock clock{};
   return &clock;
 }
 

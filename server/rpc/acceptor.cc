@@ -91,8 +91,11 @@ absl::StatusOr<std::vector<FileDescriptor>> ListenOnAll(const std::string& host,
       if (where->ai_family == AF_INET6) reinterpret_cast<sockaddr_in6*>(where->ai_addr)->sin6_port = got;
     }
     auto socket = ListenOn(*where, both_families);
-    if (socket.ok()) listening.push_back(*std::move(socket));
-    if (!socket.ok()) failed = socket.status();
+    if (!socket.ok()) {
+      failed = socket.status();
+      continue;
+    }
+    listening.push_back(*std::move(socket));
   }
   if (listening.empty()) return failed;
   return listening;
@@ -141,9 +144,9 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const BindAddress& ad
   if (IsAny(address.host)) listening = ListenOnAll("::", address.port, true);
   if (!listening.ok()) listening = ListenOnAll(address.host, address.port, false);
   if (!listening.ok()) {
+    const std::string why(listening.status().message());
     return absl::Status(listening.status().code(),
-                        absl::StrFormat("cannot listen on %s: %s", address.ToString(),
-                                        std::string(listening.status().message())));
+                        absl::StrFormat("cannot listen on %s: %s", address.ToString(), why));
   }
   BindAddress bound = address;
   bound.port = PortOf(listening->front().get());

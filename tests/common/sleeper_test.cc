@@ -9,7 +9,7 @@ namespace {
 
 TEST(SleeperTest, SleepsAtLeastThatLong) {
   InterruptibleSleeper sleeper;
-  const SystemClock clock;
+  const SystemClock clock{};
   const MonoTime begin = clock.Now();
   EXPECT_TRUE(sleeper.SleepFor(Seconds(0.02)));
   EXPECT_GE(clock.Now() - begin, Seconds(0.02));

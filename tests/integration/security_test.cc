@@ -75,7 +75,7 @@ class SecurityProgramTest : public CoordinatorProgram {
   }
 
   const SyntheticRun run_ = SyntheticRun::Make(1);
-  const SystemClock clock_;
+  const SystemClock clock_{};
   Promises promises_;
   DevCerts certs_;
 };

@@ -77,7 +77,7 @@ absl::Status GenerateFromFile(const GenerateFlags& flags) {
 
 absl::Status GenerateFromRun(const GenerateFlags& flags, const Logger& log) {
   ATOLL_RETURN_IF_ERROR(CheckAddress(flags.coordinator));
-  const SystemClock clock;
+  const SystemClock clock{};
   ATOLL_ASSIGN_OR_RETURN(const auto security, ChannelSecurity::Create(flags.security, &clock, log));
   ATOLL_RETURN_IF_ERROR(security->CheckTarget(flags.coordinator));
   GrpcConnection connection({.address = flags.coordinator, .security = security},

@@ -125,7 +125,7 @@ class HostileWorker {
   const WorkerName name_;
   const std::string attack_;
   const std::string secret_;
-  const SystemClock clock_;
+  const SystemClock clock_{};
   GrpcConnection connection_;
   SplitMixGenerator random_{RandomNonZero64()};
   std::optional<JoinInfo> info_;

@@ -38,7 +38,7 @@ class SyntheticWorker {
   const SyntheticRun* const run_;
   Promises* const promises_;
   const WorkerName name_;
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::unique_ptr<GrpcConnection> connection_;
 
   std::optional<JoinInfo> info_;  // absent: to join

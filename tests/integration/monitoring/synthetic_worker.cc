@@ -38,7 +38,7 @@ int Main(const std::string& coordinator, const std::string& name, const std::str
   log_options.format = LogFormat::kJson;
   const Logger log = Logger::Create(log_options).value();
   auto shutdown = Shutdown::Install().value();
-  const SystemClock clock;
+  const SystemClock clock{};
   MetricsRegistry registry;
   AddProgramMetrics(&registry, "synthetic_worker");
   WorkerMetrics metrics(&registry);

@@ -70,7 +70,7 @@ class AcceptorTest : public ::testing::Test {
     taken_.clear();
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   Mutex mutex_;
   CondVar changed_;
   std::vector<FileDescriptor> taken_ ABSL_GUARDED_BY(mutex_);

@@ -98,7 +98,7 @@ class RpcFixture : public ::testing::Test {
     return true;
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   FakeCoordinator coordinator_;
   std::unique_ptr<RpcServer> server_;
   std::shared_ptr<grpc::Channel> data_channel_;

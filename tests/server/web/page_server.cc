@@ -82,7 +82,7 @@ std::unique_ptr<WebServer> Serve(Coordinator* coordinator, const AccessPolicy* p
 }
 
 void Run() {
-  const SystemClock clock;
+  const SystemClock clock{};
   const FakePolicy open;
   const FakePolicy asking(/*asks_everybody=*/true);
   FakeCoordinator hostile;

@@ -49,7 +49,7 @@ class WebServerTest : public ::testing::Test {
            token + "\r\nContent-Length: " + std::to_string(length);
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   FakeCoordinator coordinator_;
   FakePolicy policy_;
   std::unique_ptr<WebServer> server_;

@@ -527,7 +527,7 @@ TEST(GrpcConnectionAwayTest, NobodyAtTheAddressIsSaid) {
     const ScriptedService gone;
     address = gone.address();
   }
-  const SystemClock clock;
+  const SystemClock clock{};
   GrpcConnection connection({.address = address}, MakeChannel({.address = address}), &clock);
   const auto info = connection.Join({.worker = "w", .secret = "s"});
   EXPECT_EQ(info.status().code(), absl::StatusCode::kUnavailable);
