@@ -19,9 +19,8 @@ struct ConnectionLimits {
   size_t total = 4096;
   size_t per_address = 2048;  // of one IP address, so that no one machine takes all of them
   /// Bytes that a connection may bring without a call or a message coming of them: what gRPC holds meanwhile
-  /// is bounded by nothing else (a header block that goes on for ever). No less than the windows that gRPC
-  /// opens to a fast sender, who may fill them when its call has just been refused.
-  uint64_t silent_bytes = uint64_t{64} << 20;
+  /// is bounded by nothing else (a header block that goes on for ever).
+  uint64_t silent_bytes = uint64_t{32} << 20;
   /// The same of all connections together; beyond it the greediest are ended first.
   uint64_t all_silent_bytes = uint64_t{256} << 20;
   /// The same two where a message of the connection waits for this server: its windows fill meanwhile.

@@ -29,8 +29,7 @@ from coordinator import CHUNK, METHOD, MODEL_VALUES, Coordinator, GoodWorker
 # Over what it held before, when an attack is over. gRPC keeps some of what it once had, and so does malloc.
 MAY_GROW_MIB = 48
 # While it goes on: beside that, what connections and streams that are open may take.
-# Of one connection that floods: what gRPC takes on between two looks of a tenth of a second.
-MAY_GROW_MEANWHILE_MIB = 256
+MAY_GROW_MEANWHILE_MIB = 160
 GIVES_BACK_WITHIN_S = 5
 SERVED_WITHIN_S = 5
 HANDSHAKE_S = 10
@@ -199,9 +198,7 @@ def join_flood(suite):
     counters = suite.coordinator.counters()
     codes = attacks.join_flood(suite.coordinator, 3000)
     suite.expect(codes.get(Code.OK, 0) < 500, f"of 3000 joins at once too many were let in: {codes}")
-    # So many calls may end the connection, too.
-    turned_away = suite.refused_more(counters, "over_budget") + codes.get(Code.UNAVAILABLE, 0)
-    suite.expect(turned_away > 2000, f"refusals were not counted: {codes}")
+    suite.expect(suite.refused_more(counters, "over_budget") > 2000, f"refusals were not counted: {codes}")
     time.sleep(3)  # the good worker is at the same address, which has used up its share
 
 
