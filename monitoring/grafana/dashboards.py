@@ -209,7 +209,7 @@ def coordinator():
                f"atoll_insecure_bind{{{AT}}}", "none", size=(8, 4), limits=thresholds((None, GREEN), (1, YELLOW)),
                mappings=[{"type": "value", "options": {"0": {"text": "no"}, "1": {"text": "yes"}}}]),
         lines("Connections", "Open ones, by port.", [query(f"atoll_connections{{{AT}}}", "{{port}}")], "none", minimum=0),
-        lines("Connections refused", "No room, in all or for one address; or ended, for bytes without calls or a flood of calls.",
+        lines("Connections refused", "No room, in all or for one address; or ended, for bytes without calls or a flood of streams.",
               [query(RATE("atoll_connections_refused_total"), "{{port}}, {{limit}}")], "cps", minimum=0, stacked=True),
         lines("Calls refused", "By reason (docs/wire_format.md). unauthenticated, permission_denied: somebody who may not.",
               [query(f"{RATE('atoll_calls_refused_total')} > 0", "{{reason}}")], "cps", minimum=0, stacked=True),

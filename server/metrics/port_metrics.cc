@@ -27,10 +27,10 @@ PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
   }
   add(kOther);
   for (const std::string port : {"data", "admin"}) {
-    for (const std::string limit : {"total", "address", "bytes", "calls"}) {
+    for (const std::string limit : {"total", "address", "bytes", "streams"}) {
       refused_[{port, limit}] = registry->AddCounter("atoll_connections_refused_total",
                                                      "Connections that a port had no room for, or ended for "
-                                                     "bytes of which no call came, or a flood of calls.",
+                                                     "bytes of which no call came, or a flood of streams.",
                                                      {{"port", port}, {"limit", limit}});
     }
     open_[port] = registry->AddGauge("atoll_connections", "Open connections of a port.", {{"port", port}});

@@ -19,7 +19,7 @@ class PortMetrics {
 
   /// `reason` as RpcServerOptions::on_call_refused gives it; one that is not known counts as "other".
   void OnCallRefused(std::string_view reason);
-  /// "data" or "admin"; "total", "address", "bytes" or "calls".
+  /// "data" or "admin"; "total", "address", "bytes" or "streams".
   void OnConnectionRefused(std::string_view port, std::string_view limit);
   void OnConnections(std::string_view port, size_t count);
 

@@ -24,10 +24,7 @@
 namespace atoll {
 namespace {
 
-// So often is looked for connections that bring bytes and nothing else.
-constexpr int kLookEveryMs = 100;
-constexpr Duration kLookInterval = Seconds(0.1);
-constexpr Duration kTrimDelay = Seconds(0.5);
+constexpr Duration kTrimDelay = Seconds(0.1);
 constexpr Duration kLastTrim = Seconds(15);  // on a busy machine gRPC takes its time
 // When the system has no descriptor left: one may be closed meanwhile.
 constexpr int kBreatherMs = 100;
@@ -101,6 +98,14 @@ absl::StatusOr<std::vector<FileDescriptor>> ListenOnAll(const std::string& host,
   return listening;
 }
 
+/// Ends a connection for whoever serves it, who closes the descriptor, and for its peer, who is reset: a mere
+/// shutdown would leave what has arrived to be read, which is megabytes, and the peer to wait.
+void Abort(int fd) {
+  sockaddr nowhere = {};
+  nowhere.sa_family = AF_UNSPEC;
+  if (::connect(fd, &nowhere, sizeof(nowhere)) != 0) ::shutdown(fd, SHUT_RDWR);
+}
+
 bool IsAny(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
 /// The peer's IP address, an IPv4 one in its own notation also on a socket of both families.
@@ -164,8 +169,9 @@ Acceptor::Acceptor(BindAddress address, AcceptorOptions options, std::vector<Fil
 
 Acceptor::~Acceptor() { Stop(); }
 
-void Acceptor::Start(Handover handover, const Clock* clock) {
+void Acceptor::Start(Handover handover, const Clock* clock, CountStreams count) {
   handover_ = std::move(handover);
+  count_ = std::move(count);
   clock_ = clock;
   thread_ = std::thread([this] { Run(); });
 }
@@ -182,7 +188,7 @@ void Acceptor::Run() {
   for (const FileDescriptor& socket : listening_) watched.push_back({socket.get(), POLLIN, 0});
   watched.push_back({wake_.get(), POLLIN, 0});
   while (!stopping_) {
-    ::poll(watched.data(), watched.size(), kLookEveryMs);
+    ::poll(watched.data(), watched.size(), MillisecondsToNextLook());
     for (size_t i = 0; i + 1 < watched.size() && !stopping_; ++i) {
       if ((watched[i].revents & POLLIN) == 0 || AcceptAll(watched[i].fd)) continue;
       // Waiting connections keep the socket readable.
@@ -190,6 +196,7 @@ void Acceptor::Run() {
     }
     const MonoTime now = clock_->Now();
     EndGreedy(now);
+    TrimSometimes(now);
     CountSometimes(now);
   }
 }
@@ -212,8 +219,11 @@ bool Acceptor::AcceptAll(int listening) {
 }
 
 void Acceptor::Take(FileDescriptor connection, const sockaddr_storage& peer) {
-  OpenSocket open{.fd = connection.get(), .cookie = SocketCookie(connection.get()), .host = HostOf(peer)};
-  if (options_.progress != nullptr) open.signs = options_.progress->Open(PeerText(peer));
+  OpenSocket open{.fd = connection.get(),
+                  .cookie = SocketCookie(connection.get()),
+                  .host = HostOf(peer),
+                  .peer = PeerText(peer)};
+  if (options_.progress != nullptr) open.signs = options_.progress->Open(open.peer);
   const auto verdict = ledger_.Admit(open, clock_->Now());
   if (verdict != ConnectionLedger::Verdict::kAdmitted) {
     if (options_.on_refused) options_.on_refused(verdict);
@@ -226,24 +236,33 @@ void Acceptor::Take(FileDescriptor connection, const sockaddr_storage& peer) {
   handover_(std::move(connection));
 }
 
+int Acceptor::MillisecondsToNextLook() const {
+  const auto left = looked_ + ledger_.UntilNextLook() - clock_->Now();
+  const auto up = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return static_cast<int>(std::clamp<int64_t>(up, 1, 100));
+}
+
 void Acceptor::EndGreedy(MonoTime now) {
-  if (options_.progress == nullptr || now - looked_ < kLookInterval) return;
+  if (now - looked_ < ledger_.UntilNextLook()) return;
   looked_ = now;
-  const std::vector<ConnectionLedger::Greed> greedy = ledger_.Greedy(ReceivedBytes);
+  const std::vector<ConnectionLedger::Greed> greedy = ledger_.Greedy(ReceivedBytes, count_);
   for (const auto& [fd, of] : greedy) {
-    ::shutdown(fd, SHUT_RDWR);  // whoever serves it closes it
+    Abort(fd);
     if (options_.on_greedy) options_.on_greedy(of);
   }
-  // What they had filled is in pieces all over the heap, and is free once whoever serves them has noticed.
-  if (!greedy.empty()) {
-    trim_after_ = kTrimDelay;
-    trim_at_ = now + trim_after_;
-  } else if (trim_at_ && now >= *trim_at_) {
-    ::malloc_trim(0);
-    trim_after_ *= 3;
-    trim_at_.reset();
-    if (trim_after_ <= kLastTrim) trim_at_ = now + trim_after_;
-  }
+  if (greedy.empty()) return;
+  trim_after_ = kTrimDelay;
+  trim_at_ = now + trim_after_;
+}
+
+void Acceptor::TrimSometimes(MonoTime now) {
+  // What the greedy had filled is in pieces all over the heap, and is free once whoever serves them has
+  // noticed that they are gone.
+  if (!trim_at_ || now < *trim_at_) return;
+  ::malloc_trim(0);
+  trim_after_ *= 3;
+  trim_at_.reset();
+  if (trim_after_ <= kLastTrim) trim_at_ = now + trim_after_;
 }
 
 void Acceptor::CountSometimes(MonoTime now) {

@@ -22,8 +22,8 @@ struct AcceptorOptions {
   ConnectionLimits limits = {};
   /// Sent bytes that nobody acknowledges for that long end a connection.
   Duration unacknowledged = Seconds(10);
-  /// Where calls say that something came of a connection. Outlives the acceptor. Null: nobody says so, and no
-  /// connection is ended for its bytes.
+  /// Where calls say that something came of a connection. Outlives the acceptor. Null: nobody says so, and
+  /// all bytes of a connection count.
   ConnectionProgress* progress = nullptr;
   /// A connection was refused for this reason. On the acceptor's thread; must not block. May be empty.
   std::function<void(ConnectionLedger::Verdict)> on_refused = {};
@@ -50,8 +50,9 @@ class Acceptor {
   /// As bound: the port is never 0.
   const BindAddress& address() const { return address_; }
 
-  /// Once. `clock` outlives this.
-  void Start(Handover handover, const Clock* clock);
+  /// Once. `clock` outlives this. `count` tells how many streams there are of connections that were handed
+  /// over; empty: nobody knows, and no connection is ended for them. On the acceptor's thread.
+  void Start(Handover handover, const Clock* clock, CountStreams count = {});
   /// Nothing is handed over after it, and the port is free. Idempotent.
   void Stop();
 
@@ -61,7 +62,9 @@ class Acceptor {
   /// Accepts what waits at one socket. False: the system has no descriptor or memory for another one.
   bool AcceptAll(int listening);
   void Take(FileDescriptor connection, const sockaddr_storage& peer);
+  int MillisecondsToNextLook() const;
   void EndGreedy(MonoTime now);
+  void TrimSometimes(MonoTime now);
   void CountSometimes(MonoTime now);
 
   const BindAddress address_;
@@ -70,6 +73,7 @@ class Acceptor {
   FileDescriptor wake_;  // an eventfd
   std::atomic<bool> stopping_{false};
   Handover handover_;
+  CountStreams count_;
   const Clock* clock_ = nullptr;
   // The thread's:
   ConnectionLedger ledger_;

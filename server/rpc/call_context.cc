@@ -13,7 +13,6 @@ ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer
   ConnectionProgress::Signs signs = call.progress->Find(PeerAddress(peer));
   if (signs == nullptr) return nullptr;
   signs->moved = true;
-  ++signs->calls;
   return signs;
 }
 

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace atoll {
+namespace {
+
+// A connection that has this part of what it may have is looked at oftener.
+constexpr uint64_t kUneasyShare = 8;
+
+}  // namespace
 
 uint64_t SocketCookie(int fd) {
   uint64_t cookie = 0;
@@ -42,32 +48,34 @@ size_t ConnectionLedger::Count(MonoTime now) {
   return open_.size();
 }
 
-bool ConnectionLedger::CallsTooMuch(OpenSocket& socket) const {
-  const uint32_t calls = socket.signs == nullptr ? 0 : socket.signs->calls.exchange(0);
-  const uint32_t busy = std::min(calls / limits_.calls_per_look, kMostLooksAtOnce);
-  socket.busy_looks = busy == 0 ? 0 : socket.busy_looks + busy;
-  return socket.busy_looks >= kBusyLooks;
-}
-
-std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(
-    const std::function<uint64_t(int fd)>& received) {
+std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(const std::function<uint64_t(int fd)>& received,
+                                                              const CountStreams& count) {
   std::erase_if(open_, [this](const OpenSocket& socket) { return !alive_(socket); });
-  std::vector<Greed> greedy;
-  Bytes silent;
-  Bytes held;
+  Amounts silent;
+  Amounts held;
+  std::vector<OpenSocket*> due;
   for (OpenSocket& socket : open_) {
-    if (CallsTooMuch(socket)) {
-      greedy.push_back({.fd = socket.fd, .of = Of::kCalls});
-      continue;
-    }
     // Before it is asked whether anything moved: a message that is done in between has moved.
     const bool holds = socket.signs != nullptr && socket.signs->held > 0;
     const uint64_t now = received(socket.fd);
     if (socket.signs != nullptr && socket.signs->moved.exchange(false)) socket.heard_bytes = now;
     (holds ? held : silent).emplace_back(now - std::min(now, socket.heard_bytes), socket.fd);
+    const bool many = socket.streams > limits_.open_streams / kUneasyShare;
+    if (!many && now - std::min(now, socket.counted_bytes) < kCountAfterBytes) continue;
+    socket.counted_bytes = now;
+    due.push_back(&socket);
   }
-  AddGreediest(std::move(silent), limits_.silent_bytes, limits_.all_silent_bytes, greedy);
-  AddGreediest(std::move(held), limits_.held_bytes, limits_.all_held_bytes, greedy);
+  if (count) CountThem(std::move(due), count);
+  Amounts streams;
+  for (const OpenSocket& socket : open_) streams.emplace_back(socket.streams, socket.fd);
+
+  const auto most = [](const Amounts& of) { return of.empty() ? 0 : std::ranges::max(of).first; };
+  uneasy_ = most(silent) > limits_.silent_bytes / kUneasyShare ||
+            most(streams) > limits_.open_streams / kUneasyShare;
+  std::vector<Greed> greedy;
+  AddGreediest(Of::kStreams, std::move(streams), limits_.open_streams, limits_.all_open_streams, greedy);
+  AddGreediest(Of::kBytes, std::move(silent), limits_.silent_bytes, limits_.all_silent_bytes, greedy);
+  AddGreediest(Of::kBytes, std::move(held), limits_.held_bytes, limits_.all_held_bytes, greedy);
   std::erase_if(open_, [&](const OpenSocket& socket) {
     return std::ranges::find(greedy, socket.fd, &Greed::fd) != greedy.end();
   });
@@ -75,16 +83,36 @@ std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(
   return greedy;
 }
 
-void ConnectionLedger::AddGreediest(Bytes bytes, uint64_t limit, uint64_t limit_of_all,
+void ConnectionLedger::AddGreediest(Of of, Amounts amounts, uint64_t limit, uint64_t limit_of_all,
                                     std::vector<Greed>& greedy) {
   uint64_t all = 0;
-  for (const auto& [count, fd] : bytes) all += count;
-  std::ranges::sort(bytes, std::greater<>());
-  for (const auto& [count, fd] : bytes) {
-    if (count <= limit && all <= limit_of_all) return;
-    greedy.push_back({.fd = fd, .of = Of::kBytes});
-    all -= count;
+  for (const auto& [amount, fd] : amounts) all += amount;
+  std::ranges::sort(amounts, std::greater<>());
+  for (const auto& [amount, fd] : amounts) {
+    if (amount <= limit && all <= limit_of_all) return;
+    all -= amount;
+    if (std::ranges::find(greedy, fd, &Greed::fd) == greedy.end()) greedy.push_back({.fd = fd, .of = of});
   }
+}
+
+void ConnectionLedger::CountThem(std::vector<OpenSocket*> due, const CountStreams& count) {
+  ++looks_;
+  std::ranges::stable_sort(due, {}, &OpenSocket::counted_at);
+  due.resize(std::min(due.size(), kMostCounted));
+  if (due.empty()) return;
+  std::vector<std::string> peers;
+  for (const OpenSocket* socket : due) peers.push_back(socket->peer);
+  const std::vector<uint64_t> counts = count(peers);
+  for (size_t i = 0; i < due.size(); ++i) {
+    due[i]->streams = counts[i];
+    due[i]->counted_at = looks_;
+  }
+}
+
+Duration ConnectionLedger::UntilNextLook() const {
+  const Duration calm =
+      std::clamp(Seconds(1e-4 * static_cast<double>(open_.size())), Duration(Seconds(0.01)), kLookInterval);
+  return uneasy_ ? calm / 5 : calm;
 }
 
 void ConnectionLedger::Look(MonoTime now) {

@@ -26,10 +26,12 @@ struct ConnectionLimits {
   /// The same two where a message of the connection waits for this server: its windows fill meanwhile.
   uint64_t held_bytes = uint64_t{512} << 20;
   uint64_t all_held_bytes = uint64_t{1} << 30;
-  /// Calls between two looks (Greedy) that are no flood. More of them, for kBusyLooks looks on end, are: of
-  /// streams that are given up at once (CVE-2023-44487), each of which costs gRPC some 20 KiB for 100 bytes
-  /// until it has caught up. The more they are, the fewer looks it takes. A slow machine gets to fewer.
-  uint32_t calls_per_look = 300;
+  /// Streams that gRPC holds of a connection. HTTP/2 lets a client have max_streams_per_connection
+  /// (server.h), but one that gives its streams up at once (CVE-2023-44487) may begin as many as it likes,
+  /// and each costs gRPC some 20 KiB for 100 bytes until it has caught up.
+  uint64_t open_streams = 1024;
+  /// The same of all connections together.
+  uint64_t all_open_streams = 16384;
 };
 
 /// A connection that was accepted and handed over. The descriptor belongs to somebody else, who closes it
@@ -38,9 +40,12 @@ struct OpenSocket {
   int fd = -1;
   uint64_t cookie = 0;  // the kernel's name of the socket, which no other one gets
   std::string host = {};
+  std::string peer = {};                 // host and port, as in ConnectionProgress
   ConnectionProgress::Signs signs = {};  // taken down by the ledger
   uint64_t heard_bytes = 0;              // received by the time of the last call or message
-  uint32_t busy_looks = 0;               // on end, one with many calls for several
+  uint64_t counted_bytes = 0;            // received when its streams were last to be counted
+  uint64_t counted_at = 0;               // the look at which they were
+  uint64_t streams = 0;                  // as counted then
 };
 
 /// The kernel's cookie of the socket that the descriptor is now (SO_COOKIE); 0: it is none.
@@ -49,21 +54,26 @@ uint64_t SocketCookie(int fd);
 /// look, no promise.
 bool IsStillOpen(const OpenSocket& socket);
 
+/// How many streams there are of the connections from these peers, in their order.
+using CountStreams = std::function<std::vector<uint64_t>(const std::vector<std::string>& peers)>;
+
 /// The connections of one port. Counts what was admitted, and looks which of it is gone only when a limit
 /// seems to be reached, and then not oftener than kLookInterval: a flood buys no more work than that. Not
 /// thread-safe.
 class ConnectionLedger {
  public:
   enum class Verdict : uint8_t { kAdmitted, kTooMany, kTooManyOfAddress };
-  enum class Of : uint8_t { kBytes, kCalls };
+  enum class Of : uint8_t { kBytes, kStreams };
   struct Greed {
     int fd = -1;
     Of of = Of::kBytes;
   };
   using Alive = std::function<bool(const OpenSocket&)>;
   static constexpr Duration kLookInterval = Seconds(0.1);
-  static constexpr uint32_t kBusyLooks = 10;
-  static constexpr uint32_t kMostLooksAtOnce = 10;
+  /// Streams are counted where so much came since, or where there were many; at one look of no more than
+  /// that.
+  static constexpr uint64_t kCountAfterBytes = uint64_t{64} << 10;
+  static constexpr size_t kMostCounted = 512;
 
   explicit ConnectionLedger(const ConnectionLimits& limits, Alive alive = IsStillOpen)
       : limits_(limits), alive_(std::move(alive)) {}
@@ -73,15 +83,19 @@ class ConnectionLedger {
   /// Forgets what is gone; how many there are.
   size_t Count(MonoTime now);
   /// Those that have brought too many bytes without saying anything, of which `received` tells how many there
-  /// were so far, and those that call and call. They are forgotten here; the caller ends them. To be asked
-  /// once every kLookInterval.
-  std::vector<Greed> Greedy(const std::function<uint64_t(int fd)>& received);
+  /// were so far, and those with too many streams, as counted by `count` (may be empty). They are forgotten
+  /// here; the caller ends them.
+  std::vector<Greed> Greedy(const std::function<uint64_t(int fd)>& received, const CountStreams& count);
+  /// After it Greedy is to be asked again: sooner while a connection has an eighth of what it may have, and
+  /// later where there are so many that looking itself would cost something (a microsecond or two for each).
+  Duration UntilNextLook() const;
 
  private:
-  using Bytes = std::vector<std::pair<uint64_t, int>>;  // brought since it was heard, descriptor
+  using Amounts = std::vector<std::pair<uint64_t, int>>;  // bytes or streams, descriptor
 
-  static void AddGreediest(Bytes bytes, uint64_t limit, uint64_t limit_of_all, std::vector<Greed>& greedy);
-  bool CallsTooMuch(OpenSocket& socket) const;
+  static void AddGreediest(Of of, Amounts amounts, uint64_t limit, uint64_t limit_of_all,
+                           std::vector<Greed>& greedy);
+  void CountThem(std::vector<OpenSocket*> due, const CountStreams& count);
   Verdict Judge(const std::string& host) const;
   void Look(MonoTime now);
   void Recount();
@@ -92,6 +106,8 @@ class ConnectionLedger {
   std::map<std::string, size_t> by_host_;
   MonoTime looked_{};
   bool ever_looked_ = false;
+  bool uneasy_ = false;
+  uint64_t looks_ = 0;
 };
 
 }  // namespace atoll

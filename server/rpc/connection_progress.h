@@ -14,8 +14,7 @@ namespace atoll {
 /// What came of a connection since somebody last looked, who takes it down again.
 struct ConnectionSigns {
   std::atomic<bool> moved{false};  // a call or a message, and not only bytes
-  std::atomic<uint32_t> calls{0};
-  std::atomic<uint32_t> held{0};  // messages that are being worked on; not taken down
+  std::atomic<uint32_t> held{0};   // messages that are being worked on; not taken down
 };
 
 /// A message that was read and is being worked on, or waits for that. What arrives meanwhile cannot come to

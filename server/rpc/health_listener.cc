@@ -87,7 +87,8 @@ absl::StatusOr<std::unique_ptr<HealthListener>> HealthListener::Start(const std:
   }
   health->SetServing(false);
   health->server_->GetHealthCheckService()->SetServingStatus(kLiveService, true);
-  health->acceptor_->Start(HandTo(health->intake_), &health->clock_);
+  health->acceptor_->Start(HandTo(health->intake_), &health->clock_,
+                           CountStreamsOf(health->acceptor_->address().port));
   return health;
 }
 

@@ -102,7 +102,7 @@ AcceptorOptions AcceptorOptionsFor(const RpcServerOptions& options, const std::s
   }
   if (options.on_connection_refused) {
     out.on_greedy = [report = options.on_connection_refused, port_name](ConnectionLedger::Of of) {
-      report(port_name, of == ConnectionLedger::Of::kBytes ? "bytes" : "calls");
+      report(port_name, of == ConnectionLedger::Of::kBytes ? "bytes" : "streams");
     };
   }
   if (options.on_connections) {
@@ -133,7 +133,7 @@ absl::StatusOr<Listener> Listen(const PortSpec& port, const RpcServerOptions& op
     return absl::UnavailableError(absl::StrFormat("cannot serve on %s", where.ToString()));
   }
   listener.server->GetHealthCheckService()->SetServingStatus(port.service_name, true);
-  listener.acceptor->Start(HandTo(listener.intake), clock);
+  listener.acceptor->Start(HandTo(listener.intake), clock, CountStreamsOf(listener.address.port));
   return listener;
 }
 

@@ -59,7 +59,7 @@ struct RpcServerOptions {
   /// Called for each heartbeat, with the seconds from its arrival here to its answer. Likewise.
   std::function<void(double seconds)> on_heartbeat;
   /// A connection to this port ("data", "admin") was refused, because of "total" or "address", or ended, for
-  /// its "bytes" or "calls". Likewise.
+  /// its "bytes" or "streams". Likewise.
   std::function<void(std::string_view port, std::string_view limit)> on_connection_refused;
   /// Connections to this port, now and then. Likewise.
   std::function<void(std::string_view port, size_t count)> on_connections;

@@ -110,15 +110,21 @@ def endless_headers(address, mebibytes):
     connection.close()
 
 
-def rapid_reset(address, count):
+# Where a flood may go: what waits, what has no handler before its message is there, what gRPC answers itself, and
+# nothing that exists.
+FLOODED = [METHOD + "Pull", METHOD + "Join", "/grpc.health.v1.Health/Check",
+           "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "/no/such"]
+
+
+def rapid_reset(address, count, path=METHOD + "Pull", at_once=1):
     """Streams that are opened and given up at once."""
     connection = connect(address)
-    headers = request_headers(METHOD + "Pull")
+    headers = request_headers(path)
     try_send(connection, PREFACE + frame(SETTINGS, 0, 0))
-    for i in range(count):
-        stream = 2 * i + 1
-        if not try_send(connection, frame(HEADERS, END_HEADERS, stream, headers) +
-                        frame(RESET, 0, stream, struct.pack(">I", 8))):
+    for first in range(0, count, at_once):
+        if not try_send(connection, b"".join(
+                frame(HEADERS, END_HEADERS, 2 * i + 1, headers) + frame(RESET, 0, 2 * i + 1, struct.pack(">I", 8))
+                for i in range(first, first + at_once))):
             break
     connection.close()
 

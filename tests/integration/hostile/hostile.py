@@ -132,11 +132,19 @@ def http2_floods(suite):
     suite.meanwhile()
     suite.expect(suite.grown(counters, 'atoll_connections_refused_total{limit="bytes"') == 1,
                  "an endless header block was not ended")
-    attacks.rapid_reset(address, 200000)
-    suite.meanwhile()
-    suite.expect(suite.grown(counters, 'atoll_connections_refused_total{limit="calls"') == 1,
-                 "a flood of streams that are given up was not ended")
     attacks.control_floods(address, 100000)
+
+
+def rapid_resets(suite):
+    """One by one, where a server that keeps up may let them go on, and a page of frames at a time."""
+    for port, at_once in (("data", 1), ("data", 2000), ("admin", 2000)):
+        for path in attacks.FLOODED:
+            counters = suite.coordinator.counters()
+            attacks.rapid_reset(suite.coordinator.address(port), 200000, path, at_once)
+            suite.meanwhile()
+            ended = suite.grown(counters, 'atoll_connections_refused_total{limit="streams"')
+            suite.expect(ended == 1 or (at_once == 1 and path != attacks.FLOODED[0]),
+                         f"a flood of {path} that is given up was not ended")
 
 
 def long_metadata(suite):
@@ -361,13 +369,13 @@ def few_files(folder, programs):
         coordinator.stop()
 
 
-ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, long_metadata, wrong_messages, packed_messages,
-           open_reflection, watchers, huge_sizes, bad_chunks, half_uploads, slow_readers, metrics_port, join_flood,
-           a_round_still_closes]
+ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, rapid_resets, long_metadata, wrong_messages,
+           packed_messages, open_reflection, watchers, huge_sizes, bad_chunks, half_uploads, slow_readers, metrics_port,
+           join_flood, a_round_still_closes]
 
 
 # What takes longer than a few seconds.
-LENGTHY = [silent_connections, http2_floods, half_uploads, metrics_port, few_files]
+LENGTHY = [silent_connections, http2_floods, rapid_resets, half_uploads, metrics_port, few_files]
 
 
 def run_all(folder, programs, wanted):

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -55,26 +56,46 @@ TEST_F(ConnectionLedgerTest, AFloodDoesNotBuyMoreLooks) {
 
 class GreedyConnectionTest : public ::testing::Test {
  protected:
+  static constexpr uint64_t kEnough = ConnectionLedger::kCountAfterBytes;
+
+  static std::string Peer(int fd) { return "10.0.0.1:" + std::to_string(fd); }
   ConnectionProgress::Signs Open(int fd) {
-    auto signs = progress_.Open("10.0.0.1:" + std::to_string(fd));
-    EXPECT_EQ(ledger_.Admit(
-                  {.fd = fd, .cookie = static_cast<uint64_t>(fd), .host = "10.0.0.1", .signs = signs}, {}),
+    auto signs = progress_.Open(Peer(fd));
+    EXPECT_EQ(ledger_.Admit({.fd = fd,
+                             .cookie = static_cast<uint64_t>(fd),
+                             .host = "10.0.0.1",
+                             .peer = Peer(fd),
+                             .signs = signs},
+                            {}),
               Verdict::kAdmitted);
     return signs;
   }
   std::vector<int> Greedy() {
     std::vector<int> fds;
-    for (const auto& [fd, of] : ledger_.Greedy([this](int fd) { return received_[fd]; })) {
-      fds.push_back(fd);
-    }
+    const auto received = [this](int fd) { return received_[fd]; };
+    const auto count = [this](const std::vector<std::string>& peers) {
+      std::vector<uint64_t> counts;
+      for (const std::string& peer : peers) counts.push_back(streams_[peer]);
+      counted_ += static_cast<int>(peers.size());
+      ever_counted_.insert(peers.begin(), peers.end());
+      return counts;
+    };
+    for (const auto& [fd, of] : ledger_.Greedy(received, count)) fds.push_back(fd);
     return fds;
   }
 
   std::map<int, uint64_t> received_;
+  std::map<std::string, uint64_t> streams_;
+  int counted_ = 0;
+  std::set<std::string> ever_counted_;
   ConnectionProgress progress_;
-  ConnectionLedger ledger_{
-      {.silent_bytes = 100, .all_silent_bytes = 200, .held_bytes = 1000, .all_held_bytes = 1500},
-      [](const OpenSocket&) { return true; }};
+  ConnectionLedger ledger_{{.silent_bytes = 100,
+                            .all_silent_bytes = 200,
+                            .held_bytes = 1000,
+                            .all_held_bytes = 1500,
+                            .open_streams = 10,
+                            .all_open_streams = 25},
+                           [](const OpenSocket&) { return true; }};
 };
 
 TEST_F(GreedyConnectionTest, BytesWithoutACallEndAConnection) {
@@ -121,27 +142,66 @@ TEST_F(GreedyConnectionTest, WhatFillsWhileTheServerIsSlowIsBoundedToo) {
   EXPECT_EQ(Greedy(), std::vector<int>{1});
 }
 
-TEST_F(GreedyConnectionTest, AFloodOfCallsEndsAConnectionAndABurstDoesNot) {
-  const auto flood = Open(1);
-  const auto burst = Open(2);
-  for (int look = 1; look <= 4; ++look) {
-    if (look <= 2) flood->calls += 1500;
-    burst->calls += look % 2 == 0 ? 299 : 2'999;
-    EXPECT_EQ(Greedy(), look != 2 ? std::vector<int>{} : std::vector<int>{1});
-  }
-  const auto storm = Open(3);
-  storm->calls += 3'000;
-  EXPECT_EQ(Greedy(), std::vector<int>{3});
+TEST_F(GreedyConnectionTest, AFloodOfStreamsEndsAConnection) {
+  Open(1);
+  Open(2);
+  received_ = {{1, kEnough}, {2, kEnough}};
+  for (const int fd : {1, 2}) progress_.Find(Peer(fd))->moved = true;
+  streams_ = {{Peer(1), 10}, {Peer(2), 11}};
+  EXPECT_EQ(Greedy(), std::vector<int>{2}) << "though it moves";
 }
 
-TEST_F(GreedyConnectionTest, ASlowerFloodTakesMoreLooks) {
-  const auto flood = Open(1);
-  const auto many = Open(2);
-  for (int look = 1; look <= 10; ++look) {
-    flood->calls += 300;
-    many->calls += 299;
-    EXPECT_EQ(Greedy(), look < 10 ? std::vector<int>{} : std::vector<int>{1});
+TEST_F(GreedyConnectionTest, OfAllTogetherThoseWithTheMostStreamsGoFirst) {
+  for (const auto& [fd, count] : {std::pair(1, 9), std::pair(2, 10), std::pair(3, 7)}) {
+    const auto signs = Open(fd);
+    signs->moved = true;
+    received_[fd] = kEnough;
+    streams_[Peer(fd)] = count;
   }
+  EXPECT_EQ(Greedy(), std::vector<int>{2});
+}
+
+TEST_F(GreedyConnectionTest, StreamsAreCountedWhereSomethingComes) {
+  const auto signs = Open(1);
+  received_[1] = kEnough - 1;
+  signs->moved = true;
+  Greedy();
+  EXPECT_EQ(counted_, 0);
+  received_[1] = kEnough;
+  signs->moved = true;
+  streams_[Peer(1)] = 2;
+  Greedy();
+  EXPECT_EQ(counted_, 1);
+  Greedy();
+  EXPECT_EQ(counted_, 2) << "it had more than an eighth of what it may have";
+  streams_[Peer(1)] = 1;
+  Greedy();
+  Greedy();
+  EXPECT_EQ(counted_, 3) << "and then no more";
+}
+
+TEST_F(GreedyConnectionTest, OfManyThoseThatWereNotCountedLongestAreCounted) {
+  constexpr int kOpen = 600;
+  for (int fd = 0; fd < kOpen; ++fd) Open(fd);
+  for (int look = 1; look <= 2; ++look) {
+    for (int fd = 0; fd < kOpen; ++fd) {
+      progress_.Find(Peer(fd))->moved = true;
+      received_[fd] += kEnough;
+    }
+    Greedy();
+    EXPECT_EQ(counted_, look * static_cast<int>(ConnectionLedger::kMostCounted));
+  }
+  EXPECT_EQ(ever_counted_.size(), size_t{kOpen});
+}
+
+TEST_F(GreedyConnectionTest, LooksAreOftenerWhereThereIsSomethingToSee) {
+  EXPECT_EQ(ledger_.UntilNextLook(), Seconds(0.01));
+  Open(1);
+  received_[1] = 13;  // more than an eighth
+  EXPECT_TRUE(Greedy().empty());
+  EXPECT_EQ(ledger_.UntilNextLook(), Seconds(0.002));
+  for (int fd = 2; fd <= 2000; ++fd) Open(fd);
+  EXPECT_EQ(ledger_.UntilNextLook(), Seconds(0.02));
 }
 
 TEST_F(GreedyConnectionTest, OfAllTogetherTheGreediestGoFirst) {
