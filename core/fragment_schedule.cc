@@ -50,7 +50,9 @@ uint64_t FragmentSchedule::Used(uint32_t fragment, uint64_t waited) {
   one.unanswered = false;
   const uint64_t age = now_ - one.pushed_at;
   const int64_t late = static_cast<int64_t>(age) - int64_t{delay_} - (set_back_ - one.set_back_at);
-  set_back_ += std::clamp<int64_t>(late, 0, static_cast<int64_t>(std::min<uint64_t>(waited, age)));
+  late_[answers_++ % kInARow] =
+      std::clamp<int64_t>(late, 0, static_cast<int64_t>(std::min<uint64_t>(waited, age)));
+  set_back_ += *std::ranges::min_element(late_);
   // What was passed over while the answer was missing may lie ahead again.
   while (one.due - int64_t{steps_} > std::max(cycle(), one.pushed)) one.due -= steps_;
   return age;

@@ -1,6 +1,7 @@
 #ifndef ATOLL_CORE_FRAGMENT_SCHEDULE_H_
 #define ATOLL_CORE_FRAGMENT_SCHEDULE_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -10,8 +11,10 @@ namespace atoll {
 /// semantics; docs/streaming.md). With P fragments, H inner steps a cycle and D steps of delay, fragment p is
 /// due at (p+1)H/P - D, rounded down (H later when that is below 1), and every H steps from there on.
 ///
-/// The count that this goes by, the cycle's, is that of the inner steps, but for what it is set back: who was
-/// late only because the others push later falls into step with them. Pure state, time is the number of
+/// The count that this goes by, the cycle's, is that of the inner steps, but for what it is set back: who is
+/// late time after time, and only because the others push later, falls into step with them. Once is no
+/// reason: if everybody followed one push that a link held back, the cycle would be that much longer for
+/// good, and links that lose packets hold some push back in every cycle. Pure state, time is the number of
 /// inner steps; not thread-safe.
 class FragmentSchedule {
  public:
@@ -25,16 +28,20 @@ class FragmentSchedule {
   /// Inner steps taken.
   uint64_t now() const { return now_; }
 
-  /// To be pushed now: followed by Pushed or Skipped, or asked again after the next step.
+  /// To be pushed now, or as soon as its last push is answered: followed by Pushed or Skipped, or asked again
+  /// after the next step.
   bool Due(uint32_t fragment) const { return cycle() >= fragments_[fragment].due; }
+  /// Due for half a cycle: if its last push is still unanswered it is passed over.
+  bool TooLate(uint32_t fragment) const { return cycle() >= fragments_[fragment].due + steps_ / 2; }
   void Pushed(uint32_t fragment);
-  /// It is not pushed this time but H steps later: its last push is unanswered.
+  /// It is not pushed this time but H steps after it was due.
   void Skipped(uint32_t fragment);
 
   /// D steps have passed since its push; true when it was never pushed.
   bool Usable(uint32_t fragment) const;
   /// Its answer is used now, the others having kept it waiting for `waited` inner steps. Returns the steps
-  /// since its push. By min(waited, steps that it is late) the cycle is set back.
+  /// since its push. The cycle is set back by the least of min(waited, steps that it is late) of the last
+  /// kInARow answers.
   uint64_t Used(uint32_t fragment, uint64_t waited);
   /// Its contribution came too late: those who were in time used the head `age` inner steps ago, and push D
   /// steps before it is H steps old.
@@ -45,6 +52,8 @@ class FragmentSchedule {
   int64_t DueIn(uint32_t fragment) const { return fragments_[fragment].due - cycle(); }
 
  private:
+  static constexpr size_t kInARow = 4;
+
   struct Fragment {
     int64_t due = 0;          // in cycle steps
     int64_t pushed = 0;       // likewise, as it was due
@@ -61,6 +70,8 @@ class FragmentSchedule {
   uint32_t next_steps_;
   uint64_t now_ = 0;
   int64_t set_back_ = 0;
+  std::array<int64_t, kInARow> late_{};  // of the last answers, in turn
+  size_t answers_ = 0;
 };
 
 }  // namespace atoll

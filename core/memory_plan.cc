@@ -88,7 +88,7 @@ uint64_t ExchangeBytes(const RunOptions& run, uint64_t elements, uint64_t larges
   const uint64_t pulled = CodecFor(run.pull_codec).EncodedSize(largest_fragment);
   if (run.sync.mode == SyncMode::kBlocking) return always + one + pulled;
   const uint64_t left_at = run.sync.answer == AnswerUse::kRebase ? bytes : 0;
-  return always + bytes + left_at + one + run.sync.max_in_flight * pulled;
+  return always + bytes + left_at + one + run.sync.fragments * pulled;
 }
 
 }  // namespace

@@ -84,7 +84,6 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   run.sync = {.mode = SyncMode::kBlocking, .fragments = 4, .pattern = FragmentPattern::kStrided};
   const RunPlan blocking = Plan(run);
   run.sync.mode = SyncMode::kOverlapped;
-  run.sync.max_in_flight = 3;
   run.sync.answer = AnswerUse::kBlend;
   const RunPlan overlapped = Plan(run);
   ASSERT_EQ(blocking.elements, overlapped.elements);
@@ -98,7 +97,7 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   EXPECT_LT(largest, blocking.elements);
   const uint64_t bytes = 4 * blocking.elements;
   EXPECT_EQ(blocking.worker.exchange, 2 * bytes + 4 * largest + blocking.push_bytes + 4 * largest);
-  EXPECT_EQ(overlapped.worker.exchange, 3 * bytes + 4 * largest + blocking.push_bytes + 3 * 4 * largest);
+  EXPECT_EQ(overlapped.worker.exchange, 3 * bytes + 4 * largest + blocking.push_bytes + 4 * 4 * largest);
   EXPECT_EQ(blocking.worker.evaluation, 0u);
   EXPECT_EQ(overlapped.worker.evaluation, bytes);
   EXPECT_EQ(overlapped.coordinator.next, 4 * largest);

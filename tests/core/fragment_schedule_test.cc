@@ -35,6 +35,7 @@ struct Simulation {
   void Push(uint32_t p) {
     if (!schedule.Due(p)) return;
     if (unanswered[p]) {
+      if (!schedule.TooLate(p)) return;
       schedule.Skipped(p);
       skipped[p].push_back(schedule.now());
       return;
@@ -106,13 +107,31 @@ TEST(FragmentSchedule, ALateAnswerIsUsedWhenItComesAndMovesNothing) {
   EXPECT_THAT(run.skipped[0], IsEmpty());
 }
 
-TEST(FragmentSchedule, WhatIsUnansweredWhenItIsDueIsPassedOver) {
+TEST(FragmentSchedule, WhatIsUnansweredWhenItIsDueIsPushedWhenItIsAnswered) {
   Simulation run{.schedule = FragmentSchedule(10, 1, 2), .fragments = 1};
   run.answered_after = [](uint32_t, uint64_t now) { return now == 8 ? 13 : 1; };
   run.Run(40);
+  EXPECT_THAT(run.pushed[0], ElementsAre(8, 22, 28, 38)) << "one late push moves nothing";
+  EXPECT_THAT(run.skipped[0], IsEmpty());
+  EXPECT_THAT(run.used[0], ElementsAre(21, 24, 30, 40));
+}
+
+TEST(FragmentSchedule, WhatIsUnansweredForHalfACycleIsPassedOver) {
+  Simulation run{.schedule = FragmentSchedule(10, 1, 2), .fragments = 1};
+  run.answered_after = [](uint32_t, uint64_t now) { return now == 8 ? 15 : 1; };
+  run.Run(40);
   EXPECT_THAT(run.pushed[0], ElementsAre(8, 28, 38));
-  EXPECT_THAT(run.skipped[0], ElementsAre(18));
-  EXPECT_THAT(run.used[0], ElementsAre(21, 30, 40));
+  EXPECT_THAT(run.skipped[0], ElementsAre(23));
+  EXPECT_THAT(run.used[0], ElementsAre(23, 30, 40));
+}
+
+TEST(FragmentSchedule, WhoWasKeptWaitingOnceMovesNothing) {
+  Simulation run{.schedule = FragmentSchedule(10, 2, 1), .fragments = 2};
+  run.answered_after = [](uint32_t, uint64_t now) { return now == 14 ? 6 : 1; };
+  run.waited = [](uint32_t, uint64_t now) { return now == 20 ? 100 : 0; };
+  run.Run(60);
+  EXPECT_THAT(run.pushed[0], ElementsAre(4, 14, 24, 34, 44, 54));
+  EXPECT_THAT(run.pushed[1], ElementsAre(9, 19, 29, 39, 49, 59));
 }
 
 TEST(FragmentSchedule, WhoIsEarlierThanTheOthersFallsIntoStepWithThem) {
@@ -126,9 +145,9 @@ TEST(FragmentSchedule, WhoIsEarlierThanTheOthersFallsIntoStepWithThem) {
   run.answered_after = others;
   run.waited = [&](uint32_t, uint64_t) { return 100; };
   run.Run(60);
-  // Once late by 4, then never again: fragment 1, in flight at that time or not, does not shift it twice.
-  EXPECT_THAT(run.pushed[0], ElementsAre(4, 17, 27, 37, 47, 57));
-  EXPECT_THAT(run.pushed[1], ElementsAre(12, 22, 32, 42, 52));
+  // Four times late by 3, then never again: what was in flight when it moved does not shift it twice.
+  EXPECT_THAT(run.pushed[0], ElementsAre(4, 14, 27, 37, 47, 57));
+  EXPECT_THAT(run.pushed[1], ElementsAre(9, 19, 32, 42, 52));
 }
 
 TEST(FragmentSchedule, AWorkerOfTwiceTheSpeedTakesTwiceTheSteps) {
@@ -136,10 +155,11 @@ TEST(FragmentSchedule, AWorkerOfTwiceTheSpeedTakesTwiceTheSteps) {
   // The others push every 20 of this worker's steps.
   run.answered_after = [](uint32_t, uint64_t now) { return (now + 19) / 20 * 20 - now; };
   run.waited = [](uint32_t, uint64_t) { return 100; };
-  run.Run(100);
-  EXPECT_THAT(run.used[0], ElementsAre(20, 40, 60, 80, 100));
-  ASSERT_EQ(run.pushed[0].size(), 5u);
-  for (size_t i = 1; i < 5; ++i) EXPECT_EQ(run.pushed[0][i], run.used[0][i - 1] + 9);
+  run.Run(300);
+  ASSERT_EQ(run.used[0].size(), 15u);
+  for (size_t i = 0; i < 15; ++i) EXPECT_EQ(run.used[0][i], 20 * (i + 1));
+  // Found to be late four times, it pushes in the second half of its cycles.
+  for (size_t i = 6; i < 15; ++i) EXPECT_GE(run.pushed[0][i], run.used[0][i - 1] + 9) << i;
 }
 
 TEST(FragmentSchedule, WhoCameTooLatePushesWithTheOthersNextTime) {

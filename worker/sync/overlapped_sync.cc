@@ -168,7 +168,7 @@ absl::Status OverlappedSync::PushWhatIsDue() {
   for (StreamedFragment* const fragment : order) {
     const bool due = schedule_->Due(fragment->index());
     if (fragment->exchange->away()) {
-      if (due) Skip(*fragment);
+      if (leaving_ ? due : schedule_->TooLate(fragment->index())) Skip(*fragment);
       continue;
     }
     // Pushed now, it could not be pushed again at the very end of the budget.
@@ -193,7 +193,7 @@ absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
   if (fragment.packer->IsDone(*fragment.base.version)) {
     return AskForAnswer(fragment);
   }
-  if (fragment.window.steps == 0 || !parts_.runner->HasFreeLane()) return false;
+  if (fragment.window.steps == 0 || !HasRoom()) return false;
   ATOLL_RETURN_IF_ERROR(Measure(fragment));
   const PushOffer claims{
       .key = {.fragment = fragment.base.layout.id, .base = *fragment.base.version, .sequence = 0},
@@ -217,6 +217,14 @@ absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
   }
   fragment.window = InnerRound();
   return true;
+}
+
+bool OverlappedSync::HasRoom() const {
+  // Those that only wait for the others do not count: two workers, each with all its pushes waiting for the
+  // other's next one, would wait for ever.
+  const auto sending = std::ranges::count_if(
+      fragments_, [](const auto& fragment) { return fragment->exchange->unacknowledged(); });
+  return std::cmp_less(sending, run_.sync.max_in_flight) && parts_.runner->HasFreeLane();
 }
 
 bool OverlappedSync::AskForAnswer(StreamedFragment& fragment) {

@@ -61,6 +61,8 @@ class OverlappedSync {
   /// False: no lane is free, or there is nothing to push.
   absl::StatusOr<bool> Push(StreamedFragment& fragment);
   /// Its push on the base was accepted of an earlier life: only the answer is missing.
+  /// Another push may be sent.
+  bool HasRoom() const;
   bool AskForAnswer(StreamedFragment& fragment);
   absl::Status Measure(StreamedFragment& fragment);
 

@@ -182,9 +182,7 @@ absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layou
     return std::make_unique<ExchangeLane>(deps_.data, &session_, options_.patience, ++seed, &setting);
   };
   std::vector<std::unique_ptr<ExchangeLane>> lanes;
-  const SyncOptions& sync_options = session_.info().run.sync;
-  const size_t in_flight = std::clamp<size_t>(sync_options.max_in_flight, 1, layout.size());
-  while (lanes.size() < in_flight) lanes.push_back(lane());
+  while (lanes.size() < layout.size()) lanes.push_back(lane());
   ExchangeThreads runner(std::move(lanes), lane());
   OverlappedSync sync(options_.outer,
                       {.session = &session_,

@@ -93,18 +93,38 @@ TEST(OverlappedSync, TrainingDoesNotWaitForALateAnswer) {
   EXPECT_THAT(h.observer.skipped, IsEmpty());
 }
 
-TEST(OverlappedSync, AFragmentIsNeverPushedTwiceOnOneBase) {
+TEST(OverlappedSync, AFragmentThatIsDueIsPushedAsSoonAsItIsAnswered) {
   StreamingHarness h;
   At(h,
      {{1, [&] { h.runner->hold = true; }},
-      {7,
+      {6,
        [&] {
          h.runner->RunHeld();
          h.runner->hold = false;
        }}},
      14);
   ASSERT_TRUE(h.Start().Run().ok());
-  EXPECT_THAT(h.observer.skipped, ElementsAre(0));  // after step 5
+  EXPECT_THAT(h.observer.skipped, IsEmpty());
+  EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1, 2, 3));
+  std::vector<uint32_t> steps;
+  for (const PushOffer& offer : h.coordinator.offers()) {
+    if (offer.key.fragment == FragmentId(0)) steps.push_back(offer.steps);
+  }
+  EXPECT_THAT(steps, ElementsAre(1, 5, 3, 4)) << "due after 1, 5, 9 and 13, pushed after 6 in place of 5";
+}
+
+TEST(OverlappedSync, AFragmentIsNeverPushedTwiceOnOneBase) {
+  StreamingHarness h;
+  At(h,
+     {{1, [&] { h.runner->hold = true; }},
+      {8,
+       [&] {
+         h.runner->RunHeld();
+         h.runner->hold = false;
+       }}},
+     14);
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_THAT(h.observer.skipped, ElementsAre(0));  // due after step 5, passed over after 7
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1, 2));
   // What was trained while the push was unanswered is part of the next one.
   EXPECT_EQ(h.coordinator.offers()[3].key.fragment, FragmentId(0));

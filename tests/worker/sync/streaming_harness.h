@@ -115,7 +115,7 @@ struct StreamingHarness {
     sync.reset();
     setting.emplace(context);
     runner.emplace(std::make_unique<ExchangeLane>(shared, &session, PatienceOptions{}, 1, &*setting),
-                   session.info().run.sync.max_in_flight);
+                   layout->size());
     sync.emplace(OuterSyncOptions{},
                  OverlappedSync::Parts{.session = &session,
                                        .replica = replica.get(),
