@@ -59,7 +59,7 @@ class Launcher {
   using EventSink = std::function<void(const Event&)>;
   /// Called from the launcher's thread, never under its lock, and never again once Shutdown returned. Set
   /// before the first Scale; until it is, events go nowhere.
-  virtual void SetEventSink(EventSink sink) {}
+  virtual void SetEventSink(EventSink sink) {}  // NOLINT(performance-unnecessary-value-param): it is kept
   /// Where workers find the coordinator: known only once its port is open. Nothing is started before.
   virtual void SetCoordinator(const std::string& address) {}
 };

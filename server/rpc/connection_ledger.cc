@@ -111,7 +111,7 @@ void ConnectionLedger::CountThem(std::vector<OpenSocket*> due, const CountStream
 
 Duration ConnectionLedger::UntilNextLook() const {
   const Duration calm =
-      std::clamp(Seconds(1e-4 * static_cast<double>(open_.size())), Duration(Seconds(0.01)), kLookInterval);
+      std::clamp(Seconds(1e-4 * static_cast<double>(open_.size())), Seconds(0.01), kLookInterval);
   return uneasy_ ? calm / 5 : calm;
 }
 

@@ -97,7 +97,7 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   EXPECT_LT(largest, blocking.elements);
   const uint64_t bytes = 4 * blocking.elements;
   EXPECT_EQ(blocking.worker.exchange, 2 * bytes + 4 * largest + blocking.push_bytes + 4 * largest);
-  EXPECT_EQ(overlapped.worker.exchange, 3 * bytes + 4 * largest + blocking.push_bytes + 4 * 4 * largest);
+  EXPECT_EQ(overlapped.worker.exchange, 3 * bytes + 4 * largest + blocking.push_bytes + 16 * largest);
   EXPECT_EQ(blocking.worker.evaluation, 0u);
   EXPECT_EQ(overlapped.worker.evaluation, bytes);
   EXPECT_EQ(overlapped.coordinator.next, 4 * largest);
@@ -116,7 +116,7 @@ TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {
   const RunPlan plan = Plan(run);
   EXPECT_EQ(plan.disk.version_bytes, 8 * plan.elements);
   EXPECT_EQ(plan.disk.versions, 3u);
-  EXPECT_EQ(plan.disk.contribution_bytes, 3 * 4 * plan.push_bytes);
+  EXPECT_EQ(plan.disk.contribution_bytes, 12 * plan.push_bytes);
   EXPECT_EQ(plan.disk.checkpoints, 3u + 10 / 5);
 }
 

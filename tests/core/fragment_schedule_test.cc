@@ -74,7 +74,7 @@ TEST(FragmentSchedule, EveryFragmentIsPushedOnceInAnyCycle) {
     for (const uint32_t fragments : {1u, 2u, 3u, 4u}) {
       for (const uint32_t delay : {0u, 1u, 3u}) {
         Simulation run{.schedule = FragmentSchedule(steps, fragments, delay), .fragments = fragments};
-        run.Run(10 * steps);
+        run.Run(uint64_t{10} * steps);
         for (uint32_t p = 0; p < fragments; ++p) {
           ASSERT_GE(run.pushed[p].size(), 9u) << steps << " " << fragments << " " << delay;
           EXPECT_GE(run.pushed[p][0], 1u);

@@ -91,11 +91,11 @@ struct StreamingHarness {
   explicit StreamingHarness(RunOptions run = StreamingRun())
       : StreamingHarness(std::make_unique<FakeReplica>(5.0F), std::move(run)) {}
   StreamingHarness(std::unique_ptr<FakeReplica> mine, RunOptions run)
-      : fake(mine.get()), replica(std::move(mine)), coordinator(replica->manifest(), run) {
+      : fake(mine.get()), replica(std::move(mine)), coordinator(replica->manifest(), std::move(run)) {
     coordinator.SeedWith(1.0F);
   }
   StreamingHarness(std::unique_ptr<Replica> mine, RunOptions run)
-      : replica(std::move(mine)), coordinator(replica->manifest(), run) {
+      : replica(std::move(mine)), coordinator(replica->manifest(), std::move(run)) {
     coordinator.SeedWith(1.0F);
   }
 
