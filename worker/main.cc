@@ -55,6 +55,11 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
                  "On SIGTERM: time to push what is done of the round; 0: leave without pushing")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
+  app.add_option("--pull-streams", flags.pull_streams,
+                 "Pull the parameters in so many parts side by side, each over a connection of its own: for "
+                 "links where one connection gets less than several do")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 16));
   app.add_option("--ready-file", flags.ready_file,
                  "A file that is there while this worker is a member and the coordinator answers it, for a "
                  "supervisor to look at; default: none");

@@ -29,6 +29,7 @@ struct Flags {
   ClientSecurityFlags security;
   double step_ms = 100;
   uint64_t seed = 1;
+  uint32_t pull_streams = 1;
 };
 
 absl::StatusOr<WorkerOptions> Introduce(const Flags& flags) {
@@ -56,7 +57,11 @@ WorkerEnd Live(const Flags& flags, WorkerOptions options, std::FILE* journal_fil
   const std::shared_ptr<const ChannelSecurity> security = *std::move(made);
   const ChannelOptions channel{.address = flags.coordinator, .security = security};
   const GrpcConnectionOptions connection{.address = flags.coordinator, .security = security};
-  GrpcConnection data(connection, MakeChannel(channel), &clock);
+  GrpcConnectionOptions for_data = connection;
+  while (for_data.side_channels.size() + 1 < flags.pull_streams) {
+    for_data.side_channels.push_back(MakeChannel(channel));
+  }
+  GrpcConnection data(std::move(for_data), MakeChannel(channel), &clock);
   GrpcConnection control(connection, MakeChannel(channel), &clock);
   const auto build = [&flags](const JoinInfo& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
     return std::make_unique<TimedReplica>(info.run, Seconds(flags.step_ms / 1000), flags.seed);
@@ -94,6 +99,9 @@ int Main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3.6e6));
   app.add_option("--seed", flags.seed, "Of what the steps do to the parameters")->capture_default_str();
+  app.add_option("--pull-streams", flags.pull_streams, "As atoll-worker's")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 16));
   AddClientSecurityFlags(app, flags.security);
   CLI11_PARSE(app, argc, argv);
   const auto log = Logger::Create({});

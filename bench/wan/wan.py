@@ -111,7 +111,7 @@ class Run:
         for w in range(args.workers):
             self.start("b", args.bin / "atoll-timed-worker", "--coordinator", f"{link.ADDRESSES['a']}:7600", "--name",
                        f"w{w}", "--state-dir", self.folder / f"w{w}", "--journal", self.folder / f"w{w}.journal",
-                       "--step-ms", args.step_ms, "--seed", w + 1)
+                       "--step-ms", args.step_ms, "--seed", w + 1, "--pull-streams", args.pull_streams)
 
     def wait_for(self, condition, seconds, complaint):
         deadline = time.monotonic() + seconds
@@ -309,6 +309,7 @@ def parse_arguments():
     parser.add_argument("--inner-steps", type=int, default=50, help="H")
     parser.add_argument("--step-ms", type=float, default=100)
     parser.add_argument("--delay-steps", type=int, default=20, help="overlapped: from a push to the use of its answer")
+    parser.add_argument("--pull-streams", type=int, default=1, help="of each worker")
     parser.add_argument("--delay-ms", type=float, default=50, help="each way")
     parser.add_argument("--loss", type=float, default=1, help="percent, each way")
     parser.add_argument("--buffer-ms", type=float, default=100, help="the bottleneck's queue")

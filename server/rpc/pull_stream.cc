@@ -40,6 +40,7 @@ class PullStream final : public WriteStream<grpc::ByteBuffer>,
   void Send();
   /// What of the payload is to be sent; false, with the stream ended: that is not in it.
   bool TakePart(v1::PullHeader* header);
+  bool IsRangeOfThis() const;
   std::span<const std::byte> Chunk() const {
     return payload_.subspan(offset_, std::min<uint64_t>(kWireChunkBytes, payload_.size() - offset_));
   }
@@ -54,6 +55,7 @@ class PullStream final : public WriteStream<grpc::ByteBuffer>,
   std::shared_ptr<PackedChunks> packed_;  // null: the caller gets chunks as they are
   MonoTime answered_at_;
   std::optional<PullPart> part_;  // that was asked for
+  uint64_t parts_ = 1;            // of which the first is
   uint64_t offset_ = 0;
   uint64_t end_ = 0;  // of the payload, or of the part
   uint64_t sent_bytes_ = 0;
@@ -83,6 +85,7 @@ absl::StatusOr<PullCall> PullStream::Read(const grpc::ByteBuffer& bytes) {
   v1::PullRequest request;
   ATOLL_RETURN_IF_ERROR(MessageFromBytes(bytes, &request));
   ATOLL_ASSIGN_OR_RETURN(part_, DecodePullRange(request));
+  parts_ = std::max<uint64_t>(request.parts(), 1);
   return DecodePull(request);
 }
 
@@ -141,20 +144,29 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
   Release();
 }
 
-bool PullStream::TakePart(v1::PullHeader* header) {
-  end_ = payload_.size();
-  if (!part_) return true;
+bool PullStream::IsRangeOfThis() const {
+  if (!part_) return false;
   const Version version = delta_ ? delta_->to : snapshot_->version;
   const bool same_base =
       delta_ ? part_->delta_base == std::optional(delta_->from) : !part_->delta_base.has_value();
-  if (part_->version != version || !same_base) return true;
-  if (part_->first_byte >= payload_.size()) {
-    End(absl::InvalidArgumentError(absl::StrFormat("range: begins at byte %d of a payload of %d bytes",
-                                                   part_->first_byte, payload_.size())));
-    return false;
+  return part_->version == version && same_base;
+}
+
+bool PullStream::TakePart(v1::PullHeader* header) {
+  end_ = payload_.size();
+  const bool in_range = IsRangeOfThis();
+  if (in_range) {
+    if (part_->first_byte >= payload_.size()) {
+      End(absl::InvalidArgumentError(absl::StrFormat("range: begins at byte %d of a payload of %d bytes",
+                                                     part_->first_byte, payload_.size())));
+      return false;
+    }
+    offset_ = part_->first_byte;
+    if (part_->end_byte != 0) end_ = std::min<uint64_t>(end_, part_->end_byte);
   }
-  offset_ = part_->first_byte;
-  if (part_->end_byte != 0) end_ = std::min<uint64_t>(end_, part_->end_byte);
+  if (!in_range && parts_ == 1) return true;
+  const uint64_t share = (end_ - offset_ + parts_ - 1) / parts_;
+  end_ = std::min(end_, offset_ + (share + kWireChunkBytes - 1) / kWireChunkBytes * kWireChunkBytes);
   header->set_first_byte(offset_);
   header->set_end_byte(end_);
   return true;

@@ -24,6 +24,7 @@ struct WorkerFlags {
   std::string expect_run;
   std::string ready_file;
   double drain_seconds = 20;
+  uint32_t pull_streams = 1;
   ClientSecurityFlags security;
 };
 

@@ -109,7 +109,11 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
   // Heartbeats have a connection of their own, which a large transfer cannot starve.
   const ChannelOptions channel{.address = flags.coordinator, .security = parts.security};
   const GrpcConnectionOptions connection{.address = flags.coordinator, .security = parts.security};
-  GrpcConnection data(connection, MakeChannel(channel), &parts.clock);
+  GrpcConnectionOptions for_data = connection;
+  while (for_data.side_channels.size() + 1 < flags.pull_streams) {
+    for_data.side_channels.push_back(MakeChannel(channel));
+  }
+  GrpcConnection data(std::move(for_data), MakeChannel(channel), &parts.clock);
   GrpcConnection control(connection, MakeChannel(channel), &parts.clock);
   ReadyFile ready(flags.ready_file, parts.metrics.get(), log);
   Worker worker(std::move(options),

@@ -27,9 +27,10 @@ uint32_t CopyPieces(std::span<const ByteSpan> pieces, std::byte* to) {
 absl::Status ChunkPlacer::Place(const ChunkFrame& chunk) {
   const bool packed = chunk.fields.compression != v1::COMPRESSION_NONE;
   const uint64_t bytes = packed ? chunk.fields.uncompressed_bytes : chunk.data_bytes;
-  if (chunk.fields.offset != received_ || bytes == 0 || bytes > out_.size() - received_) {
+  if (chunk.fields.offset != first_ + received_ || bytes == 0 || bytes > out_.size() - received_) {
     return absl::DataLossError(absl::StrFormat("a chunk of %d bytes at offset %d, expected offset %d of %d",
-                                               bytes, chunk.fields.offset, received_, out_.size()));
+                                               bytes, chunk.fields.offset, first_ + received_,
+                                               first_ + out_.size()));
   }
   const std::span<std::byte> place = out_.subspan(received_, bytes);
   uint32_t crc32c = 0;

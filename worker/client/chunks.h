@@ -35,9 +35,11 @@ size_t FillChunk(std::span<const std::byte> payload, uint64_t offset, Chunk* chu
 /// Puts the chunks of one payload into their place, and hashes it on the way. Not thread-safe.
 class ChunkPlacer {
  public:
-  /// `out` outlives this, and holds already the blocks that `digests` are of, which it has room for.
-  explicit ChunkPlacer(std::span<std::byte> out, std::vector<Hash128> digests = {})
+  /// `out` outlives this, and holds already the blocks that `digests` are of, which it has room for. It is
+  /// what of the payload begins at byte `first`, a multiple of kHashBlockBytes.
+  explicit ChunkPlacer(std::span<std::byte> out, std::vector<Hash128> digests = {}, uint64_t first = 0)
       : out_(out),
+        first_(first),
         received_(std::min<uint64_t>(digests.size() * kHashBlockBytes, out.size())),
         digests_(std::move(digests)) {
     digests_.reserve(HashBlocks(out.size()));
@@ -49,16 +51,16 @@ class ChunkPlacer {
 
   bool complete() const { return received_ == out_.size(); }
   uint64_t received_bytes() const { return received_; }
+  uint64_t expected_bytes() const { return out_.size(); }
   /// Of the blocks that are whole so far.
   const std::vector<Hash128>& digests() const { return digests_; }
-  /// Of the whole, once complete.
-  Hash128 hash() const { return CombineBlocks(digests_, out_.size()); }
 
  private:
   absl::Status Unpack(const ChunkFrame& chunk, std::span<std::byte> place);
   void HashWhatIsWhole();
 
   const std::span<std::byte> out_;
+  const uint64_t first_;
   uint64_t received_;
   std::vector<Hash128> digests_;
   std::unique_ptr<BlockDecompressor> decompressor_;  // absent until it is needed

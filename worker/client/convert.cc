@@ -236,7 +236,31 @@ v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish
   return request;
 }
 
-absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, const PullWish& wish) {
+namespace {
+
+/// Which bytes come: all, the rest of an attempt that broke, or the first part of either.
+absl::Status TakeRange(const v1::PullHeader& header, const PullWish& wish, bool in_parts,
+                       PulledVersion& pulled) {
+  pulled.end_byte = pulled.payload_bytes;
+  if (header.first_byte() == 0 && header.end_byte() == 0) return absl::OkStatus();
+  pulled.first_byte = header.first_byte();
+  pulled.end_byte = header.end_byte();
+  const PullProgress* const left = wish.progress;
+  const bool goes_on = left != nullptr && left->epoch == pulled.epoch && left->version == pulled.version &&
+                       left->delta_base == pulled.delta_base &&
+                       pulled.first_byte == left->blocks.size() * kHashBlockBytes;
+  const bool begins = goes_on || (in_parts && pulled.first_byte == 0);
+  const bool a_part = in_parts && pulled.end_byte > pulled.first_byte &&
+                      pulled.end_byte < pulled.payload_bytes && pulled.end_byte % kHashBlockBytes == 0;
+  if (begins && (a_part || pulled.end_byte == pulled.payload_bytes)) return absl::OkStatus();
+  return Nonsense(absl::StrFormat("bytes %d to %d of version %d, which were not asked for",
+                                  header.first_byte(), header.end_byte(), header.version()));
+}
+
+}  // namespace
+
+absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, const PullWish& wish,
+                                              bool in_parts) {
   PulledVersion pulled;
   pulled.epoch = Epoch(header.epoch());
   pulled.version = Version(header.version());
@@ -277,16 +301,7 @@ absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, cons
         wish.fragment.value(), header.elements(), static_cast<int>(codec), header.payload_bytes(),
         wish.elements, static_cast<int>(expected), pulled.payload_bytes));
   }
-  if (header.first_byte() != 0 || header.end_byte() != 0) {
-    const PullProgress* const left = wish.progress;
-    pulled.first_byte = header.first_byte();
-    if (left == nullptr || left->epoch != pulled.epoch || left->version != pulled.version ||
-        left->delta_base != pulled.delta_base || pulled.first_byte != left->blocks.size() * kHashBlockBytes ||
-        header.end_byte() != pulled.payload_bytes) {
-      return Nonsense(absl::StrFormat("bytes %d to %d of version %d, which were not asked for",
-                                      header.first_byte(), header.end_byte(), header.version()));
-    }
-  }
+  ATOLL_RETURN_IF_ERROR(TakeRange(header, wish, in_parts, pulled));
   return pulled;
 }
 

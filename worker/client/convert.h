@@ -20,7 +20,8 @@ HeartbeatOrders HeartbeatOrdersFromProto(const v1::HeartbeatReply& reply);
 
 v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish);
 /// InvalidArgument when the header does not describe what `wish` expects; wire_bytes and times are left zero.
-absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, const PullWish& wish);
+absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, const PullWish& wish,
+                                              bool in_parts = false);
 
 v1::PushHeader PushHeaderToProto(const MemberRef& member, const PushOffer& offer, uint64_t payload_bytes);
 v1::GetPushStatusRequest PushStatusRequestToProto(const MemberRef& member, const PushKey& key);

@@ -24,12 +24,12 @@ GrpcConnection::GrpcConnection(GrpcConnectionOptions options, const std::shared_
       push_method_(kPushMethod, grpc::internal::RpcMethod::CLIENT_STREAMING, channel),
       pull_method_(kPullMethod, grpc::internal::RpcMethod::SERVER_STREAMING, channel) {}
 
-void GrpcConnection::AwaitConnection() const {
+void GrpcConnection::AwaitConnection(grpc::Channel& channel) const {
   // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS),
   // and a call on a channel that is not connected fails at once: without this wait, nobody would notice a
   // connection being made.
-  channel_->WaitForConnected(std::chrono::system_clock::now() +
-                             std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_wait));
+  channel.WaitForConnected(std::chrono::system_clock::now() +
+                           std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_wait));
 }
 
 void GrpcConnection::Introduce(grpc::ClientContext& context) const {

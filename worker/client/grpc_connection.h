@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,8 @@
 
 namespace atoll {
 
+class StallGuard;
+
 struct GrpcConnectionOptions {
   std::string address;                 // for messages
   Duration connect_wait = Seconds(1);  // for a connection, at the beginning of a call; then the call fails
@@ -30,6 +33,9 @@ struct GrpcConnectionOptions {
   Duration seed_answer =
       Seconds(600);  // from the last byte of the seed to its answer: it writes the whole model
   std::shared_ptr<const ChannelSecurity> security = nullptr;  // of the channel; null: nobody in particular
+  /// A payload is pulled in as many parts more, side by side: for links where one connection does not get
+  /// what several get.
+  std::vector<std::shared_ptr<grpc::Channel>> side_channels = {};
 };
 
 /// The coordinator over gRPC. Streams have no deadline, but are cancelled when they stall. Thread-safe.
@@ -62,6 +68,7 @@ class GrpcConnection final : public CoordinatorConnection {
     bool cancelled = false;
   };
   class Registration;
+  class SidePull;
   using ByteReader = grpc::ClientReader<grpc::ByteBuffer>;
   using ByteWriter = grpc::ClientWriter<grpc::ByteBuffer>;
 
@@ -73,10 +80,19 @@ class GrpcConnection final : public CoordinatorConnection {
   void AwaitReturn(const Loan& loan) const;
   std::unique_ptr<ByteReader> StartPull(grpc::ClientContext& context, const MemberRef& member,
                                         const PullWish& wish) const;
+  /// The parts that the stream itself does not bring.
+  std::vector<std::unique_ptr<SidePull>> StartSidePulls(const MemberRef& member, const PullWish& wish,
+                                                        const PulledVersion& pulled,
+                                                        std::span<std::byte> payload);
+  /// The data that follows the header, all of it checked.
+  absl::Status Receive(const MemberRef& member, const PullWish& wish, const PulledVersion& pulled,
+                       std::span<std::byte> payload, ByteReader& reader, StallGuard& guard,
+                       uint64_t* wire_bytes);
 
   void Cancel(Calls GrpcConnection::*calls) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  void AwaitConnection() const;
+  void AwaitConnection() const { AwaitConnection(*channel_); }
+  void AwaitConnection(grpc::Channel& channel) const;
   /// For every call: who we are, and the trace that it belongs to.
   void Introduce(grpc::ClientContext& context) const;
   /// The same, with a deadline.

@@ -1,26 +1,21 @@
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "protos/wire/chunk_message.h"
 #include "protos/wire/trace.h"
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
 #include "worker/client/grpc_connection.h"
+#include "worker/client/pull_reading.h"
 #include "worker/client/registration.h"
+#include "worker/client/side_pull.h"
 #include "worker/client/stall_guard.h"
 
 namespace atoll {
 namespace {
-
-using Reader = grpc::ClientReader<grpc::ByteBuffer>;
-
-absl::Status PlaceMessage(const grpc::ByteBuffer& message, ChunkPlacer& placer) {
-  const MessagePieces arrived(message);
-  ATOLL_ASSIGN_OR_RETURN(const ChunkFrame frame, ParseChunkFrame(arrived.pieces()));
-  return placer.Place(frame);
-}
 
 /// What is in place already when the answer goes on where the attempt before broke.
 std::vector<Hash128> BlocksInPlace(const PulledVersion& pulled, const PullWish& wish) {
@@ -28,59 +23,12 @@ std::vector<Hash128> BlocksInPlace(const PulledVersion& pulled, const PullWish& 
   return wish.progress->blocks;
 }
 
-/// Reads the data that follows the header into place, and checks the whole of it.
-class PayloadReader {
- public:
-  PayloadReader(const PulledVersion& pulled, const PullWish& wish, std::span<std::byte> payload)
-      : pulled_(pulled), wish_(wish), placer_(payload, BlocksInPlace(pulled, wish)) {}
-
-  absl::Status Read(Reader& reader, StallGuard& guard, Duration stall, uint64_t* wire_bytes) {
-    const absl::Status received = ReadChunks(reader, guard, stall, wire_bytes);
-    if (wish_.progress != nullptr) {
-      *wish_.progress = {
-          .epoch = pulled_.epoch, .version = pulled_.version, .delta_base = pulled_.delta_base};
-      // Whole and wrong: no part of it is worth keeping.
-      if (!received.ok() && !placer_.complete()) wish_.progress->blocks = placer_.digests();
-    }
-    return received;
-  }
-
- private:
-  absl::Status ReadChunks(Reader& reader, StallGuard& guard, Duration stall, uint64_t* wire_bytes) {
-    grpc::ByteBuffer message;
-    while (!placer_.complete()) {
-      if (!reader.Read(&message)) {
-        return absl::UnavailableError(absl::StrFormat("the pull broke after %d of %d bytes",
-                                                      placer_.received_bytes(), pulled_.payload_bytes));
-      }
-      guard.Progress(stall);
-      *wire_bytes += message.Length() + kMessagePrefixBytes;
-      ATOLL_RETURN_IF_ERROR(PlaceMessage(message, placer_));
-    }
-    if (reader.Read(&message)) return absl::DataLossError("the pull goes on after its last byte");
-    if (pulled_.delta_base.has_value()) return absl::OkStatus();  // `published` is not of these bytes
-    const Hash128 hash = placer_.hash();
-    if (hash.low == pulled_.published.low && hash.high == pulled_.published.high) return absl::OkStatus();
-    return absl::DataLossError(absl::StrFormat(
-        "version %d arrived with another content hash than was published", pulled_.version.value()));
-  }
-
-  const PulledVersion& pulled_;
-  const PullWish& wish_;
-  ChunkPlacer placer_;
-};
-
-/// The header in the first message. `ended`: there was none, and the stream's own status says why.
-absl::StatusOr<v1::PullHeader> ReadHeader(Reader& reader, uint64_t* wire_bytes, bool* ended) {
-  grpc::ByteBuffer message;
-  v1::PullChunk first;
-  *ended = !reader.Read(&message);
-  if (*ended) return absl::InternalError("the coordinator ended a pull without a header");
-  if (!MessageFromBytes(message, &first).ok() || !first.has_header()) {
-    return absl::InternalError("the coordinator began a pull with something else than a header");
-  }
-  *wire_bytes += message.Length() + kMessagePrefixBytes;
-  return first.header();
+absl::Status CheckHash(const PulledVersion& pulled, std::span<const Hash128> blocks) {
+  if (pulled.delta_base.has_value()) return absl::OkStatus();  // `published` is not of these bytes
+  const Hash128 hash = CombineBlocks(blocks, pulled.payload_bytes);
+  if (hash.low == pulled.published.low && hash.high == pulled.published.high) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "version %d arrived with another content hash than was published", pulled.version.value()));
 }
 
 }  // namespace
@@ -88,8 +36,57 @@ absl::StatusOr<v1::PullHeader> ReadHeader(Reader& reader, uint64_t* wire_bytes, 
 std::unique_ptr<GrpcConnection::ByteReader> GrpcConnection::StartPull(grpc::ClientContext& context,
                                                                       const MemberRef& member,
                                                                       const PullWish& wish) const {
+  v1::PullRequest request = PullRequestToProto(member, wish);
+  const size_t parts = 1 + options_.side_channels.size();
+  if (parts > 1) request.set_parts(static_cast<uint32_t>(parts));
   return std::unique_ptr<ByteReader>(grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(
-      channel_.get(), pull_method_, &context, PullRequestToProto(member, wish)));
+      channel_.get(), pull_method_, &context, request));
+}
+
+std::vector<std::unique_ptr<GrpcConnection::SidePull>> GrpcConnection::StartSidePulls(
+    const MemberRef& member, const PullWish& wish, const PulledVersion& pulled,
+    std::span<std::byte> payload) {
+  std::vector<std::unique_ptr<SidePull>> pulls;
+  uint64_t first = pulled.end_byte;
+  for (size_t left = options_.side_channels.size(); left > 0 && first < pulled.payload_bytes; --left) {
+    const uint64_t share = (pulled.payload_bytes - first + left - 1) / left;
+    const uint64_t whole_blocks = (share + kHashBlockBytes - 1) / kHashBlockBytes * kHashBlockBytes;
+    const uint64_t size = std::min(whole_blocks, pulled.payload_bytes - first);
+    pulls.push_back(std::make_unique<SidePull>(this, options_.side_channels[left - 1], member, wish, pulled,
+                                               first, payload.subspan(first, size)));
+    first += size;
+  }
+  return pulls;
+}
+
+absl::Status GrpcConnection::Receive(const MemberRef& member, const PullWish& wish,
+                                     const PulledVersion& pulled, std::span<std::byte> payload,
+                                     ByteReader& reader, StallGuard& guard, uint64_t* wire_bytes) {
+  if (pulled.payload_bytes > payload.size()) {
+    return absl::InvalidArgumentError(absl::StrFormat("there is room for %d bytes of a pull of %d bytes",
+                                                      payload.size(), pulled.payload_bytes));
+  }
+  const auto sides = StartSidePulls(member, wish, pulled, payload);
+  ChunkPlacer placer(payload.first(pulled.end_byte), BlocksInPlace(pulled, wish));
+  absl::Status received = ReadPullChunks(reader, placer, guard, options_.stall, wire_bytes);
+  std::vector<Hash128> blocks = placer.digests();
+  bool complete = placer.complete();
+  for (const std::unique_ptr<SidePull>& side : sides) {
+    if (!received.ok()) side->Cancel();
+    const absl::Status came = side->Finish();
+    *wire_bytes += side->wire_bytes();
+    if (received.ok()) received = came;
+    // Another attempt goes on where the first gap is.
+    if (complete)
+      blocks.insert(blocks.end(), side->placer().digests().begin(), side->placer().digests().end());
+    complete = complete && side->placer().complete();
+  }
+  if (received.ok()) received = CheckHash(pulled, blocks);
+  if (wish.progress == nullptr) return received;
+  *wish.progress = {.epoch = pulled.epoch, .version = pulled.version, .delta_base = pulled.delta_base};
+  // Whole and wrong: no part of it is worth keeping.
+  if (!received.ok() && !complete) wish.progress->blocks = std::move(blocks);
+  return received;
 }
 
 absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, const PullWish& wish,
@@ -100,23 +97,19 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
   const Registration registration(this, &GrpcConnection::pulls_, &context);
   const MonoTime begin = clock_->Now();
   StallGuard guard(&context, wish.wait + options_.stall);
-  const std::unique_ptr<Reader> reader = StartPull(context, member, wish);
+  const std::unique_ptr<ByteReader> reader = StartPull(context, member, wish);
   uint64_t wire_bytes = 0;
   bool ended = false;
-  const absl::StatusOr<v1::PullHeader> header = ReadHeader(*reader, &wire_bytes, &ended);
+  const absl::StatusOr<v1::PullHeader> header = ReadPullHeader(*reader, &wire_bytes, &ended);
   registration.Answered();
   const MonoTime answered = clock_->Now();
   guard.Progress(options_.stall);
-  absl::StatusOr<PulledVersion> pulled =
-      header.ok() ? PulledFromProto(*header, wish) : absl::StatusOr<PulledVersion>(header.status());
+  absl::StatusOr<PulledVersion> pulled = header.ok()
+                                             ? PulledFromProto(*header, wish, !options_.side_channels.empty())
+                                             : absl::StatusOr<PulledVersion>(header.status());
   absl::Status received = pulled.status();
   if (received.ok() && pulled->kind == PullKind::kParameters) {
-    received =
-        pulled->payload_bytes <= payload.size()
-            ? PayloadReader(*pulled, wish, payload.first(pulled->payload_bytes))
-                  .Read(*reader, guard, options_.stall, &wire_bytes)
-            : absl::InvalidArgumentError(absl::StrFormat("there is room for %d bytes of a pull of %d bytes",
-                                                         payload.size(), pulled->payload_bytes));
+    received = Receive(member, wish, *pulled, payload, *reader, guard, &wire_bytes);
   }
   // What has ended by itself keeps the status that it ended with: a cancellation could overtake it.
   if (!received.ok() && !ended) context.TryCancel();

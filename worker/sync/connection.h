@@ -225,6 +225,7 @@ struct PulledVersion {
   std::optional<Version> delta_base = std::nullopt;
   uint64_t payload_bytes = 0;
   uint64_t first_byte = 0;  // those before it came with the attempt before
+  uint64_t end_byte = 0;    // those from it on come side by side
   Version head;
   uint64_t wire_bytes = 0;  // payload and framing as protobuf
   Duration waited{};        // until the coordinator answered

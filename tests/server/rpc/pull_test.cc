@@ -190,8 +190,9 @@ TEST_F(PullTest, PartsAreThoseOfTheVersionThatTheyAreAskedOf) {
     v1::PullHeader header;
     std::string data;
   };
-  const auto pull = [&](uint64_t version, uint64_t first, uint64_t end, bool zstd) {
+  const auto pull = [&](uint64_t version, uint64_t first, uint64_t end, bool zstd, uint32_t parts = 0) {
     v1::PullRequest request = Request();
+    request.set_parts(parts);
     request.mutable_range()->set_version(version);
     request.mutable_range()->set_first_byte(first);
     request.mutable_range()->set_end_byte(end);
@@ -221,6 +222,23 @@ TEST_F(PullTest, PartsAreThoseOfTheVersionThatTheyAreAskedOf) {
     whole += part.data;
   }
   EXPECT_TRUE(whole == payload);
+  // The first of so many parts, of what is asked for.
+  for (const auto& [first, parts, bytes] :
+       std::vector<std::tuple<uint64_t, uint32_t, size_t>>{{0, 1, payload.size()},
+                                                           {0, 2, 2 * kWireChunkBytes},
+                                                           {0, 3, 2 * kWireChunkBytes},
+                                                           {kWireChunkBytes, 3, kWireChunkBytes},
+                                                           {3 * kWireChunkBytes, 2, 100},
+                                                           {0, UINT32_MAX, kWireChunkBytes}}) {
+    const Answer part = pull(4, first, 0, false, parts);
+    EXPECT_TRUE(part.status.ok());
+    EXPECT_EQ(part.header.first_byte(), first);
+    EXPECT_EQ(part.header.end_byte(), first + bytes) << parts;
+    EXPECT_TRUE(part.data == payload.substr(first, bytes));
+  }
+  const Answer of_another = pull(3, kWireChunkBytes, 0, false, 2);
+  EXPECT_EQ(of_another.header.end_byte(), 2 * kWireChunkBytes) << "from the beginning";
+  EXPECT_TRUE(of_another.data == payload.substr(0, 2 * kWireChunkBytes));
   const Answer other = pull(3, kWireChunkBytes, 0, false);
   EXPECT_TRUE(other.data == payload) << "version 3 is gone";
   EXPECT_EQ(other.header.end_byte(), 0u);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "common/block_compression.h"
 #include "common/content_hash.h"
 #include "common/crc32c.h"
+#include "common/mutex.h"
 #include "common/random.h"
 #include "common/status_detail.h"
 #include "core/codec.h"
@@ -34,9 +37,12 @@ class GrpcConnectionTest : public ::testing::Test {
     Connect(Seconds(0.3));
   }
 
-  void Connect(Duration stall) {
+  void Connect(Duration stall, int side_channels = 0) {
     GrpcConnectionOptions options{.address = service_.address()};
     options.stall = stall;
+    for (int i = 0; i < side_channels; ++i) {
+      options.side_channels.push_back(MakeChannel({.address = service_.address()}));
+    }
     connection_.emplace(options, MakeChannel({.address = service_.address()}), &clock_);
   }
 
@@ -173,6 +179,125 @@ TEST_F(GrpcConnectionTest, APullGoesOnWhereItBroke) {
   EXPECT_FALSE(connection_->Pull({}, wish, received_).ok());
   EXPECT_EQ(progress.version, Version(13));
   EXPECT_EQ(progress.blocks.size(), 1u);
+}
+
+class PullInPartsTest : public GrpcConnectionTest {
+ protected:
+  PullInPartsTest() {
+    Connect(Seconds(5), 2);
+    messages_ = GoodPull();
+    received_.assign(payload_.size(), std::byte{0});
+    service_.on_pull = [this](grpc::ServerContext*, const v1::PullRequest& request, auto* writer) {
+      return Serve(request, writer);
+    };
+  }
+
+  absl::StatusOr<PulledVersion> PullAll() {
+    return connection_->Pull(
+        {}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements, .progress = &progress_},
+        received_);
+  }
+
+  void BreakAt(uint64_t offset) {
+    const MutexLock lock(&mutex_);
+    breaks_at_ = {offset};
+  }
+  std::vector<std::pair<uint64_t, uint64_t>> asked() {
+    const MutexLock lock(&mutex_);
+    return {asked_.begin(), asked_.end()};
+  }
+  void Replace(bool replaced) {
+    const MutexLock lock(&mutex_);
+    replaced_ = replaced;
+  }
+
+  /// As the coordinator does, a chunk for each part.
+  template <typename Writer>
+  grpc::Status Serve(const v1::PullRequest& request, Writer* writer) {
+    const uint64_t first = request.range().first_byte();
+    uint64_t end = request.range().end_byte() == 0 ? payload_.size() : request.range().end_byte();
+    if (request.parts() > 1) end = std::min(end, first + kChunkBytes);
+    v1::PullChunk header = messages_[0];
+    header.mutable_header()->set_first_byte(first);
+    header.mutable_header()->set_end_byte(end);
+    {
+      const MutexLock lock(&mutex_);
+      asked_.insert({first, end});
+      if (replaced_ && first > 0) header.mutable_header()->set_version(13);
+    }
+    writer->Write(header);
+    for (uint64_t at = first; at < end; at += kChunkBytes) {
+      {
+        const MutexLock lock(&mutex_);
+        if (breaks_at_.erase(at) > 0) return {grpc::StatusCode::UNAVAILABLE, "the line broke"};
+      }
+      writer->Write(messages_[1 + at / kChunkBytes]);
+    }
+    return grpc::Status::OK;
+  }
+
+  std::vector<v1::PullChunk> messages_;
+  PullProgress progress_;
+  Mutex mutex_;
+  std::multiset<std::pair<uint64_t, uint64_t>> asked_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> breaks_at_ ABSL_GUARDED_BY(mutex_);
+  bool replaced_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST_F(PullInPartsTest, EachOverAConnectionOfItsOwn) {
+  const auto pulled = PullAll();
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(received_, payload_);
+  EXPECT_GT(pulled->wire_bytes, payload_.size());
+  using Range = std::pair<uint64_t, uint64_t>;
+  EXPECT_THAT(asked(), ElementsAre(Range(0, kChunkBytes), Range(kChunkBytes, 2 * kChunkBytes),
+                                   Range(2 * kChunkBytes, payload_.size())));
+}
+
+TEST_F(PullInPartsTest, ItGoesOnAtTheFirstGap) {
+  for (const uint64_t broken : {uint64_t{0}, uint64_t{kChunkBytes}, uint64_t{2 * kChunkBytes}}) {
+    received_.assign(payload_.size(), std::byte{0});
+    BreakAt(broken);
+    EXPECT_EQ(ReactionTo(PullAll().status()), Reaction::kRetry) << broken;
+    EXPECT_EQ(progress_.blocks.size(), broken / kChunkBytes);
+    {
+      const MutexLock lock(&mutex_);
+      asked_.clear();
+    }
+    const auto pulled = PullAll();
+    ASSERT_TRUE(pulled.ok()) << pulled.status();
+    EXPECT_EQ(received_, payload_);
+    EXPECT_EQ(asked().front().first, broken);
+    EXPECT_TRUE(progress_.blocks.empty());
+  }
+}
+
+TEST_F(PullInPartsTest, AVersionThatIsReplacedMeanwhileIsPulledAgain) {
+  Replace(true);
+  const absl::Status status = PullAll().status();
+  EXPECT_EQ(ReactionTo(status), Reaction::kRetry);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("replaced"));
+  Replace(false);
+  EXPECT_TRUE(PullAll().ok());
+  EXPECT_EQ(received_, payload_);
+}
+
+TEST_F(PullInPartsTest, ACoordinatorThatKnowsNoPartsSendsTheWhole) {
+  EXPECT_TRUE(Pull(GoodPull()).ok());
+  EXPECT_EQ(received_, payload_);
+}
+
+TEST_F(PullInPartsTest, AWrongByteInAnyPartIsFound) {
+  for (size_t i = 1; i <= 3; ++i) {
+    messages_ = GoodPull();
+    messages_[i].mutable_data()->front() ^= 1;
+    EXPECT_EQ(PullAll().status().code(), absl::StatusCode::kDataLoss) << i;
+  }
+  messages_ = GoodPull();
+  messages_[0].mutable_header()->mutable_published()->set_low(1);
+  progress_ = {};
+  EXPECT_THAT(std::string(PullAll().status().message()), HasSubstr("content hash"));
+  EXPECT_TRUE(progress_.blocks.empty());
 }
 
 TEST_F(GrpcConnectionTest, APartThatWasNotAskedForIsRefused) {
