@@ -78,6 +78,13 @@ class Coordinator:
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"^{name}:\s+(\d+)", text, re.M).group(1))
 
+    def forget_peak(self):
+        pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
+    def peak_mib(self):
+        """The most it has held since forget_peak."""
+        return self._proc("VmHWM") / 1024
+
     def rss_mib(self):
         """Without pages of files, which the kernel takes back at need."""
         return self._proc("RssAnon") / 1024
