@@ -25,6 +25,9 @@ set(ATOLL_NAMESPACE_HEADER ${CMAKE_CURRENT_LIST_DIR}/namespace_atoll.h)
 set(ATOLL_NAMESPACE_OPTION $<$<COMPILE_LANGUAGE:CXX>:-include${ATOLL_NAMESPACE_HEADER}>)
 add_compile_options(${ATOLL_NAMESPACE_OPTION})
 
+# LibTorch and gRPC ask for it, so that without it their precompiled headers would fit some targets and not others.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-pthread>)
+
 add_library(atoll_compiler INTERFACE)
 # -ffp-contract=off: replay is bit-exact on every instruction set, so the compiler may not fuse on its own.
 target_compile_options(atoll_compiler INTERFACE

@@ -1,0 +1,79 @@
+# Precompiled headers, shared by all targets of one kind. A file still includes what it uses (the ordinary presets compile
+# without precompiled headers, so every header stands alone); what changes is only the time: reading gRPC, protobuf,
+# GoogleTest or LibTorch takes longer than compiling our own code.
+#
+#   kind       for
+#   base       libraries: the standard library and Abseil
+#   rpc        what includes gRPC and the generated messages
+#   cli        programs and commands: rpc, CLI11, nlohmann::json
+#   test       GoogleTest programs
+#   test_rpc   GoogleTest programs that include gRPC and the generated messages
+#   torch      what includes LibTorch
+#   none       no precompiled header
+set(ATOLL_PCH_STANDARD
+  <algorithm> <atomic> <chrono> <cmath> <cstdint> <cstdio> <cstring> <filesystem> <fstream> <functional> <limits> <map>
+  <memory> <optional> <set> <span> <sstream> <string> <string_view> <thread> <utility> <variant> <vector>)
+set(ATOLL_PCH_ABSEIL
+  <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h> <absl/status/status.h> <absl/status/statusor.h>
+  <absl/strings/str_cat.h> <absl/strings/str_format.h> <absl/strings/str_join.h> <absl/strings/str_split.h>
+  <absl/synchronization/mutex.h> <absl/time/time.h>)
+set(ATOLL_PCH_GRPC
+  <grpcpp/grpcpp.h> <grpcpp/support/client_callback.h> <grpcpp/support/server_callback.h>
+  <atoll/v1/admin.grpc.pb.h> <atoll/v1/coordinator.grpc.pb.h>)
+set(ATOLL_PCH_PROGRAM <CLI/CLI.hpp> <nlohmann/json.hpp>)
+set(ATOLL_PCH_GTEST <gmock/gmock.h> <gtest/gtest.h>)
+
+set(ATOLL_PCH_base_HEADERS ${ATOLL_PCH_STANDARD} ${ATOLL_PCH_ABSEIL})
+set(ATOLL_PCH_rpc_HEADERS ${ATOLL_PCH_base_HEADERS} ${ATOLL_PCH_GRPC})
+set(ATOLL_PCH_cli_HEADERS ${ATOLL_PCH_rpc_HEADERS} ${ATOLL_PCH_PROGRAM})
+set(ATOLL_PCH_test_HEADERS ${ATOLL_PCH_base_HEADERS} ${ATOLL_PCH_GTEST})
+set(ATOLL_PCH_test_rpc_HEADERS ${ATOLL_PCH_rpc_HEADERS} ${ATOLL_PCH_GTEST} <nlohmann/json.hpp>)
+set(ATOLL_PCH_torch_HEADERS <torch/torch.h>)
+
+set(ATOLL_PCH_rpc_LIBRARIES atoll::protos_gen)
+set(ATOLL_PCH_cli_LIBRARIES atoll::protos_gen CLI11::CLI11 nlohmann_json::nlohmann_json)
+set(ATOLL_PCH_test_LIBRARIES GTest::gmock)
+set(ATOLL_PCH_test_rpc_LIBRARIES atoll::protos_gen GTest::gmock nlohmann_json::nlohmann_json)
+set(ATOLL_PCH_torch_LIBRARIES ${TORCH_LIBRARIES})
+
+# A precompiled header fits only code that is compiled with the same options, so these are made equal for all.
+function(_atoll_prepare_pch_target target)
+  # g++ takes a precompiled header only when nothing is included before it, so the namespace header stands inside it.
+  get_target_property(options ${target} COMPILE_OPTIONS)
+  list(REMOVE_ITEM options ${ATOLL_NAMESPACE_OPTION})
+  set_target_properties(${target} PROPERTIES COMPILE_OPTIONS "${options}")
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    # CMake would give programs -fPIE where libraries have -fPIC.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  # ccache serves files that use a precompiled header only when told that it may.
+  set(launcher ${CMAKE_CXX_COMPILER_LAUNCHER})
+  if(launcher AND launcher STREQUAL ATOLL_CCACHE)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${ATOLL_CCACHE}")
+  endif()
+endfunction()
+
+function(_atoll_pch_target kind)
+  if(TARGET atoll_pch_${kind})
+    return()
+  endif()
+  set(stub ${CMAKE_BINARY_DIR}/gen/pch_${kind}.cc)
+  file(CONFIGURE OUTPUT ${stub} CONTENT "")
+  add_library(atoll_pch_${kind} OBJECT ${stub})
+  target_link_libraries(atoll_pch_${kind} PRIVATE atoll_compiler ${ATOLL_PCH_${kind}_LIBRARIES})
+  target_precompile_headers(atoll_pch_${kind} PRIVATE ${ATOLL_NAMESPACE_HEADER} ${ATOLL_PCH_${kind}_HEADERS})
+  _atoll_prepare_pch_target(atoll_pch_${kind})
+endfunction()
+
+# atoll_use_pch(TARGET KIND): the target's files are compiled against the precompiled header of KIND.
+function(atoll_use_pch target kind)
+  if(NOT ATOLL_PCH OR kind STREQUAL none)
+    return()
+  endif()
+  _atoll_pch_target(${kind})
+  _atoll_prepare_pch_target(${target})
+  target_precompile_headers(${target} REUSE_FROM atoll_pch_${kind})
+endfunction()
