@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""scripts/repeat_tests.py on a build folder of its own: it counts, stops in time, goes on, begins anew, keeps outputs."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Fails in every third run; is skipped; passes, and needs so long; checks that something else is running.
+TESTS = """
+add_test(flaky bash -c "echo x >> runs; [ $(( $(wc -l < runs) % 3 )) != 0 ] || { echo broken; exit 1; }")
+set_tests_properties(flaky PROPERTIES LABELS "core")
+add_test(absent bash -c "exit 77")
+set_tests_properties(absent PROPERTIES LABELS "server" SKIP_RETURN_CODE 77)
+add_test(loaded bash -c "for i in $(seq 100); do [ -e busy ] && exit 0; sleep 0.1; done; exit 1")
+set_tests_properties(loaded PROPERTIES LABELS "server" RUN_SERIAL TRUE)
+"""
+
+
+def call(folder, *arguments):
+    done = subprocess.run([sys.executable, ROOT / "scripts/repeat_tests.py", "--build", folder, *arguments], capture_output=True,
+                          text=True, timeout=120, check=False)
+    record = folder / "repeat.json"
+    return done, json.loads(record.read_text())["tests"] if record.exists() else {}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "CTestTestfile.cmake").write_text(TESTS)
+        load = ("--load", f"touch {folder}/busy; sleep 0.2")
+        done, tests = call(folder, "--tests", "flaky|absent", "--times", "2", "--load", "none")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert tests["flaky"]["passed"] == 2 and tests["absent"]["skipped"] == 2, tests
+        # It goes on from there, and the third run fails.
+        done, tests = call(folder, "--tests", "flaky", "--times", "4", "--load", "none")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert tests["flaky"]["passed"] == 3 and tests["flaky"]["failed"] == 1, tests
+        assert "broken" in pathlib.Path(tests["flaky"]["failures"][0]).read_text(), "the output of the failed run"
+        # No time is left for a test that never ran: nothing is started, and it says that there is more to do.
+        done, tests = call(folder, "--tests", "loaded", "--times", "1", "--minutes", "0.1", *load)
+        assert done.returncode == 3 and tests.get("loaded", {}).get("passed", 0) == 0, done.stdout
+        done, tests = call(folder, "--tests", "loaded", "--times", "1", *load)
+        assert done.returncode == 0 and tests["loaded"]["passed"] == 1, done.stdout + done.stderr
+        done, _ = call(folder, "--report", "--times", "4")
+        assert done.returncode == 1 and "flaky" in done.stdout and "3 tests: 7 of 12 runs, 1 failed, 2 skipped" in done.stdout, done.stdout
+        done, tests = call(folder, "--tests", "flaky", "--times", "1", "--fresh", "--load", "none")
+        assert done.returncode == 0 and tests["flaky"]["passed"] == 1, done.stdout
+        assert "absent" not in tests, "fresh counts"
+        done, _ = call(folder, "--tests", "nothing")
+        assert done.returncode == 2, done.stdout
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
