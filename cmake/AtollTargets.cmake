@@ -1,6 +1,19 @@
 # The only ways to add a target: each gets the house's compiler settings.
 
-# PCH names a kind of precompiled header (AtollPch.cmake) in each of them.
+# In each of them PCH names a kind of precompiled header (AtollPch.cmake); UNITY says how many files make a batch. Tests
+# are not batched: many of their files have fixtures of the same names.
+
+# Batches of files that are compiled as one: most of the time goes into reading headers and into inline functions of
+# theirs, which a batch pays once. UNITY gives the number of files; 0 keeps a target out.
+function(_atoll_unity target batch)
+  if(NOT ATOLL_UNITY OR batch STREQUAL "0")
+    return()
+  endif()
+  if(NOT batch)
+    set(batch 8)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
+endfunction()
 
 function(_atoll_pch target kind default)
   if(NOT kind)
@@ -11,10 +24,11 @@ endfunction()
 
 # atoll_library(NAME common SRCS a.cc ... DEPS ... PRIVATE_DEPS ... [PCH base]): target atoll_common, alias atoll::common.
 function(atoll_library)
-  cmake_parse_arguments(A "" "NAME;PCH" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(A "" "NAME;PCH;UNITY" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   if(A_SRCS)
     add_library(atoll_${A_NAME} STATIC ${A_SRCS})
     _atoll_pch(atoll_${A_NAME} "${A_PCH}" base)
+    _atoll_unity(atoll_${A_NAME} "${A_UNITY}")
     set(scope PUBLIC)
     target_link_libraries(atoll_${A_NAME} PRIVATE atoll_compiler ${A_PRIVATE_DEPS})
   else()
@@ -28,9 +42,10 @@ endfunction()
 
 # atoll_binary(NAME atollctl SRCS ... DEPS ... [PCH cli]): a program in bin/.
 function(atoll_binary)
-  cmake_parse_arguments(A "" "NAME;PCH" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(A "" "NAME;PCH;UNITY" "SRCS;DEPS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   _atoll_pch(${A_NAME} "${A_PCH}" cli)
+  _atoll_unity(${A_NAME} "${A_UNITY}")
   target_link_libraries(${A_NAME} PRIVATE atoll_compiler ${A_DEPS})
 endfunction()
 

@@ -40,7 +40,7 @@ std::string DeltaName(const RunOptions& run) {
   return run.pull_delta ? std::string(CodecName(*run.pull_delta)) : "none";
 }
 
-ConfigPtr Snapshot(const ConfigEntry& entry, const RunOptions& run) {
+ConfigPtr SnapshotOf(const ConfigEntry& entry, const RunOptions& run) {
   return std::make_shared<const ConfigSnapshot>(
       ConfigSnapshot{.version = entry.version, .bytes = entry.bytes, .run = run});
 }
@@ -60,7 +60,7 @@ absl::StatusOr<OpenedRun> BeginRun(const CoordinatorOptions& options, const Coor
                            .bytes = options.config_bytes};
   ATOLL_RETURN_IF_ERROR(deps.store->CreateRun(identity, config));
   opened.recovery.configs.push_back(config);
-  opened.config = Snapshot(config, options.run);
+  opened.config = SnapshotOf(config, options.run);
   deps.log.Info("a new run begins; waiting for a worker to seed it",
                 {{"run", identity.name}, {"id", identity.run_id}});
   return opened;
@@ -85,13 +85,13 @@ const ConfigEntry& LastStarted(const std::vector<ConfigEntry>& configs) {
 absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
   const ConfigEntry newest = opened.recovery.configs.back();
   ATOLL_RETURN_IF_ERROR(Same("checkpoint.shards", opened.recovery.identity.shards, options.run.shards));
-  opened.config = Snapshot(newest, options.run);
+  opened.config = SnapshotOf(newest, options.run);
   if (newest.bytes == options.config_bytes) return absl::OkStatus();
   if (deps.config_codec != nullptr) {
     ATOLL_ASSIGN_OR_RETURN(const RunOptions recorded, ReadRecorded(*deps.config_codec, newest));
     // A supervisor starts the coordinator with the file that it was begun with: what was set since stays.
     if (LastStarted(opened.recovery.configs).bytes == options.config_bytes) {
-      opened.config = Snapshot(newest, recorded);
+      opened.config = SnapshotOf(newest, recorded);
       deps.log.Info(
           "the configuration is the one that was set last, not that of the file, which has not changed",
           {{"version", newest.version}, {"author", newest.author}});
@@ -104,7 +104,7 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
                            .author = std::string(kStartAuthor),
                            .bytes = options.config_bytes};
   ATOLL_RETURN_IF_ERROR(deps.store->PutConfig(config));
-  opened.config = Snapshot(config, options.run);
+  opened.config = SnapshotOf(config, options.run);
   opened.recovery.configs.push_back(config);
   deps.log.Info("the configuration changed; it is in force from the next round on",
                 {{"version", config.version}});
@@ -118,7 +118,7 @@ absl::Status ReadRoundConfigs(const CoordinatorDeps& deps, OpenedRun& opened) {
     if (fragment.config_version != config->version && deps.config_codec != nullptr) {
       const ConfigEntry& entry = opened.recovery.configs[fragment.config_version - 1];
       ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ReadRecorded(*deps.config_codec, entry));
-      config = Snapshot(entry, run);
+      config = SnapshotOf(entry, run);
     }
     opened.round_configs.push_back(std::move(config));
   }

@@ -2,6 +2,7 @@
 #define ATOLL_PROTOS_CONFIG_FIELD_VALUE_H_
 
 #include <string>
+#include <vector>
 
 #include "google/protobuf/message.h"
 
@@ -21,6 +22,9 @@ std::string ToText(const google::protobuf::FieldDescriptor* field, const google:
 /// What is wrong with the value that the field has; empty when nothing is.
 std::string CheckValue(const google::protobuf::FieldDescriptor* field,
                        const google::protobuf::Message& message);
+
+/// The names of a message's fields, in the order of the .proto file.
+std::vector<std::string> FieldNames(const google::protobuf::Descriptor* descriptor);
 
 }  // namespace atoll
 

@@ -25,12 +25,6 @@ using google::protobuf::Message;
 
 bool IsSection(const FieldDescriptor* field) { return field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE; }
 
-std::vector<std::string> FieldNames(const Descriptor* descriptor) {
-  std::vector<std::string> names;
-  for (int i = 0; i < descriptor->field_count(); ++i) names.push_back(descriptor->field(i)->name());
-  return names;
-}
-
 absl::StatusOr<v1::RunConfig> Read(const std::string& bytes) {
   v1::RunConfig config;
   if (!config.ParseFromString(bytes)) {

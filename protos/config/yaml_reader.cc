@@ -15,12 +15,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-std::vector<std::string> FieldNames(const Descriptor* descriptor) {
-  std::vector<std::string> names;
-  for (int i = 0; i < descriptor->field_count(); ++i) names.push_back(descriptor->field(i)->name());
-  return names;
-}
-
 class Reader {
  public:
   YamlReading Read(const YamlNode& root, Message* message) {

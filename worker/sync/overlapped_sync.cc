@@ -12,7 +12,7 @@ namespace atoll {
 namespace {
 
 /// How often waits of exchanges that are of no use any more are ended.
-constexpr Duration kLook = Seconds(0.1);
+constexpr Duration kFinishLook = Seconds(0.1);
 
 }  // namespace
 
@@ -45,7 +45,7 @@ absl::StatusOr<SyncEnd> OverlappedSync::Run() {
   if (!goes_on) connection.CancelPulls();
   do {
     connection.EndPulls();
-  } while (!parts_.runner->Finish(kLook));
+  } while (!parts_.runner->Finish(kFinishLook));
   return end;
 }
 

@@ -7,7 +7,7 @@
 namespace atoll {
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kGeluGrain = 16384;
 
 class HostGelu : public torch::autograd::Function<HostGelu> {
  public:
@@ -16,7 +16,7 @@ class HostGelu : public torch::autograd::Function<HostGelu> {
     torch::Tensor out = torch::empty_like(x);
     const float* in = x.data_ptr<float>();
     float* to = out.data_ptr<float>();
-    at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, x.numel(), kGeluGrain, [&](int64_t begin, int64_t end) {
       GeluForward(static_cast<size_t>(end - begin), in + begin, to + begin);
     });
     return out;
@@ -30,7 +30,7 @@ class HostGelu : public torch::autograd::Function<HostGelu> {
     const float* in = x.data_ptr<float>();
     const float* grad = grad_out.data_ptr<float>();
     float* to = grad_x.data_ptr<float>();
-    at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, x.numel(), kGeluGrain, [&](int64_t begin, int64_t end) {
       GeluBackward(static_cast<size_t>(end - begin), in + begin, grad + begin, to + begin);
     });
     return {grad_x};
