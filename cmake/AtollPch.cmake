@@ -64,7 +64,9 @@ function(_atoll_pch_target kind)
   file(CONFIGURE OUTPUT ${stub} CONTENT "")
   add_library(atoll_pch_${kind} OBJECT ${stub})
   target_link_libraries(atoll_pch_${kind} PRIVATE atoll_compiler ${ATOLL_PCH_${kind}_LIBRARIES})
-  target_precompile_headers(atoll_pch_${kind} PRIVATE ${ATOLL_NAMESPACE_HEADER} ${ATOLL_PCH_${kind}_HEADERS})
+  # No path of this tree may stand in it: clones share a compiler cache only when it is the same in all of them.
+  target_include_directories(atoll_pch_${kind} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_precompile_headers(atoll_pch_${kind} PRIVATE <cmake/namespace_atoll.h> ${ATOLL_PCH_${kind}_HEADERS})
   _atoll_prepare_pch_target(atoll_pch_${kind})
 endfunction()
 
