@@ -71,6 +71,7 @@ void AddCommands(CLI::App& app, const atoll::GlobalOptions& global, atoll::Actio
   atoll::AddPlanCommand(app, global, action);
   atoll::AddDoctorCommand(app, global, action);
   atoll::AddCompletionCommand(app, action);
+  atoll::AddFieldCommand(app, action);
 }
 
 absl::Status Run(atoll::GlobalOptions& global, const atoll::Action& action) {

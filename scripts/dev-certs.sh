@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Certificates for trying out TLS: a CA, and what it signs for a coordinator, workers and operators. See --help.
-set -euo pipefail
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'HELP'

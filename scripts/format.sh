@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Formats the C++ files as .clang-format says, or checks that they are.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
 
 usage() {
   cat <<'HELP'

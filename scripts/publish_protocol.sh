@@ -2,8 +2,9 @@
 # publish_protocol.sh [COMMIT]: writes protos/published.binpb, the protocol as that commit has it (default: the previous
 # release, tests/integration/upgrade/previous_release). Called at a release: from then on the test `protocol` holds every
 # change against it. buf comes from npm (tests/tools/npm_tools.sh).
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
 
 commit=${1:-$(awk '!/^#/ { print $2; exit }' tests/integration/upgrade/previous_release)}
 tools=$(tests/tools/npm_tools.sh "@bufbuild/buf-linux-$(uname -m | sed s/x86_64/x64/)")

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # One command from a bare Debian machine to a language model trained with DiLoCo: see --help.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
-Trains a small GPT on this machine with DiLoCo: one coordinator, which launches four workers; real English text, a few
-minutes.
+Trains a small GPT on this machine with DiLoCo: one coordinator, which launches four workers; real English text. The first
+call compiles Atoll, which takes some minutes; the training takes a few more.
 
   ./scripts/quickstart.sh                    install what is missing, build, train, show it live
   ./scripts/quickstart.sh                    again: goes on with the same run (after its end: as many rounds more)
@@ -15,18 +16,22 @@ minutes.
 
 Options:
   --workers N        worker processes (4)
-  --rounds N         outer steps in all (from configs/quickstart.yaml)
-  --kill-a-worker    kill one worker (kill -9) in mid-run; the coordinator's launcher brings it back
+  --rounds N         outer steps in all (a new run: those of configs/quickstart.yaml)
+  --kill-a-worker    kill one worker (kill -9) in mid-run; the coordinator's launcher starts it again
   --dir DIR          where the run lives (run/quickstart)
   --preset NAME      build preset (release)
   --no-setup         do not install packages
   -h, --help
 
-Ctrl-C stops everything cleanly; what was committed stays, and the same command goes on from there.
+Ctrl-C stops everything cleanly; what was committed stays, and the same command goes on from there. A run keeps the
+configuration that it began with, in run.yaml in its directory.
+
+Exit codes: 0 trained to the end, 1 something failed (the message says what), 2 wrong usage, 130 stopped by Ctrl-C.
 HELP
 }
 
 die() { echo "quickstart: $*" >&2; exit 2; }
+fail() { echo "quickstart: $*" >&2; exit 1; }
 say() { printf '\n\033[1m==> %s\033[0m\n' "$*"; }
 
 workers=4 rounds="" fresh=no kill_one=no dir=run/quickstart preset=release setup=yes
@@ -59,7 +64,7 @@ for text in "${texts[@]}"; do [ -r "$text" ] || die "cannot read the text file '
 bin=build/$preset/bin
 logs=$dir/logs
 config=$dir/run.yaml
-children=() helper_pid="" coordinator_pid=""
+children=() helper_pids=() killer_pid="" coordinator_pid=""
 
 # Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; should the
 # script itself be killed, the kernel tells them (pdeathsig). The workers are the coordinator's children: it ends them
@@ -81,7 +86,7 @@ wait_gone() {  # PID SECONDS: true when the process is gone by then
 stop_all() {
   trap - INT TERM EXIT
   local pid
-  [ -z "$helper_pid" ] || kill -KILL "$helper_pid" 2>/dev/null || true
+  for pid in "${helper_pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   if [ -n "$coordinator_pid" ]; then
     kill -TERM "$coordinator_pid" 2>/dev/null || true
     wait_gone "$coordinator_pid" 60 || kill -KILL "$coordinator_pid" 2>/dev/null || true
@@ -99,11 +104,27 @@ interrupted() {
 }
 dir_option=""; [ "$dir" = run/quickstart ] || dir_option=" --dir $dir"
 
+# Sets the variable NAME to how long it took since the last call, in words.
+took() { printf -v "$1" '%s' "$(human_seconds $((SECONDS - stage_began)))"; stage_began=$SECONDS; }  # NAME
+
 build() {
-  if [ "$setup" = yes ]; then say "Packages"; scripts/setup.sh; fi
-  say "Build ($preset)"
-  cmake --preset "$preset" >"$logs/configure.log" 2>&1 || { tail -30 "$logs/configure.log"; die "cmake failed; see $logs/configure.log"; }
-  cmake --build --preset "$preset" --target atoll-coordinator atoll-worker atollctl atoll-data
+  # Without the tests, which need packages of their own; a build folder that has them keeps them.
+  local options=() log=$logs/build.log
+  [ -f "build/$preset/CMakeCache.txt" ] || options=(-DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF)
+  if [ "$setup" = yes ]; then say "Packages"; scripts/setup.sh --groups build,torch; fi
+  took packages_took
+  say "Build (preset $preset)"
+  echo "Compiling the coordinator, the worker and the tools: some minutes the first time, seconds after that. Log: $log"
+  share_compiler_cache "$PWD"
+  : >"$log"
+  cmake --preset "$preset" "${options[@]}" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "cmake failed; see $log"; }
+  run_with_progress "build" "$log" cmake --build --preset "$preset" \
+    --target atoll-coordinator atoll-worker atollctl atoll-data || {
+    grep -nE -A8 'error:|FAILED' "$log" | head -n 40 >&2 || true
+    fail "the build failed; see $log"
+  }
+  took build_took
+  echo "Built in $build_took."
 }
 
 # The GNU Collaborative International Dictionary of English, from Debian's package, unpacked without installing it.
@@ -113,7 +134,7 @@ fetch_text() {
   if ! (cd "$work" && apt-get download dict-gcide >apt.log 2>&1); then
     echo "Refreshing the package lists first."
     if [ "$(id -u)" = 0 ]; then apt-get update -qq; else sudo apt-get update -qq; fi
-    (cd "$work" && apt-get download dict-gcide >apt.log 2>&1) || { cat "$work/apt.log"; die "cannot download dict-gcide; use --text FILE"; }
+    (cd "$work" && apt-get download dict-gcide >apt.log 2>&1) || { cat "$work/apt.log" >&2; fail "cannot download dict-gcide; use --text FILE"; }
   fi
   dpkg -x "$work"/dict-gcide_*.deb "$work"
   zcat "$work/usr/share/dictd/gcide.dict.dz" >"$dir/gcide.txt"
@@ -130,19 +151,24 @@ prepare_data() {
   "$bin/atoll-data" tokenize --tokenizer bytes --out "$dir/tokens" "${texts[@]}"
 }
 
-recorded() { sed -n "s/^  $1: *\([0-9]*\).*/\1/p" "$config" 2>/dev/null | head -n 1; }
+recorded() { "$bin/atollctl" --json config show "$config" | "$bin/atollctl" field "run.$1"; }  # FIELD: of the run in $dir
 
 write_config() {
-  local total=$rounds
-  if [ -z "$total" ]; then
-    total=$(recorded rounds)
+  local base=configs/quickstart.yaml first total=$rounds
+  first=$("$bin/atollctl" --json config show "$base" | "$bin/atollctl" field run.rounds)
+  if [ -f "$config" ]; then
+    # Some settings are fixed when a run begins, so it goes on with its own.
+    base=$config
+    if [ "$(recorded workers)" != "$workers" ]; then
+      echo "This run was planned for $(recorded workers) workers; now there are $workers."
+    fi
     if [ -z "$total" ]; then
-      total=$(sed -n 's/^  rounds: *\([0-9]*\).*/\1/p' configs/quickstart.yaml)
-    elif [ -f "$dir/finished" ]; then
-      total=$((total + $(sed -n 's/^  rounds: *\([0-9]*\).*/\1/p' configs/quickstart.yaml)))
+      total=$(recorded rounds)
+      if [ -f "$dir/finished" ]; then total=$((total + first)); fi
     fi
   fi
-  sed -e "s/^  workers: .*/  workers: $workers/" -e "s/^  rounds: .*/  rounds: $total/" configs/quickstart.yaml >"$config"
+  sed -e "s/^  workers: .*/  workers: $workers/" -e "s/^  rounds: .*/  rounds: ${total:-$first}/" "$base" >"$config.new"
+  mv "$config.new" "$config"
   "$bin/atollctl" config validate "$config"
 }
 
@@ -167,48 +193,67 @@ start_coordinator() {
   local i
   for ((i = 0; i < 300; i++)); do
     [ ! -s "$dir/ports.json" ] || break
-    kill -0 "$coordinator_pid" 2>/dev/null || { tail -n 5 "$logs/coordinator.log"; stop_all; die "the coordinator did not start; see $logs/coordinator.log"; }
+    kill -0 "$coordinator_pid" 2>/dev/null || { tail -n 5 "$logs/coordinator.log"; stop_all; fail "the coordinator did not start; see $logs/coordinator.log"; }
     sleep 0.1
   done
-  port() { grep -o "\"$1\": *\"[^\"]*\"" "$dir/ports.json" | cut -d'"' -f4; }
+  [ -s "$dir/ports.json" ] || { stop_all; fail "the coordinator did not say where it listens; see $logs/coordinator.log"; }
+  port() { "$bin/atollctl" field "$1" <"$dir/ports.json"; }
   coordinator=$(port data) admin_address=$(port admin) metrics_address=$(port metrics) web_address=$(port web)
-  [ -n "$coordinator" ] || { stop_all; die "the coordinator did not say where it listens; see $logs/coordinator.log"; }
 }
 
 # What the launcher did stands in the coordinator's log; earlier runs of this script wrote to the same file.
 launched() { tail -n "+$((log_begin + 1))" "$logs/coordinator.log" | grep -oE "$1" || true; }
 
-worker_pid() { launched "\"$1 started \(process [0-9]+" | tail -n 1 | grep -oE '[0-9]+$' || true; }  # NAME
+asked() { "$bin/atollctl" --admin "$admin_address" --json "$1" 2>/dev/null | "$bin/atollctl" field "$2" 2>/dev/null || true; }
+
+version_now() { asked status fragments.0.version; }
+worker_pid() { asked launcher "workers.name=$1.handle"; }  # NAME
 
 workers_gone() {  # true when every worker ended well, which is not started again, and none runs
   [ "$(launched 'not started again' | wc -l)" -ge "$workers" ] || return 1
   [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped): ' | wc -l)" ]
 }
 
-kill_one_worker() {  # kills the last worker after a third of the rounds; the launcher brings it back
-  local victim=w$((workers - 1)) goal=$(($(recorded rounds) / 3 + 1)) version pid again i
-  while sleep 1; do
-    version=$("$bin/atollctl" --admin "$admin_address" status --json 2>/dev/null | grep -m1 -A4 '"fragments"' | grep -o '"version": *"[0-9]*"' | grep -o '[0-9]*' || true)
-    [ "${version:-0}" -lt "$goal" ] || break
+# Runs beside the view: a line as soon as the first round is merged, and how long it took to get there.
+tell_first_loss() {  # VERSION at the start
+  local loss version training_took
+  while sleep 0.2; do
+    version=$(version_now)
+    if [ "${version:-0}" -gt "$1" ]; then break; fi
   done
+  took training_took
+  loss=$(asked status rounds.-1.train_loss)
+  if [ -z "$loss" ]; then return 0; fi
+  printf 'first training loss %.3f, %s after the start (packages %s, build %s, text %s, training %s)\n' "$loss" \
+    "$(human_seconds "$SECONDS")" "$packages_took" "$build_took" "$text_took" "$training_took" >"$logs/first_loss"
+  if [ ! -t 1 ]; then cat "$logs/first_loss"; fi
+}
+
+# Kills the last worker after a third of the rounds that are to come; the launcher starts it again.
+kill_one_worker() {  # VERSION at the start
+  local victim=w$((workers - 1)) goal version="" pid again i
+  goal=$(($1 + ($(recorded rounds) - $1) / 3 + 1))
+  while [ "${version:-0}" -lt "$goal" ]; do sleep 0.2; version=$(version_now); done
   pid=$(worker_pid "$victim")
-  kill -KILL "$pid" 2>/dev/null || return 0
-  echo "quickstart: killed worker $victim (process $pid, kill -9) at version $version" >>"$logs/quickstart.log"
+  kill -KILL "$pid" || { echo "worker $victim (process '$pid') could not be killed at version $version"; return 1; }
+  echo "killed worker $victim (process $pid, kill -9) at version $version"
   for ((i = 0; i < 300; i++)); do
     again=$(worker_pid "$victim")
-    if [ "$again" != "$pid" ]; then
-      echo "quickstart: the launcher started worker $victim again (process $again)" >>"$logs/quickstart.log"
+    if [ -n "$again" ] && [ "$again" != "$pid" ]; then
+      echo "the launcher started worker $victim again (process $again)"
       return 0
     fi
     sleep 0.1
   done
-  echo "quickstart: worker $victim was not started again; see $logs/coordinator.log" >>"$logs/quickstart.log"
+  echo "worker $victim was not started again; see $logs/coordinator.log"
+  return 1
 }
 
 finish() {
   say "Result"
   "$bin/atollctl" --admin "$admin_address" status --summary
-  if [ "$kill_one" = yes ]; then sed 's/^/   /' "$logs/quickstart.log"; fi
+  if [ -s "$logs/first_loss" ]; then sed 's/^/   /' "$logs/first_loss"; fi
+  if [ "$kill_one" = yes ]; then sed 's/^/   /' "$logs/kill.log"; fi
   "$bin/atollctl" --coordinator "$coordinator" export --out "$dir/model.safetensors" | sed 's/^/   /'
   say "What it writes now"
   "$bin/atoll-worker" generate --coordinator "$coordinator" --prompt "$prompt" --tokens 240 --temperature 0.7 --top-k 40 \
@@ -228,13 +273,12 @@ HERE
 
 [ "$fresh" = no ] || rm -rf "$dir"
 mkdir -p "$logs" "$dir/workers"
+stage_began=$SECONDS packages_took="" build_took="" text_took=""
 build
 prepare_data
-if [ -f "$config" ] && [ "$(recorded workers)" != "$workers" ]; then
-  echo "This run was planned for $(recorded workers) workers; now there are $workers."
-fi
+took text_took
 write_config
-rm -f "$dir/finished" "$logs/quickstart.log"
+rm -f "$dir/finished" "$logs/first_loss" "$logs/kill.log"
 prompt=${QUICKSTART_PROMPT:-"Wood "}
 threads=$(( $(nproc) / workers )); [ "$threads" -ge 1 ] || threads=1
 
@@ -245,7 +289,12 @@ start_coordinator
 echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
-if [ "$kill_one" = yes ]; then kill_one_worker & helper_pid=$!; fi
+begin=$(version_now)
+tell_first_loss "${begin:-0}" & helper_pids+=("$!")
+if [ "$kill_one" = yes ]; then
+  touch "$logs/kill.log"
+  kill_one_worker "${begin:-0}" >"$logs/kill.log" 2>&1 & killer_pid=$! helper_pids+=("$!")
+fi
 
 # The view runs beside this script, which waits for it and looks after the processes meanwhile.
 "$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished &
@@ -267,8 +316,18 @@ if [ -n "$reason" ]; then
   wait_gone "$watch_pid" 5 || true
   tail -n 3 "$logs/coordinator.log" "$logs"/w[0-9]*.log >&2 || true
   stop_all
-  die "$reason"
+  fail "$reason"
 fi
-wait "$watch_pid" || { stop_all; die "the live view failed; see above"; }
+wait "$watch_pid" || { stop_all; fail "the live view failed; see above"; }
+killed=yes
+if [ "$kill_one" = yes ]; then
+  if kill -0 "$killer_pid" 2>/dev/null; then
+    killed=no
+    echo "the run ended before a worker was killed and started again" >>"$logs/kill.log"
+  else
+    wait "$killer_pid" || killed=no
+  fi
+fi
 finish
 trap - EXIT
+[ "$killed" = yes ] || fail "--kill-a-worker failed: $(tail -n 1 "$logs/kill.log")"

@@ -53,6 +53,8 @@ void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action
 void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddCompletionCommand(CLI::App& app, Action& action);
+/// For scripts: one field of another command's --json.
+void AddFieldCommand(CLI::App& app, Action& action);
 
 // Parts of `config` that ask the coordinator.
 void AddConfigSetCommand(CLI::App& config, const GlobalOptions& global, Action& action);

@@ -11,7 +11,7 @@ FROM ${BASE} AS build
 ENV DEBIAN_FRONTEND=noninteractive
 WORKDIR /src
 # Changes seldom, so that the layer with the compilers is kept.
-COPY scripts/setup.sh scripts/packages.txt scripts/
+COPY scripts/setup.sh scripts/lib.sh scripts/packages.txt scripts/
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates dpkg-dev file && \
     scripts/setup.sh --groups build
 COPY . .

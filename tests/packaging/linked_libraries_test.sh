@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # linked_libraries_test.sh BIN_DIR PROGRAM...: the programs link no LibTorch, directly or through another library.
-set -euo pipefail
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 bin=$1
 shift
 failed=0

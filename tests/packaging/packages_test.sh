@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # packages_test.sh BUILD_DIR PROGRAM...: cpack makes one .deb for each side, each with its programs, which run from where
 # the package puts them; only the worker's depends on LibTorch.
-set -euo pipefail
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 build=$1
 shift
 for tool in dpkg-deb dpkg-shlibdeps file; do

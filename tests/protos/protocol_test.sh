@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # protocol_test.sh: the .proto files keep to buf's rules (protos/buf.yaml) and break nothing of the published protocol; and
 # a change that would break it is found.
-set -euo pipefail
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 tools=$(tests/tools/npm_tools.sh "@bufbuild/buf-linux-$(uname -m | sed s/x86_64/x64/)")

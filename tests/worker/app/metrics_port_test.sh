@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # metrics_port_test.sh WORKER DATA: the real worker, LibTorch and all, serves its metrics, also while there is no coordinator.
-set -euo pipefail
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
 work=$(mktemp -d)
 pid=
 trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT

@@ -1,0 +1,56 @@
+# Sourced by the scripts right after `set -Eeuo pipefail`: reports the command that failed, shows how far a build is.
+# -E makes functions and subshells report too.
+
+# A script that `set -e` ends without a word leaves its user with nothing to search for.
+report_failure() {  # STATUS COMMAND
+  local i
+  echo "${0##*/}: ${BASH_SOURCE[1]}:${BASH_LINENO[0]}: exit code $1 from: $2" >&2
+  for ((i = 2; i < ${#BASH_SOURCE[@]}; i++)); do
+    echo "${0##*/}:   called from ${BASH_SOURCE[$i]}:${BASH_LINENO[$((i - 1))]}" >&2
+  done
+}
+trap 'report_failure "$?" "$BASH_COMMAND"' ERR
+
+# Clones share compiled files: paths below the clone's root do not count.
+share_compiler_cache() {  # ROOT
+  export CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1
+}
+
+human_seconds() {
+  if [ "$1" -ge 60 ]; then echo "$(($1 / 60)) min $(($1 % 60)) s"; else echo "$1 s"; fi
+}
+
+# Prints how far the ninja build is whose output goes to LOG, until process PARENT ends or the printing is ended: one line
+# that changes on a terminal, a line every 20 seconds elsewhere.
+_show_progress() {  # WHAT LOG PARENT
+  local start=$SECONDS said=0 step done_steps all elapsed text
+  while sleep 1 && kill -0 "$3" 2>/dev/null; do
+    step=$(grep -aoE '^\[[0-9]+/[0-9]+\]' "$2" | tail -n 1 | tr -d '[]') || true
+    [ -n "$step" ] || continue
+    done_steps=${step%/*} all=${step#*/} elapsed=$((SECONDS - start))
+    text="$1: step $done_steps of $all ($((100 * done_steps / all)) %), $(human_seconds "$elapsed")"
+    # Steps differ in length; before a twentieth of them a guess says nothing.
+    if [ $((20 * done_steps)) -ge "$all" ] && [ "$done_steps" -lt "$all" ]; then
+      text+=", about $(human_seconds $((elapsed * (all - done_steps) / done_steps))) left"
+    fi
+    if [ -t 1 ]; then
+      printf '\r\033[K%s' "$text"
+    elif [ $((elapsed - said)) -ge 20 ]; then
+      said=$elapsed
+      echo "$text"
+    fi
+  done
+}
+
+# Runs a build with its output in LOG and shows how far it is. The status is the build's.
+run_with_progress() {  # WHAT LOG COMMAND...
+  local what=$1 log=$2 status=0 printer
+  shift 2
+  _show_progress "$what" "$log" $$ &
+  printer=$!
+  NINJA_STATUS='[%f/%t] ' "$@" >>"$log" 2>&1 </dev/null || status=$?
+  kill "$printer" 2>/dev/null || true
+  wait "$printer" 2>/dev/null || true
+  if [ -t 1 ]; then printf '\r\033[K'; fi
+  return "$status"
+}
