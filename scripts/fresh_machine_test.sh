@@ -1,17 +1,25 @@
 #!/usr/bin/env bash
-# Proves what the README promises: on a minimal Debian 12 or 13 with apt and nothing else, test.sh and quickstart.sh work.
-set -euo pipefail
+# Proves what the README promises: on a minimal Debian 12 or 13 with apt and nothing else, its commands work as they stand.
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
 Usage: scripts/fresh_machine_test.sh 12|13 [options]
 
 Makes a minimal Debian in a folder with debootstrap, copies the committed source tree (HEAD) into it, and runs there,
-as a new user would: scripts/test.sh, then scripts/quickstart.sh --rounds 2 --workers 2. Prints how long each stage
-took. Needs root, debootstrap and git (scripts/setup.sh --groups fresh), about 12 GB of disk, and a Debian mirror.
+as a new user would, the commands of the README, taken from its text. Prints how long each stage took, and the quickstart
+how long it was to the first training loss. Needs root, debootstrap, git and python3 (scripts/setup.sh --groups fresh),
+about 12 GB of disk, and a Debian mirror. Stages:
 
-  --only STAGE   base, setup, test or quickstart: only that stage (and the base, when it is not there yet)
+  base           the Debian
+  try            the README's first block
+  killed         scripts/quickstart.sh --kill-a-worker, a short run
+  rest           the README's other blocks
+
+  --only STAGE   only that stage (and the base, when it is not there yet); also: setup, quickstart (two rounds, for the
+                 time to the first loss), test
   --root DIR     where the Debian goes (default: a new folder under $TMPDIR or /tmp); one that is there is used again
   --keep         leave the folder behind, to look into it or to use it again with --root
   --mirror URI   the mirror (default: the one in this machine's own apt configuration)
@@ -40,7 +48,10 @@ while [ $# -gt 0 ]; do
   shift
 done
 case "$release" in 12) suite=bookworm ;; 13) suite=trixie ;; *) usage >&2; die 2 "say which Debian: 12 or 13" ;; esac
-case "$only" in all|base|setup|test|quickstart) ;; *) die 2 "--only takes base, setup, test or quickstart" ;; esac
+case "$only" in
+  all|base|try|killed|rest|setup|test|quickstart) ;;
+  *) die 2 "--only takes base, try, killed, rest, setup, quickstart or test, not '$only'" ;;
+esac
 [ "$(id -u)" -eq 0 ] || die 3 "must be root (chroot and mount)"
 command -v debootstrap >/dev/null || die 3 "debootstrap is missing; run scripts/setup.sh --groups fresh"
 
@@ -140,7 +151,8 @@ in_chroot() {
     if [ -n "${!name:-}" ]; then proxies+=("$name=${!name}"); fi
   done
   chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    LANG=C.UTF-8 TERM="${TERM:-dumb}" "${proxies[@]}" /bin/bash -c "cd /src/atoll && $1" </dev/null
+    LANG=C.UTF-8 TERM="${TERM:-dumb}" "${proxies[@]}" /bin/bash -Eeo pipefail -c "cd /src/atoll
+$1" </dev/null
 }
 
 declare -a names times results
@@ -162,8 +174,13 @@ if [ "$failed" = no ]; then
   mount_kernel_folders
   copy_source
   if [ "$only" = setup ]; then stage setup in_chroot ./scripts/setup.sh; fi
-  if wanted test; then stage test in_chroot ./scripts/test.sh; fi
-  if wanted quickstart; then stage quickstart in_chroot "./scripts/quickstart.sh --rounds 2 --workers 2"; fi
+  if [ "$only" = quickstart ]; then stage quickstart in_chroot "./scripts/quickstart.sh --rounds 2"; fi
+  if [ "$only" = test ]; then stage test in_chroot ./scripts/test.sh; fi
+  if wanted try; then stage try in_chroot "$(python3 -B tests/docs/readme_blocks.py --print "Try it")"; fi
+  if wanted killed; then stage killed in_chroot "./scripts/quickstart.sh --fresh --rounds 6 --kill-a-worker"; fi
+  if wanted rest; then
+    stage rest in_chroot "python3 -B tests/docs/readme_blocks.py --run 'By hand' --run 'Running for real'"
+  fi
 fi
 
 say "Debian $release ($suite), $(nproc) cores, $(git rev-parse --short HEAD)"

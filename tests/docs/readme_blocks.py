@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Runs the commands of the README, as they stand there.
+
+Usage: readme_blocks.py --check | --print SECTION | --run SECTION [--run SECTION ...] [--timeout SECONDS] [--bin DIR]
+
+A block is what stands between ```sh and ```; its section is the heading above it.
+
+  --check          every block is in a section that this program can run, and is valid bash
+  --print SECTION  print the section's blocks
+  --run SECTION    run the blocks of the section, in order:
+                     Try it            as they are
+                     By hand           as they are; what they leave running is ended afterwards
+                     Running for real  in a scratch folder with the files that they name: run.yaml, tokens. The worker's
+                                       block is run for w0 to w3. coordinator.example.org is this machine.
+  --timeout N      seconds for each section (default 900)
+  --bin DIR        our programs, for "Running for real" (default: build/release/bin)
+
+A block fails when one of its commands fails. Exit codes: 0 all of them passed, 1 one failed, 2 wrong usage.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WORKERS = ("w0", "w1", "w2", "w3")
+
+
+class Failed(Exception):
+    pass
+
+
+def blocks_of(text):
+    """{section: [block]} of a Markdown page."""
+    found, section, block = {}, "", None
+    for line in text.splitlines():
+        if block is not None:
+            if line == "```":
+                found.setdefault(section, []).append("\n".join(block) + "\n")
+                block = None
+            else:
+                block.append(line)
+        elif line == "```sh":
+            block = []
+        elif heading := re.match(r"#+ (.*)", line):
+            section = heading.group(1)
+    if block is not None:
+        raise Failed(f"the last block of '{section}' has no end")
+    return found
+
+
+class Shell:
+    """Runs blocks in one process group; end() ends what they left running."""
+
+    def __init__(self, folder, deadline, programs=None):
+        self.folder, self.deadline, self.shells = folder, deadline, []
+        self.environment = dict(os.environ)
+        if programs:
+            self.environment["PATH"] = f"{programs}:{self.environment['PATH']}"
+
+    def run(self, block, quiet=False):
+        if not quiet:
+            print("readme: running\n" + "".join(f"    {line}\n" for line in block.splitlines()), end="", flush=True)
+        shell = subprocess.Popen(["bash", "-Eeo", "pipefail", "-c", block], cwd=self.folder, env=self.environment,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if quiet else None,
+                                 stderr=subprocess.DEVNULL if quiet else None, start_new_session=True)
+        if not quiet:
+            self.shells.append(shell)
+        try:
+            code = shell.wait(max(0, self.deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise Failed("the block took too long") from None
+        if code != 0 and not quiet:
+            raise Failed(f"the block ended with exit code {code}")
+        return code
+
+    def wait_until(self, command, what):
+        while self.run(command, quiet=True) != 0:
+            if time.monotonic() > self.deadline:
+                raise Failed(f"waited in vain for {what}")
+            time.sleep(0.5)
+
+    def _living(self):
+        alive = []
+        for shell in self.shells:
+            shell.poll()  # one that nobody waited for counts as alive
+            try:
+                os.killpg(shell.pid, 0)
+                alive.append(shell.pid)
+            except ProcessLookupError:
+                pass
+        return alive
+
+    def end(self):
+        for number, patience_s in ((signal.SIGTERM, 60), (signal.SIGKILL, 10)):
+            for group in self._living():
+                os.killpg(group, number)
+            until = time.monotonic() + patience_s
+            while self._living() and time.monotonic() < until:
+                time.sleep(0.1)
+
+
+def run_plainly(blocks, arguments):
+    shell = Shell(ROOT, time.monotonic() + arguments.timeout)
+    try:
+        for block in blocks:
+            shell.run(block)
+    finally:
+        shell.end()
+
+
+def run_by_hand(blocks, arguments):
+    shutil.rmtree("/tmp/atoll", ignore_errors=True)
+    try:
+        run_plainly(blocks, arguments)
+    finally:
+        shutil.rmtree("/tmp/atoll", ignore_errors=True)
+
+
+def run_for_real(blocks, arguments):
+    if len(blocks) != 3:
+        raise Failed("three blocks are expected: the coordinator's, a worker's, the operator's")
+    work = pathlib.Path(tempfile.mkdtemp(prefix="atoll-readme-"))
+    programs = (arguments.bin or ROOT / "build/release/bin").resolve()
+    shell = Shell(work, time.monotonic() + arguments.timeout, programs)
+    try:
+        (work / "scripts").symlink_to(ROOT / "scripts")
+        (work / "srv").mkdir()
+        # Long enough that the operator's commands find it training.
+        config = (ROOT / "configs/small.yaml").read_text()
+        (work / "run.yaml").write_text(re.sub(r"^  rounds: .*", "  rounds: 1000", config, flags=re.M))
+        subprocess.run([programs / "atoll-data", "tokenize", "--tokenizer", "bytes", "--out", work / "tokens",
+                        *sorted((ROOT / "docs").glob("*.md"))], check=True, stdout=subprocess.DEVNULL)
+        fitted = [block.replace("/srv/atoll", f"{work}/srv").replace("coordinator.example.org:", "localhost:")
+                  for block in blocks]
+        shell.run(fitted[0])
+        for name in WORKERS:
+            shell.run(re.sub(r"\bw0\b", name, fitted[1]))
+        operator = "export " + re.search(r"^export (ATOLL_TLS_.*)$", fitted[2], flags=re.M).group(1) + "\n"
+        trained = operator + 'test "$(atollctl status --json | atollctl field fragments.0.version)" -ge 2'
+        shell.wait_until(trained, "version 2")
+        shell.run(fitted[2])
+    finally:
+        shell.end()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+SECTIONS = {"Try it": run_plainly, "By hand": run_by_hand, "Running for real": run_for_real}
+
+
+def check(found):
+    """What is wrong with the page."""
+    for section, blocks in found.items():
+        if section not in SECTIONS:
+            yield f"nobody runs the block under '{section}': teach tests/docs/readme_blocks.py to"
+        for block in blocks:
+            parsed = subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False)
+            if parsed.returncode != 0:
+                yield f"a block under '{section}' is not valid bash: {parsed.stderr.strip()}"
+    for section in SECTIONS:
+        if section not in found:
+            yield f"there is no block under '{section}'"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--print", dest="shown", choices=SECTIONS)
+    parser.add_argument("--run", action="append", default=[], choices=SECTIONS)
+    parser.add_argument("--timeout", type=float, default=900)
+    parser.add_argument("--bin", type=pathlib.Path)
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "README.md", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if not (arguments.check or arguments.shown or arguments.run):
+        parser.error("say --check, --print SECTION or --run SECTION")
+    try:
+        found = blocks_of(arguments.page.read_text())
+        complaints = list(check(found))
+        for complaint in complaints:
+            print(f"readme: {complaint}", file=sys.stderr)
+        if complaints:
+            return 1
+        if arguments.shown:
+            print("".join(found[arguments.shown]), end="")
+        for section in arguments.run:
+            start = time.monotonic()
+            try:
+                SECTIONS[section](found[section], arguments)
+            except Failed as failure:
+                raise Failed(f"'{section}': {failure}") from None
+            print(f"readme: '{section}' passed in {time.monotonic() - start:.0f} s", flush=True)
+    except Failed as failure:
+        print(f"readme: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
