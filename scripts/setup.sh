@@ -93,18 +93,18 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
 fi
 
-# Debian starts a service when its package is installed. Prometheus is here for promtool and for tests that start it
-# themselves, so keep it from starting now and at boot; a policy that the machine already has stays as it is.
+# Debian starts a service when its package is installed. Prometheus and docker-registry are here for tests that start them
+# themselves, so keep them from starting now and at boot; a policy that the machine already has stays as it is.
 policy=/usr/sbin/policy-rc.d
 wrote_policy=no
 new_service=no
-case " ${missing[*]} " in *" prometheus "*) new_service=yes ;; esac
+case " ${missing[*]} " in *" prometheus "*|*" docker-registry "*) new_service=yes ;; esac
 restore() {
   if [ "$wrote_policy" = yes ]; then "${as_root[@]}" rm -f "$policy"; fi
 }
 trap restore EXIT
 if [ "$new_service" = yes ] && [ ! -e "$policy" ]; then
-  printf '#!/bin/sh\ncase "$1" in prometheus*) exit 101 ;; esac\nexit 0\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  printf '#!/bin/sh\ncase "$1" in prometheus*|docker-registry*) exit 101 ;; esac\nexit 0\n' | "${as_root[@]}" tee "$policy" >/dev/null
   wrote_policy=yes
   "${as_root[@]}" chmod 755 "$policy"
 fi
@@ -121,6 +121,6 @@ apt install -qq -y --no-install-recommends "${missing[@]}" </dev/null >"${TMPDIR
 }
 rm -f "${TMPDIR:-/tmp}/atoll-setup.$$.log"
 if [ "$new_service" = yes ] && [ -d /run/systemd/system ]; then
-  "${as_root[@]}" systemctl --quiet disable prometheus.service || true
+  "${as_root[@]}" systemctl --quiet disable prometheus.service docker-registry.service 2>/dev/null || true
 fi
 echo "setup: installed ${#missing[@]} packages in $((SECONDS - start)) s"

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,11 @@ BASE = "localhost/atoll-base:test"
 def skip(why):
     print(f"skipped: {why}")
     sys.exit(77)
+
+
+def version():
+    text = (SOURCE / "CMakeLists.txt").read_text(encoding="utf-8")
+    return re.search(r"project\(atoll VERSION ([0-9.]+)", text)[1]
 
 
 def run(*command, **options):
@@ -54,6 +60,19 @@ def base_archive():
     return archive
 
 
+def driver(folder):
+    """overlay, where this machine can mount one over `folder`; else vfs, which copies."""
+    for name in ("lower", "upper", "work", "merged"):
+        (folder / "probe" / name).mkdir(parents=True)
+    at = folder / "probe"
+    options = f"lowerdir={at}/lower,upperdir={at}/upper,workdir={at}/work"
+    mounted = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, at / "merged"], check=False, stderr=subprocess.DEVNULL)
+    if mounted.returncode == 0:
+        subprocess.run(["umount", at / "merged"], check=True)
+    shutil.rmtree(at)
+    return "overlay" if mounted.returncode == 0 else "vfs"
+
+
 class Engine:
     """podman and buildah over a storage of their own; everything is gone when it is closed."""
 
@@ -67,7 +86,11 @@ class Engine:
         settings = self.folder / "containers.conf"
         settings.write_text('[containers]\ndefault_ulimits=["nofile=1024:1024","nproc=4096:4096"]\n'
                             '[engine]\nruntime="runc"\ncgroup_manager="cgroupfs"\nevents_logger="file"\n', encoding="utf-8")
-        self.environment = {**os.environ, "CONTAINERS_CONF": str(settings)}
+        storage = self.folder / "storage.conf"
+        storage.write_text(f'[storage]\ndriver="{driver(self.folder)}"\ngraphroot="{self.folder}/storage"\nrunroot="{self.folder}/run"\n',
+                           encoding="utf-8")
+        self.environment = {**os.environ, "CONTAINERS_CONF": str(settings), "CONTAINERS_STORAGE_CONF": str(storage),
+                            "BUILDAH_ISOLATION": "chroot"}
         self.storage = ["--root", self.folder / "storage", "--runroot", self.folder / "run"]
         self.networks = []
 

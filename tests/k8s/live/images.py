@@ -4,10 +4,10 @@ import shutil
 import subprocess
 import tempfile
 
-from live.engine import BASE, SOURCE, base_archive, packages
+from live.engine import BASE, SOURCE, base_archive, packages, version
 
-COORDINATOR = "localhost/atoll/coordinator:0.1.0"
-WORKER = "localhost/atoll/worker-cpu:0.1.0"
+COORDINATOR = f"localhost/atoll/coordinator:{version()}"
+WORKER = f"localhost/atoll/worker-cpu:{version()}"
 LOCKED_DOWN = ["--rm", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--network=none"]
 MOST_MEGABYTES = 120  # that the coordinator's image may have over its base
 
@@ -43,7 +43,7 @@ def build_cuda(engine, context):
     (context / "cuda").mkdir()
     subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, context / "cuda/atoll-worker_0.1.0_all.deb"], check=True,
                    stdout=subprocess.DEVNULL)
-    tag = "localhost/atoll/worker-cuda:0.1.0"
+    tag = f"localhost/atoll/worker-cuda:{version()}"
     engine.build("worker-cuda.Dockerfile", tag, context, ["PACKAGES=prebuilt", "DEBS=cuda"], [f"libtorch={work / 'libtorch'}"])
     check_image(engine, tag, "atoll-worker")
     expect(engine.podman("run", *LOCKED_DOWN, tag).split() == ["libtorch_cuda.so", "65532"], "the CUDA image lacks its LibTorch")
@@ -57,7 +57,7 @@ def build_images(engine, build):
     (context / "debs").mkdir(parents=True)
     debs = packages(build, context / "debs")
     shutil.copytree(SOURCE / "docs", context / "docs")
-    arguments = ["PACKAGES=prebuilt", "DEBS=debs", "VERSION=0.1.0", "REVISION=test"]
+    arguments = ["PACKAGES=prebuilt", "DEBS=debs", f"VERSION={version()}", "REVISION=test"]
     engine.build("coordinator.Dockerfile", COORDINATOR, context, arguments)
     megabytes = check_image(engine, COORDINATOR, "atoll-coordinator")
     expect(megabytes <= MOST_MEGABYTES, f"the coordinator's image has {megabytes:.0f} MB over its base, more than {MOST_MEGABYTES}")

@@ -1,0 +1,200 @@
+#!/usr/bin/env bash
+# Publishes a release: builds, pushes and signs the images and the Helm chart. See --help.
+set -Eeuo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
+
+usage() {
+  cat <<'HELP'
+Usage: scripts/release.sh --registry REGISTRY [options]
+
+Builds the container images of the committed source, pushes them and the Helm chart to REGISTRY, and signs all of them:
+
+  REGISTRY/atoll/coordinator:VERSION
+  REGISTRY/atoll/worker-cpu:VERSION
+  REGISTRY/atoll/worker-cuda:VERSION        only with --libtorch
+  oci://REGISTRY/atoll/charts/atoll         VERSION; its value `registry` is REGISTRY
+
+VERSION is that of CMakeLists.txt. Log in to the registry first (docker login, podman login or skopeo login).
+
+  --registry NAME   host and path, for example ghcr.io/acme
+  --key FILE        sign with this private key (EC, P-256, PEM); make one:
+                      openssl ecparam -genkey -name prime256v1 -noout -out release.key
+                      openssl ec -in release.key -pubout -out release.pub
+  --no-sign         push without signatures
+  --engine NAME     docker, podman or buildah (default: the first that is installed)
+  --only LIST       of coordinator, worker-cpu, worker-cuda and chart, separated by commas
+  --base IMAGE      base image instead of debian:trixie-slim
+  --build-arg A=B   for the build of every image; may be given again
+  --libtorch DIR    LibTorch with CUDA, for worker-cuda; --build-base IMAGE: a base with CUDA's compiler
+  --no-build        push images that were built before, under the same names
+  --helm PROGRAM    (default: helm)
+  --plain-http      the registry has no TLS: a registry on this machine
+  --out FILE        list of what was pushed, by digest (default: build/release-VERSION.txt)
+  -h, --help
+
+A signature has the format of cosign (its SIGNATURE_SPEC.md), made with openssl, and lies beside its image under the tag
+sha256-DIGEST.sig. Check it with the public key, by either of
+  cosign verify --key release.pub --insecure-ignore-tlog=true REGISTRY/atoll/coordinator:VERSION
+  a policy `sigstoreSigned` of podman or CRI-O (containers-policy.json; Debian 12's podman is built without it)
+
+Exit codes: 0 all was pushed, 1 something failed, 2 wrong usage or a program is missing.
+HELP
+}
+
+die() { echo "release: $*" >&2; exit 2; }
+say() { echo "release: $*"; }
+
+registry='' key='' sign=yes engine='' only='' base='' libtorch='' build_base='' build=yes helm=helm http=no out=''
+arguments=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --registry|--key|--engine|--only|--base|--build-arg|--libtorch|--build-base|--helm|--out)
+      [ $# -ge 2 ] || die "$1 needs a value; see --help" ;;
+  esac
+  case $1 in
+    --registry) registry=${2%/}; shift ;;
+    --key) key=$2; shift ;;
+    --engine) engine=$2; shift ;;
+    --only) only=$2; shift ;;
+    --base) base=$2; shift ;;
+    --build-arg) arguments+=(--build-arg "$2"); shift ;;
+    --libtorch) libtorch=$2; shift ;;
+    --build-base) build_base=$2; shift ;;
+    --helm) helm=$2; shift ;;
+    --out) out=$2; shift ;;
+    --no-sign) sign=no ;;
+    --no-build) build=no ;;
+    --plain-http) http=yes ;;
+    -h|--help) usage; exit 0 ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  shift
+done
+
+version=$(sed -n 's/^project(atoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+out=${out:-build/release-$version.txt}
+parts=coordinator,worker-cpu,chart
+if [ -n "$libtorch" ]; then parts=coordinator,worker-cpu,worker-cuda,chart; fi
+parts=${only:-$parts}
+
+check() {
+  local part program needed=(skopeo sha256sum)
+  [ -n "$registry" ] || die "which registry? For example --registry ghcr.io/acme; see --help"
+  [[ $registry != *://* ]] || die "--registry is a host and a path, without '${registry%%://*}://'"
+  for part in ${parts//,/ }; do
+    case $part in
+      coordinator|worker-cpu|worker-cuda) images=yes ;;
+      chart) needed+=("$helm") ;;
+      *) die "--only: there is no '$part'; see --help" ;;
+    esac
+  done
+  if [ $sign = yes ]; then
+    [ -n "$key" ] || die "--key FILE signs the release (--help says how to make one); --no-sign publishes it unsigned"
+    openssl pkey -in "$key" -noout -text 2>/dev/null | grep -q prime256v1 || die "$key is no private key on the curve P-256"
+    needed+=(openssl)
+  fi
+  if [ "${images:-no}" = yes ]; then
+    for program in docker podman buildah; do
+      if [ -z "$engine" ] && command -v $program >/dev/null; then engine=$program; fi
+    done
+    needed+=("${engine:?release: none of docker, podman and buildah is installed}")
+    if [ $build = yes ] && [ -n "$(git status --porcelain 2>/dev/null)" ]; then
+      die "there are changes that are not committed: an image must be of a revision that others can look at"
+    fi
+  fi
+  for program in "${needed[@]}"; do command -v "$program" >/dev/null || die "$program is not installed"; done
+}
+
+# Options of the programs that speak to a registry without TLS.
+copying=() inspecting=() helming=() pushing=()
+if [ $http = yes ]; then
+  copying=(--dest-tls-verify=false) inspecting=(--tls-verify=false) helming=(--plain-http)
+fi
+
+build_image() {  # build_image PART TAG
+  local command=("$engine" build)
+  if [ "$engine" = buildah ]; then command=(buildah bud); fi
+  if [ -n "$base" ]; then command+=(--build-arg "BASE=$base"); fi
+  if [ "$1" = worker-cuda ]; then
+    command+=(--build-context "libtorch=${libtorch:?release: worker-cuda needs --libtorch DIR}")
+    if [ -n "$build_base" ]; then command+=(--build-arg "BUILD_BASE=$build_base"); fi
+  fi
+  "${command[@]}" "${arguments[@]}" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" \
+    -f "k8s/images/$1.Dockerfile" -t "$2" .
+}
+
+push_image() {  # push_image TAG
+  local command=("$engine" push)
+  if [ $http = yes ] && [ "$engine" != docker ]; then pushing=(--tls-verify=false); fi
+  "${command[@]}" "${pushing[@]}" "$1"
+}
+
+push_chart() {
+  cp -R k8s/chart "$work/chart"
+  sed -i "s|^registry: \"\"\$|registry: \"$registry\"|" "$work/chart/values.yaml"
+  grep -q "^registry: \"$registry\"\$" "$work/chart/values.yaml"
+  "$helm" package --version "$version" --app-version "$version" --destination "$work" "$work/chart" >/dev/null
+  "$helm" push "${helming[@]}" "$work/atoll-$version.tgz" "oci://$registry/atoll/charts"
+}
+
+blob() {  # blob FILE: puts it into the OCI layout and prints its digest
+  local digest
+  digest=$(sha256sum <"$1" | cut -d ' ' -f 1)
+  cp "$1" "$layout/blobs/sha256/$digest"
+  echo "sha256:$digest"
+}
+size() { wc -c <"$1" | tr -d ' '; }
+
+# An image with one layer, the signed text, and the signature in an annotation: cosign's SIGNATURE_SPEC.md.
+sign_digest() {  # sign_digest REPOSITORY DIGEST
+  local layer config manifest signature
+  layout=$(mktemp -d "$work/signature.XXXXXX")
+  mkdir -p "$layout/blobs/sha256"
+  printf '{"critical":{"identity":{"docker-reference":"%s"},"image":{"docker-manifest-digest":"%s"},"type":"cosign container image signature"},"optional":null}' \
+    "$1" "$2" >"$layout/payload"
+  signature=$(openssl dgst -sha256 -sign "$key" "$layout/payload" | base64 -w 0)
+  layer=$(blob "$layout/payload")
+  printf '{"architecture":"","os":"","config":{},"rootfs":{"type":"layers","diff_ids":["%s"]}}' "$layer" >"$layout/config"
+  config=$(blob "$layout/config")
+  printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","size":%d,"digest":"%s"},"layers":[{"mediaType":"application/vnd.dev.cosign.simplesigning.v1+json","size":%d,"digest":"%s","annotations":{"dev.cosignproject.cosign/signature":"%s"}}]}' \
+    "$(size "$layout/config")" "$config" "$(size "$layout/payload")" "$layer" "$signature" >"$layout/manifest"
+  manifest=$(blob "$layout/manifest")
+  printf '{"imageLayoutVersion":"1.0.0"}' >"$layout/oci-layout"
+  printf '{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","size":%d,"digest":"%s"}]}' \
+    "$(size "$layout/manifest")" "$manifest" >"$layout/index.json"
+  rm "$layout/payload" "$layout/config" "$layout/manifest"
+  skopeo copy --quiet --preserve-digests "${copying[@]}" "oci:$layout" "docker://$1:${2/:/-}.sig"
+}
+
+finish() {  # finish REPOSITORY: what was pushed there, by digest, signed
+  local digest
+  digest=sha256:$(skopeo inspect --raw "${inspecting[@]}" "docker://$1:$version" | sha256sum | cut -d ' ' -f 1)
+  if [ $sign = yes ]; then sign_digest "$1" "$digest"; fi
+  echo "$1:$version@$digest" | tee -a "$work/list"
+}
+
+check
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for part in ${parts//,/ }; do
+  if [ "$part" = chart ]; then
+    say "chart $version"
+    push_chart
+    finish "$registry/atoll/charts/atoll"
+    continue
+  fi
+  tag=$registry/atoll/$part:$version
+  if [ $build = yes ]; then
+    say "building $tag"
+    build_image "$part" "$tag"
+  fi
+  say "pushing $tag"
+  push_image "$tag"
+  finish "$registry/atoll/$part"
+done
+mkdir -p "$(dirname "$out")"
+cp "$work/list" "$out"
+if [ $sign = yes ]; then openssl dgst -sha256 -sign "$key" -out "$out.sig" "$out"; fi
+say "published; the digests are in $out. Install with: helm install atoll oci://$registry/atoll/charts/atoll --version $version"
