@@ -61,7 +61,7 @@ absl::Status ChunkPlacer::Unpack(const ChunkFrame& chunk, std::span<std::byte> p
   const absl::Status unpacked = decompressor_->Decompress(frame, place);
   if (unpacked.ok()) return unpacked;
   return absl::DataLossError(
-      absl::StrFormat("the chunk at offset %d: %s", chunk.fields.offset, std::string(unpacked.message())));
+      absl::StrFormat("the chunk at offset %d: %s", chunk.fields.offset, unpacked.message()));
 }
 
 void ChunkPlacer::HashWhatIsWhole() {
