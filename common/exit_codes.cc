@@ -41,6 +41,7 @@ const char* ExitCodeTable() {
          "    5  refused by the coordinator: name taken, another run, superseded\n"
          "    6  data files: missing, truncated, made with another tokenizer\n"
          "    7  numerics: loss or gradient not finite\n"
+         "    8  a worker drained, but its last push did not count\n"
          "  130  interrupted\n";
 }
 

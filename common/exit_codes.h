@@ -15,6 +15,7 @@ enum class ExitCode : int {
   kRefused = 5,        // the coordinator refused: name taken, other run, other protocol, superseded
   kBadFiles = 6,       // token or model files: missing, truncated, of another vocabulary
   kNumerics = 7,       // the model diverged: loss or gradient not finite
+  kUncounted = 8,      // a worker drained, but its last push came too late and did not count
   kInterrupted = 130,  // stopped by a second signal before it was done
 };
 

@@ -47,9 +47,20 @@ size_t Round::LiveCandidates(const Membership& membership) const {
                                            [&](const WorkerName& name) { return membership.IsLive(name); }));
 }
 
+/// Draining workers that are no candidates, and have begun to pull this base.
+std::vector<WorkerName> Round::Finishing(const Membership& membership) const {
+  std::vector<WorkerName> names;
+  for (const WorkerName& name : pulled_) {
+    const Member* member = candidates_.contains(name) ? nullptr : membership.Find(name);
+    if (member != nullptr && member->role == WorkerRole::kTrainer && member->state == MemberState::kDraining)
+      names.push_back(name);
+  }
+  return names;
+}
+
 bool Round::Abandoned(const Membership& membership) const {
   const auto counts = [&](const WorkerName& name) { return membership.IsLive(name) || HasArrived(name); };
-  return std::none_of(candidates_.begin(), candidates_.end(), counts);
+  return std::none_of(candidates_.begin(), candidates_.end(), counts) && Finishing(membership).empty();
 }
 
 void Round::Joined(std::string_view worker, MonoTime now, const Membership& membership) {
@@ -148,10 +159,15 @@ std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membersh
   for (const WorkerName& name : candidates_) {
     const Member* member = membership.Find(name);
     if (member == nullptr || !member->live() || HasArrived(name) || refused_.contains(name)) continue;
-    // A draining worker finishes what it has begun and begins nothing.
+    // Nobody waits for a draining worker to begin.
     const bool will_pull = may_yet_pull && member->state == MemberState::kActive;
     if (pulled_.contains(name) || will_pull) expected.push_back(name);
   }
+  const auto candidates = static_cast<ptrdiff_t>(expected.size());
+  for (const WorkerName& name : Finishing(membership)) {
+    if (!HasArrived(name) && !refused_.contains(name)) expected.push_back(name);
+  }
+  std::inplace_merge(expected.begin(), expected.begin() + candidates, expected.end());
   return expected;
 }
 

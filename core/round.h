@@ -38,9 +38,10 @@ struct RoundOpening {
 /// joiner never delays others. Only when no candidate is live and none has contributed are such workers
 /// waited for. One whose contribution was refused for its content (not finite, a replay) is not waited for,
 /// since the next would be no better. A silent worker that is lost is not waited for, and is again when it
-/// renews its lease. What arrived from a worker stays, wherever it goes. Without barriers (RoundMode::kFree)
-/// every live trainer whose contribution on this base is not there is named as waited for; nothing hangs on
-/// it.
+/// renews its lease. A draining worker finishes what it has begun: it is no candidate of a round that opens,
+/// but it is expected in every round whose base it has begun to pull, because it may not have heard of the
+/// order yet. What arrived from a worker stays, wherever it goes. Without barriers (RoundMode::kFree) every
+/// live trainer whose contribution on this base is not there is named as waited for; nothing hangs on it.
 ///
 /// Late contributions. A contribution on an earlier base may arrive too (whether it still may is decided
 /// before, FragmentRound): it becomes part of the round, but neither takes the place of its worker's
@@ -107,6 +108,7 @@ class Round {
   MonoTime StartedAt(MonoTime now) const;
   size_t LiveCandidates(const Membership& membership) const;
   bool Abandoned(const Membership& membership) const;
+  std::vector<WorkerName> Finishing(const Membership& membership) const;
   std::vector<WorkerName> Expected(MonoTime now, const Membership& membership) const;
   void EndGatheringIfComplete(MonoTime now, size_t candidates);
 

@@ -173,6 +173,7 @@ absl::StatusOr<JoinOutcome> Roster::Join(const JoinCall& call, MonoTime now) {
   account.progress = ProgressView{};
   account.command = WorkerCommand{};  // a new life has obeyed whatever the old one was told
   account.heard_at = now;
+  account.last_pushes.clear();
   if (call.role == WorkerRole::kTrainer) plans_.Joined(*membership_.Find(call.worker));
   return outcome;
 }

@@ -29,6 +29,11 @@ struct WorkerCommand {
 
 /// What is kept of a worker while this coordinator lives.
 struct WorkerAccount {
+  /// What became of a worker's newest push to one fragment.
+  struct LastPush {
+    Version base;
+    bool counted = false;
+  };
   WorkerCommand command;
   CapabilitiesView capabilities;
   ProgressView progress;
@@ -36,6 +41,7 @@ struct WorkerAccount {
   std::string manifest_hash;        // as it joined with; empty: not known (observers; after a restart)
   std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none
   std::string public_key;           // of its confirmations; empty: it signs nothing
+  std::map<FragmentId, LastPush> last_pushes;
   uint64_t accepted = 0;
   uint64_t refused = 0;
   uint64_t push_bytes = 0;

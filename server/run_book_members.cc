@@ -10,6 +10,21 @@
 // Members: Join, Heartbeat, Leave, the passing of time.
 
 namespace atoll {
+namespace {
+
+std::string LastPushText(const WorkerAccount& account) {
+  if (account.last_pushes.empty()) return "it had nothing to push";
+  for (const auto& [fragment, push] : account.last_pushes) {
+    if (push.counted) continue;
+    return absl::StrFormat("its last push, on version %d of fragment %d, came too late and does not count",
+                           push.base.value(), fragment.value());
+  }
+  const auto& [fragment, push] = *account.last_pushes.begin();
+  return absl::StrFormat("its last push, on version %d of fragment %d, counted", push.base.value(),
+                         fragment.value());
+}
+
+}  // namespace
 
 JoinResult RunBook::DescribeRun() const {
   // Who joins trains on the open round, and hears of a newer configuration with the plan of the next. It must
@@ -129,7 +144,8 @@ absl::Status RunBook::Leave(const Caller& caller, const std::string& reason, Mon
   WorkerCommand& command = roster_.account(caller.worker).command;
   if (command.command == CommandView::kDrain) {
     effects.Event(EventKind::kWorkerDrained, caller.worker,
-                  absl::StrFormat("worker '%s' has drained, as it was told", caller.worker));
+                  absl::StrFormat("worker '%s' has drained: %s", caller.worker,
+                                  LastPushText(roster_.account(caller.worker))));
   }
   command = WorkerCommand{};
   effects.Event(EventKind::kWorkerLeft, caller.worker,

@@ -95,6 +95,8 @@ absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, Mono
 void RunBook::Missed(FragmentRound& fragment, const Contribution& contribution, uint64_t claimed_position,
                      const absl::Status& refusal, MonoTime now) {
   if (ReasonOf(refusal) != RefusalReason::kStaleBase) return;
+  roster_.account(contribution.key.worker).last_pushes[contribution.key.fragment] = {
+      .base = contribution.key.base, .counted = false};
   fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
   const RunOptions& run = fragment.config().run;
   roster_.plans().Refused(contribution, claimed_position, run.error_feedback && run.error_feedback_beta > 0);
@@ -120,7 +122,9 @@ PushResult RunBook::EndAccept(const Admission& admission, bool durable, MonoTime
   fragment.EndAccept(contribution, durable, now);
   acceptance_ended_.NotifyAll();
   if (durable) {
-    ++roster_.account(contribution.key.worker).accepted;
+    WorkerAccount& account = roster_.account(contribution.key.worker);
+    ++account.accepted;
+    account.last_pushes[contribution.key.fragment] = {.base = contribution.key.base, .counted = true};
     roster_.plans().Accepted(contribution, admission.claimed_position, now);
     fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
   }
@@ -176,6 +180,7 @@ absl::StatusOr<PushStatusResult> RunBook::PushStatus(const PushStatusCall& call,
     result.state = PushState::kAccepted;
   } else if (!fragment.Admissible(call.base)) {
     result.state = PushState::kMissed;
+    roster_.account(call.caller.worker).last_pushes[call.fragment] = {.base = call.base, .counted = false};
   }
   return result;
 }

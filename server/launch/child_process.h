@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/exit_codes.h"
 #include "common/file_descriptor.h"
 
 namespace atoll {
@@ -16,7 +17,8 @@ namespace atoll {
 struct ProcessExit {
   int code = -1;   // -1: a signal ended it, or nobody can tell
   int signal = 0;  // 0: it ended by itself
-  bool clean() const { return signal == 0 && code == 0; }
+  /// It ended by itself and has nothing more to do: code 0, or a drain whose last push did not count.
+  bool clean() const { return signal == 0 && (code == 0 || code == ToInt(ExitCode::kUncounted)); }
 };
 
 /// "exit code 2 (command line or configuration)", "killed by SIGKILL".

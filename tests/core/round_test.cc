@@ -250,6 +250,30 @@ TEST_F(RoundTest, DrainingWorkerFinishesWhatItBegan) {
   EXPECT_THAT(Expected(1), ElementsAre("a", "b"));
 }
 
+TEST_F(RoundTest, ADrainingWorkerIsExpectedInARoundThatItBeganUnaware) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  ASSERT_TRUE(members_.Drain("a", Incarnation(1)).ok());
+  Open(4, 0);
+  EXPECT_THAT(Expected(1), ElementsAre("b")) << "nobody waits for it to begin";
+  Pull({"a", "b"});
+  EXPECT_THAT(Expected(2), ElementsAre("a", "b"));
+  Push("b", 3);
+  EXPECT_EQ(Decision(3), Action::kWait);
+  Push("a", 4);
+  EXPECT_EQ(Decision(4), Action::kClose);
+}
+
+TEST_F(RoundTest, ADrainingWorkerThatLeavesIsNotExpected) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  ASSERT_TRUE(members_.Drain("b", Incarnation(2)).ok());
+  Open(4, 0);
+  Pull({"a", "b"});
+  Push("a", 1);
+  EXPECT_EQ(Decision(1), Action::kWait);
+  ASSERT_TRUE(members_.Leave("b", Incarnation(2), At(2)).ok());
+  EXPECT_EQ(Decision(2), Action::kClose);
+}
+
 TEST_F(RoundTest, LateContributionsAreFoldedInAndCountTowardNothing) {
   for (const char* name : {"a", "b"}) Join(name, 0);
   Open(4, 0);

@@ -59,6 +59,38 @@ TEST(AdminWorker, DrainIsRepeatedUntilTheWorkerLeaves) {
   EXPECT_EQ(Do(run, "a", kDrain).code(), absl::StatusCode::kFailedPrecondition) << "it has left";
 }
 
+TEST(AdminWorker, ADrainedWorkersRoundWaitsForItAndTheEventSaysWhatCounted) {
+  CoordinatorOptions options = SmallRun();
+  options.run.round.quorum = 0.5;
+  options.run.round.grace = Seconds(5);
+  TestRun run(options);
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  ASSERT_TRUE(Do(run, "a", kDrain).ok());
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, Step()).ok());
+  // It has not heard of the order yet and begins one more round.
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker, 0).ok());
+  ASSERT_TRUE(run.Push(workers[1], 1, Step()).ok());
+  EXPECT_THAT(run.coordinator().GetStatus(0).fragments[0].missing, testing::ElementsAre("a"));
+  ASSERT_TRUE(run.Push(workers[0], 1, Step()).ok());
+  ASSERT_TRUE(run.coordinator().Leave(workers[0], "drained").ok());
+  EXPECT_THAT(events.WaitFor(EventKind::kWorkerDrained)->message,
+              HasSubstr("its last push, on version 1 of fragment 0, counted"));
+
+  const Caller again = run.Join("a");
+  ASSERT_TRUE(run.Pull(workers[1], 1).ok());
+  ASSERT_TRUE(run.Pull(again, 1).ok());
+  ASSERT_TRUE(run.Push(workers[1], 2, Step()).ok());
+  run.clock().Advance(Seconds(6));
+  ASSERT_TRUE(run.Pull(workers[1], 2).ok());
+  ASSERT_TRUE(Do(run, "a", kDrain).ok());
+  EXPECT_FALSE(run.Push(again, 2, Step()).ok());
+  ASSERT_TRUE(run.coordinator().Leave(again, "drained").ok());
+  EXPECT_THAT(events.WaitFor(EventKind::kWorkerDrained, 1)->message,
+              HasSubstr("its last push, on version 2 of fragment 0, came too late and does not count"));
+}
+
 TEST(AdminWorker, OrdersOutliveTheCoordinatorUntilTheyAreObeyed) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());

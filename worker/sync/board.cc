@@ -161,4 +161,18 @@ void Board::SeedGrantUsed() {
   orders_.seed_granted = false;
 }
 
+void Board::NotePush(const PushKey& push, bool counted) {
+  const MutexLock lock(&mutex_);
+  if (counted) {
+    uncounted_.erase(push.fragment);
+  } else {
+    uncounted_.insert_or_assign(push.fragment, push);
+  }
+}
+
+std::optional<PushKey> Board::UncountedPush() const {
+  const MutexLock lock(&mutex_);
+  return uncounted_.empty() ? std::nullopt : std::optional(uncounted_.begin()->second);
+}
+
 }  // namespace atoll

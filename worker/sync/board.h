@@ -2,6 +2,7 @@
 #define ATOLL_WORKER_SYNC_BOARD_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,6 +75,11 @@ class Board {
   /// The grant was used; a heartbeat may bring another one.
   void SeedGrantUsed() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// The coordinator's verdict on the newest push of a fragment.
+  void NotePush(const PushKey& push, bool counted) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// A fragment's newest push that did not count; none: every newest push counted, or nothing was pushed.
+  std::optional<PushKey> UncountedPush() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   void FollowRunState(RunState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -84,6 +90,7 @@ class Board {
   std::vector<Confirmation> confirmations_ ABSL_GUARDED_BY(mutex_);
   Orders orders_ ABSL_GUARDED_BY(mutex_);
   bool secret_losses_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<FragmentId, PushKey> uncounted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atoll

@@ -77,6 +77,7 @@ void PushKeeper::Keep(Epoch epoch, const ContributionPacker& packer) {
 
 void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict) {
   packer.Settle(verdict);
+  context_.board->NotePush(packer.offer().key, verdict == Verdict::kCounted);
   if (disk_ == nullptr) return;
   // Without it the next life asks the coordinator, so that a failure only costs a question.
   const absl::Status settled = disk_->SettlePush(packer.offer().key.fragment, verdict);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "worker/sync/evaluation.h"
 #include "worker/sync/evaluator_loop.h"
@@ -210,10 +211,28 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
   if (how != SyncEnd::kStopped) DeliverNews(heartbeater_, options_.final_heartbeats, context_);
   // No goodbye: it will be back within its lease, at its place in the data.
   if (how == SyncEnd::kRestart) return {.code = ExitCode::kOk, .status = absl::OkStatus(), .restart = true};
+  if (how == SyncEnd::kDrained) return EndOfDrain();
   session_.Leave(std::string(ReasonText(how)));
   if (how != SyncEnd::kDiverged) return {};
   return {ExitCode::kNumerics,
           absl::FailedPreconditionError("the training diverged: several rounds in a row were not finite")};
+}
+
+WorkerEnd Worker::EndOfDrain() {
+  const std::optional<PushKey> uncounted = board_.UncountedPush();
+  if (!uncounted.has_value()) {
+    session_.Leave(std::string(ReasonText(SyncEnd::kDrained)));
+    context_.log.Info("drained: nothing that was pushed last is lost");
+    return {};
+  }
+  const std::string what = absl::StrFormat("the last push, on version %d of fragment %d, did not count",
+                                           uncounted->base.value(), uncounted->fragment.value());
+  session_.Leave("drained; " + what);
+  return {.code = ExitCode::kUncounted,
+          .status = absl::FailedPreconditionError(absl::StrFormat(
+              "drained, but %s: its round closed without it. Its content is kept in the state directory and "
+              "goes into the next push of a worker that starts with it",
+              what))};
 }
 
 }  // namespace atoll

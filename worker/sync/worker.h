@@ -84,6 +84,7 @@ class Worker {
   absl::StatusOr<SyncEnd> Synchronise();
   absl::StatusOr<SyncEnd> Overlap(const std::vector<FragmentLayout>& layout, const Continuity& continuity);
   WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
+  WorkerEnd EndOfDrain();
 
   const WorkerOptions options_;
   const WorkerDeps deps_;

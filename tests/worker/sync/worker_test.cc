@@ -185,6 +185,33 @@ TEST_F(WorkerTest, DivergenceHasItsOwnExitCode) {
   EXPECT_EQ(coordinator_.left.size(), 1u);
 }
 
+TEST_F(WorkerTest, ADrainSaysWhenTheLastPushDidNotCount) {
+  coordinator_.SeedWith(1.0F);
+  on_step_ = [&](uint64_t step) {
+    if (step == 2) worker_->RequestDrain();
+    return absl::OkStatus();
+  };
+  coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("too late"),
+                                                     RefusalReason::kStaleBase)});
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kUncounted);
+  EXPECT_THAT(end.status.ToString(), HasSubstr("on version 0 of fragment 0, did not count"));
+  EXPECT_THAT(coordinator_.left, ElementsAre(HasSubstr("did not count")));
+}
+
+TEST_F(WorkerTest, ADrainWhoseLastPushCountedIsACleanEnd) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.on_not_yet = [&](size_t) { coordinator_.PublishWithout(0.5F); };
+  on_step_ = [&](uint64_t step) {
+    if (step == 6) worker_->RequestDrain();
+    return absl::OkStatus();
+  };
+  coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("too late"),
+                                                     RefusalReason::kStaleBase)});
+  EXPECT_EQ(Run().code, ExitCode::kOk) << "the push after the refused one counted";
+  EXPECT_THAT(coordinator_.left, ElementsAre("drained"));
+}
+
 TEST_F(WorkerTest, ASupersededWorkerDoesNotSayGoodbyeForItsSuccessor) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
