@@ -37,7 +37,7 @@ def config_yaml(name, workers, steps, inner_steps, outer, accumulation, args, mo
 run: {{name: {name}, workers: {workers}, rounds: {steps // inner_steps}, seed: {args.seed}}}
 model:
   gpt: {{{model}}}
-data: {{tokenizer: bytes}}
+data: {{tokenizer: bytes, partitions: {workers}}}
 inner: {{steps: {inner_steps}, learning_rate: 0.001, warmup_steps: {min(100, steps // 10)}, batch: {BATCH}, accumulation: {accumulation}}}
 outer: {outer}
 merge: {{weights: uniform}}

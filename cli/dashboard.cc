@@ -119,6 +119,26 @@ std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
   return line;
 }
 
+/// Workers that are refused at Join: who, why, since when.
+std::vector<std::string> RefusedLines(const v1::GetStatusReply& status) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> lines;
+  for (const auto& refused : status.refused_joins()) {
+    if (lines.size() == kShown) {
+      lines.push_back(absl::StrFormat(" and %d more workers are refused",
+                                      static_cast<size_t>(status.refused_joins_size()) - kShown));
+      break;
+    }
+    std::string line = " refused: worker ";
+    line += refused.worker().empty() ? "without a valid name" : "'" + Printable(refused.worker()) + "'";
+    if (!refused.address().empty()) line += " (" + Printable(refused.address()) + ")";
+    line += absl::StrFormat(", %d times since %s: ", refused.attempts(),
+                            HumanDuration(Seconds(refused.since_s())));
+    lines.push_back(line + Printable(refused.message()));
+  }
+  return lines;
+}
+
 /// Of a coordinator that tells every wait, those; of an older one, what its fragments say.
 std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const DashboardStyle& style) {
   std::vector<std::string> lines;
@@ -136,6 +156,7 @@ std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const Dashb
     }
     lines.push_back(Paint(line, "33", style));
   }
+  for (const std::string& line : RefusedLines(status)) lines.push_back(Paint(line, "31", style));
   if (!status.storage_error().empty()) {
     lines.push_back(Paint(" storage: " + Printable(status.storage_error()), "31", style));
   }

@@ -156,6 +156,10 @@ absl::StatusOr<v1::ControlRunReply> AdminClient::ControlRun(const v1::ControlRun
   return Call(&v1::Admin::Stub::ControlRun, request, kAsLongAsItTakes);
 }
 
+absl::StatusOr<v1::ExtendRunReply> AdminClient::ExtendRun(const v1::ExtendRunRequest& request) {
+  return Call(&v1::Admin::Stub::ExtendRun, request, kAsLongAsItTakes);
+}
+
 absl::StatusOr<v1::SetConfigReply> AdminClient::SetConfig(const v1::SetConfigRequest& request) {
   return Call(&v1::Admin::Stub::SetConfig, request, kAsLongAsItTakes);
 }

@@ -48,6 +48,7 @@ class AdminClient {
 
   absl::StatusOr<v1::ControlRunReply> ControlRun(const v1::ControlRunRequest& request);
   absl::StatusOr<v1::SetConfigReply> SetConfig(const v1::SetConfigRequest& request);
+  absl::StatusOr<v1::ExtendRunReply> ExtendRun(const v1::ExtendRunRequest& request);
   absl::StatusOr<v1::ControlWorkerReply> ControlWorker(const v1::ControlWorkerRequest& request);
   absl::StatusOr<v1::ScaleWorkersReply> ScaleWorkers(const v1::ScaleWorkersRequest& request);
 

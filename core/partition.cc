@@ -22,6 +22,11 @@ uint64_t SampleCount(uint64_t tokens, uint32_t context) {
   return tokens == 0 || context == 0 ? 0 : (tokens - 1) / context;
 }
 
+uint32_t DefaultPartitions(uint32_t workers) {
+  constexpr uint32_t kFewest = 64, kMost = 65536;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(4 * uint64_t{workers}, kFewest, kMost));
+}
+
 SampleOrder::SampleOrder(uint64_t samples, uint64_t seed)
     : samples_(std::max<uint64_t>(samples, 1)),
       seed_(seed),

@@ -10,6 +10,11 @@ namespace atoll {
 /// one window.
 uint64_t SampleCount(uint64_t tokens, uint32_t context);
 
+/// Parts of the shared data of a new run that does not say how many: four for each planned worker and at
+/// least 64, so that workers can be added. A part that nobody has is read by everybody in turn
+/// (core/data_shares.h), so spare ones cost nothing.
+uint32_t DefaultPartitions(uint32_t workers);
+
 /// The order in which a run visits its samples: pass after pass over all of them, each in its own
 /// pseudo-random order. Position g >= 0 of the run is sample Permutation_{g / samples}(g mod samples).
 /// Stateless, O(1) per sample, the same on every machine: a Feistel network with cycle walking, specified to

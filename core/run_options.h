@@ -148,10 +148,18 @@ struct SyncOptions {
   uint32_t max_in_flight = 1;  // never 0 after parsing
 };
 
+/// What extensions made of the learning rate's schedule (core/schedule.h).
+struct ExtensionOptions {
+  double at_step = 0;        // position where the second decay begins; 0: none
+  double from = 0;           // the learning rate there, as a fraction of the peak
+  uint64_t steps_added = 0;  // to the total, by all extensions
+};
+
 struct RunOptions {
   std::string name;
   uint32_t workers = 0;
-  uint32_t rounds = 0;
+  uint32_t rounds = 0;  // extensions included
+  ExtensionOptions extension;
   uint64_t seed = 1337;
   GptOptions model;
   DataOptions data;
@@ -185,6 +193,8 @@ struct RunOptions {
 
   /// Tokens of one inner step on one worker: batch * accumulation * context.
   uint64_t tokens_per_step() const { return uint64_t{inner.batch} * inner.accumulation * model.context; }
+  /// Inner steps of the planned run.
+  uint64_t total_steps() const { return uint64_t{rounds} * inner.steps; }
   /// The token budget that ends the run: rounds * H * tokens per step * planned workers.
   uint64_t total_tokens() const { return uint64_t{rounds} * inner.steps * tokens_per_step() * workers; }
 };

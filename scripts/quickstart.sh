@@ -154,20 +154,17 @@ prepare_data() {
 recorded() { "$bin/atollctl" --json config show "$config" | "$bin/atollctl" field "run.$1"; }  # FIELD: of the run in $dir
 
 write_config() {
-  local base=configs/quickstart.yaml first total=$rounds
-  first=$("$bin/atollctl" --json config show "$base" | "$bin/atollctl" field run.rounds)
+  local base=configs/quickstart.yaml total=$rounds
   if [ -f "$config" ]; then
     # Some settings are fixed when a run begins, so it goes on with its own.
     base=$config
     if [ "$(recorded workers)" != "$workers" ]; then
       echo "This run was planned for $(recorded workers) workers; now there are $workers."
     fi
-    if [ -z "$total" ]; then
-      total=$(recorded rounds)
-      if [ -f "$dir/finished" ]; then total=$((total + first)); fi
-    fi
+    # A file cannot extend a run; extend_run does.
+    total=$(recorded rounds)
   fi
-  sed -e "s/^  workers: .*/  workers: $workers/" -e "s/^  rounds: .*/  rounds: ${total:-$first}/" "$base" >"$config.new"
+  sed -e "s/^  workers: .*/  workers: $workers/" ${total:+-e "s/^  rounds: .*/  rounds: $total/"} "$base" >"$config.new"
   mv "$config.new" "$config"
   "$bin/atollctl" config validate "$config"
 }
@@ -211,7 +208,20 @@ worker_pid() { asked launcher "workers.name=$1.handle"; }  # NAME
 
 workers_gone() {  # true when every worker ended well, which is not started again, and none runs
   [ "$(launched 'not started again' | wc -l)" -ge "$workers" ] || return 1
-  [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped): ' | wc -l)" ]
+  [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped|was drained): ' | wc -l)" ]
+}
+
+# More rounds than the run has: up to --rounds; after its end as many as a new run has.
+extend_run() {  # yes when the run was finished
+  local have more=0
+  have=$(asked status config.run.rounds)
+  if [ -n "$rounds" ]; then
+    more=$((rounds - ${have:-rounds}))
+  elif [ "$1" = yes ]; then
+    more=$("$bin/atollctl" --json config show configs/quickstart.yaml | "$bin/atollctl" field run.rounds)
+  fi
+  if [ "$more" -le 0 ]; then return 0; fi
+  "$bin/atollctl" --admin "$admin_address" run extend "$more" --yes
 }
 
 # Runs beside the view: a line as soon as the first round is merged, and how long it took to get there.
@@ -232,7 +242,7 @@ tell_first_loss() {  # VERSION at the start
 # Kills the last worker after a third of the rounds that are to come; the launcher starts it again.
 kill_one_worker() {  # VERSION at the start
   local victim=w$((workers - 1)) goal version="" pid again i
-  goal=$(($1 + ($(recorded rounds) - $1) / 3 + 1))
+  goal=$(($1 + ($(asked status config.run.rounds) - $1) / 3 + 1))
   while [ "${version:-0}" -lt "$goal" ]; do sleep 0.2; version=$(version_now); done
   pid=$(worker_pid "$victim")
   kill -KILL "$pid" || { echo "worker $victim (process '$pid') could not be killed at version $version"; return 1; }
@@ -278,6 +288,7 @@ build
 prepare_data
 took text_took
 write_config
+was_finished=no; [ ! -f "$dir/finished" ] || was_finished=yes
 rm -f "$dir/finished" "$logs/first_loss" "$logs/kill.log"
 prompt=${QUICKSTART_PROMPT:-"Wood "}
 threads=$(( $(nproc) / workers )); [ "$threads" -ge 1 ] || threads=1
@@ -286,6 +297,7 @@ trap interrupted INT TERM
 trap stop_all EXIT
 say "Training: one coordinator, $workers workers"
 start_coordinator
+extend_run "$was_finished"
 echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"

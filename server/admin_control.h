@@ -29,7 +29,7 @@ struct AdminCaller {
   std::string by = {};      // "web"; empty: the admin port
 };
 
-enum class RunAction : uint8_t { kPause = 1, kResume = 2, kStop = 3, kCloseRound = 4 };
+enum class RunAction : uint8_t { kPause = 1, kResume = 2, kStop = 3, kCloseRound = 4, kResetDataset = 5 };
 enum class WorkerAction : uint8_t { kDrain = 1, kRestart = 2, kEvict = 3, kBan = 4, kUnban = 5, kResync = 6 };
 
 struct WorkerOrder {
@@ -46,6 +46,20 @@ struct ConfigView {
   int64_t unix_ns = 0;
   std::string author;
   std::vector<std::string> changes;  // "path: old -> new" against the version before
+};
+
+/// What an extension did, or would do.
+struct ExtensionView {
+  uint64_t config_version = 0;  // recorded by it; of a dry run, the one in force
+  uint32_t rounds_before = 0;
+  uint32_t rounds_after = 0;
+  double position = 0;  // inner step of the planned run
+  uint64_t total_steps_before = 0;
+  uint64_t total_steps_after = 0;
+  double rate_before = 0;  // at this position
+  double rate_after = 0;
+  double final_rate = 0;
+  bool reopened = false;  // the run was finished
 };
 
 struct ScaleResult {
@@ -159,14 +173,20 @@ class AdminControl {
                                                const std::vector<ConfigSetting>& settings,
                                                uint64_t expected_version, bool dry_run) = 0;
   virtual absl::StatusOr<std::vector<ConfigView>> ListConfigs() = 0;
+  /// More rounds, also for a run that is finished; recorded as a new configuration. Errors as SetConfig;
+  /// FailedPrecondition when the run is stopped.
+  virtual absl::StatusOr<ExtensionView> ExtendRun(const AdminCaller& caller, uint32_t rounds,
+                                                  uint64_t expected_version, bool dry_run) = 0;
 
-  /// FailedPrecondition, naming the flag, when the coordinator has no launcher. Exactly one of add, target.
-  /// Recorded: see WantedWorkers.
+  /// FailedPrecondition, naming the flag, when the coordinator has no launcher, and when the shared data has
+  /// too few parts for so many workers. Exactly one of add, target. Recorded: see WantedWorkers.
   virtual absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
                                                    std::optional<uint32_t> target) = 0;
   /// How many the launcher is to run: as many as were last asked for by ScaleWorkers, in whatever life of the
   /// coordinator, unless this start says something else than the start of that life did.
   virtual uint32_t WantedWorkers() const = 0;
+  /// Workers that an operator drained, and that have not joined since: the launcher leaves them alone.
+  virtual std::vector<WorkerName> DrainedWorkers() const = 0;
   /// kind "none" when there is none.
   virtual LauncherView Launched() = 0;
 

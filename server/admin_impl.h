@@ -43,7 +43,10 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::vector<ConfigView>> ListConfigs() override;
   absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
                                            std::optional<uint32_t> target) override;
+  absl::StatusOr<ExtensionView> ExtendRun(const AdminCaller& caller, uint32_t rounds,
+                                          uint64_t expected_version, bool dry_run) override;
   uint32_t WantedWorkers() const override;
+  std::vector<WorkerName> DrainedWorkers() const override;
   LauncherView Launched() override;
   absl::StatusOr<CheckpointView> CreateCheckpoint(const AdminCaller& caller,
                                                   const std::string& name) override;
@@ -71,6 +74,9 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::string> Tell(const WorkerOrder& order, CommandView command, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> Restart(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckPartitions(uint64_t wanted, std::string_view field) const;
+  absl::StatusOr<std::string> Drain(const WorkerOrder& order, const std::string& what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RememberWorkers(uint32_t target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> SetBanned(const WorkerOrder& order, const std::string& why, bool banned)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -80,6 +86,10 @@ class AdminImpl final : public AdminControl {
   // admin/config_actions.cc
   absl::StatusOr<ConfigView> Change(const AdminCaller& caller, const std::vector<ConfigSetting>& settings,
                                     uint64_t expected_version, bool dry_run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<ExtensionView> Extend(const AdminCaller& caller, uint32_t rounds, uint64_t expected_version,
+                                       bool dry_run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Keep(const ConfigBook::Proposal& proposal, const std::string& author)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBudget(const RunOptions& run) const;
   absl::Status CheckLease(const RunOptions& run) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
+#include "core/schedule.h"
 
 namespace atoll {
 namespace {
@@ -123,21 +125,17 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
     return absl::InvalidArgumentError("settings: there is nothing to set; give path and value");
   }
   for (const ConfigSetting& setting : settings) {
-    if (setting.path == kRounds) ATOLL_RETURN_IF_ERROR(CheckChangeable(setting.path));
+    if (setting.path == kRounds) {
+      return absl::FailedPreconditionError(
+          "run.rounds: is not set but extended, with `atollctl run extend ROUNDS`, which shows what becomes "
+          "of the "
+          "learning rate");
+    }
   }
-  if (expected_version != 0 && expected_version != newest.version) {
-    return absl::AbortedError(
-        absl::StrFormat("expected_version: %d, but version %d (by %s) is in force; look at what changed and "
-                        "set again",
-                        expected_version, newest.version, newest.author));
-  }
+  ATOLL_RETURN_IF_ERROR(CheckVersion(expected_version));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions before, codec_->Parse(newest.bytes));
-  Proposal proposal;
-  proposal.entry = {
-      .version = newest.version + 1, .recorded_unix_ns = now_unix_ns, .author = author, .bytes = {}};
-  ATOLL_ASSIGN_OR_RETURN(proposal.entry.bytes, codec_->Apply(newest.bytes, Completed(settings, before)));
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> changes,
-                         codec_->Diff(newest.bytes, proposal.entry.bytes));
+  std::vector<ConfigChange> changes;
+  ATOLL_ASSIGN_OR_RETURN(Proposal proposal, Next(Completed(settings, before), author, now_unix_ns, changes));
   if (changes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrFormat("the configuration has these values already, in version %d", newest.version));
@@ -145,6 +143,49 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
   for (const ConfigChange& change : changes) {
     if (change.path != kRounds) ATOLL_RETURN_IF_ERROR(CheckChangeable(change.path));
   }
+  return proposal;
+}
+
+absl::Status ConfigBook::CheckVersion(uint64_t expected) const {
+  const ConfigEntry& newest = recorded_.back();
+  if (expected == 0 || expected == newest.version) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrFormat("expected_version: %d, but version %d (by %s) is in force; look at what changed and "
+                      "set again",
+                      expected, newest.version, newest.author));
+}
+
+absl::StatusOr<ConfigBook::Proposal> ConfigBook::ProposeExtension(uint32_t rounds, double position,
+                                                                  uint64_t expected_version,
+                                                                  const std::string& author,
+                                                                  int64_t now_unix_ns) const {
+  if (codec_ == nullptr)
+    return absl::FailedPreconditionError("this coordinator cannot change configurations");
+  if (rounds == 0) return absl::InvalidArgumentError("rounds: give at least 1 to extend the run by");
+  ATOLL_RETURN_IF_ERROR(CheckVersion(expected_version));
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions before, codec_->Parse(recorded_.back().bytes));
+  if (rounds > std::numeric_limits<uint32_t>::max() - before.rounds) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("rounds: %d more than %d are too many", rounds, before.rounds));
+  }
+  const RunOptions after = Extended(before, rounds, position);
+  std::vector<ConfigChange> changes;
+  return Next({{std::string(kRounds), std::to_string(after.rounds)},
+               {"run.extended_at_step", absl::StrFormat("%.17g", after.extension.at_step)},
+               {"run.extended_from", absl::StrFormat("%.17g", after.extension.from)},
+               {"run.extended_steps", std::to_string(after.extension.steps_added)}},
+              author, now_unix_ns, changes);
+}
+
+absl::StatusOr<ConfigBook::Proposal> ConfigBook::Next(const std::vector<ConfigSetting>& settings,
+                                                      const std::string& author, int64_t now_unix_ns,
+                                                      std::vector<ConfigChange>& changes) const {
+  const ConfigEntry& newest = recorded_.back();
+  Proposal proposal;
+  proposal.entry = {
+      .version = newest.version + 1, .recorded_unix_ns = now_unix_ns, .author = author, .bytes = {}};
+  ATOLL_ASSIGN_OR_RETURN(proposal.entry.bytes, codec_->Apply(newest.bytes, settings));
+  ATOLL_ASSIGN_OR_RETURN(changes, codec_->Diff(newest.bytes, proposal.entry.bytes));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions after, codec_->Parse(proposal.entry.bytes));
   proposal.changes = Texts(changes);
   proposal.snapshot = std::make_shared<const ConfigSnapshot>(

@@ -39,6 +39,11 @@ class ConfigBook {
   absl::StatusOr<Proposal> Propose(const std::vector<ConfigSetting>& settings, uint64_t expected_version,
                                    const std::string& author, int64_t now_unix_ns) const;
 
+  /// The newest configuration with `rounds` more (core/schedule.h, Extended); `position`: where the next
+  /// round will begin. InvalidArgument for 0 rounds and for more than a run may have; Aborted as Propose.
+  absl::StatusOr<Proposal> ProposeExtension(uint32_t rounds, double position, uint64_t expected_version,
+                                            const std::string& author, int64_t now_unix_ns) const;
+
   /// The proposal is on disk.
   void Record(const ConfigEntry& entry) { recorded_.push_back(entry); }
 
@@ -46,6 +51,10 @@ class ConfigBook {
   absl::StatusOr<std::vector<ConfigView>> List() const;
 
  private:
+  absl::Status CheckVersion(uint64_t expected) const;
+  absl::StatusOr<Proposal> Next(const std::vector<ConfigSetting>& settings, const std::string& author,
+                                int64_t now_unix_ns, std::vector<ConfigChange>& changes) const;
+
   std::vector<ConfigEntry> recorded_;
   const ConfigCodec* const codec_;
 };

@@ -132,6 +132,7 @@ void CoordinatorImpl::FollowLauncher() {
                   event.message);
     (void)outbox_.Send(effects);
   });
+  launcher_->SetMembers([this](const WorkerName& name) { return book_.IsLiveTrainer(name); });
 }
 
 CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
@@ -179,6 +180,7 @@ absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& rea
   Effects effects;
   const absl::Status left = book_.Leave(caller, reason, services_.clock->Now(), effects);
   (void)outbox_.Send(effects);
+  if (left.ok() && launcher_ != nullptr) launcher_->Left(caller.worker);
   return left;
 }
 
@@ -353,13 +355,17 @@ absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOption
   if (options.fragments == 0 || options.run.shards == 0 || options.run.total_tokens() == 0) {
     return absl::InvalidArgumentError("the run's fragments, shards and token budget must be above 0");
   }
-  if (options.heartbeat <= Duration(0)) options.heartbeat = options.run.round.lease / 3;
+  const bool heartbeat_by_lease = options.heartbeat <= Duration(0);
   if (options.merge_threads == 0) {
     options.merge_threads = std::max(1U, std::min(options.run.shards, std::thread::hardware_concurrency()));
   }
   auto engine =
       std::make_unique<MergeEngine>(options.merge_threads, options.run.pull_codec, options.run.pull_delta);
   ATOLL_ASSIGN_OR_RETURN(OpenedRun opened, OpenRun(options, deps, *engine));
+  // From here on there is one configuration: the recorded one that is in force, not that of the file.
+  options.run = opened.config->run;
+  options.config_bytes = opened.config->bytes;
+  if (heartbeat_by_lease) options.heartbeat = options.run.round.lease / 3;
   return std::make_unique<CoordinatorImpl>(std::move(options), std::move(deps), std::move(engine),
                                            std::move(opened));
 }

@@ -19,10 +19,11 @@
 namespace atoll {
 
 struct CoordinatorOptions {
-  RunOptions run;              // checked by the parser of the configuration
-  std::string config_bytes;    // the same as serialised RunConfig: what workers get and the store keeps
-  std::string data_directory;  // for people
-  std::string import_path;     // safetensors that seed a run without parameters; empty: a worker seeds it
+  RunOptions run;               // checked by the parser of the configuration
+  std::string config_bytes;     // the same as serialised RunConfig: what workers get and the store keeps
+  bool staleness_open = false;  // the file leaves round.staleness_limit to the run
+  std::string data_directory;   // for people
+  std::string import_path;      // safetensors that seed a run without parameters; empty: a worker seeds it
 
   uint32_t launch_workers = 0;                    // that the start asks of the launcher
   uint32_t fragments = 0;                         // of a new run; 0: run.sync.fragments

@@ -19,6 +19,7 @@ struct Effects {
   std::vector<Offence> offences;             // to be counted
   bool rounds_changed = false;               // a round may be ready to close
   uint32_t banned_by_rule = 0;               // to be counted
+  std::vector<std::string> joins_refused;    // reasons, to be counted
 
   void Event(EventKind kind, const WorkerName& worker, std::string message) {
     EventView event;

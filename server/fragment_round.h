@@ -53,6 +53,11 @@ class FragmentRound {
   /// After a restart: with the configuration that it was opened with; the newest is that of the next round.
   void Reopen(Version head, ConfigPtr config, const Membership& membership, MonoTime now);
   void Finish() { finished_ = true; }
+  /// It was finished; there will be further versions after all.
+  void GoOn(const Membership& membership, MonoTime now) {
+    finished_ = false;
+    Open(head_, membership, now);
+  }
   /// Null while finished.
   Round* round() { return round_ && !finished_ ? &*round_ : nullptr; }
   const Round* round() const { return round_ && !finished_ ? &*round_ : nullptr; }

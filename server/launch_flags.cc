@@ -160,12 +160,13 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags,
   return nullptr;
 }
 
-void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, uint32_t wanted,
+void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, const AdminControl& admin,
                     Launcher& launcher) {
   launcher.SetCoordinator(LocalAddress(data_address));
   if (flags.launcher != "process") return;
+  for (const WorkerName& name : admin.DrainedWorkers()) launcher.LetGo(name).IgnoreError();
   // It refuses only while it shuts down.
-  launcher.Scale(wanted).IgnoreError();
+  launcher.Scale(admin.WantedWorkers()).IgnoreError();
 }
 
 }  // namespace atoll

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "server/admin_control.h"
 #include "server/launch/launcher.h"
 #include "server/security.h"
 
@@ -44,9 +45,9 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags,
                                                        const Clock* clock, const Logger& log,
                                                        ServerSecurity* security);
 
-/// Tells it where the coordinator listens, and, if it runs processes, how many are wanted. (A cluster
-/// remembers its replicas; what the flags say is asked of it by itself.)
-void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, uint32_t wanted,
+/// Tells it where the coordinator listens, and, if it runs processes, how many are wanted and which are
+/// drained. (A cluster remembers its replicas; what the flags say is asked of it by itself.)
+void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, const AdminControl& admin,
                     Launcher& launcher);
 
 }  // namespace atoll

@@ -127,6 +127,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
 struct RunConfiguration {
   std::string bytes;
   RunOptions options;
+  bool staleness_open = false;  // CoordinatorOptions
 };
 
 /// The configuration that the run in this directory was last started with. Opens the store for a moment.
@@ -149,8 +150,9 @@ absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
   if (flags.config.empty()) {
     ATOLL_ASSIGN_OR_RETURN(result.bytes, RecordedConfig(flags.data_dir));
   } else {
-    ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(flags.config));
-    result.bytes = config.SerializeAsString();
+    ATOLL_ASSIGN_OR_RETURN(const RunConfigFile file, ReadRunConfigFile(flags.config));
+    result.bytes = file.config.SerializeAsString();
+    result.staleness_open = file.staleness_open;
   }
   ATOLL_ASSIGN_OR_RETURN(result.options, RunConfigCodec().Parse(result.bytes));
   return result;
@@ -177,6 +179,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
   CoordinatorOptions options;
   options.run = configuration.options;
   options.config_bytes = configuration.bytes;
+  options.staleness_open = configuration.staleness_open;
   options.data_directory = flags.data_dir;
   options.import_path = flags.import_file;
   options.launch_workers = flags.launch.workers.value_or(configuration.options.workers);
@@ -368,7 +371,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   }
 
   if (launcher != nullptr) {
-    BeginLaunching(flags.launch, (*rpc)->data_address(), (*coordinator)->admin().WantedWorkers(), *launcher);
+    BeginLaunching(flags.launch, (*rpc)->data_address(), (*coordinator)->admin(), *launcher);
   }
   shutdown.Wait();
   if (health != nullptr) health->SetServing(false);

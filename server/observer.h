@@ -58,6 +58,9 @@ class CoordinatorObserver {
   virtual void OnLateContribution() {}
   /// What was held against one contribution.
   virtual void OnOffence(Offence offence) {}
+  /// A trainer's or evaluator's Join was refused: the reason in lower case ("name_taken", ...; without one
+  /// the name of the status code, "resource_exhausted").
+  virtual void OnJoinRefused(std::string_view reason) {}
   /// A worker was banned by the rule of `offenders`.
   virtual void OnBannedByRule() {}
   /// One action of an operator: "pause", "set_config", ...

@@ -1,5 +1,7 @@
 #include "server/outbox.h"
 
+#include "absl/strings/ascii.h"
+
 #include <optional>
 
 #include "common/status.h"
@@ -25,7 +27,8 @@ void Outbox::Announce(const EventView& event) {
   const bool bad = event.kind == EventKind::kWorkerLost || event.kind == EventKind::kRunHeld ||
                    event.kind == EventKind::kStorageFailing ||
                    event.kind == EventKind::kContributionRefused ||
-                   event.kind == EventKind::kContributionSuspect || event.kind == EventKind::kWorkerBanned;
+                   event.kind == EventKind::kContributionSuspect || event.kind == EventKind::kWorkerBanned ||
+                   event.kind == EventKind::kJoinRefused;
   log_.Log(bad ? LogLevel::kWarning : LogLevel::kInfo, event.message, fields);
   events_->Append(event);
 }
@@ -48,6 +51,9 @@ absl::Status Outbox::Send(const Effects& effects) {
   for (const EventView& event : effects.events) Announce(event);
   for (const Offence offence : effects.offences) observer_->OnOffence(offence);
   for (uint32_t i = 0; i < effects.banned_by_rule; ++i) observer_->OnBannedByRule();
+  for (const std::string& reason : effects.joins_refused) {
+    observer_->OnJoinRefused(absl::AsciiStrToLower(reason));
+  }
   if (effects.rounds_changed && wake_) wake_();
   return first;
 }

@@ -211,8 +211,9 @@ absl::StatusOr<PushResult> PushUpload::Accept() {
   const Contribution& contribution = admission_.contribution;
   ATOLL_RETURN_IF_ERROR(services_.book->BeginAccept(call_.caller, admission_, services_.clock->Now()));
   const absl::Status accepted = upload_->Accept(contribution);
-  const PushResult result = services_.book->EndAccept(admission_, accepted.ok(), services_.clock->Now());
   Effects effects;
+  const PushResult result =
+      services_.book->EndAccept(admission_, accepted.ok(), services_.clock->Now(), effects);
   effects.rounds_changed = true;
   if (accepted.ok()) services_.book->SetStorageError(kStagingWrites, "", services_.clock->Now(), effects);
   (void)services_.outbox->Send(effects);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
@@ -78,8 +79,13 @@ void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<
     account.command = CommandOf(entry);
     account.heard_at = now;
     account.dataset_fingerprint = entry.dataset_fingerprint;
+    account.data_counts = !entry.dataset_fingerprint.empty();
     account.public_key = entry.public_key;
-    if (fingerprint_.empty()) fingerprint_ = entry.dataset_fingerprint;
+    account.drained = entry.departed && static_cast<CommandView>(entry.order) == CommandView::kDrain;
+    if (fingerprint_.empty() && account.data_counts) {
+      fingerprint_ = entry.dataset_fingerprint;
+      pinned_by_ = entry.name;
+    }
     if (entry.banned) banned_.insert(entry.name);
   }
   membership_.Restore(records, Incarnation(1), now);
@@ -107,11 +113,50 @@ absl::Status Roster::CheckDataset(const JoinCall& call) const {
     return mismatch(absl::StrFormat("they have a vocabulary of %d, the model of %d", dataset.vocabulary,
                                     run_.model.vocabulary));
   }
-  if (run_.data.mode == DataMode::kShared && !fingerprint_.empty() && dataset.fingerprint != fingerprint_) {
-    return mismatch(absl::StrFormat("their fingerprint is %s, that of the run's other workers %s",
-                                    dataset.fingerprint, fingerprint_));
+  return CheckPin(call.worker, dataset.fingerprint);
+}
+
+absl::Status Roster::CheckPin(const WorkerName& worker, const std::string& fingerprint) const {
+  const bool pinned = run_.data.mode == DataMode::kShared && !fingerprint_.empty();
+  if (!pinned || fingerprint.empty() || fingerprint == fingerprint_) return absl::OkStatus();
+  return Refuse(
+      RefusalReason::kDatasetMismatch,
+      absl::StrFormat("the token files of worker '%s' do not fit the run: their fingerprint is %s, that of "
+                      "the first contribution, by worker '%s', is %s. If that worker had the wrong files, "
+                      "call `atollctl run reset-data`",
+                      worker, fingerprint, pinned_by_, fingerprint_));
+}
+
+absl::Status Roster::CheckData(const WorkerName& name) const { return CheckPin(name, DatasetOf(name)); }
+
+bool Roster::NoteData(const WorkerName& name) {
+  WorkerAccount& account = accounts_[name];
+  if (run_.data.mode != DataMode::kShared || account.data_counts || account.dataset_fingerprint.empty())
+    return false;
+  account.data_counts = true;
+  if (fingerprint_.empty()) {
+    fingerprint_ = account.dataset_fingerprint;
+    pinned_by_ = name;
   }
-  return absl::OkStatus();
+  return true;
+}
+
+std::vector<WorkerName> Roster::ForgetData() {
+  std::vector<WorkerName> changed;
+  for (auto& [name, account] : accounts_) {
+    if (std::exchange(account.data_counts, false)) changed.push_back(name);
+  }
+  fingerprint_.clear();
+  pinned_by_.clear();
+  return changed;
+}
+
+std::vector<WorkerName> Roster::Drained() const {
+  std::vector<WorkerName> names;
+  for (const auto& [name, account] : accounts_) {
+    if (account.drained && !membership_.IsLive(name)) names.push_back(name);
+  }
+  return names;
 }
 
 absl::Status Roster::CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now) {
@@ -163,13 +208,16 @@ absl::StatusOr<JoinOutcome> Roster::Join(const JoinCall& call, MonoTime now) {
     return outcome.status();
   }
   const bool shared = run_.data.mode == DataMode::kShared && call.role != WorkerRole::kObserver;
-  if (shared && call.dataset && fingerprint_.empty()) fingerprint_ = call.dataset->fingerprint;
   WorkerAccount& account = accounts_[call.worker];
   if (!outcome->returning) account = WorkerAccount{};
   account.capabilities = call.capabilities;
   account.manifest_hash = call.manifest_hash;
   account.public_key = call.public_key;
-  if (shared && call.dataset) account.dataset_fingerprint = call.dataset->fingerprint;
+  account.drained = false;
+  if (shared && call.dataset && account.dataset_fingerprint != call.dataset->fingerprint) {
+    account.dataset_fingerprint = call.dataset->fingerprint;
+    account.data_counts = false;
+  }
   account.progress = ProgressView{};
   account.command = WorkerCommand{};  // a new life has obeyed whatever the old one was told
   account.heard_at = now;
@@ -215,6 +263,7 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
   const auto account = accounts_.find(name);
   const WorkerCommand told = account == accounts_.end() ? WorkerCommand() : account->second.command;
   const bool kept = member->live() && IsKept(told.command);
+  const bool drained = !member->live() && account != accounts_.end() && account->second.drained;
   return WorkerEntry{.name = member->name,
                      .secret_hash = member->secret_hash,
                      .incarnation = member->incarnation,
@@ -223,14 +272,22 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
                      .departed = !member->live(),
                      .banned = banned(name),
                      .public_key = PublicKey(name),
-                     .dataset_fingerprint = DatasetOf(name),
-                     .order = kept ? static_cast<uint8_t>(told.command) : uint8_t{0},
+                     .dataset_fingerprint = CountedDataOf(name),
+                     .order = static_cast<uint8_t>(kept      ? told.command
+                                                   : drained ? CommandView::kDrain
+                                                             : CommandView(0)),
                      .order_at_once = kept && told.at_once};
 }
 
 std::string Roster::DatasetOf(const WorkerName& name) const {
   const auto it = accounts_.find(name);
   return it == accounts_.end() ? std::string() : it->second.dataset_fingerprint;
+}
+
+// Only files that a contribution was made of may pin the run after a restart.
+std::string Roster::CountedDataOf(const WorkerName& name) const {
+  const auto it = accounts_.find(name);
+  return it == accounts_.end() || !it->second.data_counts ? std::string() : it->second.dataset_fingerprint;
 }
 
 std::string Roster::PublicKey(const WorkerName& name) const {

@@ -39,7 +39,9 @@ struct WorkerAccount {
   ProgressView progress;
   MonoTime heard_at;
   std::string manifest_hash;        // as it joined with; empty: not known (observers; after a restart)
-  std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none
+  std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none, or not known
+  bool data_counts = false;         // a contribution made of this data counted: it may pin the run
+  bool drained = false;             // it left because an operator drained it
   std::string public_key;           // of its confirmations; empty: it signs nothing
   std::map<FragmentId, LastPush> last_pushes;
   uint64_t accepted = 0;
@@ -86,6 +88,17 @@ class Roster {
   WorkerAccount& account(const WorkerName& name) { return accounts_[name]; }
   /// That it joined with; empty: not known.
   std::string manifest_hash(const WorkerName& name) const;
+  /// DATASET_MISMATCH when the run is pinned to other token files than this worker joined with.
+  absl::Status CheckData(const WorkerName& name) const;
+  /// A contribution of this worker counts: the first one pins the run to its token files. True when its
+  /// record changed.
+  bool NoteData(const WorkerName& name);
+  /// The next contribution pins the run anew. Names of the members whose records changed.
+  std::vector<WorkerName> ForgetData();
+  /// Departed because an operator drained them, and not back since; in order of name.
+  std::vector<WorkerName> Drained() const;
+  /// An order to drain was obeyed: remembered until the worker joins again.
+  void NoteDrained(const WorkerName& name) { accounts_[name].drained = true; }
 
   /// Of its confirmations; empty: it signs nothing.
   std::string PublicKey(const WorkerName& name) const;
@@ -108,7 +121,9 @@ class Roster {
 
  private:
   absl::Status CheckDataset(const JoinCall& call) const;
+  absl::Status CheckPin(const WorkerName& worker, const std::string& fingerprint) const;
   std::string DatasetOf(const WorkerName& name) const;
+  std::string CountedDataOf(const WorkerName& name) const;
 
   RunOptions run_;
   RunIdentity identity_;
@@ -117,7 +132,8 @@ class Roster {
   RoundPlans plans_;
   std::map<WorkerName, WorkerAccount> accounts_;
   std::set<WorkerName> banned_;
-  std::string fingerprint_;  // of the shared data: that of the first worker of the run
+  std::string fingerprint_;  // of the shared data: that of the first contribution; empty: nothing is pinned
+  WorkerName pinned_by_;
 };
 
 }  // namespace atoll

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "server/fragment_round.h"
 #include "server/ledger.h"
 #include "server/offence_book.h"
+#include "server/refused_joins.h"
 #include "server/roster.h"
 #include "server/seed_grant.h"
 #include "storage/run_store.h"
@@ -85,6 +87,23 @@ class RunBook {
   absl::Status SetBanned(const WorkerName& worker, bool banned, const std::string& why, MonoTime now,
                          Effects& effects);
 
+  /// The next contribution pins the token files of the run anew.
+  void ResetDataset(Effects& effects);
+  /// Departed because an operator drained them, and not back since.
+  std::vector<WorkerName> Drained() const;
+  bool IsLiveTrainer(const WorkerName& worker) const;
+  /// Live trainers other than those that `except` names: each has a part of shared data.
+  uint32_t LiveTrainersExcept(const std::function<bool(const WorkerName&)>& except) const;
+
+  // Extension (run_book_extend.cc).
+  /// Where in the schedule the next round will begin; where the run is, when it is finished.
+  double NextRoundPosition() const;
+  double Position() const;
+  /// FailedPrecondition when the run is stopped.
+  absl::Status CheckExtendable() const;
+  /// The budget was raised: fragments that were finished go on. Returns them.
+  std::vector<FragmentId> GoOn(MonoTime now, Effects& effects);
+
   // Restore (run_book_restore.cc).
   /// No acceptance begins until Release: Unavailable, with a retry delay.
   void HoldAcceptances();
@@ -127,7 +146,7 @@ class RunBook {
   absl::StatusOr<Admission> AdmitPush(const PushCall& call, MonoTime now, Effects& effects);
   /// Before the contribution becomes durable; every OK is followed by one EndAccept.
   absl::Status BeginAccept(const Caller& caller, const Admission& admission, MonoTime now);
-  PushResult EndAccept(const Admission& admission, bool durable, MonoTime now);
+  PushResult EndAccept(const Admission& admission, bool durable, MonoTime now, Effects& effects);
   PushResult Arrivals(FragmentId fragment, MonoTime now) const;
   void CountPush(const WorkerName& worker, uint64_t bytes);
   void CountPull(const WorkerName& worker, uint64_t bytes);
@@ -236,6 +255,8 @@ class RunBook {
   Duration Heartbeat() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::min(options_.heartbeat, config_->run.round.lease / 3);
   }
+  absl::StatusOr<JoinResult> Admit(const JoinCall& call, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   JoinResult DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentView> FragmentViews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -258,6 +279,7 @@ class RunBook {
   Ledger ledger_ ABSL_GUARDED_BY(mutex_);
   SeedGrant grant_ ABSL_GUARDED_BY(mutex_);
   EvaluationDuty duty_ ABSL_GUARDED_BY(mutex_);
+  RefusedJoins refused_joins_ ABSL_GUARDED_BY(mutex_);
   std::optional<Manifest> manifest_ ABSL_GUARDED_BY(mutex_);
   std::string manifest_hash_ ABSL_GUARDED_BY(mutex_);
   std::vector<FragmentRound> fragments_ ABSL_GUARDED_BY(mutex_);  // empty: not seeded

@@ -257,6 +257,32 @@ absl::Status RunBook::SetBanned(const WorkerName& worker, bool banned, const std
   return absl::OkStatus();
 }
 
+void RunBook::ResetDataset(Effects& effects) {
+  MutexLock lock(&mutex_);
+  effects.members = roster_.ForgetData();
+}
+
+std::vector<WorkerName> RunBook::Drained() const {
+  MutexLock lock(&mutex_);
+  return roster_.Drained();
+}
+
+bool RunBook::IsLiveTrainer(const WorkerName& worker) const {
+  MutexLock lock(&mutex_);
+  const Member* member = roster_.membership().Find(worker);
+  return member != nullptr && member->live() && member->role == WorkerRole::kTrainer;
+}
+
+uint32_t RunBook::LiveTrainersExcept(const std::function<bool(const WorkerName&)>& except) const {
+  std::vector<WorkerName> live;
+  {
+    MutexLock lock(&mutex_);
+    live = roster_.Live(WorkerRole::kTrainer);
+  }
+  return static_cast<uint32_t>(
+      std::ranges::count_if(live, [&](const WorkerName& name) { return !except(name); }));
+}
+
 void RunBook::Ban(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {
   roster_.SetBanned(worker, true);
   if (roster_.membership().Find(worker)->state != MemberState::kLeft) Remove(worker, why, now, effects);

@@ -49,6 +49,18 @@ JoinResult RunBook::DescribeRun() const {
 
 absl::StatusOr<JoinResult> RunBook::Join(const JoinCall& call, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
+  auto joined = Admit(call, now, effects);
+  if (joined.ok() || call.role == WorkerRole::kObserver) return joined;
+  effects.joins_refused.push_back(ReasonText(joined.status()));
+  if (!refused_joins_.Note(call.worker, call.address, joined.status(), now)) return joined;
+  effects.Event(
+      EventKind::kJoinRefused, call.worker,
+      absl::StrFormat("a worker is refused%s: %s", call.address.empty() ? "" : " (from " + call.address + ")",
+                      std::string(joined.status().message())));
+  return joined;
+}
+
+absl::StatusOr<JoinResult> RunBook::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
   ATOLL_RETURN_IF_ERROR(roster_.EnterJoin(call, now));
   ATOLL_RETURN_IF_ERROR(roster_.CheckJoin(call, manifest_hash_, now));
   // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
@@ -56,6 +68,7 @@ absl::StatusOr<JoinResult> RunBook::Join(const JoinCall& call, MonoTime now, Eff
   if (call.manifest_hash.empty() && call.role != WorkerRole::kObserver) return DescribeRun();
 
   ATOLL_ASSIGN_OR_RETURN(const JoinOutcome outcome, roster_.Join(call, now));
+  refused_joins_.Joined(call.worker);
   if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
   effects.members.push_back(call.worker);
   effects.Event(outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
@@ -143,6 +156,7 @@ absl::Status RunBook::Leave(const Caller& caller, const std::string& reason, Mon
   effects.members.push_back(caller.worker);
   WorkerCommand& command = roster_.account(caller.worker).command;
   if (command.command == CommandView::kDrain) {
+    roster_.NoteDrained(caller.worker);
     effects.Event(EventKind::kWorkerDrained, caller.worker,
                   absl::StrFormat("worker '%s' has drained: %s", caller.worker,
                                   LastPushText(roster_.account(caller.worker))));

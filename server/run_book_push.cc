@@ -65,6 +65,7 @@ absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, Mono
         "there is no version to contribute to: " + SeedReason());
   }
   ATOLL_RETURN_IF_ERROR(CheckModel(call.caller.worker));
+  ATOLL_RETURN_IF_ERROR(roster_.CheckData(call.caller.worker));
   if (call.sequence != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "worker '%s' sends sequence %d; one contribution per base is all this run takes, with sequence 0",
@@ -115,7 +116,7 @@ absl::Status RunBook::BeginAccept(const Caller& caller, const Admission& admissi
   return begun;
 }
 
-PushResult RunBook::EndAccept(const Admission& admission, bool durable, MonoTime now) {
+PushResult RunBook::EndAccept(const Admission& admission, bool durable, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
   const Contribution& contribution = admission.contribution;
   FragmentRound& fragment = fragments_[contribution.key.fragment.value()];
@@ -127,6 +128,7 @@ PushResult RunBook::EndAccept(const Admission& admission, bool durable, MonoTime
     account.last_pushes[contribution.key.fragment] = {.base = contribution.key.base, .counted = true};
     roster_.plans().Accepted(contribution, admission.claimed_position, now);
     fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
+    if (roster_.NoteData(contribution.key.worker)) effects.members.push_back(contribution.key.worker);
   }
   return ArrivalsLocked(fragment, now);
 }

@@ -150,6 +150,8 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
   }
   status.waiting = Waits(now);
   status.privacy = Privacy();
+  status.refused_joins = refused_joins_.Views(now);
+  status.joins_refused = refused_joins_.total();
   return status;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/digest.h"
 #include "common/human.h"
 #include "common/status.h"
@@ -12,6 +13,7 @@
 #include "server/import_seed.h"
 #include "server/new_epoch.h"
 #include "server/recover_fragments.h"
+#include "server/start_config.h"
 #include "storage/committed_tokens.h"
 
 namespace atoll {
@@ -45,8 +47,16 @@ ConfigPtr SnapshotOf(const ConfigEntry& entry, const RunOptions& run) {
       ConfigSnapshot{.version = entry.version, .bytes = entry.bytes, .run = run});
 }
 
+StartConfig FileOf(const CoordinatorOptions& options) {
+  return {.bytes = options.config_bytes, .run = options.run, .staleness_open = options.staleness_open};
+}
+
 absl::StatusOr<OpenedRun> BeginRun(const CoordinatorOptions& options, const CoordinatorDeps& deps) {
   OpenedRun opened;
+  StartConfig start = FileOf(options);
+  if (deps.config_codec != nullptr) {
+    ATOLL_ASSIGN_OR_RETURN(start, ForNewRun(start, *deps.config_codec));
+  }
   RunIdentity& identity = opened.recovery.identity;
   identity.run_id = ToHex(RandomBytes(8));
   identity.name = options.run.name;
@@ -57,10 +67,10 @@ absl::StatusOr<OpenedRun> BeginRun(const CoordinatorOptions& options, const Coor
   const ConfigEntry config{.version = 1,
                            .recorded_unix_ns = identity.created_unix_ns,
                            .author = std::string(kStartAuthor),
-                           .bytes = options.config_bytes};
+                           .bytes = start.bytes};
   ATOLL_RETURN_IF_ERROR(deps.store->CreateRun(identity, config));
   opened.recovery.configs.push_back(config);
-  opened.config = SnapshotOf(config, options.run);
+  opened.config = SnapshotOf(config, start.run);
   deps.log.Info("a new run begins; waiting for a worker to seed it",
                 {{"run", identity.name}, {"id", identity.run_id}});
   return opened;
@@ -82,32 +92,59 @@ const ConfigEntry& LastStarted(const std::vector<ConfigEntry>& configs) {
   return configs.front();
 }
 
+std::string ChangesText(const ConfigCodec* codec, const ConfigEntry& before, const ConfigEntry& after) {
+  if (codec == nullptr) return "not known";
+  const auto changes = codec->Diff(before.bytes, after.bytes);
+  if (!changes.ok()) return std::string(changes.status().message());
+  std::vector<std::string> texts;
+  for (const ConfigChange& change : *changes) texts.push_back(ConfigChangeText(change));
+  return absl::StrJoin(texts, ", ");
+}
+
+/// Whether the last start that brought a configuration brought this one.
+absl::StatusOr<bool> IsSameFile(const StartConfig& file, const ConfigCodec& codec,
+                                const std::vector<ConfigEntry>& configs) {
+  const ConfigEntry& last = LastStarted(configs);
+  if (file.bytes == last.bytes) return true;
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions recorded, ReadRecorded(codec, last));
+  const auto then = ForBegunRun(file, codec, recorded, /*any_committed=*/false);
+  return then.ok() && then->bytes == last.bytes;
+}
+
 absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
   const ConfigEntry newest = opened.recovery.configs.back();
   ATOLL_RETURN_IF_ERROR(Same("checkpoint.shards", opened.recovery.identity.shards, options.run.shards));
   opened.config = SnapshotOf(newest, options.run);
   if (newest.bytes == options.config_bytes) return absl::OkStatus();
+  StartConfig start = FileOf(options);
   if (deps.config_codec != nullptr) {
     ATOLL_ASSIGN_OR_RETURN(const RunOptions recorded, ReadRecorded(*deps.config_codec, newest));
+    ATOLL_ASSIGN_OR_RETURN(const bool same, IsSameFile(start, *deps.config_codec, opened.recovery.configs));
     // A supervisor starts the coordinator with the file that it was begun with: what was set since stays.
-    if (LastStarted(opened.recovery.configs).bytes == options.config_bytes) {
+    if (same) {
       opened.config = SnapshotOf(newest, recorded);
       deps.log.Info(
           "the configuration is the one that was set last, not that of the file, which has not changed",
           {{"version", newest.version}, {"author", newest.author}});
       return absl::OkStatus();
     }
-    ATOLL_RETURN_IF_ERROR(CheckSettled(recorded, options.run));
+    ATOLL_ASSIGN_OR_RETURN(start,
+                           ForBegunRun(start, *deps.config_codec, recorded, !opened.recovery.rounds.empty()));
+    ATOLL_RETURN_IF_ERROR(CheckSettled(recorded, start.run));
+    if (start.bytes == newest.bytes) {
+      opened.config = SnapshotOf(newest, recorded);
+      return absl::OkStatus();
+    }
   }
   const ConfigEntry config{.version = newest.version + 1,
                            .recorded_unix_ns = deps.clock->WallNow().time_since_epoch().count(),
                            .author = std::string(kStartAuthor),
-                           .bytes = options.config_bytes};
+                           .bytes = start.bytes};
   ATOLL_RETURN_IF_ERROR(deps.store->PutConfig(config));
-  opened.config = SnapshotOf(config, options.run);
+  opened.config = SnapshotOf(config, start.run);
   opened.recovery.configs.push_back(config);
   deps.log.Info("the configuration changed; it is in force from the next round on",
-                {{"version", config.version}});
+                {{"version", config.version}, {"changes", ChangesText(deps.config_codec, newest, config)}});
   return absl::OkStatus();
 }
 

@@ -122,6 +122,11 @@ void SnapshotBoard::Finish(FragmentId fragment) {
   for (Waiter& waiter : answered) waiter.done(Outcome::kFinished, nullptr);
 }
 
+void SnapshotBoard::Reopen(FragmentId fragment) {
+  MutexLock lock(&mutex_);
+  heads_[fragment.value()].finished = false;
+}
+
 void SnapshotBoard::Expire(MonoTime now) {
   std::vector<Waiter> answered;
   {

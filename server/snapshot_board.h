@@ -53,6 +53,8 @@ class SnapshotBoard {
   void Publish(SnapshotPtr snapshot);
   /// No version above the head will come: whoever waits for one is answered kFinished, now and from now on.
   void Finish(FragmentId fragment);
+  /// There will be further versions after all.
+  void Reopen(FragmentId fragment);
   /// Answers those whose time is out.
   void Expire(MonoTime now);
   /// Answers everybody kClosed, now and from now on.

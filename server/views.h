@@ -140,7 +140,8 @@ enum class EventKind : uint8_t {
   kRunStopped = 25,
   kWorkerDrained = 26,
   kWorkerBanned = 27,
-  kContributionSuspect = 28
+  kContributionSuspect = 28,
+  kJoinRefused = 29
 };
 
 struct EventView {
@@ -177,6 +178,17 @@ struct WaitView {
   std::vector<WorkerName> from;
   double ends_in_s = 0;  // 0: no limit
   double since_s = 0;    // 0: not known
+};
+
+/// A worker that is refused at Join at the moment.
+struct RefusedJoinView {
+  WorkerName worker;    // empty: not a valid name
+  std::string address;  // of the last attempt
+  std::string reason;
+  std::string message;
+  double since_s = 0;  // the first attempt
+  double last_s = 0;
+  uint64_t attempts = 0;
 };
 
 /// What the run has released of its workers so far (core/privacy.h).
@@ -216,6 +228,8 @@ struct StatusView {
   std::vector<WaitView> waiting = {};
   uint64_t last_event_sequence = 0;
   std::optional<PrivacyView> privacy = std::nullopt;  // none: not asked for
+  std::vector<RefusedJoinView> refused_joins = {};
+  uint64_t joins_refused = 0;  // attempts, since this coordinator started
 };
 
 struct WorkerView {

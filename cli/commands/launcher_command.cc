@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/text.h"
@@ -27,7 +28,12 @@ absl::Status Launcher(const GlobalOptions& global) {
     std::printf("no launcher: workers are started by hand (atoll-coordinator --help says how to have one)\n");
     return absl::OkStatus();
   }
-  std::printf("%s launcher, %u workers wanted\n", Printable(launcher.kind()).c_str(), launcher.target());
+  std::printf("%s launcher, %u workers wanted, %u running\n", Printable(launcher.kind()).c_str(),
+              launcher.target(), launcher.running());
+  if (launcher.drained_size() > 0) {
+    std::printf("drained: %s (atollctl workers restart NAME starts one again)\n",
+                Printable(absl::StrJoin(launcher.drained(), ", ")).c_str());
+  }
   if (!launcher.error().empty()) std::printf("trouble: %s\n", Printable(launcher.error()).c_str());
   std::vector<std::vector<std::string>> rows;
   for (const v1::LaunchedWorker& worker : launcher.workers()) rows.push_back(Row(worker));

@@ -1,5 +1,9 @@
 #include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
 #include "cli/confirm.h"
 #include "cli/json.h"
@@ -29,11 +33,69 @@ absl::Status Control(const GlobalOptions& global, const RunOrder& order) {
   return absl::OkStatus();
 }
 
+struct Extension {
+  uint32_t rounds = 0;
+  bool dry_run = false;
+  bool yes = false;
+};
+
+std::vector<std::string> ExtensionLines(const v1::ExtendRunReply& reply) {
+  const double after = reply.learning_rate_after();
+  std::vector<std::string> lines = {
+      absl::StrFormat("rounds           %d -> %d (%d -> %d inner steps; the run is at step %.0f)",
+                      reply.rounds_before(), reply.rounds_after(), reply.total_steps_before(),
+                      reply.total_steps_after(), reply.position_steps()),
+      absl::StrFormat("learning rate    %.6g now, %.6g after the extension; it decays to %.6g at step %d",
+                      reply.learning_rate_before(), after, reply.final_learning_rate(),
+                      reply.total_steps_after())};
+  if (reply.reopened()) lines.emplace_back("the run is finished: it goes on, and workers may join again");
+  if (after <= 0) {
+    lines.emplace_back(
+        "the learning rate stays 0, so nothing would be learnt: set inner.min_learning_rate_ratio first");
+  }
+  return lines;
+}
+
+absl::Status Extend(const GlobalOptions& global, const Extension& extension) {
+  AdminClient client = MakeAdminClient(global);
+  v1::ExtendRunRequest request;
+  request.set_rounds(extension.rounds);
+  request.set_dry_run(true);
+  ATOLL_ASSIGN_OR_RETURN(v1::ExtendRunReply reply, client.ExtendRun(request));
+  if (!global.json) PrintLines(ExtensionLines(reply));
+  if (!extension.dry_run) {
+    const std::string question = absl::StrFormat("Extend the run by %d rounds?", extension.rounds);
+    ATOLL_RETURN_IF_ERROR(Confirm(question, extension.yes));
+    request.set_dry_run(false);
+    request.set_expected_version(reply.config_version());
+    ATOLL_ASSIGN_OR_RETURN(reply, client.ExtendRun(request));
+    if (!global.json) {
+      std::printf("extended: configuration version %s is in force from the next round\n",
+                  std::to_string(reply.config_version()).c_str());
+    }
+  }
+  return global.json ? PrintJson(reply) : absl::OkStatus();
+}
+
+void AddExtend(CLI::App& run, const GlobalOptions& global, Action& action) {
+  auto extension = std::make_shared<Extension>();
+  CLI::App* command = run.add_subcommand(
+      "extend", "Add rounds, also to a finished run; shows the effect on the learning rate and asks first");
+  command->add_option("ROUNDS", extension->rounds, "How many more, at the planned number of workers")
+      ->required()
+      ->check(CLI::Range(1, 100000000));
+  command->add_flag("--dry-run", extension->dry_run, "Only show the effect");
+  command->add_flag("--yes", extension->yes, "Do not ask");
+  command->callback([&global, &action, extension] {
+    action = [&global, extension] { return Extend(global, *extension); };
+  });
+}
+
 }  // namespace
 
 void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   CLI::App* run =
-      app.add_subcommand("run", "The run as a whole: pause it, resume it, stop it, close a round");
+      app.add_subcommand("run", "The run as a whole: pause, resume, stop or extend it, close a round");
   run->require_subcommand(1);
   AddStatusOptions(*run->add_subcommand("status", "The same as atollctl status"), global, action);
   const auto add = [&](const char* name, const char* about, v1::ControlRunRequest::Action what) {
@@ -50,6 +112,10 @@ void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   add("stop", "For good: close the open round with what arrived, publish it, let the workers leave",
       v1::ControlRunRequest::STOP);
   add("close-round", "Close the open round now, with what arrived", v1::ControlRunRequest::CLOSE_ROUND);
+  AddExtend(*run, global, action);
+  add("reset-data",
+      "Forget which token files the run began with; those of the next accepted contribution are the run's",
+      v1::ControlRunRequest::RESET_DATASET);
 }
 
 }  // namespace atoll

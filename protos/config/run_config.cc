@@ -35,11 +35,22 @@ void AppendYaml(const Message& message, const std::string& indent, std::string* 
 
 }  // namespace
 
-absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_view source_name) {
+uint32_t DefaultStalenessLimit(const v1::RunConfig& config) {
+  const v1::MergeMethod method = config.merge().method();
+  const bool average = method == v1::MERGE_METHOD_MEAN || method == v1::MERGE_METHOD_RDA;
+  const bool guarded = config.offenders().ban_after() > 0 || config.privacy().clip_norm() > 0;
+  const bool waits_for_all = config.round().mode() == v1::ROUND_MODE_BARRIER && config.round().quorum() >= 1;
+  return waits_for_all && average && !guarded ? 1 : 0;
+}
+
+absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name) {
   ATOLL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml, source_name));
-  v1::RunConfig config;
+  RunConfigFile file;
+  v1::RunConfig& config = file.config;
   YamlReading reading = ReadMessage(root, &config);
   if (reading.problems.empty()) {
+    file.staleness_open = !reading.lines.contains("round.staleness_limit");
+    if (file.staleness_open) config.mutable_round()->set_staleness_limit(DefaultStalenessLimit(config));
     reading.problems = CheckTogether(config);
     for (ConfigProblem& problem : reading.problems) {
       const auto line = reading.lines.find(problem.path);
@@ -47,12 +58,22 @@ absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_
     }
   }
   ATOLL_RETURN_IF_ERROR(ProblemsToStatus(std::move(reading.problems), source_name));
-  return config;
+  return file;
+}
+
+absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_view source_name) {
+  ATOLL_ASSIGN_OR_RETURN(RunConfigFile file, ReadRunConfig(yaml, source_name));
+  return std::move(file.config);
+}
+
+absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path, uint64_t{2} << 20));
+  return ReadRunConfig(yaml, path);
 }
 
 absl::StatusOr<v1::RunConfig> LoadRunConfig(const std::string& path) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path, uint64_t{2} << 20));
-  return ParseRunConfig(yaml, path);
+  ATOLL_ASSIGN_OR_RETURN(RunConfigFile file, ReadRunConfigFile(path));
+  return std::move(file.config);
 }
 
 std::string FormatRunConfigYaml(const v1::RunConfig& config) {

@@ -23,6 +23,22 @@ absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_
 /// ParseRunConfig of a file.
 absl::StatusOr<v1::RunConfig> LoadRunConfig(const std::string& path);
 
+/// A file, and whether it leaves round.staleness_limit open: then the result has DefaultStalenessLimit.
+struct RunConfigFile {
+  v1::RunConfig config;
+  bool staleness_open = false;
+};
+absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name);
+absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path);
+
+/// round.staleness_limit of a configuration that does not give it: 1 where rounds wait for every worker
+/// (round.mode barrier, round.quorum 1) and the merge is an average (mean, rda), else 0. Where everybody is
+/// waited for, only a joiner's first contribution comes late, or one after the deadline: it would be lost.
+/// Where rounds close without stragglers, one comes late every round, and folding it costs quality
+/// (docs/benchmarks.md, "Late contributions"). Robust merges, bans by rule and privacy count on one
+/// contribution of each worker in a round.
+uint32_t DefaultStalenessLimit(const v1::RunConfig& config);
+
 /// The configuration as plain values, with 0 resolved where it means "as many as". Checks everything again,
 /// for it may have come over the wire: InvalidArgument, one line for each problem, "round.quorum: ...".
 /// Sections that an older coordinator did not know get their defaults.

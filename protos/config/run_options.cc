@@ -151,6 +151,9 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.workers = config.run().workers();
   options.rounds = config.run().rounds();
   options.seed = config.run().seed();
+  options.extension = {.at_step = config.run().extended_at_step(),
+                       .from = config.run().extended_from(),
+                       .steps_added = config.run().extended_steps()};
   options.model = GptOptionsOf(config.model().gpt());
   options.data.tokenizer = config.data().tokenizer();
   options.data.mode = As<DataMode>(config.data().mode());

@@ -5,6 +5,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/schedule.h"
 #include "server/admin_impl.h"
 #include "server/storage_refusal.h"
 
@@ -52,21 +53,76 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
   ATOLL_RETURN_IF_ERROR(services_.book->CheckOpen());
   ATOLL_RETURN_IF_ERROR(CheckBudget(proposal->snapshot->run));
   ATOLL_RETURN_IF_ERROR(CheckLease(proposal->snapshot->run));
-  if (!dry_run) {
-    // A head is stamped with the newest configuration that is recorded, so that a restart opens its round
-    // with it again: no version may be made between the record and its coming into force.
-    absl::Status kept;
-    driver_->BetweenSteps([&] {
-      kept = services_.store->PutConfig(proposal->entry);
-      if (kept.ok()) PutInForce(*proposal, author);
-    });
-    if (!kept.ok()) return ToRefusal(kept);
-  }
+  if (!dry_run) ATOLL_RETURN_IF_ERROR(Keep(*proposal, author));
   return ConfigView{.version = proposal->entry.version,
                     .bytes = proposal->entry.bytes,
                     .unix_ns = now_unix_ns,
                     .author = author,
                     .changes = proposal->changes};
+}
+
+absl::Status AdminImpl::Keep(const ConfigBook::Proposal& proposal, const std::string& author) {
+  // A head is stamped with the newest configuration that is recorded, so that a restart opens its round
+  // with it again: no version may be made between the record and its coming into force.
+  absl::Status kept;
+  driver_->BetweenSteps([&] {
+    kept = services_.store->PutConfig(proposal.entry);
+    if (kept.ok()) PutInForce(proposal, author);
+  });
+  return kept.ok() ? kept : ToRefusal(kept);
+}
+
+absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, uint32_t rounds,
+                                                   uint64_t expected_version, bool dry_run) {
+  absl::StatusOr<ExtensionView> extended = ExtensionView();
+  {
+    MutexLock lock(&mutex_);
+    extended = Extend(caller, rounds, expected_version, dry_run);
+  }
+  if (dry_run) return extended;
+  Audit(caller, "extend_run", absl::StrFormat("extend the run by %d rounds", rounds), extended.status(),
+        extended.ok() ? absl::StrFormat("%d rounds before, %d now; learning rate %g before, %g now",
+                                        extended->rounds_before, extended->rounds_after,
+                                        extended->rate_before, extended->rate_after)
+                      : "");
+  return extended;
+}
+
+absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint32_t rounds,
+                                                uint64_t expected_version, bool dry_run) {
+  ATOLL_RETURN_IF_ERROR(services_.book->CheckExtendable());
+  const std::string author = CallerName(caller);
+  const RunOptions before = services_.book->config()->run;
+  absl::StatusOr<ConfigBook::Proposal> proposal = ConfigBook::Proposal();
+  {
+    MutexLock lock(&configs_mutex_);
+    proposal = configs_.ProposeExtension(rounds, services_.book->NextRoundPosition(), expected_version,
+                                         author, services_.clock->WallNow().time_since_epoch().count());
+  }
+  ATOLL_RETURN_IF_ERROR(proposal.status());
+  const RunOptions& after = proposal->snapshot->run;
+  const double position = services_.book->Position();
+  ExtensionView view{.config_version = services_.book->config()->version,
+                     .rounds_before = before.rounds,
+                     .rounds_after = after.rounds,
+                     .position = position,
+                     .total_steps_before = before.total_steps(),
+                     .total_steps_after = after.total_steps(),
+                     .rate_before = LearningRateAt(before, position),
+                     .rate_after = LearningRateAt(after, position),
+                     .final_rate = LearningRateAt(after, static_cast<double>(after.total_steps())),
+                     .reopened = services_.book->finished()};
+  if (dry_run) return view;
+  ATOLL_RETURN_IF_ERROR(Keep(*proposal, author));
+  view.config_version = proposal->entry.version;
+  Effects effects;
+  for (const FragmentId fragment : services_.book->GoOn(services_.clock->Now(), effects)) {
+    services_.board->Reopen(fragment);
+  }
+  (void)services_.outbox->Send(effects);
+  // Workers that left because the run was finished are started again.
+  if (view.reopened && launcher_ != nullptr) ATOLL_RETURN_IF_ERROR(launcher_->StartAgain());
+  return view;
 }
 
 absl::Status AdminImpl::CheckBudget(const RunOptions& run) const {

@@ -18,6 +18,8 @@ std::string_view Name(RunAction action) {
       return "stop";
     case RunAction::kCloseRound:
       return "close_round";
+    case RunAction::kResetDataset:
+      return "reset_dataset";
   }
   return "unknown";
 }
@@ -69,6 +71,16 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
       ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kStopped, caller, reason));
       return std::string(
           "the run is stopped, for good: the open round closes with what has arrived, then workers leave");
+    case RunAction::kResetDataset: {
+      Effects effects;
+      services_.book->ResetDataset(effects);
+      const absl::Status stored = services_.outbox->Send(effects);
+      if (!stored.ok()) return ToRefusal(stored);
+      return std::string(
+          "the run is not tied to token files any more: those of the worker whose contribution is accepted "
+          "next are "
+          "the run's from then on");
+    }
     case RunAction::kCloseRound: {
       Effects effects;
       const std::string why = absl::StrFormat("closed by %s%s", CallerName(caller),

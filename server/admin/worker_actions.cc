@@ -57,7 +57,7 @@ absl::StatusOr<std::string> AdminImpl::Act(const WorkerOrder& order, const std::
   const std::string when = order.at_once ? "pushes what it has done" : "finishes its round, pushes";
   switch (order.action) {
     case WorkerAction::kDrain:
-      return Tell(order, CommandView::kDrain, when + " and leaves");
+      return Drain(order, when + " and leaves");
     case WorkerAction::kRestart:
       return Restart(order);
     case WorkerAction::kResync:
@@ -97,6 +97,15 @@ absl::StatusOr<std::string> AdminImpl::Tell(const WorkerOrder& order, CommandVie
   return answer;
 }
 
+absl::StatusOr<std::string> AdminImpl::Drain(const WorkerOrder& order, const std::string& what) {
+  ATOLL_ASSIGN_OR_RETURN(std::string answer, Tell(order, CommandView::kDrain, what));
+  if (launcher_ == nullptr) return answer;
+  ATOLL_ASSIGN_OR_RETURN(const std::string note, launcher_->LetGo(order.worker));
+  if (note.empty()) return answer;
+  ATOLL_RETURN_IF_ERROR(RememberWorkers(launcher_->view().target));
+  return answer + "; " + note;
+}
+
 absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
   const auto worker = services_.book->Worker(order.worker, services_.clock->Now());
   const bool launched = launcher_ != nullptr && launcher_->Owns(order.worker);
@@ -108,7 +117,14 @@ absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
   }
   // A process that does not answer, or one that died before it ever joined, can only be ended from outside.
   if (launched) {
+    const uint32_t wanted = launcher_->view().target;
     ATOLL_RETURN_IF_ERROR(launcher_->Restart(order.worker));
+    const uint32_t wanted_now = launcher_->view().target;
+    if (wanted_now != wanted) {
+      ATOLL_RETURN_IF_ERROR(RememberWorkers(wanted_now));
+      return absl::StrFormat("worker '%s' was drained; the launcher starts it again: %d wanted now",
+                             order.worker, wanted_now);
+    }
     return absl::StrFormat("worker '%s' does not answer; the launcher ends its process and starts it again",
                            order.worker);
   }
@@ -167,15 +183,32 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
         absl::StrFormat("%s: %d workers are more than limits.max_workers, which is %d",
                         add ? "add" : "target", wanted, most));
   }
+  if (wanted > result.before) ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, add ? "add" : "target"));
   result.target = static_cast<uint32_t>(wanted);
   ATOLL_RETURN_IF_ERROR(RememberWorkers(result.target));
   ATOLL_RETURN_IF_ERROR(launcher_->Scale(result.target));
   for (const LaunchedWorker& worker : launcher_->view().workers) {
-    const bool going =
-        worker.state == LaunchedWorker::State::kStopping || worker.state == LaunchedWorker::State::kStopped;
+    using enum LaunchedWorker::State;
+    const bool going = worker.state == kStopping || worker.state == kStopped || worker.state == kDraining ||
+                       worker.state == kDrained;
     if (!going) result.names.push_back(worker.name);
   }
   return result;
+}
+
+absl::Status AdminImpl::CheckPartitions(uint64_t wanted, std::string_view field) const {
+  const RunOptions& run = services_.book->config()->run;
+  if (run.data.mode != DataMode::kShared) return absl::OkStatus();
+  const uint64_t others =
+      services_.book->LiveTrainersExcept([this](const WorkerName& name) { return launcher_->Owns(name); });
+  if (wanted + others <= run.data.partitions) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s: %d workers%s need a part of the shared data each, and there are %d parts: "
+                      "data.partitions is fixed when a "
+                      "run begins",
+                      std::string(field), wanted,
+                      others > 0 ? absl::StrFormat(" and the %d that others started", others) : std::string(),
+                      run.data.partitions));
 }
 
 absl::Status AdminImpl::RememberWorkers(uint32_t target) {
@@ -187,6 +220,8 @@ absl::Status AdminImpl::RememberWorkers(uint32_t target) {
   services_.book->SetWorkers(control);
   return absl::OkStatus();
 }
+
+std::vector<WorkerName> AdminImpl::DrainedWorkers() const { return services_.book->Drained(); }
 
 uint32_t AdminImpl::WantedWorkers() const {
   const ControlEntry control = services_.book->control();

@@ -101,6 +101,47 @@ absl::Status KubernetesLauncher::Scale(uint32_t target) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> KubernetesLauncher::LetGo(const WorkerName& name) {
+  const auto ordinal = NumberOf(options_.stateful_set + "-", name);
+  MutexLock lock(&mutex_);
+  if (!ordinal || !looked_ || *ordinal >= target_) return std::string();
+  if (*ordinal + 1 == target_) {
+    let_go_ = *ordinal;
+    left_ = false;
+    return absl::StrFormat("the StatefulSet is scaled to %d when it has left", *ordinal);
+  }
+  return absl::StrFormat(
+      "the cluster starts its pod again: a StatefulSet has its lowest numbers, so only %s-%d can be let go. "
+      "To run one "
+      "worker less, call `atollctl workers scale %d`",
+      options_.stateful_set, target_ - 1, target_ - 1);
+}
+
+void KubernetesLauncher::Left(const WorkerName& name) {
+  const auto ordinal = NumberOf(options_.stateful_set + "-", name);
+  {
+    MutexLock lock(&mutex_);
+    if (!ordinal || let_go_ != ordinal) return;
+    left_ = true;
+  }
+  looking_->Wake();
+}
+
+absl::Status KubernetesLauncher::GiveUpLeft() {
+  std::optional<uint32_t> replicas;
+  {
+    MutexLock lock(&mutex_);
+    if (!left_) return absl::OkStatus();
+    // Somebody scaled the set meanwhile: that is newer.
+    if (let_go_ && *let_go_ + 1 == target_) replicas = let_go_;
+  }
+  if (replicas) ATOLL_RETURN_IF_ERROR(Scale(*replicas));
+  MutexLock lock(&mutex_);
+  let_go_.reset();
+  left_ = false;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Pod> KubernetesLauncher::GetPod(const WorkerName& name) {
   ATOLL_ASSIGN_OR_RETURN(
       const std::string answer,
@@ -187,6 +228,8 @@ absl::Status KubernetesLauncher::AskForFirstTarget() {
 void KubernetesLauncher::Look() {
   const absl::Status asked = AskForFirstTarget();
   if (!asked.ok()) return Note(asked);
+  const absl::Status given_up = GiveUpLeft();
+  if (!given_up.ok()) return Note(given_up);
   const auto replicas = GetReplicas();
   if (!replicas.ok()) return Note(replicas.status());
   auto pods = ListPods();

@@ -29,9 +29,11 @@ struct KubernetesLauncherOptions {
 };
 
 /// Workers as pods of one StatefulSet, which the cluster starts, places and restarts; a worker's name is its
-/// pod's. Scale patches the set's replicas; Restart deletes the pod, and the set makes it anew. A thread
-/// looks at the pods now and then, for the view and the events. What the service account must be allowed to:
-/// get and patch statefulsets/scale, get, list and delete pods. docs/launchers.md
+/// pod's. Wanted are the set's replicas, whose numbers are always the lowest: so of the workers that an
+/// operator drains only the one with the highest number can be let go, and replicas are lowered when it has
+/// left. Scale patches the set's replicas; Restart deletes the pod, and the set makes it anew. A thread looks
+/// at the pods now and then, for the view and the events. What the service account must be allowed to: get
+/// and patch statefulsets/scale, get, list and delete pods. docs/launchers.md
 ///
 /// Scale and Restart block while the API server is asked (KubernetesApi says with which errors).
 class KubernetesLauncher final : public Launcher {
@@ -42,6 +44,8 @@ class KubernetesLauncher final : public Launcher {
   ~KubernetesLauncher() override;
 
   absl::Status Scale(uint32_t target) override;
+  absl::StatusOr<std::string> LetGo(const WorkerName& name) override;
+  void Left(const WorkerName& name) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;
   bool Owns(const WorkerName& name) const override;
@@ -56,6 +60,7 @@ class KubernetesLauncher final : public Launcher {
   std::string ScalePath() const;
   std::string PodPath(const WorkerName& name) const;
   absl::Status AskForFirstTarget();
+  absl::Status GiveUpLeft();
   absl::StatusOr<Pod> GetPod(const WorkerName& name);
   absl::StatusOr<uint32_t> GetReplicas();
   absl::StatusOr<Pods> ListPods();
@@ -73,6 +78,8 @@ class KubernetesLauncher final : public Launcher {
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // pods_ and target_ are from the cluster
   uint32_t target_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<uint32_t> first_target_ ABSL_GUARDED_BY(mutex_);
+  std::optional<uint32_t> let_go_ ABSL_GUARDED_BY(mutex_);  // replicas when the drained worker has left
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;               // it has
   Pods pods_ ABSL_GUARDED_BY(mutex_);
   std::string error_ ABSL_GUARDED_BY(mutex_);  // of the last look
 

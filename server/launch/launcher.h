@@ -15,7 +15,8 @@ namespace atoll {
 
 /// One worker process as the launcher sees it.
 struct LaunchedWorker {
-  enum class State : uint8_t { kStarting, kRunning, kStopping, kWaiting, kStopped };
+  /// kDraining: it runs, and is not started again when it ends. kDrained: it ended so.
+  enum class State : uint8_t { kStarting, kRunning, kStopping, kWaiting, kStopped, kDraining, kDrained };
   WorkerName name;
   State state = State::kStarting;
   std::string handle{};     // process id, or the pod's name
@@ -25,24 +26,40 @@ struct LaunchedWorker {
 };
 
 struct LauncherView {
-  std::string kind;  // process, kubernetes
-  uint32_t target = 0;
-  std::vector<LaunchedWorker> workers;  // in order of number
+  std::string kind;                      // process, kubernetes
+  uint32_t target = 0;                   // wanted; drained ones do not count
+  std::vector<LaunchedWorker> workers;   // in order of number
+  std::vector<WorkerName> drained = {};  // not wanted since an operator drained them
   std::string error;  // why the last attempt failed and when the next is; empty: nothing is wrong
 };
 
 /// Starts and stops worker processes somewhere, and starts again those that die, with backoff. Names are
-/// numbered from 0; scaling down stops the highest numbers. Thread-safe; calls return when the wish is noted,
-/// not when it is fulfilled, except where the other side must be asked (Kubernetes' API server).
+/// numbered from 0. A worker is *wanted* (it is kept running), *drained* (an operator drained it: it is left
+/// alone until Restart asks for it), or neither. Thread-safe; calls return when the wish is noted, not when
+/// it is fulfilled, except where the other side must be asked (Kubernetes' API server).
 class Launcher {
  public:
   virtual ~Launcher() = default;
 
-  /// So many workers in all. Those above are asked to finish (SIGTERM: they push what they have) and given
-  /// time for it.
+  /// So many workers are wanted. More: the lowest numbers that are neither wanted nor drained. Fewer: those
+  /// that are no members go first (SetMembers), then the highest numbers; they are asked to finish (SIGTERM:
+  /// they push what they have) and given time for it. Wanted ones that ended with nothing more to do are
+  /// started again.
   virtual absl::Status Scale(uint32_t target) = 0;
+  /// There is work again: wanted workers that ended because there was none are started, and so are those that
+  /// are just about to end for this reason.
+  virtual absl::Status StartAgain() { return Scale(view().target); }
+  /// An operator drains this worker: it is not wanted any more, is left to end by itself, and is not started
+  /// again until Restart asks for it. Answers what the operator should know besides; empty: nothing.
+  virtual absl::StatusOr<std::string> LetGo(const WorkerName& name) { return std::string(); }
+  /// A worker that was let go has left the run.
+  virtual void Left(const WorkerName& name) {}
+  /// Who is a live member of the run. Called without a lock. Set before the first Scale.
+  using IsMember = std::function<bool(const WorkerName&)>;
+  virtual void SetMembers(IsMember is_member) {}  // NOLINT(performance-unnecessary-value-param): it is kept
   /// Ends the process of this worker (SIGTERM, later SIGKILL) and starts it again under its name: for a
-  /// worker that does not answer its heartbeat's commands. NotFound when it is none of the launcher's.
+  /// worker that does not answer its heartbeat's commands. One that was drained is wanted again. NotFound
+  /// when it is none of the launcher's.
   virtual absl::Status Restart(const WorkerName& name) = 0;
   virtual LauncherView view() const = 0;
   /// Whether this worker is one that Scale made.

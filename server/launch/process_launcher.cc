@@ -15,6 +15,7 @@
 #include "common/random.h"
 #include "common/status.h"
 #include "common/task_queue.h"
+#include "server/launch/wanted_workers.h"
 
 namespace atoll {
 namespace {
@@ -67,25 +68,70 @@ void ProcessLauncher::Wake() const {
 }
 
 absl::Status ProcessLauncher::Scale(uint32_t target) {
+  const std::set<uint32_t> strangers = Strangers();
   MutexLock lock(&mutex_);
   if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
-  wishes_.target = target;
+  wishes_.wanted = ChooseNumbers(wishes_.wanted, wishes_.drained, strangers, target);
   wishes_.revive = true;
-  made_ = std::max(made_, target);
+  scaled_ = true;
+  if (!wishes_.wanted.empty()) made_ = std::max(made_, *wishes_.wanted.rbegin() + 1);
   Wake();
   return absl::OkStatus();
+}
+
+absl::Status ProcessLauncher::StartAgain() {
+  MutexLock lock(&mutex_);
+  if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
+  wishes_.start_again = true;
+  Wake();
+  return absl::OkStatus();
+}
+
+/// Wanted workers that are no members of the run.
+std::set<uint32_t> ProcessLauncher::Strangers() const {
+  std::set<uint32_t> numbers;
+  IsMember is_member;
+  {
+    MutexLock lock(&mutex_);
+    numbers = wishes_.wanted;
+    is_member = is_member_;
+  }
+  if (!is_member) return {};
+  std::erase_if(numbers,
+                [&](uint32_t number) { return is_member(NumberedName(options_.name_prefix, number)); });
+  return numbers;
+}
+
+absl::StatusOr<std::string> ProcessLauncher::LetGo(const WorkerName& name) {
+  const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
+  MutexLock lock(&mutex_);
+  // Before the first Scale these are the ones that an earlier life of ours let go.
+  if (!number || (scaled_ && !wishes_.wanted.contains(*number))) return std::string();
+  wishes_.wanted.erase(*number);
+  wishes_.drained.insert(*number);
+  made_ = std::max(made_, *number + 1);
+  Wake();
+  return absl::StrFormat("the launcher does not start it again; `atollctl workers restart %s` does", name);
+}
+
+void ProcessLauncher::SetMembers(IsMember is_member) {
+  MutexLock lock(&mutex_);
+  is_member_ = std::move(is_member);
 }
 
 absl::Status ProcessLauncher::Restart(const WorkerName& name) {
   const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
   MutexLock lock(&mutex_);
   if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
-  if (!number || *number >= wishes_.target) {
+  if (!number || !(wishes_.wanted.contains(*number) || wishes_.drained.contains(*number))) {
     return absl::NotFoundError(
         absl::StrFormat("%s is not a worker that this launcher runs: it has %d, named %s0 on", name,
-                        wishes_.target, options_.name_prefix));
+                        wishes_.wanted.size(), options_.name_prefix));
   }
+  wishes_.drained.erase(*number);
+  wishes_.wanted.insert(*number);
   wishes_.restart.insert(*number);
+  made_ = std::max(made_, *number + 1);
   Wake();
   return absl::OkStatus();
 }
@@ -112,7 +158,10 @@ LauncherView ProcessLauncher::view() const {
   view.kind = "process";
   const MonoTime now = clock_->Now();
   MutexLock lock(&mutex_);
-  view.target = wishes_.target;
+  view.target = static_cast<uint32_t>(wishes_.wanted.size());
+  for (const uint32_t number : wishes_.drained) {
+    view.drained.push_back(NumberedName(options_.name_prefix, number));
+  }
   size_t troubled = 0;
   for (const Shown& shown : shown_) {
     LaunchedWorker worker = shown.worker;
@@ -124,12 +173,16 @@ LauncherView ProcessLauncher::view() const {
     view.workers.push_back(std::move(worker));
   }
   if (troubled > 1) view.error += absl::StrFormat(" (and %d more)", troubled - 1);
+  if (wishes_.shutting_down) return view;
   // The thread has not got to them yet.
-  for (uint32_t number = view.workers.empty() ? 0
-                                              : *NumberOf(options_.name_prefix, view.workers.back().name) + 1;
-       number < view.target && !wishes_.shutting_down; ++number) {
+  std::set<uint32_t> missing = wishes_.wanted;
+  for (const Shown& shown : shown_) missing.erase(*NumberOf(options_.name_prefix, shown.worker.name));
+  for (const uint32_t number : missing) {
     view.workers.push_back({.name = NumberedName(options_.name_prefix, number)});
   }
+  std::ranges::stable_sort(view.workers, {}, [this](const LaunchedWorker& worker) {
+    return *NumberOf(options_.name_prefix, worker.name);
+  });
   return view;
 }
 
@@ -147,13 +200,14 @@ ProcessLauncher::Wishes ProcessLauncher::TakeWishes() {
   MutexLock lock(&mutex_);
   Wishes wishes = wishes_;
   wishes_.revive = false;
+  wishes_.start_again = false;
   wishes_.restart.clear();
   return wishes;
 }
 
 void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
-  const uint32_t target = wishes.shutting_down ? 0 : wishes.target;
-  for (uint32_t number = 0; number < target; ++number) {
+  const std::set<uint32_t> wanted = wishes.shutting_down ? std::set<uint32_t>() : wishes.wanted;
+  for (const uint32_t number : wanted) {
     if (slots_.contains(number)) continue;
     slots_
         .try_emplace(number, slot_options_, NumberedName(options_.name_prefix, number), number,
@@ -161,12 +215,17 @@ void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
         .first->second.Restart(now);
   }
   for (auto& [number, slot] : slots_) {
-    if (number >= target) {
-      slot.Stop(now);
+    if (!wanted.contains(number)) {
+      if (wishes.drained.contains(number) && !wishes.shutting_down) {
+        slot.LetGo();
+      } else {
+        slot.Stop(now);
+      }
       continue;
     }
     slot.Want();
-    if (wishes.revive) slot.Revive(now);
+    if (wishes.revive || wishes.start_again) slot.Revive(now);
+    if (wishes.start_again) slot.ExpectEnd(now);
     if (wishes.restart.contains(number)) slot.Restart(now);
   }
 }

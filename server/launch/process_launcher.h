@@ -30,9 +30,10 @@ struct ProcessLauncherOptions {
 
 /// Workers as processes on this host. One thread starts them, waits for them, and starts again those that
 /// fail: after a second at most, then later and later, up to a minute. A worker that ends with exit code 0
-/// has nothing more to do (the run is finished, it was drained) and stays away until Scale or Restart ask for
-/// it. No worker outlives us: Shutdown ends all of them, and after a kill -9 of ours the kernel kills them
-/// (they go on from their state directories). docs/launchers.md
+/// has nothing more to do (the run is finished) and stays away until Scale or Restart ask for it; one that
+/// was let go (drained) until Restart does, however it ends. No worker outlives us: Shutdown ends all of
+/// them, and after a kill -9 of ours the kernel kills them (they go on from their state directories).
+/// docs/launchers.md
 class ProcessLauncher final : public Launcher {
  public:
   /// InvalidArgument for a prefix that no worker may have.
@@ -41,6 +42,9 @@ class ProcessLauncher final : public Launcher {
   ~ProcessLauncher() override;
 
   absl::Status Scale(uint32_t target) override;
+  absl::Status StartAgain() override;
+  absl::StatusOr<std::string> LetGo(const WorkerName& name) override;
+  void SetMembers(IsMember is_member) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;
   bool Owns(const WorkerName& name) const override;
@@ -54,9 +58,11 @@ class ProcessLauncher final : public Launcher {
     std::string trouble;
   };
   struct Wishes {
-    uint32_t target = 0;
+    std::set<uint32_t> wanted;
+    std::set<uint32_t> drained;
     std::string coordinator;
     bool revive = false;
+    bool start_again = false;
     std::set<uint32_t> restart;
     bool shutting_down = false;
   };
@@ -70,6 +76,7 @@ class ProcessLauncher final : public Launcher {
   void Publish(MonoTime now);
   void Tell(const std::vector<Event>& events);
   void WaitForSomething(bool timed) const;
+  std::set<uint32_t> Strangers() const;
 
   // Constant after construction.
   const ProcessLauncherOptions options_;
@@ -79,7 +86,9 @@ class ProcessLauncher final : public Launcher {
 
   mutable Mutex mutex_;
   Wishes wishes_ ABSL_GUARDED_BY(mutex_);
-  uint32_t made_ ABSL_GUARDED_BY(mutex_) = 0;  // the largest target so far
+  IsMember is_member_ ABSL_GUARDED_BY(mutex_);
+  bool scaled_ ABSL_GUARDED_BY(mutex_) = false;  // at least once
+  uint32_t made_ ABSL_GUARDED_BY(mutex_) = 0;    // above the highest number that was ever wanted
   EventSink sink_ ABSL_GUARDED_BY(mutex_);
   std::vector<Shown> shown_ ABSL_GUARDED_BY(mutex_);
   MonoTime shown_at_ ABSL_GUARDED_BY(mutex_){};

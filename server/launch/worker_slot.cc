@@ -16,6 +16,9 @@ namespace {
 // A worker that is started again and again must not fill the disk with its last words.
 constexpr uint64_t kLongLog = uint64_t{64} << 20;
 
+// From an extension of a finished run to the end of a worker that left because it was finished.
+constexpr Duration kExpectedEnd = Seconds(60);
+
 void MoveLongLogAside(const std::string& path) {
   const auto size = FileSize(path);
   if (size.ok() && *size > kLongLog) RenameFile(path, path + ".1").IgnoreError();
@@ -41,7 +44,7 @@ void WorkerSlot::StartAt(MonoTime when, State state) {
 }
 
 void WorkerSlot::Ask(MonoTime now) {
-  if (shown_.state != State::kRunning) return;
+  if (shown_.state != State::kRunning && shown_.state != State::kDraining) return;
   process_->Signal(SIGTERM);
   process_->Signal(SIGCONT);  // a frozen one would not hear it
   shown_.state = State::kStopping;
@@ -58,10 +61,24 @@ void WorkerSlot::Stop(MonoTime now) {
   gone_ = true;
 }
 
-void WorkerSlot::Want() { again_ = again_ || shown_.state == State::kStopping; }
+void WorkerSlot::LetGo() {
+  again_ = false;
+  trouble_.clear();
+  if (shown_.state == State::kRunning) shown_.state = State::kDraining;
+  if (!process_) shown_.state = State::kDrained;
+}
+
+void WorkerSlot::Want() {
+  again_ = again_ || shown_.state == State::kStopping;
+  if (shown_.state == State::kDraining) shown_.state = State::kRunning;
+}
 
 void WorkerSlot::Revive(MonoTime now) {
   if (shown_.state == State::kStopped) StartAt(now, State::kStarting);
+}
+
+void WorkerSlot::ExpectEnd(MonoTime now) {
+  if (process_) expected_until_ = now + kExpectedEnd;
 }
 
 void WorkerSlot::Restart(MonoTime now) {
@@ -100,6 +117,17 @@ void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launc
     gone_ = !again_;
     StartAt(now, again_ ? State::kStarting : State::kStopped);
     again_ = false;
+  } else if (shown_.state == State::kDraining) {
+    shown_.state = State::kDrained;
+    Report(false,
+           absl::StrFormat("%s was drained: %s; started again only by `atollctl workers restart %s`",
+                           shown_.name, shown_.last_exit, shown_.name),
+           events);
+  } else if (exit.clean() && now < expected_until_) {
+    expected_until_ = MonoTime();
+    Report(false, absl::StrFormat("%s finished: %s; there is work again", shown_.name, shown_.last_exit),
+           events);
+    StartAt(now, State::kStarting);
   } else if (exit.clean()) {
     shown_.state = State::kStopped;
     Report(false, absl::StrFormat("%s finished: %s; not started again", shown_.name, shown_.last_exit),

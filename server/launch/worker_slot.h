@@ -30,10 +30,15 @@ class WorkerSlot {
 
   /// SIGTERM, and SIGKILL when the grace is over; not started again.
   void Stop(MonoTime now);
+  /// It is drained: left to end by itself, and not started again however it ends.
+  void LetGo();
   /// It is wanted (still, or again): a process that is ending is followed by another one.
   void Want();
   /// Starts it when it ended by itself, having nothing more to do.
   void Revive(MonoTime now);
+  /// A life that is under way may be about to end because there was nothing more to do: should it end so
+  /// within a minute, it is started again, for there is.
+  void ExpectEnd(MonoTime now);
   /// Ends it as Stop does, then starts it; one that waits is started at once.
   void Restart(MonoTime now);
 
@@ -68,11 +73,12 @@ class WorkerSlot {
   LaunchedWorker shown_;
   std::string trouble_;
   MonoTime started_{};
-  MonoTime due_{};         // of the start, or of SIGKILL
-  uint32_t lives_ = 0;     // processes started so far
-  uint32_t failures_ = 0;  // in a row
-  bool again_ = false;     // kStopping: another start follows
-  bool killed_ = false;    // kStopping: the grace is over
+  MonoTime due_{};             // of the start, or of SIGKILL
+  uint32_t lives_ = 0;         // processes started so far
+  uint32_t failures_ = 0;      // in a row
+  MonoTime expected_until_{};  // ExpectEnd
+  bool again_ = false;         // kStopping: another start follows
+  bool killed_ = false;        // kStopping: the grace is over
   bool gone_ = false;
 };
 

@@ -39,8 +39,9 @@ constexpr std::array kEventLabels = {"other",
                                      "run_stopped",
                                      "worker_drained",
                                      "worker_banned",
-                                     "contribution_suspect"};
-static_assert(kEventLabels.size() == static_cast<size_t>(EventKind::kContributionSuspect) + 1);
+                                     "contribution_suspect",
+                                     "join_refused"};
+static_assert(kEventLabels.size() == static_cast<size_t>(EventKind::kJoinRefused) + 1);
 
 constexpr char kPublished[] = "atoll_published_version";
 constexpr char kStored[] = "atoll_stored_version";
@@ -53,6 +54,8 @@ constexpr const char* kActions[] = {"pause",
                                     "resume",
                                     "stop",
                                     "close_round",
+                                    "reset_dataset",
+                                    "extend_run",
                                     "set_config",
                                     "scale_workers",
                                     "drain_worker",
@@ -108,16 +111,23 @@ void ServerMetrics::AddDurations() {
 // Series whose labels are known are there from the start: increase() sees nothing of the first event of a
 // series that begins with it.
 void ServerMetrics::AddContributions() {
-  std::vector<std::string> results = {"accepted", "duplicate", "other"};
+  std::vector<std::string> results = {"accepted", "duplicate", "other", "resource_exhausted"};
   for (size_t i = 1; i <= static_cast<size_t>(RefusalReason::kShuttingDown); ++i) {
     results.push_back(absl::AsciiStrToLower(std::string(RefusalReasonName(static_cast<RefusalReason>(i)))));
   }
   for (const std::string& result : results) {
+    if (result == "resource_exhausted") continue;
     contributions_[result] =
         registry_->AddCounter("atoll_contributions_total",
                               "Contributions by what became of them: accepted, duplicate, or the reason of "
                               "the refusal (docs/wire_format.md).",
                               {{"result", result}});
+  }
+  for (const std::string& result : results) {
+    if (result == "accepted" || result == "duplicate") continue;
+    joins_refused_[result] = registry_->AddCounter(
+        "atoll_joins_refused_total", "Joins of trainers and evaluators that were refused, by reason.",
+        {{"reason", result}});
   }
   late_ = registry_->AddCounter("atoll_late_contributions_total",
                                 "Contributions to an earlier base that were folded into the open round.");
@@ -194,6 +204,11 @@ void ServerMetrics::OnRoundClosed(const RoundSummaryView& round) {
 void ServerMetrics::OnContribution(std::string_view result) {
   const auto it = contributions_.find(result);
   (it == contributions_.end() ? contributions_.find("other") : it)->second.Increment();
+}
+
+void ServerMetrics::OnJoinRefused(std::string_view reason) {
+  const auto it = joins_refused_.find(reason);
+  (it == joins_refused_.end() ? joins_refused_.find("other") : it)->second.Increment();
 }
 
 void ServerMetrics::OnMergedNorms(std::span<const double> norms, bool guarded) {

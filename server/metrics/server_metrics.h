@@ -42,6 +42,7 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnBannedByRule() override { banned_by_rule_.Increment(); }
   void OnEvent(EventKind kind) override;
   void OnAdminAction(std::string_view action, bool done) override;
+  void OnJoinRefused(std::string_view reason) override;
 
   /// One pull that was streamed to its end: seconds from the answer to the last byte. From the RPC layer.
   void OnPullStreamed(double seconds);
@@ -92,6 +93,7 @@ class ServerMetrics final : public CoordinatorObserver {
   std::array<Gauge, kStates> states_;  // by RunStateView - 1
 
   std::map<std::string, Counter, std::less<>> contributions_;  // constant after construction, as the next
+  std::map<std::string, Counter, std::less<>> joins_refused_;
   std::map<std::string, Counter, std::less<>> confirmations_;
   std::map<EventKind, Counter> events_;
 

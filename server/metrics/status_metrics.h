@@ -50,6 +50,7 @@ class StatusMetrics {
   Gauge parameters_;
   Gauge epsilon_;
   Gauge published_epsilon_;
+  Gauge refused_joins_;
   Gauge disk_free_;
   Gauge disk_size_;
   MirroredCounter pushed_;

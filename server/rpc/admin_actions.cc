@@ -35,6 +35,19 @@ AdminService::Reactor* AdminService::SetConfig(Context* context, const v1::SetCo
                 });
 }
 
+AdminService::Reactor* AdminService::ExtendRun(Context* context, const v1::ExtendRunRequest* request,
+                                               v1::ExtendRunReply* reply) {
+  return Answer(call_.admin, context, request, reply,
+                [this, caller = CallerOf(call_, *context)](const v1::ExtendRunRequest& in,
+                                                           v1::ExtendRunReply* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(
+                      const ExtensionView extended,
+                      admin().ExtendRun(caller, in.rounds(), in.expected_version(), in.dry_run()));
+                  EncodeExtension(extended, out);
+                  return absl::OkStatus();
+                });
+}
+
 AdminService::Reactor* AdminService::ControlWorker(Context* context, const v1::ControlWorkerRequest* request,
                                                    v1::ControlWorkerReply* reply) {
   return Answer(call_.admin, context, request, reply,

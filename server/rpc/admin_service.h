@@ -40,6 +40,8 @@ class AdminService final : public v1::Admin::CallbackService {
                       v1::ControlRunReply* reply) override;
   Reactor* SetConfig(Context* context, const v1::SetConfigRequest* request,
                      v1::SetConfigReply* reply) override;
+  Reactor* ExtendRun(Context* context, const v1::ExtendRunRequest* request,
+                     v1::ExtendRunReply* reply) override;
   Reactor* ControlWorker(Context* context, const v1::ControlWorkerRequest* request,
                          v1::ControlWorkerReply* reply) override;
   Reactor* ScaleWorkers(Context* context, const v1::ScaleWorkersRequest* request,

@@ -32,6 +32,8 @@ absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request) 
       return RunAction::kStop;
     case v1::ControlRunRequest::CLOSE_ROUND:
       return RunAction::kCloseRound;
+    case v1::ControlRunRequest::RESET_DATASET:
+      return RunAction::kResetDataset;
     default:
       return NoSuchAction(request.action());
   }

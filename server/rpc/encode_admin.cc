@@ -17,6 +17,10 @@ const char* StateName(LaunchedWorker::State state) {
       return "waiting";
     case LaunchedWorker::State::kStopped:
       return "stopped";
+    case LaunchedWorker::State::kDraining:
+      return "draining";
+    case LaunchedWorker::State::kDrained:
+      return "drained";
   }
   return "";
 }
@@ -38,6 +42,19 @@ absl::Status EncodeConfig(const ConfigView& view, v1::RecordedConfig* message) {
   return absl::OkStatus();
 }
 
+void EncodeExtension(const ExtensionView& view, v1::ExtendRunReply* reply) {
+  reply->set_config_version(view.config_version);
+  reply->set_rounds_before(view.rounds_before);
+  reply->set_rounds_after(view.rounds_after);
+  reply->set_position_steps(view.position);
+  reply->set_total_steps_before(view.total_steps_before);
+  reply->set_total_steps_after(view.total_steps_after);
+  reply->set_learning_rate_before(view.rate_before);
+  reply->set_learning_rate_after(view.rate_after);
+  reply->set_final_learning_rate(view.final_rate);
+  reply->set_reopened(view.reopened);
+}
+
 void EncodeScale(const ScaleResult& result, v1::ScaleWorkersReply* reply) {
   reply->set_before(result.before);
   reply->set_target(result.target);
@@ -48,7 +65,11 @@ void EncodeLauncher(const LauncherView& view, v1::LauncherStatus* message) {
   message->set_kind(view.kind);
   message->set_target(view.target);
   message->set_error(view.error);
+  message->mutable_drained()->Assign(view.drained.begin(), view.drained.end());
   for (const LaunchedWorker& worker : view.workers) {
+    const bool runs =
+        worker.state == LaunchedWorker::State::kRunning || worker.state == LaunchedWorker::State::kDraining;
+    message->set_running(message->running() + (runs ? 1 : 0));
     v1::LaunchedWorker* out = message->add_workers();
     out->set_name(worker.name);
     out->set_state(StateName(worker.state));

@@ -11,6 +11,7 @@ namespace atoll {
 
 /// Internal when the recorded bytes are not a RunConfig.
 absl::Status EncodeConfig(const ConfigView& view, v1::RecordedConfig* message);
+void EncodeExtension(const ExtensionView& view, v1::ExtendRunReply* reply);
 void EncodeScale(const ScaleResult& result, v1::ScaleWorkersReply* reply);
 void EncodeLauncher(const LauncherView& view, v1::LauncherStatus* message);
 void EncodeCheckpoint(const CheckpointView& view, v1::CheckpointInfo* message);

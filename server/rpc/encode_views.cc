@@ -43,6 +43,16 @@ void EncodeFragmentStatus(const FragmentStatusView& view, v1::FragmentStatus* me
   message->set_wait_ends_in_s(view.wait_ends_in_s);
 }
 
+void EncodeRefusedJoin(const RefusedJoinView& view, v1::RefusedJoin* message) {
+  message->set_worker(view.worker);
+  message->set_address(view.address);
+  message->set_reason(view.reason);
+  message->set_message(view.message);
+  message->set_since_s(view.since_s);
+  message->set_last_s(view.last_s);
+  message->set_attempts(view.attempts);
+}
+
 void EncodeWaiting(const WaitView& view, v1::Waiting* message) {
   message->set_what(view.what);
   message->mutable_from()->Assign(view.from.begin(), view.from.end());
@@ -169,6 +179,10 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   for (const WaitView& wait : view.waiting) EncodeWaiting(wait, reply->add_waiting());
   reply->set_last_event_sequence(view.last_event_sequence);
   if (view.privacy) EncodePrivacy(*view.privacy, reply->mutable_privacy());
+  for (const RefusedJoinView& refused : view.refused_joins) {
+    EncodeRefusedJoin(refused, reply->add_refused_joins());
+  }
+  reply->set_joins_refused(view.joins_refused);
   return absl::OkStatus();
 }
 

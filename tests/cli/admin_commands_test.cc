@@ -96,6 +96,34 @@ TEST_F(AdminCommandsTest, TheRunIsSteered) {
   EXPECT_EQ(Run({"run", "status"}).exit_code, 0);
 }
 
+TEST_F(AdminCommandsTest, AnExtensionIsShownBeforeItIsDone) {
+  v1::ExtendRunReply& reply = admin_.extend_reply;
+  reply.set_config_version(4);
+  reply.set_rounds_before(100);
+  reply.set_rounds_after(150);
+  reply.set_total_steps_before(2000);
+  reply.set_total_steps_after(3000);
+  reply.set_position_steps(1200);
+  reply.set_learning_rate_before(0.00052);
+  reply.set_learning_rate_after(0.00052);
+  reply.set_final_learning_rate(0.0001);
+  const Outcome shown = Run({"run", "extend", "50", "--dry-run"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out,
+              AllOf(HasSubstr("100 -> 150 (2000 -> 3000 inner steps; the run is at step 1200)"),
+                    HasSubstr("0.00052 now, 0.00052 after the extension; it decays to 0.0001 at step 3000")));
+  const Outcome unasked = Run({"run", "extend", "50"});
+  EXPECT_EQ(unasked.exit_code, 2);
+  EXPECT_THAT(unasked.err, HasSubstr("--yes"));
+  EXPECT_THAT(Run({"run", "extend", "50", "--yes"}).out, HasSubstr("configuration version 4"));
+  EXPECT_THAT(admin_.calls(),
+              ElementsAre("tester rounds: 50 dry_run: true", "tester rounds: 50 dry_run: true",
+                          "tester rounds: 50 dry_run: true", "tester rounds: 50 expected_version: 4"));
+  EXPECT_EQ(Run({"run", "extend", "0"}).exit_code, 2);
+  EXPECT_EQ(Run({"run", "reset-data", "--reason", "wrong files"}).exit_code, 0);
+  EXPECT_EQ(admin_.calls().back(), R"(tester action: RESET_DATASET reason: "wrong files")");
+}
+
 TEST_F(AdminCommandsTest, WhatCannotBeTakenBackIsNotDoneUnasked) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"run", "stop"},
                                                     {"checkpoint", "restore", "c1"},

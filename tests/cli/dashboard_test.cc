@@ -102,6 +102,23 @@ TEST(Dashboard, StaysWithinItsHeight) {
   EXPECT_LE(RenderDashboard(Training(), workers, {.width = 100, .height = 30, .colour = false}).size(), 30u);
 }
 
+TEST(Dashboard, ShowsWhoIsRefusedAtJoin) {
+  v1::GetStatusReply status = Training();
+  for (int i = 0; i < 6; ++i) {
+    auto* refused = status.add_refused_joins();
+    refused->set_worker(i == 0 ? "w2" : "x" + std::to_string(i));
+    refused->set_address("10.0.0.2");
+    refused->set_message("all 2 parts of the shared data are in use\x1b[2J");
+    refused->set_since_s(65);
+    refused->set_attempts(9);
+  }
+  const std::string screen = absl::StrJoin(RenderStatus(status, {}), "\n");
+  EXPECT_THAT(screen, HasSubstr("refused: worker 'w2' (10.0.0.2), 9 times since"));
+  EXPECT_THAT(screen, HasSubstr("all 2 parts of the shared data are in use"));
+  EXPECT_THAT(screen, HasSubstr("and 2 more workers are refused"));
+  EXPECT_THAT(screen, Not(HasSubstr("\x1b")));
+}
+
 TEST(Dashboard, ShowsWhatAnOperatorDid) {
   v1::GetStatusReply status = Training();
   status.set_state(v1::RUN_STATE_PAUSED);

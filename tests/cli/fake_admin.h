@@ -43,6 +43,7 @@ class FakeAdmin final : public v1::Admin::Service {
   v1::ListConfigsReply configs;
   v1::LauncherStatus launcher;
   v1::ControlRunReply run_reply;
+  v1::ExtendRunReply extend_reply;
   v1::SetConfigReply set_reply;
   v1::ControlWorkerReply worker_reply;
   v1::ScaleWorkersReply scale_reply;
@@ -63,6 +64,7 @@ class FakeAdmin final : public v1::Admin::Service {
   ATOLL_FAKE_CALL(ListConfigs, ListConfigsRequest, ListConfigsReply, configs)
   ATOLL_FAKE_CALL(GetLauncher, GetLauncherRequest, LauncherStatus, launcher)
   ATOLL_FAKE_CALL(ControlRun, ControlRunRequest, ControlRunReply, run_reply)
+  ATOLL_FAKE_CALL(ExtendRun, ExtendRunRequest, ExtendRunReply, extend_reply)
   ATOLL_FAKE_CALL(SetConfig, SetConfigRequest, SetConfigReply, set_reply)
   ATOLL_FAKE_CALL(ControlWorker, ControlWorkerRequest, ControlWorkerReply, worker_reply)
   ATOLL_FAKE_CALL(ScaleWorkers, ScaleWorkersRequest, ScaleWorkersReply, scale_reply)

@@ -1,5 +1,7 @@
 #include "core/schedule.h"
 
+#include <vector>
+
 #include "gtest/gtest.h"
 
 namespace atoll {
@@ -38,6 +40,53 @@ TEST(Schedule, WarmupThenCosineOverTheWholeRun) {
                           {5000, 1e-4}};
   for (const Point& point : points)
     EXPECT_NEAR(LearningRateAt(SmallRun(), point.position), point.rate, 1e-12) << point.position;
+}
+
+TEST(Schedule, AnExtensionGoesOnFromTheRateThatIsReached) {
+  const RunOptions run = SmallRun();
+  const RunOptions extended = Extended(run, 20, 550);
+  EXPECT_EQ(extended.rounds, 40u);
+  EXPECT_EQ(extended.total_steps(), 2000u);
+  EXPECT_EQ(extended.extension.steps_added, 1000u);
+  // From 5.5e-4 at step 550 to 1e-4 at step 2,000: floor + (1 + cos(pi x)) / 2 * 4.5e-4.
+  EXPECT_NEAR(LearningRateAt(extended, 550), 5.5e-4, 1e-12);
+  EXPECT_NEAR(LearningRateAt(extended, 912.5), 4.84099025766973e-4, 1e-12);
+  EXPECT_NEAR(LearningRateAt(extended, 1275), 3.25e-4, 1e-12);
+  EXPECT_NEAR(LearningRateAt(extended, 2000), 1e-4, 1e-12);
+  EXPECT_NEAR(LearningRateAt(extended, 325), 8.681980515339464e-4, 1e-12) << "before it, as it was planned";
+  EXPECT_NEAR(LearningRateAt(extended, 49), 5e-4, 1e-12) << "and the warmup";
+}
+
+TEST(Schedule, NoExtensionEverRaisesTheRate) {
+  RunOptions run = SmallRun();
+  double position = 0;
+  std::vector<double> rates;
+  const auto train = [&](double steps) {
+    for (const double end = position + steps; position < end; ++position)
+      rates.push_back(LearningRateAt(run, position));
+  };
+  for (const double steps : {50.0, 400.0, 300.0, 1000.0, 10.0, 2000.0}) {
+    train(steps);
+    run = Extended(run, 7, position);
+  }
+  train(3000);
+  for (size_t i = 100; i + 1 < rates.size(); ++i) ASSERT_LE(rates[i + 1], rates[i] * (1 + 1e-12)) << i;
+  EXPECT_DOUBLE_EQ(rates.back(), 1e-4);
+}
+
+TEST(Schedule, AFinishedRunGoesOnAtTheFinalRate) {
+  const RunOptions extended = Extended(SmallRun(), 20, 1010);
+  for (const double step : {1010.0, 1500.0, 2000.0}) EXPECT_DOUBLE_EQ(LearningRateAt(extended, step), 1e-4);
+}
+
+TEST(Schedule, BeforeTheDecayAnExtensionOnlyMovesTheEnd) {
+  const RunOptions extended = Extended(SmallRun(), 20, 100);
+  EXPECT_EQ(extended.extension.at_step, 0);
+  RunOptions planned = SmallRun();
+  planned.rounds = 40;
+  for (const double step : {0.0, 99.0, 500.0, 1999.0}) {
+    EXPECT_DOUBLE_EQ(LearningRateAt(extended, step), LearningRateAt(planned, step));
+  }
 }
 
 TEST(Schedule, WithoutWarmupItStartsAtThePeak) {

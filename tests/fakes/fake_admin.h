@@ -47,7 +47,15 @@ class FakeAdmin final : public AdminControl {
     if (!answer.ok()) return answer.status();
     return ScaleResult{.before = 2, .target = 4, .names = {"w-0", "w-1"}};
   }
+  absl::StatusOr<ExtensionView> ExtendRun(const AdminCaller& caller, uint32_t rounds,
+                                          uint64_t expected_version, bool dry_run) override {
+    Note(caller, "extend by " + std::to_string(rounds) + " expecting " + std::to_string(expected_version) +
+                     (dry_run ? " dry" : ""));
+    if (!answer.ok()) return answer.status();
+    return extension;
+  }
   uint32_t WantedWorkers() const override { return launcher.target; }
+  std::vector<WorkerName> DrainedWorkers() const override { return launcher.drained; }
   LauncherView Launched() override { return launcher; }
   absl::StatusOr<CheckpointView> CreateCheckpoint(const AdminCaller& caller,
                                                   const std::string& name) override {
@@ -95,6 +103,7 @@ class FakeAdmin final : public AdminControl {
   std::vector<ConfigView> configs;
   LauncherView launcher;
   std::vector<CheckpointView> checkpoints;
+  ExtensionView extension;
   MetricsView metrics;
   std::function<absl::Status(const VerifyReport&)> on_verify;
   std::function<absl::Status(const MetricSink&)> on_export;

@@ -41,10 +41,10 @@ std::string TinyConfig(const TinyRun& run) {
   return absl::StrFormat(
       "run: {name: tiny, workers: %d, rounds: %d, seed: 7}\n"
       "model:\n  gpt: {layers: 2, heads: 2, width: 32, context: 32, vocabulary: 256}\n"
-      "data: {tokenizer: bytes}\n"
+      "data: {tokenizer: bytes, partitions: %d}\n"  // as the PyTorch reference reads them
       "inner: {steps: %d, learning_rate: 0.003, warmup_steps: 5, batch: 4}\n"
       "outer: %s\nround: %s\ncodec: %s\nevaluation: %s\ncheckpoint: %s\nsync: %s\n",
-      run.workers, run.rounds, run.inner_steps, run.outer, run.round, run.codec, run.evaluation,
+      run.workers, run.rounds, run.workers, run.inner_steps, run.outer, run.round, run.codec, run.evaluation,
       run.checkpoint, run.sync);
 }
 

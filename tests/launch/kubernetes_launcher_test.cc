@@ -94,6 +94,41 @@ TEST_F(KubernetesLauncherTest, ScalesTheSetAndShowsItsPods) {
   EXPECT_TRUE(HasEvent("-train-worker-6 ended: its pod is gone"));
 }
 
+TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItHasLeft) {
+  Launch(Options());
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  ASSERT_TRUE(Shows(3));
+  const auto middle = launcher_->LetGo("train-worker-1");
+  ASSERT_TRUE(middle.ok());
+  EXPECT_THAT(*middle, HasSubstr("the cluster starts its pod again"));
+  EXPECT_THAT(*middle, HasSubstr("workers scale 2"));
+  launcher_->Left("train-worker-1");
+  const auto highest = launcher_->LetGo("train-worker-2");
+  ASSERT_TRUE(highest.ok());
+  EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
+  EXPECT_EQ(launcher_->view().target, 3u) << "it finishes its round first";
+  EXPECT_EQ(server_->Requests("PATCH").size(), 1u);
+  launcher_->Left("train-worker-2");
+  ASSERT_TRUE(Shows(2));
+  EXPECT_EQ(launcher_->view().target, 2u);
+  EXPECT_EQ(server_->Requests("PATCH").at(1)["body"], R"({"spec":{"replicas":2}})");
+  // One more is one more: the same number comes back.
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  ASSERT_TRUE(Shows(3));
+  EXPECT_EQ(server_->Requests("PATCH").size(), 3u);
+}
+
+TEST_F(KubernetesLauncherTest, ASetThatWasScaledMeanwhileKeepsItsReplicas) {
+  Launch(Options());
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(Shows(2));
+  ASSERT_TRUE(launcher_->LetGo("train-worker-1").ok());
+  ASSERT_TRUE(launcher_->Scale(5).ok());
+  launcher_->Left("train-worker-1");
+  ASSERT_TRUE(Shows(5));
+  EXPECT_EQ(server_->Requests("PATCH").size(), 2u);
+}
+
 TEST_F(KubernetesLauncherTest, AsksForTheFirstTargetUntilItIsGranted) {
   KubernetesLauncherOptions options = Options();
   options.first_target = 2;

@@ -135,6 +135,67 @@ TEST_F(ProcessLauncherTest, OneThatHasNothingMoreToDoStaysAwayUntilItIsWanted) {
   EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\nw0 runs\n"));
 }
 
+TEST_F(ProcessLauncherTest, OneThatIsDrainedIsNotWantedAndNotStartedAgain) {
+  Launch(Options("test $4 = w1 && sleep 1 && exit 3; exec sleep 600"), 2);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  const auto note = launcher_->LetGo("w1");
+  ASSERT_TRUE(note.ok()) << note.status();
+  EXPECT_THAT(*note, HasSubstr("workers restart w1"));
+  EXPECT_EQ(launcher_->view().target, 1u);
+  // Whatever it ends with.
+  ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).state == State::kDrained; }));
+  EXPECT_TRUE(HasEvent("-w1 was drained: exit code 3"));
+  // One more is one more.
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(WaitUntil([&] { return Workers().size() == 3 && Workers().at(2).state == State::kRunning; }));
+  EXPECT_EQ(Workers()[1].state, State::kDrained);
+  EXPECT_EQ(Workers()[2].name, "w2");
+  EXPECT_THAT(launcher_->view().drained, ::testing::ElementsAre("w1"));
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  EXPECT_EQ(launcher_->view().target, 2u);
+  // Only a restart brings it back, and then it is wanted again.
+  ASSERT_TRUE(launcher_->Restart("w1").ok());
+  EXPECT_EQ(launcher_->view().target, 3u);
+  EXPECT_THAT(launcher_->view().drained, IsEmpty());
+  EXPECT_TRUE(WaitUntil([&] { return Workers().at(1).restarts >= 1; }));
+}
+
+TEST_F(ProcessLauncherTest, WhenThereIsWorkAgainThoseThatEndAreStartedAgain) {
+  Launch(Options("echo $4 runs; test $4 = w0 && exit 0; sleep 1; exit 0"), 2);
+  ASSERT_TRUE(WaitUntil([&] { return Workers().at(0).state == State::kStopped; }));
+  ASSERT_TRUE(Logged("w1", "w1 runs\n"));
+  ASSERT_TRUE(launcher_->StartAgain().ok());
+  EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\n"));
+  EXPECT_TRUE(Logged("w1", "w1 runs\nw1 runs\n")) << "it was about to end";
+  EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kStopped, 2); })) << "once";
+}
+
+TEST_F(ProcessLauncherTest, ScalingDownStopsThoseThatAreNoMembersFirst) {
+  Make(Options(kSleeps));
+  launcher_->SetMembers([](const WorkerName& name) { return name != "w0"; });
+  launcher_->SetCoordinator("127.0.0.1:7600");
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 3); }));
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  EXPECT_EQ(Workers()[0].name, "w1");
+  EXPECT_EQ(Workers()[1].name, "w2");
+  EXPECT_EQ(launcher_->view().target, 2u);
+}
+
+TEST_F(ProcessLauncherTest, ThoseThatAnEarlierLifeLetGoStayAway) {
+  Make(Options(kSleeps));
+  EXPECT_TRUE(launcher_->LetGo("w0").ok());
+  EXPECT_TRUE(launcher_->LetGo("w2").ok());
+  EXPECT_TRUE(launcher_->LetGo("someone").ok());
+  launcher_->SetCoordinator("127.0.0.1:7600");
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  EXPECT_EQ(Workers()[0].name, "w1");
+  EXPECT_EQ(Workers()[1].name, "w3");
+  EXPECT_TRUE(launcher_->Owns("w2")) << "a restart may ask for it";
+}
+
 TEST_F(ProcessLauncherTest, ACrashLoopIsShownSlowedDownAndLeft) {
   ProcessLauncherOptions options = Options("test -e " + dir_.File("mended") + " && exec sleep 600; exit 6");
   options.backoff = {.initial = Seconds(0.001), .maximum = Seconds(0.05), .multiplier = 4};

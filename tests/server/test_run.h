@@ -66,6 +66,7 @@ struct PushVariation {
 struct TestParts {
   const ConfigCodec* config_codec = nullptr;
   std::function<std::unique_ptr<Launcher>()> make_launcher = nullptr;
+  CoordinatorObserver* observer = nullptr;
 };
 
 /// One coordinator under test, restartable.
@@ -77,6 +78,8 @@ class TestRun {
   /// Ends the coordinator and opens the same disk again.
   absl::Status Restart();
   void Stop() { coordinator_.reset(); }
+  /// From the next start on.
+  void UseCodec(const ConfigCodec* codec) { parts_.config_codec = codec; }
 
   Coordinator& coordinator() { return *coordinator_; }
   AdminControl& admin() { return coordinator_->admin(); }
@@ -110,7 +113,7 @@ class TestRun {
   absl::Status Open();
 
   CoordinatorOptions options_;
-  const TestParts parts_;
+  TestParts parts_;
   FakeClock clock_;
   std::shared_ptr<MemoryDisk> disk_ = NewMemoryDisk();
   std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();

@@ -98,7 +98,7 @@ export class Operator {
     const kind = launcher?.kind || "none";
     byId("add-form").hidden = kind === "none";
     setText(byId("launcher"), kind === "none" ? "No launcher: workers are started by hand, or start the coordinator with --launcher."
-      : `${num(launcher.target)} wanted of the ${kind} launcher${launcher.error ? `; ${launcher.error}` : ""}`);
+      : `${num(launcher.target)} wanted, ${num(launcher.running)} running of the ${kind} launcher${(launcher.drained || []).length ? `; drained: ${launcher.drained.join(", ")}` : ""}${launcher.error ? `; ${launcher.error}` : ""}`);
   }
 
   showCheckpoints(reply) {

@@ -53,6 +53,12 @@ export function showNotices(status) {
     notices.push({ key: "reason", looks: STATE_LOOKS[state] || "wait", text: status.stateReason });
   }
   waits.forEach((wait, i) => notices.push({ key: `wait ${i}`, looks: state === "training" ? "calm" : "wait", text: waitText(wait, one) }));
+  for (const refused of (status.refusedJoins || []).slice(0, 4)) {
+    const who = refused.worker ? `worker '${refused.worker}'` : "a worker without a valid name";
+    const from = refused.address ? ` (${refused.address})` : "";
+    notices.push({ key: `refused ${refused.worker}`, looks: "bad",
+      text: `refused: ${who}${from}, ${num(refused.attempts)} times since ${duration(refused.sinceS)}: ${refused.message}` });
+  }
   keyed(byId("notices"), notices.slice(0, 12), (n) => n.key, () => el("p"), (element, notice) => {
     setClass(element, `notice ${notice.looks}`);
     setText(element, notice.text.charAt(0).toUpperCase() + notice.text.slice(1));

@@ -1,9 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 
 #include "core/codec.h"
+#include "core/schedule.h"
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "server/refusal.h"
@@ -176,12 +178,13 @@ TEST_F(AdminConfig, WhatIsSettledIsRefusedByName) {
                                                                       {"codec.pull", "bf16"},
                                                                       {"outer.optimizer", "sgd"},
                                                                       {"run.seed", "7"},
-                                                                      {"run.rounds", "7"},
                                                                       {"run.name", "other"},
                                                                       {"checkpoint.shards", "3"}}) {
     EXPECT_THAT(Refusal({{path, value}}, StatusCode::kFailedPrecondition),
                 HasSubstr(path + ": is settled when a run begins"));
   }
+  EXPECT_THAT(Refusal({{"run.rounds", "7"}}, StatusCode::kFailedPrecondition),
+              HasSubstr("run.rounds: is not set but extended, with `atollctl run extend ROUNDS`"));
   EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
 }
 
@@ -245,6 +248,171 @@ TEST_F(AdminConfig, LimitsAreInForceAtOnce) {
   EXPECT_EQ(run_.TryJoin("c").status().code(), absl::StatusCode::kResourceExhausted);
   ASSERT_TRUE(Set({{"limits.max_workers", "3"}}).ok());
   EXPECT_TRUE(run_.TryJoin("c").ok());
+}
+
+TEST_F(AdminConfig, TheBudgetOfContributionsSurvivesARestartWithTheSameFile) {
+  struct Budget : CoordinatorObserver {
+    void OnContributionBudget(uint64_t, uint64_t limit) override { limit_bytes = limit; }
+    std::atomic<uint64_t> limit_bytes{0};
+  };
+  Budget budget;
+  TestRun run(ConfiguredRun(kYaml), {.config_codec = &kCodec, .observer = &budget});
+  const auto is = [&](uint64_t mib) { return Eventually([&] { return budget.limit_bytes == mib << 20; }); };
+  EXPECT_TRUE(is(4096));
+  ASSERT_TRUE(run.admin().SetConfig(kAnn, {{"limits.contribution_budget_mib", "7"}}, 0, false).ok());
+  EXPECT_TRUE(is(7));
+  budget.limit_bytes = 0;
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_TRUE(is(7)) << budget.limit_bytes;
+}
+
+TEST(DefaultStalenessLimit, OfARunThatWasBegunWithoutItStaysAsRecorded) {
+  v1::RunConfig recorded = *ParseRunConfig(kYaml, "test");
+  recorded.mutable_round()->set_staleness_limit(0);  // as a coordinator that had no such default recorded it
+  CoordinatorOptions old = ConfiguredRun(kYaml);
+  old.config_bytes = recorded.SerializeAsString();
+  old.run = *ToRunOptions(recorded);
+  TestRun run(old, {.config_codec = &kCodec});
+  ASSERT_TRUE(run.admin().SetConfig(kAnn, {{"limits.max_workers", "9"}}, 0, false).ok());
+  const auto limit = [&] {
+    return kCodec.Parse(run.coordinator().GetStatus(0).config_bytes)->round.staleness_limit;
+  };
+  run.options() = ConfiguredRun(kYaml);
+  run.options().staleness_open = true;
+  EXPECT_EQ(run.options().run.round.staleness_limit, 1u) << "of a new run";
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(limit(), 0u);
+  EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 2) << "the same file: what was set stays";
+  std::string changed = kYaml;
+  changed.replace(changed.find("deadline_s: 100"), 15, "deadline_s: 70 ");
+  run.options() = ConfiguredRun(changed);
+  run.options().staleness_open = true;
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(limit(), 0u);
+  EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 3);
+}
+
+TEST_F(AdminConfig, TheHeartbeatIsThatOfTheRecordedLeaseAfterARestart) {
+  ASSERT_TRUE(Set({{"round.lease_s", "60"}}).ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  const auto joined = run_.TryJoin("a");
+  ASSERT_TRUE(joined.ok());
+  EXPECT_EQ(joined->lease, Seconds(60));
+  EXPECT_EQ(joined->heartbeat, Seconds(20));
+}
+
+TEST(DefaultPartitions, LeaveRoomForMoreWorkersAndAreRecorded) {
+  std::string open = kYaml;
+  open.replace(open.find(", partitions: 8"), 15, "");
+  TestRun run(ConfiguredRun(open), {.config_codec = &kCodec});
+  const auto recorded = [&] {
+    return kCodec.Parse(run.coordinator().GetStatus(0).config_bytes)->data.partitions;
+  };
+  EXPECT_EQ(recorded(), 64u);
+  for (const char* name : {"a", "b", "c", "d", "e"}) EXPECT_TRUE(run.TryJoin(name).ok()) << name;
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 1) << "the same file changes nothing";
+  // A file for more workers leaves the data order as it was recorded.
+  open.replace(open.find("workers: 2"), 10, "workers: 3");
+  const CoordinatorOptions more = ConfiguredRun(open);
+  run.options().config_bytes = more.config_bytes;
+  run.options().run = more.run;
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(recorded(), 64u);
+  EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 2);
+}
+
+TEST(DefaultPartitions, ARunThatRecordedNoneHasOneForEachPlannedWorker) {
+  std::string open = kYaml;
+  open.replace(open.find(", partitions: 8"), 15, "");
+  TestRun run(ConfiguredRun(open));  // as a coordinator that records what the file says
+  run.Stop();
+  run.UseCodec(&kCodec);
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(kCodec.Parse(run.coordinator().GetStatus(0).config_bytes)->data.partitions, 2u);
+  EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 1);
+  EXPECT_TRUE(run.TryJoin("a").ok());
+  EXPECT_TRUE(run.TryJoin("b").ok());
+  EXPECT_EQ(run.TryJoin("c").status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(AdminConfig, AnExtensionIsShownRecordedAndNeverRaisesTheLearningRate) {
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (uint64_t base = 0; base < 20; ++base) {
+    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    Round(workers, base);
+  }
+  const double position = run_.coordinator().GetStatus(0).position_steps;
+  const auto shown = run_.admin().ExtendRun(kAnn, 50, 0, /*dry_run=*/true);
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_EQ(shown->rounds_before, 100u);
+  EXPECT_EQ(shown->rounds_after, 150u);
+  EXPECT_EQ(shown->position, position);
+  EXPECT_DOUBLE_EQ(shown->rate_after, shown->rate_before);
+  EXPECT_DOUBLE_EQ(shown->final_rate, 1e-4);
+  EXPECT_EQ(run_.admin().ListConfigs()->size(), 1u) << "only shown";
+  const RunOptions before = *kCodec.Parse(run_.coordinator().GetStatus(0).config_bytes);
+  ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 50, 1, false).ok());
+  EXPECT_EQ(run_.admin().ExtendRun(kAnn, 50, 1, false).status().code(), absl::StatusCode::kAborted);
+  const RunOptions after = *kCodec.Parse(run_.coordinator().GetStatus(0).config_bytes);
+  EXPECT_EQ(run_.coordinator().GetStatus(0).total_tokens, before.total_tokens() * 3 / 2);
+  // Up to the next round it is as planned, from there on it falls more slowly.
+  for (double step = 10; step <= position + 2; ++step) {
+    EXPECT_DOUBLE_EQ(LearningRateAt(after, step),
+                     std::max(LearningRateAt(before, step), LearningRateAt(before, position + 2)))
+        << step;
+  }
+  for (double step = 10; step < 300; ++step) {
+    EXPECT_LE(LearningRateAt(after, step + 1), LearningRateAt(after, step) * (1 + 1e-12)) << step;
+  }
+  // The file, which knows nothing of it, changes nothing; one that asks for more is refused.
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(0).config_version, 2);
+  std::string other = kYaml;
+  other.replace(other.find("deadline_s: 100"), 15, "deadline_s: 70 ");
+  CoordinatorOptions changed = ConfiguredRun(other);
+  run_.options().config_bytes = changed.config_bytes;
+  run_.options().run = changed.run;
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(0).config_version, 3);
+  EXPECT_EQ(kCodec.Parse(run_.coordinator().GetStatus(0).config_bytes)->rounds, 150u);
+  EXPECT_EQ(kCodec.Parse(run_.coordinator().GetStatus(0).config_bytes)->extension.at_step, position + 2);
+  ASSERT_TRUE(run_.Restart().ok()) << "and the same file again";
+  EXPECT_EQ(run_.coordinator().GetStatus(0).config_version, 3);
+  other.replace(other.find("rounds: 100"), 11, "rounds: 400");
+  changed = ConfiguredRun(other);
+  run_.options().config_bytes = changed.config_bytes;
+  run_.options().run = changed.run;
+  const absl::Status refused = run_.Restart();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("run extend 250"));
+}
+
+TEST_F(AdminConfig, AFinishedRunIsExtendedAndGoesOn) {
+  std::string brief = kYaml;
+  brief.replace(brief.find("rounds: 100"), 11, "rounds: 2  ");
+  brief.replace(brief.find("warmup_steps: 10"), 16, "warmup_steps: 1");
+  TestRun run(ConfiguredRun(brief), {.config_codec = &kCodec});
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const auto round = [&](uint64_t base) {
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const Caller& worker : workers) {
+      ASSERT_TRUE(run.Push(worker, base, Fill([](size_t) { return 0.01F; })).ok());
+    }
+    ASSERT_EQ(run.Pull(workers[0], base)->snapshot->version, Version(base + 1));
+  };
+  round(0);
+  round(1);
+  EXPECT_EQ(run.Pull(workers[0], 2)->outcome, PullOutcome::kRunFinished);
+  const auto extended = run.admin().ExtendRun(kAnn, 1, 0, false);
+  ASSERT_TRUE(extended.ok()) << extended.status();
+  EXPECT_TRUE(extended->reopened);
+  EXPECT_DOUBLE_EQ(extended->rate_after, extended->rate_before);
+  round(2);
+  EXPECT_EQ(run.Pull(workers[0], 3)->outcome, PullOutcome::kRunFinished);
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(run.coordinator().GetStatus(0).fragments[0].version, Version(3));
 }
 
 TEST_F(AdminConfig, AStoppedRunTakesNoSettings) {
