@@ -31,7 +31,11 @@ MODEL = {"layers": 4, "heads": 4, "width": 128, "context": 64, "vocabulary": 256
 BATCH = 12
 
 
-def config_yaml(name, workers, steps, inner_steps, outer, accumulation, args, more=""):
+# What travels is not what is compared.
+FLOAT32 = "codec: {push: fp32, pull_delta: none}\n"
+
+
+def config_yaml(name, workers, steps, inner_steps, outer, accumulation, args, more=FLOAT32):
     model = ", ".join(f"{k}: {v}" for k, v in MODEL.items())
     return f"""\
 run: {{name: {name}, workers: {workers}, rounds: {steps // inner_steps}, seed: {args.seed}}}

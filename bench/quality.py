@@ -23,21 +23,22 @@ import sys
 
 import convergence
 
+FLOAT32 = "codec: {push: fp32, pull_delta: none}"
 # What each recipe adds to the configuration of bench/convergence.py.
 RECIPES = {
-    "fp32": "",
-    "bf16": "codec: {push: bf16}",
-    "int8": "codec: {push: int8}",
-    "int4": "codec: {push: int4}",
-    "e3m0": "codec: {push: e3m0}",
-    "topk64": "codec: {push: topk64, error_feedback_beta: 0.95}",
-    "topk128": "codec: {push: topk128, error_feedback_beta: 0.95}",
-    "delta-int8": "codec: {pull_delta: int8}",
-    "delta-e3m0": "codec: {pull_delta: e3m0}",
+    "fp32": FLOAT32,
+    "bf16": "codec: {push: bf16, pull_delta: none}",
+    "int8": "codec: {push: int8, pull_delta: none}",
+    "int4": "codec: {push: int4, pull_delta: none}",
+    "e3m0": "codec: {push: e3m0, pull_delta: none}",
+    "topk64": "codec: {push: topk64, pull_delta: none, error_feedback_beta: 0.95}",
+    "topk128": "codec: {push: topk128, pull_delta: none, error_feedback_beta: 0.95}",
+    "delta-int8": "codec: {push: fp32, pull_delta: int8}",
+    "delta-e3m0": "codec: {push: fp32, pull_delta: e3m0}",
     "e3m0+delta-e3m0": "codec: {push: e3m0, pull_delta: e3m0}",
-    "overlap5": "sync: {mode: overlapped, fragments: 2, delay_steps: 5}",
+    "overlap5": "sync: {mode: overlapped, fragments: 2, delay_steps: 5}\n" + FLOAT32,
     "overlap5-e3m0": "sync: {mode: overlapped, fragments: 2, delay_steps: 5}\ncodec: {push: e3m0, pull_delta: e3m0}",
-    "overlap5-blend": "sync: {mode: overlapped, fragments: 2, delay_steps: 5, answer: blend, alpha: 0.5}",
+    "overlap5-blend": "sync: {mode: overlapped, fragments: 2, delay_steps: 5, answer: blend, alpha: 0.5}\n" + FLOAT32,
 }
 # The same in plain PyTorch, with no code of ours (tests/reference/diloco_reference.py).
 TORCH = {"torch-topk64": {"topk": 64, "beta": 0.95}, "torch-topk128": {"topk": 128, "beta": 0.95}}

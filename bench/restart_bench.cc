@@ -44,7 +44,7 @@ constexpr char kYaml[] =
     "model: {gpt: {layers: 20, heads: 8, width: 1024, context: 64, vocabulary: 256}}\n"
     "data: {tokenizer: bytes, mode: local}\n"
     "inner: {steps: 2, learning_rate: 1e-3, batch: 1}\n"
-    "codec: {push: bf16}\n"
+    "codec: {push: bf16, pull_delta: none}\n"
     "checkpoint: {shards: 4}\n";
 
 using Seconds64 = std::chrono::duration<double>;

@@ -42,6 +42,7 @@ constexpr char kYaml[] =
     "model: {gpt: {layers: %d, heads: 8, width: 1024, context: 64, vocabulary: 256}}\n"
     "data: {tokenizer: bytes, mode: local}\n"
     "inner: {steps: 1, learning_rate: 1e-3, batch: 1}\n"
+    "codec: {push: fp32, pull_delta: none}\n"
     "evaluation: {every: 1000000}\n"
     "checkpoint: {keep_versions: 1, shards: 4}\n";
 

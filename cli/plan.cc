@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "cli/config_advice.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
@@ -88,7 +89,7 @@ std::optional<PlannedPrivacy> PlanPrivacy(const RunOptions& run, uint32_t worker
 }
 
 std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = ConfigAdvice(run);
   const uint64_t in_flight = plan.push_bytes * plan.assumptions.workers;
   if (in_flight > run.contribution_budget_bytes) {
     warnings.push_back(

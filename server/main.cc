@@ -23,6 +23,8 @@
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
 #include "monitoring/program_metrics.h"
+#include "protos/config/assumed_fields.h"
+#include "protos/config/defaults.h"
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "server/admin_control.h"
@@ -34,6 +36,7 @@
 #include "server/metrics/status_metrics.h"
 #include "server/rpc/health_listener.h"
 #include "server/rpc/server.h"
+#include "server/run_opening.h"
 #include "server/security_flags.h"
 #include "server/web/web_server.h"
 #include "storage/rocksdb/rocksdb_store.h"
@@ -130,27 +133,44 @@ struct RunConfiguration {
   bool staleness_open = false;  // CoordinatorOptions
 };
 
-/// The configuration that the run in this directory was last started with. Opens the store for a moment.
-absl::StatusOr<std::string> RecordedConfig(const std::string& data_dir) {
+/// The configurations of the run in this directory, in order. Opens the store for a moment.
+absl::StatusOr<std::vector<ConfigEntry>> RecordedConfigs(const std::string& data_dir) {
   const std::string advice = "; give --config FILE to begin a run";
   auto store = OpenRocksDbStore({.data_dir = data_dir, .create_if_missing = false});
   if (absl::IsNotFound(store.status())) {
     return absl::NotFoundError(absl::StrFormat("there is no run in %s%s", data_dir, advice));
   }
   ATOLL_RETURN_IF_ERROR(store.status());
-  ATOLL_ASSIGN_OR_RETURN(const std::optional<Recovery> recovery, (*store)->Recover());
+  ATOLL_ASSIGN_OR_RETURN(std::optional<Recovery> recovery, (*store)->Recover());
   if (!recovery || recovery->configs.empty()) {
     return absl::NotFoundError(absl::StrFormat("the run in %s has no configuration yet%s", data_dir, advice));
   }
-  return recovery->configs.back().bytes;
+  return std::move(recovery->configs);
+}
+
+/// Of a run that is there: what the file leaves to a default that has changed since stays as it was at the
+/// last start.
+void KeepOldDefaults(const std::string& data_dir, RunConfigFile& file) {
+  if (file.assumed.empty()) return;
+  const auto recorded = RecordedConfigs(data_dir);
+  // Whatever is wrong with the directory is told when it is opened to be served.
+  if (!recorded.ok()) return;
+  for (auto it = recorded->rbegin(); it != recorded->rend(); ++it) {
+    v1::RunConfig config;
+    if (it->author != kStartAuthor || !config.ParseFromString(it->bytes)) continue;
+    FillAbsent(&config);
+    return KeepRecorded(file.assumed, config, &file.config);
+  }
 }
 
 absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
   RunConfiguration result;
   if (flags.config.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(result.bytes, RecordedConfig(flags.data_dir));
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> recorded, RecordedConfigs(flags.data_dir));
+    result.bytes = recorded.back().bytes;
   } else {
-    ATOLL_ASSIGN_OR_RETURN(const RunConfigFile file, ReadRunConfigFile(flags.config));
+    ATOLL_ASSIGN_OR_RETURN(RunConfigFile file, ReadRunConfigFile(flags.config));
+    KeepOldDefaults(flags.data_dir, file);
     result.bytes = file.config.SerializeAsString();
     result.staleness_open = file.staleness_open;
   }

@@ -47,7 +47,7 @@ BOTH_E3M0 = "codec: {push: e3m0, pull_delta: e3m0}"
 OVERLAP = "sync: {{mode: overlapped, fragments: 4, pattern: strided, delay_steps: {delay_steps}}}"
 # Name -> (what is added to the configuration, rounds).
 RECIPES = {
-    "blocking-fp32": ("codec: {push: fp32, pull: fp32}", 3),
+    "blocking-fp32": ("codec: {push: fp32, pull_delta: none}", 3),
     "blocking-e3m0": (BOTH_E3M0, 6),
     "overlap-e3m0": (BOTH_E3M0 + "\n" + OVERLAP, 10),
 }

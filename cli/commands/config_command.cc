@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
+#include "cli/config_advice.h"
 #include "cli/json.h"
 #include "common/human.h"
 #include "common/status.h"
@@ -18,6 +19,7 @@ absl::Status Validate(const GlobalOptions& global, const std::string& file) {
   std::printf("%s is valid: run '%s', %u workers, %u rounds of %u inner steps, %s tokens in all\n",
               file.c_str(), run.name.c_str(), run.workers, run.rounds, run.inner.steps,
               HumanCount(static_cast<double>(run.total_tokens())).c_str());
+  for (const std::string& advice : ConfigAdvice(run)) std::printf("warning: %s\n", advice.c_str());
   return absl::OkStatus();
 }
 

@@ -34,22 +34,32 @@ bool IsAbsent(const Message& message, const FieldDescriptor* field) {
   return IsNumber(field) && !reflection->HasField(message, field) && !InRange(field, 0);
 }
 
-}  // namespace
+enum class Writer { kThisRelease, kOlderRelease };
 
-void FillWithDefaults(Message* message) {
+/// What the writer of the message meant with a field that it did not set.
+const std::string& Unset(const v1::FieldRule& rule, Writer writer) {
+  const bool older = writer == Writer::kOlderRelease && rule.has_absent_value();
+  return older ? rule.absent_value() : rule.default_value();
+}
+
+void FillAll(Message* message, Writer writer) {
   const auto* descriptor = message->GetDescriptor();
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor* field = descriptor->field(i);
     const v1::FieldRule& rule = RuleOf(field);
     if (IsSection(field)) {
       const bool choice = field->real_containing_oneof() != nullptr;
-      if (!choice) FillWithDefaults(message->GetReflection()->MutableMessage(message, field));
+      if (!choice) FillAll(message->GetReflection()->MutableMessage(message, field), writer);
     } else if (rule.has_default_value()) {
       // A default that its own rule refuses is caught by the tests of the schema.
-      SetFromText(field, rule.default_value(), /*quoted=*/false, message);
+      SetFromText(field, Unset(rule, writer), /*quoted=*/false, message);
     }
   }
 }
+
+}  // namespace
+
+void FillWithDefaults(Message* message) { FillAll(message, Writer::kThisRelease); }
 
 void FillAbsent(Message* message) {
   const auto* descriptor = message->GetDescriptor();
@@ -59,15 +69,14 @@ void FillAbsent(Message* message) {
     const v1::FieldRule& rule = RuleOf(field);
     if (!IsSection(field)) {
       if (rule.has_default_value() && IsAbsent(*message, field)) {
-        const std::string& text = rule.has_absent_value() ? rule.absent_value() : rule.default_value();
-        SetFromText(field, text, /*quoted=*/false, message);
+        SetFromText(field, Unset(rule, Writer::kOlderRelease), /*quoted=*/false, message);
       }
       continue;
     }
     if (reflection->HasField(*message, field)) {
       FillAbsent(reflection->MutableMessage(message, field));
     } else if (field->real_containing_oneof() == nullptr && !rule.required()) {
-      FillWithDefaults(reflection->MutableMessage(message, field));
+      FillAll(reflection->MutableMessage(message, field), Writer::kOlderRelease);
     }
   }
 }

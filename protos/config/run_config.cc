@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "protos/config/assumed_fields.h"
 #include "protos/config/check.h"
 #include "protos/config/field_value.h"
 #include "protos/config/problem.h"
@@ -48,6 +49,10 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
   RunConfigFile file;
   v1::RunConfig& config = file.config;
   YamlReading reading = ReadMessage(root, &config);
+  // The default difference is one of float32 versions; others are said to travel in full.
+  if (config.codec().pull() != v1::CODEC_FP32 && !reading.lines.contains("codec.pull_delta")) {
+    config.mutable_codec()->set_pull_delta(v1::PULL_DELTA_NONE);
+  }
   if (reading.problems.empty()) {
     file.staleness_open = !reading.lines.contains("round.staleness_limit");
     if (file.staleness_open) config.mutable_round()->set_staleness_limit(DefaultStalenessLimit(config));
@@ -58,6 +63,7 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
     }
   }
   ATOLL_RETURN_IF_ERROR(ProblemsToStatus(std::move(reading.problems), source_name));
+  file.assumed = AssumedFields(reading.lines);
   return file;
 }
 

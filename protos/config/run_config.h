@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "atoll/v1/run.pb.h"
@@ -23,10 +24,12 @@ absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_
 /// ParseRunConfig of a file.
 absl::StatusOr<v1::RunConfig> LoadRunConfig(const std::string& path);
 
-/// A file, and whether it leaves round.staleness_limit open: then the result has DefaultStalenessLimit.
+/// A file, and what it leaves open.
 struct RunConfigFile {
   v1::RunConfig config;
-  bool staleness_open = false;
+  bool staleness_open = false;  // round.staleness_limit: the result has DefaultStalenessLimit
+  /// Fields that a run may have to keep as it has them (protos/config/assumed_fields.h).
+  std::vector<std::string> assumed;
 };
 absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name);
 absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path);

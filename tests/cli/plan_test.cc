@@ -1,5 +1,7 @@
 #include "cli/plan.h"
 
+#include <optional>
+
 #include "absl/strings/str_join.h"
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
@@ -136,6 +138,39 @@ TEST(Plan, TimesFollowTheLinks) {
   RunOptions small = Gpt2Small();
   small.push_codec = CodecKind::kInt8;
   EXPECT_LT(Plan(small, links).push_bytes, timed.push_bytes / 3.9);
+}
+
+TEST(Plan, WarnsOfARunThatCompressesOneDirectionOnly) {
+  const auto warnings = [](CodecKind push, CodecKind pull, std::optional<CodecKind> delta) {
+    RunOptions run = Gpt2Small();
+    run.push_codec = push;
+    run.pull_codec = pull;
+    run.pull_delta = delta;
+    return absl::StrJoin(Plan(run).warnings, "\n");
+  };
+  EXPECT_THAT(warnings(CodecKind::kE3m0, CodecKind::kFp32, std::nullopt),
+              AllOf(HasSubstr("only pushes are compressed: 4.12 bits a value up, 32 down, which is 89 %"),
+                    HasSubstr("codec.pull_delta: e3m0")));
+  EXPECT_THAT(warnings(CodecKind::kFp32, CodecKind::kFp32, CodecKind::kInt8),
+              AllOf(HasSubstr("only pulls are compressed"), HasSubstr("codec.push: e3m0")));
+  EXPECT_THAT(warnings(CodecKind::kFp32, CodecKind::kBf16, std::nullopt), HasSubstr("only pulls"));
+  EXPECT_EQ(warnings(CodecKind::kE3m0, CodecKind::kFp32, CodecKind::kE3m0), "");
+  EXPECT_EQ(warnings(CodecKind::kInt8, CodecKind::kBf16, std::nullopt), "");
+  EXPECT_EQ(warnings(CodecKind::kFp32, CodecKind::kFp32, std::nullopt), "");
+}
+
+TEST(Plan, ValidateWarnsToo) {
+  const TestDir dir;
+  std::string yaml = ReadFile(ATOLL_SOURCE_DIR "/configs/small.yaml").value();
+  const auto warned = [&](const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(dir.File("run.yaml"), text).ok());
+    const Outcome outcome = Atollctl().Run({"config", "validate", dir.File("run.yaml")});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+    return outcome.out;
+  };
+  EXPECT_THAT(warned(yaml), Not(HasSubstr("warning")));
+  EXPECT_THAT(warned(absl::StrReplaceAll(yaml, {{"pull_delta: e3m0", "pull_delta: none"}})),
+              HasSubstr("warning: only pushes are compressed"));
 }
 
 TEST(Plan, WarnsOfWhatWillNotWork) {

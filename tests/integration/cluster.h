@@ -69,7 +69,7 @@ struct TinyRun {
   uint32_t inner_steps = 5;
   std::string outer = "{optimizer: nesterov, learning_rate: 0.7, momentum: 0.9}";
   std::string round = "{deadline_s: 60, grace_s: 5, lease_s: 3}";
-  std::string codec = "{push: fp32, pull: fp32}";
+  std::string codec = "{push: fp32, pull_delta: none}";
   std::string checkpoint = "{keep_versions: 2, shards: 2}";
   std::string evaluation = "{every: 2, batches: 4}";
   std::string sync = "{mode: blocking}";

@@ -23,6 +23,7 @@ data: {{tokenizer: bytes}}
 inner: {{steps: {STEPS}, learning_rate: 0.005, warmup_steps: 10, batch: {BATCH}}}
 outer: {{optimizer: nesterov, learning_rate: 0.7, momentum: 0.5}}
 round: {{deadline_s: 60, start_workers: {WORKERS}}}
+codec: {{push: fp32, pull_delta: none}}
 evaluation: {{every: 0}}
 checkpoint: {{shards: 1, keep_versions: 40}}
 """

@@ -41,6 +41,7 @@ model: {gpt: {layers: 20, heads: 8, width: 1024, context: 64, vocabulary: 256}}
 data: {tokenizer: bytes, mode: local}
 inner: {steps: 2, learning_rate: 1e-3, batch: 1}
 round: {deadline_s: 3600, lease_s: 3600}
+codec: {push: fp32, pull_delta: none}
 evaluation: {every: 0}
 checkpoint: {keep_versions: 1, shards: 2}
 limits: {contribution_budget_mib: 16384}

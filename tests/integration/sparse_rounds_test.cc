@@ -40,7 +40,7 @@ std::string Yaml(const SparseCase& one) {
       "outer: {optimizer: sgd, learning_rate: 1}\n"
       "merge: {sparse_average: %s}\n"
       "round: {deadline_s: 60, lease_s: 5}\n"
-      "codec: {push: %s, error_feedback_beta: %g}\n",
+      "codec: {push: %s, pull_delta: none, error_feedback_beta: %g}\n",
       kWorkers, kRounds, kInnerSteps, one.average == SparseAverage::kAll ? "all" : "present",
       std::string(CodecName(one.codec)), kBeta);
 }

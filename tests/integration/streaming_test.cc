@@ -12,7 +12,7 @@ namespace {
 TinyRun Streaming(uint32_t fragments, const std::string& pattern) {
   TinyRun run{.workers = 4, .rounds = 8, .inner_steps = 20};
   run.outer = "{optimizer: nesterov, learning_rate: 0.7, momentum: 0.5}";
-  run.codec = "{push: int8, pull: fp32}";
+  run.codec = "{push: int8, pull_delta: none}";
   run.sync = "{mode: overlapped, fragments: " + std::to_string(fragments) + ", pattern: " + pattern +
              ", delay_steps: 2}";
   return run;

@@ -19,7 +19,7 @@ TinyRun Slow(uint32_t rounds) {
   run.rounds = rounds;
   run.inner_steps = 100;
   run.outer = "{optimizer: nesterov, learning_rate: 0.9, momentum: 0.5}";
-  run.codec = "{push: int8, pull: fp32}";
+  run.codec = "{push: int8, pull_delta: none}";
   return run;
 }
 

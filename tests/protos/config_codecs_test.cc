@@ -4,13 +4,16 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "protos/config/assumed_fields.h"
 #include "protos/config/run_config.h"
 #include "tests/protos/sample_config.h"
 
 namespace atoll {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 std::string Complaint(const std::string& more) { return ComplaintAbout(SampleAnd(more)); }
@@ -57,7 +60,45 @@ TEST(ConfigCodecsTest, DeltasAreOfFloat32) {
   EXPECT_NE(Complaint("codec: {pull_delta: topk64}\n"), "");
   const auto config = ParseRunConfig(SampleAnd("codec: {pull_delta: e3m0}\n"), "s.yaml");
   EXPECT_EQ(ToRunOptions(*config)->pull_delta, CodecKind::kE3m0);
-  EXPECT_EQ(ToRunOptions(*ParseRunConfig(SampleAnd(""), "s.yaml"))->pull_delta, std::nullopt);
+  EXPECT_EQ(ToRunOptions(*config)->pull_codec, CodecKind::kFp32);
+}
+
+TEST(ConfigCodecsTest, BothDirectionsAreCompressedUnlessTheFileSaysOtherwise) {
+  const auto options = [](const std::string& more) {
+    return *ToRunOptions(*ParseRunConfig(SampleAnd(more), "s.yaml"));
+  };
+  EXPECT_EQ(options("").push_codec, CodecKind::kE3m0);
+  EXPECT_EQ(options("").pull_delta, CodecKind::kE3m0);
+  const RunOptions plain = options("codec: {push: fp32, pull_delta: none}\n");
+  EXPECT_EQ(plain.push_codec, CodecKind::kFp32);
+  EXPECT_EQ(plain.pull_delta, std::nullopt);
+  // The difference is one of float32 versions: whoever asks for others gets them in full.
+  const RunOptions brief = options("codec: {pull: bf16}\n");
+  EXPECT_EQ(brief.pull_codec, CodecKind::kBf16);
+  EXPECT_EQ(brief.pull_delta, std::nullopt);
+}
+
+// What the release did that recorded a configuration without the field.
+TEST(ConfigCodecsTest, WhatIsNotRecordedWasFloat32) {
+  v1::RunConfig recorded = *ParseRunConfig(kSampleYaml, "s.yaml");
+  recorded.mutable_codec()->clear_push();
+  recorded.mutable_codec()->clear_pull_delta();
+  EXPECT_EQ(ToRunOptions(recorded)->push_codec, CodecKind::kFp32);
+  EXPECT_EQ(ToRunOptions(recorded)->pull_delta, std::nullopt);
+}
+
+TEST(ConfigCodecsTest, ARunKeepsWhatItsFileLeavesToADefaultThatChanged) {
+  const auto plain =
+      ParseRunConfig(SampleAnd("codec: {push: int8, pull_delta: none, zstd: true}\n"), "s.yaml");
+  v1::RunConfig silent = *ParseRunConfig(SampleAnd("codec: {push: bf16}\n"), "s.yaml");
+  const std::vector<std::string> assumed = AssumedFields({{"codec", 18}, {"codec.push", 18}});
+  EXPECT_THAT(assumed, Contains("codec.pull_delta"));
+  EXPECT_THAT(assumed, Not(Contains("codec.push"))) << "the file gives it";
+  EXPECT_THAT(assumed, Not(Contains("codec.zstd"))) << "its default is what it always was";
+  KeepRecorded(assumed, *plain, &silent);
+  EXPECT_EQ(silent.codec().pull_delta(), v1::PULL_DELTA_NONE);
+  EXPECT_EQ(silent.codec().push(), v1::CODEC_BF16);
+  EXPECT_FALSE(silent.codec().zstd());
 }
 
 TEST(ConfigCodecsTest, ErrorFeedbackThatKeepsNothingIsRefused) {

@@ -26,7 +26,7 @@ TEST(RunConfigTest, DefaultsStandInTheResult) {
   ASSERT_TRUE(config->has_outer() && config->has_round() && config->has_codec() && config->has_limits());
   EXPECT_EQ(config->outer().momentum(), 0.9);
   EXPECT_EQ(config->round().deadline_s(), 600);
-  EXPECT_EQ(config->codec().push(), v1::CODEC_FP32);
+  EXPECT_EQ(config->codec().push(), v1::CODEC_E3M0);
   EXPECT_TRUE(config->codec().error_feedback());
   EXPECT_EQ(config->limits().contribution_budget_mib(), 4096u);
 }

@@ -29,6 +29,7 @@ data: {{tokenizer: bytes, mode: local}}
 inner: {{steps: {STEPS}, learning_rate: 0.005, warmup_steps: 10, batch: {BATCH}}}
 outer: {{optimizer: nesterov, learning_rate: 0.7, momentum: 0.5}}
 merge: {{method: centered_clip}}
+codec: {{push: fp32, pull_delta: none}}
 offenders: {{ban_after: 3}}
 round: {{deadline_s: 6, grace_s: 2, start_workers: {workers}}}
 checkpoint: {{shards: 1}}

@@ -16,6 +16,7 @@ data: {tokenizer: bytes, mode: local}
 inner: {steps: 4, learning_rate: 1e-3, batch: 2}
 outer: {learning_rate: 0.7, momentum: 0.9}
 round: {deadline_s: 60, lease_s: 60, start_workers: 3}
+codec: {push: fp32, pull_delta: none}
 evaluation: {every: 1000000}
 checkpoint: {keep_versions: 2, shards: 2, every: 3, keep: 2, keep_every: 5}
 )";

@@ -27,7 +27,7 @@ model: {{gpt: {{layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}}}
 data: {{tokenizer: bytes, mode: local}}
 inner: {{steps: 4, learning_rate: 0.01, batch: 2}}
 round: {{deadline_s: 600, minimum: 1, start_workers: 1, lease_s: 300}}
-codec: {{push: {codec}, allow_momentum_with_topk: true}}
+codec: {{push: {codec}, pull_delta: none, allow_momentum_with_topk: true}}
 evaluation: {{every: 0}}
 checkpoint: {{shards: 1}}
 limits: {{contribution_budget_mib: {budget_mib}, joins_per_s: 50, max_workers: 300}}

@@ -26,6 +26,7 @@ data: {tokenizer: bytes, mode: shared}
 inner: {steps: 5, learning_rate: 0.1, batch: 3}
 merge: {norm_guard: true}
 round: {deadline_s: 5, grace_s: 0, quorum: 0.6, lease_s: 2}
+codec: {push: fp32, pull_delta: none}
 evaluation: {every: 1}
 """
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/http_get.h"
@@ -66,6 +67,28 @@ TEST_F(CoordinatorProgramTest, GoesOnWithTheConfigurationThatTheRunRemembers) {
     process->Signal(SIGINT);
     EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
   }
+}
+
+// A default that changed with a release is for new runs: codec.pull_delta is fixed when a run begins.
+TEST_F(CoordinatorProgramTest, ARunKeepsWhatItsFileLeavesToADefaultThatChanged) {
+  const std::string codecs = "codec: {push: fp32, pull_delta: none}\n";
+  ASSERT_THAT(kConfig, HasSubstr(codecs));
+  const auto stopped = [&](const std::string& yaml) {
+    EXPECT_TRUE(WriteFileAtomically(dir_.File("run.yaml"), yaml).ok());
+    const auto process = Serve({"--config", dir_.File("run.yaml")});
+    if (process == nullptr) return false;
+    process->Signal(SIGTERM);
+    return process->Wait(Seconds(60)) == 0;
+  };
+  ASSERT_TRUE(stopped(kConfig));
+  EXPECT_TRUE(stopped(absl::StrReplaceAll(kConfig, {{codecs, ""}}))) << Log();
+  EXPECT_TRUE(stopped(absl::StrReplaceAll(kConfig, {{codecs, "codec: {push: int8}\n"}}))) << Log();
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("run.yaml"),
+                                  absl::StrReplaceAll(kConfig, {{"delta: none", "delta: e3m0"}}))
+                  .ok());
+  const Finished other = Run({"--config", dir_.File("run.yaml")});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.output, HasSubstr("codec.pull_delta is fixed when a run begins"));
 }
 
 TEST_F(CoordinatorProgramTest, WhatCannotWorkTouchesNothing) {

@@ -34,7 +34,7 @@ model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
 data: {tokenizer: bytes, mode: local}
 inner: {steps: 2, learning_rate: 1e-3, batch: 2}
 outer: {learning_rate: 0.7, momentum: 0.9}
-codec: {zstd: true}
+codec: {push: fp32, pull_delta: none, zstd: true}
 evaluation: {every: 1000}
 round: {deadline_s: 60, grace_s: 0, lease_s: 120}
 """

@@ -1,0 +1,43 @@
+#include "cli/config_advice.h"
+
+#include "absl/strings/str_format.h"
+#include "core/codec.h"
+
+namespace atoll {
+namespace {
+
+// A multiple of every codec's block.
+constexpr uint64_t kSample = uint64_t{1} << 16;
+
+double BitsPerValue(CodecKind kind) {
+  return 8 * static_cast<double>(CodecFor(kind).EncodedSize(kSample)) / kSample;
+}
+
+/// Bytes that one direction saves are lost on the other: with e3m0 up and float32 down, 89 % of what moves
+/// moves down.
+void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
+  const double up = BitsPerValue(run.push_codec);
+  const double down = BitsPerValue(run.pull_delta.value_or(run.pull_codec));
+  const double full = BitsPerValue(CodecKind::kFp32);
+  if (up < full && down == full) {
+    advice.push_back(absl::StrFormat(
+        "only pushes are compressed: %.3g bits a value up, %.3g down, which is %.0f %% of all bytes; "
+        "codec.pull_delta: e3m0 compresses the other direction",
+        up, down, 100 * down / (up + down)));
+  } else if (down < full && up == full) {
+    advice.push_back(absl::StrFormat(
+        "only pulls are compressed: %.3g bits a value down, %.3g up, which is %.0f %% of all bytes; "
+        "codec.push: e3m0 compresses the other direction",
+        down, up, 100 * up / (up + down)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> ConfigAdvice(const RunOptions& run) {
+  std::vector<std::string> advice;
+  OneDirection(run, advice);
+  return advice;
+}
+
+}  // namespace atoll
