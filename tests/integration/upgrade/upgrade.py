@@ -34,6 +34,8 @@ round: {{deadline_s: 60, start_workers: {WORKERS}}}
 evaluation: {{every: 2, batches: 4}}
 checkpoint: {{shards: 1, keep_versions: 40}}
 """
+# Another default of the codecs than the previous release's must not reach a run that it began.
+SILENT = CONFIG.replace("codec: {push: e3m0, pull_delta: int8}\n", "")
 PATIENCE_S = 180
 PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
 
@@ -69,17 +71,20 @@ def together(folder, coordinator_programs, worker_programs, tokens):
 
 
 def in_place(folder, old, new, tokens):
-    run, complaints = RealRun(folder, old, CONFIG), []
+    run, complaints = RealRun(folder, old, SILENT), []
     try:
         launch(run, old, tokens)
         run.wait_for(lambda: run.head() >= 3, PATIENCE_S, "version 3")
     finally:
         run.end()
     (folder / "ports.json").unlink()
-    run = RealRun(folder, new, CONFIG)
+    run = RealRun(folder, new, SILENT)
     try:
         launch(run, new, tokens)
         began_at = run.head()
+        codecs = (run.status() or {})["config"]["codec"]
+        if (codecs["push"], codecs["pull_delta"]) != ("CODEC_FP32", "PULL_DELTA_NONE"):
+            complaints.append(f"the codecs of the run changed with the release: {codecs}")
         if began_at < 3:
             complaints.append(f"the head went back to version {began_at}")
         finish(run, complaints)
