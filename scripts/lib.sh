@@ -16,6 +16,15 @@ share_compiler_cache() {  # ROOT
   export CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1
 }
 
+# How many files to compile at a time: one that includes LibTorch takes about 2 GiB.
+compile_jobs() {
+  local by_memory jobs
+  by_memory=$(awk '/^MemAvailable:/ { print int($2 / 2097152) }' /proc/meminfo)
+  jobs=$(nproc)
+  if [ "$by_memory" -lt "$jobs" ]; then jobs=$((by_memory > 1 ? by_memory : 1)); fi
+  echo "$jobs"
+}
+
 human_seconds() {
   if [ "$1" -ge 60 ]; then echo "$(($1 / 60)) min $(($1 % 60)) s"; else echo "$1 s"; fi
 }

@@ -118,7 +118,7 @@ build() {
   share_compiler_cache "$PWD"
   : >"$log"
   cmake --preset "$preset" "${options[@]}" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "cmake failed; see $log"; }
-  run_with_progress "build" "$log" cmake --build --preset "$preset" \
+  run_with_progress "build" "$log" cmake --build --preset "$preset" --parallel "$(compile_jobs)" \
     --target atoll-coordinator atoll-worker atollctl atoll-data || {
     grep -nE -A8 'error:|FAILED' "$log" | head -n 40 >&2 || true
     fail "the build failed; see $log"

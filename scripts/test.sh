@@ -46,12 +46,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# A file that includes LibTorch takes about 2 GiB to compile.
-if [ -z "$jobs" ]; then
-  by_memory=$(awk '/^MemAvailable:/ { print int($2 / 2097152) }' /proc/meminfo)
-  jobs=$(nproc)
-  if [ "$by_memory" -lt "$jobs" ]; then jobs=$((by_memory > 1 ? by_memory : 1)); fi
-fi
+jobs=${jobs:-$(compile_jobs)}
 if [ -n "$junit" ]; then
   mkdir -p "$junit"
   junit=$(cd "$junit" && pwd)
