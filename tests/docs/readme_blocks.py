@@ -177,6 +177,8 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path)
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "README.md", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    # What a block started lives in sessions of its own: told to end, this program ends it first.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     if not (arguments.check or arguments.shown or arguments.run):
         parser.error("say --check, --print SECTION or --run SECTION")
     try:

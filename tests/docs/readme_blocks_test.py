@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """readme_blocks.py finds every block of the README, and fails where a command of a block fails."""
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = pathlib.Path(__file__).with_name("readme_blocks.py")
@@ -53,6 +55,21 @@ class ReadmeBlocks(unittest.TestCase):
         result = run("--run", "Try it", "--timeout", "1", page=PAGE.format(try_it="sleep 50"))
         self.assertEqual(result.returncode, 1)
         self.assertIn("took too long", result.stderr)
+
+    def test_told_to_end_it_leaves_nothing_running(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page, pid = pathlib.Path(folder) / "page.md", pathlib.Path(folder) / "pid"
+            page.write_text(PAGE.format(try_it=f"sleep 50 & echo $! >{pid}.new; mv {pid}.new {pid}; wait"))
+            program = subprocess.Popen([sys.executable, "-B", PROGRAM, "--run", "Try it", "--page", page],
+                                       stdout=subprocess.DEVNULL)
+            until = time.monotonic() + 30
+            while not pid.exists() and time.monotonic() < until:
+                time.sleep(0.05)
+            sleeper = int(pid.read_text())
+            program.terminate()
+            self.assertEqual(program.wait(60), 128 + signal.SIGTERM)
+            status = pathlib.Path(f"/proc/{sleeper}/status")
+            self.assertTrue(not status.exists() or "\nState:\tZ" in status.read_text(), "it still runs")
 
     def test_an_unknown_section_and_bad_bash_are_told(self):
         result = run("--check", page=PAGE.format(try_it="if") + "## Else\n```sh\ntrue\n```\n")
