@@ -44,8 +44,17 @@ std::string StateText(const v1::WorkerStatus& worker) {
 }
 
 std::string DeviceText(const v1::Capabilities& capabilities) {
-  return absl::StrFormat("%s %s, %d threads, version %s", capabilities.device(), capabilities.device_name(),
-                         capabilities.threads(), capabilities.software_version());
+  // It is told at Join, and not kept on disk.
+  if (capabilities.device().empty()) return "not known: it joined before the coordinator was started again";
+  std::string text = absl::StrFormat("%s %s", capabilities.device(), capabilities.device_name());
+  if (capabilities.device_memory_bytes() > 0) {
+    text += absl::StrFormat(", %s of its own", HumanBytes(capabilities.device_memory_bytes()));
+  }
+  text += absl::StrFormat(", %d threads", capabilities.threads());
+  if (capabilities.memory_bytes() > 0) {
+    text += absl::StrFormat(", %s of main memory", HumanBytes(capabilities.memory_bytes()));
+  }
+  return text;
 }
 
 std::string SpeedText(const v1::WorkerStatus& worker) {
@@ -90,6 +99,7 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
       {"state", StateText(worker)},
       {"incarnation", absl::StrFormat("%d", worker.incarnation())},
       {"device", DeviceText(worker.capabilities())},
+      {"software version", worker.capabilities().software_version()},
       {"data", DataText(worker.data())},
       {"phase", PhaseText(progress)},
       {"inner steps a round", absl::StrFormat("%d", worker.inner_steps())},
@@ -97,7 +107,7 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
       {"loss", absl::StrFormat("%.4f, gradient norm %.3g, learning rate %.3g", progress.loss(),
                                progress.gradient_norm(), progress.learning_rate())},
       {"time", TimeText(progress)},
-      {"memory", HumanBytes(progress.memory_bytes())},
+      {"memory in use", HumanBytes(progress.memory_bytes())},
       {"contributions", absl::StrFormat("%d accepted, %d refused", worker.contributions_accepted(),
                                         worker.contributions_refused())},
       {"moved",

@@ -61,6 +61,8 @@ struct CapabilitiesView {
   std::string device;
   std::string device_name;
   uint32_t threads = 0;
+  uint64_t memory_bytes = 0;         // 0: not known
+  uint64_t device_memory_bytes = 0;  // 0: no accelerator, or not known
 };
 
 /// Values of Command in types.proto.

@@ -59,7 +59,9 @@ CapabilitiesView DecodeCapabilities(const v1::Capabilities& in) {
   return {.software_version = in.software_version(),
           .device = in.device(),
           .device_name = in.device_name(),
-          .threads = in.threads()};
+          .threads = in.threads(),
+          .memory_bytes = in.memory_bytes(),
+          .device_memory_bytes = in.device_memory_bytes()};
 }
 
 ProgressView DecodeProgress(const v1::Progress& in) {

@@ -12,6 +12,8 @@ void EncodeCapabilities(const CapabilitiesView& view, v1::Capabilities* message)
   message->set_device(view.device);
   message->set_device_name(view.device_name);
   message->set_threads(view.threads);
+  message->set_memory_bytes(view.memory_bytes);
+  message->set_device_memory_bytes(view.device_memory_bytes);
 }
 
 void EncodeProgress(const ProgressView& view, v1::Progress* message) {

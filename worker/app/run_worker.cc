@@ -20,6 +20,7 @@
 #include "worker/metrics/worker_metrics.h"
 #include "worker/sync/identity.h"
 #include "worker/sync/worker.h"
+#include "worker/torch/hardware.h"
 #include "worker/torch/torch_replica.h"
 
 namespace atoll {
@@ -53,9 +54,7 @@ absl::StatusOr<JoinParameters> Introduction(const WorkerFlags& flags, const Work
   join.worker = identity.name;
   join.secret = identity.secret;
   join.role = flags.role == "evaluator" ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
-  join.device.device = flags.device;
-  join.device.device_name = "LibTorch " + TorchVersion();
-  join.device.threads = static_cast<uint32_t>(flags.threads);
+  join.device = FactsOfDevice(flags.device, flags.threads);
   join.expected_run = flags.expect_run;
   join.dataset = DatasetFacts{.tokenizer = dataset.description().tokenizer,
                               .vocabulary = dataset.description().vocabulary,

@@ -138,6 +138,8 @@ v1::JoinRequest JoinRequestToProto(const JoinParameters& parameters) {
   capabilities.set_device(parameters.device.device);
   capabilities.set_device_name(parameters.device.device_name);
   capabilities.set_threads(parameters.device.threads);
+  capabilities.set_memory_bytes(parameters.device.memory_bytes);
+  capabilities.set_device_memory_bytes(parameters.device.device_memory_bytes);
   if (parameters.dataset.has_value()) {
     v1::Dataset& dataset = *request.mutable_dataset();
     dataset.set_tokenizer(parameters.dataset->tokenizer);

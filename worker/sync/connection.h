@@ -42,9 +42,11 @@ struct DatasetFacts {
 };
 
 struct DeviceFacts {
-  std::string device;  // cpu, cuda:0
-  std::string device_name;
-  uint32_t threads = 0;
+  std::string device;                // cpu, cuda:0
+  std::string device_name;           // model of the processor or the accelerator
+  uint32_t threads = 0;              // that compute
+  uint64_t memory_bytes = 0;         // main memory that it may use; 0: not known
+  uint64_t device_memory_bytes = 0;  // of the accelerator; 0: there is none, or it is not known
 };
 
 struct JoinParameters {

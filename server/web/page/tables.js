@@ -19,6 +19,14 @@ function workerRow(onAct) {
   };
 }
 
+function hardware(capabilities) {
+  if (!capabilities) return "";
+  const memory = num(capabilities.memoryBytes);
+  const own = num(capabilities.deviceMemoryBytes);
+  return [capabilities.deviceName, own ? `${bytes(own)} of its own` : null, `${num(capabilities.threads)} threads`,
+    memory ? `${bytes(memory)} of main memory` : null].filter(Boolean).join(", ");
+}
+
 function fillWorker(row, worker, mayAct) {
   const progress = worker.progress || {};
   const active = worker.state === "active";
@@ -26,6 +34,7 @@ function fillWorker(row, worker, mayAct) {
   const [name, state, doing, lossCell, speed, counted, up, down, heard, acts] = row.children;
   setText(name.children[0], worker.name || "");
   setText(name.children[1], [role === "trainer" ? null : role, worker.capabilities?.device].filter(Boolean).join(", "));
+  name.title = hardware(worker.capabilities);
   const pending = word(worker.pendingCommand, "COMMAND_");
   setText(state.children[0], worker.banned ? "banned" : pending && pending !== "none" ? `told to ${pending}` : worker.state || "");
   setClass(state.children[0], `pill ${worker.banned ? "bad" : pending && pending !== "none" ? "wait" : WORKER_LOOKS[worker.state] || ""}`);

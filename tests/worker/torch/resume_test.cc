@@ -39,7 +39,7 @@ class MortalReplica final : public Replica {
     return inner_->WriteFragment(fragment, values);
   }
   absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override {
-    if (++steps_ == dies_at_step_) return absl::UnimplementedError("killed here");
+    if (++steps_ == dies_at_step_) return absl::UnauthenticatedError("killed here");
     return inner_->InnerStep(learning_rate);
   }
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override {
@@ -139,7 +139,7 @@ TEST_F(ResumeTest, KilledWhileItPushedItEndsWithTheSameBits) {
     auto coordinator = Coordinator();
     const std::string folder = Folder(arrived ? "after_push" : "before_push");
     coordinator->Fail("Push", {});
-    coordinator->Fail("Push", {.status = absl::UnimplementedError("killed here"), .applied = arrived});
+    coordinator->Fail("Push", {.status = absl::UnauthenticatedError("killed here"), .applied = arrived});
     EXPECT_NE(Live(*coordinator, folder), ExitCode::kOk);
     EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
     EXPECT_EQ(coordinator->parameters(), expected) << "arrived: " << arrived;
