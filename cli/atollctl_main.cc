@@ -11,6 +11,7 @@
 #include "common/exit_codes.h"
 #include "common/status.h"
 #include "common/trace_context.h"
+#include "protos/transport/grpc_log.h"
 #include "protos/transport/security_flags.h"
 
 namespace {
@@ -76,6 +77,7 @@ void AddCommands(CLI::App& app, const atoll::GlobalOptions& global, atoll::Actio
 
 absl::Status Run(atoll::GlobalOptions& global, const atoll::Action& action) {
   if (!action) return absl::InvalidArgumentError("nothing to do; see atollctl --help");
+  atoll::RouteGrpcLog(atoll::Logger());
   static const atoll::SystemClock clock;
   ATOLL_ASSIGN_OR_RETURN(global.security,
                          atoll::ChannelSecurity::Create(global.security_flags, &clock, atoll::Logger()));

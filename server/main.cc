@@ -2,8 +2,10 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +29,8 @@
 #include "protos/config/defaults.h"
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
+#include "protos/transport/grpc_log.h"
+#include "server/access/denial_log.h"
 #include "server/admin_control.h"
 #include "server/create_coordinator.h"
 #include "server/file_limit.h"
@@ -34,6 +38,7 @@
 #include "server/metrics/port_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
+#include "server/rpc/handshake_failures.h"
 #include "server/rpc/health_listener.h"
 #include "server/rpc/server.h"
 #include "server/run_opening.h"
@@ -189,6 +194,7 @@ struct Parts {
   std::unique_ptr<HealthListener> health;  // null: nobody asks
   std::unique_ptr<Launcher> launcher;      // null: nobody launches workers
   std::unique_ptr<RunStore> store;
+  std::shared_ptr<HandshakeFailures> handshakes;
 };
 
 absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
@@ -288,12 +294,16 @@ absl::Status WritePortFile(const std::string& path, const Ports& ports) {
                             health_address, web_address, ::getpid()));
 }
 
+using OnDenied = std::function<void(const std::string& peer, const absl::Status& why)>;
+
 /// Null when there is to be none.
 absl::StatusOr<std::unique_ptr<WebServer>> StartWeb(const Flags& flags, const AccessPolicy& access,
                                                     Coordinator& coordinator, const Clock& clock,
-                                                    const Logger& log) {
+                                                    const Logger& log, OnDenied on_denied) {
   if (flags.web_listen && flags.web_listen->empty()) return std::unique_ptr<WebServer>();
-  auto web = WebServer::Start(WebOptions(flags, &access), &coordinator, &clock, log);
+  WebServerOptions options = WebOptions(flags, &access);
+  options.on_denied = std::move(on_denied);
+  auto web = WebServer::Start(options, &coordinator, &clock, log);
   if (web.ok() || flags.web_listen) return web;
   // Nobody asked for it: training does not wait for a page.
   log.Warning("there is no web page; choose another address for it with --web-listen",
@@ -310,6 +320,15 @@ std::unique_ptr<CertificateMetrics> ShowCertificates(MetricsRegistry& registry,
     shown->Set(certificates->current()->facts.not_after, certificates->last_outcome().ok());
   });
   return metrics;
+}
+
+/// Null when there is to be none.
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> StartMetrics(const Flags& flags, MetricsRegistry& registry,
+                                                              const Logger& log) {
+  if (flags.metrics_listen.empty()) return nullptr;
+  ATOLL_ASSIGN_OR_RETURN(auto endpoint, MetricsEndpoint::Start(flags.metrics_listen, registry));
+  log.Info("metrics", {{"url", "http://" + endpoint->address().ToString() + "/metrics"}});
+  return endpoint;
 }
 
 /// Before a scrape: what the coordinator knows now, also of what it has not had a reason to tell yet.
@@ -335,6 +354,31 @@ void Connect(ServerSecurity& security, ServerMetrics& metrics, PortMetrics& port
   options.on_pull_streamed = [&metrics](double seconds) { metrics.OnPullStreamed(seconds); };
   options.on_heartbeat = [&metrics](double seconds) { metrics.OnHeartbeat(seconds); };
 }
+
+/// What is written and counted about callers that are turned away.
+struct DenialTrail {
+  DenialLog log;
+  std::shared_ptr<HandshakeFailures> handshakes;
+  const Clock& clock;
+  PortMetrics& metrics;
+
+  void Follow(RpcServerOptions& options) {
+    options.on_call_denied = [this](const std::string& peer, const absl::Status& why) {
+      log.Denied("call denied", peer, std::string(why.message()));
+    };
+    if (options.security.certificates == nullptr) return;
+    options.on_ended_unheard = [this](const std::string& peer) {
+      const auto why = handshakes->Take(clock.Now());
+      if (why.has_value()) log.Denied("TLS handshake failed", peer, *why);
+    };
+  }
+  OnDenied OfWeb() {
+    return [this](const std::string& peer, const absl::Status& why) {
+      metrics.OnCallRefused(absl::IsUnauthenticated(why) ? "unauthenticated" : "permission_denied");
+      log.Denied("web request denied", peer, std::string(why.message()));
+    };
+  }
+};
 
 /// What an operator should know of the ports before they are open.
 void WarnOfPorts(const RpcServerOptions& options, const Flags& flags, const Logger& log) {
@@ -363,30 +407,31 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   PortMetrics port_metrics(&registry, !rpc_options.security.warning.empty());
   const auto certificate_metrics = ShowCertificates(registry, security->certificates());
 
+  DenialTrail denials{
+      .log = DenialLog(log, &clock), .handshakes = parts.handshakes, .clock = clock, .metrics = port_metrics};
+  denials.Follow(rpc_options);
   const RunConfigCodec config_codec;
   const std::unique_ptr<HealthListener> health = std::move(parts.health);
   Launcher* const launcher = parts.launcher.get();
   auto coordinator =
       OpenCoordinator(flags, configuration, std::move(parts), &clock, log, &metrics, config_codec);
   if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(coordinator.status()));
-  registry.BeforeScrape([&] { Refresh(**coordinator, metrics, status_metrics); });
-  std::unique_ptr<MetricsEndpoint> endpoint;
-  if (!flags.metrics_listen.empty()) {
-    auto started = MetricsEndpoint::Start(flags.metrics_listen, registry);
-    if (!started.ok()) return Fail(log, started.status(), DefaultExitCode(started.status()));
-    endpoint = *std::move(started);
-    log.Info("metrics", {{"url", "http://" + endpoint->address().ToString() + "/metrics"}});
-  }
+  registry.BeforeScrape([&] {
+    Refresh(**coordinator, metrics, status_metrics);
+    port_metrics.OnHandshakesFailed(denials.handshakes->total());
+  });
+  auto endpoint = StartMetrics(flags, registry, log);
+  if (!endpoint.ok()) return Fail(log, endpoint.status(), DefaultExitCode(endpoint.status()));
   Connect(*security, metrics, port_metrics, rpc_options);
   auto rpc = RpcServer::Start(rpc_options, coordinator->get(), &clock, log);
   if (!rpc.ok()) return Fail(log, rpc.status(), DefaultExitCode(rpc.status()));
-  auto web = StartWeb(flags, security->policy(), **coordinator, clock, log);
+  auto web = StartWeb(flags, security->policy(), **coordinator, clock, log, denials.OfWeb());
   if (!web.ok()) return Fail(log, web.status(), DefaultExitCode(web.status()));
   if (health != nullptr) health->SetServing(true);
   if (!flags.port_file.empty()) {
     const absl::Status written =
         WritePortFile(flags.port_file,
-                      {.rpc = **rpc, .metrics = endpoint.get(), .health = health.get(), .web = web->get()});
+                      {.rpc = **rpc, .metrics = endpoint->get(), .health = health.get(), .web = web->get()});
     if (!written.ok()) return Fail(log, written, ExitCode::kUsage);
   }
 
@@ -420,6 +465,10 @@ int Run(const Flags& flags) {
   log_options.format = format;
   const auto log = Logger::Create(log_options);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
+  const auto handshakes = std::make_shared<HandshakeFailures>();
+  RouteGrpcLog(log->With("component", "grpc"), [handshakes](std::string_view line) {
+    handshakes->Hear(line, std::chrono::steady_clock::now());
+  });
   auto shutdown = Shutdown::Install();
   if (!shutdown.ok()) return Fail(*log, shutdown.status(), ExitCode::kInternal);
   const auto configuration = LoadConfiguration(flags);
@@ -445,7 +494,8 @@ int Run(const Flags& flags) {
   Parts parts{.security = *std::move(security),
               .health = *std::move(health),
               .launcher = *std::move(launcher),
-              .store = *std::move(store)};
+              .store = *std::move(store),
+              .handshakes = handshakes};
   return Serve(flags, *configuration, std::move(parts), clock, *log, **shutdown);
 }
 

@@ -9,6 +9,7 @@
 #include "atoll/version.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
+#include "protos/transport/grpc_log.h"
 #include "protos/transport/security_flags.h"
 #include "worker/app/commands.h"
 #include "worker/torch/blas_kernels.h"
@@ -134,6 +135,7 @@ int Main(int argc, char** argv) {
   }
   const auto log = MakeLogger(log_flags);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
+  RouteGrpcLog(log->With("component", "grpc"));
   WorkerOutcome outcome;
   if (generating->parsed()) {
     outcome.code = GenerateText(generate, *log);

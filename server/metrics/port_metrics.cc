@@ -35,6 +35,7 @@ PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
     }
     open_[port] = registry->AddGauge("atoll_connections", "Open connections of a port.", {{"port", port}});
   }
+  handshakes_ = registry->AddCounter("atoll_handshakes_failed_total", "TLS handshakes that failed.");
   registry
       ->AddGauge("atoll_insecure_bind",
                  "1: other machines can reach a port of the run in plain text (--insecure-bind).")
@@ -49,6 +50,11 @@ void PortMetrics::OnCallRefused(std::string_view reason) {
 void PortMetrics::OnConnectionRefused(std::string_view port, std::string_view limit) {
   const auto found = refused_.find({std::string(port), std::string(limit)});
   if (found != refused_.end()) found->second.Increment();
+}
+
+void PortMetrics::OnHandshakesFailed(uint64_t total) {
+  const uint64_t before = handshakes_counted_.exchange(total);
+  if (total > before) handshakes_.Increment(static_cast<double>(total - before));
 }
 
 void PortMetrics::OnConnections(std::string_view port, size_t count) {

@@ -1,6 +1,8 @@
 #ifndef ATOLL_SERVER_METRICS_PORT_METRICS_H_
 #define ATOLL_SERVER_METRICS_PORT_METRICS_H_
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,11 +24,15 @@ class PortMetrics {
   /// "data" or "admin"; "total", "address", "bytes" or "streams".
   void OnConnectionRefused(std::string_view port, std::string_view limit);
   void OnConnections(std::string_view port, size_t count);
+  /// So many TLS handshakes have failed since the start.
+  void OnHandshakesFailed(uint64_t total);
 
  private:
   std::map<std::string, Counter, std::less<>> calls_;
   std::map<std::pair<std::string, std::string>, Counter> refused_;
   std::map<std::string, Gauge, std::less<>> open_;
+  Counter handshakes_;
+  std::atomic<uint64_t> handshakes_counted_{0};
 };
 
 }  // namespace atoll

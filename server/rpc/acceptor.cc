@@ -246,6 +246,9 @@ void Acceptor::EndGreedy(MonoTime now) {
   if (now - looked_ < ledger_.UntilNextLook()) return;
   looked_ = now;
   const std::vector<ConnectionLedger::Greed> greedy = ledger_.Greedy(ReceivedBytes, count_);
+  for (const std::string& peer : ledger_.TakeUnheard()) {
+    if (options_.on_ended_unheard) options_.on_ended_unheard(peer);
+  }
   for (const auto& [fd, of] : greedy) {
     Abort(fd);
     if (options_.on_greedy) options_.on_greedy(of);

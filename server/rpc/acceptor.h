@@ -31,6 +31,8 @@ struct AcceptorOptions {
   std::function<void(size_t)> on_count = {};
   /// A connection was ended for what it brought too much of. Likewise.
   std::function<void(ConnectionLedger::Of)> on_greedy = {};
+  /// A connection of this peer has ended, and no call ever came of it. Likewise.
+  std::function<void(const std::string& peer)> on_ended_unheard = {};
 };
 
 /// Accepts the connections of one port, on a thread of its own, and hands each to whoever serves it, so that

@@ -16,12 +16,19 @@ ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer
   return signs;
 }
 
-const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome) {
-  if (!call.on_call_refused || outcome.ok() || absl::IsCancelled(outcome)) return outcome;
+const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome,
+                                 absl::FunctionRef<std::string()> peer) {
+  if (outcome.ok() || absl::IsCancelled(outcome)) return outcome;
   const RefusalReason reason = ReasonOf(outcome);
-  const std::string name = reason == RefusalReason::kNone ? absl::StatusCodeToString(outcome.code())
-                                                          : std::string(RefusalReasonName(reason));
-  call.on_call_refused(absl::AsciiStrToLower(name));
+  if (call.on_call_refused) {
+    const std::string name = reason == RefusalReason::kNone ? absl::StatusCodeToString(outcome.code())
+                                                            : std::string(RefusalReasonName(reason));
+    call.on_call_refused(absl::AsciiStrToLower(name));
+  }
+  // With a reason it is the run that refuses: a banned worker, for one.
+  const bool denied = reason == RefusalReason::kNone &&
+                      (absl::IsUnauthenticated(outcome) || absl::IsPermissionDenied(outcome));
+  if (denied && call.on_call_denied) call.on_call_denied(PeerAddress(peer()), outcome);
   return outcome;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "server/access/access_policy.h"
@@ -38,15 +39,18 @@ struct CallContext {
   std::function<void(double seconds)> on_pull_streamed;  // may be empty, as the next; see RpcServerOptions
   std::function<void(double seconds)> on_heartbeat;
   std::function<void(std::string_view reason)> on_call_refused;
+  std::function<void(const std::string& peer, const absl::Status& why)> on_call_denied;
 };
 
 /// A call came of the connection of this peer, as gRPC names it ("ipv4:127.0.0.1:50123"). Where each
 /// further message is to be noted is returned; null when nobody watches.
 ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer);
 
-/// Tells on_call_refused how a call ended, when it ended badly and not because its caller went away. Once for
-/// each call. Returns the outcome as it is.
-const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome);
+/// Tells on_call_refused how a call ended, when it ended badly and not because its caller went away, and
+/// on_call_denied, when it was because of who called. Once for each call. `peer` as gRPC names it. Returns the
+/// outcome as it is.
+const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome,
+                                 absl::FunctionRef<std::string()> peer);
 
 }  // namespace atoll
 

@@ -10,6 +10,7 @@ namespace {
 
 // A connection that has this part of what it may have is looked at oftener.
 constexpr uint64_t kUneasyShare = 8;
+constexpr size_t kMostUnheard = 1024;
 
 }  // namespace
 
@@ -50,7 +51,7 @@ size_t ConnectionLedger::Count(MonoTime now) {
 
 std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(const std::function<uint64_t(int fd)>& received,
                                                               const CountStreams& count) {
-  std::erase_if(open_, [this](const OpenSocket& socket) { return !alive_(socket); });
+  ForgetGone();
   Amounts silent;
   Amounts held;
   std::vector<OpenSocket*> due;
@@ -58,7 +59,10 @@ std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(const std::functio
     // Before it is asked whether anything moved: a message that is done in between has moved.
     const bool holds = socket.signs != nullptr && socket.signs->held > 0;
     const uint64_t now = received(socket.fd);
-    if (socket.signs != nullptr && socket.signs->moved.exchange(false)) socket.heard_bytes = now;
+    if (socket.signs != nullptr && socket.signs->moved.exchange(false)) {
+      socket.heard_bytes = now;
+      socket.heard = true;
+    }
     (holds ? held : silent).emplace_back(now - std::min(now, socket.heard_bytes), socket.fd);
     const bool many = socket.streams > limits_.open_streams / kUneasyShare;
     if (!many && now - std::min(now, socket.counted_bytes) < kCountAfterBytes) continue;
@@ -119,8 +123,17 @@ void ConnectionLedger::Look(MonoTime now) {
   if (ever_looked_ && now - looked_ < kLookInterval) return;
   ever_looked_ = true;
   looked_ = now;
-  std::erase_if(open_, [this](const OpenSocket& socket) { return !alive_(socket); });
+  ForgetGone();
   Recount();
+}
+
+void ConnectionLedger::ForgetGone() {
+  std::erase_if(open_, [this](const OpenSocket& socket) {
+    if (alive_(socket)) return false;
+    const bool heard = socket.heard || (socket.signs != nullptr && socket.signs->moved);
+    if (!heard && unheard_.size() < kMostUnheard) unheard_.push_back(socket.peer);
+    return true;
+  });
 }
 
 void ConnectionLedger::Recount() {

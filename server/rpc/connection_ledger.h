@@ -46,6 +46,7 @@ struct OpenSocket {
   uint64_t counted_bytes = 0;            // received when its streams were last to be counted
   uint64_t counted_at = 0;               // the look at which they were
   uint64_t streams = 0;                  // as counted then
+  bool heard = false;                    // a call came of it
 };
 
 /// The kernel's cookie of the socket that the descriptor is now (SO_COOKIE); 0: it is none.
@@ -86,6 +87,10 @@ class ConnectionLedger {
   /// were so far, and those with too many streams, as counted by `count` (may be empty). They are forgotten
   /// here; the caller ends them.
   std::vector<Greed> Greedy(const std::function<uint64_t(int fd)>& received, const CountStreams& count);
+  /// The peers of those that were found gone since the last question, of which no call ever came.
+  std::vector<std::string> TakeUnheard() { return std::exchange(unheard_, {}); }
+  /// Those that were admitted and not forgotten; some may be gone.
+  const std::vector<OpenSocket>& open() const { return open_; }
   /// After it Greedy is to be asked again: sooner while a connection has an eighth of what it may have, and
   /// later where there are so many that looking itself would cost something (a microsecond or two for each).
   Duration UntilNextLook() const;
@@ -98,12 +103,14 @@ class ConnectionLedger {
   void CountThem(std::vector<OpenSocket*> due, const CountStreams& count);
   Verdict Judge(const std::string& host) const;
   void Look(MonoTime now);
+  void ForgetGone();
   void Recount();
 
   const ConnectionLimits limits_;
   const Alive alive_;
   std::vector<OpenSocket> open_;
   std::map<std::string, size_t> by_host_;
+  std::vector<std::string> unheard_;
   MonoTime looked_{};
   bool ever_looked_ = false;
   bool uneasy_ = false;

@@ -105,6 +105,7 @@ AcceptorOptions AcceptorOptionsFor(const RpcServerOptions& options, const std::s
       report(port_name, of == ConnectionLedger::Of::kBytes ? "bytes" : "streams");
     };
   }
+  out.on_ended_unheard = options.on_ended_unheard;
   if (options.on_connections) {
     out.on_count = [report = options.on_connections, port_name](size_t count) { report(port_name, count); };
   }

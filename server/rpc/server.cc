@@ -41,7 +41,8 @@ struct RpcServer::Parts {
                 .max_watch_backlog = options.max_watch_backlog,
                 .on_pull_streamed = options.on_pull_streamed,
                 .on_heartbeat = options.on_heartbeat,
-                .on_call_refused = options.on_call_refused},
+                .on_call_refused = options.on_call_refused,
+                .on_call_denied = options.on_call_denied},
         coordinator_service(context),
         admin_service(context) {}
 

@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_RPC_UNARY_H_
 #define ATOLL_SERVER_RPC_UNARY_H_
 
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -24,8 +25,11 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const C
   // finished.
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   Moved(call, context->peer());
+  const auto count = [&call, context](const absl::Status& outcome) {
+    return CountRefusal(call, outcome, [context] { return std::string(context->peer()); });
+  };
   if (!admitted.ok()) {
-    reactor->Finish(ToGrpc(CountRefusal(call, admitted)));
+    reactor->Finish(ToGrpc(count(admitted)));
     return reactor;
   }
   const bool posted =
@@ -35,9 +39,9 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const C
           reactor->Finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more
           return;
         }
-        reactor->Finish(ToGrpc(CountRefusal(call, handle(*request, reply))));
+        reactor->Finish(ToGrpc(count(handle(*request, reply))));
       });
-  if (!posted) reactor->Finish(ToGrpc(CountRefusal(call, Overloaded())));
+  if (!posted) reactor->Finish(ToGrpc(count(Overloaded())));
   return reactor;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -149,7 +150,8 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
 
   void Finish(const absl::Status& status) {
     sink_.reset();
-    grpc::ServerReadReactor<Message>::Finish(ToGrpc(CountRefusal(call_, status)));
+    grpc::ServerReadReactor<Message>::Finish(
+        ToGrpc(CountRefusal(call_, status, [this] { return std::string(context_->peer()); })));
   }
 
   const CallContext call_;

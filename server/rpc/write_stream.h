@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -141,7 +142,7 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
       finished_ = true;
       outcome = *outcome_;
     }
-    this->Finish(ToGrpc(CountRefusal(call_, outcome)));
+    this->Finish(ToGrpc(CountRefusal(call_, outcome, [this] { return std::string(context_->peer()); })));
     return true;
   }
 

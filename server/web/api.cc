@@ -102,7 +102,7 @@ WebReply WebApi::Answer(const WebRequest& request) {
   if (request.path == kSessionPath) {
     if (!IsRead(request)) return OnlyBy("GET, HEAD");
     const auto identity = Identify(request);
-    return identity.ok() ? Session(*identity) : ErrorReply(identity.status());
+    return identity.ok() ? Session(*identity) : Deny(request, identity.status());
   }
   return ErrorReply(404, "NOT_FOUND", "there is nothing at this address");
 }
@@ -132,11 +132,18 @@ absl::StatusOr<AdminCaller> WebApi::Operator(const WebRequest& request) const {
       .user = {}, .peer = request.peer, .proven = identity.name, .how = identity.how, .by = "web"};
 }
 
+WebReply WebApi::Deny(const WebRequest& request, const absl::Status& why) const {
+  // A visitor without a token is asked for one, and the page asks again by itself: that is no attempt.
+  const bool attempt = !request.authorization.empty() || request.method == "POST";
+  if (attempt && options_.on_denied) options_.on_denied(request.peer, why);
+  return ErrorReply(why);
+}
+
 WebReply WebApi::Look(const WebRequest& request, Read read, Duration fresh) {
   const auto identity = Identify(request);
-  if (!identity.ok()) return ErrorReply(identity.status());
+  if (!identity.ok()) return Deny(request, identity.status());
   if (identity->role == Role::kWorker) {
-    return ErrorReply(absl::PermissionDeniedError("a worker's credentials do not open the web page"));
+    return Deny(request, absl::PermissionDeniedError("a worker's credentials do not open the web page"));
   }
   return Conditional(request, cache_.Get(CacheKey(request), fresh, [&] {
     WebReply reply = (this->*read)(request);
@@ -149,7 +156,7 @@ WebReply WebApi::Look(const WebRequest& request, Read read, Duration fresh) {
 
 WebReply WebApi::Act(const WebRequest& request, Action action) {
   const auto caller = Operator(request);
-  if (!caller.ok()) return ErrorReply(caller.status());
+  if (!caller.ok()) return Deny(request, caller.status());
   WebReply reply = (this->*action)(request, *caller);
   cache_.Clear();
   return reply;

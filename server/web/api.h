@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_WEB_API_H_
 #define ATOLL_SERVER_WEB_API_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct WebApiOptions {
   std::vector<std::string> names;
   /// Shown to who wants to act and cannot: where a token is to be had. May be empty.
   std::string token_hint;
+  /// A request was denied because of who made it; `why` holds no secret. From any thread; must not block. May be
+  /// empty.
+  std::function<void(const std::string& peer, const absl::Status& why)> on_denied = {};
 };
 
 /// Answers requests of docs/web.md: the page's files and its JSON. Looking takes what the policy asks for;
@@ -43,6 +47,7 @@ class WebApi {
   using Action = WebReply (WebApi::*)(const WebRequest&, const AdminCaller&);
 
   absl::StatusOr<Identity> Identify(const WebRequest& request) const;
+  WebReply Deny(const WebRequest& request, const absl::Status& why) const;
   /// Identify, and an admin who has proved it.
   absl::StatusOr<AdminCaller> Operator(const WebRequest& request) const;
   WebReply Look(const WebRequest& request, Read read, Duration fresh);

@@ -33,8 +33,11 @@ struct WebServer::Parts {
         clock(the_clock),
         log(std::move(logger)),
         history(coordinator, clock),
-        api({.access = options.access, .names = options.names, .token_hint = options.token_hint}, coordinator,
-            clock, &history),
+        api({.access = options.access,
+             .names = options.names,
+             .token_hint = options.token_hint,
+             .on_denied = options.on_denied},
+            coordinator, clock, &history),
         pool({.name = "web", .threads = options.threads, .max_queued = options.max_waiting}),
         connections(clock) {}
 

@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_WEB_WEB_SERVER_H_
 #define ATOLL_SERVER_WEB_WEB_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct WebServerOptions {
   const AccessPolicy* access = nullptr;
   std::vector<std::string> names;
   std::string token_hint;
+  std::function<void(const std::string& peer, const absl::Status& why)> on_denied = {};
 
   HttpLimits limits;
   /// A client has so long to send a request, and again to take its answer.

@@ -21,7 +21,7 @@ except ImportError:
 SEVERITIES = {"critical", "warning", "info"}
 REQUIRED = {"CoordinatorDown", "RoundStalled", "LowQuorum", "WorkerLost", "WorkerFlapping", "NonFinite", "LossDiverging",
             "LateContributions", "CommitSlow", "DiskNearlyFull", "ReplicaDiverged", "CertificateExpiring", "BackupStale",
-            "WorkerOffending", "WorkerBannedByRule", "CallersRefused", "PortUnderAttack", "PortFull"}
+            "WorkerOffending", "WorkerBannedByRule", "CallersRefused", "HandshakesFailing", "PortUnderAttack", "PortFull"}
 
 
 def sections(page):

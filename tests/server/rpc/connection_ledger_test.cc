@@ -43,6 +43,22 @@ TEST_F(ConnectionLedgerTest, WhatIsGoneMakesRoom) {
   EXPECT_EQ(ledger_.Count(now_), 2U);
 }
 
+TEST_F(ConnectionLedgerTest, TellsWhoEndedWithoutACall) {
+  ConnectionProgress progress;
+  for (int fd = 0; fd < 3; ++fd) {
+    const std::string peer = "10.0.0.1:" + std::to_string(fd);
+    ledger_.Admit({.fd = fd, .cookie = static_cast<uint64_t>(fd), .host = "10.0.0.1", .peer = peer, .signs = progress.Open(peer)},
+                  now_);
+  }
+  progress.Find("10.0.0.1:1")->moved = true;
+  EXPECT_TRUE(ledger_.Greedy([](int) { return uint64_t{0}; }, {}).empty());
+  progress.Find("10.0.0.1:2")->moved = true;  // and not looked at before it is gone
+  gone_ = {0, 1, 2};
+  EXPECT_EQ(ledger_.Count(now_), 0u);
+  EXPECT_EQ(ledger_.TakeUnheard(), std::vector<std::string>{"10.0.0.1:0"});
+  EXPECT_TRUE(ledger_.TakeUnheard().empty());
+}
+
 TEST_F(ConnectionLedgerTest, AFloodDoesNotBuyMoreLooks) {
   for (int fd = 0; fd < 3; ++fd) Admit(fd, "10.0.0.1");
   EXPECT_EQ(looks_, 0) << "nobody looks while there is room";
