@@ -27,7 +27,8 @@ constexpr char kFooter[] = R"(Examples:
       what the model writes now
 
 Model, optimizer, data order and rounds come from the coordinator: only address, name, device and local paths
-are given here. While the coordinator is away the worker waits and attaches again by itself.
+are given here. While the coordinator is away the worker waits and attaches again by itself. A worker that has
+never got an answer ends after a minute of failures that look permanent, unless --wait-forever is given.
 )";
 
 struct LogFlags {
@@ -36,7 +37,11 @@ struct LogFlags {
 };
 
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
-  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")->capture_default_str();
+  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")
+      ->capture_default_str();
+  app.add_flag("--wait-forever", flags.wait_forever,
+               "Keep trying when nothing has ever worked and it looks permanent: an unknown host name, another "
+               "CA, TLS on one side only, another program's port. Default: exit after a minute");
   app.add_option("--name", flags.name,
                  "Name in the run (a-z 0-9 . -); default: made from the host's name, once");
   app.add_option("--data", flags.data, "Folder of token files, as made by atoll-data tokenize");

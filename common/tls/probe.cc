@@ -35,14 +35,15 @@ timeval ToTimeval(Duration duration) {
           .tv_usec = static_cast<suseconds_t>(micros % 1'000'000)};
 }
 
-/// Connected, or not valid.
-FileDescriptor Connect(const ProbeOptions& options) {
+/// Connected, or not valid. `unknown_name`: no machine has that name, as far as the name service knows.
+FileDescriptor Connect(const ProbeOptions& options, bool* unknown_name) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(options.host.c_str(), std::to_string(options.port).c_str(), &hints, &found) != 0) {
-    return {};
-  }
+  const int failed =
+      ::getaddrinfo(options.host.c_str(), std::to_string(options.port).c_str(), &hints, &found);
+  *unknown_name = failed == EAI_NONAME || failed == EAI_NODATA;
+  if (failed != 0) return {};
   const std::unique_ptr<addrinfo, AddrInfoDeleter> list(found);
   const timeval patience = ToTimeval(options.patience);
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
@@ -87,7 +88,9 @@ class NoBrokenPipe {
 class Handshake {
  public:
   explicit Handshake(const ProbeOptions& options)
-      : options_(options), socket_(Connect(options)), context_(SSL_CTX_new(TLS_client_method())) {
+      : options_(options),
+        socket_(Connect(options, &unknown_name_)),
+        context_(SSL_CTX_new(TLS_client_method())) {
     if (!socket_.valid() || !context_) return;
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_NONE, nullptr);
     UseRoots();
@@ -99,12 +102,21 @@ class Handshake {
       SSL_set_tlsext_host_name(ssl_.get(), WantedName().c_str());
     }
     ERR_clear_error();
-    done_ = SSL_connect(ssl_.get()) == 1;
+    const int result = SSL_connect(ssl_.get());
+    done_ = result == 1;
+    silent_ = IsSilence(result);
     error_ = ERR_peek_last_error();
     ERR_clear_error();
   }
 
+  bool unknown_name() const { return unknown_name_; }
   bool connected() const { return ssl_ != nullptr; }
+  /// Nothing came for as long as it was waited for.
+  bool silent() const { return silent_; }
+  /// Something came, and it was not TLS.
+  bool other_protocol() const {
+    return ERR_GET_LIB(error_) == ERR_LIB_SSL && ERR_GET_REASON(error_) != SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  }
   bool done() const { return done_; }
   unsigned long error() const { return error_; }
   const std::string& WantedName() const {
@@ -126,14 +138,18 @@ class Handshake {
     if (SSL_write(ssl_.get(), kGreeting.data(), static_cast<int>(kGreeting.size())) <= 0) return false;
     char answer[64];
     const int read = SSL_read(ssl_.get(), answer, sizeof(answer));
-    const int why = SSL_get_error(ssl_.get(), read);
+    const bool silent = IsSilence(read);
     error_ = ERR_peek_last_error();
     ERR_clear_error();
-    // Silence is no refusal.
-    return read > 0 || why == SSL_ERROR_WANT_READ || (why == SSL_ERROR_SYSCALL && errno == EAGAIN);
+    return read > 0 || silent;  // silence is no refusal
   }
 
  private:
+  bool IsSilence(int result) const {
+    if (result > 0) return false;
+    const int why = SSL_get_error(ssl_.get(), result);
+    return why == SSL_ERROR_WANT_READ || (why == SSL_ERROR_SYSCALL && errno == EAGAIN);
+  }
   void UseRoots() {
     if (options_.roots.empty()) {
       SSL_CTX_set_default_verify_paths(context_.get());
@@ -154,10 +170,12 @@ class Handshake {
   }
 
   const ProbeOptions& options_;
+  bool unknown_name_ = false;  // before the socket, which sets it
   const FileDescriptor socket_;
   const tls::SslContextPtr context_;
   tls::SslPtr ssl_;
   bool done_ = false;
+  bool silent_ = false;
   unsigned long error_ = 0;
 };
 
@@ -168,11 +186,40 @@ std::string NamesOf(const CertificateFacts& facts) {
   return names.empty() ? "nobody" : absl::StrJoin(names, ", ");
 }
 
-std::string OfPlainClient(const ProbeOptions& options) {
-  const Handshake attempt(options);
-  if (!attempt.connected() || (!attempt.done() && !IsAlert(attempt.error()))) return "";
-  return "this port speaks TLS, and this program was told to speak plain text: give --tls-ca FILE, the CA "
-         "that signed the coordinator's certificate";
+ProbeFinding OfName(const ProbeOptions& options) {
+  return {.text = absl::StrFormat(
+              "no machine is known by the name '%s': check the address, and this machine's name service",
+              options.host),
+          .looks_permanent = true};
+}
+
+/// What answers a greeting in plain text: HTTP/2 begins with a SETTINGS frame.
+ProbeFinding OfPlainAnswer(const ProbeOptions& options) {
+  constexpr char kSettings = 4;
+  bool unknown_name = false;
+  const FileDescriptor socket = Connect(options, &unknown_name);
+  if (!socket.valid()) return {};
+  if (::send(socket.get(), kGreeting.data(), kGreeting.size(), MSG_NOSIGNAL) < 0) return {};
+  char answer[64];
+  const ssize_t size = ::recv(socket.get(), answer, sizeof(answer), 0);
+  if (size < 4 || answer[3] == kSettings) return {};
+  return {.text = "this port speaks another protocol than a coordinator's data port; is it the port of "
+                  "--metrics-listen or --web-listen, or another program's?",
+          .looks_permanent = true};
+}
+
+ProbeFinding OfPlainClient(const ProbeOptions& options) {
+  {
+    const Handshake attempt(options);
+    if (attempt.unknown_name()) return OfName(options);
+    if (!attempt.connected()) return {};
+    if (attempt.done() || IsAlert(attempt.error())) {
+      return {.text = "this port speaks TLS, and this program was told to speak plain text: give --tls-ca FILE, "
+                      "the CA that signed the coordinator's certificate",
+              .looks_permanent = true};
+    }
+  }
+  return OfPlainAnswer(options);
 }
 
 std::string OfCoordinatorsCertificate(const Handshake& attempt) {
@@ -230,21 +277,30 @@ std::string OfOwnCertificate(const ProbeOptions& options, unsigned long error) {
 
 }  // namespace
 
-std::string WhyNoConnection(const ProbeOptions& options) {
+ProbeFinding Probe(const ProbeOptions& options) {
   const NoBrokenPipe guard;
   if (!options.tls) return OfPlainClient(options);
   Handshake attempt(options);
-  if (!attempt.connected()) return "";
+  if (attempt.unknown_name()) return OfName(options);
+  if (!attempt.connected() || attempt.silent()) return {};
   if (!attempt.done() && attempt.PeerPem().empty()) {
-    if (IsAlert(attempt.error())) return OfOwnCertificate(options, attempt.error());
-    return "this port does not speak TLS, and this program was told to: the coordinator was started without "
-           "--tls-cert, or this is another program's port; without --tls-ca, --tls-cert and --tls this "
-           "program speaks plain text";
+    if (IsAlert(attempt.error())) {
+      return {.text = OfOwnCertificate(options, attempt.error()), .looks_permanent = true};
+    }
+    return {.text = "this port does not speak TLS, and this program was told to: the coordinator was started "
+                    "without --tls-cert, or this is another program's port; without --tls-ca, --tls-cert and "
+                    "--tls this program speaks plain text",
+            .looks_permanent = attempt.other_protocol()};
   }
   const std::string theirs = OfCoordinatorsCertificate(attempt);
-  if (!theirs.empty()) return theirs;
-  if (attempt.done() && attempt.GoesOn()) return "";
-  return OfOwnCertificate(options, attempt.error());
+  if (!theirs.empty()) {
+    // One that is not valid yet will be.
+    return {.text = theirs, .looks_permanent = attempt.verdict() != X509_V_ERR_CERT_NOT_YET_VALID};
+  }
+  if (attempt.done() && attempt.GoesOn()) return {};
+  return {.text = OfOwnCertificate(options, attempt.error()), .looks_permanent = IsAlert(attempt.error())};
 }
+
+std::string WhyNoConnection(const ProbeOptions& options) { return Probe(options).text; }
 
 }  // namespace atoll

@@ -20,6 +20,16 @@ struct ProbeOptions {
   Duration patience = Seconds(2);  // for each step
 };
 
+/// What a probe found.
+struct ProbeFinding {
+  std::string text;  // what is wrong, and what to do; empty: nothing was found
+  /// Nobody but a person can change it: no coordinator that is merely away, or just starting, looks like this.
+  bool looks_permanent = false;
+};
+
+/// As WhyNoConnection. Names that are not known and ports of another protocol are found besides.
+ProbeFinding Probe(const ProbeOptions& options);
+
 /// Why a connection to a coordinator does not come about, and what to do: gRPC says that a handshake failed
 /// and seldom why. Connects once more, by itself, and looks: an expired certificate, another CA, another
 /// name, plain text on one side only, a certificate that the coordinator does not take. Empty: it found

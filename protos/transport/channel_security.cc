@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "common/bind_address.h"
 #include "common/status.h"
-#include "common/tls/probe.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
 
@@ -112,17 +111,17 @@ absl::Status ChannelSecurity::files_outcome() const {
   return certificates_ == nullptr ? absl::OkStatus() : certificates_->last_outcome();
 }
 
-std::string ChannelSecurity::WhyNoConnection(const std::string& address,
-                                             const std::string& grpc_message) const {
+ProbeFinding ChannelSecurity::LookAtConnection(const std::string& address,
+                                               const std::string& grpc_message) const {
   // Nobody listens: that has been said.
-  if (absl::StrContains(grpc_message, "refused")) return "";
+  if (absl::StrContains(grpc_message, "refused")) return {};
   {
     MutexLock lock(&mutex_);
     const auto known = findings_.find(address);
-    if (known != findings_.end() && clock_->Now() - known->second.when < kFresh) return known->second.text;
+    if (known != findings_.end() && clock_->Now() - known->second.when < kFresh) return known->second.finding;
   }
   const auto target = ParseBindAddress(address);
-  if (!target.ok()) return "";
+  if (!target.ok()) return {};
   ProbeOptions probe;
   probe.host = target->host;
   probe.port = target->port;
@@ -133,10 +132,10 @@ std::string ChannelSecurity::WhyNoConnection(const std::string& address,
     probe.key = set->key;
   }
   probe.server_name = flags_.tls_server_name;
-  const std::string text = atoll::WhyNoConnection(probe);
+  const ProbeFinding found = Probe(probe);
   MutexLock lock(&mutex_);
-  findings_[address] = {.when = clock_->Now(), .text = text};
-  return text;
+  findings_[address] = {.when = clock_->Now(), .finding = found};
+  return found;
 }
 
 }  // namespace atoll

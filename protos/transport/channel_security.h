@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/tls/live_certificates.h"
+#include "common/tls/probe.h"
 #include "common/token_source.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/security/credentials.h"
@@ -52,7 +53,11 @@ class ChannelSecurity {
   /// Why nothing comes of connections to this address, when it has to do with certificates; else empty.
   /// `grpc_message` is what gRPC said. Looks at most every few seconds (common/tls/probe.h), else repeats
   /// what it found.
-  std::string WhyNoConnection(const std::string& address, const std::string& grpc_message) const;
+  std::string WhyNoConnection(const std::string& address, const std::string& grpc_message) const {
+    return LookAtConnection(address, grpc_message).text;
+  }
+  /// The same, and whether waiting can help.
+  ProbeFinding LookAtConnection(const std::string& address, const std::string& grpc_message) const;
 
   /// What is in force; null without TLS.
   std::shared_ptr<const CertificateSet> certificates() const;
@@ -63,7 +68,7 @@ class ChannelSecurity {
  private:
   struct Finding {
     MonoTime when;
-    std::string text;
+    ProbeFinding finding;
   };
   ChannelSecurity(ClientSecurityFlags flags, const Clock* clock);
   void MakeCredentials();

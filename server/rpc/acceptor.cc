@@ -183,6 +183,12 @@ void Acceptor::Stop() {
   listening_.clear();
 }
 
+void Acceptor::EndConnections() {
+  for (const OpenSocket& socket : ledger_.open()) {
+    if (IsStillOpen(socket)) ::shutdown(socket.fd, SHUT_RDWR);
+  }
+}
+
 void Acceptor::Run() {
   std::vector<pollfd> watched;
   for (const FileDescriptor& socket : listening_) watched.push_back({socket.get(), POLLIN, 0});

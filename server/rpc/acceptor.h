@@ -57,6 +57,8 @@ class Acceptor {
   void Start(Handover handover, const Clock* clock, CountStreams count = {});
   /// Nothing is handed over after it, and the port is free. Idempotent.
   void Stop();
+  /// After Stop: hangs up all connections that were handed over. What was written to them still arrives.
+  void EndConnections();
 
  private:
   Acceptor(BindAddress address, AcceptorOptions options, std::vector<FileDescriptor> listening);

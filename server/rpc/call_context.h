@@ -1,6 +1,8 @@
 #ifndef ATOLL_SERVER_RPC_CALL_CONTEXT_H_
 #define ATOLL_SERVER_RPC_CALL_CONTEXT_H_
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -34,6 +36,7 @@ struct CallContext {
   std::string security_warning;          // for the status
   Seats* watchers = nullptr;             // null: any number
   ConnectionProgress* progress = nullptr;
+  std::atomic<int64_t>* open_unary = nullptr;            // unary calls in progress; null: nobody asks
   Duration stall_limit = Seconds(60);                    // a stream without a message for this long is ended
   size_t max_watch_backlog = 16384;                      // events that a slow watcher may be behind
   std::function<void(double seconds)> on_pull_streamed;  // may be empty, as the next; see RpcServerOptions

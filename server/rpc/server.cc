@@ -1,6 +1,8 @@
 #include "server/rpc/server.h"
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "common/status.h"
@@ -37,6 +39,7 @@ struct RpcServer::Parts {
                 .security_warning = options.security.warning,
                 .watchers = &watchers,
                 .progress = &progress,
+                .open_unary = &open_unary,
                 .stall_limit = options.stall_limit,
                 .max_watch_backlog = options.max_watch_backlog,
                 .on_pull_streamed = options.on_pull_streamed,
@@ -56,6 +59,7 @@ struct RpcServer::Parts {
   LiveStreams streams;
   Seats watchers;
   ConnectionProgress progress;
+  std::atomic<int64_t> open_unary{0};
   const CallContext context;
   CoordinatorService coordinator_service;
   AdminService admin_service;
@@ -105,14 +109,30 @@ void RpcServer::SetNotServing() {
   }
 }
 
+void RpcServer::AwaitCalls(MonoTime deadline) const {
+  constexpr auto kLook = std::chrono::milliseconds(5);
+  constexpr auto kToSend = std::chrono::milliseconds(50);  // of the last answers, by gRPC's threads
+  const auto open = [this] { return parts_->open_unary > 0 || parts_->streams.size() > 0; };
+  while (open() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kLook);
+  std::this_thread::sleep_for(kToSend);
+}
+
 void RpcServer::Shutdown() {
+  if (!parts_->data.server) return;
   SetNotServing();
   parts_->streams.Shutdown();
-  const auto deadline =
-      std::chrono::system_clock::now() +
-      std::chrono::duration_cast<std::chrono::system_clock::duration>(parts_->options.shutdown_grace);
-  for (Listener* listener : {&parts_->data, &parts_->admin}) {
+  const Duration grace = parts_->options.shutdown_grace;
+  const auto deadline = std::chrono::system_clock::now() +
+                        std::chrono::duration_cast<std::chrono::system_clock::duration>(grace);
+  const auto ports = {&parts_->data, &parts_->admin};
+  for (Listener* listener : ports) {
     if (listener->acceptor) listener->acceptor->Stop();
+  }
+  AwaitCalls(std::chrono::steady_clock::now() + grace);
+  for (Listener* listener : ports) {
+    // gRPC tells its clients that it goes, and waits until they hang up. A client without a call does not
+    // listen: the server would wait for its next call, which it then cancels without a word of why.
+    if (listener->acceptor) listener->acceptor->EndConnections();
     // Calls that are still there at the deadline are cancelled; all of them end.
     if (listener->server) listener->server->Shutdown(deadline);
   }

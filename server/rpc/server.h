@@ -99,13 +99,16 @@ class RpcServer {
 
   /// Health says NOT_SERVING from here on; calls are still answered.
   void SetNotServing();
-  /// SetNotServing, ends watchers, lets calls in progress end within the grace, cancels the rest, joins all
-  /// threads. The coordinator should have been shut down before, so that nobody waits for it. Idempotent.
+  /// SetNotServing, ends watchers and uploads, lets other calls in progress end within the grace, hangs up,
+  /// cancels the rest, joins all threads. New calls are answered until it hangs up; a client whose call comes
+  /// later finds the connection closed. The coordinator should have been shut down before, so that nobody
+  /// waits for it and every call is told that it shuts down. Idempotent.
   void Shutdown();
 
  private:
   struct Parts;
   explicit RpcServer(std::unique_ptr<Parts> parts);
+  void AwaitCalls(MonoTime deadline) const;
 
   const std::unique_ptr<Parts> parts_;
 };

@@ -32,16 +32,21 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const C
     reactor->Finish(ToGrpc(count(admitted)));
     return reactor;
   }
+  if (call.open_unary != nullptr) ++*call.open_unary;
+  const auto finish = [reactor, open = call.open_unary](const grpc::Status& status) {
+    reactor->Finish(status);
+    if (open != nullptr) --*open;
+  };
   const bool posted =
       pool->Post([=, &call, handle = std::move(handle), trace = ReceivedTrace(context->client_metadata())] {
         const ScopedTrace scope(trace);
         if (context->IsCancelled()) {
-          reactor->Finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more
+          finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more
           return;
         }
-        reactor->Finish(ToGrpc(count(handle(*request, reply))));
+        finish(ToGrpc(count(handle(*request, reply))));
       });
-  if (!posted) reactor->Finish(ToGrpc(count(Overloaded())));
+  if (!posted) finish(ToGrpc(count(Overloaded())));
   return reactor;
 }
 

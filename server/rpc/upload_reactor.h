@@ -29,8 +29,8 @@ namespace atoll {
 /// and is destroyed before the client gets its answer, so that it may start again at once.
 ///
 /// Ends at once when its caller was not `admitted`, with the sink's first error, with DEADLINE_EXCEEDED when
-/// no message came for the stall limit, and when the client cancels; a stream that moves is never failed by
-/// the wall clock.
+/// no message came for the stall limit, with SHUTTING_DOWN when the server goes, and when the client cancels; a
+/// stream that moves is never failed by the wall clock.
 template <typename Message, typename Reply, typename Sink>
 class UploadReactor final : public grpc::ServerReadReactor<Message>, public LiveStream {
  public:
@@ -83,8 +83,17 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
                         ToSeconds(call_.stall_limit))));
   }
 
-  /// The coordinator refuses what comes from here on; streams that stand still are cancelled by the server.
-  void OnShutdown() override {}
+  /// A message that is being worked on gets the coordinator's answer, which accepts or refuses it; who still
+  /// sends is told at once: gRPC would cancel the stream, which says nothing, and that only after the grace.
+  void OnShutdown() override {
+    {
+      MutexLock lock(&mutex_);
+      going_ = true;
+      if (state_ != State::kReading) return;  // Read, or the work in progress, sees it
+      state_ = State::kFinished;
+    }
+    Finish(GoingAway());
+  }
 
  private:
   // kStarting: a read is about to be started, when the stream must not be finished by anybody else.
@@ -110,9 +119,14 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
       reading_since_ = call_.clock->Now();
     }
     this->StartRead(&message_);
-    MutexLock lock(&mutex_);
-    // The message may have come, and the next read begun, before we are here.
-    if (state_ == State::kStarting && read == reads_) state_ = State::kReading;
+    {
+      MutexLock lock(&mutex_);
+      // The message may have come, and the next read begun, before we are here.
+      if (state_ != State::kStarting || read != reads_) return;
+      state_ = going_ ? State::kFinished : State::kReading;
+      if (!going_) return;
+    }
+    Finish(GoingAway());
   }
 
   void Work(bool ok) {
@@ -167,6 +181,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kStarting;
   uint64_t reads_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool going_ ABSL_GUARDED_BY(mutex_) = false;  // the server is
   MonoTime reading_since_ ABSL_GUARDED_BY(mutex_);
 };
 

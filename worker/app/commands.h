@@ -25,6 +25,7 @@ struct WorkerFlags {
   std::string ready_file;
   double drain_seconds = 20;
   uint32_t pull_streams = 1;
+  bool wait_forever = false;
   ClientSecurityFlags security;
 };
 

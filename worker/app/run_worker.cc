@@ -30,6 +30,18 @@ namespace {
 // do.
 constexpr uint32_t kAnyVocabulary = 65536;
 
+// Long enough for a coordinator that is started beside its workers, by hand or by a script.
+constexpr Duration kGiveUpAfter = Seconds(60);
+
+DeviceFacts FactsOfDevice(const std::string& device, int threads) {
+  const Hardware hardware = HardwareOf(device);
+  return {.device = device,
+          .device_name = hardware.name,
+          .threads = static_cast<uint32_t>(threads > 0 ? threads : hardware.default_threads),
+          .memory_bytes = hardware.memory_bytes,
+          .device_memory_bytes = hardware.device_memory_bytes};
+}
+
 absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinInfo& info) {
   TorchReplicaOptions options;
   options.run = info.run;
@@ -163,6 +175,7 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   options.key = *key;
   options.state_folder = JoinPath(state->path(), "progress");
   options.backoff_seed = RandomNonZero64();
+  if (!flags.wait_forever) options.patience.give_up_after = kGiveUpAfter;
   return Live(resolved, std::move(options), log.With("worker", identity->name), **shutdown);
 }
 

@@ -3,9 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "protos/wire/status.h"
 #include "protos/wire/trace.h"
+#include "worker/client/call_status.h"
 #include "worker/client/convert.h"
+#include "worker/sync/rejection.h"
 
 namespace atoll {
 namespace {
@@ -45,16 +46,19 @@ void GrpcConnection::Begin(grpc::ClientContext& context, Duration deadline) cons
 }
 
 absl::Status GrpcConnection::Translate(const grpc::Status& status) const {
-  const absl::Status translated = StatusFromGrpc(status);
-  const bool no_answer = absl::IsUnavailable(translated) || absl::IsDeadlineExceeded(translated);
+  const bool no_answer = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                         status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  const absl::Status translated = StatusOfCall(status, options_.address);
   if (!no_answer || !status.error_details().empty()) return translated;
-  std::string why = status.error_message();
+  ProbeFinding why;
   if (options_.security != nullptr) {
-    const std::string found = options_.security->WhyNoConnection(options_.address, why);
-    if (!found.empty()) why = found;
+    why = options_.security->LookAtConnection(options_.address, status.error_message());
   }
-  return absl::Status(translated.code(),
-                      absl::StrFormat("no answer from the coordinator at %s: %s", options_.address, why));
+  if (why.text.empty()) why.text = std::string(translated.message());
+  const absl::Status failed(
+      translated.code(),
+      absl::StrFormat("no answer from the coordinator at %s: %s", options_.address, why.text));
+  return why.looks_permanent || LooksPermanent(translated) ? MarkPermanent(failed) : failed;
 }
 
 absl::Status GrpcConnection::Translate(const grpc::Status& status, bool stalled) const {

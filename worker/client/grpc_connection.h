@@ -97,7 +97,8 @@ class GrpcConnection final : public CoordinatorConnection {
   void Introduce(grpc::ClientContext& context) const;
   /// The same, with a deadline.
   void Begin(grpc::ClientContext& context, Duration deadline) const;
-  /// The call's status in our terms; names the address when nobody answered there.
+  /// The status of a call that this side did not cancel (call_status.h); names the address, and what is wrong
+  /// with the connection, when nobody answered there.
   absl::Status Translate(const grpc::Status& status) const;
   absl::Status Translate(const grpc::Status& status, bool stalled) const;
 

@@ -112,14 +112,16 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
     received = Receive(member, wish, *pulled, payload, *reader, guard, &wire_bytes);
   }
   // What has ended by itself keeps the status that it ended with: a cancellation could overtake it.
-  if (!received.ok() && !ended) context.TryCancel();
   const bool had_error = !received.ok();
+  const bool given_up = had_error && !ended;
+  if (given_up) context.TryCancel();
   const grpc::Status finished = reader->Finish();
   if (registration.cancelled())
     return absl::CancelledError("the pull was cancelled: there is an order to follow");
   // The stream's own status says more than how it looked from here, unless it is our own cancellation.
-  const bool ours = finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
-  if (!finished.ok() && !(had_error && ours)) return Translate(finished, guard.stalled());
+  const bool ours =
+      given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
+  if (!finished.ok() && !ours) return Translate(finished, guard.stalled());
   if (had_error) return received;
   pulled->wire_bytes = wire_bytes;
   pulled->waited = answered - begin;

@@ -110,7 +110,9 @@ absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const 
   }
   if (!status.ok()) return Translate(status, guard.stalled());
   v1::PushReply reply;
-  ATOLL_RETURN_IF_ERROR(MessageFromBytes(answer, &reply));
+  if (!MessageFromBytes(answer, &reply).ok()) {
+    return absl::InternalError("the answer to a push cannot be read");
+  }
   return ReceiptFrom(reply, wire_bytes);
 }
 

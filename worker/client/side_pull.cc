@@ -58,12 +58,15 @@ absl::Status GrpcConnection::SidePull::Run() {
       channel_.get(), connection_->pull_method_, &context_, request_));
   bool ended = false;
   const absl::Status received = Read(*reader, guard, &ended);
-  if (!received.ok() && !ended) context_.TryCancel();
+  const bool given_up = !received.ok() && !ended;
+  if (given_up) context_.TryCancel();
   const grpc::Status finished = reader->Finish();
   if (registration.cancelled())
     return absl::CancelledError("the pull was cancelled: there is an order to follow");
-  const bool ours = finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
-  if (!finished.ok() && (received.ok() || !ours)) return connection_->Translate(finished, guard.stalled());
+  // Cancel is of use only after another part has failed, whose status is the one that counts.
+  const bool ours =
+      given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
+  if (!finished.ok() && !ours) return connection_->Translate(finished, guard.stalled());
   return received;
 }
 

@@ -41,6 +41,7 @@ struct DatasetFacts {
   std::string fingerprint;
 };
 
+/// What a worker computes with (Capabilities on the wire).
 struct DeviceFacts {
   std::string device;                // cpu, cuda:0
   std::string device_name;           // model of the processor or the accelerator
@@ -266,7 +267,8 @@ struct PushStatus {
 };
 
 /// The coordinator as a worker sees it. One attempt per call; a failure carries its RefusalReason
-/// (rejection.h). Thread-safe; calls block. Implemented over gRPC by worker/client and by fakes in tests;
+/// (rejection.h). Cancelled means that this side ended the call (CancelPulls, EndPulls, CancelPushes): a call
+/// that the other side cancelled is Unavailable. Thread-safe; calls block. Implemented over gRPC by worker/client and by fakes in tests;
 /// decorated by RetryingConnection and MeteredConnection.
 class CoordinatorConnection {
  public:

@@ -1,11 +1,18 @@
 #include "worker/sync/evaluation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/status.h"
 #include "worker/sync/rejection.h"
 
 namespace atoll {
+namespace {
+
+// A vote on a version that others confirm too is worth less than the only loss of the last version.
+constexpr int kConfirmationAttempts = 5;
+
+}  // namespace
 
 absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
                              Heartbeater& heartbeater, const WorkerContext& context) {
@@ -27,8 +34,12 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
 
 void DeliverNews(Heartbeater& heartbeater, int attempts, const WorkerContext& context) {
   absl::Status last;
-  if (!context.board->News().confirmations.empty()) last = heartbeater.Beat();
-  for (int i = 0; i < attempts && !context.board->evaluations().empty(); ++i) {
+  const auto due = [&](int attempt) {
+    const HeartbeatNews news = context.board->News();
+    const int worth = !news.evaluations.empty() ? attempts : std::min(attempts, kConfirmationAttempts);
+    return (!news.evaluations.empty() || !news.confirmations.empty()) && attempt < worth;
+  };
+  for (int i = 0; due(i); ++i) {
     if (i > 0 && !context.sleeper->SleepFor(Seconds(1))) break;
     last = heartbeater.Beat();
   }

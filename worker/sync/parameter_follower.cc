@@ -15,6 +15,8 @@ namespace {
 /// One long poll. Short enough that an order given meanwhile is followed soon.
 constexpr Duration kPullWait = Seconds(10);
 
+constexpr Duration kCancelledPause = Seconds(0.1);
+
 /// Orders that end a wait for parameters. Seeding interests only those who wait for the first version.
 bool OrderedAway(const Orders& orders, bool has_version) {
   return orders.stop || orders.drain || orders.resync || orders.run_stopped ||
@@ -91,6 +93,8 @@ absl::StatusOr<ParameterFollower::Outcome> ParameterFollower::AdvanceFragment(Fr
         [&](const MemberRef& member) { return session_->connection()->Pull(member, wish, payload_); });
     if (absl::IsCancelled(pulled.status())) {
       if (OrderedAway(context_.board->orders(), fragment.version.has_value())) return Outcome::kOrdered;
+      // Ended for an order that has been followed already.
+      if (context_.sleeper->SleepFor(kCancelledPause)) continue;
     }
     ATOLL_RETURN_IF_ERROR(pulled.status());
     run_state_ = pulled->state;

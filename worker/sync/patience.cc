@@ -33,6 +33,20 @@ void Patience::Say(const absl::Status& error, const std::string& what, Duration 
   context_.log.Warning("waiting for the coordinator, will keep trying", fields);
 }
 
+Duration Patience::waited() const {
+  return waiting_since_.has_value() ? context_.clock->Now() - *waiting_since_ : Duration(0);
+}
+
+bool Patience::GivesUp(const absl::Status& error) {
+  if (reached_ || !options_.give_up_after.has_value() || !LooksPermanent(error)) {
+    hopeless_since_.reset();
+    return false;
+  }
+  const MonoTime now = context_.clock->Now();
+  if (!hopeless_since_.has_value()) hopeless_since_ = now;
+  return now - *hopeless_since_ >= *options_.give_up_after;
+}
+
 void Patience::Over() {
   if (!waiting_since_.has_value()) return;
   context_.log.Info("the coordinator answers again",

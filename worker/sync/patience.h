@@ -15,6 +15,9 @@ namespace atoll {
 struct PatienceOptions {
   BackoffOptions backoff{.initial = Seconds(0.2), .maximum = Seconds(5), .multiplier = 2};
   Duration log_every = Seconds(10);
+  /// A worker that never got an answer gives up when its attempts fail for so long in ways that look permanent
+  /// (LooksPermanent). nullopt: it waits for as long as it takes.
+  std::optional<Duration> give_up_after = std::nullopt;
 };
 
 /// Waiting for a coordinator that is away: exponential backoff with full jitter for as long as it takes, with
@@ -28,6 +31,13 @@ class Patience {
   bool Pause(const absl::Status& error, const std::string& what);
   /// After an attempt that succeeded.
   void Over();
+  /// How long the wait has taken that is not over; 0: there is none.
+  Duration waited() const;
+
+  /// The coordinator has answered something: from now on it is waited for, whatever happens.
+  void Reached() { reached_ = true; }
+  /// After a failed attempt, before Pause: whether to give up (PatienceOptions::give_up_after).
+  bool GivesUp(const absl::Status& error);
 
  private:
   void Say(const absl::Status& error, const std::string& what, Duration pause);
@@ -36,6 +46,8 @@ class Patience {
   Backoff backoff_;
   const WorkerContext context_;
   std::optional<MonoTime> waiting_since_;
+  std::optional<MonoTime> hopeless_since_;
+  bool reached_ = false;
   MonoTime last_said_;
 };
 

@@ -4,10 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "common/status_detail.h"
 
 namespace atoll {
 namespace {
+
+constexpr char kPermanentUrl[] = "atoll.looks-permanent";
 
 struct Row {
   RefusalReason reason;
@@ -52,6 +55,8 @@ Reaction ReactionToCode(absl::StatusCode code) {
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kUnimplemented:
       return Reaction::kRetry;
     case absl::StatusCode::kDataLoss:
       return Reaction::kResume;
@@ -83,6 +88,13 @@ Reaction ReactionTo(const absl::Status& status) {
   const Row* row = FindRow(RejectionOf(status));
   return row == nullptr ? ReactionToCode(status.code()) : row->reaction;
 }
+
+absl::Status MarkPermanent(absl::Status status) {
+  status.SetPayload(kPermanentUrl, absl::Cord());
+  return status;
+}
+
+bool LooksPermanent(const absl::Status& status) { return status.GetPayload(kPermanentUrl).has_value(); }
 
 std::string Explain(const absl::Status& status) {
   return status.ToString(absl::StatusToStringMode::kWithNoExtraData);

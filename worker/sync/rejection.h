@@ -30,9 +30,15 @@ enum class Reaction : uint8_t {
 };
 
 /// The table of docs/wire_format.md. Without a reason: Unavailable, DeadlineExceeded, ResourceExhausted,
-/// Aborted and Internal (what transports report when a connection breaks) are retried, DataLoss resumed, the
-/// rest is final.
+/// Aborted, Internal and Unknown (what servers, proxies and gRPC itself report around a restart) and
+/// Unimplemented (another program has the address for now) are retried, DataLoss is resumed, the rest is
+/// final. Cancelled is this side's own doing (connection.h).
 Reaction ReactionTo(const absl::Status& status);
+
+/// The status with a note that waiting will hardly help: what answers is no coordinator, or does not let this
+/// program in, and only a person can change that. The note does not travel.
+absl::Status MarkPermanent(absl::Status status);
+bool LooksPermanent(const absl::Status& status);
 
 /// Code and sentence, for people: without the details that programs read.
 std::string Explain(const absl::Status& status);

@@ -4,6 +4,23 @@
 #include "worker/sync/rejection.h"
 
 namespace atoll {
+namespace {
+
+// What a goodbye is worth: without it the run waits for this worker until its lease ends.
+constexpr Duration kGoodbyePatience = Seconds(10);
+
+bool IsWorthAnother(Reaction reaction) {
+  return reaction == Reaction::kRetry || reaction == Reaction::kResume;
+}
+
+absl::Status GivenUp(const absl::Status& error) {
+  return absl::UnavailableError(absl::StrFormat(
+      "%s. No attempt has worked since this worker started, and trying again will hardly help; give "
+      "--wait-forever to keep trying",
+      std::string(error.message())));
+}
+
+}  // namespace
 
 template <typename Attempt>
 auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> decltype(attempt()) {
@@ -13,10 +30,12 @@ auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> dec
   while (true) {
     auto result = attempt();
     const Reaction reaction = result.ok() ? Reaction::kExit : ReactionTo(result.status());
-    if (result.ok() || (reaction != Reaction::kRetry && reaction != Reaction::kResume)) {
+    if (result.ok() || RejectionOf(result.status()) != RefusalReason::kNone) patience_->Reached();
+    if (!IsWorthAnother(reaction)) {
       if (paused) patience_->Over();  // an answer, whichever
       return result;
     }
+    if (patience_->GivesUp(result.status())) return GivenUp(result.status());
     paused = true;
     if (!patience_->Pause(result.status(), what)) {
       return absl::CancelledError(
@@ -61,7 +80,12 @@ absl::StatusOr<PushStatus> RetryingConnection::GetPushStatus(const MemberRef& me
 }
 
 absl::Status RetryingConnection::Leave(const MemberRef& member, const std::string& reason) {
-  return inner_->Leave(member, reason);
+  while (true) {
+    const absl::Status left = inner_->Leave(member, reason);
+    const Reaction reaction = left.ok() ? Reaction::kExit : ReactionTo(left);
+    const bool again = IsWorthAnother(reaction) && patience_->waited() < kGoodbyePatience;
+    if (!again || !patience_->Pause(left, "to leave")) return left;
+  }
 }
 
 void RetryingConnection::CancelPulls() { inner_->CancelPulls(); }

@@ -9,10 +9,11 @@
 namespace atoll {
 
 /// Decorator: Join, Pull and GetPushStatus, which are idempotent, are tried again for as long as it takes
-/// when waiting can help (Reaction::kRetry, and kResume for a pull that was damaged on the way). Push is not
-/// (Delivery asks for its fate between attempts), nor are Heartbeat (the next one comes anyway),
-/// SeedParameters (the grant may have moved) and Leave (the lease ends by itself). Cancelled when the worker
-/// is stopping. Not thread-safe: one thread's.
+/// when waiting can help (Reaction::kRetry, and kResume for a pull that was damaged on the way), unless
+/// Patience gives up. Leave is tried again for some seconds: then the lease ends by itself. Push is not
+/// (Delivery asks for its fate between attempts), nor are Heartbeat (the next one comes anyway) and
+/// SeedParameters (the grant may have moved). Cancelled when the worker is stopping. Not thread-safe: one
+/// thread's.
 class RetryingConnection final : public CoordinatorConnection {
  public:
   /// Both outlive this object.

@@ -30,9 +30,9 @@ absl::Status UseSeedGrant(Session& session, Replica& replica, const std::vector<
   const absl::Status seeded = SeedRun(session, replica, layout, context);
   context.board->SeedGrantUsed();
   if (seeded.ok() || RejectionOf(seeded) == RefusalReason::kWrongEpoch) return seeded;
-  const bool refused = RejectionOf(seeded) != RefusalReason::kNone;
-  const bool defect = absl::IsInvalidArgument(seeded) || absl::IsUnimplemented(seeded);
-  if (defect || (refused && ReactionTo(seeded) == Reaction::kExit)) return seeded;
+  // Without a reason it may be what a run says that was seeded meanwhile.
+  const bool known_or_defect = RejectionOf(seeded) != RefusalReason::kNone || absl::IsInvalidArgument(seeded);
+  if (known_or_defect && ReactionTo(seeded) == Reaction::kExit) return seeded;
   // An attempt whose answer was lost may have seeded the run, or the grant went to another worker: the next
   // pull shows it.
   patience.Pause(seeded, "to seed the run");

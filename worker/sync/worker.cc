@@ -179,8 +179,10 @@ absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layou
                                         const Continuity& continuity) {
   ExchangeSetting setting(context_);
   uint64_t seed = options_.backoff_seed;
+  PatienceOptions patience = options_.patience;
+  patience.give_up_after.reset();  // there was an answer: to the Join
   const auto lane = [&] {
-    return std::make_unique<ExchangeLane>(deps_.data, &session_, options_.patience, ++seed, &setting);
+    return std::make_unique<ExchangeLane>(deps_.data, &session_, patience, ++seed, &setting);
   };
   std::vector<std::unique_ptr<ExchangeLane>> lanes;
   while (lanes.size() < layout.size()) lanes.push_back(lane());

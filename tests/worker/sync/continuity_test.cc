@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// A final error: the loop ends there as if the process had been killed, and nothing more is written.
-absl::Status Killed() { return absl::UnimplementedError("killed here"); }
+absl::Status Killed() { return absl::UnauthenticatedError("killed here"); }
 
 class ContinuityTest : public ::testing::Test {
  protected:

@@ -21,7 +21,7 @@ absl::Status Stale() {
   return WithRejection(absl::FailedPreconditionError("stale"), RefusalReason::kStaleBase);
 }
 /// A final error: the loop ends there as if the process had been killed.
-absl::Status Killed() { return absl::UnimplementedError("killed here"); }
+absl::Status Killed() { return absl::UnauthenticatedError("killed here"); }
 
 /// Orders as a heartbeat brings them.
 void Order(StreamingHarness& h, const HeartbeatOrders& orders) {

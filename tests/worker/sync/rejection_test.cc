@@ -53,7 +53,10 @@ TEST(RejectionTest, TheReasonDecidesBeforeTheCode) {
   EXPECT_EQ(React(absl::StatusCode::kUnavailable), Reaction::kRetry);
   EXPECT_EQ(React(absl::StatusCode::kDeadlineExceeded), Reaction::kRetry);
   EXPECT_EQ(React(absl::StatusCode::kDataLoss), Reaction::kResume);
-  EXPECT_EQ(React(absl::StatusCode::kUnimplemented), Reaction::kExit);
+  EXPECT_EQ(React(absl::StatusCode::kUnknown), Reaction::kRetry);
+  EXPECT_EQ(React(absl::StatusCode::kUnimplemented), Reaction::kRetry);
+  EXPECT_EQ(React(absl::StatusCode::kUnauthenticated), Reaction::kExit);
+  EXPECT_EQ(React(absl::StatusCode::kCancelled), Reaction::kExit) << "it was this side that cancelled";
 }
 
 TEST(RejectionTest, ExitCodes) {
