@@ -38,7 +38,8 @@ struct LogFlags {
 
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
   app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->envname("ATOLL_COORDINATOR");
   app.add_flag("--wait-forever", flags.wait_forever,
                "Keep trying when nothing has ever worked and it looks permanent: an unknown host name, another "
                "CA, TLS on one side only, another program's port. Default: exit after a minute");
@@ -74,7 +75,8 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
 }
 
 void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
-  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")->capture_default_str();
+  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port (Env:ATOLL_COORDINATOR)")
+      ->capture_default_str();
   CLI::Option* const model =
       app.add_option("--model", flags.model, "Read this safetensors file (atollctl export) instead");
   CLI::Option* const config =
@@ -107,6 +109,20 @@ void AddLogFlags(CLI::App& app, LogFlags& flags) {
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
 }
 
+/// Makes `atoll-worker --coordinator X generate` mean what `atoll-worker generate --coordinator X` means. Throws
+/// CLI::ValidationError on an option before the subcommand that the subcommand does not have.
+void TakeOverOptions(const CLI::App& app, CLI::App& subcommand) {
+  for (const CLI::Option* given : app.get_options()) {
+    const std::string name = given->get_name();
+    if (given->count() == 0 || name == "--log-format" || name == "--log-level") continue;
+    CLI::Option* const option = subcommand.get_option_no_throw(name);
+    if (option == nullptr) throw CLI::ValidationError(name, "not an option of " + subcommand.get_name());
+    if (option->count() > 0) continue;
+    for (const std::string& result : given->results()) option->add_result(result);
+    option->run_callback();
+  }
+}
+
 absl::StatusOr<Logger> MakeLogger(const LogFlags& flags) {
   LogOptions options;
   options.level = ParseLogLevel(flags.level).value_or(LogLevel::kInfo);
@@ -132,6 +148,7 @@ int Main(int argc, char** argv) {
   AddGenerateFlags(*generating, generate);
   try {
     app.parse(argc, argv);
+    if (generating->parsed()) TakeOverOptions(app, *generating);
     if (!generating->parsed() && (worker.data.empty() || worker.state_dir.empty())) {
       throw CLI::RequiredError(worker.data.empty() ? "--data" : "--state-dir");
     }

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# command_line_test.sh WORKER: which coordinator `generate` asks, however it was named. Nobody listens at these addresses.
+set -uo pipefail
+worker=$1
+failed=0
+
+# asks ADDRESS ENVIRONMENT ARGUMENTS...: the message names this address.
+asks() {
+  local address=$1 variable=$2 said code
+  shift 2
+  said=$(env ${variable:+"$variable"} "$worker" "$@" 2>&1)
+  code=$?
+  if [ $code -eq 3 ] && grep -qF "$address" <<<"$said"; then return; fi
+  echo "$variable atoll-worker $*: exit code $code, and not about $address: $said" >&2
+  failed=1
+}
+
+asks 127.0.0.1:7600 '' generate
+asks 127.0.0.1:9 '' generate --coordinator 127.0.0.1:9
+asks 127.0.0.1:9 '' --coordinator 127.0.0.1:9 generate
+asks 127.0.0.1:9 '' --coordinator 127.0.0.1:11 generate --coordinator 127.0.0.1:9
+asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:9 generate
+asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:11 --coordinator 127.0.0.1:9 generate
+asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:11 generate --coordinator 127.0.0.1:9
+
+# An option of training means nothing to `generate`, and is not dropped in silence.
+said=$("$worker" --name w0 generate 2>&1)
+code=$?
+if [ $code -ne 2 ] || ! grep -qF -- --name <<<"$said"; then
+  echo "atoll-worker --name w0 generate: exit code $code: $said" >&2
+  failed=1
+fi
+exit $failed
