@@ -151,7 +151,7 @@ TEST_F(BadInput, UnknownOptionsAndMissingCoordinatorsAreExplained) {
     EXPECT_GT(help.output.size(), 300u) << program;
     const Finished version = RunToEnd({Program(program), "--version"}, Seconds(20));
     EXPECT_EQ(version.exit_code, 0) << program;
-    EXPECT_THAT(version.output, HasSubstr("0.1.0"));
+    EXPECT_THAT(version.output, HasSubstr("0.2.0"));
   }
   const Finished away =
       RunToEnd({Program("atollctl"), "--admin", "127.0.0.1:1", "--timeout", "0.5", "status"}, Seconds(20));
