@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
 #include "common/file.h"
@@ -17,6 +18,7 @@
 #include "common/status.h"
 #include "core/privacy.h"
 #include "server/create_coordinator.h"
+#include "server/refusal.h"
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/byzantine/text_model.h"
 #include "tests/common/fake_clock.h"
@@ -27,7 +29,7 @@ namespace {
 constexpr uint32_t kSteps = 12;  // H
 constexpr uint32_t kBatch = 24;
 constexpr double kRate = 6e-3;
-constexpr Duration kDeadline = Seconds(100);
+constexpr Duration kDeadline = Seconds(100);  // never reached: the clock stands still
 
 struct Text {
   std::vector<uint8_t> train;
@@ -115,10 +117,9 @@ class Trial {
       Hear(event);
       return true;
     });
-    const absl::Status trained = Train();
+    auto outcome = Finish(Train());
     coordinator_->Unsubscribe(events);
-    ATOLL_RETURN_IF_ERROR(trained);
-    return Finish();
+    return outcome;
   }
 
  private:
@@ -127,7 +128,8 @@ class Trial {
       outcome_.banned.emplace(event.worker, versions_);
       if (outcome_.ban_event.empty()) outcome_.ban_event = event.message;
     }
-    if (event.kind == EventKind::kRoundClosed) ++versions_;
+    if (event.kind == EventKind::kRoundClosed) closed_.push_back(event.message);
+    versions_ = closed_.size();
     if (event.kind == EventKind::kContributionRefused) ++outcome_.refused;
   }
 
@@ -159,10 +161,11 @@ class Trial {
     ATOLL_RETURN_IF_ERROR(Begin());
     ATOLL_RETURN_IF_ERROR(Pull(members_[0].caller, std::nullopt));
     for (uint64_t base = 0; base < experiment_.rounds; ++base) {
+      accepted_.push_back(0);
       for (Member& member : members_) ATOLL_RETURN_IF_ERROR(TakePart(member, base));
-      // Whoever was refused is waited for; the others have arrived.
-      if (waiting_) clock_.Advance(kDeadline + Seconds(1));
-      waiting_ = false;
+      // The round closes by itself: everybody has arrived, was refused or is banned. Time never passes here,
+      // so a round that waits for anybody else is never published, and one that does not wait shows in
+      // CheckRounds.
       ATOLL_RETURN_IF_ERROR(Pull(members_[0].caller, base));
     }
     return absl::OkStatus();
@@ -187,12 +190,33 @@ class Trial {
     Claims claims{.tokens = uint64_t{kSteps} * kBatch * TextModel::kContext, .steps = kSteps};
     if (member.attacker) member.attacker->Corrupt(local, claims);
     const absl::Status pushed = Push(member.caller, base, local, claims);
-    if (pushed.ok()) return pushed;
-    if (!member.attacker) return pushed;  // an honest worker must never be refused
-    if (absl::IsInvalidArgument(pushed) || absl::IsAlreadyExists(pushed)) {
-      waiting_ = true;  // not finite, or replayed: its round goes on without it
-    } else {
-      member.gone = true;  // banned
+    if (pushed.ok()) ++accepted_.back();
+    if (pushed.ok() || !member.attacker) return pushed;  // an honest worker must never be refused
+    switch (ReasonOf(pushed)) {
+      case RefusalReason::kNotFinite:
+      case RefusalReason::kAlreadyPushed:  // replayed
+        return absl::OkStatus();           // its round goes on without it
+      case RefusalReason::kBanned:
+      case RefusalReason::kNotAMember:  // a ban removes it at once; CheckRounds holds that it was one
+        member.gone = true;
+        return absl::OkStatus();
+      default:
+        return pushed;
+    }
+  }
+
+  /// Every round waited for each contribution that was accepted, and for nothing else.
+  absl::Status CheckRounds() const {
+    for (size_t i = 0; i < accepted_.size(); ++i) {
+      const std::string expected = absl::StrFormat("all %d expected contributions arrived", accepted_[i]);
+      if (i < closed_.size() && absl::StrContains(closed_[i], expected)) continue;
+      return absl::InternalError(
+          absl::StrFormat("version %d: %d contributions were accepted; the event says '%s'", i + 1,
+                          accepted_[i], i < closed_.size() ? closed_[i] : "nothing"));
+    }
+    for (const Member& member : members_) {
+      if (!member.gone || outcome_.banned.contains(member.caller.worker)) continue;
+      return absl::InternalError(absl::StrFormat("'%s' is gone and was not banned", member.caller.worker));
     }
     return absl::OkStatus();
   }
@@ -237,11 +261,13 @@ class Trial {
     return absl::OkStatus();
   }
 
-  Outcome Finish() {
+  absl::StatusOr<Outcome> Finish(const absl::Status& trained) {
     for (const WorkerView& worker : coordinator_->ListWorkers(/*all=*/true)) {
       outcome_.offences[worker.name] = worker.offences.recent();
     }
-    coordinator_->Shutdown();  // no event comes any more
+    coordinator_->Shutdown();  // every event has come
+    ATOLL_RETURN_IF_ERROR(trained);
+    ATOLL_RETURN_IF_ERROR(CheckRounds());
     outcome_.loss = model_->Loss(base_, text_.held_out, AllPositions(text_.held_out.size()), {});
     return std::move(outcome_);
   }
@@ -255,9 +281,10 @@ class Trial {
   std::vector<Member> members_;
   std::vector<float> base_;
   PlainNoise noise_;
-  bool waiting_ = false;
-  uint64_t versions_ = 0;  // the events' thread; read after it has ended
-  Outcome outcome_;        // likewise, but for the loss
+  std::vector<uint32_t> accepted_;   // contributions, by round
+  std::vector<std::string> closed_;  // messages of ROUND_CLOSED: the events' thread; read after it has ended
+  uint64_t versions_ = 0;            // likewise
+  Outcome outcome_;                  // likewise, but for the loss
 };
 
 }  // namespace
