@@ -4,12 +4,19 @@
 # cache: what a machine would find after its power failed. Each clone is mounted, opened and held against what had been
 # acknowledged before the cut.
 #
-#   power_cut.sh WRITER CUTS       WRITER: storage_crash_writer, which prints "ACK HEAD .." and checks with "DIR check"
+#   power_cut.sh WRITER CUTS
+#       WRITER: storage_crash_writer, which prints "ACK HEAD .." and checks with "DIR check"
+#   power_cut.sh --suite SUITE CUTS [--no-sync LIBRARY]
+#       SUITE: power_cut_suite, a real coordinator to which workers push. LIBRARY takes fsync away from that coordinator:
+#       then something acknowledged must get lost
 #
 # Exit code 77, with the reason, where the machine lacks what it takes: root, loop devices, mkfs.xfs, mkfs.ext4.
 set -u
-writer=${1:?usage: power_cut.sh WRITER CUTS}
+suite='' library=''
+if [ "${1:-}" = --suite ]; then suite=yes; shift; fi
+writer=${1:?usage: power_cut.sh WRITER CUTS, or power_cut.sh --suite SUITE CUTS [--no-sync LIBRARY]}
 cuts=${2:-8}
+if [ "${3:-}" = --no-sync ]; then library=${4:?--no-sync needs a library}; fi
 
 skip() { echo "skipped: $1"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "file systems can only be mounted by root"
@@ -24,7 +31,7 @@ cleanup() {
   umount "$dir/snap" 2>/dev/null
   umount "$dir/inner" 2>/dev/null
   umount "$dir/outer" 2>/dev/null
-  rm -rf "$dir"
+  rm -rf --one-file-system "$dir"
 }
 trap cleanup EXIT
 
@@ -35,6 +42,20 @@ mount -o loop "$dir/outer.img" "$dir/outer" 2>"$dir/why" || skip "a loop file ca
 truncate -s 1G "$dir/outer/disk.img"
 mkfs.ext4 -q -F "$dir/outer/disk.img" || skip "mkfs.ext4 fails"
 mount -o loop "$dir/outer/disk.img" "$dir/inner" 2>"$dir/why" || skip "a loop file cannot be mounted: $(cat "$dir/why")"
+
+if [ -n "$suite" ]; then
+  "$writer" --dir "$dir/inner/run" --disk "$dir/outer/disk.img" --clone "$dir/outer/cut.img" --mount "$dir/snap" \
+    --cuts "$cuts" ${library:+--preload "$library"} >"$dir/said" 2>&1 </dev/null &
+  pid=$!
+  wait "$pid"
+  code=$?
+  pid=
+  cat "$dir/said"
+  [ -n "$library" ] || exit "$code"
+  [ "$code" = 1 ] || { echo "a coordinator that never syncs lost nothing (exit code $code): the cuts have no teeth"; exit 1; }
+  echo "a coordinator that never syncs is found out"
+  exit 0
+fi
 
 "$writer" "$dir/inner/run" >"$dir/acks" 2>"$dir/errors" &
 pid=$!

@@ -21,6 +21,7 @@
 #include "common/random.h"
 #include "common/status.h"
 #include "storage/rocksdb/rocksdb_store.h"
+#include "tests/integration/crash/judge.h"
 #include "tests/integration/crash/serial_model.h"
 #include "tests/integration/crash/synthetic_worker.h"
 #include "tests/integration/crash/victim.h"
@@ -123,42 +124,14 @@ class CrashSuite {
     for (const auto& worker : workers_) {
       if (!worker->complaint().empty()) return absl::DataLossError(worker->complaint());
     }
-    const auto accepted = promises_.accepted();
-    const Version promised_head = promises_.head();
-    const auto published = promises_.published();
+    const Promised promised = Promised::Now(promises_);
     ATOLL_ASSIGN_OR_RETURN(const auto remains, Inspect(victim_.data_dir()));
     if (!remains) {
-      if (published.empty()) return absl::OkStatus();
+      if (promised.published.empty()) return absl::OkStatus();
       return absl::DataLossError("somebody pulled parameters, and there are none");
     }
     for (const auto& [name, version] : remains->checkpoints) checkpoints_[name] = version;
-    ATOLL_RETURN_IF_ERROR(model_.Follow(remains->recovery.rounds, checkpoints_, published));
-    if (model_.head() < promised_head) {
-      return absl::DataLossError(
-          absl::StrFormat("the head was %d and is %d", promised_head.value(), model_.head().value()));
-    }
-    for (const Promises::Acknowledged& ack : accepted)
-      ATOLL_RETURN_IF_ERROR(JudgeAck(ack, remains->recovery));
-    return absl::OkStatus();
-  }
-
-  absl::Status JudgeAck(const Promises::Acknowledged& ack, const Recovery& recovery) const {
-    const auto is_it = [&](const Contribution& c) {
-      return c.key.epoch == ack.epoch && c.key.worker == ack.worker && c.key.base == ack.base;
-    };
-    if (ack.base < model_.head()) {
-      const RoundRecord& record = model_.records()[ack.base.value()];
-      if (record.epoch != ack.epoch) return absl::OkStatus();  // a restore took the place of its round
-      for (const Contribution& c : record.contributions) {
-        if (is_it(c)) return absl::OkStatus();
-      }
-    } else {
-      for (const Contribution& c : recovery.fragments[0].accepted) {
-        if (is_it(c)) return absl::OkStatus();
-      }
-    }
-    return absl::DataLossError(absl::StrFormat("lost: the acknowledged contribution of %s on version %d",
-                                               ack.worker, ack.base.value()));
+    return JudgeRemains(promised, remains->recovery, checkpoints_, model_);
   }
 
   /// It still works, ends in good order, and its tensors are those of the serial model.

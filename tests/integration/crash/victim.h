@@ -18,7 +18,7 @@ namespace atoll {
 /// The real atoll-coordinator on one data directory, on the same ports in every life.
 class Victim {
  public:
-  /// `more`: arguments beside the usual ones.
+  /// `more`: arguments beside the usual ones. `folder` has the run.yaml.
   explicit Victim(std::string folder, std::vector<std::string> more = {})
       : folder_(std::move(folder)), more_(std::move(more)) {}
 
@@ -32,6 +32,7 @@ class Victim {
   int Stop();
 
   const std::string& data_address() const { return data_address_; }
+  const std::string& admin_address() const { return admin_address_; }
   std::string data_dir() const { return folder_ + "/data"; }
   std::string log() const;
   /// Of the newest checkpoint that can be restored; NotFound.
