@@ -116,7 +116,7 @@ TEST(Dashboard, ShowsWhoIsRefusedAtJoin) {
   EXPECT_THAT(screen, HasSubstr("refused: worker 'w2' (10.0.0.2), 9 times since"));
   EXPECT_THAT(screen, HasSubstr("all 2 parts of the shared data are in use"));
   EXPECT_THAT(screen, HasSubstr("and 2 more workers are refused"));
-  EXPECT_THAT(screen, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(screen, Not(HasSubstr("\x1b[2J")));
 }
 
 TEST(Dashboard, ShowsWhatAnOperatorDid) {
