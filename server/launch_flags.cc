@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "common/status.h"
 #include "server/launch/kubernetes_launcher.h"
 #include "server/launch/process_launcher.h"
+#include "server/launch/worker_command.h"
 
 namespace atoll {
 namespace {
@@ -50,6 +52,10 @@ void AddKubernetesFlags(CLI::App& app, LaunchFlags& flags) {
   const std::string group = "Workers as pods (--launcher kubernetes)";
   app.add_option("--kube-statefulset", flags.kube_stateful_set, "The workers' StatefulSet")
       ->capture_default_str()
+      ->group(group);
+  app.add_flag("--kube-set-per-worker", flags.kube_set_per_worker,
+               "Each worker is a StatefulSet of its own with one pod, NAME-0, NAME-1 and so on after "
+               "--kube-statefulset NAME: workers with an identity of their own")
       ->group(group);
   app.add_option("--kube-selector", flags.kube_selector, "Labels of its pods")
       ->capture_default_str()
@@ -112,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeKubernetesLauncher(const LaunchFla
   options.name_space = flags.kube_namespace;
   options.stateful_set = flags.kube_stateful_set;
   options.selector = flags.kube_selector;
-  options.first_target = flags.workers;
+  options.set_per_worker = flags.kube_set_per_worker;
   ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<KubernetesLauncher> launcher,
                          KubernetesLauncher::Create(std::move(options), log.With("component", "launcher")));
   return std::unique_ptr<Launcher>(std::move(launcher));
@@ -141,8 +147,8 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags) {
       ->group(group);
   app.add_option(
          "--launch-workers", flags.workers,
-         "So many at the start; default: the configuration's run.workers (kubernetes: as many as there are). "
-         "atollctl workers add and scale change it")
+         "So many at the start; default: the configuration's run.workers. atollctl workers add and scale "
+         "change it, and the run remembers what they said")
       ->check(CLI::Range(0U, kMostWorkers))
       ->group(group);
   AddProcessFlags(app, flags);
@@ -163,10 +169,19 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags,
 void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, const AdminControl& admin,
                     Launcher& launcher) {
   launcher.SetCoordinator(LocalAddress(data_address));
-  if (flags.launcher != "process") return;
-  for (const WorkerName& name : admin.DrainedWorkers()) launcher.LetGo(name).IgnoreError();
-  // It refuses only while it shuts down.
-  launcher.Scale(admin.WantedWorkers()).IgnoreError();
+  uint32_t wanted = admin.WantedWorkers();
+  const std::vector<WorkerName> drained = admin.DrainedWorkers();
+  if (flags.launcher == "process") {
+    for (const WorkerName& name : drained) launcher.LetGo(name).IgnoreError();
+  } else {
+    // Of a set the highest numbers can be let go.
+    const auto is_drained = [&](uint32_t number) {
+      return std::count(drained.begin(), drained.end(), NumberedName(flags.kube_stateful_set + "-", number)) >
+             0;
+    };
+    while (wanted > 0 && is_drained(wanted - 1)) --wanted;
+  }
+  launcher.Begin(wanted);
 }
 
 }  // namespace atoll

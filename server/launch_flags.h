@@ -34,6 +34,7 @@ struct LaunchFlags {
   std::string kube_credentials = "/var/run/secrets/kubernetes.io/serviceaccount";
   std::string kube_namespace;
   std::string kube_stateful_set = "atoll-worker";
+  bool kube_set_per_worker = false;
   std::string kube_selector = "app.kubernetes.io/name=atoll-worker";
 };
 
@@ -45,8 +46,8 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags,
                                                        const Clock* clock, const Logger& log,
                                                        ServerSecurity* security);
 
-/// Tells it where the coordinator listens, and, if it runs processes, how many are wanted and which are
-/// drained. (A cluster remembers its replicas; what the flags say is asked of it by itself.)
+/// Tells it where the coordinator listens, how many workers the run wants, and, if it runs processes, which
+/// are drained.
 void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, const AdminControl& admin,
                     Launcher& launcher);
 

@@ -35,6 +35,7 @@
 #include "server/create_coordinator.h"
 #include "server/file_limit.h"
 #include "server/launch_flags.h"
+#include "server/metrics/launcher_metrics.h"
 #include "server/metrics/port_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
@@ -332,11 +333,13 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> StartMetrics(const Flags& flags
 }
 
 /// Before a scrape: what the coordinator knows now, also of what it has not had a reason to tell yet.
-void Refresh(Coordinator& coordinator, ServerMetrics& metrics, StatusMetrics& status_metrics) {
+void Refresh(Coordinator& coordinator, const Launcher* launcher, ServerMetrics& metrics,
+             StatusMetrics& status_metrics, LauncherMetrics& launcher_metrics) {
   const StatusView status = coordinator.GetStatus(1);  // with the newest round and evaluation
   metrics.OnRunState(status.state);
   metrics.OnCommittedTokens(status.committed_tokens, status.total_tokens);
   status_metrics.Refresh(status, coordinator.ListWorkers(false));
+  if (launcher != nullptr) launcher_metrics.Refresh(launcher->view());
 }
 
 /// What calls are asked, and where they are counted.
@@ -401,6 +404,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   AddProgramMetrics(&registry, "atoll-coordinator");
   ServerMetrics metrics(&registry);
   StatusMetrics status_metrics(&registry);
+  LauncherMetrics launcher_metrics(&registry);
   const std::unique_ptr<ServerSecurity> security = std::move(parts.security);
   RpcServerOptions rpc_options = RpcOptions(flags, *security);
   WarnOfPorts(rpc_options, flags, log);
@@ -417,7 +421,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
       OpenCoordinator(flags, configuration, std::move(parts), &clock, log, &metrics, config_codec);
   if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(coordinator.status()));
   registry.BeforeScrape([&] {
-    Refresh(**coordinator, metrics, status_metrics);
+    Refresh(**coordinator, launcher, metrics, status_metrics, launcher_metrics);
     port_metrics.OnHandshakesFailed(denials.handshakes->total());
   });
   auto endpoint = StartMetrics(flags, registry, log);

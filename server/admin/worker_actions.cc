@@ -185,8 +185,14 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
   }
   if (wanted > result.before) ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, add ? "add" : "target"));
   result.target = static_cast<uint32_t>(wanted);
+  const ControlEntry before = services_.book->control();
   ATOLL_RETURN_IF_ERROR(RememberWorkers(result.target));
-  ATOLL_RETURN_IF_ERROR(launcher_->Scale(result.target));
+  const absl::Status scaled = launcher_->Scale(result.target);
+  if (!scaled.ok()) {
+    // A number that the cluster refused is not asked for again by the coordinator's next life.
+    ATOLL_RETURN_IF_ERROR(KeepControl(before));
+    return scaled;
+  }
   for (const LaunchedWorker& worker : launcher_->view().workers) {
     using enum LaunchedWorker::State;
     const bool going = worker.state == kStopping || worker.state == kStopped || worker.state == kDraining ||
@@ -215,6 +221,10 @@ absl::Status AdminImpl::RememberWorkers(uint32_t target) {
   ControlEntry control = services_.book->control();
   control.workers = target;
   control.workers_at_start = services_.options.launch_workers;
+  return KeepControl(control);
+}
+
+absl::Status AdminImpl::KeepControl(const ControlEntry& control) {
   const absl::Status kept = services_.store->PutControl(control);
   if (!kept.ok()) return ToRefusal(kept);
   services_.book->SetWorkers(control);

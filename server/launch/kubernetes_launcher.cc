@@ -1,5 +1,6 @@
 #include "server/launch/kubernetes_launcher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,35 +64,82 @@ KubernetesLauncher::KubernetesLauncher(KubernetesLauncherOptions options,
                                        std::unique_ptr<InterruptibleSleeper> sleeper,
                                        std::unique_ptr<KubernetesApi> api, Logger log)
     : options_(std::move(options)),
+      pod_suffix_(options_.set_per_worker ? "-0" : ""),
       sleeper_(std::move(sleeper)),
       api_(std::move(api)),
-      log_(std::move(log)),
-      first_target_(options_.first_target) {
+      log_(std::move(log)) {
   looking_ = std::make_unique<PeriodicTask>("launcher", options_.look_every, [this] { Look(); });
   looking_->Wake();
 }
 
 KubernetesLauncher::~KubernetesLauncher() { Shutdown(); }
 
-std::string KubernetesLauncher::ScalePath() const {
-  return absl::StrFormat("/apis/apps/v1/namespaces/%s/statefulsets/%s/scale", options_.name_space,
-                         options_.stateful_set);
+std::string KubernetesLauncher::SetOf(uint32_t ordinal) const {
+  return absl::StrFormat("%s-%d", options_.stateful_set, ordinal);
+}
+
+std::string KubernetesLauncher::ScalePath(const std::string& set) const {
+  return absl::StrFormat("/apis/apps/v1/namespaces/%s/statefulsets/%s/scale", options_.name_space, set);
 }
 
 std::string KubernetesLauncher::PodPath(const WorkerName& name) const {
-  return absl::StrFormat("/api/v1/namespaces/%s/pods/%s", options_.name_space, name);
+  return absl::StrFormat("/api/v1/namespaces/%s/pods/%s%s", options_.name_space, name, pod_suffix_);
 }
 
-absl::Status KubernetesLauncher::Scale(uint32_t target) {
+absl::StatusOr<uint32_t> KubernetesLauncher::SetReplicas(const std::string& set, uint32_t replicas) {
   ATOLL_ASSIGN_OR_RETURN(const std::string answer, api_->Call({.method = "PATCH",
-                                                               .path = ScalePath(),
+                                                               .path = ScalePath(set),
                                                                .content_type = kMergePatch,
-                                                               .body = ReplicasPatch(target),
+                                                               .body = ReplicasPatch(replicas),
                                                                .verb = "patch",
                                                                .resource = "statefulsets/scale",
                                                                .api_group = "apps",
                                                                .name_space = options_.name_space}));
-  ATOLL_ASSIGN_OR_RETURN(const uint32_t replicas, ParseReplicas(answer));
+  return ParseReplicas(answer);
+}
+
+absl::StatusOr<std::vector<uint32_t>> KubernetesLauncher::GetSets() {
+  std::vector<uint32_t> sets;
+  while (true) {
+    const auto replicas = GetReplicas(SetOf(static_cast<uint32_t>(sets.size())));
+    // A Role that names the sets answers "forbidden" for one that is not there.
+    const bool end =
+        absl::IsNotFound(replicas.status()) || (absl::IsPermissionDenied(replicas.status()) && !sets.empty());
+    if (end) return sets;
+    if (!replicas.ok()) return replicas.status();
+    sets.push_back(*replicas);
+  }
+}
+
+absl::StatusOr<uint32_t> KubernetesLauncher::ScaleSets(uint32_t target) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<uint32_t> sets, GetSets());
+  if (target > sets.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%d workers are wanted, and only %d have a StatefulSet with an identity of its own; "
+                        "make the identity "
+                        "and the set of %s first (k8s/README.md, \"TLS\")",
+                        target, sets.size(), SetOf(static_cast<uint32_t>(sets.size()))));
+  }
+  for (uint32_t ordinal = 0; ordinal < sets.size(); ++ordinal) {
+    const uint32_t wanted = ordinal < target ? 1 : 0;
+    if (sets[ordinal] == wanted) continue;
+    ATOLL_RETURN_IF_ERROR(SetReplicas(SetOf(ordinal), wanted).status());
+  }
+  return target;
+}
+
+void KubernetesLauncher::Begin(uint32_t target) {
+  {
+    MutexLock lock(&mutex_);
+    first_target_ = target;
+  }
+  looking_->Wake();
+}
+
+absl::Status KubernetesLauncher::Scale(uint32_t target) {
+  ATOLL_ASSIGN_OR_RETURN(const uint32_t replicas, options_.set_per_worker
+                                                      ? ScaleSets(target)
+                                                      : SetReplicas(options_.stateful_set, target));
   {
     MutexLock lock(&mutex_);
     target_ = replicas;
@@ -147,7 +195,7 @@ absl::StatusOr<Pod> KubernetesLauncher::GetPod(const WorkerName& name) {
       const std::string answer,
       api_->Call(
           {.path = PodPath(name), .verb = "get", .resource = "pods", .name_space = options_.name_space}));
-  return ParsePod(answer, options_.stateful_set);
+  return ParsePod(answer, options_.stateful_set, pod_suffix_);
 }
 
 absl::Status KubernetesLauncher::Restart(const WorkerName& name) {
@@ -173,13 +221,19 @@ absl::Status KubernetesLauncher::Restart(const WorkerName& name) {
   return deleted.status();
 }
 
-absl::StatusOr<uint32_t> KubernetesLauncher::GetReplicas() {
-  ATOLL_ASSIGN_OR_RETURN(const std::string answer, api_->Call({.path = ScalePath(),
+absl::StatusOr<uint32_t> KubernetesLauncher::GetReplicas(const std::string& set) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer, api_->Call({.path = ScalePath(set),
                                                                .verb = "get",
                                                                .resource = "statefulsets/scale",
                                                                .api_group = "apps",
                                                                .name_space = options_.name_space}));
   return ParseReplicas(answer);
+}
+
+absl::StatusOr<uint32_t> KubernetesLauncher::GetTarget() {
+  if (!options_.set_per_worker) return GetReplicas(options_.stateful_set);
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<uint32_t> sets, GetSets());
+  return static_cast<uint32_t>(std::count_if(sets.begin(), sets.end(), [](uint32_t n) { return n > 0; }));
 }
 
 absl::StatusOr<KubernetesLauncher::Pods> KubernetesLauncher::ListPods() {
@@ -193,7 +247,7 @@ absl::StatusOr<KubernetesLauncher::Pods> KubernetesLauncher::ListPods() {
     ATOLL_ASSIGN_OR_RETURN(
         const std::string answer,
         api_->Call({.path = path, .verb = "list", .resource = "pods", .name_space = options_.name_space}));
-    ATOLL_ASSIGN_OR_RETURN(PodPage page, ParsePodList(answer, options_.stateful_set));
+    ATOLL_ASSIGN_OR_RETURN(PodPage page, ParsePodList(answer, options_.stateful_set, pod_suffix_));
     for (Pod& pod : page.pods) pods.insert_or_assign(pod.ordinal, std::move(pod));
     next = std::move(page.next);
   } while (!next.empty());
@@ -227,10 +281,11 @@ absl::Status KubernetesLauncher::AskForFirstTarget() {
 
 void KubernetesLauncher::Look() {
   const absl::Status asked = AskForFirstTarget();
-  if (!asked.ok()) return Note(asked);
+  // That it cannot be granted is no reason not to look at what there is.
+  if (!asked.ok() && !absl::IsFailedPrecondition(asked)) return Note(asked);
   const absl::Status given_up = GiveUpLeft();
   if (!given_up.ok()) return Note(given_up);
-  const auto replicas = GetReplicas();
+  const auto replicas = GetTarget();
   if (!replicas.ok()) return Note(replicas.status());
   auto pods = ListPods();
   if (!pods.ok()) return Note(pods.status());
@@ -243,9 +298,10 @@ void KubernetesLauncher::Look() {
     looked_ = true;
     target_ = *replicas;
     pods_ = *std::move(pods);
-    error_.clear();
+    if (asked.ok()) error_.clear();
     sink = sink_;
   }
+  if (!asked.ok()) Note(asked);
   if (!sink) return;
   for (const Event& event : events) sink(event);
 }

@@ -22,10 +22,11 @@ struct KubernetesLauncherOptions {
   KubernetesApiOptions api;
   std::string name_space;  // empty: the service account's own
   std::string stateful_set = "atoll-worker";
+  // Each worker is a set of its own with one pod: the set is named stateful_set-0 and so on, as the worker,
+  // and its pod has "-0" after that. Pods of one set share their volumes, and so their keys.
+  bool set_per_worker = false;
   std::string selector = "app.kubernetes.io/name=atoll-worker";  // labels of its pods
   Duration look_every = Seconds(10);
-  // Asked for until it was granted once; nothing: as many as there are.
-  std::optional<uint32_t> first_target = std::nullopt;
 };
 
 /// Workers as pods of one StatefulSet, which the cluster starts, places and restarts; a worker's name is its
@@ -34,6 +35,9 @@ struct KubernetesLauncherOptions {
 /// left. Scale patches the set's replicas; Restart deletes the pod, and the set makes it anew. A thread looks
 /// at the pods now and then, for the view and the events. What the service account must be allowed to: get
 /// and patch statefulsets/scale, get, list and delete pods. docs/launchers.md
+///
+/// With a set for each worker, Scale patches each to one replica or none; FailedPrecondition when more are
+/// wanted than there are sets, and then nothing is changed.
 ///
 /// Scale and Restart block while the API server is asked (KubernetesApi says with which errors).
 class KubernetesLauncher final : public Launcher {
@@ -44,6 +48,8 @@ class KubernetesLauncher final : public Launcher {
   ~KubernetesLauncher() override;
 
   absl::Status Scale(uint32_t target) override;
+  /// Asks for it at the next looks, until it is granted or Scale asks for another number.
+  void Begin(uint32_t target) override;
   absl::StatusOr<std::string> LetGo(const WorkerName& name) override;
   void Left(const WorkerName& name) override;
   absl::Status Restart(const WorkerName& name) override;
@@ -57,18 +63,24 @@ class KubernetesLauncher final : public Launcher {
   using Pods = std::map<uint32_t, Pod>;  // by ordinal
   KubernetesLauncher(KubernetesLauncherOptions options, std::unique_ptr<InterruptibleSleeper> sleeper,
                      std::unique_ptr<KubernetesApi> api, Logger log);
-  std::string ScalePath() const;
+  std::string SetOf(uint32_t ordinal) const;
+  std::string ScalePath(const std::string& set) const;
   std::string PodPath(const WorkerName& name) const;
   absl::Status AskForFirstTarget();
   absl::Status GiveUpLeft();
   absl::StatusOr<Pod> GetPod(const WorkerName& name);
-  absl::StatusOr<uint32_t> GetReplicas();
+  absl::StatusOr<uint32_t> GetReplicas(const std::string& set);
+  absl::StatusOr<uint32_t> SetReplicas(const std::string& set, uint32_t replicas);
+  absl::StatusOr<std::vector<uint32_t>> GetSets();  // the replicas of each worker's set, in order
+  absl::StatusOr<uint32_t> ScaleSets(uint32_t target);
+  absl::StatusOr<uint32_t> GetTarget();
   absl::StatusOr<Pods> ListPods();
   void Look();
   void Note(const absl::Status& failure);
 
   // Constant after construction.
   const KubernetesLauncherOptions options_;
+  const std::string pod_suffix_;  // of a pod's name, after the worker's
   const std::unique_ptr<InterruptibleSleeper> sleeper_;
   const std::unique_ptr<KubernetesApi> api_;
   const Logger log_;

@@ -75,16 +75,17 @@ State StateOf(const std::string& phase) {
   return phase == "Succeeded" || phase == "Failed" ? State::kStopped : State::kStarting;
 }
 
-std::optional<Pod> ReadPod(const json& object, const std::string& set) {
+std::optional<Pod> ReadPod(const json& object, const std::string& set, const std::string& suffix) {
   const json& metadata = Child(object, "metadata");
   const json& status = Child(object, "status");
   Pod pod;
-  pod.worker.name = metadata.value("name", std::string());
+  pod.worker.handle = metadata.value("name", std::string());
+  if (!pod.worker.handle.ends_with(suffix)) return std::nullopt;
+  pod.worker.name = pod.worker.handle.substr(0, pod.worker.handle.size() - suffix.size());
   const auto ordinal = NumberOf(set + "-", pod.worker.name);
   if (!ordinal) return std::nullopt;
   pod.ordinal = *ordinal;
   pod.uid = metadata.value("uid", std::string());
-  pod.worker.handle = pod.worker.name;
   pod.worker.state = StateOf(status.value("phase", std::string("Pending")));
   const json& containers = Child(status, "containerStatuses");
   if (containers.is_array() && !containers.empty()) ReadContainer(containers.front(), pod);
@@ -98,20 +99,21 @@ std::optional<Pod> ReadPod(const json& object, const std::string& set) {
 
 }  // namespace
 
-absl::StatusOr<PodPage> ParsePodList(const std::string& text, const std::string& set) {
-  return Parsed<PodPage>(text, "PodList", [&set](const json& object) {
+absl::StatusOr<PodPage> ParsePodList(const std::string& text, const std::string& set,
+                                     const std::string& suffix) {
+  return Parsed<PodPage>(text, "PodList", [&](const json& object) {
     PodPage page;
     for (const json& item : Child(object, "items")) {
-      if (auto pod = ReadPod(item, set)) page.pods.push_back(*std::move(pod));
+      if (auto pod = ReadPod(item, set, suffix)) page.pods.push_back(*std::move(pod));
     }
     page.next = Child(object, "metadata").value("continue", std::string());
     return page;
   });
 }
 
-absl::StatusOr<Pod> ParsePod(const std::string& text, const std::string& set) {
-  const auto pod =
-      Parsed<std::optional<Pod>>(text, "Pod", [&set](const json& object) { return ReadPod(object, set); });
+absl::StatusOr<Pod> ParsePod(const std::string& text, const std::string& set, const std::string& suffix) {
+  const auto pod = Parsed<std::optional<Pod>>(
+      text, "Pod", [&](const json& object) { return ReadPod(object, set, suffix); });
   if (!pod.ok()) return pod.status();
   if (!pod->has_value()) return absl::NotFoundError("the API server's answer is another pod");
   return **pod;

@@ -16,7 +16,7 @@ namespace atoll {
 
 struct Pod {
   std::string uid = {};
-  uint32_t ordinal = 0;  // the number at the end of its name
+  uint32_t ordinal = 0;  // the number at the end of its worker's name
   LaunchedWorker worker = {};
   std::string trouble = {};  // why it does not run: the reason and message of a waiting container
 };
@@ -26,9 +26,11 @@ struct PodPage {
   std::string next = {};       // to be asked for with `continue`; empty: this was the last page
 };
 
-/// `set`: the stateful set whose pods are meant; others that carry the same labels are left out.
-absl::StatusOr<PodPage> ParsePodList(const std::string& json, const std::string& set);
-absl::StatusOr<Pod> ParsePod(const std::string& json, const std::string& set);
+/// `set`: the stateful set whose pods are meant; others that carry the same labels are left out. `suffix`:
+/// what stands in a pod's name after its worker's.
+absl::StatusOr<PodPage> ParsePodList(const std::string& json, const std::string& set,
+                                     const std::string& suffix = "");
+absl::StatusOr<Pod> ParsePod(const std::string& json, const std::string& set, const std::string& suffix = "");
 
 /// spec.replicas of a Scale.
 absl::StatusOr<uint32_t> ParseReplicas(const std::string& json);

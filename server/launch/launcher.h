@@ -46,6 +46,9 @@ class Launcher {
   /// they push what they have) and given time for it. Wanted ones that ended with nothing more to do are
   /// started again.
   virtual absl::Status Scale(uint32_t target) = 0;
+  /// The number that the run wants when the coordinator starts. Returns at once; what must be asked of others
+  /// is asked until it is granted.
+  virtual void Begin(uint32_t target) { Scale(target).IgnoreError(); }
   /// There is work again: wanted workers that ended because there was none are started, and so are those that
   /// are just about to end for this reason.
   virtual absl::Status StartAgain() { return Scale(view().target); }

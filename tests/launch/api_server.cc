@@ -69,6 +69,7 @@ void ApiServer::Forbid(const std::string& verb_and_resource) { Write("forbidden"
 void ApiServer::SetPodStatus(const std::string& pod, const nlohmann::json& status) {
   Write("status/" + pod, status.dump());
 }
+void ApiServer::SetsPerWorker(int sets) { Write("sets", std::to_string(sets)); }
 void ApiServer::AddFault(const nlohmann::json& fault) {
   // Made elsewhere and moved: the server must not find a file that is still being written.
   Write("fault.new", fault.dump());

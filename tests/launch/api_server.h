@@ -28,6 +28,8 @@ class ApiServer {
   void AcceptTokens(const std::string& tokens);
   void Forbid(const std::string& verb_and_resource);
   void SetPodStatus(const std::string& pod, const nlohmann::json& status);
+  /// From now on there are the StatefulSets train-worker-0 and so on, so many, instead of train-worker.
+  void SetsPerWorker(int sets);
   /// For the next request that has none yet.
   void AddFault(const nlohmann::json& fault);
   /// Another certificate, which nobody has signed.

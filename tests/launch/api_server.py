@@ -10,6 +10,7 @@ Usage: api_server.py DIR. Serves on a free port of 127.0.0.1 and writes it to DI
                            status, headers, body; delay (s) before the answer; drop: close without one;
                            lose: do what was asked, then close without an answer
   status/POD               JSON that replaces the status of a pod
+  sets                     a number: there are as many StatefulSets, train-worker-0 and so on, instead of train-worker
 
 and it appends every request to DIR/requests (JSON lines), before it is judged.
 """
@@ -40,7 +41,7 @@ class Cluster:
         self.name = "train-worker"
         self.uids = 0
         self.pods = {}
-        self.replicas = 0
+        self.replicas = {}  # by set
         self.pods["train-worker-debug"] = self.new_pod("train-worker-debug")
 
     def new_pod(self, name):
@@ -50,17 +51,22 @@ class Cluster:
                 "status": {"phase": "Running", "containerStatuses": [
                     {"name": "worker", "restartCount": 0, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}}
 
-    def scale(self, replicas):
-        self.replicas = replicas
-        wanted = [f"{self.name}-{i}" for i in range(replicas)]
-        for name in [n for n in self.pods if n not in wanted and n != "train-worker-debug"]:
-            del self.pods[name]
-        for name in wanted:
-            self.pods.setdefault(name, self.new_pod(name))
+    def sets(self):
+        file = self.folder / "sets"
+        return [f"{self.name}-{i}" for i in range(int(file.read_text()))] if file.exists() else [self.name]
 
-    def scale_object(self):
-        spec = {"replicas": self.replicas} if self.replicas else {}  # as Go leaves a zero out
-        return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": self.name}, "spec": spec,
+    def scale(self, name, replicas):
+        self.replicas[name] = replicas
+        wanted = [f"{each}-{i}" for each in self.sets() for i in range(self.replicas.get(each, 0))]
+        for pod in [n for n in self.pods if n not in wanted and n != "train-worker-debug"]:
+            del self.pods[pod]
+        for pod in wanted:
+            self.pods.setdefault(pod, self.new_pod(pod))
+
+    def scale_object(self, name):
+        replicas = self.replicas.get(name, 0)
+        spec = {"replicas": replicas} if replicas else {}  # as Go leaves a zero out
+        return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": name}, "spec": spec,
                 "status": {"replicas": len(self.pods) - 1}}
 
     def pod(self, name):
@@ -147,19 +153,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.refuse(404, "the server could not find the requested resource")
 
     def get_statefulsets_scale(self, match, _url, _body):
-        if match["name"] != self.cluster.name:
+        if match["name"] not in self.cluster.sets():
             self.refuse(404, f'statefulsets.apps "{match["name"]}" not found')
             return
-        self.answer(200, self.cluster.scale_object())
+        self.answer(200, self.cluster.scale_object(match["name"]))
 
     def patch_statefulsets_scale(self, match, _url, body):
-        if match["name"] != self.cluster.name:
+        if match["name"] not in self.cluster.sets():
             self.refuse(404, f'statefulsets.apps "{match["name"]}" not found')
         elif self.headers.get("Content-Type") != "application/merge-patch+json":
             self.refuse(415, "the body of the request was in an unknown format")
         else:
-            self.cluster.scale(int(json.loads(body)["spec"]["replicas"]))
-            self.answer(200, self.cluster.scale_object())
+            self.cluster.scale(match["name"], int(json.loads(body)["spec"]["replicas"]))
+            self.answer(200, self.cluster.scale_object(match["name"]))
 
     def list_pods(self, _match, url, _body):
         query = urllib.parse.parse_qs(url.query)

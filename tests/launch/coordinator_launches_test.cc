@@ -32,6 +32,16 @@ class CoordinatorLaunchesTest : public CoordinatorProgram {
             "process",         "--worker-command",       "/bin/sh",
             "--worker-arg=-c", "--worker-arg=" + script, "--worker-arg={name}"};
   }
+  std::vector<std::string> PodsOf(const ApiServer& server) const {
+    const KubernetesApiOptions api = server.Options();
+    return {"--config",           dir_.File("run.yaml"),
+            "--launcher",         "kubernetes",
+            "--kube-api-host",    api.host,
+            "--kube-api-port",    api.port,
+            "--kube-credentials", api.credentials,
+            "--kube-statefulset", "train-worker",
+            "--kube-selector",    "app.kubernetes.io/name=train"};
+  }
 };
 
 TEST_F(CoordinatorLaunchesTest, LaunchesThePlannedWorkersAndEndsThemBeforeItself) {
@@ -88,11 +98,9 @@ TEST_F(CoordinatorLaunchesTest, WhatWasScaledToRunsAgainAfterAKill) {
 TEST_F(CoordinatorLaunchesTest, AsksTheClusterAndLeavesItsPods) {
   auto server = ApiServer::Start();
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto process =
-      Serve({"--config", dir_.File("run.yaml"), "--launcher", "kubernetes", "--launch-workers", "3",
-             "--kube-api-host", "127.0.0.1", "--kube-api-port", (*server)->Options().port,
-             "--kube-credentials", (*server)->Options().credentials, "--kube-statefulset", "train-worker",
-             "--kube-selector", "app.kubernetes.io/name=train"});
+  std::vector<std::string> flags = PodsOf(**server);
+  flags.insert(flags.end(), {"--launch-workers", "3"});
+  const auto process = Serve(flags);
   ASSERT_NE(process, nullptr);
   ASSERT_TRUE(WaitUntil([&] { return !(*server)->Requests("PATCH").empty(); })) << Log();
   EXPECT_EQ((*server)->Requests("PATCH")[0]["body"], R"({"spec":{"replicas":3}})");
@@ -101,6 +109,30 @@ TEST_F(CoordinatorLaunchesTest, AsksTheClusterAndLeavesItsPods) {
   EXPECT_THAT((*server)->Requests("DELETE"), IsEmpty());
   EXPECT_EQ((*server)->Requests("PATCH").size(), 1u);
   EXPECT_EQ(Log().find("secret-1"), std::string::npos);
+}
+
+TEST_F(CoordinatorLaunchesTest, ANewLifeAsksTheClusterForWhatWasScaledTo) {
+  auto server = ApiServer::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto last = [&] {
+    const auto patches = (*server)->Requests("PATCH");
+    return patches.empty() ? std::string() : patches.back()["body"].get<std::string>();
+  };
+  // Nobody says how many: run.workers.
+  std::unique_ptr<Process> process = Serve(PodsOf(**server));
+  ASSERT_NE(process, nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return last() == R"({"spec":{"replicas":2}})"; })) << Log();
+  const Finished scaled = RunToEnd(
+      {ATOLL_BIN_DIR "/atollctl", "--admin", Address("admin"), "workers", "scale", "5"}, Seconds(60));
+  ASSERT_EQ(scaled.exit_code, 0) << scaled.output;
+  process->Kill();
+  const size_t before = (*server)->Requests("PATCH").size();
+  process = Serve(PodsOf(**server));
+  ASSERT_NE(process, nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return (*server)->Requests("PATCH").size() > before; })) << Log();
+  EXPECT_EQ(last(), R"({"spec":{"replicas":5}})");
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
 }
 
 TEST_F(CoordinatorLaunchesTest, WrongFlagsTouchNothing) {

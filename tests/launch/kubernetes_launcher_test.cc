@@ -131,13 +131,59 @@ TEST_F(KubernetesLauncherTest, ASetThatWasScaledMeanwhileKeepsItsReplicas) {
 
 TEST_F(KubernetesLauncherTest, AsksForTheFirstTargetUntilItIsGranted) {
   KubernetesLauncherOptions options = Options();
-  options.first_target = 2;
   options.api.attempts = 1;
-  for (int i = 0; i < 3; ++i) server_->AddFault({{"status", 503}});
+  options.look_every = Seconds(600);  // nobody else takes the faults
   Launch(options);
+  for (int i = 0; i < 2; ++i) server_->AddFault({{"status", 503}});
+  launcher_->Begin(2);
+  ASSERT_TRUE(WaitUntil([&] { return server_->Requests("PATCH").size() == 1; }));
+  EXPECT_TRUE(Complains("503"));
+  launcher_->Begin(2);
+  ASSERT_TRUE(WaitUntil([&] { return server_->Requests("PATCH").size() == 2; }));
+  launcher_->Begin(2);
   EXPECT_TRUE(Shows(2));
   EXPECT_EQ(launcher_->view().target, 2u);
-  EXPECT_EQ(server_->Requests("PATCH").size(), 4u);
+  EXPECT_EQ(server_->Requests("PATCH").size(), 3u);
+}
+
+TEST_F(KubernetesLauncherTest, AWorkerMayHaveASetOfItsOwn) {
+  server_->SetsPerWorker(3);
+  KubernetesLauncherOptions options = Options();
+  options.set_per_worker = true;
+  Launch(options);
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  EXPECT_EQ(launcher_->view().target, 2u);
+  ASSERT_EQ(server_->Requests("PATCH").size(), 2u);
+  EXPECT_EQ(server_->Requests("PATCH")[1]["path"],
+            "/apis/apps/v1/namespaces/ml/statefulsets/train-worker-1/scale");
+  EXPECT_EQ(server_->Requests("PATCH")[1]["body"], R"({"spec":{"replicas":1}})");
+  ASSERT_TRUE(Shows(2));
+  EXPECT_EQ(launcher_->view().workers[1].name, "train-worker-1");
+  EXPECT_EQ(launcher_->view().workers[1].handle, "train-worker-1-0");
+  EXPECT_TRUE(launcher_->Owns("train-worker-1"));
+  EXPECT_FALSE(launcher_->Owns("train-worker-1-0"));
+  ASSERT_TRUE(launcher_->Restart("train-worker-1").ok());
+  EXPECT_EQ(server_->Requests("DELETE").at(0)["path"], "/api/v1/namespaces/ml/pods/train-worker-1-0");
+  ASSERT_TRUE(launcher_->Scale(1).ok());
+  EXPECT_EQ(server_->Requests("PATCH").at(2)["body"], R"({"spec":{"replicas":0}})");
+  EXPECT_TRUE(Shows(1));
+}
+
+TEST_F(KubernetesLauncherTest, AWorkerWithoutASetOfItsOwnIsRefused) {
+  server_->SetsPerWorker(2);
+  KubernetesLauncherOptions options = Options();
+  options.set_per_worker = true;
+  Launch(options);
+  const absl::Status scaled = launcher_->Scale(3);
+  EXPECT_TRUE(absl::IsFailedPrecondition(scaled)) << scaled;
+  EXPECT_THAT(std::string(scaled.message()), HasSubstr("train-worker-2"));
+  EXPECT_TRUE(server_->Requests("PATCH").empty());
+  // Asked for at the start: shown, and what there is is looked at all the same.
+  launcher_->Begin(3);
+  EXPECT_TRUE(Complains("train-worker-2"));
+  ASSERT_TRUE(launcher_->Scale(1).ok());
+  EXPECT_TRUE(Shows(1));
+  EXPECT_TRUE(WaitUntil([&] { return launcher_->view().error.empty(); }));
 }
 
 TEST_F(KubernetesLauncherTest, RestartDeletesThisPodAndNoOther) {

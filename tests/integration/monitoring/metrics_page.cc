@@ -12,6 +12,7 @@
 #include "common/file.h"
 #include "monitoring/certificate_metrics.h"
 #include "monitoring/program_metrics.h"
+#include "server/metrics/launcher_metrics.h"
 #include "server/metrics/port_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
@@ -26,6 +27,7 @@ std::vector<MetricFamily> CoordinatorFamilies() {
   MetricsRegistry registry;
   const ServerMetrics server(&registry);
   const StatusMetrics status(&registry);
+  const LauncherMetrics launcher(&registry);
   const PortMetrics ports(&registry, /*insecure_bind=*/false);
   const CertificateMetrics certificate(&registry);
   AddProgramMetrics(&registry, "atoll-coordinator");

@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitoring/program_metrics.h"
+#include "server/metrics/launcher_metrics.h"
 #include "server/metrics/status_metrics.h"
 #include "tests/fakes/promtool.h"
 
@@ -18,6 +19,22 @@ WorkerView WorkerNamed(const std::string& name, double tokens_per_second) {
   worker.progress.tokens_per_second = tokens_per_second;
   worker.progress.base = Version(3);
   return worker;
+}
+
+TEST(LauncherMetricsTest, SaysWhatIsWantedAndWhetherItFails) {
+  MetricsRegistry registry;
+  LauncherMetrics metrics(&registry);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_failing 0\n"));
+  LauncherView view{.kind = "kubernetes", .target = 3, .workers = {}, .error = ""};
+  view.workers.push_back({.name = "w0", .state = LaunchedWorker::State::kRunning});
+  view.workers.push_back({.name = "w1", .state = LaunchedWorker::State::kWaiting});
+  metrics.Refresh(view);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_workers_wanted 3\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_workers_running 1\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_failing 0\n"));
+  view.error = "403: cannot patch statefulsets/scale";
+  metrics.Refresh(view);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_failing 1\n"));
 }
 
 /// Everything that a coordinator can say, once.
