@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cli/rpc_client.h"
 
 // One function per subcommand of atollctl: adds its options to `app` and stores what to run when it was
@@ -34,6 +35,10 @@ using Action = std::function<absl::Status()>;
 inline AdminClient MakeAdminClient(const GlobalOptions& global) {
   return {global.admin, Seconds(global.timeout_s), global.user, global.security};
 }
+
+/// The data port that `command` calls. InvalidArgument when only the admin port was given: the default data
+/// port could be another run's.
+absl::StatusOr<std::string> DataPort(const GlobalOptions& global, const char* command);
 
 // Looking.
 void AddStatusCommand(CLI::App& app, const GlobalOptions& global, Action& action);

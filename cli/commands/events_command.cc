@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/observer_client.h"
@@ -24,8 +25,9 @@ bool PrintEvent(const v1::RunEvent& event, bool json) {
 }
 
 absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(global.coordinator,
-                                                                 Seconds(global.timeout_s), global.security));
+  ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "events"));
+  ATOLL_ASSIGN_OR_RETURN(const auto client,
+                         ObserverClient::Join(port, Seconds(global.timeout_s), global.security));
   const uint64_t newest = client->run().last_event_sequence();
   if (!options.follow && newest <= options.after) return absl::OkStatus();
   return client->Watch(options.after, [&](const v1::RunEvent& event) {
@@ -34,6 +36,15 @@ absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> DataPort(const GlobalOptions& global, const char* command) {
+  if (!global.admin_given || global.coordinator_given) return global.coordinator;
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s calls the coordinator's data port, and only its admin port was given (--admin %s): "
+                      "give --coordinator "
+                      "HOST:PORT too, since %s could belong to another run",
+                      command, global.admin, global.coordinator));
+}
 
 void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   CLI::App* command =

@@ -42,8 +42,9 @@ absl::Status WriteTensors(const std::string& path, const Manifest& manifest,
 }
 
 absl::Status Export(const GlobalOptions& global, const std::string& path) {
-  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(global.coordinator,
-                                                                 Seconds(global.timeout_s), global.security));
+  ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "export"));
+  ATOLL_ASSIGN_OR_RETURN(const auto client,
+                         ObserverClient::Join(port, Seconds(global.timeout_s), global.security));
   const v1::JoinReply& run = client->run();
   if (run.manifest().tensors().empty()) {
     return absl::FailedPreconditionError(

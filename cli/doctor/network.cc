@@ -45,6 +45,16 @@ absl::Status PingDataPort(v1::Coordinator::Stub& stub, const NetworkTarget& targ
   return answered ? absl::OkStatus() : translated;
 }
 
+/// The data port of a coordinator that answers on its admin port: a forwarded admin port is all that an
+/// operator needs.
+Check NotForwarded(const NetworkTarget& target) {
+  return Warn(
+      "data port",
+      absl::StrFormat("not checked: nothing answers on %s, and a coordinator answers on the admin port %s",
+                      target.coordinator, target.admin),
+      "workers, `events` and `export` need it: forward it too, or give --coordinator HOST:PORT");
+}
+
 Check NoAnswer(const std::string& name, const std::string& address, bool given, const absl::Status& why) {
   if (given) {
     return Fail(name, std::string(why.message()),
@@ -60,19 +70,29 @@ Check NoAnswer(const std::string& name, const std::string& address, bool given, 
       "stop that program, or give the coordinator another port");
 }
 
-Check CheckDataPort(const NetworkTarget& target, const Clock& clock) {
+/// `admin_answers`: there is a coordinator, whatever its data port does.
+Check CheckDataPort(const NetworkTarget& target, bool admin_answers, const Clock& clock) {
+  const auto no_answer = [&](const absl::Status& why) {
+    if (admin_answers && !target.coordinator_given) return NotForwarded(target);
+    return NoAnswer("data port", target.coordinator, target.coordinator_given, why);
+  };
   const auto channel = OpenChannel(target.coordinator, *target.security);
   const auto stub = v1::Coordinator::NewStub(channel);
   const absl::Status connected =
       AwaitConnection(*channel, target.coordinator, *target.security, target.deadline);
-  if (!connected.ok()) return NoAnswer("data port", target.coordinator, target.coordinator_given, connected);
+  if (!connected.ok()) return no_answer(connected);
   const auto trip = Fastest(clock, [&] { return PingDataPort(*stub, target); });
-  if (!trip.ok()) return NoAnswer("data port", target.coordinator, target.coordinator_given, trip.status());
+  if (!trip.ok()) return no_answer(trip.status());
   return JudgeRoundTrip("data port", target.coordinator, ToSeconds(*trip));
 }
 
-/// The wall clock of the coordinator, when it has said something a moment ago that bears a time.
-std::vector<Check> CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
+struct AdminChecks {
+  bool answers = false;
+  std::vector<Check> checks;
+};
+
+/// And the wall clock of the coordinator, when it has said something a moment ago that bears a time.
+AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
   AdminClient client(target.admin, target.deadline, "", target.security);
   v1::GetStatusReply status;
   double difference = 0;
@@ -83,10 +103,13 @@ std::vector<Check> CheckAdminPort(const NetworkTarget& target, const Clock& cloc
     difference = static_cast<double>(status.unix_nanos() - middle.time_since_epoch().count()) * 1e-9;
     return absl::OkStatus();
   });
-  if (!trip.ok()) return {NoAnswer("admin port", target.admin, target.admin_given, trip.status())};
+  if (!trip.ok()) {
+    return {.answers = false,
+            .checks = {NoAnswer("admin port", target.admin, target.admin_given, trip.status())}};
+  }
   std::vector<Check> checks = {JudgeRoundTrip("admin port", target.admin, ToSeconds(*trip))};
   if (status.unix_nanos() != 0) checks.push_back(JudgeClock(difference, ToSeconds(*trip) / 2));
-  return checks;
+  return {.answers = true, .checks = std::move(checks)};
 }
 
 Check OwnCertificate(const CertificateSet& set, const Clock& clock) {
@@ -130,8 +153,9 @@ Check JudgeClock(double difference_s, double uncertainty_s) {
 }
 
 std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock) {
-  std::vector<Check> checks = {CheckDataPort(target, clock)};
-  for (Check& check : CheckAdminPort(target, clock)) checks.push_back(std::move(check));
+  AdminChecks admin = CheckAdminPort(target, clock);
+  std::vector<Check> checks = {CheckDataPort(target, admin.answers, clock)};
+  for (Check& check : admin.checks) checks.push_back(std::move(check));
   checks.push_back(Certificates(target, clock));
   return checks;
 }

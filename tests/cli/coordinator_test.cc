@@ -70,6 +70,17 @@ TEST_F(CoordinatorTest, PausesResumesAndNamesWhoDidIt) {
               AllOf(HasSubstr("ADMIN_ACTION"), HasSubstr("alice"), HasSubstr("RUN_STOPPED")));
 }
 
+TEST_F(CoordinatorTest, AnAdminPortAloneLeadsToNoOtherRunsData) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"events"}, {"export", "--out", "model.safetensors"}}) {
+    std::vector<std::string> arguments = {"--admin", "127.0.0.1:1"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    const Outcome outcome = Atollctl().Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("data port"), HasSubstr("give --coordinator HOST:PORT too")));
+  }
+}
+
 TEST_F(CoordinatorTest, SetsAndListsTheConfiguration) {
   EXPECT_EQ(Run({"config", "set", "--dry-run", "round.deadline_s=120"}).exit_code, 0);
   EXPECT_THAT(Run({"config", "set", "--expect", "1", "round.deadline_s=120"}).out,

@@ -50,6 +50,23 @@ nlohmann::json CheckNamed(const Outcome& outcome, const std::string& name) {
   return {};
 }
 
+TEST(Doctor, WithOnlyTheAdminPortForwardedThereIsACoordinator) {
+  FakeAdmin admin;
+  // Port 1 of this machine is nobody's: what the default data port is where only the admin port was
+  // forwarded.
+  const NetworkTarget target{.coordinator = "127.0.0.1:1", .admin = admin.address(), .deadline = Seconds(3)};
+  const std::vector<Check> checks = CheckNetwork(target, SystemClock());
+  ASSERT_FALSE(checks.empty());
+  EXPECT_EQ(checks[0].name, "data port");
+  EXPECT_EQ(checks[0].verdict, Verdict::kWarn);
+  EXPECT_THAT(checks[0].text, AllOf(HasSubstr("not checked"), HasSubstr(admin.address())));
+  EXPECT_THAT(checks[0].advice, HasSubstr("--coordinator"));
+  // One that was given must answer.
+  NetworkTarget given = target;
+  given.coordinator_given = true;
+  EXPECT_EQ(CheckNetwork(given, SystemClock())[0].verdict, Verdict::kFail);
+}
+
 TEST(Doctor, FindsTheCoordinatorAndItsClock) {
   FakeAdmin admin;
   admin.status.set_unix_nanos((std::chrono::system_clock::now() + std::chrono::hours(1)).time_since_epoch() /
