@@ -1,6 +1,6 @@
 # The coordinator, atollctl, and atoll-data.
 #
-#   docker build -f k8s/images/coordinator.Dockerfile -t atoll/coordinator:0.1.0 .
+#   docker build -f k8s/images/coordinator.Dockerfile -t atoll/coordinator:0.2.0 .
 #
 # The packages are compiled in the build stage; those that cpack has made already (build/packages, or DEBS) are taken with
 # --build-arg PACKAGES=prebuilt, and must then be for the same Debian as BASE.
@@ -27,7 +27,7 @@ COPY ${DEBS}/atoll-coordinator_*.deb /packages/
 FROM ${PACKAGES} AS packages
 
 FROM ${BASE}
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Atoll coordinator" \
       org.opencontainers.image.description="Holds the global parameters of a training run and leads its rounds" \

@@ -1,6 +1,6 @@
 # A worker on CPUs, with the distribution's LibTorch.
 #
-#   docker build -f k8s/images/worker-cpu.Dockerfile -t atoll/worker-cpu:0.1.0 .
+#   docker build -f k8s/images/worker-cpu.Dockerfile -t atoll/worker-cpu:0.2.0 .
 #
 # The packages are compiled in the build stage; those that cpack has made already (build/packages, or DEBS) are taken with
 # --build-arg PACKAGES=prebuilt, and must then be for the same Debian as BASE.
@@ -27,7 +27,7 @@ COPY ${DEBS}/atoll-worker_*.deb /packages/
 FROM ${PACKAGES} AS packages
 
 FROM ${BASE}
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Atoll worker (CPU)" \
       org.opencontainers.image.description="Trains the model on its own data and exchanges pseudo-gradients with a coordinator" \

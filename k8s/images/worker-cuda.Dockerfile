@@ -2,7 +2,7 @@
 # unpacked, which brings CUDA's libraries along), and for compiling a base with the same CUDA's toolkit.
 #
 #   docker build -f k8s/images/worker-cuda.Dockerfile --build-context libtorch=DIR --build-arg BUILD_BASE=IMAGE \
-#     -t atoll/worker-cuda:0.1.0 .
+#     -t atoll/worker-cuda:0.2.0 .
 #
 # On the node: NVIDIA's driver and container toolkit. As in the others, --build-arg PACKAGES=prebuilt takes a package that
 # cpack has made already (`cmake --preset cuda`).
@@ -33,7 +33,7 @@ COPY ${DEBS}/atoll-worker_*.deb /packages/
 FROM ${PACKAGES} AS packages
 
 FROM ${BASE}
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Atoll worker (CUDA)" \
       org.opencontainers.image.description="Trains the model on its own data and exchanges pseudo-gradients with a coordinator" \

@@ -272,9 +272,16 @@ def storage():
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "dashboards"
+    """Without an argument also what k8s/ has of them, without white space: in the component and in the chart, since neither kustomize
+    nor helm reads a file from outside."""
+    here = pathlib.Path(__file__).parent
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "dashboards"
+    copies = [] if len(sys.argv) > 1 else [here.parents[1] / "k8s" / part / "dashboards" for part in ("components/monitoring", "chart")]
     for name, board in (("run", run_overview()), ("workers", workers()), ("coordinator", coordinator()), ("storage", storage())):
         (folder / f"{name}.json").write_text(json.dumps(board, indent=1) + "\n")
+        for copy in copies:
+            copy.mkdir(exist_ok=True)
+            (copy / f"{name}.json").write_text(json.dumps(board, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

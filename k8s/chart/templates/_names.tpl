@@ -29,9 +29,41 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- if .Values.run -}}{{ .Values.run }}{{- else -}}{{ .Files.Get "run.yaml" }}{{- end -}}
 {{- end -}}
 
-{{/* An image: dict "root" $ "image" "atoll/coordinator:0.1.0". */}}
+{{/* An image: dict "root" $ "image" "atoll/coordinator" "tag" "". Its first part is a registry when it could be a host. */}}
 {{- define "atoll.image" -}}
-{{- if .root.Values.registry -}}{{ trimSuffix "/" .root.Values.registry }}/{{- end -}}{{ .image }}
+{{- $image := .image -}}
+{{- if not (regexMatch "(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})$" $image) -}}
+{{- $image = printf "%s:%s" $image (coalesce .tag .root.Values.tag .root.Chart.AppVersion) -}}
+{{- end -}}
+{{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/" $image) -}}
+{{- $image = printf "%s/%s" (trimSuffix "/" (include "atoll.registry" .root)) $image -}}
+{{- end -}}
+{{- $image -}}
+{{- end -}}
+
+{{- define "atoll.registry" -}}
+{{- if not .Values.registry -}}
+{{- fail "registry is required: where the images are, for example --set registry=ghcr.io/acme (scripts/release.sh pushes them there), or --set registry=localhost for images that were loaded into the nodes" -}}
+{{- end -}}
+{{- .Values.registry -}}
+{{- end -}}
+
+{{/* What a pod of either side may be given: dict "root" $ "values" .Values.worker. */}}
+{{- define "atoll.placement" -}}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
 {{- define "atoll.podSecurity" -}}
@@ -51,8 +83,30 @@ capabilities:
   drop: [ALL]
 {{- end -}}
 
+{{/* Whether each worker has a set and secrets of its own. */}}
+{{- define "atoll.identities" -}}
+{{- if or .Values.tls.enabled .Values.tokens.enabled -}}yes{{- end -}}
+{{- end -}}
+
+{{/* How many workers this release makes, where no launcher decides. */}}
+{{- define "atoll.replicas" -}}
+{{- if kindIs "invalid" .Values.worker.replicas -}}2{{- else -}}{{ .Values.worker.replicas }}{{- end -}}
+{{- end -}}
+
+{{/* The names of workers with an identity of their own, as a YAML list. */}}
+{{- define "atoll.workers" -}}
+{{- $prefix := printf "%s-worker" (include "atoll.name" .) -}}
+{{- if .Values.island.name -}}{{ $prefix = printf "%s-%s" .Values.island.name $prefix }}{{- end -}}
+{{- $names := list -}}
+{{- range $i := until (int (include "atoll.replicas" .)) -}}{{ $names = append $names (printf "%s-%d" $prefix $i) }}{{- end -}}
+{{ toYaml $names }}
+{{- end -}}
+
 {{- define "atoll.checks" -}}
+{{- if and .Values.tokens.enabled (not .Values.tls.enabled) -}}{{ fail "tokens.enabled needs tls.enabled: without TLS anyone on the network path can read the tokens" }}{{- end -}}
+{{- if and .Values.tls.enabled (eq .Values.worker.kind "Job") -}}{{ fail "tls.enabled needs worker.kind StatefulSet: the pods of a Job would share one key" }}{{- end -}}
+{{- if and .Values.tls.certManager.enabled .Values.tls.create -}}{{ fail "tls.certManager.enabled and tls.create both make the secrets: choose one" }}{{- end -}}
+{{- if and .Values.tls.certManager.enabled (not .Values.tls.certManager.issuer.name) -}}{{ fail "tls.certManager.enabled needs tls.certManager.issuer.name" }}{{- end -}}
 {{- if and .Values.expose.enabled (not .Values.tls.enabled) -}}{{ fail "expose.enabled: the data port of an exposed run needs tls.enabled" }}{{- end -}}
 {{- if and .Values.island.enabled (or (not .Values.island.name) (not .Values.island.coordinator)) -}}{{ fail "island.enabled needs island.name and island.coordinator" }}{{- end -}}
-{{- if and .Values.tokens.enabled (eq .Values.worker.kind "Job") -}}{{ fail "tokens.enabled needs worker.kind StatefulSet: a Job's pods have random names" }}{{- end -}}
 {{- end -}}

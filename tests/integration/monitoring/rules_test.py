@@ -21,6 +21,7 @@ except ImportError:
 SEVERITIES = {"critical", "warning", "info"}
 REQUIRED = {"CoordinatorDown", "RoundStalled", "LowQuorum", "WorkerLost", "WorkerFlapping", "NonFinite", "LossDiverging",
             "LateContributions", "CommitSlow", "DiskNearlyFull", "ReplicaDiverged", "CertificateExpiring", "BackupStale",
+            "LauncherFailing", "InsecureBind",
             "WorkerOffending", "WorkerBannedByRule", "CallersRefused", "HandshakesFailing", "PortUnderAttack", "PortFull"}
 
 

@@ -37,3 +37,10 @@ export function kustomize(folder) {
   return parse(renderings.get(folder));
 }
 export const template = (chart, ...args) => parse(helm('template', 'atoll', chart, ...args));
+/** What scripts/dev-certs.sh would have written, as values of a chart that shall make the secrets of these workers. */
+export function certificateValues(folder, workers, sides = ['coordinator']) {
+  const pair = (value, file) => ['cert', 'key'].flatMap(what =>
+      ['--set-file', `tls.${value}.${what}=${folder}/${file}.${what === 'cert' ? 'pem' : 'key'}`]);
+  return ['--set-file', `tls.ca=${folder}/ca.pem`, ...sides.flatMap(side => pair(side, side)),
+          ...workers.flatMap(name => pair(`workers.${name}`, `worker-${name}`))];
+}

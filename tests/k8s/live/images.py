@@ -35,13 +35,13 @@ def build_cuda(engine, context):
     (work / "libtorch/lib/libtorch_cuda.so").write_text("none", encoding="utf-8")
     root = work / "package"
     (root / "DEBIAN").mkdir(parents=True)
-    (root / "DEBIAN/control").write_text("Package: atoll-worker\nVersion: 0.1.0\nArchitecture: all\nMaintainer: nobody\n"
+    (root / "DEBIAN/control").write_text("Package: atoll-worker\nVersion: 0.2.0\nArchitecture: all\nMaintainer: nobody\n"
                                          "Description: none\n", encoding="utf-8")
     (root / "usr/bin").mkdir(parents=True)
     (root / "usr/bin/atoll-worker").write_text("#!/bin/sh\nls /opt/libtorch/lib; id -u\n", encoding="utf-8")
     (root / "usr/bin/atoll-worker").chmod(0o755)
     (context / "cuda").mkdir()
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, context / "cuda/atoll-worker_0.1.0_all.deb"], check=True,
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, context / "cuda/atoll-worker_0.2.0_all.deb"], check=True,
                    stdout=subprocess.DEVNULL)
     tag = f"localhost/atoll/worker-cuda:{version()}"
     engine.build("worker-cuda.Dockerfile", tag, context, ["PACKAGES=prebuilt", "DEBS=cuda"], [f"libtorch={work / 'libtorch'}"])

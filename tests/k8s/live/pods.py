@@ -85,7 +85,7 @@ class Pods:
         if "command" in container:
             words.append(f"--entrypoint={container['command'][0]}")
         command = container.get("command", [])[1:] + container.get("args", [])
-        return words, [f"localhost/{container['image']}", *[expand(word, environment) for word in command]]
+        return words, [container["image"], *[expand(word, environment) for word in command]]
 
     @property
     def network_name(self):

@@ -5,6 +5,7 @@ import time
 
 from live.api_server import ApiServer
 from live.engine import SOURCE, run
+from live.images import COORDINATOR as COORDINATOR_IMAGE
 from live.pods import Pods, wait_for
 
 COORDINATOR, WORKER = ("StatefulSet", "atoll-coordinator"), ("StatefulSet", "atoll-worker")
@@ -20,10 +21,9 @@ class Cluster:
         engine.networks.append(self.pods.network_name)
         # The bridge, and so the gateway's address, is there once a container is.
         engine.podman("run", "--detach", "--name=pause", f"--network={self.pods.network_name}", f"--ip={network}.2", "--entrypoint=sleep",
-                      "localhost/atoll/coordinator:0.1.0", "infinity")
+                      COORDINATOR_IMAGE, "infinity")
         (role,) = [o for o in objects if o["kind"] == "Role"]
-        worker = self.pods.objects[WORKER]
-        self.api = ApiServer(f"{network}.1", engine.folder, role["rules"], WORKER[1], worker["spec"]["replicas"],
+        self.api = ApiServer(f"{network}.1", engine.folder, role["rules"], WORKER[1], 1,
                              lambda ordinal: self.pods.start(*WORKER, ordinal), lambda ordinal: self.pods.stop(f"{WORKER[1]}-{ordinal}"))
         self.pods.credentials, self.pods.api = self.api.credentials, self.api.address
 
@@ -60,8 +60,8 @@ def start(cluster):
     pods.start(*COORDINATOR, 0)
     wait_for(lambda: cluster.ready(COORDINATOR, 0), 120, lambda: pods.log("atoll-coordinator-0"))
     assert not pods.probe(*WORKER, 0, "readinessProbe"), "a worker that does not run is ready"
-    for ordinal in range(2):
-        pods.start(*WORKER, ordinal)
+    # A set that does not say how many has one; the coordinator asks for the other.
+    pods.start(*WORKER, 0)
     for ordinal in range(2):
         wait_for(lambda o=ordinal: cluster.ready(WORKER, o), 180, lambda o=ordinal: pods.log(f"atoll-worker-{o}"))
     cluster.await_rounds(2, 240)

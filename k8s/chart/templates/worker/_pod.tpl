@@ -1,4 +1,27 @@
-{{/* A worker's pod, the same for both kinds of workload. */}}
+{{- define "atoll.spotAffinity" -}}
+nodeAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      preference:
+        matchExpressions:
+          - key: cloud.google.com/gke-spot
+            operator: In
+            values: ["true"]
+    - weight: 100
+      preference:
+        matchExpressions:
+          - key: karpenter.sh/capacity-type
+            operator: In
+            values: [spot]
+    - weight: 100
+      preference:
+        matchExpressions:
+          - key: kubernetes.azure.com/scalesetpriority
+            operator: In
+            values: [spot]
+{{- end -}}
+
+{{/* A worker's pod, the same for all workloads. `.identity`: the name of the worker that it is for, or nothing. */}}
 {{- define "atoll.workerPod" -}}
 {{- $name := include "atoll.name" . }}
 {{- $own := dict "root" $ "component" "worker" }}
@@ -6,6 +29,10 @@
 metadata:
   labels:
     {{- include "atoll.podLabels" $own | nindent 4 }}
+  {{- with .Values.worker.podAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
   {{- if $job }}
   restartPolicy: Never
@@ -25,10 +52,7 @@ spec:
         matchLabels:
           {{- include "atoll.selector" $own | nindent 10 }}
     {{- end }}
-  {{- with .Values.worker.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+  {{- include "atoll.placement" (dict "root" $ "values" .Values.worker) | nindent 2 }}
   {{- if or .Values.worker.gpus .Values.worker.spot .Values.worker.tolerations }}
   tolerations:
     {{- if .Values.worker.gpus }}
@@ -53,33 +77,18 @@ spec:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
+  {{- $affinity := deepCopy .Values.worker.affinity }}
   {{- if .Values.worker.spot }}
+  {{- $affinity = merge $affinity (include "atoll.spotAffinity" . | fromYaml) }}
+  {{- end }}
+  {{- with $affinity }}
   affinity:
-    nodeAffinity:
-      preferredDuringSchedulingIgnoredDuringExecution:
-        - weight: 100
-          preference:
-            matchExpressions:
-              - key: cloud.google.com/gke-spot
-                operator: In
-                values: ["true"]
-        - weight: 100
-          preference:
-            matchExpressions:
-              - key: karpenter.sh/capacity-type
-                operator: In
-                values: [spot]
-        - weight: 100
-          preference:
-            matchExpressions:
-              - key: kubernetes.azure.com/scalesetpriority
-                operator: In
-                values: [spot]
+    {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- if .Values.worker.data.sampleText }}
   initContainers:
     - name: tokens
-      image: {{ include "atoll.image" (dict "root" $ "image" .Values.coordinator.image) }}
+      image: {{ include "atoll.image" (dict "root" $ "image" .Values.coordinator.image "tag" .Values.worker.tag) }}
       command: [sh, -c]
       args:
         - test -f /data/text/meta.json || atoll-data tokenize --out /data/text /usr/share/atoll/text/*.md
@@ -97,7 +106,7 @@ spec:
   {{- end }}
   containers:
     - name: worker
-      image: {{ include "atoll.image" (dict "root" $ "image" .Values.worker.image) }}
+      image: {{ include "atoll.image" (dict "root" $ "image" .Values.worker.image "tag" .Values.worker.tag) }}
       {{- with .Values.worker.imagePullPolicy }}
       imagePullPolicy: {{ . }}
       {{- end }}
@@ -113,12 +122,12 @@ spec:
         - --ready-file=/run/atoll/ready
         - --log-format=json
         {{- if .Values.tls.enabled }}
-        - --tls-cert=/etc/atoll/tls/worker-$(ATOLL_NAME).pem
-        - --tls-key=/etc/atoll/tls/worker-$(ATOLL_NAME).key
-        - --tls-ca=/etc/atoll/tls/ca.pem
+        - --tls-cert=/etc/atoll/tls/tls.crt
+        - --tls-key=/etc/atoll/tls/tls.key
+        - --tls-ca=/etc/atoll/tls/ca.crt
         {{- end }}
         {{- if .Values.tokens.enabled }}
-        - --token-file=/etc/atoll/token
+        - --token-file=/etc/atoll/token/token
         {{- end }}
         {{- with .Values.worker.extraArgs }}
         {{- toYaml . | nindent 8 }}
@@ -133,6 +142,9 @@ spec:
               fieldPath: metadata.labels['batch.kubernetes.io/job-completion-index']
         - name: ATOLL_NAME
           value: {{ with .Values.island.name }}{{ . }}-{{ end }}{{ $name }}-worker-$(ATOLL_INDEX)
+        {{- else if .identity }}
+        - name: ATOLL_NAME
+          value: {{ .identity }}
         {{- else if .Values.island.enabled }}
         - name: ATOLL_POD
           valueFrom:
@@ -154,6 +166,9 @@ spec:
           value: {{ .Values.worker.threads | quote }}
         - name: ATOLL_DRAIN_SECONDS
           value: {{ .Values.worker.drainSeconds | quote }}
+        {{- with .Values.worker.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       ports:
         - name: metrics
           containerPort: 7602
@@ -196,7 +211,6 @@ spec:
         {{- if .Values.tokens.enabled }}
         - name: token
           mountPath: /etc/atoll/token
-          subPathExpr: $(ATOLL_NAME)
           readOnly: true
         {{- end }}
   volumes:
@@ -224,13 +238,13 @@ spec:
     {{- if .Values.tls.enabled }}
     - name: tls
       secret:
-        secretName: {{ $name }}-worker-tls
+        secretName: {{ .identity }}-tls
         defaultMode: 288  # 0440
     {{- end }}
     {{- if .Values.tokens.enabled }}
     - name: token
       secret:
-        secretName: {{ $name }}-worker-tokens
+        secretName: {{ .identity }}-token
         defaultMode: 288  # 0440
     {{- end }}
 {{- end -}}

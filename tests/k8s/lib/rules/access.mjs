@@ -34,18 +34,24 @@ function bindings(cluster, complain) {
 /** What the launcher is told to look for is the workers' set. */
 function launcher(cluster, coordinator, complain) {
   const program = cluster.programOf(coordinator);
-  const set = cluster.get('StatefulSet', flagOf(program, 'kube-statefulset'));
-  if (!set) return complain(`--kube-statefulset=${flagOf(program, 'kube-statefulset')}: there is no such set`);
+  const base = flagOf(program, 'kube-statefulset'), each = program.args.includes('--kube-set-per-worker');
+  const sets = cluster.ofKind('StatefulSet').filter(s => (each ? new RegExp(`^${base}-\\d+$`).test(s.metadata.name) : s.metadata.name === base));
+  if (!sets.length) return complain(`--kube-statefulset=${base}: there is no such set`);
+  const [set] = sets;
   const selector = Object.fromEntries((flagOf(program, 'kube-selector') ?? '').split(',').map(pair => pair.split('=')));
   if (!matches(selector, set.spec.template.metadata.labels)) complain('--kube-selector does not select the workers');
   if (matches(selector, coordinator.spec.template.metadata.labels)) complain('--kube-selector selects the coordinator too');
   for (const role of cluster.ofKind('Role')) {
     for (const rule of role.rules.filter(r => r.resources.includes('statefulsets/scale'))) {
-      if (JSON.stringify(rule.resourceNames) !== JSON.stringify([set.metadata.name])) complain(`Role/${role.metadata.name}: scales other sets than the workers`);
+      if (JSON.stringify(rule.resourceNames) !== JSON.stringify(sets.map(s => s.metadata.name))) complain(`Role/${role.metadata.name}: scales other sets than the workers`);
     }
   }
-  const worker = cluster.programOf(set);
-  if (expand(flagOf(worker, 'name'), environmentOf(worker)) !== '<metadata.name>') complain('a worker is not named as its pod, so that the launcher cannot restart it');
+  for (const one of sets) {
+    const worker = cluster.programOf(one);
+    const name = expand(flagOf(worker, 'name'), environmentOf(worker));
+    if (name !== (each ? one.metadata.name : '<metadata.name>')) complain('a worker is not named as its pod, so that the launcher cannot restart it');
+    if (one.spec.replicas !== undefined) complain(`${one.metadata.name} has replicas, which an apply would reset`);
+  }
 }
 
 export function accessRules(cluster, complain, calls) {

