@@ -218,6 +218,20 @@ absl::Status AdminClient::Verify(std::optional<uint64_t> version,
       [&](grpc::ClientContext* context) { return stub_->Verify(context, request); }, sink);
 }
 
+absl::StatusOr<v1::ConfirmationPage> AdminClient::ListConfirmations(
+    const v1::ListConfirmationsRequest& request) {
+  v1::ListConfirmationsRequest next = request;
+  v1::ConfirmationPage all;
+  while (true) {
+    ATOLL_ASSIGN_OR_RETURN(v1::ConfirmationPage page,
+                           Call(&v1::Admin::Stub::ListConfirmations, next, kAsLongAsItTakes));
+    all.set_run_id(page.run_id());
+    all.mutable_confirmations()->MergeFrom(page.confirmations());
+    if (!page.has_next()) return all;
+    *next.mutable_after() = page.next();
+  }
+}
+
 absl::Status AdminClient::ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink) {
   const v1::ExportMetricsRequest request;
   return Stream<v1::MetricPoint>(

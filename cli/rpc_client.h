@@ -64,6 +64,8 @@ class AdminClient {
   /// `sink` returns false to end the stream.
   absl::Status Verify(std::optional<uint64_t> version,
                       const std::function<bool(const v1::VerifyProgress&)>& sink);
+  /// All pages of one fragment. Nothing in them was checked.
+  absl::StatusOr<v1::ConfirmationPage> ListConfirmations(const v1::ListConfirmationsRequest& request);
   absl::Status ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink);
 
  private:

@@ -42,6 +42,7 @@ const char* ExitCodeTable() {
          "    6  data files: missing, truncated, made with another tokenizer\n"
          "    7  numerics: loss or gradient not finite\n"
          "    8  a worker drained, but its last push did not count\n"
+         "    9  untrusted: other workers signed other parameters than the coordinator served this one\n"
          "  130  interrupted\n";
 }
 

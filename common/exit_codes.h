@@ -16,6 +16,7 @@ enum class ExitCode : int {
   kBadFiles = 6,       // token or model files: missing, truncated, of another vocabulary
   kNumerics = 7,       // the model diverged: loss or gradient not finite
   kUncounted = 8,      // a worker drained, but its last push came too late and did not count
+  kUntrusted = 9,      // signatures show that the coordinator serves workers different parameters
   kInterrupted = 130,  // stopped by a second signal before it was done
 };
 

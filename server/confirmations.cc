@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/content_hash.h"
 #include "common/signature.h"
+#include "common/status.h"
 
 namespace atoll {
 namespace {
@@ -87,7 +88,94 @@ std::optional<Version> Confirmations::Newest(const WorkerName& worker) const {
   return it == newest_.end() ? std::nullopt : std::optional(it->second);
 }
 
-void Confirmations::Keep(const ConfirmationAuthor& author, const Confirmation& confirmation) {
+void Confirmations::Remember(const SignedConfirmation& one) {
+  const MutexLock lock(&mutex_);
+  Signers& signers = shown_[one.confirmation.version][one.confirmation.fragment];
+  if (signers.insert_or_assign(one.worker, one).second) ++shown_count_;
+  while (shown_count_ > kShown && shown_.size() > 1) {
+    for (const auto& [fragment, dropped] : shown_.begin()->second) shown_count_ -= dropped.size();
+    shown_.erase(shown_.begin());
+  }
+}
+
+absl::StatusOr<Confirmations::Signers> Confirmations::SignersOf(const RunIdentity& run, FragmentId fragment,
+                                                                Version version, const KeyOf& key_of) {
+  Signers signers;
+  {
+    const MutexLock lock(&mutex_);
+    if (const auto found = shown_.find(version); found != shown_.end()) {
+      if (const auto of = found->second.find(fragment); of != found->second.end()) signers = of->second;
+    }
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfirmationEntry> kept, store_->Confirmations(fragment, version));
+  if (kept.size() <= signers.size()) return signers;
+  const auto record = store_->ReadRound(fragment, version);
+  for (const ConfirmationEntry& entry : kept) {
+    if (signers.contains(entry.worker)) continue;
+    SignedConfirmation one{.worker = entry.worker,
+                           .public_key = key_of(entry.worker),
+                           .epoch = record.ok() ? record->epoch : run.epoch,
+                           .confirmation = {.fragment = fragment,
+                                            .version = version,
+                                            .published = entry.published,
+                                            .signature = entry.signature}};
+    // A worker that lost its state has another key than it signed this with.
+    if (!IsSigned(run.run_id, one)) continue;
+    Remember(one);
+    signers.emplace(entry.worker, std::move(one));
+  }
+  return signers;
+}
+
+ConfirmationQuery Confirmations::Narrowed(ConfirmationQuery query) const {
+  const auto stored = store_->Stored(query.fragment);
+  const MutexLock lock(&mutex_);
+  const auto newest = published_.upper_bound({query.fragment, Version(~uint64_t{0})});
+  if (newest == published_.begin() || std::prev(newest)->first.first != query.fragment) {
+    query.last = Version(0);
+  } else {
+    query.last = std::min(query.last, std::prev(newest)->first.second);
+  }
+  Version oldest = stored.ok() ? stored->versions.front() : query.last;
+  if (!shown_.empty()) oldest = std::min(oldest, shown_.begin()->first);
+  query.first = std::max(query.first, oldest);
+  if (query.after.has_value()) query.first = std::max(query.first, query.after->version);
+  return query;
+}
+
+absl::StatusOr<ConfirmationPage> Confirmations::Show(const RunIdentity& run, const ConfirmationQuery& asked,
+                                                     const KeyOf& key_of) {
+  const ConfirmationQuery query = Narrowed(asked);
+  const size_t limit =
+      query.limit == 0 ? kMaxShownConfirmations : std::min(query.limit, kMaxShownConfirmations);
+  ConfirmationPage page{.run_id = run.run_id};
+  uint64_t looked_at = 0;
+  for (Version version = query.first; version <= query.last; version = Next(version)) {
+    if (++looked_at > kVersionsInPage) {
+      page.next = {.version = version, .worker = {}};
+      return page;
+    }
+    ATOLL_ASSIGN_OR_RETURN(const Signers signers, SignersOf(run, query.fragment, version, key_of));
+    const bool resumes = query.after.has_value() && query.after->version == version;
+    auto it = resumes ? signers.upper_bound(query.after->worker) : signers.begin();
+    for (; it != signers.end(); ++it) {
+      if (page.confirmations.size() == limit) {
+        const SignedConfirmation& last = page.confirmations.back();
+        page.next = {.version = last.confirmation.version, .worker = last.worker};
+        return page;
+      }
+      page.confirmations.push_back(it->second);
+    }
+  }
+  return page;
+}
+
+void Confirmations::Keep(const ConfirmationAuthor& author, std::string_view public_key,
+                         const Confirmation& confirmation) {
+  Remember({.worker = author.worker,
+            .public_key = std::string(public_key),
+            .epoch = author.epoch,
+            .confirmation = confirmation});
   const absl::Status stored = store_->PutConfirmation({.fragment = confirmation.fragment,
                                                        .version = confirmation.version,
                                                        .worker = author.worker,
@@ -115,11 +203,11 @@ Confirmations::Result Confirmations::Take(const ConfirmationAuthor& author, std:
     result.verdicts.push_back(JudgeConfirmation(author, public_key, confirmation, published));
     switch (result.verdicts.back()) {
       case ConfirmationVerdict::kValid:
-        Keep(author, confirmation);
+        Keep(author, public_key, confirmation);
         Confirmed(author.worker, confirmation);
         break;
       case ConfirmationVerdict::kDiverged:
-        Keep(author, confirmation);
+        Keep(author, public_key, confirmation);
         result.diverged = true;
         result.events.push_back(Divergence(author, confirmation, *published));
         break;

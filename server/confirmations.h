@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_CONFIRMATIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "core/confirmation.h"
+#include "server/confirmation_page.h"
 #include "server/views.h"
 #include "storage/run_store.h"
 
@@ -61,13 +63,34 @@ class Confirmations {
   Result Take(const ConfirmationAuthor& author, std::string_view public_key,
               std::span<const Confirmation> confirmations) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// Confirmations kept in memory beside those on disk, so that the workers can compare the last versions
+  /// though their tensors are gone (checkpoint.keep_versions): those of the newest versions, of all fragments
+  /// together.
+  static constexpr size_t kShown = 16384;
+  /// Versions that one page looks at.
+  static constexpr uint64_t kVersionsInPage = 256;
+
+  using KeyOf = std::function<std::string(const WorkerName&)>;
+  /// What the workers signed, those on disk included, as far as `key_of` says that they did. Blocks on the
+  /// disk.
+  absl::StatusOr<ConfirmationPage> Show(const RunIdentity& run, const ConfirmationQuery& query,
+                                        const KeyOf& key_of) ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// The newest version of fragment 0 that the worker has confirmed to this coordinator.
   std::optional<Version> Newest(const WorkerName& worker) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using VersionKey = std::pair<FragmentId, Version>;
   std::optional<ContentHash> Hash(FragmentId fragment, Version version) const ABSL_LOCKS_EXCLUDED(mutex_);
-  void Keep(const ConfirmationAuthor& author, const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
+  using Signers = std::map<WorkerName, SignedConfirmation>;
+  void Keep(const ConfirmationAuthor& author, std::string_view public_key, const Confirmation& confirmation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Remember(const SignedConfirmation& one) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Of one version, from memory and disk.
+  absl::StatusOr<Signers> SignersOf(const RunIdentity& run, FragmentId fragment, Version version,
+                                    const KeyOf& key_of) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Versions outside of it have no confirmations.
+  ConfirmationQuery Narrowed(ConfirmationQuery query) const ABSL_LOCKS_EXCLUDED(mutex_);
   void Confirmed(const WorkerName& worker, const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
 
   RunStore* const store_;
@@ -75,6 +98,8 @@ class Confirmations {
   mutable Mutex mutex_;
   std::map<VersionKey, ContentHash> published_ ABSL_GUARDED_BY(mutex_);
   std::map<WorkerName, Version> newest_ ABSL_GUARDED_BY(mutex_);
+  std::map<Version, std::map<FragmentId, Signers>> shown_ ABSL_GUARDED_BY(mutex_);
+  size_t shown_count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace atoll

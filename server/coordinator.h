@@ -19,6 +19,7 @@
 #include "core/manifest.h"
 #include "core/membership.h"
 #include "core/run_options.h"
+#include "server/confirmation_page.h"
 #include "server/snapshot.h"
 #include "server/views.h"
 
@@ -200,6 +201,9 @@ class Coordinator {
                                                                  const Manifest& manifest) = 0;
   virtual absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const PushCall& call) = 0;
   virtual absl::StatusOr<PushStatusResult> GetPushStatus(const PushStatusCall& call) = 0;
+
+  /// What workers signed of the newest versions. NotFound: no such fragment, or the run is not seeded.
+  virtual absl::StatusOr<ConfirmationPage> GetConfirmations(const ConfirmationQuery& query) = 0;
 
   /// `done` is called exactly once, possibly before Pull returns, never under a lock of the coordinator: with
   /// parameters, with kNotYet when the wait ran out, with kRunFinished, or with an error. Returns an id for

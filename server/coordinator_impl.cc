@@ -226,6 +226,17 @@ absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatus
   return result;
 }
 
+absl::StatusOr<ConfirmationPage> CoordinatorImpl::GetConfirmations(const ConfirmationQuery& query) {
+  ATOLL_RETURN_IF_ERROR(CheckOpen());
+  const size_t fragments = book_.Layouts().size();
+  if (query.fragment.value() >= fragments) {
+    return absl::NotFoundError(
+        absl::StrFormat("there is no fragment %d; the run has %d", query.fragment.value(), fragments));
+  }
+  return confirmations_.Show(services_.identity, query,
+                             [this](const WorkerName& worker) { return book_.PublicKey(worker); });
+}
+
 absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, SnapshotBoard::Outcome outcome,
                                                    SnapshotPtr snapshot) {
   PullResult result;

@@ -40,6 +40,7 @@ class CoordinatorImpl final : public Coordinator {
                                                          const Manifest& manifest) override;
   absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const PushCall& call) override;
   absl::StatusOr<PushStatusResult> GetPushStatus(const PushStatusCall& call) override;
+  absl::StatusOr<ConfirmationPage> GetConfirmations(const ConfirmationQuery& query) override;
   uint64_t Pull(const PullCall& call, PullDone done) override;
   void CancelPull(uint64_t id) override;
   void CountPulledBytes(const WorkerName& worker, uint64_t bytes) override;

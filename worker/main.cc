@@ -40,9 +40,10 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
   app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")
       ->capture_default_str()
       ->envname("ATOLL_COORDINATOR");
-  app.add_flag("--wait-forever", flags.wait_forever,
-               "Keep trying when nothing has ever worked and it looks permanent: an unknown host name, another "
-               "CA, TLS on one side only, another program's port. Default: exit after a minute");
+  app.add_flag(
+      "--wait-forever", flags.wait_forever,
+      "Keep trying when nothing has ever worked and it looks permanent: an unknown host name, another "
+      "CA, TLS on one side only, another program's port. Default: exit after a minute");
   app.add_option("--name", flags.name,
                  "Name in the run (a-z 0-9 . -); default: made from the host's name, once");
   app.add_option("--data", flags.data, "Folder of token files, as made by atoll-data tokenize");
@@ -70,6 +71,13 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
   app.add_option("--ready-file", flags.ready_file,
                  "A file that is there while this worker is a member and the coordinator answers it, for a "
                  "supervisor to look at; default: none");
+  app.add_option(
+      "--peer-keys", flags.peer_keys,
+      "File of other workers' public keys, a name and 64 hexadecimal digits a line. Only these workers count "
+      "when parameters are compared; without it the coordinator says whose key is whose");
+  app.add_flag(
+      "--stop-on-any-difference", flags.stop_on_any_difference,
+      "Stop when any worker signed other parameters. Default: when at least as many differ as agree, twice");
   app.add_option("--expect-run", flags.expect_run, "Refuse to join another run than this (name or id)");
   AddClientSecurityFlags(app, flags.security);
 }
@@ -109,8 +117,8 @@ void AddLogFlags(CLI::App& app, LogFlags& flags) {
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
 }
 
-/// Makes `atoll-worker --coordinator X generate` mean what `atoll-worker generate --coordinator X` means. Throws
-/// CLI::ValidationError on an option before the subcommand that the subcommand does not have.
+/// Makes `atoll-worker --coordinator X generate` mean what `atoll-worker generate --coordinator X` means.
+/// Throws CLI::ValidationError on an option before the subcommand that the subcommand does not have.
 void TakeOverOptions(const CLI::App& app, CLI::App& subcommand) {
   for (const CLI::Option* given : app.get_options()) {
     const std::string name = given->get_name();

@@ -6,12 +6,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
+#include "cli/confirmation_check.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "common/file.h"
 #include "common/progress_bar.h"
 #include "common/status.h"
+#include "protos/wire/confirmation.h"
 
 namespace atoll {
 namespace {
@@ -118,6 +121,86 @@ absl::Status Verify(const GlobalOptions& global, std::optional<uint64_t> version
   return absl::OkStatus();
 }
 
+struct ConfirmationFlags {
+  bool wanted = false;
+  uint32_t fragment = 0;
+  std::vector<std::string> files;
+  std::string to;
+  std::string peer_keys;
+};
+
+absl::StatusOr<ConfirmationFile> FetchConfirmations(const GlobalOptions& global,
+                                                    const ConfirmationFlags& flags,
+                                                    std::optional<uint64_t> version) {
+  v1::ListConfirmationsRequest request;
+  request.set_fragment(flags.fragment);
+  if (version.has_value()) request.set_first_version(*version);
+  if (version.has_value()) request.set_last_version(*version);
+  ATOLL_ASSIGN_OR_RETURN(const v1::ConfirmationPage page, MakeAdminClient(global).ListConfirmations(request));
+  ConfirmationFile file{.run_id = page.run_id()};
+  for (const v1::SignedConfirmation& one : page.confirmations()) {
+    file.confirmations.push_back(SignedConfirmationFromProto(one));
+  }
+  return file;
+}
+
+absl::StatusOr<ConfirmationFile> ReadConfirmations(const std::vector<std::string>& files) {
+  ConfirmationFile all;
+  for (const std::string& name : files) {
+    ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(name));
+    const auto file = ParseConfirmationFile(text);
+    if (!file.ok())
+      return absl::InvalidArgumentError(absl::StrFormat("%s: %s", name, file.status().message()));
+    ATOLL_RETURN_IF_ERROR(AddConfirmations(*file, all));
+  }
+  return all;
+}
+
+absl::Status VerifyConfirmations(const GlobalOptions& global, const ConfirmationFlags& flags,
+                                 std::optional<uint64_t> version) {
+  PeerKeys pinned;
+  if (!flags.peer_keys.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.peer_keys));
+    ATOLL_ASSIGN_OR_RETURN(pinned, ParsePeerKeys(text));
+  }
+  auto file =
+      flags.files.empty() ? FetchConfirmations(global, flags, version) : ReadConfirmations(flags.files);
+  ATOLL_RETURN_IF_ERROR(file.status());
+  if (!flags.to.empty()) {
+    ATOLL_RETURN_IF_ERROR(WriteFileAtomically(flags.to, ConfirmationFileToJson(*file) + "\n", 0644));
+  }
+  const ConfirmationReport report = CheckConfirmations(*file, pinned);
+  if (global.json) {
+    std::printf("%s\n", ConfirmationFileToJson(*file).c_str());
+  } else {
+    PrintLines(RenderTable(
+        {{"fragment", Align::kRight}, {"version", Align::kRight}, {"hash"}, {"signed by"}, {"not counted"}},
+        report.rows));
+  }
+  if (!report.problems.empty()) {
+    return WithExitCode(absl::DataLossError(absl::StrJoin(report.problems, "; ")), ExitCode::kUntrusted);
+  }
+  if (!global.json) std::printf("%zu signatures are good; all workers signed the same hashes\n", report.good);
+  return absl::OkStatus();
+}
+
+void AddConfirmationOptions(CLI::App& command, ConfirmationFlags& flags) {
+  command.add_flag(
+      "--confirmations", flags.wanted,
+      "Check the workers' signatures under published hashes instead; exit code 9 when one is forged, or "
+      "when workers signed different hashes");
+  command.add_option("--fragment", flags.fragment, "With --confirmations: of this fragment")
+      ->capture_default_str();
+  command.add_option(
+      "--file", flags.files,
+      "With --confirmations: read this export instead of asking the coordinator; give it again to compare "
+      "exports from several machines");
+  command.add_option("--export", flags.to,
+                     "With --confirmations: write what was checked to this file, as JSON");
+  command.add_option("--peer-keys", flags.peer_keys,
+                     "With --confirmations: count only the workers in this file, and only with these keys");
+}
+
 }  // namespace
 
 void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
@@ -127,8 +210,13 @@ void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action
       "difference");
   auto version = std::make_shared<std::optional<uint64_t>>();
   command->add_option("--version", *version, "Only this one; otherwise all that can be");
-  command->callback(
-      [&global, &action, version] { action = [&global, version] { return Verify(global, *version); }; });
+  auto flags = std::make_shared<ConfirmationFlags>();
+  AddConfirmationOptions(*command, *flags);
+  command->callback([&global, &action, version, flags] {
+    action = [&global, version, flags] {
+      return flags->wanted ? VerifyConfirmations(global, *flags, *version) : Verify(global, *version);
+    };
+  });
 }
 
 }  // namespace atoll

@@ -7,6 +7,7 @@
 #include "server/admin_control.h"
 #include "server/rpc/admin_answer.h"
 #include "server/rpc/decode.h"
+#include "server/rpc/decode_admin.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
 #include "server/rpc/pumped_stream.h"
@@ -73,6 +74,19 @@ AdminService::Reactor* AdminService::ListRounds(Context* context, const v1::List
                       const RoundListView list,
                       admin().ListRounds(FragmentId(in.fragment()), Version(in.after_version()), limit));
                   EncodeRounds(list, out);
+                  return absl::OkStatus();
+                });
+}
+
+AdminService::Reactor* AdminService::ListConfirmations(Context* context,
+                                                       const v1::ListConfirmationsRequest* request,
+                                                       v1::ConfirmationPage* reply) {
+  // Reads the disk once a version.
+  return Answer(call_.admin, context, request, reply,
+                [this](const v1::ListConfirmationsRequest& in, v1::ConfirmationPage* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(const ConfirmationPage page,
+                                         call_.coordinator->GetConfirmations(DecodeConfirmationQuery(in)));
+                  EncodeConfirmations(page, out);
                   return absl::OkStatus();
                 });
 }

@@ -26,6 +26,8 @@ class AdminService final : public v1::Admin::CallbackService {
                        v1::ListConfigsReply* reply) override;
   Reactor* ListRounds(Context* context, const v1::ListRoundsRequest* request,
                       v1::ListRoundsReply* reply) override;
+  Reactor* ListConfirmations(Context* context, const v1::ListConfirmationsRequest* request,
+                             v1::ConfirmationPage* reply) override;
   Reactor* GetLauncher(Context* context, const v1::GetLauncherRequest* request,
                        v1::LauncherStatus* reply) override;
   Reactor* ListCheckpoints(Context* context, const v1::ListCheckpointsRequest* request,

@@ -87,15 +87,20 @@ absl::Status CheckRequest(const Identity& who, const v1::LeaveRequest& request) 
   return CheckMember(who, request.worker().worker(), MemberAct::kLook);
 }
 
+absl::Status CheckRequest(const Identity& who, const v1::GetConfirmationsRequest& request) {
+  return CheckMember(who, request.worker().worker(), MemberAct::kLook);
+}
+
 Role NeededFor(const google::protobuf::Message& request) {
   // A checkpoint's files are read for their checksums: that is work.
   const auto* list = dynamic_cast<const v1::ListCheckpointsRequest*>(&request);
   if (list != nullptr && list->check()) return Role::kAdmin;
   static const std::array kLooks = {
-      v1::GetStatusRequest::descriptor(),       v1::ListWorkersRequest::descriptor(),
-      v1::GetMetricsRequest::descriptor(),      v1::ExportMetricsRequest::descriptor(),
-      v1::ListConfigsRequest::descriptor(),     v1::GetLauncherRequest::descriptor(),
-      v1::ListCheckpointsRequest::descriptor(), v1::ListRoundsRequest::descriptor(),
+      v1::GetStatusRequest::descriptor(),         v1::ListWorkersRequest::descriptor(),
+      v1::GetMetricsRequest::descriptor(),        v1::ExportMetricsRequest::descriptor(),
+      v1::ListConfigsRequest::descriptor(),       v1::GetLauncherRequest::descriptor(),
+      v1::ListCheckpointsRequest::descriptor(),   v1::ListRoundsRequest::descriptor(),
+      v1::ListConfirmationsRequest::descriptor(),
   };
   const bool looks = std::find(kLooks.begin(), kLooks.end(), request.GetDescriptor()) != kLooks.end();
   return looks ? Role::kObserver : Role::kAdmin;

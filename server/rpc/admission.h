@@ -26,6 +26,7 @@ absl::Status CheckRequest(const Identity& who, const v1::JoinRequest& request);
 absl::Status CheckRequest(const Identity& who, const v1::HeartbeatRequest& request);
 absl::Status CheckRequest(const Identity& who, const v1::GetPushStatusRequest& request);
 absl::Status CheckRequest(const Identity& who, const v1::LeaveRequest& request);
+absl::Status CheckRequest(const Identity& who, const v1::GetConfirmationsRequest& request);
 
 /// The admin port: whose credentials a request takes. An operator's, unless it is among those that only look.
 Role NeededFor(const google::protobuf::Message& request);

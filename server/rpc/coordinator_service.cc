@@ -108,6 +108,18 @@ grpc::ServerUnaryReactor* CoordinatorService::Leave(grpc::CallbackServerContext*
   });
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::GetConfirmations(grpc::CallbackServerContext* context,
+                                                               const v1::GetConfirmationsRequest* request,
+                                                               v1::ConfirmationPage* reply) {
+  return Answer(context, request, reply,
+                [this](const v1::GetConfirmationsRequest& in, v1::ConfirmationPage* out) -> absl::Status {
+                  ATOLL_ASSIGN_OR_RETURN(const ConfirmationPage page,
+                                         call_.coordinator->GetConfirmations(DecodeConfirmationQuery(in)));
+                  EncodeConfirmations(page, out);
+                  return absl::OkStatus();
+                });
+}
+
 void CoordinatorService::Saw(const std::vector<FragmentView>& fragments) {
   for (const FragmentView& fragment : fragments) call_.heads->Saw(fragment.id, fragment.version);
 }

@@ -11,8 +11,9 @@ namespace atoll {
 using RawStreamsService = v1::Coordinator::WithRawCallbackMethod_Push<
     v1::Coordinator::WithRawCallbackMethod_Pull<v1::Coordinator::WithCallbackMethod_Join<
         v1::Coordinator::WithCallbackMethod_Heartbeat<v1::Coordinator::WithCallbackMethod_SeedParameters<
-            v1::Coordinator::WithCallbackMethod_GetPushStatus<v1::Coordinator::WithCallbackMethod_WatchRun<
-                v1::Coordinator::WithCallbackMethod_Leave<v1::Coordinator::Service>>>>>>>>;
+            v1::Coordinator::WithCallbackMethod_GetPushStatus<
+                v1::Coordinator::WithCallbackMethod_WatchRun<v1::Coordinator::WithCallbackMethod_Leave<
+                    v1::Coordinator::WithCallbackMethod_GetConfirmations<v1::Coordinator::Service>>>>>>>>>;
 
 /// The data port's service: decodes a call, makes it, encodes the answer.
 class CoordinatorService final : public RawStreamsService {
@@ -37,6 +38,9 @@ class CoordinatorService final : public RawStreamsService {
                                                    const v1::WatchRunRequest* request) override;
   grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
                                   v1::LeaveReply* reply) override;
+  grpc::ServerUnaryReactor* GetConfirmations(grpc::CallbackServerContext* context,
+                                             const v1::GetConfirmationsRequest* request,
+                                             v1::ConfirmationPage* reply) override;
 
  private:
   /// Every unary call, once its caller was admitted.

@@ -189,6 +189,17 @@ absl::StatusOr<PushStatusCall> DecodePushStatus(const v1::GetPushStatusRequest& 
   return call;
 }
 
+ConfirmationQuery DecodeConfirmationQuery(const v1::GetConfirmationsRequest& request) {
+  ConfirmationQuery query{.fragment = FragmentId(request.fragment()),
+                          .first = Version(request.first_version()),
+                          .last = Version(request.last_version()),
+                          .limit = request.limit()};
+  if (request.has_after()) {
+    query.after = {.version = Version(request.after().version()), .worker = request.after().worker()};
+  }
+  return query;
+}
+
 absl::StatusOr<PullCall> DecodePull(const v1::PullRequest& request) {
   if (request.wait_ms() > kMaxPullWaitMs) {
     return BadField("wait_ms", absl::StrFormat("%d is above the bound of %d; wait less and call again",

@@ -34,6 +34,7 @@ absl::StatusOr<HeartbeatCall> DecodeHeartbeat(const v1::HeartbeatRequest& reques
 absl::StatusOr<PushCall> DecodePush(const v1::PushHeader& header);
 absl::StatusOr<PushStatusCall> DecodePushStatus(const v1::GetPushStatusRequest& request);
 absl::StatusOr<PullCall> DecodePull(const v1::PullRequest& request);
+ConfirmationQuery DecodeConfirmationQuery(const v1::GetConfirmationsRequest& request);
 /// None: the whole payload.
 absl::StatusOr<std::optional<PullPart>> DecodePullRange(const v1::PullRequest& request);
 

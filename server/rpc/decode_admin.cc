@@ -15,6 +15,17 @@ absl::Status NoSuchAction(int number) {
 
 }  // namespace
 
+ConfirmationQuery DecodeConfirmationQuery(const v1::ListConfirmationsRequest& request) {
+  ConfirmationQuery query{.fragment = FragmentId(request.fragment()),
+                          .first = Version(request.first_version()),
+                          .last = Version(request.has_last_version() ? request.last_version() : ~uint64_t{0}),
+                          .limit = request.limit()};
+  if (request.has_after()) {
+    query.after = {.version = Version(request.after().version()), .worker = request.after().worker()};
+  }
+  return query;
+}
+
 absl::Status CheckReason(const std::string& reason) {
   if (reason.size() <= kMaxReasonBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(

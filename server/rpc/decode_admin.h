@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "atoll/v1/admin.pb.h"
 #include "server/admin_control.h"
+#include "server/confirmation_page.h"
 
 // What operators ask for, from the admin port's messages. InvalidArgument naming the field.
 
@@ -18,6 +19,7 @@ inline constexpr size_t kMaxReasonBytes = 256;
 inline constexpr size_t kMaxUserBytes = 64;
 inline constexpr int kMaxSettings = 100;
 
+ConfirmationQuery DecodeConfirmationQuery(const v1::ListConfirmationsRequest& request);
 absl::Status CheckReason(const std::string& reason);
 absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request);
 absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& request);

@@ -17,6 +17,7 @@ void EncodeHeartbeat(const HeartbeatResult& result, v1::HeartbeatReply* reply);
 void EncodeSeed(const SeedResult& result, v1::SeedReply* reply);
 void EncodePush(const PushResult& result, v1::PushReply* reply);
 void EncodePushStatus(const PushStatusResult& result, v1::GetPushStatusReply* reply);
+void EncodeConfirmations(const ConfirmationPage& page, v1::ConfirmationPage* reply);
 void EncodePullHeader(const PullResult& result, v1::PullHeader* header);
 void EncodeEvent(const EventView& event, v1::RunEvent* message);
 

@@ -1,4 +1,5 @@
 #include "protos/wire/codec.h"
+#include "protos/wire/confirmation.h"
 #include "protos/wire/manifest.h"
 #include "protos/wire/protocol.h"
 #include "server/rpc/encode.h"
@@ -112,6 +113,16 @@ void EncodePush(const PushResult& result, v1::PushReply* reply) {
   reply->set_head_version(result.head.value());
   reply->set_arrived(result.arrived);
   reply->set_expected(result.expected);
+}
+
+void EncodeConfirmations(const ConfirmationPage& page, v1::ConfirmationPage* reply) {
+  reply->set_run_id(page.run_id);
+  for (const SignedConfirmation& one : page.confirmations) {
+    *reply->add_confirmations() = SignedConfirmationToProto(one);
+  }
+  if (!page.next.has_value()) return;
+  reply->mutable_next()->set_version(page.next->version.value());
+  reply->mutable_next()->set_worker(page.next->worker);
 }
 
 void EncodePushStatus(const PushStatusResult& result, v1::GetPushStatusReply* reply) {

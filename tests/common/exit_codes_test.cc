@@ -19,9 +19,10 @@ TEST(ExitCodesTest, Defaults) {
 }
 
 TEST(ExitCodesTest, TheTableNamesEveryCode) {
-  for (const ExitCode code : {ExitCode::kOk, ExitCode::kInternal, ExitCode::kUsage, ExitCode::kUnavailable,
-                              ExitCode::kStorage, ExitCode::kRefused, ExitCode::kBadFiles,
-                              ExitCode::kNumerics, ExitCode::kUncounted, ExitCode::kInterrupted}) {
+  for (const ExitCode code :
+       {ExitCode::kOk, ExitCode::kInternal, ExitCode::kUsage, ExitCode::kUnavailable, ExitCode::kStorage,
+        ExitCode::kRefused, ExitCode::kBadFiles, ExitCode::kNumerics, ExitCode::kUncounted,
+        ExitCode::kUntrusted, ExitCode::kInterrupted}) {
     EXPECT_THAT(ExitCodeTable(), ::testing::HasSubstr(absl::StrCat(" ", ToInt(code), "  ")));
   }
 }

@@ -91,6 +91,10 @@ class FakeCoordinator final : public Coordinator {
         .state = PushState::kPartial, .received_bytes = push_resumes_at, .head = Version(7)};
   }
 
+  absl::StatusOr<ConfirmationPage> GetConfirmations(const ConfirmationQuery& query) override {
+    return on_confirmations ? on_confirmations(query) : ConfirmationPage();
+  }
+
   uint64_t Pull(const PullCall& call, PullDone done) override {
     if (on_pull) {
       done(on_pull(call));
@@ -152,6 +156,7 @@ class FakeCoordinator final : public Coordinator {
   std::function<absl::StatusOr<JoinResult>(const JoinCall&)> on_join;
   std::function<absl::Status(const Caller&, const std::string&)> on_leave;
   std::function<absl::StatusOr<HeartbeatResult>(const HeartbeatCall&)> on_heartbeat;
+  std::function<absl::StatusOr<ConfirmationPage>(const ConfirmationQuery&)> on_confirmations;
   std::function<absl::Status(const PushCall&)> on_push_start;
   std::function<absl::Status(uint64_t, std::span<const std::byte>)> on_append;
   std::function<absl::StatusOr<PushResult>()> on_push_finish;

@@ -176,5 +176,53 @@ TEST_F(ConfirmedRunTest, KeysAndHashesSurviveARestartOfTheCoordinator) {
   EXPECT_EQ(Beat(b, {Sign(b, key_b_, Version(1), {.low = 6, .high = 6})})->command, CommandView::kResync);
 }
 
+TEST_F(ConfirmedRunTest, WhatOthersSignedIsShownInPagesAlsoAfterARestart) {
+  const Caller a = Join("a", key_a_);
+  const Caller b = Join("b", key_b_);
+  const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
+  ASSERT_TRUE(seeded.ok()) << seeded.status();
+  const ContentHash published = seeded->published.front();
+  const ContentHash wrong{.low = 6, .high = 6};
+  ASSERT_TRUE(Beat(a, {Sign(a, key_a_, Version(0), published)}).ok());
+  // Signed, so it is shown, though it is not what was published: that is what others are to see.
+  ASSERT_TRUE(Beat(b, {Sign(b, key_b_, Version(0), wrong)}).ok());
+  const auto show = [&](const ConfirmationQuery& query) {
+    auto page = run_.coordinator().GetConfirmations(query);
+    EXPECT_TRUE(page.ok()) << page.status();
+    return *std::move(page);
+  };
+  for (const char* const when : {"before", "after"}) {
+    const ConfirmationPage first = show({.first = Version(0), .last = Version(9), .limit = 1});
+    ASSERT_EQ(first.confirmations.size(), 1U) << when;
+    EXPECT_EQ(first.run_id, a.run_id);
+    EXPECT_EQ(JudgePeer(a.run_id, a.epoch, {{"a", key_a_.public_key()}}, published, first.confirmations[0]),
+              PeerFinding::kEqual);
+    ASSERT_TRUE(first.next.has_value());
+    const ConfirmationPage second =
+        show({.first = Version(0), .last = Version(9), .after = first.next, .limit = 1});
+    ASSERT_EQ(second.confirmations.size(), 1U) << when;
+    EXPECT_EQ(JudgePeer(a.run_id, a.epoch, {{"b", key_b_.public_key()}}, published, second.confirmations[0]),
+              PeerFinding::kDifferent);
+    EXPECT_FALSE(second.next.has_value());
+    if (std::string_view(when) == "before") {
+      ASSERT_TRUE(run_.Restart().ok());
+    }
+  }
+  EXPECT_TRUE(show({.first = Version(1), .last = Version(9)}).confirmations.empty());
+  EXPECT_TRUE(absl::IsNotFound(run_.coordinator().GetConfirmations({.fragment = FragmentId(7)}).status()));
+}
+
+TEST_F(ConfirmedRunTest, WhatAWorkerSignedWithAFormerKeyIsNotShownUnderItsNewOne) {
+  const Caller a = Join("a", key_a_);
+  const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
+  ASSERT_TRUE(seeded.ok()) << seeded.status();
+  ASSERT_TRUE(Beat(a, {Sign(a, key_a_, Version(0), seeded->published.front())}).ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  Join("a", key_b_);
+  const auto page = run_.coordinator().GetConfirmations({.first = Version(0), .last = Version(9)});
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_TRUE(page->confirmations.empty());
+}
+
 }  // namespace
 }  // namespace atoll

@@ -23,6 +23,8 @@ struct WorkerFlags {
   std::string metrics_listen;
   std::string expect_run;
   std::string ready_file;
+  std::string peer_keys;
+  bool stop_on_any_difference = false;
   double drain_seconds = 20;
   uint32_t pull_streams = 1;
   bool wait_forever = false;

@@ -1,6 +1,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/file.h"
@@ -32,6 +33,8 @@ constexpr uint32_t kAnyVocabulary = 65536;
 
 // Long enough for a coordinator that is started beside its workers, by hand or by a script.
 constexpr Duration kGiveUpAfter = Seconds(60);
+
+constexpr uint64_t kMaxPeerKeys = 1 << 20;  // bytes of the file
 
 DeviceFacts FactsOfDevice(const std::string& device, int threads) {
   const Hardware hardware = HardwareOf(device);
@@ -173,6 +176,20 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   options.join = *std::move(join);
   options.join.public_key = key->public_key();
   options.key = *key;
+  options.peers.any_difference = flags.stop_on_any_difference;
+  if (!flags.peer_keys.empty()) {
+    const auto text = ReadFile(flags.peer_keys, kMaxPeerKeys);
+    const auto pinned = text.ok() ? ParsePeerKeys(*text) : absl::StatusOr<PeerKeys>(text.status());
+    if (!pinned.ok() || pinned->empty()) {
+      return Fail(log,
+                  absl::InvalidArgumentError(absl::StrFormat(
+                      "--peer-keys %s: %s", flags.peer_keys,
+                      pinned.ok() ? "there is no key in it" : std::string(pinned.status().message()))),
+                  ExitCode::kUsage);
+    }
+    options.peers.pinned = *pinned;
+  }
+  log.Info("signs the parameters it trains on", {{"public_key", ToHex(key->public_key())}});
   options.state_folder = JoinPath(state->path(), "progress");
   options.backoff_seed = RandomNonZero64();
   if (!flags.wait_forever) options.patience.give_up_after = kGiveUpAfter;

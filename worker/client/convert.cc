@@ -10,6 +10,7 @@
 #include "core/codec.h"
 #include "protos/config/run_config.h"
 #include "protos/wire/codec.h"
+#include "protos/wire/confirmation.h"
 #include "protos/wire/manifest.h"
 #include "protos/wire/protocol.h"
 
@@ -331,6 +332,31 @@ v1::GetPushStatusRequest PushStatusRequestToProto(const MemberRef& member, const
   request.mutable_push()->set_base_version(key.base.value());
   request.mutable_push()->set_sequence(key.sequence);
   return request;
+}
+
+v1::GetConfirmationsRequest ConfirmationsRequestToProto(const MemberRef& member,
+                                                        const ConfirmationsWish& wish) {
+  v1::GetConfirmationsRequest request;
+  *request.mutable_worker() = WorkerRefToProto(member);
+  request.set_fragment(wish.fragment.value());
+  request.set_first_version(wish.first.value());
+  request.set_last_version(wish.last.value());
+  if (wish.after.has_value()) {
+    request.mutable_after()->set_version(wish.after->version.value());
+    request.mutable_after()->set_worker(wish.after->worker);
+  }
+  return request;
+}
+
+ShownConfirmations ShownConfirmationsFromProto(const v1::ConfirmationPage& page) {
+  ShownConfirmations shown;
+  for (const v1::SignedConfirmation& one : page.confirmations()) {
+    shown.confirmations.push_back(SignedConfirmationFromProto(one));
+  }
+  if (page.has_next()) {
+    shown.next = {.version = Version(page.next().version()), .worker = page.next().worker()};
+  }
+  return shown;
 }
 
 PushStatus PushStatusFromProto(const v1::GetPushStatusReply& reply) {

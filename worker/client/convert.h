@@ -25,6 +25,9 @@ absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, cons
 
 v1::PushHeader PushHeaderToProto(const MemberRef& member, const PushOffer& offer, uint64_t payload_bytes);
 v1::GetPushStatusRequest PushStatusRequestToProto(const MemberRef& member, const PushKey& key);
+v1::GetConfirmationsRequest ConfirmationsRequestToProto(const MemberRef& member,
+                                                        const ConfirmationsWish& wish);
+ShownConfirmations ShownConfirmationsFromProto(const v1::ConfirmationPage& page);
 PushStatus PushStatusFromProto(const v1::GetPushStatusReply& reply);
 
 }  // namespace atoll

@@ -55,9 +55,8 @@ absl::Status GrpcConnection::Translate(const grpc::Status& status) const {
     why = options_.security->LookAtConnection(options_.address, status.error_message());
   }
   if (why.text.empty()) why.text = std::string(translated.message());
-  const absl::Status failed(
-      translated.code(),
-      absl::StrFormat("no answer from the coordinator at %s: %s", options_.address, why.text));
+  const absl::Status failed(translated.code(), absl::StrFormat("no answer from the coordinator at %s: %s",
+                                                               options_.address, why.text));
   return why.looks_permanent || LooksPermanent(translated) ? MarkPermanent(failed) : failed;
 }
 
@@ -106,6 +105,18 @@ absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& r
   request.set_reason(reason);
   v1::LeaveReply reply;
   return Translate(stub_->Leave(&context, request, &reply));
+}
+
+absl::StatusOr<ShownConfirmations> GrpcConnection::GetConfirmations(const MemberRef& member,
+                                                                    const ConfirmationsWish& wish) {
+  AwaitConnection();
+  grpc::ClientContext context;
+  Begin(context, options_.unary_deadline);
+  v1::ConfirmationPage reply;
+  const grpc::Status status =
+      stub_->GetConfirmations(&context, ConfirmationsRequestToProto(member, wish), &reply);
+  if (!status.ok()) return Translate(status);
+  return ShownConfirmationsFromProto(reply);
 }
 
 void GrpcConnection::Cancel(Calls GrpcConnection::*calls) {

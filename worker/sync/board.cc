@@ -146,9 +146,16 @@ void Board::RequestStop() {
   orders_.stop = true;
 }
 
+void Board::Distrust(const absl::Status& why) {
+  const MutexLock lock(&mutex_);
+  distrust_ = why;
+}
+
 Orders Board::orders() const {
   const MutexLock lock(&mutex_);
-  return orders_;
+  Orders orders = orders_;
+  if (!distrust_.ok()) orders.membership = distrust_;
+  return orders;
 }
 
 void Board::ResyncDone() {

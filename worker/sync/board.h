@@ -28,7 +28,7 @@ struct Orders {
   bool seed_granted = false;  // this worker is to seed the run
   bool paused = false;        // the run: nobody trains until it is resumed
   bool run_stopped = false;   // the run, for good
-  absl::Status membership;    // not OK: a heartbeat was refused like this; join again, or exit
+  absl::Status membership;    // not OK: a heartbeat was refused like this, or Distrust; join again, or exit
 };
 
 /// The notice board between the training thread, which reports progress and follows orders, and the heartbeat
@@ -63,6 +63,9 @@ class Board {
   void Receive(const MemberRef& member, const HeartbeatOrders& orders) ABSL_LOCKS_EXCLUDED(mutex_);
   void HeartbeatRefused(const MemberRef& member, const absl::Status& refusal) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// For good: the worker stops for this reason, whatever the coordinator answers.
+  void Distrust(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// The state of the run, as a pull has it.
   void NoteRunState(RunState state) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -89,6 +92,7 @@ class Board {
   std::vector<EvaluationReport> evaluations_ ABSL_GUARDED_BY(mutex_);
   std::vector<Confirmation> confirmations_ ABSL_GUARDED_BY(mutex_);
   Orders orders_ ABSL_GUARDED_BY(mutex_);
+  absl::Status distrust_ ABSL_GUARDED_BY(mutex_);
   bool secret_losses_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<FragmentId, PushKey> uncounted_ ABSL_GUARDED_BY(mutex_);
 };

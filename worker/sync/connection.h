@@ -266,10 +266,27 @@ struct PushStatus {
   Version head;
 };
 
+/// Confirmations that the coordinator shows, of one fragment. Nothing in them was checked.
+struct ConfirmationsWish {
+  /// Those behind this one, in the order of version and worker.
+  struct Cursor {
+    Version version;
+    WorkerName worker = {};
+  };
+  FragmentId fragment;
+  Version first;  // both included
+  Version last;
+  std::optional<Cursor> after = std::nullopt;
+};
+struct ShownConfirmations {
+  std::vector<SignedConfirmation> confirmations;
+  std::optional<ConfirmationsWish::Cursor> next = std::nullopt;  // none: that was all
+};
+
 /// The coordinator as a worker sees it. One attempt per call; a failure carries its RefusalReason
 /// (rejection.h). Cancelled means that this side ended the call (CancelPulls, EndPulls, CancelPushes): a call
-/// that the other side cancelled is Unavailable. Thread-safe; calls block. Implemented over gRPC by worker/client and by fakes in tests;
-/// decorated by RetryingConnection and MeteredConnection.
+/// that the other side cancelled is Unavailable. Thread-safe; calls block. Implemented over gRPC by
+/// worker/client and by fakes in tests; decorated by RetryingConnection and MeteredConnection.
 class CoordinatorConnection {
  public:
   virtual ~CoordinatorConnection() = default;
@@ -291,6 +308,11 @@ class CoordinatorConnection {
                                            std::span<const std::byte> payload, uint64_t from) = 0;
   virtual absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) = 0;
   virtual absl::Status Leave(const MemberRef& member, const std::string& reason) = 0;
+  /// One page of what all workers signed. Unimplemented: the coordinator is of a release that shows none.
+  virtual absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
+                                                              const ConfirmationsWish& wish) {
+    return absl::UnimplementedError("this connection shows no confirmations");
+  }
 
   /// Ends a Pull in progress, and every later one, with Cancelled: the worker is to stop. From any thread.
   virtual void CancelPulls() = 0;

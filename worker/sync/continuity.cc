@@ -2,6 +2,8 @@
 
 #include "common/status.h"
 #include "core/confirmation.h"
+#include "worker/sync/parameter_follower.h"
+#include "worker/sync/peer_audit.h"
 #include "worker/sync/rejection.h"
 
 namespace atoll {
@@ -120,13 +122,14 @@ void BeginRewarm(const Continuity& continuity, const RunOptions& run, const Plan
                    {{"steps", rewarm.steps()}});
 }
 
-void Confirm(const Continuity& continuity, const MemberRef& member, FragmentId fragment, Version version,
+void Confirm(const Continuity& continuity, const MemberRef& member, const FragmentBase& base,
              const ContentHash& published, Board& board) {
   if (continuity.key == nullptr) return;
-  Confirmation confirmation{.fragment = fragment, .version = version, .published = published};
+  Confirmation confirmation{.fragment = base.layout.id, .version = *base.version, .published = published};
   confirmation.signature = continuity.key->Sign(ConfirmationText(
       {.run_id = member.run_id, .epoch = member.epoch, .worker = member.worker}, confirmation));
   board.AddConfirmation(confirmation);
+  if (continuity.audit != nullptr && published == base.served) continuity.audit->Signed(member, confirmation);
 }
 
 }  // namespace atoll

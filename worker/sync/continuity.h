@@ -16,10 +16,14 @@
 
 namespace atoll {
 
+struct FragmentBase;
+class PeerAudit;
+
 /// What makes a worker's next life go on where this one ends. The pointers may be null, but for `rewarm`.
 struct Continuity {
   LocalState* disk = nullptr;       // null: nothing is kept
   const SigningKey* key = nullptr;  // null: no confirmations are sent
+  PeerAudit* audit = nullptr;       // null: nobody compares with what others sign
   Rewarm* rewarm = nullptr;         // outlives the loop: it belongs to the inner optimizer
 };
 
@@ -57,8 +61,10 @@ void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t
 void BeginRewarm(const Continuity& continuity, const RunOptions& run, const PlannedRound& plan,
                  const WorkerContext& context);
 
-/// Signs that the worker's memory holds `published` as this version, for the next heartbeat.
-void Confirm(const Continuity& continuity, const MemberRef& member, FragmentId fragment, Version version,
+/// Signs that the worker's memory holds `published` as the version of this base, for the next heartbeat. It
+/// is compared with what others sign where it is what the coordinator served: damaged memory is no reason to
+/// distrust it.
+void Confirm(const Continuity& continuity, const MemberRef& member, const FragmentBase& base,
              const ContentHash& published, Board& board);
 
 }  // namespace atoll

@@ -74,8 +74,8 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   parts_.keeper->Keep(member.epoch, *parts_.packer);
   if (parts_.continuity->key != nullptr) {
     const FragmentBase& base = *parts_.base;
-    Confirm(*parts_.continuity, member, base.layout.id, *base.version,
-            HashPublished(base.values, parts_.pull.full, lane.payload), *parts_.board);
+    Confirm(*parts_.continuity, member, base, HashPublished(base.values, parts_.pull.full, lane.payload),
+            *parts_.board);
   }
   auto report = lane.delivery().Deliver(parts_.packer->offer(), parts_.packer->payload());
   answer.status = report.status();

@@ -35,6 +35,7 @@ absl::Status Heartbeater::Beat() {
     context_.board->Receive(*member, *orders);
     if (orders->command != WorkerCommand::kNone && on_command_) on_command_();
     KeepTo(orders->lease);
+    Audit(*member);
   } else if (const Reaction reaction = ReactionTo(orders.status());
              RejectionOf(orders.status()) != RefusalReason::kNone &&
              (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {
@@ -42,6 +43,14 @@ absl::Status Heartbeater::Beat() {
   }
   Complain(orders.status());
   return orders.status();
+}
+
+void Heartbeater::Audit(const MemberRef& member) {
+  if (audit_ == nullptr) return;
+  const absl::Status trusted = audit_->Compare(member);
+  if (trusted.ok()) return;
+  context_.board->Distrust(trusted);
+  if (on_command_) on_command_();
 }
 
 void Heartbeater::Complain(const absl::Status& error) {

@@ -9,6 +9,7 @@
 #include "common/periodic_task.h"
 #include "worker/sync/connection.h"
 #include "worker/sync/context.h"
+#include "worker/sync/peer_audit.h"
 
 namespace atoll {
 
@@ -18,10 +19,11 @@ namespace atoll {
 class Heartbeater {
  public:
   /// `connection` is for heartbeats only, and outlives this object. `on_command`, if any, is called on the
-  /// heartbeat's thread whenever one brought a command, which is then on the board.
+  /// heartbeat's thread whenever one brought a command, which is then on the board. `audit`, if any, outlives
+  /// this object and looks at other workers' confirmations after each heartbeat.
   Heartbeater(CoordinatorConnection* connection, const WorkerContext& context,
-              std::function<void()> on_command = nullptr)
-      : connection_(connection), context_(context), on_command_(std::move(on_command)) {}
+              std::function<void()> on_command = nullptr, PeerAudit* audit = nullptr)
+      : connection_(connection), context_(context), on_command_(std::move(on_command)), audit_(audit) {}
   ~Heartbeater() { Stop(); }
 
   /// One heartbeat now, on the calling thread, if the worker is a member. What was learnt is on the board.
@@ -37,12 +39,14 @@ class Heartbeater {
 
  private:
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Audit(const MemberRef& member);
   void Complain(const absl::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
   void KeepTo(Duration lease) ABSL_LOCKS_EXCLUDED(mutex_);
 
   CoordinatorConnection* const connection_;
   const WorkerContext context_;
   const std::function<void()> on_command_;
+  PeerAudit* const audit_;
   Mutex mutex_;
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;

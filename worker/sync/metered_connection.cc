@@ -55,6 +55,11 @@ absl::Status MeteredConnection::Leave(const MemberRef& member, const std::string
   return Exchange([&] { return inner_->Leave(member, reason); });
 }
 
+absl::StatusOr<ShownConfirmations> MeteredConnection::GetConfirmations(const MemberRef& member,
+                                                                       const ConfirmationsWish& wish) {
+  return inner_->GetConfirmations(member, wish);
+}
+
 void MeteredConnection::CancelPulls() { inner_->CancelPulls(); }
 
 void MeteredConnection::EndPulls() { inner_->EndPulls(); }

@@ -26,6 +26,8 @@ class MeteredConnection final : public CoordinatorConnection {
                                    std::span<const std::byte> payload, uint64_t from) override;
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
+  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
+                                                      const ConfirmationsWish& wish) override;
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;

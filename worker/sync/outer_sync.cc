@@ -158,8 +158,8 @@ void OuterSync::KeepAll() {
 void OuterSync::ConfirmAll() {
   if (continuity_.key == nullptr) return;
   for (size_t i = 0; i < layout_.size(); ++i) {
-    Confirm(continuity_, session_->info().member, layout_[i].id, *follower_.fragments()[i].version,
-            follower_.HashBase(i), *context_.board);
+    Confirm(continuity_, session_->info().member, follower_.fragments()[i], follower_.HashBase(i),
+            *context_.board);
   }
 }
 

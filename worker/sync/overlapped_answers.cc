@@ -60,6 +60,7 @@ absl::Status OverlappedSync::Adopt(StreamedFragment& fragment, const ExchangeAns
   ATOLL_RETURN_IF_ERROR(TakeAnswer(fragment, as_published));
   base.values.swap(fragment.exchange->buffer());
   base.version = pulled.version;
+  base.served = pulled.published;
   base.plan = pulled.plan;
   fragment.finished = base.plan.committed_tokens >= base.plan.total_tokens;
   reconfigured_ |= base.plan.config_version > config_version_;

@@ -137,6 +137,7 @@ absl::StatusOr<bool> ParameterFollower::Adopt(FragmentBase& fragment, const Pull
     return false;
   }
   fragment.version = pulled.version;
+  fragment.served = pulled.published;
   wish.have = pulled.version;
   if (landing == Landing::kOneStep) return false;
   ATOLL_RETURN_IF_ERROR(replica_->WriteFragment(fragment.layout, fragment.values));

@@ -23,6 +23,7 @@ struct FragmentBase {
   std::optional<Version> version;  // none: nothing was pulled yet
   std::vector<float> values;       // layout.elements, as published
   PlannedRound plan = {};          // what to do with this version
+  ContentHash served = {};         // of this version, as the coordinator sent it
 };
 
 /// Checks the run's fragments against the model and lays them out; as the configuration says when there are

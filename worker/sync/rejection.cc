@@ -11,6 +11,8 @@ namespace atoll {
 namespace {
 
 constexpr char kPermanentUrl[] = "atoll.looks-permanent";
+// A reason that no coordinator gives.
+constexpr std::string_view kDistrust = "COORDINATOR_UNTRUSTED";
 
 struct Row {
   RefusalReason reason;
@@ -79,6 +81,12 @@ RefusalReason RejectionOf(const absl::Status& status) {
   return detail.has_value() ? ParseRefusalReason(detail->reason) : RefusalReason::kNone;
 }
 
+absl::Status Distrust(const std::string& why) {
+  StatusDetail detail;
+  detail.reason = std::string(kDistrust);
+  return WithDetail(absl::PermissionDeniedError(why), detail);
+}
+
 std::optional<Duration> RetryDelayOf(const absl::Status& status) {
   const auto detail = DetailOf(status);
   return detail.has_value() ? detail->retry_after : std::nullopt;
@@ -101,6 +109,8 @@ std::string Explain(const absl::Status& status) {
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {
+  const auto detail = DetailOf(status);
+  if (detail.has_value() && detail->reason == kDistrust) return ExitCode::kUntrusted;
   switch (RejectionOf(status)) {
     case RefusalReason::kDatasetMismatch:
       return ExitCode::kBadFiles;

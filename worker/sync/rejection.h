@@ -17,6 +17,10 @@ namespace atoll {
 absl::Status WithRejection(absl::Status status, RefusalReason reason);
 RefusalReason RejectionOf(const absl::Status& status);
 
+/// Why a worker stops by itself: it does not trust its coordinator any more (worker/sync/peer_audit.h).
+/// PermissionDenied, with the exit code kUntrusted.
+absl::Status Distrust(const std::string& why);
+
 /// How long the coordinator asks to wait before the call is tried again (RetryInfo).
 std::optional<Duration> RetryDelayOf(const absl::Status& status);
 
@@ -43,7 +47,7 @@ bool LooksPermanent(const absl::Status& status);
 /// Code and sentence, for people: without the details that programs read.
 std::string Explain(const absl::Status& status);
 
-/// kRefused for a refusal, kUsage or kInternal for a defect, else DefaultExitCode.
+/// kUntrusted for Distrust, kRefused for a refusal, kUsage or kInternal for a defect, else DefaultExitCode.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace atoll

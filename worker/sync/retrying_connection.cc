@@ -88,6 +88,11 @@ absl::Status RetryingConnection::Leave(const MemberRef& member, const std::strin
   }
 }
 
+absl::StatusOr<ShownConfirmations> RetryingConnection::GetConfirmations(const MemberRef& member,
+                                                                        const ConfirmationsWish& wish) {
+  return inner_->GetConfirmations(member, wish);
+}
+
 void RetryingConnection::CancelPulls() { inner_->CancelPulls(); }
 
 void RetryingConnection::EndPulls() { inner_->EndPulls(); }

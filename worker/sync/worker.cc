@@ -45,10 +45,15 @@ Worker::Worker(WorkerOptions options, WorkerDeps deps)
       metered_control_(deps_.control, context_),
       connection_(&metered_data_, &patience_),
       session_(&connection_, options_.join, context_),
-      heartbeater_(&metered_control_, context_, [this] {
-        // Who trains sees orders between two steps; who waits for the next version would wait its poll out.
-        if (!overlapping_) connection_.EndPulls();
-      }) {}
+      audit_(options_.peers, &metered_control_, context_),
+      heartbeater_(
+          &metered_control_, context_,
+          [this] {
+            // Who trains sees orders between two steps; who waits for the next version would wait its poll
+            // out.
+            if (!overlapping_) connection_.EndPulls();
+          },
+          &audit_) {}
 
 WorkerEnd Worker::Run() {
   const absl::StatusOr<SyncEnd> end = Live();
@@ -164,8 +169,10 @@ absl::StatusOr<SyncEnd> Worker::Synchronise() {
   ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
                          LayOutFragments(replica_->manifest(), info.fragments, info.run.sync));
   if (options_.join.role == WorkerRole::kTrainer) {
-    const Continuity continuity{
-        .disk = disk_.get(), .key = options_.key.has_value() ? &*options_.key : nullptr, .rewarm = &rewarm_};
+    const Continuity continuity{.disk = disk_.get(),
+                                .key = options_.key.has_value() ? &*options_.key : nullptr,
+                                .audit = &audit_,
+                                .rewarm = &rewarm_};
     if (info.run.sync.mode == SyncMode::kOverlapped) return Overlap(layout, continuity);
     OuterSync sync(options_.outer, &session_, replica_.get(), layout, continuity, &patience_, &heartbeater_,
                    context_);

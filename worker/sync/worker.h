@@ -19,6 +19,7 @@
 #include "worker/sync/metered_connection.h"
 #include "worker/sync/outer_sync.h"
 #include "worker/sync/patience.h"
+#include "worker/sync/peer_audit.h"
 #include "worker/sync/replica.h"
 #include "worker/sync/retrying_connection.h"
 #include "worker/sync/rewarm.h"
@@ -35,6 +36,7 @@ struct WorkerOptions {
   PatienceOptions patience = {};
   std::string state_folder = {};                 // of LocalState; empty: nothing is kept
   std::optional<SigningKey> key = std::nullopt;  // of confirmations; none: none are sent
+  PeerAuditOptions peers = {};
   uint64_t backoff_seed = 0;
   int final_heartbeats = 30;  // attempts to deliver the last evaluation before leaving
 };
@@ -95,6 +97,7 @@ class Worker {
   MeteredConnection metered_control_;
   RetryingConnection connection_;
   Session session_;
+  PeerAudit audit_;
   Heartbeater heartbeater_;
   std::atomic<bool> overlapping_{false};  // waits for versions are beside the training
   std::unique_ptr<LocalState> disk_;      // null: nothing is kept

@@ -112,8 +112,9 @@ TEST_F(SecurityTest, AnObserverLooksAndAnAdminDoes) {
   ServeTls();
   const auto observer = Secure(As("observer-prometheus"));
   const auto seen = CallAll(AdminApi(), Connect(*observer, server_->admin_address()), *observer);
-  const std::set<std::string> looks = {"GetStatus",   "ListWorkers", "GetMetrics",      "ExportMetrics",
-                                       "ListConfigs", "GetLauncher", "ListCheckpoints", "ListRounds"};
+  const std::set<std::string> looks = {"GetStatus",       "ListWorkers", "GetMetrics",
+                                       "ExportMetrics",   "ListConfigs", "GetLauncher",
+                                       "ListCheckpoints", "ListRounds",  "ListConfirmations"};
   for (const auto& [method, status] : seen) {
     EXPECT_EQ(absl::IsPermissionDenied(status), !looks.contains(method)) << method << ": " << status;
   }

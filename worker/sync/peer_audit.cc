@@ -1,0 +1,178 @@
+#include "worker/sync/peer_audit.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/content_hash.h"
+#include "common/status.h"
+#include "worker/sync/rejection.h"
+
+namespace atoll {
+namespace {
+
+constexpr size_t kNamed = 8;  // workers in a message; the others are counted
+
+std::string Hex(const ContentHash& hash) { return ToHex(Hash128{.low = hash.low, .high = hash.high}); }
+
+std::string WhoSigned(const std::map<WorkerName, ContentHash>& signers) {
+  std::vector<std::string> parts;
+  for (const auto& [worker, hash] : signers) {
+    if (parts.size() == kNamed) break;
+    parts.push_back(absl::StrFormat("'%s' signed %s", worker, Hex(hash)));
+  }
+  if (signers.size() > kNamed) parts.push_back(absl::StrFormat("%d more", signers.size() - kNamed));
+  return absl::StrJoin(parts, ", ");
+}
+
+absl::Status Untrusted(const std::string& what) {
+  return Distrust(absl::StrFormat(
+      "%s. This worker stops. Compare `atollctl verify --confirmations` on the machines of several workers",
+      what));
+}
+
+}  // namespace
+
+void PeerAudit::Signed(const MemberRef& member, const Confirmation& mine) {
+  const MutexLock lock(&mutex_);
+  if (epoch_ != member.epoch) watched_.clear();
+  epoch_ = member.epoch;
+  // A round that is repeated on the same base keeps what is known of the others.
+  watched_.try_emplace({mine.fragment, mine.version}, Watched{.mine = mine.published});
+  if (watched_.size() <= kWatched) return;
+  const auto oldest =
+      std::ranges::min_element(watched_, {}, [](const auto& one) { return one.first.second; });
+  watched_.erase(oldest);
+}
+
+std::vector<ConfirmationsWish> PeerAudit::Wishes(const MemberRef& member) {
+  const MutexLock lock(&mutex_);
+  std::vector<ConfirmationsWish> wishes;
+  if (!shown_ || epoch_ != member.epoch) return wishes;
+  for (const auto& [place, watched] : watched_) {
+    if (wishes.empty() || wishes.back().fragment != place.first) {
+      wishes.push_back({.fragment = place.first, .first = place.second, .last = place.second});
+    }
+    wishes.back().last = place.second;
+  }
+  return wishes;
+}
+
+absl::Status PeerAudit::Compare(const MemberRef& member) {
+  const std::vector<ConfirmationsWish> wishes = Wishes(member);
+  for (const ConfirmationsWish& wish : wishes) ATOLL_RETURN_IF_ERROR(Look(member, wish));
+  return wishes.empty() ? absl::OkStatus() : JudgeOldest();
+}
+
+absl::Status PeerAudit::Look(const MemberRef& member, ConfirmationsWish wish) {
+  for (int page = 0; page < kPages; ++page) {
+    const auto shown = connection_->GetConfirmations(member, wish);
+    if (absl::IsUnimplemented(shown.status())) {
+      const MutexLock lock(&mutex_);
+      if (std::exchange(shown_, false)) {
+        context_.log.Info(
+            "this coordinator shows nobody's confirmations; parameters are not compared with others");
+      }
+      return absl::OkStatus();
+    }
+    if (!shown.ok()) {
+      context_.log.Debug("confirmations could not be read; trying again",
+                         {{"error", Explain(shown.status())}});
+      return absl::OkStatus();
+    }
+    for (const SignedConfirmation& one : shown->confirmations) ATOLL_RETURN_IF_ERROR(Note(member, one));
+    if (!shown->next.has_value()) break;
+    wish.after = shown->next;
+  }
+  const MutexLock lock(&mutex_);
+  for (auto& [place, watched] : watched_) {
+    const bool looked_at =
+        place.first == wish.fragment && place.second >= wish.first && place.second <= wish.last;
+    if (looked_at) ++watched.looks;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerAudit::Note(const MemberRef& member, const SignedConfirmation& theirs) {
+  if (theirs.worker == member.worker) return absl::OkStatus();
+  const Place place{theirs.confirmation.fragment, theirs.confirmation.version};
+  const MutexLock lock(&mutex_);
+  const auto found = watched_.find(place);
+  if (found == watched_.end()) return absl::OkStatus();
+  Watched& watched = found->second;
+  if (watched.equal.contains(theirs.worker) || watched.different.contains(theirs.worker))
+    return absl::OkStatus();
+  switch (JudgePeer(member.run_id, member.epoch, options_.pinned, watched.mine, theirs)) {
+    case PeerFinding::kUncounted:
+      return absl::OkStatus();
+    case PeerFinding::kEqual:
+      watched.equal.insert(theirs.worker);
+      return absl::OkStatus();
+    case PeerFinding::kForged:
+      return Untrusted(
+          absl::StrFormat("the coordinator shows a confirmation of worker '%s' for version %d of fragment %d "
+                          "that the key beside it did "
+                          "not sign",
+                          theirs.worker, place.second.value(), place.first.value()));
+    case PeerFinding::kOtherKey:
+      return Untrusted(absl::StrFormat(
+          "the coordinator shows worker '%s' with another public key than the one in --peer-keys",
+          theirs.worker));
+    case PeerFinding::kDifferent:
+      break;
+  }
+  watched.different.emplace(theirs.worker, theirs.confirmation.published);
+  context_.log.Error("another worker signed other parameters than the coordinator served this one",
+                     {{"worker", theirs.worker},
+                      {"fragment", place.first.value()},
+                      {"version", place.second.value()},
+                      {"signed", Hex(theirs.confirmation.published)},
+                      {"served", Hex(watched.mine)}});
+  return absl::OkStatus();
+}
+
+absl::Status PeerAudit::JudgeOldest() {
+  const MutexLock lock(&mutex_);
+  for (auto it = watched_.begin(); it != watched_.end();) {
+    const bool at_once = options_.any_difference && !it->second.different.empty();
+    if (it->second.looks < kLooks && !at_once) {
+      ++it;
+      continue;
+    }
+    ATOLL_RETURN_IF_ERROR(Judge(it->first, it->second));
+    it = watched_.erase(it);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerAudit::Judge(const Place& place, const Watched& watched) {
+  const size_t agree = watched.equal.size() + 1;
+  if (agree == 1 && watched.different.empty()) {
+    if (++silent_ == kSilent && !options_.pinned.empty()) {
+      context_.log.Warning(
+          "no worker of --peer-keys has confirmed a version for long; the coordinator may hold their "
+          "confirmations back",
+          {{"versions", silent_}, {"version", place.second.value()}});
+    }
+    return absl::OkStatus();
+  }
+  silent_ = 0;
+  if (watched.different.empty() && !std::exchange(agreed_, true)) {
+    context_.log.Info("other workers signed the same parameters",
+                      {{"version", place.second.value()}, {"workers", absl::StrJoin(watched.equal, ",")}});
+  }
+  const bool outvoted = watched.different.size() >= agree;
+  outvoted_.push_back(outvoted);
+  if (outvoted_.size() > kRemembered) outvoted_.pop_front();
+  const auto lost = static_cast<size_t>(std::ranges::count(outvoted_, true));
+  const bool stops =
+      (outvoted && lost >= kOutvoted) || (options_.any_difference && !watched.different.empty());
+  if (!stops) return absl::OkStatus();
+  return Untrusted(absl::StrFormat(
+      "the coordinator served this worker other parameters than it served others: version %d of fragment %d "
+      "has hash %s "
+      "here; %s (%d workers agree with this one)",
+      place.second.value(), place.first.value(), Hex(watched.mine), WhoSigned(watched.different), agree - 1));
+}
+
+}  // namespace atoll
