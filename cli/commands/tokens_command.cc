@@ -71,6 +71,11 @@ absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const double lifetime_s, ParseLifetime(options.expires));
   request.set_lifetime_s(lifetime_s);
   ATOLL_ASSIGN_OR_RETURN(const v1::CreateTokenReply reply, MakeAdminClient(global).CreateToken(request));
+  if (options.any_name) {
+    std::fprintf(stderr,
+                 "with this token workers that you do not know can join: consider `offenders: strict` "
+                 "(docs/byzantine.md)\n");
+  }
   if (!options.out.empty()) {
     const absl::Status kept = WriteFileAtomically(options.out, reply.token() + "\n", kOwnerOnly);
     // It is nowhere now, so that nobody should have it.

@@ -12,6 +12,7 @@
 #include "protos/config/assumed_fields.h"
 #include "protos/config/check.h"
 #include "protos/config/field_value.h"
+#include "protos/config/presets.h"
 #include "protos/config/problem.h"
 #include "protos/config/yaml_reader.h"
 
@@ -45,7 +46,8 @@ uint32_t DefaultStalenessLimit(const v1::RunConfig& config) {
 }
 
 absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name) {
-  ATOLL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml, source_name));
+  ATOLL_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml, source_name));
+  ATOLL_RETURN_IF_ERROR(ProblemsToStatus(ExpandPresets(&root), source_name));
   RunConfigFile file;
   v1::RunConfig& config = file.config;
   YamlReading reading = ReadMessage(root, &config);

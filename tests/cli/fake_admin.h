@@ -42,6 +42,8 @@ class FakeAdmin final : public v1::Admin::Service {
   v1::GetMetricsReply metrics;
   v1::ListConfigsReply configs;
   v1::LauncherStatus launcher;
+  v1::ListTokensReply tokens;
+  v1::ConfirmationPage confirmations;
   v1::ControlRunReply run_reply;
   v1::ExtendRunReply extend_reply;
   v1::SetConfigReply set_reply;
@@ -63,6 +65,7 @@ class FakeAdmin final : public v1::Admin::Service {
   ATOLL_FAKE_CALL(GetMetrics, GetMetricsRequest, GetMetricsReply, metrics)
   ATOLL_FAKE_CALL(ListConfigs, ListConfigsRequest, ListConfigsReply, configs)
   ATOLL_FAKE_CALL(GetLauncher, GetLauncherRequest, LauncherStatus, launcher)
+  ATOLL_FAKE_CALL(ListTokens, ListTokensRequest, ListTokensReply, tokens)
   ATOLL_FAKE_CALL(ControlRun, ControlRunRequest, ControlRunReply, run_reply)
   ATOLL_FAKE_CALL(ExtendRun, ExtendRunRequest, ExtendRunReply, extend_reply)
   ATOLL_FAKE_CALL(SetConfig, SetConfigRequest, SetConfigReply, set_reply)
@@ -75,6 +78,21 @@ class FakeAdmin final : public v1::Admin::Service {
                   v1::DeleteCheckpointReply())
 #undef ATOLL_FAKE_CALL
 
+  /// One confirmation a page.
+  grpc::Status ListConfirmations(grpc::ServerContext* context, const v1::ListConfirmationsRequest* request,
+                                 v1::ConfirmationPage* reply) override {
+    int i = 0;
+    while (i < confirmations.confirmations_size() && request->has_after() &&
+           confirmations.confirmations(i).worker() <= request->after().worker()) {
+      ++i;
+    }
+    reply->set_run_id(confirmations.run_id());
+    if (i < confirmations.confirmations_size()) {
+      *reply->add_confirmations() = confirmations.confirmations(i);
+      reply->mutable_next()->set_worker(confirmations.confirmations(i).worker());
+    }
+    return Note(*context, *request);
+  }
   grpc::Status Verify(grpc::ServerContext* context, const v1::VerifyRequest* request,
                       grpc::ServerWriter<v1::VerifyProgress>* writer) override {
     for (const auto& verdict : verdicts) writer->Write(verdict);

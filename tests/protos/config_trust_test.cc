@@ -11,6 +11,7 @@
 namespace atoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string Complaint(const std::string& more) { return ComplaintAbout(SampleAnd(more)); }
@@ -72,6 +73,45 @@ TEST(ConfigTrustTest, NobodyReportsALossOnItsOwnHeldOutText) {
   EXPECT_THAT(by_worker.status().ToString(),
               HasSubstr("evaluation.by: 'worker' has a worker report the loss"));
   EXPECT_TRUE(ParseRunConfig(local + "evaluation: {by: evaluator}\n" + privacy, "s.yaml").ok());
+}
+
+TEST(ConfigTrustTest, StrictIsAWordForWhatHolds) {
+  const RunOptions strict = Options("offenders: strict\n");
+  EXPECT_EQ(strict.offenders.ban_after, 3u);
+  EXPECT_EQ(strict.offenders.within, 10u);
+  EXPECT_EQ(strict.merge.method, MergeMethod::kCenteredClip);
+  EXPECT_FALSE(strict.merge.norm_guard);
+  // Written out it is the same run, so that it survives a restart and `config set`.
+  const auto word = ParseRunConfig(SampleAnd("offenders: strict\n"), "s.yaml");
+  const auto fields =
+      ParseRunConfig(SampleAnd("merge: {method: centered_clip}\noffenders: {ban_after: 3}\n"), "s.yaml");
+  ASSERT_TRUE(word.ok() && fields.ok());
+  EXPECT_EQ(FormatRunConfigYaml(*word), FormatRunConfigYaml(*fields));
+}
+
+TEST(ConfigTrustTest, StrictKeepsTheMergeThatWasChosen) {
+  EXPECT_EQ(Options("merge: {method: median}\noffenders: strict\n").merge.method, MergeMethod::kMedian);
+  const RunOptions guarded = Options("merge: {norm_guard: true}\noffenders: strict\n");
+  EXPECT_EQ(guarded.merge.method, MergeMethod::kMean);
+  EXPECT_TRUE(guarded.merge.norm_guard);
+  // Other settings of the section are kept.
+  EXPECT_EQ(Options("merge: {clip_iterations: 7}\noffenders: strict\n").merge.clip_iterations, 7u);
+  // A plain mean was asked for by name: it cannot be banned by.
+  EXPECT_THAT(Complaint("merge: {method: mean}\noffenders: strict\n"),
+              HasSubstr("set merge.norm_guard: true"));
+}
+
+TEST(ConfigTrustTest, StrictWithSparsePushesGuardsTheirNorms) {
+  const RunOptions sparse = Options(
+      "codec: {push: topk64, error_feedback: true, allow_momentum_with_topk: true}\noffenders: strict\n");
+  EXPECT_EQ(sparse.merge.method, MergeMethod::kMean);
+  EXPECT_TRUE(sparse.merge.norm_guard);
+  EXPECT_EQ(sparse.offenders.ban_after, 3u);
+}
+
+TEST(ConfigTrustTest, AnotherWordIsRefusedAndNamesWhatThereIs) {
+  EXPECT_THAT(Complaint("offenders: harsh\n"),
+              AllOf(HasSubstr("'harsh' is no preset"), HasSubstr("allowed: strict")));
 }
 
 }  // namespace

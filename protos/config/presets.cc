@@ -1,0 +1,71 @@
+#include "protos/config/presets.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace atoll {
+namespace {
+
+YamlEntry* FindEntry(YamlNode& map, std::string_view key) {
+  const auto it = std::ranges::find(map.entries, key, &YamlEntry::key);
+  return it == map.entries.end() ? nullptr : &*it;
+}
+
+YamlNode MakeNode(YamlNode::Kind kind, int line, std::string scalar = "") {
+  YamlNode node;
+  node.kind = kind;
+  node.line = line;
+  node.scalar = std::move(scalar);
+  return node;
+}
+
+YamlEntry Setting(std::string key, std::string value, int line) {
+  return {std::move(key), line, MakeNode(YamlNode::Kind::kScalar, line, std::move(value))};
+}
+
+bool PushesSparsely(YamlNode& root) {
+  YamlEntry* const codec = FindEntry(root, "codec");
+  YamlEntry* const push = codec == nullptr ? nullptr : FindEntry(codec->value, "push");
+  return push != nullptr && push->value.scalar.starts_with("topk");
+}
+
+/// A merge that one contribution cannot turn, unless the file chooses one itself.
+void ChooseMerge(YamlNode& root, int line) {
+  const bool sparse = PushesSparsely(root);
+  if (FindEntry(root, "merge") == nullptr) {
+    root.entries.push_back({"merge", line, MakeNode(YamlNode::Kind::kMap, line)});
+  }
+  YamlNode& merge = FindEntry(root, "merge")->value;
+  if (merge.kind == YamlNode::Kind::kNull) merge.kind = YamlNode::Kind::kMap;
+  const bool chosen = merge.kind != YamlNode::Kind::kMap || FindEntry(merge, "method") != nullptr ||
+                      FindEntry(merge, "norm_guard") != nullptr;
+  if (chosen) return;
+  merge.entries.push_back(sparse ? Setting("norm_guard", "true", line)
+                                 : Setting("method", "centered_clip", line));
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
+  if (root->kind != YamlNode::Kind::kMap) return {};
+  YamlEntry* const offenders = FindEntry(*root, "offenders");
+  if (offenders == nullptr || offenders->value.kind != YamlNode::Kind::kScalar) return {};
+  const int line = offenders->line;
+  if (offenders->value.scalar != "strict") {
+    return {
+        {"offenders",
+         absl::StrCat(Quoted(offenders->value.scalar),
+                      " is no preset; allowed: strict (ban_after: 3 and a merge that holds), or a section"),
+         line}};
+  }
+  offenders->value = MakeNode(YamlNode::Kind::kMap, line);
+  offenders->value.entries.push_back(Setting("ban_after", "3", line));
+  ChooseMerge(*root, line);
+  return {};
+}
+
+}  // namespace atoll
