@@ -1,6 +1,7 @@
 #include "cli/plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -22,6 +23,13 @@ namespace {
 constexpr double kMergeBytesPerSecond = 5e9;
 // The synced record of a commit.
 constexpr double kCommitSeconds = 0.005;
+// What a worker does to its own parameters, a second, on one core: docs/benchmarks.md.
+constexpr double kCopyBytesPerSecond = 4e9;
+constexpr double kEncodeBytesPerSecond = 1.5e9;
+constexpr double kSaveBytesPerSecond = 5e8;
+constexpr double kSaveSeconds = 0.01;  // of one synced file
+// TCP's first window: ten segments (RFC 6928).
+constexpr double kFirstWindowBytes = 14480;
 
 constexpr std::pair<const char*, const char*> kGroups[] = {
     {".wte.", "token embedding"}, {".wpe.", "position embedding"}, {".attn.", "attention"}, {".mlp.", "mlp"},
@@ -54,24 +62,59 @@ PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
   return disk;
 }
 
-/// Seconds for `bytes` of every worker at once: each over its own link, all over the coordinator's.
-double Transfer(const PlanAssumptions& a, uint64_t bytes) {
+/// Seconds for `bytes` of every worker at once at full speed: each over its own link, all over the
+/// coordinator's.
+double OnTheLink(const PlanAssumptions& a, uint64_t bytes) {
   const double bits = 8 * static_cast<double>(bytes);
-  return a.latency_s +
-         std::max(bits / a.bandwidth_bits_per_s, bits * a.workers / a.coordinator_bandwidth_bits_per_s);
+  return std::max(bits / a.bandwidth_bits_per_s, bits * a.workers / a.coordinator_bandwidth_bits_per_s);
+}
+
+/// The same with what a connection takes that was idle: the way there and back, and slow start, which sends
+/// ten packets and then twice as many each time (RFC 6928) until the link is full or all is sent.
+double Transfer(const PlanAssumptions& a, uint64_t bytes) {
+  const double full = OnTheLink(a, bytes);
+  const double rate = static_cast<double>(bytes) / std::max(full, 1e-12);
+  const double growing_until = std::min(rate * a.latency_s, static_cast<double>(bytes));
+  const double doublings = std::max(0.0, std::log2(growing_until / kFirstWindowBytes));
+  // In those round trips about as much is sent as in one at full speed.
+  return a.latency_s + full + a.latency_s * std::max(0.0, doublings - 1);
+}
+
+/// Measuring and encoding contributions, writing them and the residual to disk, decoding and taking over what
+/// is published. Overlapped, exchange threads do the most of it.
+double OwnSeconds(const RunOptions& run, const RunPlan& plan) {
+  const auto bytes = static_cast<double>(plan.elements * sizeof(float));
+  const double moved = bytes / kCopyBytesPerSecond;
+  if (run.sync.mode == SyncMode::kOverlapped) return 3 * moved;  // out, and in with what is blended
+  const double written = bytes + static_cast<double>(plan.push_bytes);
+  return 3 * moved + bytes / kEncodeBytesPerSecond + written / kSaveBytesPerSecond +
+         kSaveSeconds * run.sync.fragments;
+}
+
+double EvaluateSeconds(const RunOptions& run, const PlanAssumptions& a) {
+  if (run.evaluation_every == 0 || run.evaluated_by != EvaluatedBy::kWorker) return 0;
+  const double micro_step = a.step_s / std::max(run.inner.accumulation, 1U);
+  const double batch = a.evaluation_batch_s > 0 ? a.evaluation_batch_s : micro_step / 3;
+  return batch * run.evaluation_batches / run.evaluation_every;
 }
 
 PlannedTime PlanTime(const RunOptions& run, const RunPlan& plan) {
   const PlanAssumptions& a = plan.assumptions;
   PlannedTime time;
-  time.pull_s = Transfer(a, plan.pull_bytes);
-  time.push_s = Transfer(a, plan.push_bytes);
+  time.overlapped = run.sync.mode == SyncMode::kOverlapped;
+  const uint64_t parts = time.overlapped ? run.sync.fragments : 1;
+  time.pull_s = Transfer(a, plan.pull_bytes / parts);
+  time.push_s = Transfer(a, plan.push_bytes / parts);
+  time.link_s = OnTheLink(a, std::max(plan.pull_bytes, plan.push_bytes));
   // Contributions in; theta in and out; each state vector in and out.
   const uint64_t vectors = 2 + 2 * OuterStateVectors(run.outer.optimizer);
   const double moved = static_cast<double>(plan.push_bytes) * a.workers +
                        static_cast<double>(plan.elements * sizeof(float) * vectors);
-  time.merge_s = moved / kMergeBytesPerSecond + kCommitSeconds;
+  time.merge_s = moved / kMergeBytesPerSecond / static_cast<double>(parts) + kCommitSeconds;
+  if (a.step_s <= 0) return time;
   time.compute_s = a.step_s * run.inner.steps;
+  time.own_s = OwnSeconds(run, plan);
+  time.evaluate_s = EvaluateSeconds(run, a);
   return time;
 }
 
@@ -118,7 +161,11 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
   }
   if (plan.time.utilisation() > 0 && plan.time.utilisation() < 0.8) {
     warnings.push_back(
-        "workers compute less than four fifths of their time: more inner.steps or a smaller codec.push help");
+        plan.time.starved()
+            ? "exchanges take longer than the inner steps between them, so that pushes are passed over: more "
+              "inner.steps or a smaller codec.push help"
+            : "workers compute less than four fifths of their time: more inner.steps or a smaller codec.push "
+              "help");
   }
   return warnings;
 }
@@ -146,6 +193,17 @@ absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<
 }
 
 }  // namespace
+
+double PlannedTime::round_s() const {
+  if (!overlapped) return exchange_s() + busy_s();
+  const double busy = busy_s();
+  if (busy <= 0) return 0;
+  // A push waits for the answer to the one before, and all share the link.
+  const double needed = std::max(exchange_s(), link_s);
+  // Up to half a round it waits; held back for longer it is passed over until it is due again.
+  const double rounds = std::floor(needed / busy + 0.5);
+  return std::max({needed, rounds * busy, busy});
+}
 
 absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions) {
   const Manifest manifest = GptManifest(run.model);

@@ -22,6 +22,7 @@ struct PlanAssumptions {
   double coordinator_bandwidth_bits_per_s = 0;  // 0: the same
   double latency_s = 0.05;                      // there and back
   double step_s = 0;                            // of an inner step; 0: not known
+  double evaluation_batch_s = 0;                // 0: a third of step_s, a step goes back too
 };
 
 struct PlannedDisk {
@@ -32,15 +33,28 @@ struct PlannedDisk {
   uint64_t peak() const { return version_bytes * (versions + checkpoints) + contribution_bytes; }
 };
 
-/// Of one blocking round, without stragglers.
+/// Of one round, without stragglers: from one push of a parameter to its next.
 struct PlannedTime {
+  bool overlapped = false;
+  // Of all fragments (blocking), or of one on its way beside the training (overlapped).
   double pull_s = 0;
-  double compute_s = 0;  // 0: the step's time is not known
   double push_s = 0;
   double merge_s = 0;  // commit included, tensors are written behind it
+  // What all workers' bytes of a round take on the narrower of the links, one direction.
+  double link_s = 0;
+  // Of the training thread.
+  double compute_s = 0;   // 0: the step's time is not known
+  double own_s = 0;       // measuring, encoding and saving contributions, taking over what is published
+  double evaluate_s = 0;  // of the worker that evaluates, a round's share; the others wait for it
+
   double exchange_s() const { return pull_s + push_s + merge_s; }
-  double round_s() const { return exchange_s() + compute_s; }
+  /// The training thread's time when nothing is waited for.
+  double busy_s() const { return compute_s + own_s + evaluate_s; }
+  double round_s() const;
+  /// As the workers account for it (TimeUse): inner steps up to those that a round has, over everything.
   double utilisation() const { return compute_s > 0 ? compute_s / round_s() : 0; }
+  /// Overlapped: exchanges take longer than the inner steps between two pushes, which are passed over then.
+  bool starved() const { return overlapped && round_s() > 1.01 * busy_s(); }
 };
 
 /// Of the whole run with privacy (core/privacy.h).

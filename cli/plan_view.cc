@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_format.h"
@@ -48,6 +49,7 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
 void WorkerRows(const RunPlan& plan, Lines& lines) {
   const WorkerMemory& memory = plan.worker;
   lines.Title("memory of a worker (estimate)");
+  lines.Row("program and LibTorch", HumanBytes(memory.program), "on a CPU; CUDA's libraries take more");
   lines.Row("parameters, gradients", HumanBytes(memory.parameters + memory.gradients));
   lines.Row("inner optimizer", HumanBytes(memory.optimizer));
   if (memory.low_precision > 0) lines.Row("bf16 weights", HumanBytes(memory.low_precision));
@@ -84,15 +86,24 @@ void TimeRows(const RunPlan& plan, Lines& lines) {
       static_cast<double>(plan.data_parallel_bytes) / static_cast<double>(plan.push_bytes + plan.pull_bytes);
   lines.Row("data-parallel would move", HumanBytes(plan.data_parallel_bytes),
             absl::StrFormat("per worker: %.0f times as much", ratio));
+  if (time.overlapped)
+    lines.Row("one fragment's exchange", Span(time.exchange_s()), "beside the inner steps");
   if (time.compute_s <= 0) {
+    // Overlapped, the inner steps of a round must outlast an exchange; blocking, 19 times.
+    const double needed = time.overlapped ? std::max(time.exchange_s(), time.link_s) : 19 * time.exchange_s();
     lines.Row("exchange", Span(time.exchange_s()),
               absl::StrFormat("for 95 %% utilisation a step must take %s; say --step-ms for the rest",
-                              Span(19 * time.exchange_s() / plan.inner_steps)));
+                              Span(needed / plan.inner_steps)));
     return;
   }
   lines.Row("inner steps", Span(time.compute_s),
             absl::StrFormat("%d of %s", plan.inner_steps, Span(a.step_s)));
-  lines.Row("round", Span(time.round_s()), "the whole run: " + Span(time.round_s() * plan.rounds));
+  lines.Row("a worker's own work", Span(time.own_s), time.overlapped ? "copies" : "encoding, saving, copies");
+  if (time.evaluate_s > 0) {
+    lines.Row("evaluation", Span(time.evaluate_s), "a round's share of the worker that evaluates");
+  }
+  const char* const round = time.starved() ? "pushes are passed over; the whole run: " : "the whole run: ";
+  lines.Row("round", Span(time.round_s()), round + Span(time.round_s() * plan.rounds));
   lines.Row("compute utilisation", absl::StrFormat("%.1f %%", 100 * time.utilisation()),
             absl::StrFormat("data-parallel over these links: %.1f %%", 100 * plan.data_parallel_utilisation));
 }
@@ -136,7 +147,8 @@ Json CoordinatorJson(const CoordinatorMemory& memory) {
 }
 
 Json WorkerJson(const WorkerMemory& memory) {
-  return {{"parameters", memory.parameters},
+  return {{"program", memory.program},
+          {"parameters", memory.parameters},
           {"gradients", memory.gradients},
           {"optimizer", memory.optimizer},
           {"low_precision", memory.low_precision},
@@ -161,6 +173,10 @@ Json TimeJson(const RunPlan& plan) {
           {"compute", time.compute_s},
           {"push", time.push_s},
           {"merge", time.merge_s},
+          {"link", time.link_s},
+          {"own", time.own_s},
+          {"evaluate", time.evaluate_s},
+          {"overlapped", time.overlapped},
           {"round", time.round_s()},
           {"utilisation", time.utilisation()},
           {"data_parallel_utilisation", plan.data_parallel_utilisation}};
@@ -171,7 +187,8 @@ Json AssumptionsJson(const PlanAssumptions& assumptions) {
           {"bandwidth_bits_per_s", assumptions.bandwidth_bits_per_s},
           {"coordinator_bandwidth_bits_per_s", assumptions.coordinator_bandwidth_bits_per_s},
           {"latency_s", assumptions.latency_s},
-          {"step_s", assumptions.step_s}};
+          {"step_s", assumptions.step_s},
+          {"evaluation_batch_s", assumptions.evaluation_batch_s}};
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ constexpr uint64_t kFloat = sizeof(float);
 
 // The program with RocksDB, its threads and their malloc arenas, at rest; measured at 45 to 75 MiB.
 constexpr uint64_t kProgramBytes = 128 * kMiB;
+// A worker with LibTorch 1.13 for CPUs (Debian 12), its model of no size worth naming.
+constexpr uint64_t kWorkerProgramBytes = 180 * kMiB;
 // Of one connection: HTTP/2's window and what gRPC has read or is about to write, in chunks of 1 MiB.
 constexpr uint64_t kStreamBytes = 12 * kMiB;
 // Per MiB of tensors: two 128-bit hashes, a crc, and the same while the next version is made.
@@ -99,6 +101,7 @@ WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t
   const uint64_t bytes = elements * kFloat;
   const uint64_t tokens = uint64_t{run.inner.batch} * model.context;
   WorkerMemory memory;
+  memory.program = kWorkerProgramBytes;
   memory.parameters = bytes;
   memory.gradients = bytes;
   switch (run.inner.optimizer) {

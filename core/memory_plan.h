@@ -55,6 +55,7 @@ CoordinatorMemory PlanCoordinatorMemory(const MemoryPlanInput& input);
 
 /// Bytes of one worker's memory.
 struct WorkerMemory {
+  uint64_t program = 0;  // the program and LibTorch's libraries, at rest
   uint64_t parameters = 0;
   uint64_t gradients = 0;
   uint64_t optimizer = 0;      // moments
@@ -69,7 +70,8 @@ struct WorkerMemory {
   // Now and then: overlapped, the local parameters of a worker that evaluates what is published.
   uint64_t evaluation = 0;
   uint64_t total() const {
-    return parameters + gradients + optimizer + low_precision + activations + exchange + kept + evaluation;
+    return program + parameters + gradients + optimizer + low_precision + activations + exchange + kept +
+           evaluation;
   }
 };
 /// Activations are estimated: they depend on kernels and allocator. Per block and token 34 bytes times width

@@ -16,6 +16,7 @@ struct PlanOptions {
   std::string coordinator_bandwidth;
   std::string latency = "50ms";
   double step_ms = 0;
+  double evaluation_batch_ms = 0;
 };
 
 absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
@@ -30,6 +31,7 @@ absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
   }
   ATOLL_ASSIGN_OR_RETURN(assumptions.latency_s, ParseSpan(options.latency));
   assumptions.step_s = options.step_ms / 1000;
+  assumptions.evaluation_batch_s = options.evaluation_batch_ms / 1000;
   ATOLL_ASSIGN_OR_RETURN(const RunPlan plan, MakePlan(run, assumptions));
   if (global.json) {
     std::printf("%s\n", PlanToJson(plan).c_str());
@@ -54,6 +56,9 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
   plan->add_option("--latency", options->latency, "There and back")->capture_default_str();
   plan->add_option("--step-ms", options->step_ms,
                    "What one inner step takes on a worker; measure it with one")
+      ->check(CLI::PositiveNumber);
+  plan->add_option("--evaluation-batch-ms", options->evaluation_batch_ms,
+                   "Duration of one batch of an evaluation; default: a third of an inner step's")
       ->check(CLI::PositiveNumber);
   plan->callback(
       [&global, &action, options] { action = [&global, options] { return Plan(global, *options); }; });

@@ -1,5 +1,7 @@
 #include "cli/plan.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/str_join.h"
@@ -126,18 +128,72 @@ TEST(Plan, TimesFollowTheLinks) {
   PlanAssumptions links{
       .bandwidth_bits_per_s = 1e9, .coordinator_bandwidth_bits_per_s = 100e9, .latency_s = 0.1};
   const RunPlan own = Plan(Gpt2Small(), links);
-  EXPECT_NEAR(own.time.push_s, 0.1 + 8e-9 * static_cast<double>(own.push_bytes), 1e-6);
+  const double sent = 8e-9 * static_cast<double>(own.push_bytes);
+  // 12.5 MB under way at full speed; from 14.5 kB there are ten doublings.
+  EXPECT_NEAR(own.time.push_s, 0.1 + sent + 0.1 * (std::log2(12.5e6 / 14480) - 1), 1e-3);
   links.coordinator_bandwidth_bits_per_s = 0;
   const RunPlan shared = Plan(Gpt2Small(), links);
-  EXPECT_NEAR(shared.time.push_s - 0.1, 4 * (own.time.push_s - 0.1), 1e-6) << "four share one link";
+  EXPECT_NEAR(shared.time.push_s, own.time.push_s + 3 * sent - 0.1 * 2, 1e-3) << "four share one link";
   EXPECT_EQ(shared.time.utilisation(), 0);
   links.step_s = 0.5;
-  const RunPlan timed = Plan(Gpt2Small(), links);
+  RunOptions unwatched = Gpt2Small();
+  unwatched.evaluation_every = 0;
+  const RunPlan timed = Plan(unwatched, links);
   EXPECT_NEAR(timed.time.utilisation(), 50 / timed.time.round_s(), 1e-9);
   EXPECT_GT(timed.time.utilisation(), 5 * timed.data_parallel_utilisation);
   RunOptions small = Gpt2Small();
   small.push_codec = CodecKind::kInt8;
   EXPECT_LT(Plan(small, links).push_bytes, timed.push_bytes / 3.9);
+  links.latency_s = 0;
+  EXPECT_NEAR(Plan(Gpt2Small(), links).time.push_s, 4 * sent, 1e-6);
+}
+
+TEST(Plan, OverlappedExchangesCostNothingUntilTheyOutlastTheInnerSteps) {
+  PlanAssumptions links{
+      .bandwidth_bits_per_s = 1e9, .coordinator_bandwidth_bits_per_s = 0, .latency_s = 0.05, .step_s = 0.5};
+  RunOptions run = Gpt2Small();
+  run.evaluation_every = 0;
+  run.push_codec = CodecKind::kE3m0;
+  run.pull_delta = CodecKind::kE3m0;
+  run.sync.fragments = 4;
+  const RunPlan blocking = Plan(run, links);
+  run.sync.mode = SyncMode::kOverlapped;
+  const RunPlan overlapped = Plan(run, links);
+  EXPECT_LT(blocking.time.utilisation(), 0.95);
+  EXPECT_GT(overlapped.time.utilisation(), 0.98);
+  EXPECT_FALSE(overlapped.time.starved());
+  EXPECT_LT(overlapped.time.push_s, 0.5 * blocking.time.push_s) << "of one fragment";
+  // Every second push is passed over where the bytes of a round take two rounds on the link.
+  links.bandwidth_bits_per_s = 4 * 8 * static_cast<double>(overlapped.push_bytes) / (2 * 50);
+  const RunPlan thin = Plan(run, links);
+  EXPECT_TRUE(thin.time.starved());
+  EXPECT_NEAR(thin.time.utilisation(), 0.5, 0.02);
+  EXPECT_THAT(absl::StrJoin(thin.warnings, "\n"), HasSubstr("pushes are passed over"));
+  EXPECT_THAT(absl::StrJoin(RenderPlan(thin), "\n"), HasSubstr("beside the inner steps"));
+}
+
+TEST(Plan, EvaluationIsTimeThatTheOthersWait) {
+  const PlanAssumptions links{
+      .bandwidth_bits_per_s = 100e9, .coordinator_bandwidth_bits_per_s = 0, .latency_s = 0, .step_s = 0.3};
+  RunOptions run = Gpt2Small();
+  run.inner.accumulation = 2;
+  run.evaluation_every = 4;
+  run.evaluation_batches = 40;
+  // Forward only, of half a step's samples: 40 * 0.05 s, every fourth round.
+  EXPECT_NEAR(Plan(run, links).time.evaluate_s, 0.5, 1e-9);
+  PlanAssumptions measured = links;
+  measured.evaluation_batch_s = 0.1;
+  EXPECT_NEAR(Plan(run, measured).time.evaluate_s, 1, 1e-9);
+  for (const SyncMode mode : {SyncMode::kBlocking, SyncMode::kOverlapped}) {
+    run.sync.mode = mode;
+    run.evaluation_every = 4;
+    const double with = Plan(run, links).time.round_s();
+    run.evaluation_every = 0;
+    EXPECT_NEAR(with - Plan(run, links).time.round_s(), 0.5, 1e-9);
+  }
+  run.evaluation_every = 4;
+  run.evaluated_by = EvaluatedBy::kEvaluator;
+  EXPECT_EQ(Plan(run, links).time.evaluate_s, 0);
 }
 
 TEST(Plan, WarnsOfARunThatCompressesOneDirectionOnly) {
