@@ -1,6 +1,10 @@
 #include "cli/worker_view.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
@@ -24,13 +28,46 @@ std::string DataText(const v1::DataAssignment& data) {
                          HumanCount(static_cast<double>(data.samples_consumed())));
 }
 
-/// Shares of its time, in the order in which a worker wants them.
-std::string TimeText(const v1::Progress& progress) {
-  const double all = progress.compute_seconds() + progress.wait_seconds() + progress.exchange_seconds();
+using Times = google::protobuf::RepeatedPtrField<v1::TimeSpent>;
+
+/// "compute 80 %, wait 15 %, push 5 % of 2m 10s": the largest shares first; what is below half a percent is
+/// left out.
+std::string SharesText(const Times& times) {
+  std::vector<std::pair<double, std::string>> parts;
+  double all = 0;
+  for (const v1::TimeSpent& one : times) {
+    const std::string name = v1::TimeUse_Name(one.use());
+    parts.emplace_back(one.seconds(), absl::AsciiStrToLower(name.substr(sizeof "TIME_USE_" - 1)));
+    all += one.seconds();
+  }
   if (all <= 0) return "-";
-  return absl::StrFormat("%.0f %% computing, %.0f %% exchanging, %.0f %% waiting, of %s",
-                         100 * progress.compute_seconds() / all, 100 * progress.exchange_seconds() / all,
-                         100 * progress.wait_seconds() / all, Span(all));
+  std::ranges::sort(parts, std::greater<>());
+  std::string text;
+  for (const auto& [seconds, name] : parts) {
+    if (seconds < 0.005 * all) continue;
+    absl::StrAppendFormat(&text, "%s%s %.0f %%", text.empty() ? "" : ", ", name, 100 * seconds / all);
+  }
+  return text + " of " + Span(all);
+}
+
+/// Of an older worker, what it tells.
+std::string TimeText(const v1::Progress& progress) {
+  if (!progress.training_time().empty()) return SharesText(progress.training_time());
+  Times times;
+  const auto add = [&times](v1::TimeUse use, double seconds) {
+    times.Add()->set_use(use);
+    times.rbegin()->set_seconds(seconds);
+  };
+  add(v1::TIME_USE_COMPUTE, progress.compute_seconds());
+  add(v1::TIME_USE_PUSH, progress.exchange_seconds());
+  add(v1::TIME_USE_WAIT, progress.wait_seconds());
+  return SharesText(times);
+}
+
+std::string LossText(const v1::Progress& progress) {
+  if (progress.loss() == 0) return absl::StrFormat("not known, learning rate %.3g", progress.learning_rate());
+  return absl::StrFormat("%.4f, gradient norm %.3g, learning rate %.3g", progress.loss(),
+                         progress.gradient_norm(), progress.learning_rate());
 }
 
 std::string StateText(const v1::WorkerStatus& worker) {
@@ -104,8 +141,7 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
       {"phase", PhaseText(progress)},
       {"inner steps a round", absl::StrFormat("%d", worker.inner_steps())},
       {"speed", SpeedText(worker)},
-      {"loss", absl::StrFormat("%.4f, gradient norm %.3g, learning rate %.3g", progress.loss(),
-                               progress.gradient_norm(), progress.learning_rate())},
+      {"loss", LossText(progress)},
       {"time", TimeText(progress)},
       {"memory in use", HumanBytes(progress.memory_bytes())},
       {"contributions", absl::StrFormat("%d accepted, %d refused", worker.contributions_accepted(),
@@ -114,6 +150,9 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
        absl::StrFormat("%s up, %s down", HumanBytes(worker.push_bytes()), HumanBytes(worker.pull_bytes()))},
       {"confirmed version", absl::StrFormat("%d", worker.confirmed_version())},
   };
+  if (!progress.exchange_time().empty()) {
+    rows.emplace_back("exchange threads", SharesText(progress.exchange_time()));
+  }
   if (worker.has_offences()) {
     rows.emplace_back("offences", OffenceText(worker.offences()));
     rows.emplace_back("last contribution", LastLookText(worker.offences()));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "server/admin/metrics_view.h"
 #include "server/push_upload.h"
 #include "server/refusal.h"
 #include "server/seed_upload.h"
@@ -306,6 +307,9 @@ StatusView CoordinatorImpl::GetStatus(uint32_t history) {
   const MonoTime now = services_.clock->Now();
   StatusView status = book_.Status(history, now);
   status.uptime_s = ToSeconds(now - started_);
+  status.run_seconds = RunSeconds(status, services_.identity.created_unix_ns,
+                                  services_.clock->WallNow().time_since_epoch().count());
+  status.compute_utilisation = ComputeUtilisation(book_.Workers(/*all=*/status.live_trainers == 0, now));
   status.data_directory = services_.options.data_directory;
   status.last_event_sequence = events_.last_sequence();
   for (FragmentStatusView& fragment : status.fragments) {

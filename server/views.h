@@ -10,6 +10,7 @@
 #include "common/ids.h"
 #include "core/contribution.h"
 #include "core/offences.h"
+#include "core/time_use.h"
 
 // What the coordinator shows of itself, in plain values. Each mirrors a message of atoll/v1/types.proto or
 // admin.proto, where the fields are described; server/rpc converts.
@@ -91,9 +92,8 @@ struct ProgressView {
   double learning_rate = 0;
   double tokens_per_second = 0;
   uint64_t memory_bytes = 0;
-  double compute_seconds = 0;
-  double wait_seconds = 0;
-  double exchange_seconds = 0;
+  TimeSpent training;   // of its training thread, since its process started
+  TimeSpent exchanges;  // of its exchange threads, together
   std::string waiting_for;
 };
 
@@ -207,7 +207,9 @@ struct StatusView {
   RunStateView state = RunStateView::kStarting;
   std::string state_reason;
   double uptime_s = 0;
-  std::string config_bytes;  // serialised RunConfig
+  double run_seconds = 0;          // of the run, not of the coordinator
+  double compute_utilisation = 0;  // 0: not known
+  std::string config_bytes;        // serialised RunConfig
   uint64_t config_version = 0;
   uint64_t parameters = 0;
   std::vector<FragmentStatusView> fragments;
@@ -221,6 +223,7 @@ struct StatusView {
   uint64_t push_bytes = 0;
   uint64_t pull_bytes = 0;
   uint64_t data_parallel_bytes = 0;
+  int64_t last_closed_unix_ns = 0;  // when the newest round closed; 0: none has
   std::vector<RoundSummaryView> rounds;
   std::vector<EvaluationView> evaluations;
   std::optional<EvaluationView> first_evaluation;

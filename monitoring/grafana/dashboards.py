@@ -75,10 +75,14 @@ def run_overview():
         row("Speed and price"),
         lines("Tokens per second", "All workers together, by what was committed.",
               [query(f"atoll_tokens_per_second{{{AT}}}", "tokens/s")], "none", minimum=0),
-        lines("Compute utilisation", "Share of the trainers' time that goes into inner steps.",
+        lines("Compute utilisation", "Share of the trainers' time that goes into inner steps which arrive when they should.",
               [query(f'sum(rate(atoll_member_time_seconds_total{{{AT}, use="compute"}}[$__rate_interval])) / '
-                     f"sum(rate(atoll_member_time_seconds_total{{{AT}}}[$__rate_interval]))", "compute")], "percentunit",
-              minimum=0, maximum=1, limits=shares),
+                     f'sum(rate(atoll_member_time_seconds_total{{{AT}, use!="pause"}}[$__rate_interval]))', "compute")],
+              "percentunit", minimum=0, maximum=1, limits=shares),
+        lines("Where the time goes", "Of the trainers' training threads, every second in one use.",
+              [query(f"sum by (use) (rate(atoll_member_time_seconds_total{{{AT}}}[$__rate_interval])) / "
+                     f"scalar(sum(rate(atoll_member_time_seconds_total{{{AT}}}[$__rate_interval])))", "{{use}}")],
+              "percentunit", minimum=0, maximum=1, stacked=True),
         lines("Learning rate", "Inner learning rate at the committed position.",
               [query(f"atoll_learning_rate{{{AT}}}", "inner")], "sci", minimum=0),
         lines("Bytes moved", "Payload pushed, bytes pulled, over the whole run; and what data parallelism would have moved.",
@@ -93,7 +97,7 @@ def run_overview():
 def workers():
     value = lambda metric: f"sum by (worker) ({metric}{{{OF_MEMBER}}})"
     each = lambda metric: [query(value(metric), "{{worker}}")]
-    share = lambda use: (f'sum by (worker) (rate(atoll_member_time_seconds_total{{{OF_MEMBER}, use="{use}"}}[$__rate_interval])) / '
+    share = lambda use: (f'sum by (worker) (rate(atoll_member_time_seconds_total{{{OF_MEMBER}, use=~"{use}"}}[$__rate_interval])) / '
                          f"sum by (worker) (rate(atoll_member_time_seconds_total{{{OF_MEMBER}}}[$__rate_interval]))")
     return dashboard("atoll-workers", "Atoll / Workers", "Each worker, as the coordinator sees it and as it says itself.", [
         table("Workers", "One line for each live worker.", [
@@ -113,11 +117,18 @@ def workers():
         lines("Loss", "Last inner step, nats per token. One that runs away from the others has other data, or trouble.",
               each("atoll_member_train_loss"), "none", decimals=3),
         lines("Gradient norm", "Global, before clipping, last inner step.", each("atoll_member_gradient_norm"), "none", scale="log"),
-        lines("Compute", "Share of its time in inner steps.", [query(share("compute"), "{{worker}}")], "percentunit",
+        lines("Compute", "Share of its training thread's time in inner steps which arrive when they should.",
+              [query(share("compute"), "{{worker}}")], "percentunit",
               minimum=0, maximum=1, limits=thresholds((None, RED), (0.5, YELLOW), (0.8, GREEN))),
-        lines("Exchange", "Share of its time in which bytes move.", [query(share("exchange"), "{{worker}}")], "percentunit",
+        lines("Overdue", "Share of its training thread's time in inner steps that it takes while a slow exchange holds its next "
+              "push back (overlapped).", [query(share("overdue"), "{{worker}}")], "percentunit", minimum=0, maximum=1),
+        lines("Exchange", "Share of its training thread's time in which it encodes, saves, pushes, pulls and applies.",
+              [query(share("encode|save|push|pull|apply"), "{{worker}}")], "percentunit", minimum=0, maximum=1),
+        lines("Wait", "Share of its training thread's time for others.", [query(share("wait"), "{{worker}}")], "percentunit",
               minimum=0, maximum=1),
-        lines("Wait", "Share of its time for others.", [query(share("wait"), "{{worker}}")], "percentunit", minimum=0, maximum=1),
+        lines("Exchange threads", "What they spend their time on, all workers together (overlapped).",
+              [query(f"sum by (use) (rate(atoll_member_exchange_time_seconds_total{{{OF_MEMBER}}}[$__rate_interval]))", "{{use}}")],
+              "none", minimum=0, stacked=True),
         lines("Versions behind", "The head less the version that it trains on.",
               [query(f"scalar(max(atoll_published_version{{{AT}}})) - {value('atoll_member_base_version')}", "{{worker}}")],
               "none", minimum=0),

@@ -69,19 +69,23 @@ double LossSlope(std::span<const LossPoint> points) {
 }
 
 double ComputeUtilisation(std::span<const WorkerView> workers) {
-  double compute = 0;
-  double all = 0;
+  TimeSpent live;
+  TimeSpent all;
   for (const WorkerView& worker : workers) {
     if (worker.role != static_cast<uint8_t>(WorkerRole::kTrainer)) continue;
-    const ProgressView& progress = worker.progress;
-    compute += progress.compute_seconds;
-    all += progress.compute_seconds + progress.wait_seconds + progress.exchange_seconds;
+    all.Add(worker.progress.training);
+    if (worker.state == "active") live.Add(worker.progress.training);
   }
-  return all > 0 ? compute / all : 0;
+  return UtilisationOf(live.total() > 0 ? live : all);
 }
 
-MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> live_workers,
-                         double wall_seconds) {
+double RunSeconds(const StatusView& status, int64_t created_unix_ns, int64_t now_unix_ns) {
+  const bool over = status.state == RunStateView::kFinished || status.state == RunStateView::kStopped;
+  const int64_t end = over && status.last_closed_unix_ns > 0 ? status.last_closed_unix_ns : now_unix_ns;
+  return std::max(0.0, static_cast<double>(end - created_unix_ns) * 1e-9);
+}
+
+MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> workers, double wall_seconds) {
   MetricsView view;
   view.wall_seconds = wall_seconds;
   view.committed_tokens = status.committed_tokens;
@@ -94,7 +98,7 @@ MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> l
   }
   view.loss_slope_per_million_tokens = LossSlope(LastPoints(status));
   view.tokens_per_second = status.tokens_per_second;
-  view.compute_utilisation = ComputeUtilisation(live_workers);
+  view.compute_utilisation = ComputeUtilisation(workers);
   view.push_bytes = status.push_bytes;
   view.pull_bytes = status.pull_bytes;
   view.data_parallel_bytes = status.data_parallel_bytes;
@@ -110,11 +114,10 @@ MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> l
 MetricsView AdminImpl::GetMetrics() {
   const MonoTime now = services_.clock->Now();
   const int64_t unix_ns = services_.clock->WallNow().time_since_epoch().count();
-  const double wall_seconds =
-      std::max(0.0, static_cast<double>(unix_ns - services_.identity.created_unix_ns) * 1e-9);
   // The best evaluation may be any of them.
   const StatusView status = services_.book->Status(std::numeric_limits<uint32_t>::max(), now);
-  return SummariseRun(status, services_.book->Workers(/*all=*/false, now), wall_seconds);
+  return SummariseRun(status, services_.book->Workers(/*all=*/status.live_trainers == 0, now),
+                      RunSeconds(status, services_.identity.created_unix_ns, unix_ns));
 }
 
 absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {

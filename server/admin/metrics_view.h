@@ -17,12 +17,15 @@ struct LossPoint {
 };
 double LossSlope(std::span<const LossPoint> points);
 
-/// Compute seconds of the workers over their compute, wait and exchange seconds; 0 when they told none.
+/// UtilisationOf the live trainers together; when none is live, of all of these. 0 when they told nothing.
 double ComputeUtilisation(std::span<const WorkerView> workers);
 
-/// All that follows from the status (with its rounds and evaluations, oldest first) and the live workers.
-MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> live_workers,
-                         double wall_seconds);
+/// From the creation of the run to now; to the close of its last round when it is finished or stopped.
+double RunSeconds(const StatusView& status, int64_t created_unix_ns, int64_t now_unix_ns);
+
+/// All that follows from the status (with its rounds and evaluations, oldest first) and the workers: the live
+/// ones, or, when there is none, all.
+MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> workers, double wall_seconds);
 
 }  // namespace atoll
 

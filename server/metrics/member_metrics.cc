@@ -1,8 +1,11 @@
 #include "server/metrics/member_metrics.h"
 
 #include <iterator>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace atoll {
 namespace {
@@ -12,6 +15,7 @@ constexpr char kContributions[] = "atoll_member_contributions_total";
 constexpr char kReceived[] = "atoll_member_push_received_bytes_total";
 constexpr char kSent[] = "atoll_member_pull_sent_bytes_total";
 constexpr char kTime[] = "atoll_member_time_seconds_total";
+constexpr char kExchangeTime[] = "atoll_member_exchange_time_seconds_total";
 
 struct GaugeOfMember {
   const char* name;
@@ -19,14 +23,19 @@ struct GaugeOfMember {
   double (*value)(const WorkerView& worker);
 };
 
+/// 0 is not known, and then there is no series.
+constexpr GaugeOfMember kKnownLater[] = {
+    {"atoll_member_train_loss",
+     "A worker's loss at its last inner step, nats per token; no series: not known.",
+     [](const WorkerView& worker) { return worker.progress.loss; }},
+    {"atoll_member_gradient_norm",
+     "A worker's global gradient norm before clipping, last inner step; no series: not known.",
+     [](const WorkerView& worker) { return worker.progress.gradient_norm; }}};
+
 constexpr GaugeOfMember kGauges[] = {
     {"atoll_member_tokens_per_second",
      "Tokens that a worker trains on in a second while it computes, as it says.",
      [](const WorkerView& worker) { return worker.progress.tokens_per_second; }},
-    {"atoll_member_train_loss", "A worker's loss at its last inner step, nats per token.",
-     [](const WorkerView& worker) { return worker.progress.loss; }},
-    {"atoll_member_gradient_norm", "A worker's global gradient norm before clipping, last inner step.",
-     [](const WorkerView& worker) { return worker.progress.gradient_norm; }},
     {"atoll_member_base_version", "Version that a worker trains on.",
      [](const WorkerView& worker) { return static_cast<double>(worker.progress.base.value()); }},
     {"atoll_member_round_steps", "Inner steps that a worker has done of this round.",
@@ -63,6 +72,29 @@ std::string RoleName(uint8_t role) {
 }  // namespace
 
 class MemberMetrics::Member {
+  /// The series of one worker, one for each use.
+  class TimeCounters {
+   public:
+    TimeCounters(MetricsRegistry* registry, const char* name, const WorkerName& worker,
+                 std::span<const TimeUse> uses)
+        : uses_(uses) {
+      for (const TimeUse use : uses) {
+        counters_.emplace_back(registry, name, "",
+                               MetricLabels{{"worker", worker}, {"use", std::string(TimeUseName(use))}});
+      }
+    }
+    void Follow(const TimeSpent& spent) {
+      for (size_t i = 0; i < uses_.size(); ++i) counters_[i].Follow(spent[uses_[i]]);
+    }
+    void Remove() {
+      for (MirroredCounter& counter : counters_) counter.Remove();
+    }
+
+   private:
+    const std::span<const TimeUse> uses_;
+    std::vector<MirroredCounter> counters_;
+  };
+
  public:
   Member(MetricsRegistry* registry, const WorkerName& name)
       : registry_(registry),
@@ -71,9 +103,7 @@ class MemberMetrics::Member {
         refused_(registry, kContributions, "", {{"worker", name}, {"result", "refused"}}),
         received_(registry, kReceived, "", {{"worker", name}}),
         sent_(registry, kSent, "", {{"worker", name}}),
-        compute_(registry, kTime, "", {{"worker", name}, {"use", "compute"}}),
-        exchange_(registry, kTime, "", {{"worker", name}, {"use", "exchange"}}),
-        wait_(registry, kTime, "", {{"worker", name}, {"use", "wait"}}) {
+        training_(registry, kTime, name, TrainingUses()) {
     for (size_t i = 0; i < std::size(kGauges); ++i) {
       gauges_[i] = registry_->AddGauge(kGauges[i].name, "", {{"worker", name}});
     }
@@ -81,11 +111,11 @@ class MemberMetrics::Member {
 
   ~Member() {
     for (size_t i = 0; i < std::size(kGauges); ++i) registry_->RemoveGauge(kGauges[i].name, gauges_[i]);
+    for (size_t i = 0; i < std::size(kKnownLater); ++i) ShowKnown(i, 0);
     if (!shown_.empty()) registry_->RemoveGauge(kPhase, phase_);
-    for (MirroredCounter* counter :
-         {&accepted_, &refused_, &received_, &sent_, &compute_, &exchange_, &wait_}) {
-      counter->Remove();
-    }
+    for (MirroredCounter* counter : {&accepted_, &refused_, &received_, &sent_}) counter->Remove();
+    training_.Remove();
+    if (exchanges_.has_value()) exchanges_->Remove();
   }
 
   Member(const Member&) = delete;
@@ -99,12 +129,27 @@ class MemberMetrics::Member {
     refused_.Follow(static_cast<double>(worker.contributions_refused));
     received_.Follow(static_cast<double>(worker.push_bytes));
     sent_.Follow(static_cast<double>(worker.pull_bytes));
-    compute_.Follow(worker.progress.compute_seconds);
-    exchange_.Follow(worker.progress.exchange_seconds);
-    wait_.Follow(worker.progress.wait_seconds);
+    for (size_t i = 0; i < std::size(kKnownLater); ++i) ShowKnown(i, kKnownLater[i].value(worker));
+    training_.Follow(worker.progress.training);
+    const TimeSpent& exchanges = worker.progress.exchanges;
+    if (!exchanges_.has_value() && exchanges.total() > 0) {
+      exchanges_.emplace(registry_, kExchangeTime, name_, ExchangeUses());
+    }
+    if (exchanges_.has_value()) exchanges_->Follow(exchanges);
   }
 
  private:
+  void ShowKnown(size_t i, double value) {
+    const char* const name = kKnownLater[i].name;
+    if (known_[i].has_value() && value == 0) {
+      registry_->RemoveGauge(name, *known_[i]);
+      known_[i].reset();
+    }
+    if (value == 0) return;
+    if (!known_[i].has_value()) known_[i] = registry_->AddGauge(name, "", {{"worker", name_}});
+    known_[i]->Set(value);
+  }
+
   /// One series per worker, not one per worker and phase.
   void ShowPhase(const MetricLabels& labels) {
     if (labels == shown_) return;
@@ -123,9 +168,9 @@ class MemberMetrics::Member {
   MirroredCounter refused_;
   MirroredCounter received_;
   MirroredCounter sent_;
-  MirroredCounter compute_;
-  MirroredCounter exchange_;
-  MirroredCounter wait_;
+  std::array<std::optional<Gauge>, std::size(kKnownLater)> known_;
+  TimeCounters training_;
+  std::optional<TimeCounters> exchanges_;  // only of a worker that has exchange threads
 };
 
 MemberMetrics::MemberMetrics(MetricsRegistry* registry) : registry_(registry) {
@@ -138,8 +183,15 @@ MemberMetrics::MemberMetrics(MetricsRegistry* registry) : registry_(registry) {
                      "A worker's contributions that were accepted, and refused.", {"worker", "result"});
   registry_->Declare(MetricType::kCounter, kReceived, "Payload received of a worker.", {"worker"});
   registry_->Declare(MetricType::kCounter, kSent, "Sent to a worker in pulls, framing included.", {"worker"});
-  registry_->Declare(MetricType::kCounter, kTime, "Where a worker's time goes, as it says.",
-                     {"worker", "use"});
+  for (const GaugeOfMember& gauge : kKnownLater) {
+    registry_->Declare(MetricType::kGauge, gauge.name, gauge.help, {"worker"});
+  }
+  registry_->Declare(
+      MetricType::kCounter, kTime,
+      "Where the time of a worker's training thread goes, as it says: every second, in one use.",
+      {"worker", "use"});
+  registry_->Declare(MetricType::kCounter, kExchangeTime,
+                     "The same of its exchange threads together (overlapped).", {"worker", "use"});
 }
 
 void MemberMetrics::Refresh(const std::vector<WorkerView>& live_workers) {

@@ -37,7 +37,7 @@ void StatusMetrics::AddRun() {
   tokens_per_second_ =
       add("atoll_tokens_per_second", "Tokens that all workers together train on in a second.");
   learning_rate_ = add("atoll_learning_rate", "Inner learning rate at the committed position.");
-  eta_ = add("atoll_run_eta_seconds", "Time to the end of the token budget, at this pace; 0: not known.");
+  eta_ = add("atoll_run_eta_seconds", "Time to the end of the token budget, at this pace; NaN: not known.");
   parameters_ = add("atoll_model_parameters", "Parameters of the model.");
   refused_joins_ =
       add("atoll_refused_joins", "Workers that are refused at Join at the moment (32 at most are known).");
@@ -80,11 +80,12 @@ void StatusMetrics::RefreshRun(const StatusView& status) {
     run_info_ = registry_->AddGauge(kRunInfo, "", {{"run_id", run_id_}, {"run_name", status.run_name}});
     run_info_.Set(1);
   }
-  train_loss_.Set(status.rounds.empty() ? kUnknown : status.rounds.back().train_loss);
+  const double train_loss = status.rounds.empty() ? 0 : status.rounds.back().train_loss;
+  train_loss_.Set(train_loss > 0 ? train_loss : kUnknown);
   validation_loss_.Set(status.evaluations.empty() ? kUnknown : status.evaluations.back().loss);
   tokens_per_second_.Set(status.tokens_per_second);
   learning_rate_.Set(status.learning_rate);
-  eta_.Set(status.eta_seconds);
+  eta_.Set(status.eta_seconds > 0 ? status.eta_seconds : kUnknown);
   parameters_.Set(static_cast<double>(status.parameters));
   refused_joins_.Set(static_cast<double>(status.refused_joins.size()));
   ShowPrivacy(status.privacy);

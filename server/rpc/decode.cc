@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -64,6 +65,19 @@ CapabilitiesView DecodeCapabilities(const v1::Capabilities& in) {
           .device_memory_bytes = in.device_memory_bytes()};
 }
 
+/// What a stranger says: nothing negative, nothing that is not finite.
+double Spent(double seconds) { return std::isfinite(seconds) && seconds > 0 ? seconds : 0; }
+
+TimeSpent DecodeTimes(const google::protobuf::RepeatedPtrField<v1::TimeSpent>& in) {
+  TimeSpent spent;
+  for (const v1::TimeSpent& one : in) {
+    if (one.use() > 0 && static_cast<size_t>(one.use()) < kTimeUses) {
+      spent[static_cast<TimeUse>(one.use())] = Spent(one.seconds());
+    }
+  }
+  return spent;
+}
+
 ProgressView DecodeProgress(const v1::Progress& in) {
   ProgressView out;
   out.phase = v1::WorkerPhase_IsValid(in.phase()) ? static_cast<WorkerPhaseView>(in.phase())
@@ -76,9 +90,13 @@ ProgressView DecodeProgress(const v1::Progress& in) {
   out.learning_rate = in.learning_rate();
   out.tokens_per_second = in.tokens_per_second();
   out.memory_bytes = in.memory_bytes();
-  out.compute_seconds = in.compute_seconds();
-  out.wait_seconds = in.wait_seconds();
-  out.exchange_seconds = in.exchange_seconds();
+  out.training = DecodeTimes(in.training_time());
+  out.exchanges = DecodeTimes(in.exchange_time());
+  if (in.training_time().empty()) {  // an older worker
+    out.training[TimeUse::kCompute] = Spent(in.compute_seconds());
+    out.training[TimeUse::kWait] = Spent(in.wait_seconds());
+    out.training[TimeUse::kPush] = Spent(in.exchange_seconds());
+  }
   out.waiting_for = CutText(in.waiting_for());
   return out;
 }

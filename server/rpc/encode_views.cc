@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <span>
 #include <string>
 
 #include "atoll/version.h"
@@ -16,6 +18,16 @@ void EncodeCapabilities(const CapabilitiesView& view, v1::Capabilities* message)
   message->set_device_memory_bytes(view.device_memory_bytes);
 }
 
+void EncodeTimes(const TimeSpent& spent, std::span<const TimeUse> uses,
+                 google::protobuf::RepeatedPtrField<v1::TimeSpent>& out) {
+  for (const TimeUse use : uses) {
+    if (spent[use] <= 0) continue;
+    v1::TimeSpent& one = *out.Add();
+    one.set_use(static_cast<v1::TimeUse>(use));
+    one.set_seconds(spent[use]);
+  }
+}
+
 void EncodeProgress(const ProgressView& view, v1::Progress* message) {
   message->set_phase(static_cast<v1::WorkerPhase>(view.phase));
   message->set_base_version(view.base.value());
@@ -26,9 +38,13 @@ void EncodeProgress(const ProgressView& view, v1::Progress* message) {
   message->set_learning_rate(view.learning_rate);
   message->set_tokens_per_second(view.tokens_per_second);
   message->set_memory_bytes(view.memory_bytes);
-  message->set_compute_seconds(view.compute_seconds);
-  message->set_wait_seconds(view.wait_seconds);
-  message->set_exchange_seconds(view.exchange_seconds);
+  EncodeTimes(view.training, TrainingUses(), *message->mutable_training_time());
+  EncodeTimes(view.exchanges, ExchangeUses(), *message->mutable_exchange_time());
+  const double compute = view.training[TimeUse::kCompute] + view.training[TimeUse::kOverdue];
+  const double wait = view.training[TimeUse::kWait] + view.training[TimeUse::kPause];
+  message->set_compute_seconds(compute);
+  message->set_wait_seconds(wait);
+  message->set_exchange_seconds(std::max(0.0, view.training.total() - compute - wait));
   message->set_waiting_for(view.waiting_for);
 }
 
@@ -180,6 +196,8 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   reply->set_live_trainers(view.live_trainers);
   for (const WaitView& wait : view.waiting) EncodeWaiting(wait, reply->add_waiting());
   reply->set_last_event_sequence(view.last_event_sequence);
+  reply->set_run_seconds(view.run_seconds);
+  reply->set_compute_utilisation(view.compute_utilisation);
   if (view.privacy) EncodePrivacy(*view.privacy, reply->mutable_privacy());
   for (const RefusedJoinView& refused : view.refused_joins) {
     EncodeRefusedJoin(refused, reply->add_refused_joins());

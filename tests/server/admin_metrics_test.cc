@@ -28,16 +28,36 @@ TEST(LossSlopeTest, IsThatOfTheLineThroughThePoints) {
   EXPECT_EQ(LossSlope(std::vector<LossPoint>{{1, 2}, {1, 3}}), 0);
 }
 
-TEST(ComputeUtilisationTest, IsTheShareOfComputeOfTrainers) {
+TEST(ComputeUtilisationTest, IsThatOfTheLiveTrainersOrOfThoseThatWere) {
   WorkerView a;
+  a.state = "active";
   a.role = static_cast<uint8_t>(WorkerRole::kTrainer);
-  a.progress.compute_seconds = 60;
-  a.progress.wait_seconds = 30;
-  a.progress.exchange_seconds = 10;
+  a.progress.training[TimeUse::kCompute] = 60;
+  a.progress.training[TimeUse::kWait] = 30;
+  a.progress.training[TimeUse::kPush] = 10;
   WorkerView watcher = a;
   watcher.role = static_cast<uint8_t>(WorkerRole::kObserver);
-  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{a, watcher}), 0.6);
+  WorkerView gone = a;
+  gone.state = "left";
+  gone.progress.training[TimeUse::kCompute] = 900;
+  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{a, watcher, gone}), 0.6);
+  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{gone, watcher}), 900.0 / 940);
   EXPECT_EQ(ComputeUtilisation({}), 0);
+}
+
+TEST(RunSecondsTest, EndWithTheRun) {
+  StatusView status;
+  status.state = RunStateView::kTraining;
+  status.last_closed_unix_ns = 70'000'000'000;
+  EXPECT_DOUBLE_EQ(RunSeconds(status, 10'000'000'000, 100'000'000'000), 90);
+  for (const RunStateView over : {RunStateView::kFinished, RunStateView::kStopped}) {
+    status.state = over;
+    EXPECT_DOUBLE_EQ(RunSeconds(status, 10'000'000'000, 100'000'000'000), 60);
+  }
+  status.last_closed_unix_ns = 0;
+  EXPECT_DOUBLE_EQ(RunSeconds(status, 10'000'000'000, 100'000'000'000), 90)
+      << "stopped before its first round";
+  EXPECT_DOUBLE_EQ(RunSeconds(status, 200'000'000'000, 100'000'000'000), 0) << "a clock that was set back";
 }
 
 TEST(AdminMetrics, TheRunIsExportedInOrderOfTime) {

@@ -45,12 +45,14 @@ DeviceFacts FactsOfDevice(const std::string& device, int threads) {
           .device_memory_bytes = hardware.device_memory_bytes};
 }
 
-absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinInfo& info) {
+absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinInfo& info,
+                                                      const Clock* clock) {
   TorchReplicaOptions options;
   options.run = info.run;
   options.device = flags.device;
   options.threads = flags.threads;
   options.dataset_folder = flags.data;
+  options.clock = clock;
   if (info.data.has_value()) {
     options.partition = info.data->partition;
     options.partitions = info.data->partitions;
@@ -130,17 +132,21 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
   GrpcConnection data(std::move(for_data), MakeChannel(channel), &parts.clock);
   GrpcConnection control(connection, MakeChannel(channel), &parts.clock);
   ReadyFile ready(flags.ready_file, parts.metrics.get(), log);
-  Worker worker(std::move(options),
-                {.data = &data,
-                 .control = &control,
-                 .clock = &parts.clock,
-                 .sleeper = &parts.sleeper,
-                 .observer = &ready,
-                 .log = log,
-                 .make_replica = [&flags](const JoinInfo& info) { return BuildReplica(flags, info); }});
+  Worker worker(std::move(options), {.data = &data,
+                                     .control = &control,
+                                     .clock = &parts.clock,
+                                     .sleeper = &parts.sleeper,
+                                     .observer = &ready,
+                                     .log = log,
+                                     .make_replica = [&](const JoinInfo& info) {
+                                       return BuildReplica(flags, info, &parts.clock);
+                                     }});
+  parts.registry.BeforeScrape(
+      [&parts, &worker] { parts.metrics->SetTimes(worker.training_time(), worker.exchange_time()); });
   DrainOnSignal drain(&worker, &parts.sleeper, Seconds(flags.drain_seconds), log);
   drain.Listen(shutdown);
   const WorkerEnd end = worker.Run();
+  parts.registry.StopRefreshing();
   if (!end.status.ok()) return Fail(log, end.status, end.code);
   if (end.restart && !shutdown.requested()) {
     log.Info("restarting");

@@ -115,6 +115,25 @@ absl::StatusOr<PlannedRound> PlanFromProto(const v1::RoundPlan& plan) {
   return planned;
 }
 
+void TimesToProto(const ProgressReport& progress, v1::Progress& to) {
+  const auto add = [](const TimeSpent& spent, std::span<const TimeUse> uses, auto& out) {
+    for (const TimeUse use : uses) {
+      if (spent[use] <= 0) continue;
+      v1::TimeSpent& one = *out.Add();
+      one.set_use(static_cast<v1::TimeUse>(use));
+      one.set_seconds(spent[use]);
+    }
+  };
+  const TimeSpent& training = progress.training;
+  add(training, TrainingUses(), *to.mutable_training_time());
+  add(progress.exchanges, ExchangeUses(), *to.mutable_exchange_time());
+  const double compute = training[TimeUse::kCompute] + training[TimeUse::kOverdue];
+  const double wait = training[TimeUse::kWait] + training[TimeUse::kPause];
+  to.set_compute_seconds(compute);
+  to.set_wait_seconds(wait);
+  to.set_exchange_seconds(std::max(0.0, training.total() - compute - wait));
+}
+
 }  // namespace
 
 v1::WorkerRef WorkerRefToProto(const MemberRef& member) {
@@ -191,9 +210,7 @@ v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNe
   to.set_learning_rate(progress.learning_rate);
   to.set_tokens_per_second(progress.tokens_per_second);
   to.set_memory_bytes(progress.memory_bytes);
-  to.set_compute_seconds(progress.compute_seconds);
-  to.set_wait_seconds(progress.wait_seconds);
-  to.set_exchange_seconds(progress.exchange_seconds);
+  TimesToProto(progress, to);
   to.set_waiting_for(progress.waiting_for);
   for (const EvaluationReport& report : news.evaluations) {
     v1::EvaluationReport& one = *request.add_evaluations();

@@ -1,6 +1,8 @@
 #include "worker/metrics/worker_metrics.h"
 
 #include <limits>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,7 @@ constexpr std::pair<PushResultKind, const char*> kResults[] = {{PushResultKind::
 
 WorkerMetrics::WorkerMetrics(MetricsRegistry* registry) : registry_(registry) {
   AddCounters();
+  AddTimes();
   AddDurations();
   AddGauges();
 }
@@ -46,9 +49,10 @@ void WorkerMetrics::AddCounters() {
                       "Published versions that replaced or were blended into local parameters (overlapped).");
   answer_steps_ =
       add("atoll_worker_answer_steps_total", "Inner steps from the pushes to the use of those answers.");
-  compute_seconds_ = add("atoll_worker_compute_seconds_total", "Time in inner steps.");
+  compute_seconds_ = add("atoll_worker_compute_seconds_total", "Time in inner steps, overdue ones included.");
   wait_seconds_ = add("atoll_worker_wait_seconds_total", "Time neither computing nor exchanging.");
-  exchange_seconds_ = add("atoll_worker_exchange_seconds_total", "Time moving parameters and contributions.");
+  exchange_seconds_ = add("atoll_worker_exchange_seconds_total",
+                          "Time of exchanges, beside the training when they overlap with it.");
   evaluate_seconds_ = add("atoll_worker_evaluate_seconds_total", "Time evaluating published parameters.");
   push_bytes_ = add("atoll_worker_push_sent_bytes_total", "Sent in pushes, every attempt, framing included.");
   pull_bytes_ = add("atoll_worker_pull_received_bytes_total", "Received in pulls, framing included.");
@@ -64,6 +68,29 @@ void WorkerMetrics::AddCounters() {
   for (const auto& [result, label] : kResults) {
     contributions_[result] =
         add("atoll_worker_contributions_total", "Contributions by what became of them.", {{"result", label}});
+  }
+}
+
+void WorkerMetrics::AddTimes() {
+  const auto add = [this](const char* name, const char* help, std::span<const TimeUse> uses) {
+    std::vector<MirroredCounter> counters;
+    for (const TimeUse use : uses) {
+      counters.emplace_back(registry_, name, help, MetricLabels{{"use", std::string(TimeUseName(use))}});
+    }
+    return counters;
+  };
+  training_times_ =
+      add("atoll_worker_training_time_seconds_total",
+          "Where the time of the training thread goes: every second, in one use (docs/worker.md).",
+          TrainingUses());
+  exchange_times_ = add("atoll_worker_exchange_time_seconds_total",
+                        "The same of the exchange threads together (overlapped).", ExchangeUses());
+}
+
+void WorkerMetrics::SetTimes(const TimeSpent& training, const TimeSpent& exchanges) {
+  for (size_t i = 0; i < training_times_.size(); ++i) training_times_[i].Follow(training[TrainingUses()[i]]);
+  for (size_t i = 0; i < exchange_times_.size(); ++i) {
+    exchange_times_[i].Follow(exchanges[ExchangeUses()[i]]);
   }
 }
 

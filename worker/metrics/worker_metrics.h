@@ -3,8 +3,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "common/mutex.h"
+#include "core/time_use.h"
 #include "monitoring/metrics.h"
 #include "worker/sync/observer.h"
 
@@ -31,10 +33,14 @@ class WorkerMetrics final : public WorkerObserver {
   void OnRetry(const absl::Status& error, Duration pause) override;
   void OnWaited(Duration waited) override;
 
+  /// Where the time went up to now, before a scrape. By one thread at a time.
+  void SetTimes(const TimeSpent& training, const TimeSpent& exchanges);
+
  private:
   void AddCounters();
   void AddDurations();
   void AddGauges();
+  void AddTimes();
 
   MetricsRegistry* const registry_;
   Counter first_joins_;
@@ -50,6 +56,8 @@ class WorkerMetrics final : public WorkerObserver {
   Counter wait_seconds_;
   Counter exchange_seconds_;
   Counter evaluate_seconds_;
+  std::vector<MirroredCounter> training_times_;  // in the order of TrainingUses()
+  std::vector<MirroredCounter> exchange_times_;  // in the order of ExchangeUses()
   Counter push_bytes_;
   Counter pull_bytes_;
   Counter heartbeats_ok_;

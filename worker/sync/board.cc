@@ -1,6 +1,7 @@
 #include "worker/sync/board.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atoll {
 
@@ -27,25 +28,19 @@ void Board::SetPhase(WorkerPhase phase, const std::string& waiting_for) {
   progress_.waiting_for = waiting_for;
 }
 
-void Board::Spend(TimeUse use, Duration time) {
-  const double seconds = ToSeconds(time);
-  const MutexLock lock(&mutex_);
-  switch (use) {
-    case TimeUse::kCompute:
-      progress_.compute_seconds += seconds;
-      break;
-    case TimeUse::kExchange:
-      progress_.exchange_seconds += seconds;
-      break;
-    case TimeUse::kWait:
-      progress_.wait_seconds += seconds;
-      break;
-  }
+ProgressReport Board::WithTime(ProgressReport progress) const {
+  if (training_time_ != nullptr) progress.training = training_time_->spent();
+  if (exchange_time_ != nullptr) progress.exchanges = exchange_time_->spent();
+  return progress;
 }
 
 ProgressReport Board::progress() const {
-  const MutexLock lock(&mutex_);
-  return progress_;
+  ProgressReport progress;
+  {
+    const MutexLock lock(&mutex_);
+    progress = progress_;
+  }
+  return WithTime(std::move(progress));
 }
 
 void Board::AddEvaluation(const EvaluationReport& report) {
@@ -65,9 +60,13 @@ void Board::AddConfirmation(const Confirmation& confirmation) {
 }
 
 HeartbeatNews Board::News() const {
-  const MutexLock lock(&mutex_);
-  HeartbeatNews news{progress_, evaluations_, confirmations_};
-  if (secret_losses_) news.progress.loss = news.progress.gradient_norm = 0;
+  HeartbeatNews news;
+  {
+    const MutexLock lock(&mutex_);
+    news = {progress_, evaluations_, confirmations_};
+    if (secret_losses_) news.progress.loss = news.progress.gradient_norm = 0;
+  }
+  news.progress = WithTime(std::move(news.progress));
   return news;
 }
 

@@ -12,11 +12,9 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "worker/sync/connection.h"
+#include "worker/sync/time_account.h"
 
 namespace atoll {
-
-/// What a worker's time goes into.
-enum class TimeUse : uint8_t { kCompute, kExchange, kWait };
 
 /// What the worker was told, by the coordinator or by its own process.
 struct Orders {
@@ -42,7 +40,12 @@ class Board {
   /// `change` must not call the board.
   void Update(const std::function<void(ProgressReport&)>& change) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetPhase(WorkerPhase phase, const std::string& waiting_for = "") ABSL_LOCKS_EXCLUDED(mutex_);
-  void Spend(TimeUse use, Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Where the time goes is read from these, which outlive the board. Before its first use by two threads.
+  void WatchTime(const TimeAccount* training, const TimeAccounts* exchanges) {
+    training_time_ = training;
+    exchange_time_ = exchanges;
+  }
+  /// What was last told, with the time up to now.
   ProgressReport progress() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Evaluations stay until a heartbeat has delivered them; so do confirmations, the newest
@@ -86,6 +89,10 @@ class Board {
  private:
   void FollowRunState(RunState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  ProgressReport WithTime(ProgressReport progress) const;
+
+  const TimeAccount* training_time_ = nullptr;
+  const TimeAccounts* exchange_time_ = nullptr;
   mutable Mutex mutex_;
   std::optional<MemberRef> member_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);

@@ -18,6 +18,7 @@
 #include "core/manifest.h"
 #include "core/membership.h"
 #include "core/run_options.h"
+#include "core/time_use.h"
 
 // What a worker asks of its coordinator, in plain values. The fields mirror atoll/v1/coordinator.proto, where
 // they are described; docs/wire_format.md has the order of calls.
@@ -139,9 +140,8 @@ struct ProgressReport {
   double learning_rate = 0;
   double tokens_per_second = 0;  // while computing
   uint64_t memory_bytes = 0;
-  double compute_seconds = 0;  // since the process started, as the next two
-  double wait_seconds = 0;
-  double exchange_seconds = 0;
+  TimeSpent training;       // of the training thread, since the worker was made
+  TimeSpent exchanges;      // of the threads beside it, together
   std::string waiting_for;  // in words; empty while it computes
 };
 

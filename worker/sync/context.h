@@ -6,16 +6,19 @@
 #include "common/sleeper.h"
 #include "worker/sync/board.h"
 #include "worker/sync/observer.h"
+#include "worker/sync/time_account.h"
 
 namespace atoll {
 
-/// What every part of one worker shares. The pointers are never null and outlive the parts.
+/// What every part of one worker shares. The pointers outlive the parts and are never null, but for
+/// `time`.
 struct WorkerContext {
   const Clock* clock = nullptr;
   Sleeper* sleeper = nullptr;  // interrupted when the worker is to stop
   WorkerObserver* observer = nullptr;
   Board* board = nullptr;
   Logger log;
+  TimeAccount* time = nullptr;  // of the thread that uses this context; may be null: nobody counts
 };
 
 /// Phase and reason, on the board and for the observer.

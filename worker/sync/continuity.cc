@@ -52,7 +52,7 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, const KeptPush& kept
       packer.Forget();
       return absl::OkStatus();
     }
-    Settle(packer, report.verdict);
+    Settle(packer, report.verdict, context_.time);
     context_.log.Info(report.verdict == Verdict::kCounted
                           ? "it counts"
                           : "it does not count; its content goes into the next",
@@ -66,8 +66,9 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, const KeptPush& kept
   return replica.Seek(offer.samples_consumed);
 }
 
-void PushKeeper::Keep(Epoch epoch, const ContributionPacker& packer) {
+void PushKeeper::Keep(Epoch epoch, const ContributionPacker& packer, TimeAccount* time) {
   if (disk_ == nullptr) return;
+  const Spending spending(time, TimeUse::kSave);
   const absl::Status kept = disk_->WritePush(epoch, packer.offer(), packer.payload(), packer.residual());
   if (kept.ok()) return;
   // Not a reason to make everybody wait for this disk: the coordinator counts it once in any case.
@@ -77,7 +78,8 @@ void PushKeeper::Keep(Epoch epoch, const ContributionPacker& packer) {
       {{"fragment", packer.offer().key.fragment.value()}, {"error", Explain(kept)}});
 }
 
-void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict) {
+void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict, TimeAccount* time) {
+  const Spending spending(time, TimeUse::kSave);
   packer.Settle(verdict);
   context_.board->NotePush(packer.offer().key, verdict == Verdict::kCounted);
   if (disk_ == nullptr) return;
@@ -91,6 +93,7 @@ void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict) {
 void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
                Replica& replica, const WorkerContext& context) {
   if (continuity.disk == nullptr) return;
+  const Spending spending(context.time, TimeUse::kSave);
   // Who leaves comes back with this state: it is worth waiting for the last one to be written.
   if (context.board->orders().drain) continuity.disk->Flush();
   KeptRound* const round = continuity.disk->BeginRound();

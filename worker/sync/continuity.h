@@ -39,10 +39,11 @@ class PushKeeper {
                       Epoch epoch, std::optional<uint32_t> partition, Delivery& delivery, Replica& replica);
 
   /// Payload and residual, as the packer holds them. Failing is logged: what is at stake is one residual.
-  void Keep(Epoch epoch, const ContributionPacker& packer);
+  /// `time` is of the calling thread, and may be null.
+  void Keep(Epoch epoch, const ContributionPacker& packer, TimeAccount* time);
 
   /// The verdict on what was packed, for the packer and on disk.
-  void Settle(ContributionPacker& packer, Verdict verdict);
+  void Settle(ContributionPacker& packer, Verdict verdict, TimeAccount* time);
 
  private:
   absl::Status TakeUp(ContributionPacker& packer, const KeptPush& kept, std::optional<uint32_t> partition,

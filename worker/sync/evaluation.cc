@@ -17,11 +17,11 @@ constexpr int kConfirmationAttempts = 5;
 absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
                              Heartbeater& heartbeater, const WorkerContext& context) {
   EnterPhase(context, WorkerPhase::kEvaluating);
+  const Spending spending(context.time, TimeUse::kEvaluate);
   const MonoTime begin = context.clock->Now();
   ATOLL_ASSIGN_OR_RETURN(const EvaluationResult result, replica.Evaluate(max_batches));
   const Duration took = context.clock->Now() - begin;
   const EvaluationReport report{.version = version, .loss = result.loss, .tokens = result.tokens};
-  context.board->Spend(TimeUse::kCompute, took);
   context.board->AddEvaluation(report);
   context.observer->OnEvaluated(report, took);
   context.log.Info("evaluated the published parameters", {{"version", version.value()},

@@ -46,8 +46,8 @@ class RevocableSleeper final : public Sleeper {
   std::atomic<bool> revoked_{false};
 };
 
-/// What exchanges beside the training share: their own board, so that their time is not booked as the
-/// training's, and the order to give up. Thread-safe.
+/// What exchanges beside the training share: their own board, so that what they do is not told as what the
+/// worker does, and the order to give up. Thread-safe.
 class ExchangeSetting {
  public:
   explicit ExchangeSetting(const WorkerContext& context)
@@ -55,7 +55,12 @@ class ExchangeSetting {
         observer_(context.observer),
         context_{context.clock, &sleeper_, &observer_, &board_, context.log} {}
 
-  const WorkerContext& context() const { return context_; }
+  /// For the thread whose time this is.
+  WorkerContext ContextOf(TimeAccount* time) const {
+    WorkerContext context = context_;
+    context.time = time;
+    return context;
+  }
   /// The next versions are waited for no longer: what has been pushed ends with its verdict.
   void StopWaiting() { stopped_waiting_ = true; }
   bool stopped_waiting() const { return stopped_waiting_; }
@@ -76,19 +81,22 @@ class ExchangeSetting {
 /// What one exchange at a time works with: calls that are its own. Not thread-safe.
 class ExchangeLane {
  public:
-  /// `data` is thread-safe and makes one attempt per call. All pointers outlive this object.
+  /// `data` is thread-safe and makes one attempt per call. `time` is of the thread that works with the lane,
+  /// and may be null. All pointers outlive this object.
   ExchangeLane(CoordinatorConnection* data, Session* session, const PatienceOptions& patience, uint64_t seed,
-               const ExchangeSetting* setting)
+               const ExchangeSetting* setting, TimeAccount* time)
       : setting_(setting),
         session_(session),
-        patience_(patience, seed, setting->context()),
-        metered_(data, setting->context()),
+        time_(time),
+        patience_(patience, seed, setting->ContextOf(time)),
+        metered_(data, setting->ContextOf(time)),
         connection_(&metered_, &patience_),
-        delivery_(session, &connection_, &patience_, setting->context()) {}
+        delivery_(session, &connection_, &patience_, setting->ContextOf(time)) {}
 
   Session& session() { return *session_; }
   CoordinatorConnection& connection() { return connection_; }
   Delivery& delivery() { return delivery_; }
+  TimeAccount* time() const { return time_; }
   bool waits_for_versions() const { return !setting_->stopped_waiting(); }
 
   std::vector<std::byte> payload;  // room for what is pulled
@@ -96,6 +104,7 @@ class ExchangeLane {
  private:
   const ExchangeSetting* const setting_;
   Session* const session_;
+  TimeAccount* const time_;
   Patience patience_;
   MeteredConnection metered_;
   RetryingConnection connection_;

@@ -71,7 +71,10 @@ void ExchangeThreads::Run(ExchangeLane& lane) {
     posted_.pop_front();
     --free_;
     mutex_.Unlock();
-    work(lane);
+    {
+      const Spending spending(lane.time(), TimeUse::kOther);
+      work(lane);
+    }
     mutex_.Lock();
     ++free_;
     news_ = true;

@@ -61,9 +61,14 @@ void FragmentExchange::Run(ExchangeLane& lane, const std::optional<PushOffer>& c
   parts_.runner->News();
 }
 
+absl::Status FragmentExchange::Encode(ExchangeLane& lane, const PushOffer& claims) {
+  const Spending spending(lane.time(), TimeUse::kEncode);
+  return parts_.packer->Encode(claims, buffer_);
+}
+
 bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, ExchangeAnswer& answer) {
   const MemberRef member = lane.session().member();
-  const absl::Status encoded = parts_.packer->Encode(claims, buffer_);
+  const absl::Status encoded = Encode(lane, claims);
   if (absl::IsInvalidArgument(encoded)) {
     acknowledged_ = true;
     answer.report = NotFinite(encoded);
@@ -71,8 +76,9 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   }
   answer.status = encoded;
   if (!encoded.ok()) return false;
-  parts_.keeper->Keep(member.epoch, *parts_.packer);
+  parts_.keeper->Keep(member.epoch, *parts_.packer, lane.time());
   if (parts_.continuity->key != nullptr) {
+    const Spending spending(lane.time(), TimeUse::kEncode);
     const FragmentBase& base = *parts_.base;
     Confirm(*parts_.continuity, member, base, HashPublished(base.values, parts_.pull.full, lane.payload),
             *parts_.board);
@@ -80,7 +86,7 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   auto report = lane.delivery().Deliver(parts_.packer->offer(), parts_.packer->payload());
   answer.status = report.status();
   if (!report.ok()) return false;
-  parts_.keeper->Settle(*parts_.packer, report->verdict);
+  parts_.keeper->Settle(*parts_.packer, report->verdict, lane.time());
   const bool goes_on = report->verdict != Verdict::kNotFinite;
   answer.report = *std::move(report);
   acknowledged_ = true;
@@ -123,6 +129,7 @@ void FragmentExchange::Pull(ExchangeLane& lane, std::optional<Version> after, Ex
 
 absl::StatusOr<bool> FragmentExchange::Decode(ExchangeLane& lane, const PulledVersion& pulled,
                                               PullWish& wish) {
+  const Spending spending(lane.time(), TimeUse::kApply);
   if (pulled.epoch != lane.session().member().epoch) {
     return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
                          RefusalReason::kWrongEpoch);

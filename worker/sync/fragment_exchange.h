@@ -61,6 +61,7 @@ class FragmentExchange {
  private:
   bool Start(std::optional<PushOffer> claims, std::optional<Version> after);
   void Run(ExchangeLane& lane, const std::optional<PushOffer>& claims, std::optional<Version> after);
+  absl::Status Encode(ExchangeLane& lane, const PushOffer& claims);
   /// Whether there is a version to wait for.
   bool Push(ExchangeLane& lane, const PushOffer& claims, ExchangeAnswer& answer);
   void Pull(ExchangeLane& lane, std::optional<Version> after, ExchangeAnswer& answer);

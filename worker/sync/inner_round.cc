@@ -8,17 +8,20 @@
 namespace atoll {
 
 absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate, Rewarm& rewarm,
-                                              InnerRound& round, const WorkerContext& context) {
+                                              InnerRound& round, const WorkerContext& context,
+                                              double overdue) {
   const double learning_rate = scheduled_rate * rewarm.factor();
   const MonoTime begin = context.clock->Now();
+  Spending spending(context.time, TimeUse::kCompute);
   ATOLL_ASSIGN_OR_RETURN(const InnerStepResult result, replica.InnerStep(learning_rate));
   const Duration took = context.clock->Now() - begin;
+  spending.Move(TimeUse::kData, result.data);
+  if (overdue > 0) spending.Move(TimeUse::kOverdue, Seconds(overdue * ToSeconds(took - result.data)));
   rewarm.StepTaken();
   round.steps += 1;
   round.tokens += result.tokens;
   round.loss_sum += result.loss;
   round.compute += took;
-  context.board->Spend(TimeUse::kCompute, took);
   context.board->Update([&](ProgressReport& progress) {
     progress.step = round.steps;
     progress.loss = result.loss;

@@ -23,8 +23,10 @@ struct InnerRound {
 };
 
 /// One inner step, added to `round` and told to board and observer. `rewarm` lowers the learning rate.
+/// `overdue`: the share of its time that is booked as TimeUse::kOverdue.
 absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate, Rewarm& rewarm,
-                                              InnerRound& round, const WorkerContext& context);
+                                              InnerRound& round, const WorkerContext& context,
+                                              double overdue = 0);
 
 /// Takes plan.inner_steps inner steps at the learning rates that the run's schedule has for them, counted in
 /// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step; true ends the

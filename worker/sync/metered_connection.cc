@@ -2,16 +2,9 @@
 
 namespace atoll {
 
-template <typename Call>
-auto MeteredConnection::Exchange(Call call) -> decltype(call()) {
-  const MonoTime begin = context_.clock->Now();
-  auto result = call();
-  context_.board->Spend(TimeUse::kExchange, context_.clock->Now() - begin);
-  return result;
-}
-
 absl::StatusOr<JoinInfo> MeteredConnection::Join(const JoinParameters& parameters) {
-  return Exchange([&] { return inner_->Join(parameters); });
+  const Spending spending(context_.time, TimeUse::kStart);
+  return inner_->Join(parameters);
 }
 
 absl::StatusOr<HeartbeatOrders> MeteredConnection::Heartbeat(const MemberRef& member,
@@ -25,15 +18,19 @@ absl::StatusOr<HeartbeatOrders> MeteredConnection::Heartbeat(const MemberRef& me
 
 absl::Status MeteredConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
                                                std::span<const SeedFragment> fragments) {
-  return Exchange([&] { return inner_->SeedParameters(member, manifest, fragments); });
+  const Spending spending(context_.time, TimeUse::kStart);
+  return inner_->SeedParameters(member, manifest, fragments);
 }
 
 absl::StatusOr<PulledVersion> MeteredConnection::Pull(const MemberRef& member, const PullWish& wish,
                                                       std::span<std::byte> payload) {
+  Spending spending(context_.time, TimeUse::kPull);
   auto pulled = inner_->Pull(member, wish, payload);
+  // What is not the transfer was waiting, a call that failed included.
+  const bool paused = pulled.ok() && pulled->state == RunState::kPaused;
+  spending.Move(paused ? TimeUse::kPause : TimeUse::kWait,
+                spending.open() - (pulled.ok() ? pulled->transfer : Duration(0)));
   if (!pulled.ok()) return pulled;
-  context_.board->Spend(TimeUse::kWait, pulled->waited);
-  context_.board->Spend(TimeUse::kExchange, pulled->transfer);
   context_.observer->OnWaited(pulled->waited);
   if (pulled->kind == PullKind::kParameters) {
     context_.observer->OnPulled(wish.fragment, pulled->version, pulled->wire_bytes, pulled->waited,
@@ -44,15 +41,18 @@ absl::StatusOr<PulledVersion> MeteredConnection::Pull(const MemberRef& member, c
 
 absl::StatusOr<PushReceipt> MeteredConnection::Push(const MemberRef& member, const PushOffer& offer,
                                                     std::span<const std::byte> payload, uint64_t from) {
-  return Exchange([&] { return inner_->Push(member, offer, payload, from); });
+  const Spending spending(context_.time, TimeUse::kPush);
+  return inner_->Push(member, offer, payload, from);
 }
 
 absl::StatusOr<PushStatus> MeteredConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
-  return Exchange([&] { return inner_->GetPushStatus(member, key); });
+  const Spending spending(context_.time, TimeUse::kPush);
+  return inner_->GetPushStatus(member, key);
 }
 
 absl::Status MeteredConnection::Leave(const MemberRef& member, const std::string& reason) {
-  return Exchange([&] { return inner_->Leave(member, reason); });
+  const Spending spending(context_.time, TimeUse::kStart);
+  return inner_->Leave(member, reason);
 }
 
 absl::StatusOr<ShownConfirmations> MeteredConnection::GetConfirmations(const MemberRef& member,

@@ -8,8 +8,9 @@
 
 namespace atoll {
 
-/// Decorator: accounts where the time of each call went (waiting for an answer, moving bytes) on the board,
-/// and tells the observer. As thread-safe as what it wraps.
+/// Decorator: accounts where the time of each call of the context's thread went (waiting for an answer,
+/// moving bytes), and tells the observer. As thread-safe as what it wraps, but for the calls that take the
+/// thread's time: all but Heartbeat, Cancel* and EndPulls.
 class MeteredConnection final : public CoordinatorConnection {
  public:
   /// `inner` outlives this object.
@@ -33,10 +34,6 @@ class MeteredConnection final : public CoordinatorConnection {
   void CancelPushes() override;
 
  private:
-  /// Runs `call` and books its time as exchange.
-  template <typename Call>
-  auto Exchange(Call call) -> decltype(call());
-
   CoordinatorConnection* const inner_;
   const WorkerContext context_;
 };

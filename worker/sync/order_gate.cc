@@ -26,10 +26,8 @@ absl::StatusOr<bool> OrderedToEnd(const std::function<absl::Status(const Orders&
           [](ProgressReport& progress) { progress.waiting_for = "an operator, who has paused the run"; });
       waited = true;
     }
-    const MonoTime begin = context.clock->Now();
-    const bool slept = context.sleeper->SleepFor(kPauseLook);
-    context.board->Spend(TimeUse::kWait, context.clock->Now() - begin);
-    if (!slept) return true;
+    const Spending spending(context.time, TimeUse::kPause);
+    if (!context.sleeper->SleepFor(kPauseLook)) return true;
   }
   if (waited) {
     context.log.Info("the run goes on");

@@ -92,6 +92,7 @@ absl::Status OuterSync::GoToData() {
   if (!data.has_value()) return absl::OkStatus();
   const bool moves = partition_ != data->partition || replica_->samples_consumed() != data->samples_consumed;
   if (!moves) return absl::OkStatus();
+  const Spending spending(context_.time, TimeUse::kData);
   context_.log.Info("trains this round on another part of the data",
                     {{"partition", data->partition}, {"samples_consumed", data->samples_consumed}});
   ATOLL_RETURN_IF_ERROR(replica_->SetPartition(data->partition, data->partitions));
@@ -139,6 +140,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
 }
 
 absl::Status OuterSync::PackAll(const InnerRound& round) {
+  const Spending spending(context_.time, TimeUse::kEncode);
   for (size_t i = 0; i < packers_.size(); ++i) {
     const FragmentBase& base = follower_.fragments()[i];
     if (packers_[i].IsDone(*base.version)) continue;
@@ -150,13 +152,15 @@ absl::Status OuterSync::PackAll(const InnerRound& round) {
 void OuterSync::KeepAll() {
   const Epoch epoch = session_->info().member.epoch;
   for (size_t i = 0; i < packers_.size(); ++i) {
-    if (!packers_[i].IsDone(*follower_.fragments()[i].version)) pushes_.Keep(epoch, packers_[i]);
+    if (!packers_[i].IsDone(*follower_.fragments()[i].version))
+      pushes_.Keep(epoch, packers_[i], context_.time);
   }
   KeepRound(continuity_, epoch, follower_.version(), follower_.plan().committed_tokens, *replica_, context_);
 }
 
 void OuterSync::ConfirmAll() {
   if (continuity_.key == nullptr) return;
+  const Spending spending(context_.time, TimeUse::kEncode);
   for (size_t i = 0; i < layout_.size(); ++i) {
     Confirm(continuity_, session_->info().member, follower_.fragments()[i], follower_.HashBase(i),
             *context_.board);
@@ -176,7 +180,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) 
     const bool dropped = elsewhere->end != SyncEnd::kStopped;
     for (size_t j = i + 1; dropped && j < packers_.size(); ++j) {
       if (!packers_[j].IsDone(*follower_.fragments()[j].version))
-        pushes_.Settle(packers_[j], Verdict::kNotFinite);
+        pushes_.Settle(packers_[j], Verdict::kNotFinite, context_.time);
     }
     return *elsewhere;
   }
@@ -192,7 +196,7 @@ absl::StatusOr<std::optional<OuterSync::NextMove>> OuterSync::Deliver(size_t fra
     return NextMove{.end = SyncEnd::kStopped};
   }
   ATOLL_RETURN_IF_ERROR(report.status());
-  pushes_.Settle(packer, report->verdict);
+  pushes_.Settle(packer, report->verdict, context_.time);
   if (report->verdict == Verdict::kNotFinite) return DropRound(report->refusal);
   const LogFields fields = {{"fragment", packer.offer().key.fragment.value()},
                             {"base", packer.offer().key.base.value()},

@@ -25,6 +25,7 @@ absl::Status OverlappedSync::UseAnswers() {
 }
 
 absl::Status OverlappedSync::Use(StreamedFragment& fragment, const ExchangeAnswer& answer) {
+  const Spending spending(context_.time, TimeUse::kApply);
   if (!answer.status.ok()) {
     const Orders orders = context_.board->orders();
     if (!absl::IsCancelled(answer.status) || !(orders.stop || orders.drain || flushing_))
@@ -125,6 +126,7 @@ absl::Status OverlappedSync::GoToData(const PlannedRound& plan) {
   if (partition_ == plan.data->partition && pushed_position_ == plan.data->samples_consumed) {
     return absl::OkStatus();
   }
+  const Spending spending(context_.time, TimeUse::kData);
   context_.log.Info("trains on another part of the data",
                     {{"partition", plan.data->partition}, {"samples_consumed", plan.data->samples_consumed}});
   ATOLL_RETURN_IF_ERROR(parts_.replica->SetPartition(plan.data->partition, plan.data->partitions));
@@ -160,6 +162,7 @@ absl::Status OverlappedSync::DropWindows(const absl::Status& why) {
 }
 
 absl::Status OverlappedSync::EvaluateBases(Version version) {
+  const Spending spending(context_.time, TimeUse::kEvaluate);
   aside_.resize(fragments_.size());
   for (size_t i = 0; i < fragments_.size(); ++i) {
     const FragmentBase& base = fragments_[i]->base;

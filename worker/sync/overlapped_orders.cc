@@ -93,7 +93,10 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Flush(SyncEnd end) {
       ATOLL_ASSIGN_OR_RETURN(const bool pushed, Push(*fragment));
       if (pushed) break;
       if (context_.board->orders().stop) return SyncEnd::kStopped;
-      parts_.runner->AwaitNews(kLook);
+      {
+        const Spending spending(context_.time, TimeUse::kPush);
+        parts_.runner->AwaitNews(kLook);
+      }
       ATOLL_RETURN_IF_ERROR(UseAnswers());
     }
   }
@@ -101,14 +104,13 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Flush(SyncEnd end) {
 }
 
 absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::AwaitAcknowledgments(SyncEnd end) {
-  const MonoTime begin = context_.clock->Now();
+  const Spending spending(context_.time, TimeUse::kPush);
   const auto open = [](const auto& fragment) { return fragment->exchange->unacknowledged(); };
   while (std::ranges::any_of(fragments_, open)) {
     if (context_.board->orders().stop) return SyncEnd::kStopped;
     parts_.runner->AwaitNews(kLook);
     ATOLL_RETURN_IF_ERROR(UseAnswers());
   }
-  context_.board->Spend(TimeUse::kExchange, context_.clock->Now() - begin);
   return end;
 }
 
@@ -116,7 +118,6 @@ absl::Status OverlappedSync::Resync() {
   context_.log.Info("ordered to drop local progress and pull the head");
   context_.board->ResyncDone();
   EnterPhase(context_, WorkerPhase::kPulling);
-  const MonoTime begin = context_.clock->Now();
   for (const auto& fragment : fragments_) {
     if (fragment->finished) continue;
     fragment->take_as_published = true;
@@ -124,7 +125,6 @@ absl::Status OverlappedSync::Resync() {
     ATOLL_RETURN_IF_ERROR(Use(*fragment, fragment->exchange->PullHead()));
     fragment->window = InnerRound();
   }
-  context_.board->Spend(TimeUse::kExchange, context_.clock->Now() - begin);
   EnterPhase(context_, WorkerPhase::kTraining);
   return absl::OkStatus();
 }

@@ -141,7 +141,8 @@ absl::Status OverlappedSync::Step() {
   InnerRound& first = fragments_.front()->window;
   const double loss_before = first.loss_sum;
   const Duration compute_before = first.compute;
-  const auto step = TakeInnerStep(*parts_.replica, rate, *continuity_.rewarm, first, context_);
+  const auto step =
+      TakeInnerStep(*parts_.replica, rate, *continuity_.rewarm, first, context_, OverdueShare());
   if (!step.ok()) {
     const bool not_finite =
         absl::IsFailedPrecondition(step.status()) && RejectionOf(step.status()) == RefusalReason::kNone;
@@ -156,6 +157,17 @@ absl::Status OverlappedSync::Step() {
     window.loss_sum += first.loss_sum - loss_before;
   }
   return absl::OkStatus();
+}
+
+double OverlappedSync::OverdueShare() const {
+  double held = 0;
+  double all = 0;
+  for (const auto& fragment : fragments_) {
+    if (LeftBehind(*fragment)) continue;
+    all += 1;
+    if (fragment->window.steps >= schedule_->steps()) held += 1;
+  }
+  return all > 0 ? held / all : 0;
 }
 
 absl::Status OverlappedSync::PushWhatIsDue() {
@@ -234,6 +246,7 @@ bool OverlappedSync::AskForAnswer(StreamedFragment& fragment) {
 }
 
 absl::Status OverlappedSync::Measure(StreamedFragment& fragment) {
+  const Spending spending(context_.time, TimeUse::kEncode);
   std::vector<float>& delta = fragment.exchange->buffer();
   ATOLL_RETURN_IF_ERROR(parts_.replica->ReadFragment(fragment.base.layout, delta));
   if (run_.sync.answer == AnswerUse::kRebase) fragment.left_at = delta;

@@ -56,6 +56,9 @@ class OverlappedSync {
   void TakeOver(std::vector<FragmentBase> bases);
   absl::StatusOr<MaybeEnd> Turn();
   absl::Status Step();
+  /// The share of the fragments whose contribution has all the steps that it is to have, and is still not on
+  /// its way: a worker that waited for its exchanges would not take this step.
+  double OverdueShare() const;
   absl::Status PushWhatIsDue();
   void Skip(StreamedFragment& fragment);
   /// False: no lane is free, or there is nothing to push.

@@ -120,6 +120,7 @@ ContentHash ParameterFollower::HashBase(size_t fragment) {
 
 absl::StatusOr<bool> ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersion& pulled,
                                               PullWish& wish) {
+  const Spending spending(context_.time, TimeUse::kApply);
   if (pulled.epoch != session_->info().member.epoch) {
     return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
                          RefusalReason::kWrongEpoch);

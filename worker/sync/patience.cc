@@ -19,9 +19,9 @@ bool Patience::Pause(const absl::Status& error, const std::string& what) {
     progress.waiting_for = "the coordinator, " + what + ": " + std::string(error.message());
   });
   context_.observer->OnRetry(error, pause);
+  const Spending spending(context_.time, TimeUse::kWait);
   const bool slept = context_.sleeper->SleepFor(pause);
   const Duration waited = context_.clock->Now() - now;
-  context_.board->Spend(TimeUse::kWait, waited);
   context_.observer->OnWaited(waited);
   return slept;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/clock.h"
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
 
@@ -18,6 +19,7 @@ struct InnerStepResult {
   double loss = 0;
   double gradient_norm = 0;  // global L2 norm before clipping
   uint64_t tokens = 0;       // targets predicted, over all micro-batches
+  Duration data{};           // of the step's time, what reading its batches took
 };
 
 /// Mean loss over held-out text, in nats per token.

@@ -34,12 +34,33 @@ std::string_view ReasonText(SyncEnd end) {
   return "its rounds are not finite";
 }
 
+/// The accounts of the exchange threads of one configuration.
+class LaneTimes {
+ public:
+  LaneTimes(const Clock* clock, size_t lanes, TimeAccounts* all) : all_(all) {
+    while (accounts_.size() < lanes) {
+      all_->Add(accounts_.emplace_back(std::make_unique<TimeAccount>(clock, TimeUse::kIdle)).get());
+    }
+  }
+  ~LaneTimes() {
+    for (const auto& account : accounts_) all_->Remove(account.get());
+  }
+  LaneTimes(const LaneTimes&) = delete;
+  LaneTimes& operator=(const LaneTimes&) = delete;
+  const std::vector<std::unique_ptr<TimeAccount>>& accounts() const { return accounts_; }
+
+ private:
+  TimeAccounts* const all_;
+  std::vector<std::unique_ptr<TimeAccount>> accounts_;
+};
+
 }  // namespace
 
 Worker::Worker(WorkerOptions options, WorkerDeps deps)
     : options_(std::move(options)),
       deps_(std::move(deps)),
-      context_{deps_.clock, deps_.sleeper, deps_.observer, &board_, deps_.log},
+      training_time_(deps_.clock, TimeUse::kStart),
+      context_{deps_.clock, deps_.sleeper, deps_.observer, &board_, deps_.log, &training_time_},
       patience_(options_.patience, options_.backoff_seed, context_),
       metered_data_(deps_.data, context_),
       metered_control_(deps_.control, context_),
@@ -53,7 +74,9 @@ Worker::Worker(WorkerOptions options, WorkerDeps deps)
             // out.
             if (!overlapping_) connection_.EndPulls();
           },
-          &audit_) {}
+          &audit_) {
+  board_.WatchTime(&training_time_, &exchange_time_);
+}
 
 WorkerEnd Worker::Run() {
   const absl::StatusOr<SyncEnd> end = Live();
@@ -165,6 +188,7 @@ absl::Status Worker::GoToAssignedData() {
 }
 
 absl::StatusOr<SyncEnd> Worker::Synchronise() {
+  const Spending spending(&training_time_, TimeUse::kOther);
   const JoinInfo& info = session_.info();
   ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
                          LayOutFragments(replica_->manifest(), info.fragments, info.run.sync));
@@ -188,12 +212,13 @@ absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layou
   uint64_t seed = options_.backoff_seed;
   PatienceOptions patience = options_.patience;
   patience.give_up_after.reset();  // there was an answer: to the Join
-  const auto lane = [&] {
-    return std::make_unique<ExchangeLane>(deps_.data, &session_, patience, ++seed, &setting);
+  const auto lane = [&](TimeAccount* time) {
+    return std::make_unique<ExchangeLane>(deps_.data, &session_, patience, ++seed, &setting, time);
   };
+  LaneTimes times(deps_.clock, layout.size(), &exchange_time_);
   std::vector<std::unique_ptr<ExchangeLane>> lanes;
-  while (lanes.size() < layout.size()) lanes.push_back(lane());
-  ExchangeThreads runner(std::move(lanes), lane());
+  for (const auto& time : times.accounts()) lanes.push_back(lane(time.get()));
+  ExchangeThreads runner(std::move(lanes), lane(&training_time_));
   OverlappedSync sync(options_.outer,
                       {.session = &session_,
                        .replica = replica_.get(),

@@ -75,6 +75,9 @@ class Worker {
   void RequestStop();
 
   const Board& board() const { return board_; }
+  /// Where the time went: of the training thread, and of the exchange threads together. From any thread.
+  TimeSpent training_time() const { return training_time_.spent(); }
+  TimeSpent exchange_time() const { return exchange_time_.spent(); }
 
  private:
   absl::StatusOr<SyncEnd> Live();
@@ -90,6 +93,8 @@ class Worker {
 
   const WorkerOptions options_;
   const WorkerDeps deps_;
+  TimeAccount training_time_;
+  TimeAccounts exchange_time_;
   Board board_;
   const WorkerContext context_;
   Patience patience_;

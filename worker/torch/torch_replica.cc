@@ -29,6 +29,7 @@ class GptReplica final : public TorchReplica {
   GptReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
              std::shared_ptr<const Dataset> dataset)
       : run_(options.run),
+        clock_(options.clock),
         parameters_(std::move(parameters)),
         model_(run_.model, run_.inner.precision, *parameters_),
         optimizer_(run_.inner, *parameters_),
@@ -55,12 +56,15 @@ class GptReplica final : public TorchReplica {
  private:
   absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
   absl::Status CheckData() const;
-  // Sums gradients over the micro-batches of one step; returns the mean loss.
-  double AccumulateGradients();
+  // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
+  // reading them took.
+  double AccumulateGradients(Duration& data);
   double BatchLoss(const Batch& batch, uint32_t sequences);
+  MonoTime Now() const { return clock_ != nullptr ? clock_->Now() : MonoTime(); }
   torch::Tensor ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const;
 
   const RunOptions run_;
+  const Clock* const clock_;
   const std::unique_ptr<FlatParameters> parameters_;
   Gpt model_;
   InnerOptimizer optimizer_;
@@ -126,7 +130,7 @@ torch::Tensor GptReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t r
   return host.to(parameters_->device());
 }
 
-double GptReplica::AccumulateGradients() {
+double GptReplica::AccumulateGradients(Duration& data) {
   if (gradients_dirty_) {
     const torch::NoGradGuard no_grad;
     torch::Tensor gradients = parameters_->gradients();
@@ -135,9 +139,11 @@ double GptReplica::AccumulateGradients() {
   gradients_dirty_ = true;
   double loss = 0;
   for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro) {
+    const MonoTime begin = Now();
     training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_);
     const torch::Tensor inputs = ToDevice(batch_.inputs, run_.inner.batch);
     const torch::Tensor targets = ToDevice(batch_.targets, run_.inner.batch);
+    data += Now() - begin;
     const torch::Tensor micro_loss = model_.Loss(inputs, targets, GptMode::kTraining);
     micro_loss.backward();
     loss += micro_loss.item<double>();
@@ -151,7 +157,7 @@ absl::StatusOr<InnerStepResult> GptReplica::InnerStep(double learning_rate) {
     // Dropout is a function of the position in the data, so that a step can be repeated.
     if (run_.model.dropout > 0) torch::manual_seed(run_.seed + (samples_consumed_ << 16) + partition_);
     InnerStepResult result;
-    result.loss = AccumulateGradients();
+    result.loss = AccumulateGradients(result.data);
     const double scale = 1.0 / run_.inner.accumulation;
     result.gradient_norm = optimizer_.GradientNorm(scale);
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {

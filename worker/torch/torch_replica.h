@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/clock.h"
 #include "core/run_options.h"
 #include "worker/sync/replica.h"
 
@@ -28,6 +29,8 @@ struct TorchReplicaOptions {
   /// The part of the data that this worker trains on; partition < partitions.
   uint32_t partition = 0;
   uint32_t partitions = 1;
+  /// Outlives the replica. Null: InnerStepResult.data is not measured.
+  const Clock* clock = nullptr;
 };
 
 /// How text is drawn from the model.

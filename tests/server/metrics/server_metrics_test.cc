@@ -156,7 +156,7 @@ TEST(MemberMetricsTest, OnePhaseAtATimeAndCountersThatBeginAnewWithTheWorker) {
   WorkerView worker = WorkerNamed("a", 10);
   worker.role = 1;
   worker.progress.phase = WorkerPhaseView::kTraining;
-  worker.progress.compute_seconds = 90;
+  worker.progress.training[TimeUse::kCompute] = 90;
   worker.contributions_refused = 2;
   metrics.Refresh({worker});
   const std::string phase = "atoll_member_phase{phase=\"training\",role=\"trainer\",worker=\"a\"} 1\n";
@@ -166,12 +166,40 @@ TEST(MemberMetricsTest, OnePhaseAtATimeAndCountersThatBeginAnewWithTheWorker) {
   EXPECT_THAT(registry.Text(),
               HasSubstr("atoll_member_contributions_total{result=\"refused\",worker=\"a\"} 2\n"));
   worker.progress.phase = WorkerPhaseView::kPushing;
-  worker.progress.compute_seconds = 4;  // its process was started again
+  worker.progress.training[TimeUse::kCompute] = 4;  // its process was started again
   metrics.Refresh({worker});
   EXPECT_THAT(registry.Text(), Not(HasSubstr(phase)));
   EXPECT_THAT(registry.Text(), HasSubstr("phase=\"pushing\""));
   EXPECT_THAT(registry.Text(),
               HasSubstr("atoll_member_time_seconds_total{use=\"compute\",worker=\"a\"} 4\n"));
+}
+
+TEST(MemberMetricsTest, WhatIsNotKnownHasNoSeries) {
+  MetricsRegistry registry;
+  MemberMetrics metrics(&registry);
+  WorkerView worker = WorkerNamed("a", 10);
+  metrics.Refresh({worker});
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("atoll_member_train_loss{")));
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("atoll_member_exchange_time_seconds_total{")));
+  worker.progress.loss = 2.5;
+  worker.progress.exchanges[TimeUse::kPush] = 8;
+  metrics.Refresh({worker});
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_member_train_loss{worker=\"a\"} 2.5\n"));
+  EXPECT_THAT(registry.Text(),
+              HasSubstr("atoll_member_exchange_time_seconds_total{use=\"push\",worker=\"a\"} 8\n"));
+  worker.progress.loss = 0;  // another life
+  metrics.Refresh({worker});
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("atoll_member_train_loss{")));
+}
+
+TEST(StatusMetricsTest, ALossThatIsNotToldIsNotZero) {
+  MetricsRegistry registry;
+  StatusMetrics metrics(&registry);
+  StatusView status;
+  status.rounds.resize(1);  // of a run with privacy
+  metrics.Refresh(status, {});
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_train_loss Nan\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_eta_seconds Nan\n"));
 }
 
 TEST(StatusMetricsTest, ShowsTheRunItsRoundsAndItsDisk) {

@@ -27,6 +27,11 @@ void SayEverything(WorkerMetrics& metrics) {
   metrics.OnHeartbeat(true, Seconds(0.01));
   metrics.OnRetry(absl::UnavailableError("away"), Seconds(1));
   metrics.OnWaited(Seconds(7));
+  TimeSpent training;
+  training[TimeUse::kOverdue] = 11;
+  TimeSpent exchanges;
+  exchanges[TimeUse::kIdle] = 13;
+  metrics.SetTimes(training, exchanges);
 }
 
 TEST(WorkerMetricsTest, EverythingThatIsSaidIsShown) {
@@ -62,7 +67,9 @@ TEST(WorkerMetricsTest, EverythingThatIsSaidIsShown) {
                            "atoll_worker_heartbeats_total{result=\"ok\"} 1\n",
                            "atoll_worker_connected 1\n",
                            "atoll_worker_retries_total{code=\"UNAVAILABLE\"} 1\n",
-                           "atoll_worker_wait_seconds_total 7\n"}) {
+                           "atoll_worker_wait_seconds_total 7\n",
+                           "atoll_worker_training_time_seconds_total{use=\"overdue\"} 11\n",
+                           "atoll_worker_exchange_time_seconds_total{use=\"idle\"} 13\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
   metrics.OnHeartbeat(false, Seconds(1));

@@ -88,6 +88,7 @@ class FakeReplica final : public Replica {
 
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override {
     ++evaluations;
+    if (on_evaluate) on_evaluate();
     return EvaluationResult{.loss = tensors_[0][0], .tokens = max_batches};
   }
 
@@ -101,6 +102,7 @@ class FakeReplica final : public Replica {
   std::vector<double> learning_rates;
   /// Before each step, with its number from 1; an error ends the step.
   std::function<absl::Status(uint64_t)> on_step;
+  std::function<void()> on_evaluate;
   /// Of each value of each tensor; none: one target for all.
   std::function<float(size_t tensor, size_t i)> target_of;
 

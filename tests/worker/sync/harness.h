@@ -63,8 +63,13 @@ struct Harness {
   std::ostringstream log;
   FakeCoordinator coordinator;
   FakeReplica replica{5.0F};
-  WorkerContext context{&clock, &sleeper, &observer, &board,
-                        Logger::Create({.format = LogFormat::kJson, .stream = &log, .file = ""}).value()};
+  TimeAccount time{&clock, TimeUse::kOther};
+  WorkerContext context{&clock,
+                        &sleeper,
+                        &observer,
+                        &board,
+                        Logger::Create({.format = LogFormat::kJson, .stream = &log, .file = ""}).value(),
+                        &time};
   Patience patience{PatienceOptions{}, 1, context};
   MeteredConnection metered{&coordinator, context};
   RetryingConnection connection{&metered, &patience};

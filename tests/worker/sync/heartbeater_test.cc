@@ -133,15 +133,18 @@ TEST(BoardTest, ANewLifeForgetsTheRefusalButNotTheOrderToStop) {
   EXPECT_TRUE(board.orders().seed_granted);
 }
 
-TEST(BoardTest, TimeIsBookedByUse) {
+TEST(BoardTest, NewsTellWhereTheTimeWentUpToNow) {
+  FakeClock clock;
   Board board;
-  board.Spend(TimeUse::kCompute, Seconds(1));
-  board.Spend(TimeUse::kCompute, Seconds(2));
-  board.Spend(TimeUse::kExchange, Seconds(4));
-  board.Spend(TimeUse::kWait, Seconds(8));
-  EXPECT_DOUBLE_EQ(board.progress().compute_seconds, 3);
-  EXPECT_DOUBLE_EQ(board.progress().exchange_seconds, 4);
-  EXPECT_DOUBLE_EQ(board.progress().wait_seconds, 8);
+  EXPECT_EQ(board.News().progress.training.total(), 0);
+  const TimeAccount training(&clock, TimeUse::kWait);
+  const TimeAccount lane(&clock, TimeUse::kPush);
+  TimeAccounts lanes;
+  lanes.Add(&lane);
+  board.WatchTime(&training, &lanes);
+  clock.Advance(Seconds(7));
+  EXPECT_EQ(board.News().progress.training[TimeUse::kWait], 7);
+  EXPECT_EQ(board.progress().exchanges[TimeUse::kPush], 7);
 }
 
 }  // namespace

@@ -154,6 +154,32 @@ TEST(OuterSyncTest, EvaluatesPublishedParametersWhenAsked) {
   EXPECT_FLOAT_EQ(static_cast<float>(h.coordinator.evaluations[3].loss), h.coordinator.first_parameter());
 }
 
+TEST(OuterSyncTest, EverySecondIsInOneUse) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.evaluate_all = true;
+  h.replica.on_step = [&](uint64_t) {
+    h.clock.Advance(Seconds(2));
+    return absl::OkStatus();
+  };
+  h.replica.on_evaluate = [&] { h.clock.Advance(Seconds(7)); };
+  for (int i = 0; i < 3; ++i) {
+    h.coordinator.Fail("Push", {.before = [&] { h.clock.Advance(Seconds(5)); }});
+  }
+  h.coordinator.Fail(
+      "Pull", {.status = absl::UnavailableError("away"), .before = [&] { h.clock.Advance(Seconds(1)); }});
+  const MonoTime begin = h.clock.Now();
+  ASSERT_TRUE(h.Start().Run().ok());
+  const TimeSpent spent = h.time.spent();
+  EXPECT_NEAR(spent.total(), ToSeconds(h.clock.Now() - begin), 1e-6);
+  EXPECT_EQ(spent[TimeUse::kCompute], 2.0 * static_cast<double>(h.replica.steps));
+  EXPECT_EQ(spent[TimeUse::kEvaluate], 4 * 7);
+  EXPECT_EQ(spent[TimeUse::kPush], 3 * 5);
+  EXPECT_EQ(spent[TimeUse::kOverdue], 0);
+  EXPECT_GT(spent[TimeUse::kWait], 1) << "the call that failed, and the pause after it";
+  EXPECT_EQ(spent[TimeUse::kOther], 0);
+}
+
 TEST(OuterSyncTest, DrainFinishesTheRoundAndPushes) {
   Harness h;
   h.coordinator.SeedWith(1.0F);

@@ -199,7 +199,7 @@ TEST(OverlappedSync, ALostAnswerIsAskedForAndNothingIsSentTwice) {
   EXPECT_THAT(h.observer.used[0], ElementsAre(0, 1, 1));
 }
 
-TEST(OverlappedSync, ItsTimeIsBookedAsComputingOnly) {
+TEST(OverlappedSync, ExchangesTakeNoneOfTheTrainingsTime) {
   StreamingHarness h;
   h.coordinator.before_push = [&](const PushOffer&) {
     h.clock.Advance(Seconds(3));
@@ -207,8 +207,47 @@ TEST(OverlappedSync, ItsTimeIsBookedAsComputingOnly) {
   };
   At(h, {}, 8);
   ASSERT_TRUE(h.Start().Run().ok());
-  EXPECT_EQ(h.board.progress().exchange_seconds, 0);
-  EXPECT_EQ(h.board.progress().wait_seconds, 0);
+  for (const TimeUse use : {TimeUse::kPush, TimeUse::kPull, TimeUse::kWait}) {
+    EXPECT_EQ(h.time.spent()[use], 0) << TimeUseName(use);
+  }
+  EXPECT_GE(h.lane_time.spent()[TimeUse::kPush], 12);
+}
+
+/// Inner steps take a second each, evaluations five; an exchange that has begun ends every `link` steps.
+TimeSpent TrainBehindALink(uint64_t link, uint64_t steps) {
+  StreamingHarness h;
+  h.Start();
+  h.runner->hold = true;
+  h.fake->on_step = [&](uint64_t step) {
+    h.clock.Advance(Seconds(1));
+    if (step % link == 0) h.runner->RunHeld();
+    if (step == steps) h.board.RequestStop();
+    return absl::OkStatus();
+  };
+  h.coordinator.evaluate_all = true;
+  h.fake->on_evaluate = [&] { h.clock.Advance(Seconds(5)); };
+  const MonoTime begin = h.clock.Now();
+  const auto end = h.sync->Run();
+  EXPECT_TRUE(end.ok()) << end.status();
+  const TimeSpent spent = h.time.spent();
+  EXPECT_NEAR(spent.total(), ToSeconds(h.clock.Now() - begin), 1e-6) << "every second in one use";
+  EXPECT_EQ(spent[TimeUse::kEvaluate], 5.0 * static_cast<double>(h.fake->evaluations));
+  EXPECT_GT(spent[TimeUse::kEvaluate], 0);
+  return spent;
+}
+
+TEST(OverlappedSync, UtilisationFallsWhenALinkTakesUpEveryThirdCycleOnly) {
+  const auto of_steps = [](const TimeSpent& spent) {
+    return spent[TimeUse::kCompute] / (spent[TimeUse::kCompute] + spent[TimeUse::kOverdue]);
+  };
+  const TimeSpent fast = TrainBehindALink(1, 240);
+  EXPECT_EQ(fast[TimeUse::kOverdue], 0);
+  EXPECT_EQ(fast[TimeUse::kCompute], 240);
+  // H is 4: of twelve steps between two pushes of a fragment, four are due.
+  const TimeSpent slow = TrainBehindALink(12, 240);
+  EXPECT_NEAR(of_steps(slow), 1.0 / 3, 0.05);
+  EXPECT_LT(UtilisationOf(slow), 0.5);
+  EXPECT_EQ(slow[TimeUse::kCompute] + slow[TimeUse::kOverdue], 240);
 }
 
 TEST(OverlappedSync, AStepThatIsNotFiniteGoesBackToTheBases) {

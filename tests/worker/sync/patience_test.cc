@@ -31,7 +31,7 @@ TEST(PatienceTest, SaysSoAtOnceThenEveryTenSecondsThenThatItIsOver) {
   h.patience.Over();
   EXPECT_THAT(h.log.str(), HasSubstr("answers again"));
   EXPECT_EQ(h.board.progress().waiting_for, "");
-  EXPECT_NEAR(h.board.progress().wait_seconds, seconds, 1e-6);
+  EXPECT_NEAR(h.time.spent()[TimeUse::kWait], seconds, 1e-6);
 }
 
 TEST(PatienceTest, BacksOffUpToABound) {

@@ -114,8 +114,9 @@ struct StreamingHarness {
     EXPECT_TRUE(layout.ok()) << layout.status();
     sync.reset();
     setting.emplace(context);
-    runner.emplace(std::make_unique<ExchangeLane>(shared, &session, PatienceOptions{}, 1, &*setting),
-                   layout->size());
+    runner.emplace(
+        std::make_unique<ExchangeLane>(shared, &session, PatienceOptions{}, 1, &*setting, &lane_time),
+        layout->size());
     sync.emplace(OuterSyncOptions{},
                  OverlappedSync::Parts{.session = &session,
                                        .replica = replica.get(),
@@ -136,8 +137,14 @@ struct StreamingHarness {
   std::unique_ptr<Replica> replica;
   StreamingCoordinator coordinator;
   StreamingCoordinator* shared = &coordinator;
-  WorkerContext context{&clock, &sleeper, &observer, &board,
-                        Logger::Create({.format = LogFormat::kJson, .stream = &log, .file = ""}).value()};
+  TimeAccount time{&clock, TimeUse::kOther};
+  TimeAccount lane_time{&clock, TimeUse::kIdle};
+  WorkerContext context{&clock,
+                        &sleeper,
+                        &observer,
+                        &board,
+                        Logger::Create({.format = LogFormat::kJson, .stream = &log, .file = ""}).value(),
+                        &time};
   Patience patience{PatienceOptions{}, 1, context};
   MeteredConnection metered{shared, context};
   RetryingConnection connection{&metered, &patience};
