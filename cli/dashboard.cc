@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
@@ -16,6 +18,8 @@ namespace {
 
 // How the coordinator begins what it says of a fragment; of the only one there is, nobody wants to hear it.
 constexpr char kOnlyFragment[] = "fragment 0: ";
+// Columns that the table of workers takes in full.
+constexpr int kWideTable = 96;
 
 std::string Paint(const std::string& text, const char* sgr, const DashboardStyle& style) {
   return style.colour ? absl::StrFormat("\x1b[%sm%s\x1b[0m", sgr, text) : text;
@@ -70,14 +74,17 @@ std::string ValidationText(const v1::GetStatusReply& status) {
 
 std::string TrainText(const v1::GetStatusReply& status) {
   if (status.rounds().empty()) return "-";
-  return absl::StrFormat("%.3f", status.rounds(status.rounds_size() - 1).train_loss());
+  const double loss = status.rounds(status.rounds_size() - 1).train_loss();
+  return loss != 0 ? absl::StrFormat("%.3f", loss) : "not told";
 }
 
 std::string TimeLeft(const v1::GetStatusReply& status) {
   if (status.state() == v1::RUN_STATE_FINISHED) return "done";
   if (status.state() == v1::RUN_STATE_STOPPED) return "stopped";
   if (status.state() == v1::RUN_STATE_PAUSED) return "paused";
-  if (status.eta_seconds() <= 0) return "time left not known yet";
+  if (status.eta_seconds() <= 0) {
+    return status.live_trainers() > 0 ? "time left not known yet" : "no worker trains";
+  }
   return "~" + HumanDuration(Seconds(status.eta_seconds())) + " left";
 }
 
@@ -174,14 +181,34 @@ bool SaidBelow(const v1::GetStatusReply& status) {
 std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const DashboardStyle& style,
                                     int height) {
   Curve train{"train loss", "34", {}}, validation{"validation loss", "35", {}};
-  const double steps = std::max(1u, status.config().inner().steps());
+  const double tokens_per_step = static_cast<double>(status.total_tokens()) /
+                                 static_cast<double>(std::max<uint64_t>(status.total_steps(), 1));
+  // By tokens, as the schedule: the steps of a round may have changed since.
+  std::map<uint64_t, double> step_of = {{0, 0.0}};
   for (const auto& round : status.rounds()) {
-    if (round.fragment() == 0) train.points.emplace_back(round.version() * steps, round.train_loss());
+    if (round.fragment() != 0 || tokens_per_step <= 0) continue;
+    const double step = static_cast<double>(round.committed_tokens()) / tokens_per_step;
+    step_of[round.version()] = step;
+    if (round.train_loss() != 0) train.points.emplace_back(step, round.train_loss());
   }
   for (const auto& evaluation : status.evaluations()) {
-    validation.points.emplace_back(evaluation.version() * steps, evaluation.loss());
+    const auto it = step_of.find(evaluation.version());
+    if (it != step_of.end()) validation.points.emplace_back(it->second, evaluation.loss());
   }
   return PlotCurves({train, validation}, style.width, height, style.colour);
+}
+
+/// "computing 97 %": of the workers' time; empty when it is not known.
+std::string UtilisationText(const v1::GetStatusReply& status) {
+  if (status.compute_utilisation() <= 0) return "";
+  return absl::StrFormat("  computing %.0f %%", 100 * status.compute_utilisation());
+}
+
+std::string LossCell(double loss) { return loss != 0 ? absl::StrFormat("%7.3f", loss) : "      -"; }
+
+/// Of the run; of a coordinator that does not tell that, its own.
+std::string Elapsed(const v1::GetStatusReply& status) {
+  return HumanDuration(Seconds(status.run_seconds() > 0 ? status.run_seconds() : status.uptime_s()));
 }
 
 std::string Fit(std::string text, size_t width) {
@@ -200,21 +227,22 @@ std::string TrafficRatio(const v1::Traffic& traffic) {
 
 std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const DashboardStyle& style) {
   std::vector<std::string> lines;
-  const std::string left = absl::StrFormat(" %s  %s  run %s", Paint("atoll", "1", style),
-                                           Paint(Printable(status.run_name()), "1", style), status.run_id());
-  const std::string right =
-      absl::StrFormat("%s elapsed, %s", HumanDuration(Seconds(status.uptime_s())), TimeLeft(status));
-  const int gap = style.width - static_cast<int>(Columns(left) + Columns(right)) - 1;
-  lines.push_back(left + std::string(std::max(gap, 2), ' ') + right);
+  std::string left =
+      absl::StrFormat(" %s  %s", Paint("atoll", "1", style), Paint(Printable(status.run_name()), "1", style));
+  const std::string id = absl::StrFormat("  run %s", status.run_id());
+  const std::string right = absl::StrFormat("%s elapsed, %s", Elapsed(status), TimeLeft(status));
+  const auto gap = [&] { return style.width - static_cast<int>(Columns(left) + Columns(right)) - 1; };
+  if (gap() >= static_cast<int>(id.size()) + 2) left += id;
+  lines.push_back(left + std::string(static_cast<size_t>(std::max(gap(), 2)), ' ') + right);
   std::string state = " " + Paint(StateName(status.state()), StateColour(status.state()), style);
   if (!status.state_reason().empty() && !SaidBelow(status)) state += ": " + Printable(status.state_reason());
   lines.push_back(state);
   const double fraction = Fraction(status);
-  lines.push_back(absl::StrFormat(" round %d  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e  %s",
+  lines.push_back(absl::StrFormat(" round %d  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e  %s%s",
                                   HeadVersion(status), Bar(fraction, 20), fraction * 100,
                                   HumanCount(static_cast<double>(status.total_tokens())),
                                   status.position_steps(), status.total_steps(), status.learning_rate(),
-                                  HumanRate(status.tokens_per_second(), "tok")));
+                                  HumanRate(status.tokens_per_second(), "tok"), UtilisationText(status)));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
   if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
@@ -224,21 +252,23 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
 
 std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, const DashboardStyle& style) {
   std::vector<std::string> lines;
+  const bool narrow = style.width < kWideTable;
+  const size_t name_width = narrow ? 12 : 19;
+  const std::string title = narrow ? "   tok/s   up        lease" : "   tok/s   up        down      lease";
   lines.push_back(
-      Paint(" worker              state    phase        step     loss     tok/s   up        down      lease",
-            "2", style));
+      Paint(" " + Fit("worker", name_width) + " state    phase       step        loss" + title, "2", style));
   for (const auto& worker : workers.workers()) {
     if (worker.role() == v1::ROLE_OBSERVER && worker.state() != "active") continue;  // somebody looked, once
     const v1::Progress& progress = worker.progress();
-    lines.push_back(
-        absl::StrFormat(" %s %s %s %s %7.3f  %8s  %s %s %s", Fit(Printable(worker.name()), 19),
-                        Fit(worker.state(), 8), Fit(PhaseName(progress.phase()), 11),
-                        Fit(absl::StrFormat("%d/%d", progress.step(), progress.steps()), 8), progress.loss(),
-                        HumanCount(progress.tokens_per_second()), Fit(HumanBytes(worker.push_bytes()), 9),
-                        Fit(HumanBytes(worker.pull_bytes()), 9),
-                        worker.state() == "active"
-                            ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
-                            : "-"));
+    lines.push_back(absl::StrFormat(
+        " %s %s %s %s %s %8s   %s %s%s", Fit(Printable(worker.name()), name_width), Fit(worker.state(), 8),
+        Fit(PhaseName(progress.phase()), 11),
+        Fit(absl::StrFormat("%d/%d", progress.step(), progress.steps()), 8), LossCell(progress.loss()),
+        HumanCount(progress.tokens_per_second()), Fit(HumanBytes(worker.push_bytes()), 9),
+        narrow ? "" : Fit(HumanBytes(worker.pull_bytes()), 9) + " ",
+        worker.state() == "active"
+            ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
+            : "-"));
     if (worker.banned()) lines.back() += Paint("  banned", "31", style);
     if (const v1::OffenceStatus& offences = worker.offences(); offences.recent() > 0) {
       lines.back() += Paint(absl::StrFormat("  suspect in %d of %d rounds (%s)", offences.recent(),
@@ -254,16 +284,38 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
   return lines;
 }
 
+namespace {
+
+std::vector<std::string> Wrapped(const std::vector<std::string>& lines, const DashboardStyle& style) {
+  std::vector<std::string> parts;
+  for (const std::string& line : lines) {
+    for (std::string& part : WrapToColumns(line, static_cast<size_t>(std::max(style.width - 1, 1)))) {
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
 std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
                                          const v1::ListWorkersReply& workers, const DashboardStyle& style) {
-  std::vector<std::string> lines = RenderStatus(status, style);
-  const std::vector<std::string> table = RenderWorkers(workers, style);
-  const int room = style.height - static_cast<int>(lines.size() + table.size()) - 3;
-  lines.push_back("");
-  for (std::string& line : CurveLines(status, style, std::clamp(room, 0, 16)))
-    lines.push_back(std::move(line));
-  lines.push_back("");
+  std::vector<std::string> lines = Wrapped(RenderStatus(status, style), style);
+  // The terminal's last line stays empty: a line feed after it would scroll the first one away.
+  const auto height = static_cast<size_t>(std::max(style.height - 1, 1));
+  const std::vector<std::string> table = Wrapped(RenderWorkers(workers, style), style);
+  const int room = static_cast<int>(height) - static_cast<int>(lines.size() + table.size()) - 2;
+  const std::vector<std::string> curve = CurveLines(status, style, std::clamp(room, 0, 16));
+  if (!curve.empty()) lines.emplace_back();
+  lines.insert(lines.end(), curve.begin(), curve.end());
+  if (lines.size() + table.size() < height) lines.emplace_back();
   lines.insert(lines.end(), table.begin(), table.end());
+  if (lines.size() > height) {
+    const size_t cut = lines.size() - height + 1;
+    lines.resize(height - 1);
+    lines.push_back(CutToColumns(absl::StrFormat(" ... and %d more lines", cut),
+                                 static_cast<size_t>(std::max(style.width - 1, 1))));
+  }
   return lines;
 }
 

@@ -13,11 +13,12 @@ namespace atoll {
 
 struct DashboardStyle {
   int width = 100;     // columns
-  int height = 30;     // rows; the curve takes what the rest leaves
+  int height = 30;     // rows of the terminal; the curve takes what the rest leaves
   bool colour = true;  // ANSI colours
 };
 
-/// The whole live view: run, progress, losses, traffic, what is waited for, loss curve, workers.
+/// The whole live view: run, progress, losses, traffic, what is waited for, loss curve, workers. Fewer lines
+/// than the height, none wider than the width: what does not fit is wrapped or cut, from below.
 std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
                                          const v1::ListWorkersReply& workers, const DashboardStyle& style);
 

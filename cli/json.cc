@@ -1,9 +1,14 @@
 #include "cli/json.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
 
 namespace atoll {
 namespace {
@@ -18,17 +23,52 @@ void PrintEveryField(Options& options) {
   }
 }
 
+using Json = nlohmann::ordered_json;
+
+/// Numbers that are not known when they are 0: the .proto files say so at each.
+constexpr std::array<std::string_view, 9> kUnknownAtZero = {"atoll.v1.Progress.loss",
+                                                            "atoll.v1.Progress.gradient_norm",
+                                                            "atoll.v1.RoundSummary.train_loss",
+                                                            "atoll.v1.RoundContribution.loss",
+                                                            "atoll.v1.GetMetricsReply.train_loss",
+                                                            "atoll.v1.GetMetricsReply.validation_loss",
+                                                            "atoll.v1.GetMetricsReply.best_validation_loss",
+                                                            "atoll.v1.GetMetricsReply.compute_utilisation",
+                                                            "atoll.v1.GetStatusReply.compute_utilisation"};
+
+bool IsUnknown(const google::protobuf::FieldDescriptor& field, const Json& value) {
+  return value.is_number() && value == 0 &&
+         std::ranges::find(kUnknownAtZero, std::string_view(field.full_name())) != kUnknownAtZero.end();
+}
+
+void DropUnknown(const google::protobuf::Descriptor& type, Json& object) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    const auto it = object.find(std::string(field.name()));
+    if (it == object.end()) continue;
+    if (IsUnknown(field, *it)) {
+      object.erase(it);
+    } else if (field.message_type() != nullptr && it->is_object() && !field.is_map()) {
+      DropUnknown(*field.message_type(), *it);
+    } else if (field.message_type() != nullptr && it->is_array()) {
+      for (Json& one : *it) DropUnknown(*field.message_type(), one);
+    }
+  }
+}
+
 }  // namespace
 
 absl::Status PrintJson(const google::protobuf::Message& message, bool compact) {
   google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = !compact;
   options.preserve_proto_field_names = true;
   PrintEveryField(options);
   std::string text;
   const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
   if (!status.ok()) return absl::InternalError("cannot print as JSON: " + status.ToString());
-  std::printf("%s%s", text.c_str(), compact ? "\n" : "");
+  Json json = Json::parse(text);
+  if (json.is_object()) DropUnknown(*message.GetDescriptor(), json);
+  text = json.dump(compact ? -1 : 1);
+  std::printf("%s\n", text.c_str());
   std::fflush(stdout);
   return absl::OkStatus();
 }

@@ -6,8 +6,8 @@
 
 namespace atoll {
 
-/// Prints the message on standard output as JSON with the .proto's field names, absent numbers as 0; on one
-/// line when `compact`.
+/// Prints the message on standard output as JSON with the .proto's field names; on one line when `compact`.
+/// Absent numbers are 0, but where 0 says that a number is not known (a loss, a time left): those are absent.
 absl::Status PrintJson(const google::protobuf::Message& message, bool compact = false);
 
 }  // namespace atoll

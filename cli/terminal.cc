@@ -19,18 +19,18 @@ Terminal InspectTerminal() {
   if (dumb) terminal.interactive = false;
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-    terminal.style.width = std::clamp<int>(size.ws_col, 60, 160);
-    terminal.style.height = std::clamp<int>(size.ws_row, 12, 60);
+    terminal.style.width = std::clamp<int>(size.ws_col, 20, 160);
+    terminal.style.height = std::clamp<int>(size.ws_row, 2, 60);
   }
   return terminal;
 }
 
 ProgressStyle ErrorStreamStyle() { return ProgressStyleFor(STDERR_FILENO, std::getenv("TERM")); }
 
-LiveView::LiveView() { std::fputs("\x1b[?1049h\x1b[?25l", stdout); }
+LiveView::LiveView() { std::fputs("\x1b[?1049h\x1b[?25l\x1b[?7l", stdout); }
 
 LiveView::~LiveView() {
-  std::fputs("\x1b[?25h\x1b[?1049l", stdout);
+  std::fputs("\x1b[?7h\x1b[?25h\x1b[?1049l", stdout);
   std::fflush(stdout);
 }
 

@@ -19,7 +19,8 @@ Terminal InspectTerminal();
 /// How a progress bar on standard error is drawn.
 ProgressStyle ErrorStreamStyle();
 
-/// A region that is drawn over in place: hides the cursor and shows it again on destruction. One per process.
+/// A region that is drawn over in place: hides the cursor and wraps no lines until destruction. One per
+/// process.
 class LiveView {
  public:
   LiveView();

@@ -20,6 +20,43 @@ size_t Columns(const std::string& text) {
   return columns;
 }
 
+std::string CutToColumns(const std::string& text, size_t width) {
+  if (Columns(text) <= width) return text;
+  std::string cut;
+  size_t columns = 0;
+  bool coloured = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i < text.size() && text[i] != 'm') cut += text[i++];
+      if (i < text.size()) cut += text[i];
+      coloured = true;
+      continue;
+    }
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80 && ++columns > width) break;
+    cut += text[i];
+  }
+  return coloured ? cut + "\x1b[0m" : cut;
+}
+
+std::vector<std::string> WrapToColumns(const std::string& text, size_t width) {
+  std::vector<std::string> lines;
+  std::string rest = text;
+  while (Columns(rest) > width) {
+    // The last space that leaves the line short enough; spaces of the indent do not count.
+    const size_t indent = rest.find_first_not_of(' ');
+    size_t at = std::string::npos;
+    for (size_t i = rest.find(' ', indent); i != std::string::npos; i = rest.find(' ', i + 1)) {
+      if (Columns(rest.substr(0, i)) > width) break;
+      at = i;
+    }
+    if (at == std::string::npos) break;
+    lines.emplace_back(absl::StripTrailingAsciiWhitespace(rest.substr(0, at)));
+    rest = "   " + std::string(absl::StripLeadingAsciiWhitespace(rest.substr(at)));
+  }
+  lines.push_back(CutToColumns(rest, width));
+  return lines;
+}
+
 std::string Printable(const std::string& text) {
   std::string clean;
   for (const char c : text) {

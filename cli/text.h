@@ -15,6 +15,12 @@ namespace atoll {
 /// Columns of `text`: continuation bytes of UTF-8 and colour codes take none.
 size_t Columns(const std::string& text);
 
+/// The first `width` columns of it, colours ended.
+std::string CutToColumns(const std::string& text, size_t width);
+/// Lines of at most `width` columns, broken at spaces; all but the first are indented by three. A word that
+/// is longer is cut.
+std::vector<std::string> WrapToColumns(const std::string& text, size_t width);
+
 /// What came over the wire, without control characters: nothing but printable text reaches the terminal.
 std::string Printable(const std::string& text);
 

@@ -159,6 +159,7 @@ void Ledger::Describe(uint32_t history, StatusView& status) const {
   status.push_bytes = push_bytes_;
   status.pull_bytes = pull_bytes_;
   status.data_parallel_bytes = data_parallel_bytes_;
+  status.last_closed_unix_ns = rounds_.empty() ? 0 : rounds_.back().closed_unix_ns;
   const size_t rounds = std::min<size_t>(history, rounds_.size());
   status.rounds.assign(rounds_.end() - static_cast<ptrdiff_t>(rounds), rounds_.end());
   const size_t evaluations = std::min<size_t>(history, evaluations_.size());

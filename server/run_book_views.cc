@@ -125,7 +125,12 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
   status.storage_error = StorageError();
   status.live_trainers = static_cast<uint32_t>(roster_.membership().live_count(WorkerRole::kTrainer));
   ledger_.Describe(history, status);
-  status.tokens_per_second = ledger_.Pace() > 0 ? ledger_.Pace() : roster_.ReportedPace();
+  // What the last rounds say holds while somebody goes on making rounds.
+  const bool going = status.live_trainers > 0 && status.state != RunStateView::kFinished &&
+                     status.state != RunStateView::kStopped && status.state != RunStateView::kPaused;
+  const double pace = ledger_.Pace();
+  if (going) status.tokens_per_second = pace > 0 ? pace : roster_.ReportedPace();
+  if (!going) status.eta_seconds = 0;
   for (const FragmentRound& fragment : fragments_) {
     FragmentStatusView view;
     view.id = fragment.layout().id;

@@ -43,7 +43,8 @@ std::vector<MetricPointView> PointsOf(const RoundRecord& record, const RunOption
     tokens += static_cast<double>(contribution.tokens);
     bytes += static_cast<double>(contribution.payload_bytes);
   }
-  if (!record.contributions.empty()) add("train/loss", MeanLoss(record));
+  // With privacy losses are not told: no point, rather than 0.
+  if (const double loss = MeanLoss(record); loss != 0) add("train/loss", loss);
   add("train/learning_rate",
       LearningRateAt(run, SchedulePosition(run, static_cast<double>(record.committed_tokens))));
   add("round/contributions", static_cast<double>(record.contributions.size()));
@@ -55,7 +56,7 @@ std::vector<MetricPointView> PointsOf(const RoundRecord& record, const RunOption
   for (size_t i = 0; i < record.contributions.size(); ++i) {
     const Contribution& contribution = record.contributions[i];
     point.worker = contribution.key.worker;
-    add("worker/loss", contribution.mean_loss);
+    if (contribution.mean_loss != 0) add("worker/loss", contribution.mean_loss);
     add("worker/norm", contribution.norm);
     add("worker/tokens", static_cast<double>(contribution.tokens));
     add("worker/steps", contribution.steps);

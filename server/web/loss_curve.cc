@@ -66,6 +66,7 @@ void LossCurve::Join(Group& group, const Group& next) {
   group.rounds += next.rounds;
   group.sum.workers.resize(std::max(group.sum.workers.size(), next.sum.workers.size()));
   group.parts.resize(group.sum.workers.size());
+  group.known += next.known;
   for (size_t i = 0; i < next.sum.workers.size(); ++i) {
     group.sum.workers[i] += next.sum.workers[i];
     group.parts[i] += next.parts[i];
@@ -81,10 +82,11 @@ void LossCurve::Add(const RoundDetailView& round) {
                     .loss = round.summary.train_loss,
                     .workers = {}},
             .rounds = 1,
+            .known = round.summary.train_loss != 0 ? size_t{1} : size_t{0},
             .parts = {}};
   for (const RoundContributionView& contribution : round.contributions) {
     const size_t i = IndexOf(contribution.worker);
-    if (i >= kMostWorkers) continue;
+    if (i >= kMostWorkers || contribution.loss == 0) continue;
     one.sum.workers.resize(std::max(one.sum.workers.size(), i + 1));
     one.parts.resize(one.sum.workers.size());
     one.sum.workers[i] += contribution.loss;
@@ -107,7 +109,8 @@ void LossCurve::Add(const RoundDetailView& round) {
 
 CurvePoint LossCurve::Mean(const Group& group) {
   CurvePoint point = group.sum;
-  point.loss /= static_cast<double>(group.rounds);
+  point.loss = group.known > 0 ? point.loss / static_cast<double>(group.known)
+                               : std::numeric_limits<double>::quiet_NaN();
   for (size_t i = 0; i < point.workers.size(); ++i) {
     point.workers[i] = group.parts[i] > 0 ? point.workers[i] / static_cast<double>(group.parts[i])
                                           : std::numeric_limits<double>::quiet_NaN();

@@ -17,8 +17,8 @@ struct CurvePoint {
   Version version;  // of the last of them, as are tokens and time
   uint64_t committed_tokens = 0;
   int64_t unix_ns = 0;
-  double loss = 0;                   // weighted mean over workers
-  std::vector<double> workers = {};  // their own, in the order of LossCurve::workers(); NaN: it had no part
+  double loss = 0;                   // weighted mean over workers; NaN: not known
+  std::vector<double> workers = {};  // their own, in the order of LossCurve::workers(); NaN: not known
 };
 
 /// Training losses of a whole run in bounded memory: when the points become too many, neighbours are joined
@@ -45,6 +45,7 @@ class LossCurve {
   struct Group {
     CurvePoint sum;
     size_t rounds = 0;
+    size_t known = 0;           // of them, rounds whose loss is known
     std::vector<size_t> parts;  // by worker: rounds it had a part in
   };
   size_t IndexOf(const WorkerName& worker);

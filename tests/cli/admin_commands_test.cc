@@ -73,13 +73,28 @@ TEST_F(AdminCommandsTest, AWorkerIsDescribed) {
   worker->set_confirmed_version(12);
   worker->set_pending_command(v1::COMMAND_DRAIN);
   worker->mutable_progress()->set_waiting_for("the next version\x1b[2J");
+  const auto spent = [](auto* times, v1::TimeUse use, double seconds) {
+    v1::TimeSpent& one = *times->Add();
+    one.set_use(use);
+    one.set_seconds(seconds);
+  };
+  spent(worker->mutable_progress()->mutable_training_time(), v1::TIME_USE_OVERDUE, 30);
+  spent(worker->mutable_progress()->mutable_training_time(), v1::TIME_USE_COMPUTE, 60);
+  spent(worker->mutable_progress()->mutable_training_time(), v1::TIME_USE_OTHER, 10);
+  spent(worker->mutable_progress()->mutable_exchange_time(), v1::TIME_USE_PUSH, 20);
   const Outcome outcome = Run({"workers", "describe", "w3"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("active, banned"), HasSubstr("inner steps a round  48"),
                                  HasSubstr("3.25 inner steps/s"), HasSubstr("confirmed version    12"),
-                                 HasSubstr("pending command      drain"), Not(HasSubstr("\x1b"))));
+                                 HasSubstr("pending command      drain"), Not(HasSubstr("\x1b")),
+                                 HasSubstr("compute 60 %, overdue 30 %, other 10 % of 1m 40s"),
+                                 HasSubstr("exchange threads     push 100 % of 20"),
+                                 HasSubstr("loss                 not known")));
   EXPECT_THAT(admin_.calls(), ElementsAre(R"(tester all: true worker: "w3")"));
-  EXPECT_EQ(nlohmann::json::parse(Run({"workers", "describe", "w3", "--json"}).out)["inner_steps"], 48);
+  const auto json = nlohmann::json::parse(Run({"workers", "describe", "w3", "--json"}).out);
+  EXPECT_EQ(json["inner_steps"], 48);
+  EXPECT_FALSE(json["progress"].contains("loss")) << "not known, rather than 0";
+  EXPECT_EQ(json["progress"]["learning_rate"], 0);
   EXPECT_EQ(Run({"workers", "describe", "w4"}).exit_code, 5);
   EXPECT_THAT(Run({"workers"}).out, AllOf(HasSubstr("banned"), HasSubstr("told to drain")));
 }
@@ -224,7 +239,10 @@ TEST_F(AdminCommandsTest, MetricsAreShownAndExported) {
   admin_.metrics.set_validation_loss(2.5);
   admin_.metrics.set_compute_utilisation(0.973);
   EXPECT_THAT(Run({"metrics"}).out, AllOf(HasSubstr("2.5000"), HasSubstr("97.3 %")));
-  EXPECT_EQ(nlohmann::json::parse(Run({"metrics", "--json"}).out)["validation_loss"], 2.5);
+  const auto metrics = nlohmann::json::parse(Run({"metrics", "--json"}).out);
+  EXPECT_EQ(metrics["validation_loss"], 2.5);
+  EXPECT_FALSE(metrics.contains("train_loss")) << "not known, rather than 0";
+  EXPECT_EQ(metrics["push_bytes"], "0");
   admin_.points.resize(2);
   admin_.points[0].set_name("train/loss");
   admin_.points[0].set_value(0.1);

@@ -1,6 +1,10 @@
 #include "cli/dashboard.h"
 
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_join.h"
+#include "cli/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +21,8 @@ v1::GetStatusReply Training() {
   status.set_run_name("reef");
   status.set_state(v1::RUN_STATE_TRAINING);
   status.set_uptime_s(133);
+  status.set_run_seconds(7300);
+  status.set_live_trainers(1);
   status.mutable_config()->mutable_run()->set_rounds(40);
   status.mutable_config()->mutable_inner()->set_steps(50);
   status.set_committed_tokens(300);
@@ -37,6 +43,7 @@ v1::GetStatusReply Training() {
     auto* round = status.add_rounds();
     round->set_version(version);
     round->set_train_loss(5.0 - 0.2 * static_cast<double>(version));
+    round->set_committed_tokens(25 * version);
   }
   for (const uint64_t version : {0, 12}) {
     auto* evaluation = status.add_evaluations();
@@ -60,7 +67,7 @@ v1::ListWorkersReply OneWorker(const std::string& name) {
 }
 
 std::string Render(const v1::GetStatusReply& status, const v1::ListWorkersReply& workers) {
-  return absl::StrJoin(RenderDashboard(status, workers, {.width = 110, .height = 40, .colour = false}), "\n");
+  return absl::StrJoin(RenderDashboard(status, workers, {.width = 150, .height = 40, .colour = false}), "\n");
 }
 
 TEST(Dashboard, ShowsEverythingAUserAsksFor) {
@@ -85,6 +92,63 @@ TEST(Dashboard, ARoundBeyondThePlannedOnesIsNoContradiction) {
 TEST(Dashboard, DrawsTheCurves) {
   EXPECT_THAT(Render(Training(), OneWorker("w0")),
               AllOf(HasSubstr("train loss   "), HasSubstr("5.545 ┤"), HasSubstr("└──")));
+}
+
+TEST(Dashboard, TheAxisIsThatOfTheScheduleWhateverTheStepsOfARoundAreNow) {
+  // 300 of 1000 tokens are inner step 600 of 2000; then inner.steps was set from 50 to 5.
+  v1::GetStatusReply status = Training();
+  for (const int steps : {50, 5}) {
+    status.mutable_config()->mutable_inner()->set_steps(steps);
+    EXPECT_THAT(Render(status, OneWorker("w0")), HasSubstr("step 0 to 600"));
+  }
+}
+
+TEST(Dashboard, FitsATerminalOf80Times24WithTheRunsNameAtItsTop) {
+  v1::GetStatusReply status = Training();
+  status.set_run_id(std::string(16, 'f'));
+  status.set_security_warning(
+      std::string("other machines can reach a port of the run in plain text; ") +
+      "whoever listens on the way can read the parameters, the tokens and the losses");
+  v1::ListWorkersReply workers;
+  for (int i = 0; i < 30; ++i) {
+    auto* worker = workers.add_workers();
+    *worker = OneWorker("a-worker-with-a-long-name-" + std::to_string(i)).workers(0);
+    worker->mutable_progress()->set_waiting_for("the coordinator, to push the contribution to version 12");
+  }
+  for (const bool colour : {false, true}) {
+    for (const auto& [width, height] :
+         {std::pair(80, 24), std::pair(60, 12), std::pair(20, 5), std::pair(160, 50)}) {
+      const auto lines =
+          RenderDashboard(status, workers, {.width = width, .height = height, .colour = colour});
+      EXPECT_LT(lines.size(), static_cast<size_t>(height));
+      for (const std::string& line : lines) EXPECT_LT(Columns(line), static_cast<size_t>(width)) << line;
+      EXPECT_THAT(lines.front(), HasSubstr("reef")) << width;
+    }
+  }
+  const auto one = RenderDashboard(Training(), OneWorker("w0"), {.width = 80, .height = 24, .colour = false});
+  EXPECT_THAT(absl::StrJoin(one, "\n"), AllOf(HasSubstr("~3m 05s left"), HasSubstr("lease"),
+                                              HasSubstr("23/50"), HasSubstr("└──"), HasSubstr("tok/s")));
+}
+
+TEST(Dashboard, WhatIsNotKnownIsNotShownAsZero) {
+  v1::GetStatusReply status = Training();
+  status.mutable_rounds(11)->set_train_loss(0);  // a run with privacy
+  status.set_live_trainers(0);
+  status.set_tokens_per_second(0);
+  status.set_eta_seconds(0);
+  EXPECT_THAT(Render(status, OneWorker("w0")),
+              AllOf(Not(HasSubstr("0.000")), HasSubstr("train loss not told"), HasSubstr("no worker trains"),
+                    Not(HasSubstr("computing"))));
+  EXPECT_THAT(RenderLine(status), AllOf(HasSubstr("train loss not told"), HasSubstr("no worker trains")));
+  status.set_compute_utilisation(0.973);
+  EXPECT_THAT(Render(status, OneWorker("w0")), HasSubstr("computing 97 %"));
+}
+
+TEST(Dashboard, ElapsedIsTheRunsNotTheCoordinators) {
+  EXPECT_THAT(Render(Training(), OneWorker("w0")), HasSubstr("2h 01m elapsed"));
+  v1::GetStatusReply older = Training();
+  older.clear_run_seconds();
+  EXPECT_THAT(Render(older, OneWorker("w0")), HasSubstr("2m 13s elapsed"));
 }
 
 TEST(Dashboard, AnEmptyRunIsNoCrash) {
@@ -112,7 +176,7 @@ TEST(Dashboard, ShowsWhoIsRefusedAtJoin) {
     refused->set_since_s(65);
     refused->set_attempts(9);
   }
-  const std::string screen = absl::StrJoin(RenderStatus(status, {}), "\n");
+  const std::string screen = absl::StrJoin(RenderStatus(status, {.colour = false}), "\n");
   EXPECT_THAT(screen, HasSubstr("refused: worker 'w2' (10.0.0.2), 9 times since"));
   EXPECT_THAT(screen, HasSubstr("all 2 parts of the shared data are in use"));
   EXPECT_THAT(screen, HasSubstr("and 2 more workers are refused"));

@@ -19,6 +19,14 @@ TEST(RenderTable, ColumnsAsWideAsTheyMustBe) {
       ElementsAre(" name      n  what", " ä         7", " longer  123  x[2J"));
 }
 
+TEST(Columns, TextIsCutAndWrappedByWhatIsSeenOfIt) {
+  EXPECT_EQ(CutToColumns("\x1b[1mäbc\x1b[0mdef", 4), "\x1b[1mäbc\x1b[0md\x1b[0m");
+  EXPECT_EQ(CutToColumns("abc", 3), "abc");
+  EXPECT_THAT(WrapToColumns(" one two  three", 9), ElementsAre(" one two", "   three"));
+  EXPECT_THAT(WrapToColumns(" immeasurable", 5), ElementsAre(" imme"));
+  EXPECT_THAT(WrapToColumns("", 5), ElementsAre(""));
+}
+
 TEST(Names, OfStatesAndCommands) {
   EXPECT_STREQ(StateName(v1::RUN_STATE_PAUSED), "paused");
   EXPECT_STREQ(StateName(v1::RUN_STATE_STOPPED), "stopped");

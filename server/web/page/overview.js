@@ -17,12 +17,14 @@ export function showState(status) {
   byId("progress-fill").style.width = `${100 * Math.min(1, share)}%`;
   byId("progress").setAttribute("aria-valuenow", Math.round(share * 100));
   const over = ["finished", "stopped", "paused"].includes(state);
-  const left = over ? null : num(status.etaSeconds) > 0 ? `about ${duration(status.etaSeconds)} left` : "time left not known yet";
+  const unknown = num(status.liveTrainers) > 0 ? "time left not known yet" : "no worker trains";
+  const left = over ? null : num(status.etaSeconds) > 0 ? `about ${duration(status.etaSeconds)} left` : unknown;
   setText(byId("position"), [
     `round ${headVersion(status)}`,
     `${percent(share)} of ${count(status.totalTokens)} tokens`,
     `inner step ${Math.round(num(status.positionSteps))} of ${num(status.totalSteps)}`,
     `learning rate ${num(status.learningRate).toExponential(2)}`,
+    `${duration(status.runSeconds || status.uptimeS)} ${over && state !== "paused" ? "in all" : "elapsed"}`,
     left,
   ].filter(Boolean).join(" · "));
   setText(byId("foot"), `Atoll ${status.softwareVersion || ""} · run ${status.runId || ""} · up for ${duration(status.uptimeS)} · ${status.dataDirectory || ""}`);

@@ -34,6 +34,16 @@ TEST(LossCurveTest, KeepsEveryRoundWhileThereAreFew) {
   EXPECT_TRUE(std::isnan(points[1].workers[1]));
 }
 
+TEST(LossCurveTest, LossesThatAreNotToldAreNoZeros) {
+  LossCurve curve;
+  curve.Add(RoundOf(1, 0, 0));
+  const auto points = curve.Points();
+  ASSERT_EQ(points.size(), 1u) << "for the tokens of evaluations";
+  EXPECT_TRUE(std::isnan(points[0].loss));
+  EXPECT_TRUE(std::isnan(points[0].workers[0]));
+  EXPECT_TRUE(json::parse(CurveJson(curve, {}))["loss"][0].is_null());
+}
+
 TEST(LossCurveTest, ARestoreHasNoPointAndIsPassed) {
   LossCurve curve;
   RoundDetailView restore;

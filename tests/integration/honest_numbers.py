@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""What real programs show when they do not know, when nobody trains any more, and after a restart.
+
+It must show: before a worker's first step there is no loss, in JSON, in the table and in the metrics, rather than 0; once the last
+worker is dead, 0 tokens/s and no time left; a finished run's clock stands still and its utilisation is that of its workers; after the
+coordinator was started again, the run's time goes on where it was; `watch` on a terminal of 80 x 24 keeps the run's name at the top.
+
+Usage: honest_numbers.py --bin DIR [--keep]
+Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
+"""
+import argparse
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+from real_run import judge, tokenize
+from shaped_run import ShapedRun, scrape
+
+CONFIG = """run: {{name: honest, workers: 1, rounds: {rounds}, seed: 3}}
+model: {{gpt: {{layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}}}
+data: {{tokenizer: bytes}}
+inner: {{steps: {steps}, learning_rate: 0.005, batch: 4}}
+round: {{deadline_s: 600, lease_s: 2}}
+evaluation: {{every: 1, batches: 2}}
+checkpoint: {{shards: 1}}
+"""
+
+
+def loss_lines(samples):
+    return [name for (name, _), value in samples.items() if name.endswith("_train_loss") and value == 0]
+
+
+def screen_of(run, seconds):
+    """What `atollctl watch` leaves on a terminal of 80 x 24: the lines, after scrolling as a terminal does."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        os.execv(run.programs / "atollctl", ["atollctl", "--admin", run.admin, "watch", "--interval", "0.2"])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.set_blocking(terminal, False)
+    data, end = b"", time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            data += os.read(terminal, 1 << 16)
+        except BlockingIOError:
+            time.sleep(0.05)
+    os.kill(pid, 15)
+    time.sleep(0.2)
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    frame = data.decode(errors="replace").split("\x1b[H")[-2]  # the last whole one
+    return drawn(frame, "\x1b[?7l" in data.decode(errors="replace"))
+
+
+def drawn(frame, cut):
+    """The rows of a terminal of 80 x 24 onto which this was written from its corner; `cut`: long lines are not wrapped."""
+    rows, row, column, i = [[] for _ in range(24)], 0, 0, 0
+
+    def feed():
+        nonlocal row
+        row += 1
+        if row == 24:
+            rows.pop(0)
+            rows.append([])
+            row = 23
+
+    while i < len(frame):
+        if frame[i] == "\x1b":
+            while not frame[i].isalpha():
+                i += 1
+        elif frame[i] == "\n":
+            feed()
+            column = 0
+        elif frame[i] != "\r":
+            if column == 80 and not cut:
+                feed()
+                column = 0
+            if column < 80:
+                rows[row].append(frame[i])
+                column += 1
+        i += 1
+    return ["".join(cells) for cells in rows]
+
+
+def check_unknown(run, tokens, complaints):
+    """Before a worker's first step there is no loss."""
+    run.start_coordinator()
+    run.ctl("run", "pause", "--reason", "before the first step")
+    run.start_workers(tokens, ["w0"], 1000, 0)
+    run.wait_for(lambda: "paused" in (run.workers() or {}).get("w0", {}).get("progress", {}).get("waiting_for", ""), 60,
+                 "a worker that waits before its first step")
+    progress = run.workers()["w0"]["progress"]
+    if "loss" in progress or "0.000" in run.ctl("workers", "list"):
+        complaints.append(f"a loss of a worker without a step: {progress}, {run.ctl('workers', 'list')}")
+    metrics = json.loads(run.ctl("metrics", "--json"))
+    if {"train_loss", "compute_utilisation"} & set(metrics):
+        complaints.append(f"before the first round metrics knows a loss: {metrics}")
+    if found := loss_lines(scrape(run.metrics_address)):
+        complaints.append(f"losses of 0 in the coordinator's metrics: {found}")
+
+
+def check_dead(run, tokens, complaints):
+    run.start(tokens, ["w0"], 1000, 0)
+    run.wait_for(lambda: (run.status() or {}).get("tokens_per_second", 0) > 0 and run.head() >= 2, 60, "a pace")
+    status = run.status()
+    if "elapsed" not in run.ctl("status") or not status["eta_seconds"]:
+        complaints.append(f"no time left while it trains: {status}")
+    run.workers_killed()
+    run.wait_for(lambda: (run.status() or {}).get("live_trainers") == 0, 30, "the worker's end to be seen")
+    status, text = run.status(), run.ctl("status")
+    if status["tokens_per_second"] or status["eta_seconds"] or "no worker trains" not in text or " 0 tok/s" not in text:
+        complaints.append(f"after the last worker died: {status['tokens_per_second']} tokens/s, {status['eta_seconds']} s left: {text}")
+    if not 0 < json.loads(run.ctl("metrics", "--json")).get("compute_utilisation", 0) <= 1:
+        complaints.append("nothing is known of the utilisation of the worker that was")
+    rows = screen_of(run, 2)
+    if "honest" not in rows[0] or len([row for row in rows if row]) > 23:
+        complaints.append("the run's name is not at the top of a terminal of 80 x 24:\n" + "\n".join(rows))
+
+
+def check_end(run, tokens, complaints):
+    run.start(tokens, ["w0"], 1000, 0)
+    run.wait_for(lambda: (run.status() or {}).get("state") == "RUN_STATE_FINISHED", 60, "the end of the run")
+    before = run.status()
+    first = json.loads(run.ctl("metrics", "--json"))
+    time.sleep(2)
+    second = json.loads(run.ctl("metrics", "--json"))
+    if first["wall_seconds"] != second["wall_seconds"] or not 0 < first["wall_seconds"] < 60:
+        complaints.append(f"a finished run's clock: {first['wall_seconds']}, then {second['wall_seconds']} s")
+    if not 0.05 < second.get("compute_utilisation", 0) <= 1:
+        complaints.append(f"a finished run's utilisation: {second.get('compute_utilisation')}")
+    run.restart()
+    after = run.status()
+    if abs(after.get("run_seconds", 0) - before.get("run_seconds", -1)) > 1e-6:
+        complaints.append(f"the run's time before and after a restart: {before.get('run_seconds')}, {after.get('run_seconds')}")
+    again = json.loads(run.ctl("metrics", "--json"))
+    text = run.ctl("metrics")
+    if "compute_utilisation" in again or "compute utilisation  -" not in text:
+        complaints.append(f"a coordinator that heard of no worker knows their utilisation: {again}, {text}")
+
+
+class HonestRun(ShapedRun):
+    def workers_killed(self):
+        for worker in self.processes.values():
+            worker.kill()
+            worker.wait()
+        self.processes = {}
+
+    def restart(self):
+        if self.end() != 0:
+            raise RuntimeError(f"the coordinator does not end well: {self.log_of_coordinator()}")
+        (self.folder / "ports.json").unlink()
+        self.start_coordinator()
+
+    def log_of_coordinator(self):
+        return (self.folder / "coordinator.log").read_text()[-2000:]
+
+
+def measure(folder, programs):
+    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
+    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    complaints = []
+    for check, rounds, steps in ((check_unknown, 1000, 5), (check_dead, 100000, 5), (check_end, 4, 20)):
+        with HonestRun(folder / check.__name__, programs, CONFIG.format(rounds=rounds, steps=steps)) as run:
+            check(run, tokens, complaints)
+        print(f"{check.__name__}: done", flush=True)
+    return complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, type=pathlib.Path)
+    parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
+    arguments = parser.parse_args()
+    return judge("atoll-honest-", arguments, measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
