@@ -8,6 +8,9 @@
 #include "atoll/version.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
+#include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/status.h"
 #include "common/trace_context.h"
@@ -16,44 +19,42 @@
 
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
-  atollctl doctor run.yaml --dir ./run1        is this machine fit for it?
-  atollctl plan run.yaml --bandwidth 100Mbit/s what will it need and take?
-  atollctl watch                               the run, live
-  atollctl status --json | jq .committed_tokens
-  atollctl workers drain w3 --reason "moving"  finish the round, push, leave
-  atollctl config set round.deadline_s=120     from the next round on
-  atollctl checkpoint create before-lr-change
-  atollctl tokens create --role worker --name w3 --out w3.token
-  atollctl export --out model.safetensors      the published parameters
-docs/cli.md has every command with an example.
-)";
+const atoll::HelpText& ProgramHelp() {
+  static const auto& text = *new atoll::HelpText{
+      .examples = {{"atollctl doctor run.yaml --dir ./run1", "Check this machine before a run"},
+                   {"atollctl watch", "Follow the run"},
+                   {"atollctl workers drain w3 --reason \"moving\"", "Take a worker out of the run"},
+                   {"atollctl export --out model.safetensors", "Save the published parameters"}},
+      .exit_codes = {},
+      .notes =
+          "'atollctl COMMAND --help' shows the options, an example and the exit codes of one command; "
+          "docs/cli.md lists all commands."};
+  return text;
+}
 
-/// Who is named in the audit line when nobody says otherwise.
+/// The name in the audit record unless --user gives another.
 std::string LoginName() {
   const passwd* entry = ::getpwuid(::getuid());
   return entry == nullptr ? absl::StrFormat("uid-%d", ::getuid()) : std::string(entry->pw_name);
 }
 
 void AddGlobalOptions(CLI::App& app, atoll::GlobalOptions& global) {
-  app.add_option("--admin", global.admin, "The coordinator's admin port")
+  app.add_option("--admin", global.admin, "Address of the coordinator's admin port")
       ->capture_default_str()
       ->envname("ATOLL_ADMIN");
-  app.add_option("--coordinator", global.coordinator, "The coordinator's data port")
+  app.add_option("--coordinator", global.coordinator, "Address of the coordinator's data port")
       ->capture_default_str()
       ->envname("ATOLL_COORDINATOR");
-  app.add_option("--user", global.user, "Who is named in the audit line of a change; default: the login name")
+  app.add_option("--user", global.user, "Name recorded with a change; default: the login name")
       ->envname("USER");
-  app.add_option("--timeout", global.timeout_s, "Seconds to wait for the coordinator to answer")
+  app.add_option("--timeout", global.timeout_s, "Seconds to wait for the coordinator")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
-  app.add_option(
-         "--traceparent", global.traceparent,
-         "The trace that this command belongs to (W3C Trace Context), for the coordinator's log; default: "
-         "a new one")
+  app.add_option("--traceparent", global.traceparent,
+                 "Trace of this command (W3C Trace Context), for the coordinator's log; default: a new one")
       ->envname("TRACEPARENT");
   atoll::AddClientSecurityFlags(app, global.security_flags);
-  app.add_flag("--json", global.json, "For programs: JSON on standard output");
+  app.add_flag("--json", global.json, "Print JSON on standard output");
 }
 
 void AddCommands(CLI::App& app, const atoll::GlobalOptions& global, atoll::Action& action) {
@@ -87,7 +88,7 @@ absl::Status Run(atoll::GlobalOptions& global, const atoll::Action& action) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("atollctl: look at and steer an Atoll run.", "atollctl");
+  CLI::App app("Inspect and control an Atoll run.", "atollctl");
   atoll::GlobalOptions global;
   atoll::Action action;
   app.set_version_flag("--version",
@@ -95,19 +96,16 @@ int main(int argc, char** argv) {
   AddGlobalOptions(app, global);
   app.require_subcommand(1);
   app.fallthrough();
-  app.footer(std::string(kFooter) + "\n" + atoll::ExitCodeTable());
   AddCommands(app, global, action);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : atoll::ToInt(atoll::ExitCode::kUsage);
-  }
+  atoll::SetHelp(app, ProgramHelp());
+  if (const auto code = atoll::ParseCommandLine(app, argc, argv)) return atoll::ToInt(*code);
   global.admin_given = app.get_option("--admin")->count() > 0;
   global.coordinator_given = app.get_option("--coordinator")->count() > 0;
   if (global.user.empty()) global.user = LoginName();
   // As the specification asks for, one that is not valid is as none.
   const atoll::ScopedTrace trace(atoll::ParseTraceparent(global.traceparent).value_or(atoll::NewTrace()));
-  const absl::Status status = Run(global, action);
+  absl::Status status = Run(global, action);
+  status.Update(atoll::FlushOutput());
   if (status.ok()) return atoll::ToInt(atoll::ExitCode::kOk);
   std::fprintf(stderr, "atollctl: %s\n", std::string(status.message()).c_str());
   return atoll::ToInt(atoll::ExitCodeOf(status));

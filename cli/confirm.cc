@@ -12,7 +12,7 @@ absl::Status ConfirmOn(std::istream& in, std::ostream& out, bool interactive, co
                        bool yes) {
   if (yes) return absl::OkStatus();
   if (!interactive) {
-    return absl::InvalidArgumentError(question + " There is no terminal to ask on: say --yes");
+    return absl::InvalidArgumentError(question + " No terminal can answer: add --yes to confirm");
   }
   out << question << " [y/N] " << std::flush;
   std::string answer;

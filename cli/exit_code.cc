@@ -30,9 +30,10 @@ ExitCode ExitCodeOf(const absl::Status& status) {
       payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code)) {
     return static_cast<ExitCode>(code);
   }
-  const bool unknown_to_it = absl::IsNotFound(status) || absl::IsUnimplemented(status);
-  if (unknown_to_it && status.GetPayload(kAnswerUrl).has_value()) return ExitCode::kRefused;
-  return DefaultExitCode(status);
+  const bool answered = status.GetPayload(kAnswerUrl).has_value();
+  if (answered && (absl::IsNotFound(status) || absl::IsUnimplemented(status))) return ExitCode::kRefused;
+  const ExitCode usual = DefaultExitCode(status);
+  return usual == ExitCode::kRefused && !answered ? ExitCode::kBadFiles : usual;
 }
 
 }  // namespace atoll

@@ -6,14 +6,15 @@
 
 namespace atoll {
 
-/// Notes on an error that it is the coordinator's answer: what it does not know (NotFound, Unimplemented) is
-/// then refused (5), and not a missing file of this machine (6) or a wrong command line (2).
+/// Marks an error as the coordinator's answer. NotFound and Unimplemented then mean "refused" (5). Without
+/// the mark an error is about this machine: NotFound, PermissionDenied and FailedPrecondition mean a file
+/// (6).
 absl::Status FromCoordinator(absl::Status status);
 
 /// The error with an exit code of its own.
 absl::Status WithExitCode(absl::Status status, ExitCode code);
 
-/// What atollctl exits with.
+/// The exit code of atollctl.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace atoll

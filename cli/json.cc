@@ -73,4 +73,8 @@ absl::Status PrintJson(const google::protobuf::Message& message, bool compact) {
   return absl::OkStatus();
 }
 
+std::string JsonString(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace atoll

@@ -1,6 +1,8 @@
 #ifndef ATOLL_CLI_JSON_H_
 #define ATOLL_CLI_JSON_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 
@@ -9,6 +11,9 @@ namespace atoll {
 /// Prints the message on standard output as JSON with the .proto's field names; on one line when `compact`.
 /// Absent numbers are 0, but where 0 says that a number is not known (a loss, a time left): those are absent.
 absl::Status PrintJson(const google::protobuf::Message& message, bool compact = false);
+
+/// The text as a JSON string, quotes included.
+std::string JsonString(const std::string& text);
 
 }  // namespace atoll
 

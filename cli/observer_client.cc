@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "cli/exit_code.h"
 #include "cli/rpc_client.h"
 #include "common/content_hash.h"
 #include "common/crc32c.h"
@@ -134,7 +135,7 @@ absl::StatusOr<PulledFragment> ObserverClient::PullHead(
   if (!codec.ok()) {
     context->TryCancel();
     reader->Finish().ok();
-    return codec.status();
+    return FromCoordinator(codec.status());
   }
   std::vector<std::byte> payload(first.header().payload_bytes());
   const absl::Status read = ReadChunks(*reader, payload, progress);

@@ -20,6 +20,9 @@ constexpr int kMaxReplyBytes = 64 << 20;
 constexpr int kReconnectMilliseconds = 200;
 constexpr std::optional<Duration> kAsLongAsItTakes;
 constexpr Duration kAskWhyAfter = Seconds(1);
+constexpr Duration kCancelledWithin = Seconds(0.1);
+// Above the interval that the coordinator allows its clients (server/rpc/listener.cc).
+constexpr int kPingMilliseconds = 10'000;
 
 std::chrono::system_clock::time_point After(Duration duration) {
   // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
@@ -30,6 +33,21 @@ absl::Status NobodyAnswers(const std::string& address, const std::string& why) {
   return absl::UnavailableError(absl::StrFormat(
       "no coordinator answers on %s (%s); is it running, and is this its address (--admin, --coordinator)?",
       address, why));
+}
+
+/// Whether the channel is connected before the time is out.
+bool Connect(grpc::Channel& channel, Duration deadline, const std::atomic<bool>* cancelled) {
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  while (cancelled == nullptr || !*cancelled) {
+    const Duration rest = until - std::chrono::steady_clock::now();
+    if (rest <= Duration::zero()) return false;
+    if (channel.WaitForConnected(After(std::min(rest, kCancelledWithin)))) return true;
+  }
+  return false;
+}
+
+absl::Status CheckNotCancelled(const std::atomic<bool>* cancelled) {
+  return cancelled != nullptr && *cancelled ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
 /// Metadata is printable ASCII; a user's name need not be.
@@ -64,21 +82,28 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Cha
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
   // A proxy that the environment names for the web is not meant for a coordinator.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // A command that changes something waits as long as the coordinator works on it, but not for a frozen one.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingMilliseconds);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return grpc::CreateCustomChannel(address, security.credentials(), arguments);
 }
 
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
-                             const ChannelSecurity& security, Duration deadline) {
+                             const ChannelSecurity& security, Duration deadline,
+                             const std::atomic<bool>* cancelled) {
   ATOLL_RETURN_IF_ERROR(ParseTarget(address).status());
   ATOLL_RETURN_IF_ERROR(security.CheckTarget(address));
   // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS);
   // this wait polls it at once.
   const Duration soon = std::min(deadline, kAskWhyAfter);
-  if (channel.WaitForConnected(After(soon))) return absl::OkStatus();
+  if (Connect(channel, soon, cancelled)) return absl::OkStatus();
+  ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   // No waiting helps against a certificate.
   const std::string why = security.WhyNoConnection(address, "");
   if (!why.empty()) return absl::UnavailableError(absl::StrFormat("no connection to %s: %s", address, why));
-  if (channel.WaitForConnected(After(deadline - soon))) return absl::OkStatus();
+  if (Connect(channel, deadline - soon, cancelled)) return absl::OkStatus();
+  ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   return NobodyAnswers(address, absl::StrFormat("tried for %.1f s", ToSeconds(deadline)));
 }
 
@@ -89,6 +114,31 @@ AdminClient::AdminClient(std::string address, Duration deadline, std::string use
       security_(std::move(security)),
       channel_(OpenChannel(address_, *security_)),
       stub_(v1::Admin::NewStub(channel_)) {}
+
+/// What Cancel ends.
+class AdminClient::InProgress {
+ public:
+  InProgress(AdminClient& client, grpc::ClientContext* context) : client_(client) {
+    const MutexLock lock(&client_.mutex_);
+    client_.current_ = context;
+    if (client_.cancelled_) context->TryCancel();
+  }
+  ~InProgress() {
+    const MutexLock lock(&client_.mutex_);
+    client_.current_ = nullptr;
+  }
+  InProgress(const InProgress&) = delete;
+  InProgress& operator=(const InProgress&) = delete;
+
+ private:
+  AdminClient& client_;
+};
+
+void AdminClient::Cancel() {
+  const MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (current_ != nullptr) current_->TryCancel();
+}
 
 std::unique_ptr<grpc::ClientContext> AdminClient::Context(std::optional<Duration> deadline) const {
   auto context = std::make_unique<grpc::ClientContext>();
@@ -103,9 +153,10 @@ template <typename Request, typename Reply>
 absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
                                                                                 const Request&, Reply*),
                                         const Request& request, std::optional<Duration> deadline) {
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_, &cancelled_));
   Reply reply;
   const auto context = Context(deadline);
+  const InProgress in_progress(*this, context.get());
   const grpc::Status status = (stub_.get()->*method)(context.get(), request, &reply);
   if (!status.ok()) return FromGrpcStatus(status, address_);
   return reply;
@@ -113,8 +164,9 @@ absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(
 
 template <typename Message, typename Open>
 absl::Status AdminClient::Stream(const Open& open, const std::function<bool(const Message&)>& sink) {
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_, &cancelled_));
   const auto context = Context(kAsLongAsItTakes);
+  const InProgress in_progress(*this, context.get());
   const auto reader = open(context.get());
   Message message;
   while (reader->Read(&message)) {

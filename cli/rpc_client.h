@@ -1,6 +1,7 @@
 #ifndef ATOLL_CLI_RPC_CLIENT_H_
 #define ATOLL_CLI_RPC_CLIENT_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "atoll/v1/admin.grpc.pb.h"
 #include "atoll/v1/coordinator.grpc.pb.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "protos/transport/channel_security.h"
 
 namespace atoll {
@@ -20,11 +22,12 @@ using SecurityPtr = std::shared_ptr<const ChannelSecurity>;
 /// A channel to a coordinator's port, for one-shot tools. Thread-safe.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security);
 
-/// Waits at most so long for a coordinator that is not (yet) there. InvalidArgument when `address` is none,
+/// Waits at most this long for a coordinator that is not there (yet). InvalidArgument when `address` is none,
 /// or a token must not travel there; Unavailable when nobody answers, or certificates are in the way, and
-/// how.
+/// how; Cancelled soon after `*cancelled` is set.
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
-                             const ChannelSecurity& security, Duration deadline);
+                             const ChannelSecurity& security, Duration deadline,
+                             const std::atomic<bool>* cancelled = nullptr);
 
 /// What a call to `address` came to: a coordinator that does not answer is explained, everything else
 /// translated by protos/wire and marked as its answer (cli/exit_code.h).
@@ -32,12 +35,16 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& addre
 
 /// The admin port, in Status. Every call waits at most the deadline for a coordinator that is not (yet)
 /// there; then those that only look have that long for their answer, and those that work on the disk as long
-/// as it takes. Not thread-safe.
+/// as it takes; one whose peer stops answering altogether fails with Unavailable within half a minute. Not
+/// thread-safe, except for Cancel.
 class AdminClient {
  public:
   /// `user` goes into the audit line of what is changed, beside who is proven; empty: nobody is named.
   AdminClient(std::string address, Duration deadline, std::string user = "",
               SecurityPtr security = ChannelSecurity::Plain());
+
+  /// Ends the call in progress, and every later one, with Cancelled.
+  void Cancel();
 
   absl::StatusOr<v1::GetStatusReply> GetStatus(uint32_t history);
   /// `worker` not empty: only that one.
@@ -69,6 +76,7 @@ class AdminClient {
   absl::Status ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink);
 
  private:
+  class InProgress;
   std::unique_ptr<grpc::ClientContext> Context(std::optional<Duration> deadline) const;
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&,
@@ -83,6 +91,10 @@ class AdminClient {
   const SecurityPtr security_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Admin::Stub> stub_;
+
+  std::atomic<bool> cancelled_ = false;
+  Mutex mutex_;
+  grpc::ClientContext* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the call in progress
 };
 
 }  // namespace atoll

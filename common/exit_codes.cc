@@ -1,6 +1,35 @@
 #include "common/exit_codes.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+
 namespace atoll {
+namespace {
+
+struct Row {
+  ExitCode code;
+  const char* meaning;
+};
+
+constexpr Row kTable[] = {
+    {ExitCode::kOk, "done"},
+    {ExitCode::kInternal, "internal error (please report it); doctor: a check failed"},
+    {ExitCode::kUsage, "wrong command line, configuration or value, or --yes is missing"},
+    {ExitCode::kUnavailable, "unavailable: the coordinator cannot be reached, or a port is in use"},
+    {ExitCode::kStorage, "storage: locked, full, damaged or not writable; verify: a version differs"},
+    {ExitCode::kRefused,
+     "refused by the coordinator: unknown name, wrong state, name taken, other run, banned"},
+    {ExitCode::kBadFiles, "files: missing, unreadable, truncated, or made with another tokenizer"},
+    {ExitCode::kNumerics, "numerics: loss or gradient not finite"},
+    {ExitCode::kUncounted, "drained, but the worker's last contribution was not accepted"},
+    {ExitCode::kUntrusted,
+     "untrusted: workers signed different parameters for one version, or a signature is forged"},
+    {ExitCode::kInterrupted, "interrupted, or a question was answered with no"},
+};
+
+}  // namespace
 
 ExitCode DefaultExitCode(const absl::Status& status) {
   switch (status.code()) {
@@ -31,19 +60,19 @@ ExitCode DefaultExitCode(const absl::Status& status) {
   }
 }
 
-const char* ExitCodeTable() {
-  return "Exit codes:\n"
-         "    0  done\n"
-         "    1  internal error (please report it)\n"
-         "    2  wrong command line or configuration\n"
-         "    3  unavailable: port in use, coordinator not reachable\n"
-         "    4  storage: data directory locked, full, corrupt or not writable\n"
-         "    5  refused by the coordinator: name taken, another run, superseded\n"
-         "    6  data files: missing, truncated, made with another tokenizer\n"
-         "    7  numerics: loss or gradient not finite\n"
-         "    8  a worker drained, but its last push did not count\n"
-         "    9  untrusted: other workers signed other parameters than the coordinator served this one\n"
-         "  130  interrupted\n";
+std::string ExitCodeTable(std::span<const ExitCode> codes) {
+  std::string text = "Exit codes:\n";
+  for (const Row& row : kTable) {
+    if (std::find(codes.begin(), codes.end(), row.code) == codes.end()) continue;
+    absl::StrAppendFormat(&text, "  %3d  %s\n", ToInt(row.code), row.meaning);
+  }
+  return text;
+}
+
+std::string ExitCodeTable() {
+  std::vector<ExitCode> all;
+  for (const Row& row : kTable) all.push_back(row.code);
+  return ExitCodeTable(all);
 }
 
 }  // namespace atoll

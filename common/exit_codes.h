@@ -1,23 +1,27 @@
 #ifndef ATOLL_COMMON_EXIT_CODES_H_
 #define ATOLL_COMMON_EXIT_CODES_H_
 
+#include <span>
+#include <string>
+
 #include "absl/status/status.h"
 
 namespace atoll {
 
-/// Exit codes of all programs; `--help` prints them, docs/operations.md explains them.
+/// Exit codes of all programs. The table in exit_codes.cc says what each means; `--help`, README.md and
+/// docs/cli.md show the same table, and a test compares them.
 enum class ExitCode : int {
   kOk = 0,
-  kInternal = 1,       // a fault of ours
-  kUsage = 2,          // command line or configuration
-  kUnavailable = 3,    // port in use, coordinator unreachable, deadline passed
-  kStorage = 4,        // data directory: locked, full, corrupt, not writable
-  kRefused = 5,        // the coordinator refused: name taken, other run, other protocol, superseded
-  kBadFiles = 6,       // token or model files: missing, truncated, of another vocabulary
-  kNumerics = 7,       // the model diverged: loss or gradient not finite
-  kUncounted = 8,      // a worker drained, but its last push came too late and did not count
-  kUntrusted = 9,      // signatures show that the coordinator serves workers different parameters
-  kInterrupted = 130,  // stopped by a second signal before it was done
+  kInternal = 1,
+  kUsage = 2,
+  kUnavailable = 3,
+  kStorage = 4,
+  kRefused = 5,
+  kBadFiles = 6,
+  kNumerics = 7,
+  kUncounted = 8,
+  kUntrusted = 9,
+  kInterrupted = 130,  // 128 + SIGINT, as shells report it
 };
 
 constexpr int ToInt(ExitCode code) { return static_cast<int>(code); }
@@ -28,8 +32,11 @@ constexpr int ToInt(ExitCode code) { return static_cast<int>(code); }
 /// kInterrupted.
 ExitCode DefaultExitCode(const absl::Status& status);
 
-/// The table for --help: one line a code.
-const char* ExitCodeTable();
+/// The table for --help: a heading and one line per code.
+std::string ExitCodeTable();
+
+/// The same with the rows of these codes only, in the table's order.
+std::string ExitCodeTable(std::span<const ExitCode> codes);
 
 }  // namespace atoll
 

@@ -23,26 +23,26 @@ constexpr uint32_t kMostWorkers = 10'000;
 void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
   const std::string group = "Workers as processes (--launcher process)";
   app.add_option("--worker-command", flags.command,
-                 "Program that runs a worker; default: atoll-worker beside this program, else in PATH")
+                 "Program of a worker; default: atoll-worker next to this program, else in PATH")
       ->group(group);
   app.add_option(
          "--worker-arg", flags.arguments,
-         "One argument for it, e.g. --worker-arg=--data=tokens; may be given again. {name}, {number}, "
-         "{coordinator}, {state_dir} are replaced; --coordinator, --name and --state-dir are added at the "
-         "end")
+         "Argument of the workers, for example --worker-arg=--data=tokens; repeatable. {name}, {number}, "
+         "{coordinator} and {state_dir} are replaced; --coordinator, --name and --state-dir are added")
       ->group(group)
       ->take_all()
       ->allow_extra_args(false);
-  app.add_option("--worker-prefix", flags.prefix, "Names: the prefix and a number from 0")
+  app.add_option("--worker-prefix", flags.prefix, "Prefix of the workers' names; a number from 0 follows")
       ->capture_default_str()
       ->group(group);
   app.add_option("--worker-state-dir", flags.state_dir,
-                 "Folder of their state directories; default: workers in the data directory")
+                 "Folder of the workers' state directories; default: DATA_DIR/workers")
       ->group(group);
   app.add_option("--worker-log-dir", flags.log_dir,
-                 "Folder of their logs, NAME.log; default: beside their state")
+                 "Folder of the workers' logs, NAME.log; default: the folder of their states")
       ->group(group);
-  app.add_option("--worker-grace", flags.grace_s, "Seconds between SIGTERM and SIGKILL when one is to end")
+  app.add_option("--worker-grace", flags.grace_s,
+                 "Seconds between SIGTERM and SIGKILL when a worker is stopped")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0))
       ->group(group);
@@ -50,26 +50,27 @@ void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
 
 void AddKubernetesFlags(CLI::App& app, LaunchFlags& flags) {
   const std::string group = "Workers as pods (--launcher kubernetes)";
-  app.add_option("--kube-statefulset", flags.kube_stateful_set, "The workers' StatefulSet")
+  app.add_option("--kube-statefulset", flags.kube_stateful_set, "Name of the workers' StatefulSet")
       ->capture_default_str()
       ->group(group);
   app.add_flag("--kube-set-per-worker", flags.kube_set_per_worker,
                "Each worker is a StatefulSet of its own with one pod, NAME-0, NAME-1 and so on after "
                "--kube-statefulset NAME: workers with an identity of their own")
       ->group(group);
-  app.add_option("--kube-selector", flags.kube_selector, "Labels of its pods")
+  app.add_option("--kube-selector", flags.kube_selector, "Label selector of its pods")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--kube-namespace", flags.kube_namespace, "Its namespace; default: the service account's")
+  app.add_option("--kube-namespace", flags.kube_namespace,
+                 "Namespace of the StatefulSet; default: that of the service account")
       ->group(group);
   app.add_option("--kube-credentials", flags.kube_credentials,
-                 "Folder with the service account's token, ca.crt and namespace")
+                 "Folder of the service account: token, ca.crt, namespace")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--kube-api-host", flags.kube_host, "The cluster's API server")
+  app.add_option("--kube-api-host", flags.kube_host, "Host of the cluster's API server")
       ->envname("KUBERNETES_SERVICE_HOST")
       ->group(group);
-  app.add_option("--kube-api-port", flags.kube_port, "Its HTTPS port")
+  app.add_option("--kube-api-port", flags.kube_port, "HTTPS port of the API server")
       ->envname("KUBERNETES_SERVICE_PORT")
       ->capture_default_str()
       ->group(group);
@@ -140,15 +141,15 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags) {
   const std::string group = "Launching workers";
   app.add_option(
          "--launcher", flags.launcher,
-         "Who starts workers, and starts again those that die: none (you do), process (this program, on this "
-         "host), kubernetes (the cluster; this program scales it)")
+         "Who starts and restarts workers: none (you), process (this program, on this host), kubernetes (the "
+         "cluster; this program scales it)")
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "process", "kubernetes"}))
       ->group(group);
-  app.add_option(
-         "--launch-workers", flags.workers,
-         "So many at the start; default: the configuration's run.workers. atollctl workers add and scale "
-         "change it, and the run remembers what they said")
+  app.add_option("--launch-workers", flags.workers,
+                 "Number of workers at the start; default: run.workers. 'atollctl workers add' and 'scale' "
+                 "change it, "
+                 "and the run remembers the change")
       ->check(CLI::Range(0U, kMostWorkers))
       ->group(group);
   AddProcessFlags(app, flags);

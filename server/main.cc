@@ -15,6 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "common/bind_address.h"
+#include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/fault_point.h"
 #include "common/file.h"
@@ -50,22 +52,22 @@
 namespace atoll {
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
-  atoll-coordinator --config run.yaml --data-dir ./run1
-      begins the run, or goes on with the one that is in ./run1; workers attach to 127.0.0.1:7600
-  atoll-coordinator --data-dir ./run1
-      goes on with the configuration that the run was started with
-  atollctl config explain
-      what a configuration may hold
-  atoll-coordinator --config run.yaml --data-dir ./run1 --launcher process --worker-arg=--data=tokens
-      starts the run's workers on this host too, and starts again those that die
-  atollctl watch
-      the run, live
-
-It keeps everything in the data directory: after a crash, start it again in the same way and the workers
-attach by themselves. SIGTERM or Ctrl-C ends it cleanly; a second signal ends it at once (nothing that was
-acknowledged is lost either way).
-)";
+const HelpText& ProgramHelp() {
+  static const auto& text = *new HelpText{
+      .examples = {{"atoll-coordinator --config run.yaml --data-dir ./run1",
+                    "Start the run, or continue the one in ./run1; workers connect to 127.0.0.1:7600"},
+                   {"atoll-coordinator --data-dir ./run1",
+                    "Continue with the configuration that the run was started with"},
+                   {"atoll-coordinator --config run.yaml --data-dir run1 --launcher process "
+                    "--worker-arg=--data=tokens",
+                    "Also start the run's workers on this host, and restart failed ones"}},
+      .notes =
+          "All state is in the data directory. After a crash, run the same command again; the workers "
+          "reconnect by themselves. SIGTERM or Ctrl-C stops the coordinator cleanly, a second signal stops "
+          "it at once; acknowledged contributions survive both. 'atollctl config explain' lists the fields "
+          "of a configuration, 'atollctl watch' follows the run."};
+  return text;
+}
 
 constexpr char kWebListen[] = "127.0.0.1:7604";
 
@@ -91,46 +93,48 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.option_defaults()->take_last();  // of a flag given twice, the later counts
   app.set_version_flag("--version", absl::StrFormat("atoll-coordinator %s (%s)", kVersion, kGitRevision));
   app.add_option("--config", flags.config,
-                 "The run's configuration (YAML). Needed for a new run; an existing one remembers its own");
-  app.add_option("--data-dir", flags.data_dir, "Where the run lives; created when it is not there")
+                 "Configuration of the run (YAML); required for a new run, recorded in the data directory");
+  app.add_option("--data-dir", flags.data_dir, "Folder of the run's state; created if it does not exist")
       ->required();
   app.add_option("--import", flags.import_file,
-                 "Seed a run that has no parameters from this safetensors file (F32, F16 or BF16)");
-  app.add_option("--listen", flags.listen, "Data port, for workers (port 0: any free one)")
+                 "Seed a new run with the parameters of this safetensors file (F32, F16 or BF16)");
+  app.add_option("--listen", flags.listen, "Address of the data port, for workers; port 0: any free port")
       ->capture_default_str();
-  app.add_option("--admin-listen", flags.admin_listen, "Admin port, for atollctl")->capture_default_str();
+  app.add_option("--admin-listen", flags.admin_listen, "Address of the admin port, for atollctl")
+      ->capture_default_str();
   app.add_option("--metrics-listen", flags.metrics_listen,
-                 "Prometheus scrapes http://ADDRESS/metrics; empty: no metrics")
+                 "Serve Prometheus metrics on http://ADDRESS/metrics; empty: none")
       ->capture_default_str();
-  app.add_option("--health-listen", flags.health_listen,
-                 "Plaintext port with the gRPC health service and nothing else, for a kubelet or a load "
-                 "balancer: open from the start, SERVING once the other ports are; default: none");
+  app.add_option(
+      "--health-listen", flags.health_listen,
+      "Address of a plaintext port with only the gRPC health service, for a kubelet or a load "
+      "balancer. It is open from the start and reports SERVING once the other ports serve; default: "
+      "none");
   app.add_option(
       "--web-listen", flags.web_listen,
-      "The built-in web page: http://ADDRESS/; empty: no page. Default: 127.0.0.1:7604, and no page "
-      "when that is taken");
+      "Serve the web page on http://ADDRESS/; empty: no page. Default: 127.0.0.1:7604, without a page when "
+      "that port is in use");
   app.add_option("--web-name", flags.web_names,
-                 "A name by which browsers may call the web page, beside its address and localhost; may be "
-                 "given again")
+                 "Allow browsers to open the web page under this host name; repeatable")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_option("--log-format", flags.log_format, "human, or json: one object a line")
+  app.add_option("--log-format", flags.log_format, "Log format; json writes one object per line")
       ->capture_default_str()
       ->check(CLI::IsMember({"human", "json"}));
-  app.add_option("--log-level", flags.log_level, "debug, info, warning, error, off")
+  app.add_option("--log-level", flags.log_level, "Lowest level that is logged")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   app.add_option("--port-file", flags.port_file,
-                 "Write the addresses that are really listened on to this file, as JSON, once serving");
+                 "Write the addresses of all ports to this file (JSON) once they serve");
   app.add_option(
          "--max-connections", flags.max_connections,
-         "Connections that each port takes at the same time; half of them from any one address. Fewer "
-         "where the limit of open files leaves fewer")
+         "Maximum number of connections per port, half of them from one address; lowered to fit the limit of "
+         "open files")
       ->capture_default_str()
       ->check(CLI::Range(16, 30000));
   AddSecurityFlags(app, flags.security);
   AddLaunchFlags(app, flags.launch);
-  app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
+  SetHelp(app, ProgramHelp());
 }
 
 struct RunConfiguration {
@@ -251,10 +255,8 @@ WebServerOptions WebOptions(const Flags& flags, const AccessPolicy* access) {
   options.certificate_file = flags.security.files.certificate;
   options.key_file = flags.security.files.key;
   options.access = access;
-  options.token_hint = absl::StrFormat(
-      "an admin's token: atollctl tokens create --role admin --name YOU; the first is in "
-      "%s/access/admin.token on the coordinator's machine",
-      flags.data_dir);
+  // Shown to visitors without a token: no flag, no path of this machine.
+  options.token_hint = "Ask the operator of this run for one.";
   return options;
 }
 
@@ -518,15 +520,10 @@ void KeepReceiveBuffers() {
 }  // namespace atoll
 
 int main(int argc, char** argv) {
-  CLI::App app("atoll-coordinator: holds the model of one training run and leads its rounds.",
-               "atoll-coordinator");
+  CLI::App app("Hold the model of one training run and lead its rounds.", "atoll-coordinator");
   atoll::Flags flags;
   atoll::AddFlags(app, flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : atoll::ToInt(atoll::ExitCode::kUsage);
-  }
+  if (const auto code = atoll::ParseCommandLine(app, argc, argv)) return atoll::ToInt(*code);
   atoll::KeepReceiveBuffers();
   return atoll::Run(flags);
 }

@@ -7,6 +7,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
+#include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
 #include "protos/transport/grpc_log.h"
@@ -18,18 +20,19 @@
 namespace atoll {
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
-  atoll-worker --coordinator 127.0.0.1:7600 --name w0 --data tokens --state-dir state/w0
-      trains until the run is finished; started again in the same way after a crash, it goes on
-  atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval
-      evaluates published versions; no round waits for it
-  atoll-worker generate --prompt "Once "
-      what the model writes now
-
-Model, optimizer, data order and rounds come from the coordinator: only address, name, device and local paths
-are given here. While the coordinator is away the worker waits and attaches again by itself. A worker that has
-never got an answer ends after a minute of failures that look permanent, unless --wait-forever is given.
-)";
+const HelpText& ProgramHelp() {
+  static const auto& text = *new HelpText{
+      .examples = {{"atoll-worker --coordinator 127.0.0.1:7600 --name w0 --data tokens --state-dir state/w0",
+                    "Train until the run is finished; run the same command again after a crash"},
+                   {"atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval",
+                    "Evaluate published versions; no round waits for this process"},
+                   {"atoll-worker generate --prompt \"Once \"", "Write text with the current model"}},
+      .notes =
+          "Model, optimizer, data order and rounds come from the coordinator. While the coordinator is away, "
+          "the worker waits and reconnects by itself. A worker that never got an answer exits after a minute "
+          "of failures that look permanent, unless --wait-forever is given."};
+  return text;
+}
 
 struct LogFlags {
   std::string format = "human";
@@ -37,40 +40,42 @@ struct LogFlags {
 };
 
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
-  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port")
+  app.add_option("--coordinator", flags.coordinator, "Address of the coordinator's data port")
       ->capture_default_str()
       ->envname("ATOLL_COORDINATOR");
   app.add_flag(
       "--wait-forever", flags.wait_forever,
-      "Keep trying when nothing has ever worked and it looks permanent: an unknown host name, another "
-      "CA, TLS on one side only, another program's port. Default: exit after a minute");
+      "Keep trying even when the failure looks permanent: an unknown host name, another CA, TLS on one "
+      "side only, the port of another program. Default: exit after a minute");
   app.add_option("--name", flags.name,
-                 "Name in the run (a-z 0-9 . -); default: made from the host's name, once");
-  app.add_option("--data", flags.data, "Folder of token files, as made by atoll-data tokenize");
+                 "Name in the run (a-z 0-9 . -); default: made once from the host name");
+  app.add_option("--data", flags.data, "Folder of token files, made by atoll-data");
   app.add_option("--state-dir", flags.state_dir,
-                 "Where this worker keeps its identity and its state; one folder per worker");
-  app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+                 "Folder of the worker's identity and state; one folder per worker");
+  app.add_option("--device", flags.device, "Device to compute on: auto, cpu, cuda or cuda:N")
+      ->capture_default_str();
   app.add_option("--threads", flags.threads,
-                 "Threads for the arithmetic; 0: LibTorch's choice. Give each process its share")
+                 "Threads for computation; 0: LibTorch's choice. Give each process its share of the cores")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
-  app.add_option("--role", flags.role, "trainer or evaluator")
+  app.add_option("--role", flags.role, "Role in the run")
       ->capture_default_str()
       ->check(CLI::IsMember({"trainer", "evaluator"}));
   app.add_option("--metrics-listen", flags.metrics_listen,
-                 "Prometheus scrapes http://ADDRESS/metrics; default: no metrics");
+                 "Serve Prometheus metrics on http://ADDRESS/metrics; default: none");
   app.add_option("--drain-seconds", flags.drain_seconds,
-                 "On SIGTERM: time to push what is done of the round; 0: leave without pushing")
+                 "After SIGTERM: seconds to push the steps done so far; 0: leave without pushing")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
-  app.add_option("--pull-streams", flags.pull_streams,
-                 "Pull the parameters in so many parts side by side, each over a connection of its own: for "
-                 "links where one connection gets less than several do")
+  app.add_option(
+         "--pull-streams", flags.pull_streams,
+         "Number of parallel connections per pull. Raise it on links where a single connection cannot use "
+         "the full bandwidth")
       ->capture_default_str()
       ->check(CLI::Range(1, 16));
-  app.add_option("--ready-file", flags.ready_file,
-                 "A file that is there while this worker is a member and the coordinator answers it, for a "
-                 "supervisor to look at; default: none");
+  app.add_option(
+      "--ready-file", flags.ready_file,
+      "Keep this file while the worker is a member and reaches the coordinator; for readiness checks");
   app.add_option(
       "--peer-keys", flags.peer_keys,
       "File of other workers' public keys, a name and 64 hexadecimal digits a line. Only these workers count "
@@ -78,41 +83,43 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
   app.add_flag(
       "--stop-on-any-difference", flags.stop_on_any_difference,
       "Stop when any worker signed other parameters. Default: when at least as many differ as agree, twice");
-  app.add_option("--expect-run", flags.expect_run, "Refuse to join another run than this (name or id)");
+  app.add_option("--expect-run", flags.expect_run, "Join only the run with this name or id");
   AddClientSecurityFlags(app, flags.security);
 }
 
 void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
-  app.add_option("--coordinator", flags.coordinator, "The coordinator's data port (Env:ATOLL_COORDINATOR)")
+  app.add_option("--coordinator", flags.coordinator,
+                 "Address of the coordinator's data port (Env:ATOLL_COORDINATOR)")
       ->capture_default_str();
-  CLI::Option* const model =
-      app.add_option("--model", flags.model, "Read this safetensors file (atollctl export) instead");
+  CLI::Option* const model = app.add_option(
+      "--model", flags.model, "Read the parameters from this safetensors file (atollctl export)");
   CLI::Option* const config =
-      app.add_option("--config", flags.config, "With --model: the run's configuration");
+      app.add_option("--config", flags.config, "With --model: configuration file of the run (YAML)");
   model->needs(config);
   config->needs(model);
-  app.add_option("--prompt", flags.prompt, "Text to go on from");
-  app.add_option("--tokens", flags.tokens, "Tokens to write")
+  app.add_option("--prompt", flags.prompt, "Text to continue");
+  app.add_option("--tokens", flags.tokens, "Number of tokens to write")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  app.add_option("--temperature", flags.temperature, "0: the most likely token each time")
+  app.add_option("--temperature", flags.temperature, "Sampling temperature; 0: always the most likely token")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--top-k", flags.top_k, "Draw among so many most likely tokens; 0: all")
+  app.add_option("--top-k", flags.top_k, "Sample among this many most likely tokens; 0: all")
       ->capture_default_str();
-  app.add_option("--seed", flags.seed, "Seed of the draw")->capture_default_str();
+  app.add_option("--seed", flags.seed, "Seed of the sampling")->capture_default_str();
   AddClientSecurityFlags(app, flags.security);
-  app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
-  app.add_option("--threads", flags.threads, "Threads for the arithmetic; 0: LibTorch's choice")
+  app.add_option("--device", flags.device, "Device to compute on: auto, cpu, cuda or cuda:N")
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads, "Threads for computation; 0: LibTorch's choice")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
 }
 
 void AddLogFlags(CLI::App& app, LogFlags& flags) {
-  app.add_option("--log-format", flags.format, "human, or json: one object a line")
+  app.add_option("--log-format", flags.format, "Log format; json writes one object per line")
       ->capture_default_str()
       ->check(CLI::IsMember({"human", "json"}));
-  app.add_option("--log-level", flags.level, "debug, info, warning, error, off")
+  app.add_option("--log-level", flags.level, "Lowest level that is logged")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
 }
@@ -140,29 +147,31 @@ absl::StatusOr<Logger> MakeLogger(const LogFlags& flags) {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "atoll-worker: trains a copy of the model with its own data, and exchanges with the coordinator every "
-      "H steps.",
+      "Train a copy of the model on this worker's data and exchange updates with the coordinator every H "
+      "steps.",
       "atoll-worker");
   WorkerFlags worker;
   GenerateFlags generate;
   LogFlags log_flags;
   app.set_version_flag("--version", absl::StrFormat("atoll-worker %s (%s), LibTorch %s", kVersion,
                                                     kGitRevision, TorchVersion()));
-  app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
   AddWorkerFlags(app, worker);
   AddLogFlags(app, log_flags);
-  CLI::App* generating =
-      app.add_subcommand("generate", "Write text with the published parameters of a live run");
+  CLI::App* generating = app.add_subcommand(
+      "generate", "Write text with the published parameters of a live run or with an exported file");
   AddGenerateFlags(*generating, generate);
-  try {
-    app.parse(argc, argv);
+  SetHelp(app, ProgramHelp());
+  SetHelp(
+      *generating,
+      {.examples = {{"atoll-worker generate --coordinator 127.0.0.1:7600 --prompt \"Once \" --tokens 200"},
+                    {"atoll-worker generate --model model.safetensors --config run.yaml --prompt \"Once \""}},
+       .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
+  const auto required = [&] {
     if (generating->parsed()) TakeOverOptions(app, *generating);
-    if (!generating->parsed() && (worker.data.empty() || worker.state_dir.empty())) {
-      throw CLI::RequiredError(worker.data.empty() ? "--data" : "--state-dir");
-    }
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : ToInt(ExitCode::kUsage);
-  }
+    if (generating->parsed() || (!worker.data.empty() && !worker.state_dir.empty())) return;
+    throw CLI::RequiredError(worker.data.empty() ? "--data" : "--state-dir");
+  };
+  if (const auto code = ParseCommandLine(app, argc, argv, required)) return ToInt(*code);
   const auto log = MakeLogger(log_flags);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
   RouteGrpcLog(log->With("component", "grpc"));

@@ -6,6 +6,7 @@
 #include "cli/confirm.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/human.h"
 #include "common/status.h"
 
@@ -97,7 +98,7 @@ absl::Status Delete(const GlobalOptions& global, const std::string& name, bool y
 
 void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   CLI::App* checkpoint =
-      app.add_subcommand("checkpoint", "Checkpoints: make, list, check, go back to, delete");
+      app.add_subcommand("checkpoint", "Create, list, check, restore or delete checkpoints");
   checkpoint->require_subcommand(1);
   struct Options {
     std::string name;
@@ -105,28 +106,46 @@ void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& ac
     bool yes = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* create = checkpoint->add_subcommand("create", "Make one now; rounds go on meanwhile");
-  create->add_option("NAME", options->name, "Its name; without it: after version and time");
+  CLI::App* create =
+      checkpoint->add_subcommand("create", "Create a checkpoint now; rounds continue meanwhile");
+  create->add_option("NAME", options->name, "Name of the checkpoint; default: made of version and time");
   create->callback(
       [&global, &action, options] { action = [&global, options] { return Create(global, options->name); }; });
-  CLI::App* list = checkpoint->add_subcommand("list", "Those there are");
+  CLI::App* list = checkpoint->add_subcommand("list", "List the checkpoints");
   list->add_flag("--check", options->check,
-                 "Read every file and compare its checksum; exit code 4 on damage");
+                 "Read every file and compare its checksum; exit with 4 on damage");
   list->callback(
       [&global, &action, options] { action = [&global, options] { return List(global, options->check); }; });
-  CLI::App* restore =
-      checkpoint->add_subcommand("restore", "Make its contents the next version, in a new epoch");
-  restore->add_option("NAME", options->name, "The checkpoint")->required();
-  restore->add_flag("--yes", options->yes, "Do not ask");
+  CLI::App* restore = checkpoint->add_subcommand(
+      "restore",
+      "Restore a checkpoint: its contents become the next version, in a new epoch. Training "
+      "since then is discarded, so the command asks first");
+  restore->add_option("NAME", options->name, "Name of the checkpoint")->required();
+  restore->add_flag("--yes", options->yes,
+                    "Do not ask for confirmation; required when no terminal can answer");
   restore->callback([&global, &action, options] {
     action = [&global, options] { return Restore(global, options->name, options->yes); };
   });
-  CLI::App* remove = checkpoint->add_subcommand("delete", "Remove one");
-  remove->add_option("NAME", options->name, "The checkpoint")->required();
-  remove->add_flag("--yes", options->yes, "Do not ask");
+  CLI::App* remove = checkpoint->add_subcommand("delete", "Delete a checkpoint; the command asks first");
+  remove->add_option("NAME", options->name, "Name of the checkpoint")->required();
+  remove->add_flag("--yes", options->yes,
+                   "Do not ask for confirmation; required when no terminal can answer");
   remove->callback([&global, &action, options] {
     action = [&global, options] { return Delete(global, options->name, options->yes); };
   });
+  const std::vector<ExitCode> plain = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused};
+  std::vector<ExitCode> asking = plain;
+  asking.push_back(ExitCode::kInterrupted);
+  SetHelp(*create, {.examples = {{"atollctl checkpoint create before-lr-change"}}, .exit_codes = plain});
+  SetHelp(*list, {.examples = {{"atollctl checkpoint list --check"}}, .exit_codes = plain});
+  SetHelp(*restore, {.examples = {{"atollctl checkpoint restore before-lr-change --yes",
+                                   "In a script; on a terminal, leave --yes out to be asked"}},
+                     .exit_codes = asking});
+  SetHelp(*remove,
+          {.examples = {{"atollctl checkpoint delete before-lr-change --yes"}}, .exit_codes = asking});
+  SetHelp(*checkpoint, {.examples = {{"atollctl checkpoint create before-lr-change"},
+                                     {"atollctl checkpoint list --check"}},
+                        .exit_codes = asking});
 }
 
 }  // namespace atoll

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
+#include "common/command_line/help.h"
 
 namespace atoll {
 namespace {
@@ -52,10 +53,12 @@ complete -o default -F _atollctl atollctl
 }  // namespace
 
 void AddCompletionCommand(CLI::App& app, Action& action) {
-  CLI::App* completion =
-      app.add_subcommand("completion", "Print a completion script: source <(atollctl completion bash)");
+  CLI::App* completion = app.add_subcommand("completion", "Print a shell completion script");
   auto shell = std::make_shared<std::string>("bash");
-  completion->add_option("SHELL", *shell, "bash")->check(CLI::IsMember({"bash"}))->capture_default_str();
+  completion->add_option("SHELL", *shell, "Shell to complete in")
+      ->check(CLI::IsMember({"bash"}))
+      ->capture_default_str();
+  SetHelp(*completion, {.examples = {{"source <(atollctl completion bash)"}}});
   // The callback keeps what the option writes to.
   completion->callback([&app, &action, shell] {
     action = [&app] {

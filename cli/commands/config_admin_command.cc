@@ -4,6 +4,7 @@
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -74,24 +75,31 @@ absl::Status History(const GlobalOptions& global, bool diff) {
 }  // namespace
 
 void AddConfigSetCommand(CLI::App& config, const GlobalOptions& global, Action& action) {
-  CLI::App* set = config.add_subcommand(
-      "set", "Change the run's configuration from the next round on: round.deadline_s=120 codec.push=int8");
+  CLI::App* set =
+      config.add_subcommand("set", "Change the configuration of the live run from the next round on");
   auto options = std::make_shared<SetOptions>();
-  set->add_option("SETTING", options->settings, "PATH=VALUE, fields as in the YAML file")->required();
-  set->add_flag("--dry-run", options->dry_run, "Only say whether it is allowed");
+  set->add_option("SETTING", options->settings, "PATH=VALUE, with paths as in the YAML file")->required();
+  set->add_flag("--dry-run", options->dry_run, "Check the change without making it");
   set->add_option("--expect", options->expect,
-                  "Refuse when the configuration in force is not this version: somebody else changed it");
+                  "Fail when the active configuration has another version than this");
   set->callback(
       [&global, &action, options] { action = [&global, options] { return Set(global, *options); }; });
+  SetHelp(*set, {.examples = {{"atollctl config set round.deadline_s=120 outer.learning_rate=0.5"},
+                              {"atollctl config set --dry-run codec.push=int8"},
+                              {"atollctl config set --expect 3 round.quorum=0.75",
+                               "Only if nobody changed it since version 3"}},
+                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
 }
 
 void AddConfigHistoryCommand(CLI::App& config, const GlobalOptions& global, Action& action) {
   CLI::App* history =
-      config.add_subcommand("history", "Every configuration the run has had, who set it, when");
+      config.add_subcommand("history", "List every configuration of the run: version, time, author");
   auto diff = std::make_shared<bool>(false);
-  history->add_flag("--diff", *diff, "What each one changed");
+  history->add_flag("--diff", *diff, "Show what each version changed");
   history->callback(
       [&global, &action, diff] { action = [&global, diff] { return History(global, *diff); }; });
+  SetHelp(*history, {.examples = {{"atollctl config history --diff"}},
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
 }
 
 }  // namespace atoll

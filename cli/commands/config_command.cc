@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/config_advice.h"
 #include "cli/json.h"
+#include "common/command_line/help.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "protos/config/explain.h"
@@ -70,39 +71,47 @@ absl::Status Show(const GlobalOptions& global, const std::string& file) {
 }  // namespace
 
 void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* config = app.add_subcommand("config", "A run's configuration: check it, explain it, change it");
+  CLI::App* config = app.add_subcommand("config", "Check, show, explain or change a run's configuration");
   config->require_subcommand(1);
   auto file = std::make_shared<std::string>();
 
   CLI::App* validate =
-      config->add_subcommand("validate", "Say everything that is wrong with a file, or that it is valid");
-  validate->add_option("FILE", *file, "The run's YAML file")->required();
+      config->add_subcommand("validate", "Check a configuration file and list every problem in it");
+  validate->add_option("FILE", *file, "Configuration file of the run (YAML)")->required();
   auto strangers = std::make_shared<bool>(false);
   validate->add_flag(
       "--strangers", *strangers,
-      "Workers that you do not know will join (tokens for any name); with --admin the coordinator is "
-      "asked whether such a token is in force");
+      "Check for a run that unknown workers join (tokens for any name); with --admin the command asks the "
+      "coordinator whether such a token is active");
   validate->callback([&global, &action, file, strangers] {
     action = [&global, file, strangers] { return Validate(global, *file, *strangers); };
   });
+  SetHelp(*validate, {.examples = {{"atollctl config validate run.yaml"}},
+                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
 
   CLI::App* show =
-      config->add_subcommand("show", "Print a configuration with every field, defaults filled in");
-  show->add_option("FILE", *file, "The run's YAML file; without it: what the run is doing now");
+      config->add_subcommand("show", "Print a configuration with every field, defaults included");
+  show->add_option("FILE", *file, "Configuration file (YAML); default: the configuration of the live run");
   show->callback([&global, &action, file] { action = [&global, file] { return Show(global, *file); }; });
+  SetHelp(*show, {.examples = {{"atollctl config show > now.yaml"}, {"atollctl config show run.yaml"}},
+                  .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
 
   CLI::App* explain =
-      config->add_subcommand("explain", "Every field with its meaning, default and allowed range");
+      config->add_subcommand("explain", "List every field with its meaning, default and range");
   auto markdown = std::make_shared<bool>(false);
-  explain->add_flag("--markdown", *markdown, "As the tables of docs/configuration.md");
+  explain->add_flag("--markdown", *markdown, "Print Markdown tables, as in docs/configuration.md");
   explain->callback([&action, markdown] {
     action = [markdown] {
       std::printf("%s", (*markdown ? ExplainRunConfigMarkdown() : ExplainRunConfig()).c_str());
       return absl::OkStatus();
     };
   });
+  SetHelp(*explain, {.examples = {{"atollctl config explain | less"}}});
   AddConfigSetCommand(*config, global, action);
   AddConfigHistoryCommand(*config, global, action);
+  SetHelp(*config,
+          {.examples = {{"atollctl config validate run.yaml"}, {"atollctl config set round.deadline_s=120"}},
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
 }
 
 }  // namespace atoll

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/plan.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 #include "protos/config/run_config.h"
 
@@ -92,13 +93,18 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
 
 void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   CLI::App* doctor = app.add_subcommand(
-      "doctor", "Is this machine fit for a run, and is the coordinator to be reached? Exit code 1 when not");
+      "doctor",
+      "Check this machine, its disk and network, and the coordinator; exit with 1 when a check fails");
   auto options = std::make_shared<DoctorOptions>();
-  doctor->add_option("CONFIG", options->config, "A run's YAML file, to be checked, and its needs compared");
-  doctor->add_option("--data", options->data, "A folder of token files");
-  doctor->add_option("--dir", options->dir, "Where the coordinator's data directory is or will be");
+  doctor->add_option("CONFIG", options->config,
+                     "Configuration file of the run (YAML); its needs are compared with this machine");
+  doctor->add_option("--data", options->data, "Folder of token files to check");
+  doctor->add_option("--dir", options->dir, "Data directory of the coordinator, existing or planned");
   doctor->callback(
       [&global, &action, options] { action = [&global, options] { return Doctor(global, *options); }; });
+  SetHelp(*doctor, {.examples = {{"atollctl doctor run.yaml --dir ./run1 --data ./tokens", "Before a run"},
+                                 {"atollctl doctor --admin coordinator.example:7601", "Is it reachable?"}},
+                    .exit_codes = {ExitCode::kInternal}});
 }
 
 }  // namespace atoll

@@ -4,7 +4,9 @@
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/observer_client.h"
+#include "cli/output.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -16,15 +18,15 @@ struct EventsOptions {
 };
 
 bool PrintEvent(const v1::RunEvent& event, bool json) {
-  if (json) return PrintJson(event, /*compact=*/true).ok();
+  if (json) return PrintJson(event, /*compact=*/true).ok() && FlushOutput().ok();
   std::printf("%6llu  %s  %-20s  %s\n", static_cast<unsigned long long>(event.sequence()),
               LocalTime(event.unix_nanos()).c_str(), v1::RunEvent::Kind_Name(event.kind()).c_str(),
               Printable(event.message()).c_str());
-  std::fflush(stdout);
-  return true;
+  return FlushOutput().ok();
 }
 
 absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
+  const EndWithReader end_with_reader;
   ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "events"));
   ATOLL_ASSIGN_OR_RETURN(const auto client,
                          ObserverClient::Join(port, Seconds(global.timeout_s), global.security));
@@ -47,14 +49,19 @@ absl::StatusOr<std::string> DataPort(const GlobalOptions& global, const char* co
 }
 
 void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("events", "What happened in the run, in order, from the coordinator's log");
+  CLI::App* command = app.add_subcommand(
+      "events", "List the run's events in order: members, rounds, checkpoints, admin actions");
   auto options = std::make_shared<EventsOptions>();
-  command->add_option("--after", options->after, "Only events after this sequence number")
+  command->add_option("--after", options->after, "Show only events after this sequence number")
       ->capture_default_str();
-  command->add_flag("--follow", options->follow, "Go on as events happen");
+  command->add_flag("--follow", options->follow, "Keep running and print new events as they happen");
   command->callback(
       [&global, &action, options] { action = [&global, options] { return Events(global, *options); }; });
+  SetHelp(*command,
+          {.examples = {{"atollctl events --after 120"},
+                        {"atollctl events --follow --json | jq -c 'select(.kind == \"ADMIN_ACTION\")'",
+                         "Who changes what"}},
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused}});
 }
 
 }  // namespace atoll

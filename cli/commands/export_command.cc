@@ -1,9 +1,14 @@
 #include <cstdio>
+#include <filesystem>
 #include <span>
+#include <system_error>
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json.h"
 #include "cli/observer_client.h"
+#include "common/command_line/help.h"
 #include "common/durable_file.h"
 #include "common/file.h"
 #include "common/human.h"
@@ -16,8 +21,8 @@
 namespace atoll {
 namespace {
 
-/// Writes the manifest's tensors out of the fragments' flat vectors, leaving the padding behind.
-absl::Status WriteTensors(const std::string& path, const Manifest& manifest,
+/// Writes the manifest's tensors from the fragments' flat vectors, without their padding.
+absl::Status WriteTensors(DurableFile& file, const Manifest& manifest,
                           const std::vector<FragmentLayout>& layouts,
                           const std::vector<PulledFragment>& fragments) {
   std::vector<std::span<const float>> tensors(manifest.tensors.size());
@@ -26,8 +31,6 @@ absl::Status WriteTensors(const std::string& path, const Manifest& manifest,
       tensors[slot.tensor] = std::span(fragments[f].values).subspan(slot.offset, slot.elements);
     }
   }
-  const std::string partial = path + ".partial";
-  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial, OpenMode::kTruncate));
   const std::string header = SafetensorsHeader(
       manifest, {{"format", "pt"}, {"atoll_version", absl::StrFormat("%d", fragments.front().version)}});
   ATOLL_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(header))));
@@ -37,18 +40,23 @@ absl::Status WriteTensors(const std::string& path, const Manifest& manifest,
     offset += tensor.size_bytes();
   }
   ATOLL_RETURN_IF_ERROR(file.Sync());
-  ATOLL_RETURN_IF_ERROR(file.Close());
-  return RenameFile(partial, path);
+  return file.Close();
 }
 
-absl::Status Export(const GlobalOptions& global, const std::string& path) {
+struct Exported {
+  uint64_t version = 0;
+  size_t tensors = 0;
+  uint64_t parameters = 0;
+};
+
+absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
   ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "export"));
   ATOLL_ASSIGN_OR_RETURN(const auto client,
                          ObserverClient::Join(port, Seconds(global.timeout_s), global.security));
   const v1::JoinReply& run = client->run();
   if (run.manifest().tensors().empty()) {
-    return absl::FailedPreconditionError(
-        "the run has no parameters yet: no worker has seeded it; start a worker first");
+    return FromCoordinator(absl::FailedPreconditionError(
+        "the run has no parameters yet: no worker has seeded it; start a worker first"));
   }
   ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(run.manifest()));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions options, ToRunOptions(run.config()));
@@ -64,15 +72,30 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
     }
     fragments.push_back(std::move(fragment));
   }
-  ATOLL_RETURN_IF_ERROR(WriteTensors(path, manifest, layouts, fragments));
+  ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments));
+  return Exported{fragments.front().version, manifest.tensors.size(), manifest.elements()};
+}
+
+absl::Status Export(const GlobalOptions& global, const std::string& path) {
+  const std::string partial = path + ".partial";
+  // Before anything is pulled: a folder that is not writable is found at once.
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrFormat("--out %s: is a folder; name a file", path));
+  }
+  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial, OpenMode::kTruncate));
+  const auto exported = Pull(global, file);
+  if (!exported.ok()) {
+    RemoveFile(partial).IgnoreError();
+    return exported.status();
+  }
+  ATOLL_RETURN_IF_ERROR(RenameFile(partial, path));
+  const auto version = static_cast<unsigned long long>(exported->version);
   if (global.json) {
-    std::printf("{\"file\": \"%s\", \"version\": %llu, \"parameters\": %llu}\n", path.c_str(),
-                static_cast<unsigned long long>(fragments.front().version),
-                static_cast<unsigned long long>(manifest.elements()));
+    std::printf("{\"file\": %s, \"version\": %llu, \"parameters\": %llu}\n", JsonString(path).c_str(),
+                version, static_cast<unsigned long long>(exported->parameters));
   } else {
-    std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(),
-                static_cast<unsigned long long>(fragments.front().version), manifest.tensors.size(),
-                HumanCount(static_cast<double>(manifest.elements())).c_str());
+    std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(), version,
+                exported->tensors, HumanCount(static_cast<double>(exported->parameters)).c_str());
   }
   return absl::OkStatus();
 }
@@ -81,10 +104,14 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
 
 void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   CLI::App* command =
-      app.add_subcommand("export", "Write the published parameters to a safetensors file, tensor names kept");
+      app.add_subcommand("export", "Write the published parameters to a safetensors file on this machine");
   auto path = std::make_shared<std::string>("model.safetensors");
-  command->add_option("--out", *path, "The file")->capture_default_str();
+  command->add_option("--out", *path, "Output file")->capture_default_str();
   command->callback([&global, &action, path] { action = [&global, path] { return Export(global, *path); }; });
+  SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"}},
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                                    ExitCode::kBadFiles},
+                     .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel."});
 }
 
 }  // namespace atoll

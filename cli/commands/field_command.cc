@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/json_field.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -13,7 +14,7 @@ void AddFieldCommand(CLI::App& app, Action& action) {
   auto path = std::make_shared<std::string>();
   command
       ->add_option("PATH", *path,
-                   "Names and positions with dots between them: fragments.0.version, evaluations.-1.loss, "
+                   "Names and positions, separated by dots: fragments.0.version, evaluations.-1.loss, "
                    "workers.name=w3.handle")
       ->required();
   command->callback([&action, path] {
@@ -24,6 +25,8 @@ void AddFieldCommand(CLI::App& app, Action& action) {
       return absl::OkStatus();
     };
   });
+  SetHelp(*command, {.examples = {{"atollctl status --json | atollctl field committed_tokens"}},
+                     .exit_codes = {ExitCode::kBadFiles}});
 }
 
 }  // namespace atoll

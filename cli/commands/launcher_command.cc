@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/human.h"
 #include "common/status.h"
 
@@ -45,9 +46,10 @@ absl::Status Launcher(const GlobalOptions& global) {
 }  // namespace
 
 void AddLauncherCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("launcher", "Who starts the workers, and how those that it started are doing");
+  CLI::App* command = app.add_subcommand("launcher", "Show the launcher and the workers that it started");
   command->callback([&global, &action] { action = [&global] { return Launcher(global); }; });
+  SetHelp(*command,
+          {.examples = {{"atollctl launcher"}}, .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
 }
 
 }  // namespace atoll

@@ -7,7 +7,9 @@
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/metric_writer.h"
+#include "cli/output.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/file.h"
 #include "common/human.h"
 #include "common/status.h"
@@ -90,6 +92,7 @@ absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
     if (options.format == "tensorboard") {
       return absl::InvalidArgumentError("event files need a folder: --out FOLDER");
     }
+    const EndWithReader end_with_reader;
     return Copy(global, *StreamWriter(options.format, &std::cout)).status();
   }
   const auto points = options.format == "tensorboard" ? Copy(global, *TensorBoardWriter(options.out))
@@ -107,17 +110,25 @@ absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
 }  // namespace
 
 void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* metrics = app.add_subcommand("metrics", "The run in numbers, now; or all of them over time");
+  CLI::App* metrics = app.add_subcommand("metrics", "Show the run's current metrics, or export all of them");
   metrics->require_subcommand(0, 1);
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* all =
-      metrics->add_subcommand("export", "Everything measured over the whole run, in order of time");
-  all->add_option("--format", options->format, "csv, jsonl, or tensorboard: event files")
+  CLI::App* all = metrics->add_subcommand("export", "Export every metric point of the run, in order of time");
+  all->add_option("--format", options->format, "Output format; tensorboard writes event files")
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "jsonl", "tensorboard"}));
-  all->add_option("--out", options->out, "A file (default: standard output); with tensorboard: a folder");
+  all->add_option("--out", options->out,
+                  "Output file (default: standard output); with tensorboard: a folder");
   all->callback(
       [&global, &action, options] { action = [&global, options] { return Export(global, *options); }; });
+  SetHelp(*all, {.examples = {{"atollctl metrics export --out metrics.csv"},
+                              {"atollctl metrics export --format jsonl | jq -c '[.name, .version, .value]'"},
+                              {"atollctl metrics export --format tensorboard --out tb"}},
+                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                                ExitCode::kBadFiles}});
+  SetHelp(*metrics, {.examples = {{"atollctl metrics"}, {"atollctl metrics export --out metrics.csv"}},
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                                    ExitCode::kBadFiles}});
   metrics->callback([metrics, &global, &action] {
     if (metrics->get_subcommands().empty()) action = [&global] { return Show(global); };
   });

@@ -3,6 +3,7 @@
 #include "cli/commands/commands.h"
 #include "cli/plan.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 #include "protos/config/run_config.h"
 
@@ -44,24 +45,27 @@ absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
 }  // namespace
 
 void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* plan = app.add_subcommand(
-      "plan", "What a run will need and take, before it is started: memory, disk, bytes, time");
+  CLI::App* plan =
+      app.add_subcommand("plan", "Estimate what a run needs: memory, disk, bytes per round, time");
   auto options = std::make_shared<PlanOptions>();
-  plan->add_option("CONFIG", options->file, "The run's YAML file")->required();
-  plan->add_option("--workers", options->workers, "How many workers; default: run.workers")
+  plan->add_option("CONFIG", options->file, "Configuration file of the run (YAML)")->required();
+  plan->add_option("--workers", options->workers, "Number of workers; default: run.workers")
       ->check(CLI::Range(1, 10000));
-  plan->add_option("--bandwidth", options->bandwidth, "Of each worker, each way")->capture_default_str();
+  plan->add_option("--bandwidth", options->bandwidth, "Bandwidth of each worker, in each direction")
+      ->capture_default_str();
   plan->add_option("--coordinator-bandwidth", options->coordinator_bandwidth,
-                   "Of the coordinator, which all workers share; default: as one worker's");
-  plan->add_option("--latency", options->latency, "There and back")->capture_default_str();
-  plan->add_option("--step-ms", options->step_ms,
-                   "What one inner step takes on a worker; measure it with one")
+                   "Bandwidth of the coordinator, which all workers share; default: that of one worker");
+  plan->add_option("--latency", options->latency, "Round-trip time between a worker and the coordinator")
+      ->capture_default_str();
+  plan->add_option("--step-ms", options->step_ms, "Duration of one inner step on a worker, measured")
       ->check(CLI::PositiveNumber);
   plan->add_option("--evaluation-batch-ms", options->evaluation_batch_ms,
                    "Duration of one batch of an evaluation; default: a third of an inner step's")
       ->check(CLI::PositiveNumber);
   plan->callback(
       [&global, &action, options] { action = [&global, options] { return Plan(global, *options); }; });
+  SetHelp(*plan, {.examples = {{"atollctl plan run.yaml --bandwidth 100Mbit/s --latency 80ms --step-ms 350"}},
+                  .exit_codes = {ExitCode::kBadFiles}});
 }
 
 }  // namespace atoll

@@ -8,6 +8,7 @@
 #include "cli/confirm.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -80,42 +81,58 @@ absl::Status Extend(const GlobalOptions& global, const Extension& extension) {
 void AddExtend(CLI::App& run, const GlobalOptions& global, Action& action) {
   auto extension = std::make_shared<Extension>();
   CLI::App* command = run.add_subcommand(
-      "extend", "Add rounds, also to a finished run; shows the effect on the learning rate and asks first");
-  command->add_option("ROUNDS", extension->rounds, "How many more, at the planned number of workers")
+      "extend",
+      "Add rounds to the run, even a finished one; shows the effect on the learning rate and asks first");
+  command
+      ->add_option("ROUNDS", extension->rounds, "Number of rounds to add, at the planned number of workers")
       ->required()
       ->check(CLI::Range(1, 100000000));
-  command->add_flag("--dry-run", extension->dry_run, "Only show the effect");
-  command->add_flag("--yes", extension->yes, "Do not ask");
+  command->add_flag("--dry-run", extension->dry_run, "Show the effect without extending the run");
+  command->add_flag("--yes", extension->yes, "Do not ask for confirmation");
   command->callback([&global, &action, extension] {
     action = [&global, extension] { return Extend(global, *extension); };
   });
+  SetHelp(*command, {.examples = {{"atollctl run extend 100 --dry-run"}, {"atollctl run extend 100 --yes"}},
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kInterrupted}});
 }
 
 }  // namespace
 
 void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* run =
-      app.add_subcommand("run", "The run as a whole: pause, resume, stop or extend it, close a round");
+  CLI::App* run = app.add_subcommand("run", "Pause, resume, stop or extend the run, or close its open round");
   run->require_subcommand(1);
-  AddStatusOptions(*run->add_subcommand("status", "The same as atollctl status"), global, action);
-  const auto add = [&](const char* name, const char* about, v1::ControlRunRequest::Action what) {
+  AddStatusOptions(*run->add_subcommand("status", "Show the run; an alias of 'atollctl status'"), global,
+                   action);
+  const auto add = [&](const char* name, const char* about, v1::ControlRunRequest::Action what,
+                       const HelpExample& example) {
     auto order = std::make_shared<RunOrder>();
     order->action = what;
     CLI::App* command = run->add_subcommand(name, about);
-    command->add_option("--reason", order->reason, "Why, for the event log");
-    if (what == v1::ControlRunRequest::STOP) command->add_flag("--yes", order->yes, "Do not ask");
+    command->add_option("--reason", order->reason, "Reason, recorded in the event log");
+    if (what == v1::ControlRunRequest::STOP)
+      command->add_flag("--yes", order->yes, "Do not ask for confirmation");
     command->callback(
         [&global, &action, order] { action = [&global, order] { return Control(global, *order); }; });
+    std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+    if (what == v1::ControlRunRequest::STOP) codes.push_back(ExitCode::kInterrupted);
+    SetHelp(*command, {.examples = {example}, .exit_codes = codes});
   };
-  add("pause", "Workers finish their round and wait; what they push is kept", v1::ControlRunRequest::PAUSE);
-  add("resume", "Go on after a pause", v1::ControlRunRequest::RESUME);
-  add("stop", "For good: close the open round with what arrived, publish it, let the workers leave",
-      v1::ControlRunRequest::STOP);
-  add("close-round", "Close the open round now, with what arrived", v1::ControlRunRequest::CLOSE_ROUND);
+  add("pause", "Pause the run: workers finish their round, push it, and wait", v1::ControlRunRequest::PAUSE,
+      {"atollctl run pause --reason \"power cut at noon\""});
+  add("resume", "Continue a paused run", v1::ControlRunRequest::RESUME, {"atollctl run resume"});
+  add("stop",
+      "Stop the run permanently: close the open round with the contributions received, publish it, and let "
+      "the workers leave",
+      v1::ControlRunRequest::STOP, {"atollctl run stop --yes", "Without --yes the command asks first"});
+  add("close-round", "Close the open round now with the contributions received",
+      v1::ControlRunRequest::CLOSE_ROUND, {"atollctl run close-round --reason \"w3 is gone\""});
   AddExtend(*run, global, action);
   add("reset-data",
-      "Forget which token files the run began with; those of the next accepted contribution are the run's",
-      v1::ControlRunRequest::RESET_DATASET);
+      "Forget the token files that the run began with; the next accepted contribution decides which files "
+      "the run uses",
+      v1::ControlRunRequest::RESET_DATASET, {"atollctl run reset-data --reason \"new text\""});
+  SetHelp(*run, {.examples = {{"atollctl run pause --reason \"power cut at noon\""}, {"atollctl run resume"}},
+                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kInterrupted}});
 }
 
 }  // namespace atoll

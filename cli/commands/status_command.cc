@@ -3,12 +3,13 @@
 #include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 
 namespace atoll {
 namespace {
 
-constexpr char kAbout[] = "The run at a glance: progress, losses, traffic, what is waited for";
+constexpr char kAbout[] = "Show the run: progress, losses, traffic, and which workers the round waits for";
 
 struct StatusOptions {
   bool summary = false;
@@ -27,11 +28,17 @@ absl::Status ShowStatus(const GlobalOptions& global, const StatusOptions& option
 
 void AddStatusOptions(CLI::App& command, const GlobalOptions& global, Action& action) {
   auto options = std::make_shared<StatusOptions>();
-  command.add_flag("--summary", options->summary, "What the run came to, instead of where it stands");
-  command.add_option("--history", options->history, "With --json: how many of the latest rounds to include")
+  command.add_flag("--summary", options->summary, "Show the results of the run instead of its progress");
+  command.add_option("--history", options->history, "With --json: number of the latest rounds to include")
       ->capture_default_str();
   command.callback(
       [&global, &action, options] { action = [&global, options] { return ShowStatus(global, *options); }; });
+  const bool alias = command.get_parent()->get_name() == "run";
+  SetHelp(command,
+          {.examples = {{alias ? "atollctl run status" : "atollctl status"},
+                        {"atollctl status --summary", "After the run: losses, perplexities, traffic"},
+                        {"atollctl status --json | jq .committed_tokens"}},
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
 }
 
 void AddStatusCommand(CLI::App& app, const GlobalOptions& global, Action& action) {

@@ -5,6 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/file.h"
 #include "common/status.h"
 
@@ -122,34 +123,49 @@ absl::Status Revoke(const GlobalOptions& global, const std::string& id) {
 
 void AddCreate(CLI::App& tokens, const GlobalOptions& global, Action& action) {
   auto options = std::make_shared<CreateOptions>();
-  CLI::App* create = tokens.add_subcommand("create", "Make a token; it is shown once");
-  create->add_option("--role", options->role, "worker, observer (looks), admin (does everything)")
+  CLI::App* create = tokens.add_subcommand("create", "Create a token; it is shown only once");
+  create
+      ->add_option("--role", options->role,
+                   "What the token allows: joining as a worker, reading only, or everything")
       ->capture_default_str()
       ->check(CLI::IsMember({"worker", "observer", "admin"}));
-  create->add_option("--name", options->name, "Whose it is; a worker can join under this name only");
-  create->add_flag("--any-name", options->any_name, "A worker's, good for every name: one for a whole fleet");
+  create->add_option("--name", options->name, "Name of the holder; a worker can join only under this name");
+  create->add_flag("--any-name", options->any_name,
+                   "Let workers of every name use it: one token for a whole fleet");
   create->add_option("--expires", options->expires,
-                     "Good for so long: 90d, 12h; default: until it is revoked");
-  create->add_option("--out", options->out, "Write it to this new file (mode 0600) and not to the terminal");
+                     "Lifetime, for example 90d or 12h; default: until it is revoked");
+  create->add_option("--out", options->out,
+                     "Write the token to this new file (mode 0600) instead of the terminal");
   create->callback(
       [&global, &action, options] { action = [&global, options] { return Create(global, *options); }; });
+  SetHelp(*create, {.examples = {{"atollctl tokens create --role worker --name w3 --out w3.token"},
+                                 {"atollctl tokens create --role observer --name grafana --expires 90d"}},
+                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                                   ExitCode::kBadFiles}});
 }
 
 }  // namespace
 
 void AddTokensCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* tokens = app.add_subcommand(
-      "tokens",
-      "Tokens that let workers, observers and operators in. Needs an admin's certificate or token; "
-      "the first is in DATA_DIR/access/admin.token of the coordinator");
+  CLI::App* tokens =
+      app.add_subcommand("tokens", "Create, list or revoke the tokens of workers, observers and operators");
   tokens->require_subcommand(1);
   AddCreate(*tokens, global, action);
-  CLI::App* list = tokens->add_subcommand("list", "Whose tokens there are; not the tokens, which nobody has");
+  CLI::App* list =
+      tokens->add_subcommand("list", "List the tokens: id, role, holder, state; never the secrets");
   list->callback([&global, &action] { action = [&global] { return List(global); }; });
-  CLI::App* revoke = tokens->add_subcommand("revoke", "A token is good for nothing any more, at once");
+  CLI::App* revoke = tokens->add_subcommand("revoke", "Revoke a token at once");
   auto id = std::make_shared<std::string>();
-  revoke->add_option("ID", *id, "As in tokens list")->required();
+  revoke->add_option("ID", *id, "Id of the token, as 'tokens list' shows it")->required();
   revoke->callback([&global, &action, id] { action = [&global, id] { return Revoke(global, *id); }; });
+  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+  SetHelp(*list, {.examples = {{"atollctl tokens list"}}, .exit_codes = codes});
+  SetHelp(*revoke, {.examples = {{"atollctl tokens revoke 7f3a9c12"}}, .exit_codes = codes});
+  SetHelp(*tokens, {.examples = {{"atollctl tokens create --role worker --name w3 --out w3.token"}},
+                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                                   ExitCode::kBadFiles},
+                    .notes = "These commands need an admin's certificate or token. The first token is in "
+                             "DATA_DIR/access/admin.token on the coordinator's machine."});
 }
 
 }  // namespace atoll

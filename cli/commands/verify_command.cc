@@ -9,8 +9,10 @@
 #include "cli/confirmation_check.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/file.h"
 #include "common/progress_bar.h"
 #include "common/status.h"
@@ -43,7 +45,7 @@ class Verdicts {
       different_.push_back(
           absl::StrFormat("version %d of fragment %d", progress.version(), progress.fragment()));
     }
-    if (json_) return PrintJson(progress, /*compact=*/true).ok();
+    if (json_) return PrintJson(progress, /*compact=*/true).ok() && FlushOutput().ok();
     if (!bar_.has_value()) bar_.emplace(Bar(progress.total()), &clock_, &std::cerr);
     bar_->Update(progress.done());
     rows_.push_back({absl::StrFormat("%d", progress.fragment()), absl::StrFormat("%d", progress.version()),
@@ -111,6 +113,7 @@ class Verdicts {
 };
 
 absl::Status Verify(const GlobalOptions& global, std::optional<uint64_t> version) {
+  const EndWithReader end_with_reader;
   Verdicts verdicts(global.json);
   const absl::Status streamed = MakeAdminClient(global).Verify(
       version, [&](const v1::VerifyProgress& progress) { return verdicts.Add(progress); });
@@ -204,12 +207,11 @@ void AddConfirmationOptions(CLI::App& command, ConfirmationFlags& flags) {
 }  // namespace
 
 void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "verify",
-      "Recompute retained versions from their contributions and compare every bit; exit code 4 on a "
-      "difference");
+  CLI::App* command = app.add_subcommand("verify",
+                                         "Recompute retained versions from their contributions and compare "
+                                         "every bit; exit with 4 on a difference");
   auto version = std::make_shared<std::optional<uint64_t>>();
-  command->add_option("--version", *version, "Only this one; otherwise all that can be");
+  command->add_option("--version", *version, "Verify only this version; default: all that can be recomputed");
   auto flags = std::make_shared<ConfirmationFlags>();
   AddConfirmationOptions(*command, *flags);
   command->callback([&global, &action, version, flags] {
@@ -217,6 +219,11 @@ void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action
       return flags->wanted ? VerifyConfirmations(global, *flags, *version) : Verify(global, *version);
     };
   });
+  SetHelp(*command, {.examples = {{"atollctl verify"},
+                                  {"atollctl verify --version 41"},
+                                  {"atollctl verify --confirmations", "Check the workers' signatures"}},
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                                    ExitCode::kBadFiles, ExitCode::kUntrusted}});
 }
 
 }  // namespace atoll

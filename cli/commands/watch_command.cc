@@ -6,8 +6,10 @@
 #include "cli/commands/commands.h"
 #include "cli/dashboard.h"
 #include "cli/json.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "common/command_line/help.h"
 #include "common/shutdown.h"
 #include "common/status.h"
 
@@ -55,10 +57,12 @@ class Screen {
     }
     if (now - last_line_ < Seconds(options_.line_interval_s)) return absl::OkStatus();
     last_line_ = now;
-    if (json_) return PrintJson(status, /*compact=*/true);
+    if (json_) {
+      ATOLL_RETURN_IF_ERROR(PrintJson(status, /*compact=*/true));
+      return FlushOutput();
+    }
     std::printf("%s\n", RenderLine(status).c_str());
-    std::fflush(stdout);
-    return absl::OkStatus();
+    return FlushOutput();
   }
 
   void ShowAway(const absl::Status& status) {
@@ -78,18 +82,23 @@ class Screen {
 };
 
 absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Shutdown> shutdown, Shutdown::Install());
   AdminClient client = MakeAdminClient(global);
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Shutdown> shutdown, Shutdown::Install());
+  const EndWithReader end_with_reader;
+  // A coordinator that does not answer must not keep Ctrl-C waiting.
+  shutdown->OnRequest([&client] { client.Cancel(); });
   const SystemClock clock{};
   v1::GetStatusReply last;
   TheEnd end;
   bool seen = false;
+  bool ended = false;
   {
     Screen screen(global, options);
     while (!shutdown->requested()) {
       auto status = client.GetStatus(1000);
       auto workers =
           status.ok() ? client.ListWorkers(true) : absl::StatusOr<v1::ListWorkersReply>(status.status());
+      if (shutdown->requested()) break;
       if (!workers.ok()) {
         if (!seen) return workers.status();
         screen.ShowAway(workers.status());
@@ -97,11 +106,13 @@ absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
         seen = true;
         last = *std::move(status);
         ATOLL_RETURN_IF_ERROR(screen.Show(last, *workers, clock.Now()));
-        if (options.until_finished && end.Reached(last, clock.Now())) break;
+        ended = options.until_finished && end.Reached(last, clock.Now());
+        if (ended) break;
       }
       shutdown->WaitFor(Seconds(options.interval_s));
     }
   }
+  if (!seen || (options.until_finished && !ended)) return absl::CancelledError("interrupted");
   if (!global.json && !options.until_finished) {
     PrintLines(RenderSummary(last, InspectTerminal().style));
   }
@@ -111,22 +122,26 @@ absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
 }  // namespace
 
 void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "watch",
-      "The run, live: a screen on a terminal, a line every few seconds elsewhere, JSON lines with --json");
+  CLI::App* command = app.add_subcommand("watch",
+                                         "Follow the run: a live screen on a terminal, elsewhere one line "
+                                         "every few seconds, JSON lines with --json");
   auto options = std::make_shared<WatchOptions>();
-  command->add_option("--interval", options->interval_s, "Seconds between looks")
+  command->add_option("--interval", options->interval_s, "Seconds between queries")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command
       ->add_option("--line-interval", options->line_interval_s,
-                   "Seconds between lines where there is no terminal")
+                   "Seconds between lines when the output is not a terminal")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
-  command->add_flag("--until-finished", options->until_finished,
-                    "End when the run has finished or was stopped");
+  command->add_flag("--until-finished", options->until_finished, "Exit when the run is finished or stopped");
   command->callback(
       [&global, &action, options] { action = [&global, options] { return Watch(global, *options); }; });
+  SetHelp(*command, {.examples = {{"atollctl watch", "Ctrl-C ends it"},
+                                  {"atollctl watch --until-finished > run.log"},
+                                  {"atollctl watch --json | jq -c .state"}},
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused},
+                     .notes = "It survives restarts of the coordinator. The first query must succeed."});
 }
 
 }  // namespace atoll

@@ -9,6 +9,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/worker_view.h"
+#include "common/command_line/help.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -60,10 +61,10 @@ void AddOrder(CLI::App& workers, const GlobalOptions& global, Action& action, co
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = workers.add_subcommand(name, about);
-  command->add_option("NAME", options->worker, "The worker")->required();
-  command->add_option("--reason", options->reason, "Why, for the event log");
+  command->add_option("NAME", options->worker, "Name of the worker")->required();
+  command->add_option("--reason", options->reason, "Reason, recorded in the event log");
   if (what == Order::DRAIN || what == Order::RESTART) {
-    command->add_flag("--at-once", options->at_once, "Do not finish the round; push what is done");
+    command->add_flag("--at-once", options->at_once, "Do not finish the round; push the steps done so far");
   }
   command->callback([&global, &action, options, what] {
     options->order.set_worker(options->worker);
@@ -72,54 +73,70 @@ void AddOrder(CLI::App& workers, const GlobalOptions& global, Action& action, co
     options->order.set_reason(options->reason);
     action = [&global, options] { return Control(global, options->order); };
   });
+  SetHelp(*command,
+          {.examples = {{absl::StrFormat("atollctl workers %s w3 --reason \"moving the machine\"", name)}},
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
 }
 
 void AddSizes(CLI::App& workers, const GlobalOptions& global, Action& action) {
   auto count = std::make_shared<uint32_t>(0);
-  CLI::App* add = workers.add_subcommand("add", "Have the launcher start so many more workers");
-  add->add_option("N", *count, "How many")->required()->check(CLI::Range(1, 10000));
+  CLI::App* add = workers.add_subcommand("add", "Start more workers; needs a launcher");
+  add->add_option("N", *count, "Number of workers to add")->required()->check(CLI::Range(1, 10000));
   add->callback([&global, &action, count] {
     v1::ScaleWorkersRequest request;
     request.set_add(*count);
     action = [&global, request] { return Scale(global, request); };
   });
   CLI::App* scale = workers.add_subcommand(
-      "scale", "Have the launcher run so many workers in all; those with the highest numbers go first");
-  scale->add_option("N", *count, "How many in all")->required()->check(CLI::Range(0, 10000));
+      "scale", "Set the number of workers; workers that are not members go first, then the highest numbers");
+  scale->add_option("N", *count, "Number of workers in all")->required()->check(CLI::Range(0, 10000));
   scale->callback([&global, &action, count] {
     v1::ScaleWorkersRequest request;
     request.set_target(*count);
     action = [&global, request] { return Scale(global, request); };
   });
+  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+  SetHelp(*add, {.examples = {{"atollctl workers add 2"}}, .exit_codes = codes});
+  SetHelp(*scale, {.examples = {{"atollctl workers scale 6"}}, .exit_codes = codes});
 }
 
 }  // namespace
 
 void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* workers = app.add_subcommand("workers", "The workers: see them, move them, start more of them");
+  CLI::App* workers = app.add_subcommand("workers", "List, drain, restart, add and remove workers");
   workers->require_subcommand(0, 1);
   auto all = std::make_shared<bool>(false);
   auto name = std::make_shared<std::string>();
   const auto list_action = [&global, &action, all] {
     action = [&global, all] { return List(global, *all); };
   };
-  CLI::App* list = workers->add_subcommand("list", "One line per worker (the default)");
-  list->add_flag("--all", *all, "Also those that left or were lost");
+  CLI::App* list = workers->add_subcommand("list", "List the workers, one line each (the default)");
+  list->add_flag("--all", *all, "Include workers that left or were lost");
   list->callback(list_action);
-  CLI::App* describe = workers->add_subcommand("describe", "All there is to know about one worker");
-  describe->add_option("NAME", *name, "The worker")->required();
+  CLI::App* describe = workers->add_subcommand("describe", "Show details of one worker");
+  describe->add_option("NAME", *name, "Name of the worker")->required();
   describe->callback(
       [&global, &action, name] { action = [&global, name] { return Describe(global, *name); }; });
-  AddOrder(*workers, global, action, "drain", "Finish the round, push, leave", Order::DRAIN);
-  AddOrder(*workers, global, action, "restart", "The same, and begin anew under the same name",
+  AddOrder(*workers, global, action, "drain", "Let the worker finish its round, push it, and leave",
+           Order::DRAIN);
+  AddOrder(*workers, global, action, "restart", "Drain the worker, then start it again under the same name",
            Order::RESTART);
-  AddOrder(*workers, global, action, "evict", "Remove the member at once; its process may join again",
+  AddOrder(*workers, global, action, "evict", "Remove the worker at once; its process may join again",
            Order::EVICT);
-  AddOrder(*workers, global, action, "ban", "Evict, and refuse the name until it is unbanned", Order::BAN);
-  AddOrder(*workers, global, action, "unban", "Let the name join again", Order::UNBAN);
-  AddOrder(*workers, global, action, "resync", "Drop local progress, pull the published version",
-           Order::RESYNC);
+  AddOrder(*workers, global, action, "ban", "Evict the worker and reject its name until it is unbanned",
+           Order::BAN);
+  AddOrder(*workers, global, action, "unban", "Allow a banned name to join again", Order::UNBAN);
+  AddOrder(*workers, global, action, "resync",
+           "Discard the worker's local progress and let it pull the published version", Order::RESYNC);
   AddSizes(*workers, global, action);
+  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+  SetHelp(*list, {.examples = {{"atollctl workers list --all"}}, .exit_codes = codes});
+  SetHelp(*describe, {.examples = {{"atollctl workers describe w3"}}, .exit_codes = codes});
+  SetHelp(
+      *workers,
+      {.examples = {{"atollctl workers"}, {"atollctl workers drain w3 --reason \"moving\""}},
+       .exit_codes = codes,
+       .notes = "Orders reach a worker with its next heartbeat; 'atollctl workers' shows them until then."});
   // CLI11 calls this after the chosen subcommand's.
   workers->callback([workers, list_action] {
     if (workers->get_subcommands().empty()) list_action();

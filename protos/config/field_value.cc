@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/did_you_mean.h"
 #include "protos/config/problem.h"
 #include "protos/config/schema.h"
 

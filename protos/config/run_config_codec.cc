@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "atoll/v1/run.pb.h"
+#include "common/did_you_mean.h"
 #include "common/status.h"
 #include "protos/config/check.h"
 #include "protos/config/defaults.h"

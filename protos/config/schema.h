@@ -36,10 +36,6 @@ bool InRange(const google::protobuf::FieldDescriptor* field, double value);
 /// The shortest decimal text that reads back as the same number; whole numbers without exponent.
 std::string NumberText(double value);
 
-/// The candidate that was probably meant: the one at the smallest edit distance (insertions, deletions,
-/// substitutions, swaps of neighbours), when that is at most a third of the word. Empty when there is none.
-std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
-
 }  // namespace atoll
 
 #endif  // ATOLL_PROTOS_CONFIG_SCHEMA_H_

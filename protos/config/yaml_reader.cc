@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/did_you_mean.h"
 #include "protos/config/defaults.h"
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"

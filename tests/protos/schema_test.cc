@@ -97,15 +97,5 @@ TEST(SchemaTest, NumbersReadBackTheSame) {
   EXPECT_EQ(NumberText(0.05), "0.05");
 }
 
-TEST(SchemaTest, DidYouMean) {
-  const std::vector<std::string> names = {"quorum", "minimum", "deadline_s"};
-  EXPECT_EQ(DidYouMean("quorun", names), "quorum");
-  EXPECT_EQ(DidYouMean("qourum", names), "quorum");
-  EXPECT_EQ(DidYouMean("deadline", names), "deadline_s");
-  EXPECT_EQ(DidYouMean("workers", names), "");
-  EXPECT_EQ(DidYouMean("", names), "");
-  EXPECT_EQ(DidYouMean(std::string(10'000, 'q'), names), "");
-}
-
 }  // namespace
 }  // namespace atoll

@@ -1,0 +1,27 @@
+#ifndef ATOLL_COMMON_COMMAND_LINE_PARSE_H_
+#define ATOLL_COMMON_COMMAND_LINE_PARSE_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "common/exit_codes.h"
+
+namespace atoll {
+
+/// Parses the command line with the layout of help.h. Nothing when the program goes on; otherwise its exit
+/// code: kOk after --help or --version was printed, kUsage after a sentence on standard error says what is
+/// wrong, which command or option was probably meant, and which --help to read. `check` runs behind a command
+/// line that parses; it throws a CLI::ParseError when options are missing that only it knows to be needed.
+std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
+                                         const std::function<void()>& check = {});
+
+/// What is wrong with a command or an option in `arguments` (without the program's name) that does not exist;
+/// empty when all exist.
+std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arguments);
+
+}  // namespace atoll
+
+#endif  // ATOLL_COMMON_COMMAND_LINE_PARSE_H_

@@ -1,0 +1,16 @@
+#ifndef ATOLL_COMMON_DID_YOU_MEAN_H_
+#define ATOLL_COMMON_DID_YOU_MEAN_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace atoll {
+
+/// The candidate that was probably meant: the one at the smallest edit distance (insertions, deletions,
+/// substitutions, swaps of neighbours), when that is at most a third of the word. Empty when there is none.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace atoll
+
+#endif  // ATOLL_COMMON_DID_YOU_MEAN_H_
