@@ -121,8 +121,8 @@ absl::StatusOr<AdminCaller> WebApi::Operator(const WebRequest& request) const {
   // act.
   if (!identity.verified) {
     return absl::UnauthenticatedError(
-        absl::StrFormat("an action over the web needs an admin's token%s",
-                        options_.token_hint.empty() ? std::string() : "; " + options_.token_hint));
+        absl::StrFormat("an action over the web needs an admin token%s",
+                        options_.token_hint.empty() ? std::string() : ". " + options_.token_hint));
   }
   if (identity.role != Role::kAdmin) {
     return absl::PermissionDeniedError(absl::StrFormat("this takes the role admin; '%s' has the role %s",

@@ -40,7 +40,12 @@ async function send(path, options) {
   }
 }
 
+// The coordinator's own words are for its programs; they name command-line flags.
+const LOCKED = "Only holders of a token can see this run. Ask its operator for a token.";
+const UNKNOWN_TOKEN = "This token is not known, was revoked, or has expired. Ask the run's operator for another one.";
+
 function problemOf(reply, text) {
+  if (reply.status === 401) return new Problem(401, token ? UNKNOWN_TOKEN : LOCKED);
   try {
     return new Problem(reply.status, JSON.parse(text).error.message);
   } catch {

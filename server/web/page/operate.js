@@ -16,6 +16,14 @@ function confirmed(title, text, yes) {
   });
 }
 
+/** Focuses the first of these elements that is shown and enabled. */
+function focusFirst(ids) {
+  for (const id of ids) {
+    const element = id && byId(id);
+    if (element && !element.disabled && element.offsetParent !== null) { element.focus(); return; }
+  }
+}
+
 function outcome(text, looks) {
   setText(byId("outcome"), text);
   setClass(byId("outcome"), `outcome ${looks}`);
@@ -40,7 +48,8 @@ export class Operator {
   get mayAct() { return Boolean(this.session?.mayAct); }
 
   ask() {
-    if (this.mayAct) { byId("operations").scrollIntoView({ block: "center" }); byId("pause").focus(); return; }
+    if (this.mayAct) { byId("operations").scrollIntoView({ block: "center" }); focusFirst(["pause", "checkpoint-name"]); return; }
+    this.askedFrom = document.activeElement?.id;
     setText(byId("token-hint"), this.session?.tokenHint || "");
     setText(byId("token-problem"), "");
     byId("token-dialog").showModal();
@@ -59,11 +68,20 @@ export class Operator {
       setText(byId("token-problem"), error.message);
       byId("token").select();
     }
-    this.refresh();
+    await this.refresh();
+    if (this.session && !byId("token-dialog").open) this.keepFocus();
+  }
+
+  /** The button that asked may be hidden by now: the keyboard goes on at what took its place. */
+  keepFocus() {
+    if (this.askedFrom === "unlock") byId("content").focus();
+    else if (this.askedFrom === "act-unlock" && this.mayAct) focusFirst(["pause", "checkpoint-name"]);
+    else focusFirst([this.askedFrom, "operate"]);
   }
 
   /** Asks the coordinator who we are. */
   async refresh() {
+    const focused = document.activeElement?.id;
     try {
       this.session = await look("/api/v1/session");
     } catch (error) {
@@ -74,6 +92,7 @@ export class Operator {
       }
     }
     this.show();
+    if (focused === "forget") focusFirst(["forget", "act-unlock"]);
     this.changed();
   }
 
@@ -84,8 +103,8 @@ export class Operator {
     setText(byId("who"), open ? `as ${this.session.name || "admin"}` : "");
     setText(byId("operate"), open ? `As ${this.session.name || "admin"}` : "Operate");
     const why = this.session?.verified
-      ? "This token lets you look. Pausing, draining and the like take an admin's."
-      : `Pausing, draining, adding workers and making checkpoints take an admin's token. ${this.session?.tokenHint || ""}`;
+      ? "This token lets you look. To pause the run, drain workers or create checkpoints, you need an admin token."
+      : `To pause the run, drain or add workers, or create checkpoints, you need an admin token. ${this.session?.tokenHint || ""}`;
     setText(byId("act-why"), why);
   }
 
@@ -97,8 +116,8 @@ export class Operator {
     byId("close-round").disabled = over || this.paused;
     const kind = launcher?.kind || "none";
     byId("add-form").hidden = kind === "none";
-    setText(byId("launcher"), kind === "none" ? "No launcher: workers are started by hand, or start the coordinator with --launcher."
-      : `${num(launcher.target)} wanted, ${num(launcher.running)} running of the ${kind} launcher${(launcher.drained || []).length ? `; drained: ${launcher.drained.join(", ")}` : ""}${launcher.error ? `; ${launcher.error}` : ""}`);
+    setText(byId("launcher"), kind === "none" ? "No launcher: start workers by hand."
+      : `${num(launcher.target)} wanted, ${num(launcher.running)} running by the ${kind} launcher${(launcher.drained || []).length ? `; drained: ${launcher.drained.join(", ")}` : ""}${launcher.error ? `; ${launcher.error}` : ""}`);
   }
 
   showCheckpoints(reply) {
@@ -109,6 +128,7 @@ export class Operator {
   async run(name, body, say) {
     outcome("Asking …", "");
     const buttons = [...byId("act-open").querySelectorAll("button")];
+    const focused = document.activeElement; // a button that is disabled loses the focus
     buttons.forEach((button) => { button.disabled = true; });
     try {
       outcome(say(await act(name, body)), "done");
@@ -117,18 +137,19 @@ export class Operator {
       if (error.status === 401) await this.refresh();
     }
     buttons.forEach((button) => { button.disabled = false; });
+    if (document.activeElement === document.body) focused?.focus();
     this.changed();
   }
 
   async pause() {
-    if (!await confirmed("Pause the run?", "Workers finish their round and wait. What is on its way is kept and counts when the run goes on.", "Pause")) return;
+    if (!await confirmed("Pause the run?", "Workers finish their round and wait. Contributions on their way are kept and count when the run continues.", "Pause")) return;
     await this.run("control-run", { action: "PAUSE", reason: "" }, (reply) => reply.message);
   }
 
   resume() { return this.run("control-run", { action: "RESUME" }, (reply) => reply.message); }
 
   async closeRound() {
-    if (!await confirmed("Close the round now?", "It is merged with what has arrived; who is still training counts late, or not at all.", "Close it")) return;
+    if (!await confirmed("Close the round now?", "The contributions received so far are merged. Workers that are still training count as late, or not at all.", "Close the round")) return;
     await this.run("control-run", { action: "CLOSE_ROUND" }, (reply) => reply.message);
   }
 
@@ -140,14 +161,14 @@ export class Operator {
   checkpoint() {
     return this.run("create-checkpoint", { name: byId("checkpoint-name").value.trim() }, (reply) => {
       byId("checkpoint-name").value = "";
-      return `Made ${reply.checkpoint.name}: ${bytes(reply.checkpoint.bytes)}.`;
+      return `Created ${reply.checkpoint.name}: ${bytes(reply.checkpoint.bytes)}.`;
     });
   }
 
   /** Drain or restart one worker. */
   async worker(name, action) {
     const restart = action === "RESTART";
-    const text = restart ? "It finishes its round, pushes, and begins anew under the same name." : "It finishes its round, pushes, leaves, and does not come back by itself.";
+    const text = restart ? "The worker finishes its round, pushes it, and starts again under the same name." : "The worker finishes its round, pushes it, leaves, and does not come back by itself.";
     if (!await confirmed(`${restart ? "Restart" : "Drain"} ${name}?`, text, restart ? "Restart" : "Drain")) return;
     await this.run("control-worker", { worker: name, action }, (reply) => reply.message);
   }

@@ -300,6 +300,129 @@ class PageTest(unittest.TestCase):
             self.assertGreater(contrast["text"], 7)
             self.assertGreater(contrast["muted"], 4.5)
 
+    def low_contrasts(self):
+        """Texts below WCAG AA's 4.5 (3 where large), and borders of controls below its 3 for what is no text."""
+        return BROWSER.execute_script("""
+            const part = (x) => { x /= 255; return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; };
+            const rgba = (c) => { const v = c.match(/[\\d.]+/g).map(Number); return v.length === 3 ? [...v, 1] : v; };
+            const light = (c) => 0.2126 * part(c[0]) + 0.7152 * part(c[1]) + 0.0722 * part(c[2]);
+            const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+            const ground = (e) => {
+              const layers = [];
+              for (let at = e; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
+              return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255, 1]);
+            };
+            const ratio = (a, b) => { const [x, y] = [light(a), light(b)]; return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };
+            const shown = (e) => e.checkVisibility({ checkVisibilityCSS: true, checkOpacity: true }) && !e.closest('.hidden-text, .skip, thead');
+            const found = [];
+            const judge = (e, what, colour, on, least) => {
+              const got = ratio(over(colour, on), on);
+              if (got < least) found.push(`${what} ${e.tagName}#${e.id}.${e.getAttribute('class')}: ${got.toFixed(2)} < ${least}`);
+            };
+            for (const e of document.body.querySelectorAll('*')) {
+              if (!shown(e) || e.disabled) continue;
+              const style = getComputedStyle(e);
+              const words = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+              const size = parseFloat(style.fontSize);
+              const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+              const svg = e instanceof SVGElement;
+              if (words && size > 0) judge(e, 'text', rgba(svg ? style.fill : style.color), ground(svg ? e.closest('div') : e), large ? 3 : 4.5);
+              if (svg && e.classList.contains('line')) {
+                judge(e, 'line', [...rgba(style.stroke).slice(0, 3), Number(style.opacity)], ground(e.closest('div')), 3);
+              }
+              if (e.matches('button, select, input:not([type=checkbox])')) {
+                const around = ground(e.parentElement);
+                if (ratio(ground(e), around) < 3) judge(e, 'border', rgba(style.borderTopColor), around, 3);
+                if (e.placeholder) judge(e, 'placeholder', rgba(getComputedStyle(e, '::placeholder').color), ground(e), 4.5);
+              }
+            }
+            return found;""")
+
+    def test_contrast_is_enough_everywhere(self):
+        for which, token in [("run", "admin-token"), ("run", None), ("hostile", "admin-token"), ("asking", None)]:
+            self.open(which, token)
+            self.wait("it is shown", lambda: self.text("link") in ("live", "locked"))
+            if token:
+                self.wait("the buttons", lambda: self.by_id("act-open").is_displayed())
+                self.by_id("by-worker").click()
+            for scheme in ["light", "dark"]:
+                self.scheme(scheme)
+                time.sleep(0.3)
+                self.assertEqual(self.low_contrasts(), [], f"{which}, {scheme}")
+        self.open("run", "admin-token")
+        self.wait("the buttons", lambda: self.by_id("act-open").is_displayed())
+        for scheme in ["light", "dark"]:
+            self.scheme(scheme)
+            for button in ["by-tokens", "pause", "operate"]:
+                webdriver.ActionChains(BROWSER).move_to_element(self.by_id(button)).perform()
+                time.sleep(0.1)
+                self.assertEqual(self.low_contrasts(), [], f"pointer on {button}, {scheme}")
+        self.scheme("light")
+
+    def focus(self):
+        """What has the keyboard's focus: a name for it, whether it is seen, whether a ring is around it."""
+        return BROWSER.execute_script("""
+            const e = document.activeElement;
+            const box = e.getBoundingClientRect();
+            const header = document.querySelector('.top').getBoundingClientRect();
+            const style = getComputedStyle(e);
+            return { name: e.id || e.getAttribute('class') || e.tagName, tag: e.tagName,
+                     seen: box.height > 0 && box.top < innerHeight && box.bottom > 0 && (header.bottom <= box.top + 1 || Boolean(e.closest('.top, .skip')) || box.height > innerHeight / 2),
+                     ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 || e.matches('.skip') };""")
+
+    def test_the_keyboards_focus_is_seen_and_never_lost(self):
+        self.open("run", "admin-token")
+        self.wait_live()
+        self.wait("the buttons", lambda: self.by_id("act-open").is_displayed())
+        self.viewport(1280, 500)
+        names = []
+        for _ in range(60):
+            webdriver.ActionChains(BROWSER).send_keys(Keys.TAB).perform()
+            at = self.focus()
+            if at["tag"] == "BODY" or at["name"] in names[:1]:
+                break
+            names.append(at["name"])
+            self.assertTrue(at["seen"], f"hidden: {at}, after {names}")
+            self.assertTrue(at["ring"], f"no focus ring: {at}")
+        for name in ["skip", "operate", "by-tokens", "by-time", "by-worker", "workers-gone", "pause", "close-round", "add-count",
+                     "checkpoint-name", "forget", "events-kind", "events"]:
+            self.assertIn(name, names)
+        for _ in range(len(names)):
+            webdriver.ActionChains(BROWSER).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+            at = self.focus()
+            if at["tag"] == "BODY":
+                break
+            self.assertTrue(at["seen"], f"hidden on the way back: {at}")
+        # An action disables its buttons for a moment; the keyboard stays where it was.
+        self.by_id("pause").send_keys(Keys.ENTER)
+        self.wait("it asks", lambda: self.by_id("confirm-dialog").get_attribute("open") is not None)
+        self.by_id("confirm-yes").send_keys(Keys.ENTER)
+        self.wait("the run is paused", lambda: self.text("state") == "paused" and self.by_id("pause").is_enabled())
+        self.assertEqual(self.focus()["name"], "pause")
+        webdriver.ActionChains(BROWSER).send_keys(Keys.ENTER).perform()
+        self.wait("the run goes on", lambda: self.text("state") == "training" and self.by_id("pause").is_enabled())
+        self.assertEqual(self.focus()["name"], "pause")
+        self.by_id("forget").send_keys(Keys.ENTER)
+        self.wait("it is forgotten", lambda: self.by_id("act-unlock").is_displayed())
+        self.wait("the focus is where the buttons were", lambda: self.focus()["name"] == "act-unlock")
+        webdriver.ActionChains(BROWSER).send_keys(Keys.ENTER).perform()
+        self.by_id("token").send_keys("admin-token", Keys.ENTER)
+        self.wait("the buttons are back", lambda: self.by_id("act-open").is_displayed())
+        self.wait("the focus is on them", lambda: self.focus()["name"] == "pause")
+
+    def test_a_visitor_without_a_token_is_shown_no_commands(self):
+        for which in ["asking", "run"]:
+            self.open(which)
+            self.wait("it is shown", lambda: self.text("link") in ("live", "locked"))
+            self.by_id("operate").click()
+            self.by_id("token").send_keys("guess", Keys.ENTER)
+            self.wait("it says so", lambda: "not known" in self.text("token-problem"))
+            said = BROWSER.find_element(By.TAG_NAME, "body").text
+            for word in ["--", "atollctl", "atoll-worker", "HOST:PORT", ".token"]:
+                self.assertNotIn(word, said)
+            self.by_id("token-cancel").click()
+        self.assertEqual(self.console(), [])
+
     def test_another_sites_page_reaches_nothing(self):
         target = SERVER.urls["hostile"]
         before = SERVER.order("asked")
