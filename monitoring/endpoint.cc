@@ -1,83 +1,124 @@
 #include "monitoring/endpoint.h"
 
-#include <netdb.h>
-#include <sys/socket.h>
-
-#include <atomic>
-#include <chrono>
-#include <exception>
-#include <string>
+#include <functional>
+#include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/file_descriptor.h"
+#include "common/http/connection_table.h"
+#include "common/http/exchange.h"
+#include "common/http/listen_socket.h"
+#include "common/periodic_task.h"
 #include "common/status.h"
-#include "prometheus/exposer.h"
+#include "common/task_backlog.h"
+#include "common/task_queue.h"
 
 namespace atoll {
 namespace {
 
-/// The web server below takes numbers only.
-BindAddress Numeric(BindAddress address) {
-  if (address.host == "localhost") address.host = "127.0.0.1";
-  return address;
-}
+constexpr Duration kTick = Seconds(1);
+constexpr char kHealthPath[] = "/healthz";
+constexpr char kMetricsPath[] = "/metrics";
+constexpr char kPlainText[] = "text/plain; charset=utf-8";
+// https://prometheus.io/docs/instrumenting/exposition_formats/
+constexpr char kExpositionText[] = "text/plain; version=0.0.4; charset=utf-8";
 
-std::vector<std::string> ServerOptions(const BindAddress& address) {
-  // A scraper that hangs must not keep one of the two threads for long.
-  return {"listening_ports", address.ToString(), "num_threads", "2", "request_timeout_ms", "10000"};
-}
+bool IsRead(const WebRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
 
-/// Connects and hangs up.
-void Knock(const BindAddress& address) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return;
-  const FileDescriptor socket(::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0));
-  ::connect(socket.get(), found->ai_addr, found->ai_addrlen);
-  ::freeaddrinfo(found);
+WebReply Text(int status, std::string body) {
+  return {.status = status, .content_type = kPlainText, .body = std::move(body)};
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const std::string& address,
-                                                                        const MetricsRegistry& registry) {
-  ATOLL_ASSIGN_OR_RETURN(const BindAddress parsed, ParseBindAddress(address));
-  BindAddress where = Numeric(parsed);
-  // The web server does not say why it could not listen.
-  ATOLL_RETURN_IF_ERROR(CheckBindable(where));
-  std::unique_ptr<prometheus::Exposer> exposer;
-  try {
-    exposer = std::make_unique<prometheus::Exposer>(ServerOptions(where));
-  } catch (const std::exception& e) {
-    return absl::UnavailableError(
-        absl::StrFormat("cannot serve metrics on %s: %s", where.ToString(), e.what()));
+struct MetricsEndpoint::Parts {
+  Parts(const MetricsEndpointOptions& endpoint_options, const MetricsRegistry& metrics)
+      : options(endpoint_options), registry(metrics), connections(&clock), collecting([this] {
+          SetThreadName("metrics");
+          backlog.Run();
+        }) {}
+  ~Parts();
+
+  WebReply Answer(const WebRequest& request);
+  bool Post(std::function<void()> task);
+  /// The series as they were at some moment after `asked_at`: those who ask together share one collection.
+  const std::string& Collect();
+  static bool IsQuick(const WebRequest& request) { return !IsRead(request) || request.path != kMetricsPath; }
+
+  const MetricsEndpointOptions options;
+  const MetricsRegistry& registry;
+  const SystemClock clock{};
+  ConnectionTable connections;
+  TaskBacklog backlog;
+  BindAddress address;
+  std::unique_ptr<HttpDaemon> daemon;
+  std::unique_ptr<PeriodicTask> ticks;
+  // The collecting thread's:
+  MonoTime asked_at{};
+  MonoTime collected_at{};
+  std::string text;
+  std::thread collecting;  // last: it uses everything above
+};
+
+MetricsEndpoint::Parts::~Parts() {
+  ticks.reset();
+  if (daemon) daemon->StopListening();
+  backlog.Close();
+  collecting.join();
+  daemon.reset();
+}
+
+bool MetricsEndpoint::Parts::Post(std::function<void()> task) {
+  const auto asked = [this, at = clock.Now(), run = std::move(task)] {
+    asked_at = at;
+    run();
+  };
+  return backlog.Post(asked, options.max_waiting);
+}
+
+const std::string& MetricsEndpoint::Parts::Collect() {
+  if (collected_at >= asked_at && !text.empty()) return text;
+  collected_at = clock.Now();
+  text = registry.Text();
+  return text;
+}
+
+WebReply MetricsEndpoint::Parts::Answer(const WebRequest& request) {
+  if (!IsRead(request)) {
+    WebReply reply = Text(405, "only GET is answered here\n");
+    reply.headers.emplace_back("Allow", "GET, HEAD");
+    return reply;
   }
-  exposer->RegisterCollectable(registry.collectable());
-  const std::vector<int> ports = exposer->GetListeningPorts();
-  if (!ports.empty()) where.port = static_cast<uint16_t>(ports.front());
-  return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(exposer), where));
+  if (request.path == kHealthPath) return Text(200, "ok\n");
+  if (request.path == kMetricsPath) return {.content_type = kExpositionText, .body = Collect()};
+  return Text(404, "there is /metrics and /healthz\n");
 }
 
-MetricsEndpoint::MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer, BindAddress address)
-    : exposer_(std::move(exposer)), address_(std::move(address)) {}
-
-MetricsEndpoint::~MetricsEndpoint() {
-  // The web server's thread looks whether it shall stop every two seconds, or when somebody connects.
-  std::atomic<bool> stopped{false};
-  std::thread knocking([&] {
-    while (!stopped) {
-      Knock(address_);
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  });
-  exposer_.reset();
-  stopped = true;
-  knocking.join();
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const MetricsEndpointOptions& options,
+                                                                        const MetricsRegistry& registry) {
+  ATOLL_ASSIGN_OR_RETURN(BindAddress address, ParseBindAddress(options.address));
+  ATOLL_ASSIGN_OR_RETURN(const FileDescriptor listener, ListenOn(address));
+  auto parts = std::make_unique<Parts>(options, registry);
+  Parts& p = *parts;
+  p.address = address;
+  ATOLL_ASSIGN_OR_RETURN(
+      p.daemon,
+      HttpDaemon::Start(listener, std::nullopt, options.limits,
+                        {.answer = [&p](const WebRequest& request) { return p.Answer(request); },
+                         .is_quick = &Parts::IsQuick,
+                         .post = [&p](std::function<void()> task) { return p.Post(std::move(task)); },
+                         .connections = &p.connections}));
+  p.ticks = std::make_unique<PeriodicTask>("metrics-ticks", kTick,
+                                           [&p] { p.connections.EndThoseSilentFor(p.options.patience); });
+  return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(parts)));
 }
+
+MetricsEndpoint::MetricsEndpoint(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+MetricsEndpoint::~MetricsEndpoint() = default;
+
+const BindAddress& MetricsEndpoint::address() const { return parts_->address; }
 
 }  // namespace atoll

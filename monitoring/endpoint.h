@@ -6,33 +6,54 @@
 
 #include "absl/status/statusor.h"
 #include "common/bind_address.h"
+#include "common/http/http_daemon.h"
 #include "monitoring/metrics.h"
-
-namespace prometheus {
-class Exposer;
-}
 
 namespace atoll {
 
-/// Answers GET /metrics over HTTP, on threads of its own, until destroyed. Read-only, but open to whoever
-/// reaches the address.
+struct MetricsEndpointOptions {
+  std::string address = "127.0.0.1:7602";  // port 0: any free one
+  HttpLimits limits = {.connections = 256,
+                       .connections_per_address = 0,
+                       .crowded = 192,
+                       .connection_bytes = size_t{16} << 10,
+                       .body_bytes = 0,
+                       .idle = Seconds(30)};
+  /// A client has so long to send a request, and again to take its answer.
+  Duration patience = Seconds(10);
+  size_t max_waiting = 256;  // scrapes; more get 503. A connection has at most one
+};
+
+/// Answers GET over HTTP until destroyed:
+///   /metrics  all series, in the text format that Prometheus scrapes
+///   /healthz  "ok" as long as the process runs, for a liveness probe. It collects nothing and never waits
+///   for
+///             a scrape
+/// Read-only, and open to everyone who reaches the address. One thread serves all connections and one
+/// collects. Idle, slow and half requests hold no thread; when there are too many of them, each new
+/// connection ends the one that has waited longest. Thread-safe.
 class MetricsEndpoint {
  public:
-  /// `address` as "127.0.0.1:7602"; port 0: any free one. `registry` outlives this.
+  /// `registry` outlives this.
   ///   InvalidArgument  not an address
   ///   Unavailable      the port is in use: names it
-  static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const std::string& address,
+  static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const MetricsEndpointOptions& options,
                                                                 const MetricsRegistry& registry);
+  static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const std::string& address,
+                                                                const MetricsRegistry& registry) {
+    return Start(MetricsEndpointOptions{.address = address}, registry);
+  }
+  /// Answers the scrapes that wait, and joins the threads.
   ~MetricsEndpoint();
 
   /// As bound: the port is never 0.
-  const BindAddress& address() const { return address_; }
+  const BindAddress& address() const;
 
  private:
-  MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer, BindAddress address);
+  struct Parts;
+  explicit MetricsEndpoint(std::unique_ptr<Parts> parts);
 
-  std::unique_ptr<prometheus::Exposer> exposer_;
-  const BindAddress address_;
+  const std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace atoll

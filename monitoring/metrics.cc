@@ -54,8 +54,8 @@ MetricFamily FamilyOf(MetricType type, const std::string& name, const std::strin
 }  // namespace
 
 /// Refreshes, then collects.
-struct MetricsRegistry::State final : prometheus::Collectable {
-  std::vector<prometheus::MetricFamily> Collect() const override {
+struct MetricsRegistry::State {
+  std::vector<prometheus::MetricFamily> Collect() const {
     {
       MutexLock lock(&refresh_mutex);
       for (const std::function<void()>& refresh : refreshes) refresh();
@@ -154,8 +154,6 @@ void MetricsRegistry::StopRefreshing() {
 std::string MetricsRegistry::Text() const {
   return prometheus::TextSerializer().Serialize(state_->Collect());
 }
-
-std::shared_ptr<prometheus::Collectable> MetricsRegistry::collectable() const { return state_; }
 
 MirroredCounter::MirroredCounter(MetricsRegistry* registry, std::string name, std::string help,
                                  MetricLabels labels)

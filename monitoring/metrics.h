@@ -13,7 +13,6 @@
 // conventions (base units as suffix, counters end in _total; promtool checks them in a test).
 
 namespace prometheus {
-class Collectable;
 class Counter;
 class Gauge;
 class Histogram;
@@ -112,9 +111,6 @@ class MetricsRegistry {
 
   /// All series in the text format that Prometheus scrapes.
   std::string Text() const;
-
-  /// For an endpoint: what it scrapes.
-  std::shared_ptr<prometheus::Collectable> collectable() const;
 
  private:
   struct State;

@@ -230,7 +230,12 @@ void Acceptor::Take(FileDescriptor connection, const sockaddr_storage& peer) {
                   .host = HostOf(peer),
                   .peer = PeerText(peer)};
   if (options_.progress != nullptr) open.signs = options_.progress->Open(open.peer);
-  const auto verdict = ledger_.Admit(open, clock_->Now());
+  auto verdict = ledger_.Admit(open, clock_->Now());
+  if (verdict != ConnectionLedger::Verdict::kAdmitted && options_.when_full == WhenFull::kEndOldest) {
+    if (options_.on_refused) options_.on_refused(verdict);
+    Abort(ledger_.ForgetOldest());
+    verdict = ledger_.Admit(open, clock_->Now());
+  }
   if (verdict != ConnectionLedger::Verdict::kAdmitted) {
     if (options_.on_refused) options_.on_refused(verdict);
     return;  // hangs up

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,14 +19,24 @@
 
 namespace atoll {
 
+/// What becomes of a connection for which the limits leave no room.
+enum class WhenFull : uint8_t {
+  kRefuse,
+  /// It is taken, and the oldest connection of the address that has most of them is ended: for a port whose
+  /// calls take no time, where clients that stay must not keep new ones out.
+  kEndOldest,
+};
+
 struct AcceptorOptions {
   ConnectionLimits limits = {};
+  WhenFull when_full = WhenFull::kRefuse;
   /// Sent bytes that nobody acknowledges for that long end a connection.
   Duration unacknowledged = Seconds(10);
   /// Where calls say that something came of a connection. Outlives the acceptor. Null: nobody says so, and
   /// all bytes of a connection count.
   ConnectionProgress* progress = nullptr;
-  /// A connection was refused for this reason. On the acceptor's thread; must not block. May be empty.
+  /// A connection was refused, or with kEndOldest an older one ended, for this reason. On the acceptor's
+  /// thread; must not block. May be empty.
   std::function<void(ConnectionLedger::Verdict)> on_refused = {};
   /// How many there are, about once a second. Likewise.
   std::function<void(size_t)> on_count = {};

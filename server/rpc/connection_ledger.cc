@@ -3,12 +3,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <utility>
 
 namespace atoll {
 namespace {
 
-// A connection that has this part of what it may have is looked at oftener.
+// A connection that has this part of what it may have is looked at more often, and so are all when they have
+// it together.
 constexpr uint64_t kUneasyShare = 8;
 constexpr size_t kMostUnheard = 1024;
 
@@ -44,6 +47,19 @@ ConnectionLedger::Verdict ConnectionLedger::Admit(const OpenSocket& socket, Mono
   return verdict;
 }
 
+int ConnectionLedger::ForgetOldest() {
+  // They stand in the order in which they were admitted.
+  ForgetGone();
+  Recount();
+  const auto most = std::ranges::max_element(by_host_, {}, [](const auto& host) { return host.second; });
+  if (most == by_host_.end()) return -1;
+  const auto oldest = std::ranges::find(open_, most->first, &OpenSocket::host);
+  const int fd = oldest->fd;
+  open_.erase(oldest);
+  Recount();
+  return fd;
+}
+
 size_t ConnectionLedger::Count(MonoTime now) {
   Look(now);
   return open_.size();
@@ -63,7 +79,9 @@ std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(const std::functio
       socket.heard_bytes = now;
       socket.heard = true;
     }
-    (holds ? held : silent).emplace_back(now - std::min(now, socket.heard_bytes), socket.fd);
+    (holds ? held : silent)
+        .push_back(
+            {.amount = now - std::min(now, socket.heard_bytes), .fd = socket.fd, .host = &socket.host});
     const bool many = socket.streams > limits_.open_streams / kUneasyShare;
     if (!many && now - std::min(now, socket.counted_bytes) < kCountAfterBytes) continue;
     socket.counted_bytes = now;
@@ -71,11 +89,22 @@ std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(const std::functio
   }
   if (count) CountThem(std::move(due), count);
   Amounts streams;
-  for (const OpenSocket& socket : open_) streams.emplace_back(socket.streams, socket.fd);
+  for (const OpenSocket& socket : open_) {
+    streams.push_back({.amount = socket.streams, .fd = socket.fd, .host = &socket.host});
+  }
 
-  const auto most = [](const Amounts& of) { return of.empty() ? 0 : std::ranges::max(of).first; };
+  const auto sum = [](const Amounts& of) {
+    uint64_t all = 0;
+    for (const Amount& each : of) all += each.amount;
+    return all;
+  };
+  const auto most = [](const Amounts& of) {
+    return of.empty() ? 0 : std::ranges::max(of, {}, &Amount::amount).amount;
+  };
   uneasy_ = most(silent) > limits_.silent_bytes / kUneasyShare ||
-            most(streams) > limits_.open_streams / kUneasyShare;
+            most(streams) > limits_.open_streams / kUneasyShare ||
+            sum(silent) > limits_.all_silent_bytes / kUneasyShare ||
+            sum(streams) > limits_.all_open_streams / kUneasyShare;
   std::vector<Greed> greedy;
   AddGreediest(Of::kStreams, std::move(streams), limits_.open_streams, limits_.all_open_streams, greedy);
   AddGreediest(Of::kBytes, std::move(silent), limits_.silent_bytes, limits_.all_silent_bytes, greedy);
@@ -89,14 +118,39 @@ std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(const std::functio
 
 void ConnectionLedger::AddGreediest(Of of, Amounts amounts, uint64_t limit, uint64_t limit_of_all,
                                     std::vector<Greed>& greedy) {
+  std::ranges::sort(amounts, std::greater<>(), &Amount::amount);
   uint64_t all = 0;
-  for (const auto& [amount, fd] : amounts) all += amount;
-  std::ranges::sort(amounts, std::greater<>());
-  for (const auto& [amount, fd] : amounts) {
-    if (amount <= limit && all <= limit_of_all) return;
-    all -= amount;
-    if (std::ranges::find(greedy, fd, &Greed::fd) == greedy.end()) greedy.push_back({.fd = fd, .of = of});
+  for (const Amount& each : amounts) {
+    if (each.amount > limit) {
+      End(of, each.fd, greedy);
+    } else {
+      all += each.amount;
+    }
   }
+  if (all <= limit_of_all) return;
+  // By address, the greediest connection first.
+  std::map<std::string, std::pair<uint64_t, std::deque<Amount>>> hosts;
+  for (const Amount& each : amounts) {
+    if (each.amount > limit) continue;
+    auto& [total, connections] = hosts[*each.host];
+    total += each.amount;
+    connections.push_back(each);
+  }
+  // Together they have too much: whoever has most is not always the one connection that is in the middle of a
+  // large message, but the address whose connections have most.
+  while (all > limit_of_all) {
+    auto& [total, connections] =
+        std::ranges::max_element(hosts, {}, [](const auto& host) { return host.second.first; })->second;
+    const Amount& greediest = connections.front();
+    End(of, greediest.fd, greedy);
+    all -= greediest.amount;
+    total -= greediest.amount;
+    connections.pop_front();
+  }
+}
+
+void ConnectionLedger::End(Of of, int fd, std::vector<Greed>& greedy) {
+  if (std::ranges::find(greedy, fd, &Greed::fd) == greedy.end()) greedy.push_back({.fd = fd, .of = of});
 }
 
 void ConnectionLedger::CountThem(std::vector<OpenSocket*> due, const CountStreams& count) {

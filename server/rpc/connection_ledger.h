@@ -21,7 +21,7 @@ struct ConnectionLimits {
   /// Bytes that a connection may bring without a call or a message coming of them: what gRPC holds meanwhile
   /// is bounded by nothing else (a header block that goes on for ever).
   uint64_t silent_bytes = uint64_t{32} << 20;
-  /// The same of all connections together; beyond it the greediest are ended first.
+  /// The same of all connections together; beyond it the greediest of the greediest address are ended first.
   uint64_t all_silent_bytes = uint64_t{256} << 20;
   /// The same two where a message of the connection waits for this server: its windows fill meanwhile.
   uint64_t held_bytes = uint64_t{512} << 20;
@@ -81,6 +81,9 @@ class ConnectionLedger {
 
   /// Counts the connection when there is room for it.
   Verdict Admit(const OpenSocket& socket, MonoTime now);
+  /// Forgets the oldest connection of the address that has most of them; the caller ends it. -1: there is
+  /// none.
+  int ForgetOldest();
   /// Forgets what is gone; how many there are.
   size_t Count(MonoTime now);
   /// Those that have brought too many bytes without saying anything, of which `received` tells how many there
@@ -96,8 +99,15 @@ class ConnectionLedger {
   Duration UntilNextLook() const;
 
  private:
-  using Amounts = std::vector<std::pair<uint64_t, int>>;  // bytes or streams, descriptor
+  /// Bytes or streams of one connection.
+  struct Amount {
+    uint64_t amount = 0;
+    int fd = -1;
+    const std::string* host = nullptr;  // in open_
+  };
+  using Amounts = std::vector<Amount>;
 
+  static void End(Of of, int fd, std::vector<Greed>& greedy);
   static void AddGreediest(Of of, Amounts amounts, uint64_t limit, uint64_t limit_of_all,
                            std::vector<Greed>& greedy);
   void CountThem(std::vector<OpenSocket*> due, const CountStreams& count);

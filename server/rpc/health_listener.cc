@@ -72,7 +72,8 @@ absl::StatusOr<std::unique_ptr<HealthListener>> HealthListener::Start(const std:
   std::unique_ptr<HealthListener> health(new HealthListener());
   ATOLL_ASSIGN_OR_RETURN(
       health->acceptor_,
-      Acceptor::Listen(where, {.limits = {.total = kMaxConnections, .per_address = kMaxConnections}}));
+      Acceptor::Listen(where, {.limits = {.total = kMaxConnections, .per_address = kMaxConnections},
+                               .when_full = WhenFull::kEndOldest}));
   health->address_ = health->acceptor_->address().ToString();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;

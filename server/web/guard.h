@@ -6,14 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "server/web/exchange.h"
+#include "common/http/exchange.h"
 
 // A port on loopback is reached by every web page that the operator's browser has open. What such a page can
 // do is held off here, before anything is looked up; docs/web.md says against what each rule stands.
 
 namespace atoll {
-
-inline constexpr char kActionHeader[] = "Atoll-Action";
 
 /// Whether this Host header can be ours: an IP literal or localhost, with any port, or one of `names`. A page
 /// of another site that made its own name resolve to this address (DNS rebinding) sends that name.

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/http/exchange.h"
 #include "common/mutex.h"
-#include "server/web/exchange.h"
 
 namespace atoll {
 

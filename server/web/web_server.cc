@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_format.h"
 #include "common/file.h"
+#include "common/http/listen_socket.h"
 #include "common/periodic_task.h"
 #include "common/status.h"
 #include "server/rpc/io_pool.h"
 #include "server/web/api.h"
-#include "server/web/listen_socket.h"
 #include "server/web/run_history.h"
 
 namespace atoll {
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<HttpDaemon>> WebServer::Parts::StartDaemon() {
   return HttpDaemon::Start(listener, tls, options.limits,
                            {.answer = [this](const WebRequest& request) { return api.Answer(request); },
                             .is_quick = &WebApi::IsQuick,
-                            .pool = &pool,
+                            .post = [this](std::function<void()> task) { return pool.Post(std::move(task)); },
                             .connections = &connections});
 }
 

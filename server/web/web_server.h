@@ -10,11 +10,11 @@
 #include "absl/status/statusor.h"
 #include "common/bind_address.h"
 #include "common/clock.h"
+#include "common/http/http_daemon.h"
 #include "common/log.h"
 #include "server/access/access_policy.h"
 #include "server/coordinator.h"
 #include "server/rpc/server.h"
-#include "server/web/http_daemon.h"
 
 namespace atoll {
 

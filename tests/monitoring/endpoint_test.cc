@@ -1,7 +1,12 @@
 #include "monitoring/endpoint.h"
 
 #include <chrono>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "common/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/http_get.h"
@@ -21,7 +26,57 @@ TEST(MetricsEndpointTest, AnswersScrapesOverHttp) {
   ASSERT_NE(port, 0);
   counter.Increment(3);
   EXPECT_THAT(HttpGet(port, "/metrics"), AllOf(HasSubstr("200 OK"), HasSubstr("atoll_things_total 3\n")));
+  counter.Increment(1);
+  EXPECT_THAT(HttpGet(port, "/metrics"), HasSubstr("atoll_things_total 4\n"))
+      << "nothing is answered from before";
   EXPECT_THAT(HttpGet(port, "/"), HasSubstr("404"));
+}
+
+TEST(MetricsEndpointTest, SaysThatItLivesAndNothingElse) {
+  MetricsRegistry registry;
+  registry.BeforeScrape([] { FAIL() << "a probe collects nothing"; });
+  const auto endpoint = MetricsEndpoint::Start("127.0.0.1:0", registry);
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  const uint16_t port = (*endpoint)->address().port;
+  EXPECT_THAT(HttpGet(port, "/healthz"), AllOf(HasSubstr("200 OK"), HasSubstr("ok\n")));
+  EXPECT_THAT(HttpGet(port, "/metrics/"), HasSubstr("404"));
+}
+
+TEST(MetricsEndpointTest, AProbeDoesNotWaitForAScrape) {
+  MetricsRegistry registry;
+  std::latch begun(1);
+  std::latch go_on(1);
+  registry.BeforeScrape([&] {
+    begun.count_down();
+    go_on.wait();
+  });
+  const auto endpoint = MetricsEndpoint::Start("127.0.0.1:0", registry);
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  const uint16_t port = (*endpoint)->address().port;
+  std::string scraped;
+  std::thread scrape([&] { scraped = HttpGet(port, "/metrics"); });
+  begun.wait();
+  EXPECT_THAT(HttpGet(port, "/healthz"), HasSubstr("200 OK"));
+  go_on.count_down();
+  scrape.join();
+  EXPECT_THAT(scraped, HasSubstr("200 OK"));
+}
+
+TEST(MetricsEndpointTest, SilentClientsKeepNobodyOut) {
+  MetricsRegistry registry;
+  MetricsEndpointOptions options{.address = "127.0.0.1:0"};
+  options.limits.connections = 12;
+  options.limits.crowded = 8;
+  const auto endpoint = MetricsEndpoint::Start(options, registry);
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  const uint16_t port = (*endpoint)->address().port;
+  std::vector<FileDescriptor> silent;
+  for (int i = 0; i < 40; ++i) {
+    silent.push_back(ConnectTo(port));
+    ASSERT_TRUE(silent.back().valid());
+    if (i % 4 != 3) continue;
+    EXPECT_THAT(HttpGet(port, "/metrics"), HasSubstr("200 OK")) << i;
+  }
 }
 
 TEST(MetricsEndpointTest, APortInUseIsNamed) {

@@ -52,7 +52,7 @@ FOREIGN = [
     (r"openssl/", "OpenSSL", ["common"]),
     (r"zstd\.h$", "zstd", ["common"]),
     (r"curl/", "libcurl", ["server/launch"]),
-    (r"microhttpd\.h$", "libmicrohttpd", ["server/web"]),
+    (r"microhttpd\.h$", "libmicrohttpd", ["common/http"]),
 ]
 
 # core/ is mathematics and decisions: nothing that depends on when, where or on which thread it runs.

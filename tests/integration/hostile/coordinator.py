@@ -21,7 +21,7 @@ MODEL_VALUES = 2 << 20  # 8 MiB of float32: eight chunks of a seed
 CHUNK = 1 << 20
 
 
-def config(codec, budget_mib=64):
+def config(codec, budget_mib=64, joins_per_s=50, max_workers=300):
     return f"""run: {{name: hostile, workers: 2, rounds: 100}}
 model: {{gpt: {{layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}}}
 data: {{tokenizer: bytes, mode: local}}
@@ -30,23 +30,25 @@ round: {{deadline_s: 600, minimum: 1, start_workers: 1, lease_s: 300}}
 codec: {{push: {codec}, pull_delta: none, allow_momentum_with_topk: true}}
 evaluation: {{every: 0}}
 checkpoint: {{shards: 1}}
-limits: {{contribution_budget_mib: {budget_mib}, joins_per_s: 50, max_workers: 300}}
+limits: {{contribution_budget_mib: {budget_mib}, joins_per_s: {joins_per_s}, max_workers: {max_workers}}}
 """
 
 
 class Coordinator:
     def __init__(self, folder, programs, codec="fp32", open_files=4096, max_connections=600,
-                 budget_mib=64):
+                 budget_mib=64, more=(), enter=None, **limits):
         self.folder, self.programs = pathlib.Path(folder), pathlib.Path(programs)
         self.folder.mkdir(parents=True)
-        (self.folder / "run.yaml").write_text(config(codec, budget_mib))
+        (self.folder / "run.yaml").write_text(config(codec, budget_mib, **limits))
         arguments = ["--config", self.folder / "run.yaml", "--data-dir", self.folder / "data", "--listen", "127.0.0.1:0",
                      "--admin-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
                      "--port-file", self.folder / "ports.json", "--log-format", "json",
-                     "--max-connections", str(max_connections)]
+                     "--max-connections", str(max_connections), *more]
 
         def limit_files():
             resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+            if enter is not None:
+                enter(os.getpid())
 
         with open(self.folder / "log", "wb") as log:
             self.process = subprocess.Popen(
@@ -54,7 +56,7 @@ class Coordinator:
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=limit_files)
         self.wait_for((self.folder / "ports.json").exists, 60, "the coordinator to serve")
         ports = json.loads((self.folder / "ports.json").read_text())
-        self.data, self.admin, self.metrics = ports["data"], ports["admin"], ports["metrics"]
+        self.data, self.admin, self.metrics, self.health = (ports[port] for port in ("data", "admin", "metrics", "health"))
 
     def wait_for(self, done, seconds, what):
         waiting.wait_for(self.process, self.log_end, done, seconds, what)
@@ -101,12 +103,15 @@ class Coordinator:
             lines = answer.read().decode().splitlines()
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
-    def status(self):
-        done = subprocess.run([self.programs / "atollctl", "--timeout", "20", "--admin", self.admin, "status", "--json"],
+    def atollctl(self, *arguments):
+        done = subprocess.run([self.programs / "atollctl", "--timeout", "20", "--admin", self.admin, *arguments, "--json"],
                               capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0:
-            raise RuntimeError(f"atollctl status: {done.stderr.strip()}; {self.log_end()}")
+            raise RuntimeError(f"atollctl {' '.join(arguments)}: {done.stderr.strip()}; {self.log_end()}")
         return json.loads(done.stdout)
+
+    def status(self):
+        return self.atollctl("status")
 
 
 def call(channel, method, request, timeout=20):
@@ -134,16 +139,16 @@ def push(channel, messages, timeout=60):
 class GoodWorker:
     """Joins, seeds when it is to, pulls and contributes zeros: every version equals the one before."""
 
-    def __init__(self, coordinator, name="good", values=MODEL_VALUES):
+    def __init__(self, coordinator, name="good", values=MODEL_VALUES, seconds=60):
         self.manifest, self.hash = wire.manifest("w", [values])
         self.coordinator, self.name, self.values = coordinator, name, values
         # From an address of its own, as a worker on another machine has.
         self.channel = coordinator.channel(options=[("grpc.enable_retries", 0)])
-        self.member = self.join()
+        self.member = self.join(seconds)
 
-    def join(self):
+    def join(self, seconds=60):
         request = wire.join_request(self.name, b"s" * 32, self.hash)
-        return wire.Member(self.name, call_patiently(self.channel, "Join", request))
+        return wire.Member(self.name, call_patiently(self.channel, "Join", request, seconds))
 
     def seed(self):
         zeros = bytes(CHUNK)

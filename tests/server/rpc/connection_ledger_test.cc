@@ -70,20 +70,27 @@ TEST_F(ConnectionLedgerTest, AFloodDoesNotBuyMoreLooks) {
   EXPECT_EQ(Admit(1001, "10.0.0.1"), Verdict::kAdmitted);
 }
 
+TEST_F(ConnectionLedgerTest, TheOldestOfTheAddressWithMostMakesRoom) {
+  EXPECT_EQ(ledger_.ForgetOldest(), -1);
+  EXPECT_EQ(Admit(1, "10.0.0.1"), Verdict::kAdmitted);
+  for (int fd = 2; fd < 5; ++fd) EXPECT_EQ(Admit(fd, "10.0.0.2"), Verdict::kAdmitted);
+  gone_ = {2};
+  EXPECT_EQ(ledger_.ForgetOldest(), 3) << "2 is gone already, 1 is the only one of its address";
+  EXPECT_EQ(Admit(5, "10.0.0.2"), Verdict::kAdmitted);
+}
+
 class GreedyConnectionTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kEnough = ConnectionLedger::kCountAfterBytes;
 
   static std::string Peer(int fd) { return "10.0.0.1:" + std::to_string(fd); }
-  ConnectionProgress::Signs Open(int fd) {
+  ConnectionProgress::Signs Open(int fd, const std::string& host = "10.0.0.1") {
     auto signs = progress_.Open(Peer(fd));
-    EXPECT_EQ(ledger_.Admit({.fd = fd,
-                             .cookie = static_cast<uint64_t>(fd),
-                             .host = "10.0.0.1",
-                             .peer = Peer(fd),
-                             .signs = signs},
-                            {}),
-              Verdict::kAdmitted);
+    EXPECT_EQ(
+        ledger_.Admit(
+            {.fd = fd, .cookie = static_cast<uint64_t>(fd), .host = host, .peer = Peer(fd), .signs = signs},
+            {}),
+        Verdict::kAdmitted);
     return signs;
   }
   std::vector<int> Greedy() {
@@ -224,6 +231,13 @@ TEST_F(GreedyConnectionTest, OfAllTogetherTheGreediestGoFirst) {
   for (const int fd : {1, 2, 3, 4}) Open(fd);
   received_ = {{1, 40}, {2, 90}, {3, 95}, {4, 30}};
   EXPECT_EQ(Greedy(), std::vector<int>{3});
+}
+
+TEST_F(GreedyConnectionTest, OfAllTogetherTheGreediestAddressGoesFirst) {
+  for (const int fd : {1, 2, 3, 4, 5}) Open(fd, fd == 1 ? "10.0.0.9" : "10.0.0.1");
+  // One honest client in the middle of a message, and a crowd of which none has more.
+  received_ = {{1, 95}, {2, 40}, {3, 41}, {4, 42}, {5, 43}};
+  EXPECT_EQ(Greedy(), (std::vector<int>{5, 4}));
 }
 
 TEST(ConnectionProgressTest, ForgetsConnectionsThatAreGone) {

@@ -174,7 +174,7 @@ spec:
           containerPort: 7602
       livenessProbe:
         httpGet:
-          path: /metrics
+          path: /healthz
           port: metrics
         initialDelaySeconds: 30
         periodSeconds: 30

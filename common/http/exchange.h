@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_WEB_EXCHANGE_H_
-#define ATOLL_SERVER_WEB_EXCHANGE_H_
+#ifndef ATOLL_COMMON_HTTP_EXCHANGE_H_
+#define ATOLL_COMMON_HTTP_EXCHANGE_H_
 
 #include <map>
 #include <optional>
@@ -13,6 +13,9 @@
 // One HTTP request and its answer in plain values: what is decided about them needs no socket.
 
 namespace atoll {
+
+/// The header that a request which changes something must carry (docs/web.md).
+inline constexpr char kActionHeader[] = "Atoll-Action";
 
 /// As it came. A header that was not sent is empty, or nullopt where an empty one means something else.
 struct WebRequest {
@@ -51,4 +54,4 @@ const std::vector<std::pair<std::string, std::string>>& SecurityHeaders();
 
 }  // namespace atoll
 
-#endif  // ATOLL_SERVER_WEB_EXCHANGE_H_
+#endif  // ATOLL_COMMON_HTTP_EXCHANGE_H_

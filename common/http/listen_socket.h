@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_WEB_LISTEN_SOCKET_H_
-#define ATOLL_SERVER_WEB_LISTEN_SOCKET_H_
+#ifndef ATOLL_COMMON_HTTP_LISTEN_SOCKET_H_
+#define ATOLL_COMMON_HTTP_LISTEN_SOCKET_H_
 
 #include "absl/status/statusor.h"
 #include "common/bind_address.h"
@@ -13,4 +13,4 @@ absl::StatusOr<FileDescriptor> ListenOn(BindAddress& address);
 
 }  // namespace atoll
 
-#endif  // ATOLL_SERVER_WEB_LISTEN_SOCKET_H_
+#endif  // ATOLL_COMMON_HTTP_LISTEN_SOCKET_H_

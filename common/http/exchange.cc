@@ -1,4 +1,4 @@
-#include "server/web/exchange.h"
+#include "common/http/exchange.h"
 
 #include "nlohmann/json.hpp"
 

@@ -1,4 +1,4 @@
-#include "server/web/listen_socket.h"
+#include "common/http/listen_socket.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

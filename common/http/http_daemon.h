@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_WEB_HTTP_DAEMON_H_
-#define ATOLL_SERVER_WEB_HTTP_DAEMON_H_
+#ifndef ATOLL_COMMON_HTTP_HTTP_DAEMON_H_
+#define ATOLL_COMMON_HTTP_HTTP_DAEMON_H_
 
 #include <cstddef>
 #include <functional>
@@ -10,9 +10,8 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/file_descriptor.h"
-#include "server/rpc/io_pool.h"
-#include "server/web/connection_table.h"
-#include "server/web/exchange.h"
+#include "common/http/connection_table.h"
+#include "common/http/exchange.h"
 
 namespace atoll {
 
@@ -25,21 +24,25 @@ struct WebTls {
 
 struct HttpLimits {
   size_t connections = 256;
-  size_t connections_per_address = 128;
+  size_t connections_per_address = 128;  // 0: no limit
+  /// From this many connections on, each new one ends the one that has waited longest, of the address that
+  /// has most of them: silent clients never keep another client out. 0: never.
+  size_t crowded = 0;
   size_t connection_bytes = size_t{32} << 10;  // request line, headers, and the reply's: all but bodies
   size_t body_bytes = size_t{16} << 10;
   Duration idle = Seconds(10);
 };
 
-/// libmicrohttpd over one listening socket: one thread for all connections, and a pool for what may block.
+/// libmicrohttpd over one listening socket: one thread for all connections, and `post` for what may block.
 /// What it cannot make sense of it answers itself (400, 413, 414, 431).
 class HttpDaemon {
  public:
   struct Parts {
-    /// Called in the pool, or on the daemon's thread when `is_quick` says so.
+    /// Called in a task of `post`, or on the daemon's thread when `is_quick` says so.
     std::function<WebReply(const WebRequest&)> answer;
     std::function<bool(const WebRequest&)> is_quick;
-    IoPool* pool = nullptr;
+    /// Runs a task on another thread. False: there are too many already, and the client gets 503.
+    std::function<bool(std::function<void()>)> post;
     ConnectionTable* connections = nullptr;
   };
 
@@ -48,12 +51,12 @@ class HttpDaemon {
   static absl::StatusOr<std::unique_ptr<HttpDaemon>> Start(const FileDescriptor& listener,
                                                            const std::optional<WebTls>& tls,
                                                            const HttpLimits& limits, Parts parts);
-  /// Ends its connections. No request may be in the pool any more: see working().
+  /// Ends its connections. No task of `post` may run any more: see working().
   ~HttpDaemon();
 
   /// Takes no new connections; those that are there go on. Idempotent.
   void StopListening();
-  /// Requests that the pool has.
+  /// Requests that `post` has accepted and that are not answered yet.
   size_t working() const;
 
   /// Of the implementation.
@@ -67,4 +70,4 @@ class HttpDaemon {
 
 }  // namespace atoll
 
-#endif  // ATOLL_SERVER_WEB_HTTP_DAEMON_H_
+#endif  // ATOLL_COMMON_HTTP_HTTP_DAEMON_H_

@@ -1,4 +1,4 @@
-#include "server/web/http_daemon.h"
+#include "common/http/http_daemon.h"
 
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -14,7 +14,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/web/guard.h"
 
 namespace atoll {
 
@@ -41,17 +40,31 @@ int SocketOf(MHD_Connection* connection) {
   return info == nullptr ? -1 : info->connect_fd;
 }
 
-std::string PeerOf(MHD_Connection* connection) {
+struct Peer {
+  std::string host;  // empty: not known
+  std::string port;
+  bool ipv6 = false;
+};
+
+Peer AddressOf(MHD_Connection* connection) {
   const MHD_ConnectionInfo* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  if (info == nullptr || info->client_addr == nullptr) return "";
+  if (info == nullptr || info->client_addr == nullptr) return {};
   char host[NI_MAXHOST] = "";
   char port[NI_MAXSERV] = "";
   const bool ipv6 = info->client_addr->sa_family == AF_INET6;
   if (::getnameinfo(info->client_addr, ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in), host, sizeof(host),
                     port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "";
+    return {};
   }
-  return ipv6 ? absl::StrCat("[", host, "]:", port) : absl::StrCat(host, ":", port);
+  return {.host = host, .port = port, .ipv6 = ipv6};
+}
+
+std::string HostOf(MHD_Connection* connection) { return AddressOf(connection).host; }
+
+std::string PeerOf(MHD_Connection* connection) {
+  const Peer peer = AddressOf(connection);
+  if (peer.host.empty()) return "";
+  return peer.ipv6 ? absl::StrCat("[", peer.host, "]:", peer.port) : absl::StrCat(peer.host, ":", peer.port);
 }
 
 const char* HeaderOf(MHD_Connection* connection, const char* name) {
@@ -122,7 +135,7 @@ MHD_Result HandOver(HttpDaemon::State& state, MHD_Connection* connection, Exchan
   state.parts.connections->Working(socket);
   ++state.working;
   MHD_suspend_connection(connection);
-  const bool posted = state.parts.pool->Post([&state, connection, &exchange, socket] {
+  const bool posted = state.parts.post([&state, connection, &exchange, socket] {
     exchange.reply = state.parts.answer(exchange.request);
     exchange.answered = true;
     state.parts.connections->Waiting(socket);
@@ -130,8 +143,7 @@ MHD_Result HandOver(HttpDaemon::State& state, MHD_Connection* connection, Exchan
     --state.working;
   });
   if (posted) return MHD_YES;
-  exchange.reply =
-      ErrorReply(503, "UNAVAILABLE", "the coordinator has too much to do; try again in a moment");
+  exchange.reply = ErrorReply(503, "UNAVAILABLE", "too many requests are waiting; try again in a moment");
   exchange.reply.headers.emplace_back("Retry-After", "2");
   exchange.answered = true;
   state.parts.connections->Waiting(socket);
@@ -171,8 +183,12 @@ void OnCompleted(void* context, MHD_Connection* connection, void** per_request, 
 }
 
 void OnConnection(void* context, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode what) {
-  ConnectionTable& table = *static_cast<HttpDaemon::State*>(context)->parts.connections;
-  if (what == MHD_CONNECTION_NOTIFY_STARTED) table.Opened(SocketOf(connection));
+  const auto& state = *static_cast<HttpDaemon::State*>(context);
+  ConnectionTable& table = *state.parts.connections;
+  if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+    if (state.limits.crowded > 0 && table.size() >= state.limits.crowded) table.EndLongestWaiting();
+    table.Opened(SocketOf(connection), HostOf(connection));
+  }
   if (what == MHD_CONNECTION_NOTIFY_CLOSED) table.Closed(SocketOf(connection));
 }
 
