@@ -144,6 +144,10 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
   if (plan.push_bytes > run.contribution_budget_bytes) {
     warnings.push_back("not even one contribution fits limits.contribution_budget_mib: no push can succeed");
   }
+  if (run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kEvaluator) {
+    warnings.push_back(
+        "evaluation.by is 'evaluator': no version is evaluated until a worker with --role evaluator joins");
+  }
   if (run.privacy.enabled() && !run.privacy.noisy()) {
     warnings.push_back("privacy.clip_norm without privacy.noise_multiplier clips and protects nobody");
   }
@@ -232,6 +236,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& a
   MemoryPlanInput memory = MemoryPlanInputOf(run, plan.elements, largest);
   memory.workers = plan.assumptions.workers;
   plan.coordinator = PlanCoordinatorMemory(memory);
+  plan.bounds = BoundsWithin(RecommendedMemoryLimit(plan.coordinator), plan.coordinator);
   plan.worker = PlanWorkerMemory(run, plan.elements, largest);
   plan.disk = PlanDisk(run, plan);
   plan.time = PlanTime(run, plan);
@@ -251,7 +256,8 @@ absl::StatusOr<double> ParseBandwidth(const std::string& text) {
 }
 
 absl::StatusOr<double> ParseSpan(const std::string& text) {
-  static const std::vector<Unit> units = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}};
+  static const std::vector<Unit> units = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
+                                          {"min", 60},  {"h", 3600},  {"d", 86400}};
   return ParseQuantity(text, units, "50ms or 0.2s");
 }
 

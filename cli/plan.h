@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/memory_bounds.h"
 #include "core/memory_plan.h"
 #include "core/run_options.h"
 
@@ -80,6 +81,7 @@ struct RunPlan {
   uint64_t data_parallel_bytes =
       0;  // of one worker and round: float32 gradients both ways at every inner step
   CoordinatorMemory coordinator;
+  MemoryBounds bounds;  // under the memory limit that is recommended
   WorkerMemory worker;
   PlannedDisk disk;
   PlannedTime time;

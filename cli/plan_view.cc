@@ -42,6 +42,9 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
             "the version before, until it is through");
   lines.Row("peak", HumanBytes(memory.peak()), "give the machine this");
   lines.Row("after an overflow", HumanBytes(memory.worst()), "reading the state back from disk");
+  lines.Row("memory limit", HumanBytes(plan.bounds.limit),
+            absl::StrFormat("give a container at least this: %s are for clients that misbehave",
+                            HumanBytes(plan.bounds.strangers)));
   lines.Row("mapped contributions", HumanBytes(memory.mapped),
             "page cache, taken back by the kernel at need");
 }
@@ -129,6 +132,17 @@ Json PrivacyJson(const PlannedPrivacy& privacy) {
                {"epsilon", privacy.epsilon}};
   if (privacy.published_epsilon) json["published_epsilon"] = *privacy.published_epsilon;
   return json;
+}
+
+Json BoundsJson(const MemoryBounds& bounds) {
+  return {{"limit", bounds.limit},
+          {"run", bounds.run},
+          {"strangers", bounds.strangers},
+          {"incomplete_messages", bounds.silent_bytes},
+          {"waiting_messages", bounds.held_bytes},
+          {"buffers", bounds.buffers},
+          {"connections", bounds.connections},
+          {"streams", bounds.open_streams}};
 }
 
 Json CoordinatorJson(const CoordinatorMemory& memory) {
@@ -227,6 +241,7 @@ std::string PlanToJson(const RunPlan& plan) {
                {"groups", groups},
                {"round_bytes", bytes},
                {"coordinator_memory", CoordinatorJson(plan.coordinator)},
+               {"coordinator_bounds", BoundsJson(plan.bounds)},
                {"worker_memory", WorkerJson(plan.worker)},
                {"disk", DiskJson(plan.disk)},
                {"round_seconds", TimeJson(plan)},

@@ -43,6 +43,7 @@
 #include "server/metrics/status_metrics.h"
 #include "server/rpc/handshake_failures.h"
 #include "server/rpc/health_listener.h"
+#include "server/rpc/port_limits.h"
 #include "server/rpc/server.h"
 #include "server/run_opening.h"
 #include "server/security_flags.h"
@@ -85,6 +86,7 @@ struct Flags {
   std::string log_level = "info";
   std::string port_file;
   size_t max_connections = 4096;
+  std::optional<uint64_t> memory_limit_mib;
   LaunchFlags launch;
   SecurityOptions security;
 };
@@ -132,6 +134,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "open files")
       ->capture_default_str()
       ->check(CLI::Range(16, 30000));
+  app.add_option(
+         "--memory-limit-mib", flags.memory_limit_mib,
+         "Memory that this process may have, by which it bounds what clients make it hold; default: the "
+         "limit of its cgroup, else the machine's memory")
+      ->check(CLI::Range(64, 1 << 24));
   AddSecurityFlags(app, flags.security);
   AddLaunchFlags(app, flags.launch);
   SetHelp(app, ProgramHelp());
@@ -242,8 +249,6 @@ RpcServerOptions RpcOptions(const Flags& flags, const ServerSecurity& security) 
   options.security.certificates = security.certificates();
   options.security.client_certificates = ParseClientAuth(security.client_auth());
   options.security.warning = security.Warning({flags.listen, flags.admin_listen});
-  const size_t connections = ConnectionsWithin(flags.max_connections, RaiseFileLimit());
-  options.connections = {.total = connections, .per_address = connections - connections / 2};
   return options;
 }
 
@@ -386,11 +391,23 @@ struct DenialTrail {
 };
 
 /// What an operator should know of the ports before they are open.
-void WarnOfPorts(const RpcServerOptions& options, const Flags& flags, const Logger& log) {
+void WarnOfPorts(const RpcServerOptions& options, const Flags& flags, size_t connections, const Logger& log) {
   if (!options.security.warning.empty()) log.Warning(options.security.warning);
-  if (options.connections.total >= flags.max_connections) return;
-  log.Warning("the limit of open files leaves fewer connections than --max-connections; raise it (ulimit -n)",
-              {{"connections", options.connections.total}});
+  if (connections < flags.max_connections) {
+    log.Warning(
+        "the limit of open files leaves fewer connections than --max-connections; raise it (ulimit -n)",
+        {{"connections", connections}});
+  }
+}
+
+/// As many connections, bytes and streams as open files and memory allow.
+absl::Status BoundPorts(const Flags& flags, const RunOptions& run, const Logger& log,
+                        RpcServerOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(const MemoryBounds bounds, FindMemoryBounds(flags.memory_limit_mib, run, log));
+  const size_t connections = ConnectionsWithin(flags.max_connections, RaiseFileLimit());
+  LimitPorts(bounds, connections, options);
+  WarnOfPorts(options, flags, connections, log);
+  return absl::OkStatus();
 }
 
 int Fail(const Logger& log, const absl::Status& status, ExitCode code) {
@@ -409,10 +426,10 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   LauncherMetrics launcher_metrics(&registry);
   const std::unique_ptr<ServerSecurity> security = std::move(parts.security);
   RpcServerOptions rpc_options = RpcOptions(flags, *security);
-  WarnOfPorts(rpc_options, flags, log);
+  const absl::Status limited = BoundPorts(flags, configuration.options, log, rpc_options);
+  if (!limited.ok()) return Fail(log, limited, ExitCode::kUsage);
   PortMetrics port_metrics(&registry, !rpc_options.security.warning.empty());
   const auto certificate_metrics = ShowCertificates(registry, security->certificates());
-
   DenialTrail denials{
       .log = DenialLog(log, &clock), .handshakes = parts.handshakes, .clock = clock, .metrics = port_metrics};
   denials.Follow(rpc_options);

@@ -35,6 +35,7 @@ struct CallContext {
   TokenStore* tokens = nullptr;          // null: there are none
   std::string security_warning;          // for the status
   Seats* watchers = nullptr;             // null: any number
+  Seats* observer_pulls = nullptr;       // likewise
   ConnectionProgress* progress = nullptr;
   std::atomic<int64_t>* open_unary = nullptr;            // unary calls in progress; null: nobody asks
   Duration stall_limit = Seconds(60);                    // a stream without a message for this long is ended

@@ -21,12 +21,9 @@ constexpr Duration kPingInterval = Seconds(20);
 constexpr Duration kPingTimeout = Seconds(10);
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kMaxFrameBytes = 1 << 20;
-// What gRPC may hold of messages on their way, all connections together. It keeps a read buffer of megabytes
-// for each connection that once was fast; under this bound it gives those back, and narrows its windows.
-constexpr size_t kMaxBufferBytes = size_t{512} << 20;
 // A synchronous service takes a thread for each open call, and server reflection is one. Beyond so many its
 // calls are refused with RESOURCE_EXHAUSTED; our own services do not need them.
-constexpr int kMaxSynchronousThreads = 16;
+constexpr int kMaxSynchronousThreads = 32;
 
 int Milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
@@ -42,15 +39,12 @@ absl::Status CheckExposure(const BindAddress& address, const RpcServerOptions& o
       address.ToString()));
 }
 
-void SetArguments(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
+void SetArguments(const RpcServerOptions& options, const PortSpec& port, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrameBytes);
-  grpc::ResourceQuota quota("atoll");
-  quota.Resize(kMaxBufferBytes);
-  quota.SetMaxThreads(kMaxSynchronousThreads);
-  builder.SetResourceQuota(quota);
+  if (port.quota != nullptr) builder.SetResourceQuota(*port.quota);
   // Who connects and does not say a whole HTTP/2 greeting, or TLS handshake, is sent away after this time.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(options.handshake_timeout));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(options.connection_idle));
@@ -85,6 +79,13 @@ void EnableHealthAndReflection() {
 
 }  // namespace
 
+void SetQuota(const RpcServerOptions& options, grpc::ResourceQuota& quota) {
+  // gRPC keeps a read buffer of megabytes for each connection that once was fast; under this bound it gives
+  // those back.
+  quota.Resize(options.buffer_bytes);
+  quota.SetMaxThreads(kMaxSynchronousThreads);
+}
+
 absl::Status CheckListenable(const std::string& address, const RpcServerOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const BindAddress where, ParseBindAddress(address));
   ATOLL_RETURN_IF_ERROR(CheckExposure(where, options));
@@ -93,8 +94,9 @@ absl::Status CheckListenable(const std::string& address, const RpcServerOptions&
 
 namespace {
 
-AcceptorOptions AcceptorOptionsFor(const RpcServerOptions& options, const std::string& port_name) {
-  AcceptorOptions out{.limits = options.connections, .unacknowledged = kPingTimeout};
+AcceptorOptions AcceptorOptionsFor(const RpcServerOptions& options, const PortSpec& port) {
+  const std::string& port_name = port.name;
+  AcceptorOptions out{.limits = port.limits, .unacknowledged = kPingTimeout};
   if (options.on_connection_refused) {
     out.on_refused = [report = options.on_connection_refused, port_name](ConnectionLedger::Verdict verdict) {
       report(port_name, verdict == ConnectionLedger::Verdict::kTooMany ? "total" : "address");
@@ -121,12 +123,12 @@ absl::StatusOr<Listener> Listen(const PortSpec& port, const RpcServerOptions& op
   ATOLL_ASSIGN_OR_RETURN(const BindAddress where, ParseBindAddress(port.address));
   EnableHealthAndReflection();
   Listener listener;
-  AcceptorOptions accepting = AcceptorOptionsFor(options, port.name);
+  AcceptorOptions accepting = AcceptorOptionsFor(options, port);
   accepting.progress = progress;
   ATOLL_ASSIGN_OR_RETURN(listener.acceptor, Acceptor::Listen(where, std::move(accepting)));
   listener.address = listener.acceptor->address();
   grpc::ServerBuilder builder;
-  SetArguments(options, builder);
+  SetArguments(options, port, builder);
   listener.intake = AddIntake(builder, ServerCredentialsFor(options.security));
   builder.RegisterService(service);
   listener.server = builder.BuildAndStart();

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/bind_address.h"
 #include "common/clock.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/server.h"
 #include "server/rpc/acceptor.h"
 #include "server/rpc/intake.h"
@@ -22,6 +23,9 @@ struct Listener {
   BindAddress address;                 // as bound
 };
 
+/// What both ports may hold together: it narrows windows, and bounds the threads of synchronous services.
+void SetQuota(const RpcServerOptions& options, grpc::ResourceQuota& quota);
+
 /// Whether Listen could do it now.
 absl::Status CheckListenable(const std::string& address, const RpcServerOptions& options);
 
@@ -29,6 +33,8 @@ struct PortSpec {
   std::string address;
   std::string name;          // as connections are counted: "data", "admin"
   std::string service_name;  // what health is asked for
+  ConnectionLimits limits = {};
+  const grpc::ResourceQuota* quota = nullptr;  // of all ports; outlives the server
 };
 
 /// `service`, `progress` and `clock` outlive the server. Errors as RpcServer::Start.

@@ -26,6 +26,7 @@ struct RpcServer::Parts {
             {.name = "rpc-admin", .threads = options.admin_threads, .max_queued = options.max_waiting_calls}),
         streams(clock, options.watchdog_period, options.max_streams),
         watchers(options.max_watchers),
+        observer_pulls(options.max_observer_pulls),
         context{.coordinator = coordinator,
                 .clock = clock,
                 .calls = &calls,
@@ -38,6 +39,7 @@ struct RpcServer::Parts {
                 .tokens = options.security.tokens,
                 .security_warning = options.security.warning,
                 .watchers = &watchers,
+                .observer_pulls = &observer_pulls,
                 .progress = &progress,
                 .open_unary = &open_unary,
                 .stall_limit = options.stall_limit,
@@ -58,11 +60,13 @@ struct RpcServer::Parts {
   FragmentHeads heads;
   LiveStreams streams;
   Seats watchers;
+  Seats observer_pulls;
   ConnectionProgress progress;
   std::atomic<int64_t> open_unary{0};
   const CallContext context;
   CoordinatorService coordinator_service;
   AdminService admin_service;
+  grpc::ResourceQuota quota{"atoll"};
   // Above: everything that calls in progress use. Below: what calls come from.
   Listener data;
   Listener admin;
@@ -84,9 +88,18 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
   auto parts = std::make_unique<Parts>(options, coordinator, clock, log.With("component", "rpc"));
   Parts& p = *parts;
   std::unique_ptr<RpcServer> server(new RpcServer(std::move(parts)));
-  ATOLL_ASSIGN_OR_RETURN(p.data, Listen({options.data_address, "data", v1::Coordinator::service_full_name()},
+  SetQuota(options, p.quota);
+  ATOLL_ASSIGN_OR_RETURN(p.data, Listen({.address = options.data_address,
+                                         .name = "data",
+                                         .service_name = v1::Coordinator::service_full_name(),
+                                         .limits = options.connections,
+                                         .quota = &p.quota},
                                         options, &p.coordinator_service, &p.progress, clock));
-  ATOLL_ASSIGN_OR_RETURN(p.admin, Listen({options.admin_address, "admin", v1::Admin::service_full_name()},
+  ATOLL_ASSIGN_OR_RETURN(p.admin, Listen({.address = options.admin_address,
+                                          .name = "admin",
+                                          .service_name = v1::Admin::service_full_name(),
+                                          .limits = options.admin_connections,
+                                          .quota = &p.quota},
                                          options, &p.admin_service, &p.progress, clock));
   p.data_address = p.data.address.ToString();
   p.admin_address = p.admin.address.ToString();

@@ -43,8 +43,11 @@ struct RpcServerOptions {
   size_t admin_threads = 4;         // actions of operators at the same time
   size_t max_waiting_calls = 4096;  // beyond it calls are told to come back
   int max_streams_per_connection = 256;
-  size_t max_streams = 8192;                    // of all connections: pushes, pulls, seeds, watchers
-  ConnectionLimits connections = {};            // of each port
+  size_t max_streams = 8192;                // of all connections: pushes, pulls, seeds, watchers
+  ConnectionLimits connections = {};        // of the data port
+  ConnectionLimits admin_connections = {};  // of the admin port
+  size_t buffer_bytes =
+      size_t{512} << 20;  // that gRPC may hold of messages on their way, both ports together
   Duration handshake_timeout = Seconds(10);     // from connecting to the end of TLS's and HTTP/2's greetings
   Duration connection_idle = Seconds(300);      // a connection without a call for that long is ended
   Duration max_connection_age = Seconds(3600);  // with TLS: then a client is asked to connect anew
@@ -53,6 +56,7 @@ struct RpcServerOptions {
   Duration shutdown_grace = Seconds(5);  // for calls in progress
   size_t max_watch_backlog = 16384;      // events that a slow watcher may be behind
   size_t max_watchers = 64;              // at the same time; each may hold a backlog
+  size_t max_observer_pulls = 64;        // at the same time; workers' pulls are bounded by max_streams only
   /// Called for each pull that was streamed to its end, with the seconds from the coordinator's answer to the
   /// last byte. From any thread; must not block. May be empty.
   std::function<void(double seconds)> on_pull_streamed;

@@ -1,0 +1,27 @@
+#ifndef ATOLL_SERVER_RPC_PORT_LIMITS_H_
+#define ATOLL_SERVER_RPC_PORT_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "common/log.h"
+#include "core/memory_bounds.h"
+#include "core/run_options.h"
+#include "server/rpc/server.h"
+
+namespace atoll {
+
+/// The memory limit of this process (--memory-limit-mib, else that of its cgroup, else the machine's), and
+/// what clients may take of it beside the run. Says so in the log, and warns when the run does not fit.
+/// Errors are those of the configuration.
+absl::StatusOr<MemoryBounds> FindMemoryBounds(std::optional<uint64_t> limit_mib, const RunOptions& run,
+                                              const Logger& log);
+
+/// Divides the bounds between the ports. `connections`: of each port at most (--max-connections, open files).
+void LimitPorts(const MemoryBounds& bounds, size_t connections, RpcServerOptions& options);
+
+}  // namespace atoll
+
+#endif  // ATOLL_SERVER_RPC_PORT_LIMITS_H_

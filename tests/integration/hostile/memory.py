@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+"""A coordinator under a memory limit while strangers begin messages on both ports and never end them.
+
+The limit is a real cgroup's where this machine lets us make one (as root), else it is told to the program and held against
+its resident memory. Two honest workers go on meanwhile: heartbeats, pulls, rounds.
+
+Usage: memory.py --bin DIR [--limit-mib N] [--seconds N] [--without-flag]
+Exit codes: 0 it lives and serves, 1 not, 77 a program or python3-grpcio is not there.
+"""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+try:
+    import grpc
+except ImportError:
+    print("memory: python3-grpcio is not installed: skipped")
+    sys.exit(77)
+
+from coordinator import METHOD, Coordinator, GoodWorker
+
+CONNECTIONS = 400
+STREAMS = 4
+MESSAGE_BYTES = (2 << 20) - 64
+SERVED_WITHIN_S = 10
+MODEL_VALUES = 1 << 18
+
+
+class Cgroup:
+    """A cgroup below ours, of version 1 or 2, with this much memory; None where we may not make one."""
+
+    @staticmethod
+    def make(limit_bytes):
+        for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            v2 = controllers == ""
+            if not v2 and "memory" not in controllers.split(","):
+                continue
+            root = pathlib.Path("/sys/fs/cgroup") if v2 else pathlib.Path("/sys/fs/cgroup/memory")
+            limit = "memory.max" if v2 else "memory.limit_in_bytes"
+            folder = root / path.lstrip("/") / f"atoll-{os.getpid()}"
+            try:
+                folder.mkdir()
+            except OSError:
+                continue
+            try:
+                (folder / limit).write_text(str(limit_bytes))
+                return Cgroup(folder)
+            except OSError:
+                folder.rmdir()
+        return None
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def enter(self, pid):
+        (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def remove(self):
+        for _ in range(50):
+            try:
+                return self.folder.rmdir()
+            except OSError:
+                time.sleep(0.1)
+
+
+def honest(coordinator, workers, stop, outcome):
+    """Rounds of two workers that contribute zeros, one after the other, until told to stop."""
+    try:
+        while not stop.is_set():
+            began = time.monotonic()
+            base = [worker.pull() for worker in workers][-1]
+            for worker in workers:
+                worker.heartbeat()
+                worker.push_zeros(base)
+            coordinator.wait_for(lambda: workers[0].pull() > base, 60, "the next version")
+            outcome["rounds"] += 1
+            outcome["longest"] = max(outcome["longest"], time.monotonic() - began)
+    except (grpc.RpcError, RuntimeError, OSError) as error:
+        outcome["problem"] = str(error)[:2000]
+
+
+def begin_run(coordinator):
+    workers = [GoodWorker(coordinator, "good-0", MODEL_VALUES), GoodWorker(coordinator, "good-1", MODEL_VALUES)]
+    for worker in workers:
+        if worker.member.seed_granted:
+            worker.seed()
+    for worker in workers:
+        worker.member = worker.join()
+    return workers
+
+
+def under_flood(coordinator, seconds, limit_mib):
+    outcome = {"rounds": 0, "longest": 0.0, "problem": None, "end": None, "peak": 0.0}
+    stop = threading.Event()
+    thread = threading.Thread(target=honest, args=(coordinator, begin_run(coordinator), stop, outcome))
+    thread.start()
+    # Whoever floods is another process, at other addresses than the honest.
+    ports = [(coordinator.address("data"), "127.0.0.2", METHOD + "Join"),
+             (coordinator.address("admin"), "127.0.0.3", "/atoll.v1.Admin/GetStatus")]
+    began = time.monotonic()
+    flood = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", sys.executable, "-B", pathlib.Path(__file__).with_name("flood.py"),
+         json.dumps({"ports": ports, "connections": CONNECTIONS, "streams": STREAMS, "message_bytes": MESSAGE_BYTES,
+                     "seconds": seconds})], stdout=subprocess.PIPE, text=True)
+    try:
+        while flood.poll() is None:
+            if coordinator.process.poll() is not None:
+                raise RuntimeError(f"the coordinator ended with {coordinator.process.returncode}")
+            outcome["peak"] = max(outcome["peak"], coordinator.rss_mib())
+            time.sleep(0.01)
+        sent, ended = json.loads(flood.stdout.read())
+        print(f"{sent / (1 << 20):.0f} MiB of incomplete messages over {CONNECTIONS} connections to each of two ports in "
+              f"{seconds} s; {ended} connections were ended; at most {outcome['peak']:.0f} of {limit_mib} MiB; "
+              f"{outcome['rounds']} rounds meanwhile, the longest took {outcome['longest']:.1f} s", flush=True)
+        coordinator.status()
+    except (RuntimeError, OSError, AttributeError) as error:  # of a process that is gone nothing can be read
+        outcome["end"] = f"{error} after {time.monotonic() - began:.1f} s; it held {outcome['peak']:.0f} MiB"
+    finally:
+        stop.set()
+        thread.join()
+        flood.kill()
+        flood.wait()
+    problems = [outcome[key] for key in ("end", "problem") if outcome[key]]
+    if outcome["peak"] > limit_mib:
+        problems.append(f"it held {outcome['peak']:.0f} MiB of {limit_mib}")
+    if outcome["rounds"] < 2:
+        problems.append(f"the honest workers made {outcome['rounds']} rounds")
+    if outcome["longest"] > SERVED_WITHIN_S:
+        problems.append(f"a round took {outcome['longest']:.1f} s")
+    for problem in problems:
+        print(f"    FAILED: {problem}")
+    return not problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--limit-mib", type=int, default=512)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--without-flag", action="store_true", help="for a program that has no --memory-limit-mib")
+    arguments = parser.parse_args()
+    programs = pathlib.Path(arguments.bin)
+    if not (programs / "atoll-coordinator").exists():
+        print(f"memory: no atoll-coordinator in {programs}: skipped")
+        return 77
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 8192), most))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-memory-"))
+    cgroup = Cgroup.make(arguments.limit_mib << 20)
+    more = []
+    if cgroup is None and not arguments.without_flag:
+        more = ["--memory-limit-mib", str(arguments.limit_mib)]
+    print(f"the limit is {'a cgroup: ' + str(cgroup.folder) if cgroup else 'told to the program'}")
+    coordinator = None
+    try:
+        coordinator = Coordinator(folder / "run", programs, max_connections=4096, budget_mib=64, more=more,
+                                  enter=cgroup.enter if cgroup else None)
+        good = under_flood(coordinator, arguments.seconds, arguments.limit_mib)
+        return 0 if good else 1
+    finally:
+        if coordinator is not None and coordinator.process.poll() is None:
+            coordinator.stop()
+        if cgroup is not None:
+            cgroup.remove()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
