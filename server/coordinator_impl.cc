@@ -206,14 +206,11 @@ uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
                             .base = call.base,
                             .worker = call.caller.worker,
                             .sequence = call.sequence};
-  // Every payload of the run has the same size; the store knows how much of it is there.
+  // Left by an upload of another size, the file is of no use.
   const uint64_t payload =
       CodecFor(book_.RoundConfig(call.fragment)->run.push_codec).EncodedSize(head->elements);
-  const auto upload = store_->StartUpload(key, payload);
-  if (!upload.ok()) return 0;
-  const uint64_t received = (*upload)->received_bytes();
-  if (received == 0) (*upload)->Discard();
-  return received;
+  const uint64_t staged = store_->StagedBytes(key);
+  return staged <= payload ? staged : 0;
 }
 
 absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatusCall& call) {

@@ -57,6 +57,7 @@ class MemoryStore final : public RunStore {
   absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
   absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                     const std::vector<FragmentTensorsView>& tensors) override;
+  uint64_t StagedBytes(const ContributionKey& key) override;
   absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                       uint64_t payload_bytes) override;
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;
@@ -184,6 +185,13 @@ absl::StatusOr<std::unique_ptr<Upload>> MemoryStore::StartUpload(const Contribut
       .accept = [this, key, payload_bytes](const Contribution& c) { return Accept(key, payload_bytes, c); },
       .resumable = [this, key] { return Resumable(key); }};
   return std::make_unique<MemoryUpload>(disk_, key, payload_bytes, std::move(staged), std::move(hooks));
+}
+
+uint64_t MemoryStore::StagedBytes(const ContributionKey& key) {
+  MutexLock lock(&disk_->mutex);
+  if (ledger_.accepted(key) != nullptr || disk_->uploading.contains(key)) return 0;
+  const auto partial = disk_->payloads.find(key);
+  return partial == disk_->payloads.end() ? 0 : partial->second->size();
 }
 
 absl::Status MemoryStore::Accept(const ContributionKey& key, uint64_t payload_bytes,

@@ -253,6 +253,10 @@ class RunStore : public VersionSource {
   virtual absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                               uint64_t payload_bytes) = 0;
 
+  /// How much of a partial upload waits to be resumed. 0: nothing does, or the upload is under way, or its
+  /// key was accepted. Changes nothing, on disk or in memory.
+  virtual uint64_t StagedBytes(const ContributionKey& key) = 0;
+
   /// Partial uploads on bases up to so many versions below the head can be resumed; 0 until told otherwise.
   virtual void KeepLate(uint32_t versions) = 0;
 

@@ -1,6 +1,8 @@
 #include "storage/rocksdb/contribution_folder.h"
 
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -91,6 +93,15 @@ void ContributionFolder::Release(const ContributionKey& key, bool keep) {
 void ContributionFolder::ReleaseAccepted(const ContributionKey& key) {
   MutexLock lock(&mutex_);
   partial_.erase(key);
+}
+
+uint64_t ContributionFolder::IdleBytes(const ContributionKey& key) const {
+  MutexLock lock(&mutex_);
+  const auto found = partial_.find(key);
+  if (found == partial_.end() || found->second != State::kIdle) return 0;
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(PathOf(key), error);
+  return error ? 0 : bytes;
 }
 
 void ContributionFolder::KeepLate(uint32_t versions) {

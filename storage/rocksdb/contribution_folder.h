@@ -38,6 +38,9 @@ class ContributionFolder {
   /// Ends a claim and leaves the file alone: it is accepted.
   void ReleaseAccepted(const ContributionKey& key);
 
+  /// Size of a partial file that waits to be resumed; 0: there is none, or it is being uploaded.
+  uint64_t IdleBytes(const ContributionKey& key) const;
+
   /// How far behind the head a base may be and not count as left behind; 0 until told otherwise. Takes effect
   /// with the next LeaveBehind.
   void KeepLate(uint32_t versions);
@@ -59,7 +62,7 @@ class ContributionFolder {
   void Unlink(const ContributionKey& key) const;
 
   const std::string path_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<ContributionKey, State> partial_ ABSL_GUARDED_BY(mutex_);
   bool LeftBehind(Version base, Version head) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::map<FragmentId, Version> heads_ ABSL_GUARDED_BY(mutex_);

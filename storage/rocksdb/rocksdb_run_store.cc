@@ -192,6 +192,8 @@ absl::StatusOr<std::unique_ptr<Upload>> RocksDbRunStore::StartUpload(const Contr
                             }});
 }
 
+uint64_t RocksDbRunStore::StagedBytes(const ContributionKey& key) { return contributions_->IdleBytes(key); }
+
 absl::Status RocksDbRunStore::RecordAccepted(const Contribution& contribution) {
   MetaBatch batch;
   Put(batch, contribution);

@@ -47,6 +47,7 @@ class RocksDbRunStore final : public RunStore {
   absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) override;
   absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                     const std::vector<FragmentTensorsView>& tensors) override;
+  uint64_t StagedBytes(const ContributionKey& key) override;
   absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                       uint64_t payload_bytes) override;
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;

@@ -79,6 +79,26 @@ TEST_P(RunStoreContract, LeftoversOfAnotherSizeAreNotResumed) {
   EXPECT_EQ((*store().StartUpload(key, 500))->received_bytes(), 0u);
 }
 
+TEST_P(RunStoreContract, StagedBytesAreToldWithoutATrace) {
+  CreateAndSeed();
+  const ContributionKey key = KeyOf("a", 0);
+  const std::string payload = PayloadFor(key);
+  EXPECT_EQ(store().StagedBytes(key), 0u);
+  {
+    auto upload = store().StartUpload(key, payload.size());
+    ASSERT_TRUE(upload.ok());
+    ASSERT_TRUE(AppendString(**upload, payload.substr(0, 10)).ok());
+    EXPECT_EQ(store().StagedBytes(key), 0u) << "nobody else can resume it now";
+  }
+  EXPECT_EQ(store().StagedBytes(key), 10u);
+  auto upload = store().StartUpload(key, payload.size());
+  ASSERT_TRUE(upload.ok()) << "the question claimed nothing";
+  ASSERT_TRUE(AppendString(**upload, payload.substr(10)).ok());
+  ASSERT_TRUE((*upload)->Accept(ContributionFor(key)).ok());
+  upload->reset();
+  EXPECT_EQ(store().StagedBytes(key), 0u) << "it is accepted";
+}
+
 TEST_P(RunStoreContract, OneUploadOfAKeyAtATime) {
   CreateAndSeed();
   const ContributionKey key = KeyOf("a", 0);

@@ -19,6 +19,7 @@ struct Faults {
   std::atomic<bool> member{false};
   std::atomic<bool> checkpoint{false};
   std::atomic<bool> epoch{false};
+  std::atomic<int> started_uploads{0};  // all of them
   std::atomic<int> refused_commits{0};
   std::atomic<int> refused_stores{0};
 };
@@ -57,11 +58,13 @@ class FaultyStore final : public RunStore {
     return store_->Seed(manifest, layouts, tensors);
   }
   absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key, uint64_t bytes) override {
+    ++faults_->started_uploads;
     if (faults_->upload) return Full();
     auto upload = store_->StartUpload(key, bytes);
     if (!upload.ok()) return upload;
     return std::make_unique<FaultyUpload>(*std::move(upload), faults_);
   }
+  uint64_t StagedBytes(const ContributionKey& key) override { return store_->StagedBytes(key); }
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override {
     return store_->OpenPayload(key);
   }

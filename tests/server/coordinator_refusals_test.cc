@@ -75,6 +75,17 @@ TEST_F(CoordinatorRefusals, ABrokenPayloadIsSentAgain) {
   EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
 }
 
+TEST_F(CoordinatorRefusals, AQuestionAfterAPushStartsNoUpload) {
+  run_.faults().started_uploads = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
+    ASSERT_TRUE(status.ok());
+    EXPECT_EQ(status->state, PushState::kUnknown);
+  }
+  EXPECT_EQ(run_.faults().started_uploads, 0);
+  EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
+}
+
 TEST_F(CoordinatorRefusals, WhatIsNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e37F}) {
