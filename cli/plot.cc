@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 
@@ -21,6 +22,22 @@ struct Range {
   bool empty() const { return low > high; }
   double Fraction(double v) const { return high > low ? (v - low) / (high - low) : 0.5; }
 };
+
+// Fewer values say nothing about what is usual.
+constexpr size_t kLeastForScale = 10;
+
+/// From the 5th to the 95th percentile of `values`, and as much again on both sides; no wider than they are.
+Range RobustRange(std::vector<double> values) {
+  Range all;
+  for (const double v : values) all.Add(v);
+  if (values.size() < kLeastForScale) return all;
+  std::ranges::sort(values);
+  const double low = values[values.size() / 20];
+  const double high = values[values.size() - 1 - values.size() / 20];
+  // A curve that is level but for one step keeps its step.
+  const double spread = std::max(high - low, 1e-3 * std::max(std::abs(low), std::abs(high)));
+  return {.low = std::max(all.low, low - spread), .high = std::min(all.high, high + spread)};
+}
 
 /// A grid of dots, 2 wide and 4 high per cell; each cell remembers the curve that drew last in it.
 class DotGrid {
@@ -80,14 +97,16 @@ std::string Legend(const std::vector<Curve>& curves, bool colour) {
 }  // namespace
 
 std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour) {
-  Range xs, ys;
+  Range xs;
+  std::vector<double> values;
   for (const Curve& curve : curves) {
     for (const auto& [x, y] : curve.points) {
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
       xs.Add(x);
-      ys.Add(y);
+      values.push_back(y);
     }
   }
+  const Range ys = RobustRange(std::move(values));
   const int columns = width - kLabelWidth - 2;
   const int rows = height - 2;
   if (xs.empty() || columns < 10 || rows < 2) return {};
@@ -98,7 +117,8 @@ std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width,
     for (const auto& [x, y] : curves[c].points) {
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
       const int px = static_cast<int>(std::lround(xs.Fraction(x) * (columns * 2 - 1)));
-      const int py = static_cast<int>(std::lround((1 - ys.Fraction(y)) * (rows * 4 - 1)));
+      const double inside = std::clamp(y, ys.low, ys.high);
+      const int py = static_cast<int>(std::lround((1 - ys.Fraction(inside)) * (rows * 4 - 1)));
       grid.Line(last_x < 0 ? px : last_x, last_x < 0 ? py : last_y, px, py, static_cast<int>(c));
       last_x = px;
       last_y = py;

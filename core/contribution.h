@@ -13,6 +13,12 @@
 
 namespace atoll {
 
+/// The largest training or evaluation loss that is believed, nats per token. The loss of a model that knows
+/// nothing is ln(vocabulary), about 11; cross entropy is never negative.
+inline constexpr double kLargestLoss = 1e4;
+/// False for what is not finite, too.
+inline bool IsPlausibleLoss(double loss) { return loss >= 0 && loss <= kLargestLoss; }
+
 /// What makes a contribution unique. (worker, fragment, base) counts once: `sequence` distinguishes partial
 /// contributions on one base from the final one (always 0 while rounds are blocking). Ordered as it is
 /// summed: by fragment, base, worker name, sequence.

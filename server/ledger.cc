@@ -45,7 +45,9 @@ uint64_t ParametersIn(const FragmentLayout& layout) {
 double MeanLoss(const RoundRecord& record) {
   double sum = 0;
   for (size_t i = 0; i < record.contributions.size() && i < record.weights.size(); ++i) {
-    sum += static_cast<double>(record.weights[i]) * record.contributions[i].mean_loss;
+    const double loss = record.contributions[i].mean_loss;
+    // Records of earlier releases hold whatever a worker claimed.
+    if (IsPlausibleLoss(loss)) sum += static_cast<double>(record.weights[i]) * loss;
   }
   return sum;
 }

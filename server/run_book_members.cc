@@ -128,9 +128,9 @@ void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects
       if (fragment.round() && on_base) fragment.round()->Pulled(worker);
     }
   }
-  if (role == WorkerRole::kObserver || fragments_.empty()) return;
+  if (fragments_.empty()) return;
   for (const EvaluationView& evaluation : call.evaluations) {
-    if (evaluation.version > fragments_.front().head() || !std::isfinite(evaluation.loss)) continue;
+    if (evaluation.version > fragments_.front().head() || !IsPlausibleLoss(evaluation.loss)) continue;
     EvaluationView timed = evaluation;
     timed.unix_ns = unix_ns;
     if (!ledger_.AddEvaluation(timed)) continue;

@@ -31,6 +31,16 @@ Contribution FromCall(const PushCall& call) {
   return contribution;
 }
 
+/// One absurd figure would spoil the mean of its round, and the scale of every plot.
+absl::Status CheckLoss(const PushCall& call) {
+  if (!std::isfinite(call.mean_loss) || IsPlausibleLoss(call.mean_loss)) return absl::OkStatus();
+  return Refuse(RefusalReason::kNotFinite,
+                absl::StrFormat("worker '%s' claims a mean loss of %g for fragment %d on base version %d: "
+                                "PushHeader.mean_loss is from 0 to %g nats per token",
+                                call.caller.worker, call.mean_loss, call.fragment.value(), call.base.value(),
+                                kLargestLoss));
+}
+
 absl::Status CheckForm(const PushCall& call, CodecKind codec, uint64_t elements) {
   if (call.codec != codec) {
     return Refuse(RefusalReason::kWrongCodec,
@@ -83,6 +93,7 @@ absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, Mono
     return arrival.status();
   }
   ATOLL_RETURN_IF_ERROR(CheckForm(call, fragment.config().run.push_codec, admission.elements));
+  ATOLL_RETURN_IF_ERROR(CheckLoss(call));
   admission.duplicate = *arrival == Round::Arrival::kDuplicate;
   admission.capped =
       call.tokens != admission.contribution.tokens || call.steps != admission.contribution.steps;

@@ -78,6 +78,9 @@ TimeSpent DecodeTimes(const google::protobuf::RepeatedPtrField<v1::TimeSpent>& i
   return spent;
 }
 
+/// What a worker says of itself is for people and plots: an absurd figure counts as not known.
+double Believable(double value, double most) { return value >= 0 && value <= most ? value : 0; }
+
 ProgressView DecodeProgress(const v1::Progress& in) {
   ProgressView out;
   out.phase = v1::WorkerPhase_IsValid(in.phase()) ? static_cast<WorkerPhaseView>(in.phase())
@@ -85,10 +88,10 @@ ProgressView DecodeProgress(const v1::Progress& in) {
   out.base = Version(in.base_version());
   out.step = in.step();
   out.steps = in.steps();
-  out.loss = in.loss();
-  out.gradient_norm = in.gradient_norm();
-  out.learning_rate = in.learning_rate();
-  out.tokens_per_second = in.tokens_per_second();
+  out.loss = Believable(in.loss(), kLargestLoss);
+  out.gradient_norm = Believable(in.gradient_norm(), 1e30);
+  out.learning_rate = Believable(in.learning_rate(), 1e6);
+  out.tokens_per_second = Believable(in.tokens_per_second(), 1e12);
   out.memory_bytes = in.memory_bytes();
   out.training = DecodeTimes(in.training_time());
   out.exchanges = DecodeTimes(in.exchange_time());

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/contribution.h"
 #include "nlohmann/json.hpp"
 
 namespace atoll {
@@ -89,6 +90,7 @@ void LossCurve::Add(const RoundDetailView& round) {
     if (i >= kMostWorkers || contribution.loss == 0) continue;
     one.sum.workers.resize(std::max(one.sum.workers.size(), i + 1));
     one.parts.resize(one.sum.workers.size());
+    if (!IsPlausibleLoss(contribution.loss)) continue;
     one.sum.workers[i] += contribution.loss;
     one.parts[i] += 1;
   }

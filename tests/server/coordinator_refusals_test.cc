@@ -100,6 +100,19 @@ TEST_F(CoordinatorRefusals, WhatIsNotFinite) {
   EXPECT_EQ(run_.coordinator().ListWorkers(false)[0].contributions_refused, 3);
 }
 
+TEST_F(CoordinatorRefusals, AnAbsurdLoss) {
+  for (const double loss : {-1e300, -0.5, 1e5, 1e300}) {
+    const auto pushed = run_.Push(workers_[0], 0, Delta(), {.loss = loss});
+    EXPECT_EQ(ReasonOf(pushed.status()), RefusalReason::kNotFinite) << loss;
+    EXPECT_NE(pushed.status().message().find("PushHeader.mean_loss is from 0 to 10000"), std::string::npos)
+        << pushed.status();
+  }
+  NothingArrived();
+  for (const Caller& worker : workers_) ASSERT_TRUE(run_.Push(worker, 0, Delta(), {.loss = 2.5}).ok());
+  ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
+  EXPECT_DOUBLE_EQ(run_.coordinator().GetStatus(1).rounds.front().train_loss, 2.5);
+}
+
 TEST_F(CoordinatorRefusals, ASecondContributionToOneBase) {
   ASSERT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
   const auto again = run_.Push(workers_[0], 0, Delta());

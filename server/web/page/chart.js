@@ -33,6 +33,20 @@ function extent(values) {
   return [low, high];
 }
 
+/**
+ * What sets the scale: from the 5th to the 95th percentile and as much again on both sides, no wider than the values are. A few
+ * values far from all others are drawn at the edge.
+ */
+export function robustExtent(values) {
+  const finite = values.filter(Number.isFinite).sort((a, b) => a - b);
+  if (finite.length < 10) return extent(finite);
+  const tail = Math.floor(finite.length / 20);
+  const low = finite[tail];
+  const high = finite[finite.length - 1 - tail];
+  const spread = Math.max(high - low, 1e-3 * Math.max(Math.abs(low), Math.abs(high)));
+  return [Math.max(finite[0], low - spread), Math.min(finite.at(-1), high + spread)];
+}
+
 /** Index of the point whose x is nearest. */
 function nearest(points, x) {
   let best = -1;
@@ -45,7 +59,7 @@ function nearest(points, x) {
 export class Chart {
   /**
    * options: label, empty (what is said without points), formatX, formatY, formatTick (y at the axis), formatTip (x in the
-   * tip), timeSteps (for the x axis), fromZero, binary (y counts bytes), left (room for the axis).
+   * tip), timeSteps (for the x axis), fromZero, robust (a few absurd y do not set the scale), binary (y counts bytes), left (room for the axis).
    */
   constructor(place, options) {
     this.place = place;
@@ -81,7 +95,7 @@ export class Chart {
     this.empty.hidden = Number.isFinite(lowX);
     this.picture.setAttribute("aria-label", this.describe());
     if (!Number.isFinite(lowX) || width < 60) { this.tip.hidden = true; return; }
-    let [lowY, highY] = extent(all.map((p) => p[1]));
+    let [lowY, highY] = (this.options.robust ? robustExtent : extent)(all.map((p) => p[1]));
     if (this.options.fromZero) lowY = Math.min(0, lowY);
     if (highY <= lowY) highY = lowY + (Math.abs(lowY) * 0.1 || 1);
     const room = (highY - lowY) * 0.06;
@@ -99,7 +113,10 @@ export class Chart {
   }
 
   x(value) { return this.left + ((value - this.x0) / (this.x1 - this.x0)) * (this.width - this.left - RIGHT); }
-  y(value) { return TOP + (1 - (value - this.y0) / (this.y1 - this.y0)) * (this.height - TOP - BOTTOM); }
+  y(value) {
+    const inside = Math.min(Math.max(value, this.y0), this.y1);
+    return TOP + (1 - (inside - this.y0) / (this.y1 - this.y0)) * (this.height - TOP - BOTTOM);
+  }
 
   axes() {
     const bottom = this.height - BOTTOM;

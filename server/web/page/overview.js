@@ -110,7 +110,7 @@ export class LossChart {
   constructor() {
     this.byTime = false;
     this.byWorker = false;
-    this.chart = new Chart(byId("loss"), { label: "Loss", empty: "No round has closed yet", formatTick: (y) => String(Number(y.toFixed(3))), formatY: (y) => y.toFixed(y < 9.9995 ? 3 : 2) });
+    this.chart = new Chart(byId("loss"), { label: "Loss", robust: true, empty: "No round has closed yet", formatTick: (y) => String(Number(y.toFixed(3))), formatY: (y) => y.toFixed(y < 9.9995 ? 3 : 2) });
     const choose = (byTime) => () => { this.byTime = byTime; this.draw(); };
     byId("by-tokens").addEventListener("click", choose(false));
     byId("by-time").addEventListener("click", choose(true));

@@ -65,7 +65,7 @@ export function showWorkers(reply, mayAct, onAct) {
 function chip(contribution) {
   const late = num(contribution.lateVersions);
   const about = `${num(contribution.steps)} steps, loss ${loss(contribution.loss)}, weight ${num(contribution.weight).toFixed(3)}, norm ${num(contribution.norm).toPrecision(3)}`;
-  return el("span", { class: late ? "chip late" : "chip", title: about }, late ? `${contribution.worker}, ${late} late` : contribution.worker);
+  return el("span", { class: late ? "chip late" : "chip", title: about }, late ? `${contribution.worker}, ${late} behind` : contribution.worker);
 }
 
 function roundRow(detail) {

@@ -225,6 +225,15 @@ def huge_sizes(suite):
     suite.expect(code == Code.INVALID_ARGUMENT, f"another sequence ends with {code}: {words}")
 
 
+def absurd_losses(suite):
+    """One of them would be the mean of its round, and the scale of every plot."""
+    base = suite.good.pull()
+    for loss in (-1e300, 1e300, -1.0, 1e5):
+        header = wire.push_header(suite.good.member, 1, MODEL_VALUES * 4, base=base, loss=loss)
+        code, words = attacks.push_refused(suite.good.channel, [header])
+        suite.expect(code == Code.INVALID_ARGUMENT and "mean_loss" in words, f"a loss of {loss} ends with {code}: {words}")
+
+
 def bad_chunks(suite):
     counters = suite.coordinator.counters()
     header = wire.push_header(suite.good.member, 1, MODEL_VALUES * 4)
@@ -372,8 +381,32 @@ def few_files(folder, programs):
         coordinator.stop()
 
 
+def observers(folder, programs):
+    """999 callers that only look, more than there are places for workers: a worker still joins, and they leave nothing."""
+    coordinator = Coordinator(folder, programs, joins_per_s=5000, max_workers=20)
+    try:
+        events = int(coordinator.status().get("last_event_sequence", 0))
+        began = time.monotonic()
+        codes = attacks.join_flood(coordinator, 999)
+        took = time.monotonic() - began
+        try:
+            joined = time.monotonic()
+            good = GoodWorker(coordinator, "good", seconds=SERVED_WITHIN_S)
+            good.heartbeat()
+            waited = f"joined in {time.monotonic() - joined:.2f} s"
+        except grpc.RpcError as error:
+            good, waited = None, f"was refused: {error.details()}"
+        names = [worker["name"] for worker in coordinator.atollctl("workers", "list", "--all").get("workers", [])]
+        more = int(coordinator.status().get("last_event_sequence", 0)) - events
+        print(f"{codes.get(Code.OK, 0)} of 999 observers in {took:.1f} s; then a worker {waited}; {len(names)} names, "
+              f"{more} events more")
+        return good is not None and codes.get(Code.OK, 0) > 500 and names == ["good"] and more <= 2
+    finally:
+        coordinator.stop()
+
+
 ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, rapid_resets, long_metadata, wrong_messages,
-           packed_messages, open_reflection, watchers, huge_sizes, bad_chunks, half_uploads, slow_readers, metrics_port,
+           packed_messages, open_reflection, watchers, huge_sizes, absurd_losses, bad_chunks, half_uploads, slow_readers, metrics_port,
            join_flood, a_round_still_closes]
 
 

@@ -87,10 +87,11 @@ class Member:
                           field(4, fields.get(4, [0])[0]))
 
 
-def push_header(member, codec, payload_bytes, payload_crc32c=0, base=0, tokens=1, steps=1, sequence=0, fragment=0):
+def push_header(member, codec, payload_bytes, payload_crc32c=0, base=0, tokens=1, steps=1, sequence=0, fragment=0,
+                loss=0.0):
     return field(1, field(1, member.reference) + field(2, fragment) + field(3, base) + field(4, sequence) +
                  field(5, codec) + field(6, payload_bytes) + fixed32(7, payload_crc32c) + field(8, tokens) +
-                 field(9, steps) + field(10, steps) + field(12, 0))
+                 field(9, steps) + field(10, steps) + varint(11 << 3 | 1) + struct.pack("<d", loss) + field(12, 0))
 
 
 def chunk(offset, data, crc=None, compression=0, uncompressed=0):
