@@ -184,7 +184,9 @@ RoundView Round::View(MonoTime now, const Membership& membership) const {
       !std::all_of(view.expected.begin(), view.expected.end(), has_pulled)) {
     view.expected_change_at = view.started_at + options_.lease;
   }
+  const uint64_t expected_lateness = ExpectedLateness(options_.mode, view.live_trainers);
   for (const auto& [key, arrived] : arrivals_) {
+    if (key.second.value() + expected_lateness < base_.value()) ++view.overdue;
     if (key.second == base_) {
       view.arrived.push_back({.worker = key.first, .at = arrived.at});
     } else {

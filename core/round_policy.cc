@@ -81,7 +81,11 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
 RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions& options) {
   const size_t there = view.arrived.size() + view.late;
   if (there >= std::max<size_t>(options.minimum, 1)) {
-    return Close(absl::StrFormat("without barriers: %d arrived, %d of them late", there, view.late));
+    std::string why = absl::StrFormat("without barriers: %d arrived", there);
+    if (view.overdue > 0) {
+      why += absl::StrFormat(", %d of them later than %d workers make it", view.overdue, view.live_trainers);
+    }
+    return Close(std::move(why));
   }
   if (view.live_trainers == 0) return NobodyThere(view);
   const MonoTime deadline = view.started_at + options.deadline;
@@ -90,6 +94,10 @@ RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions
 }
 
 }  // namespace
+
+uint64_t ExpectedLateness(RoundMode mode, uint64_t live_trainers) {
+  return mode == RoundMode::kFree && live_trainers > 1 ? 2 * (live_trainers - 1) : 0;
+}
 
 size_t QuorumCount(size_t total, const RoundOptions& options) {
   // The tolerance keeps 0.6 * 5 = 3.0000000000000004 from asking for four.

@@ -37,6 +37,7 @@ struct RoundView {
   std::vector<WorkerName> expected = {};                // live, waited for, not yet arrived; in order of name
   std::vector<ArrivalView> arrived = {};                // in order of arrival, late folds left out
   uint32_t late = 0;                                    // late folds
+  uint32_t overdue = 0;                                 // of them, later than ExpectedLateness
   uint32_t live_trainers = 0;
   /// When `expected` changes by time alone: those who did not begin to pull are then given up.
   std::optional<MonoTime> expected_change_at = std::nullopt;
@@ -68,6 +69,11 @@ struct RoundDecision {
 /// Late folds count for nothing here. Without barriers (RoundMode::kFree) there is one rule: as soon as the
 /// minimum is there, late ones counted, close; past the deadline hold, else wait.
 RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options);
+
+/// So many versions may a contribution's base be behind the head and not count as late. With barriers 0.
+/// Without them every contribution makes a version, so that each of the others moves the head once while a
+/// worker trains, or twice when its turn comes round early.
+uint64_t ExpectedLateness(RoundMode mode, uint64_t live_trainers);
 
 /// Contributions that make a quorum when so many could come.
 size_t QuorumCount(size_t total, const RoundOptions& options);

@@ -130,6 +130,7 @@ struct PushResult {
   Version head;
   uint32_t arrived = 0;
   uint32_t expected = 0;
+  bool late = false;  // its base was older than the run's mode expects (core/round_policy.h)
 };
 
 /// One upload of a contribution. One thread at a time; calls may block on the disk. Destroying it before

@@ -223,7 +223,7 @@ absl::StatusOr<PushResult> PushUpload::Accept() {
                                                {"fragment", contribution.key.fragment.value()},
                                                {"base", contribution.key.base.value()},
                                                {"bytes", call_.payload_bytes}});
-  if (contribution.key.base < result.head) services_.observer->OnLateContribution();
+  if (result.late) services_.observer->OnLateContribution();
   return result;
 }
 

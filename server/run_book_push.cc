@@ -141,7 +141,11 @@ PushResult RunBook::EndAccept(const Admission& admission, bool durable, MonoTime
     fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
     if (roster_.NoteData(contribution.key.worker)) effects.members.push_back(contribution.key.worker);
   }
-  return ArrivalsLocked(fragment, now);
+  PushResult result = ArrivalsLocked(fragment, now);
+  const uint64_t trainers = roster_.membership().live_count(WorkerRole::kTrainer);
+  const uint64_t expected = ExpectedLateness(fragment.config().run.round.mode, trainers);
+  result.late = contribution.key.base.value() + expected < fragment.head().value();
+  return result;
 }
 
 PushResult RunBook::Arrivals(FragmentId fragment, MonoTime now) const {

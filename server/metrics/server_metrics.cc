@@ -129,8 +129,9 @@ void ServerMetrics::AddContributions() {
         "atoll_joins_refused_total", "Joins of trainers and evaluators that were refused, by reason.",
         {{"reason", result}});
   }
-  late_ = registry_->AddCounter("atoll_late_contributions_total",
-                                "Contributions to an earlier base that were folded into the open round.");
+  late_ = registry_->AddCounter(
+      "atoll_late_contributions_total",
+      "Contributions to an older base than round.mode expects, folded into the open round.");
   for (size_t i = 0; i < kOffences.size(); ++i) {
     offences_[i] =
         registry_->AddCounter("atoll_offences_total", "Contributions by what is held against them.",

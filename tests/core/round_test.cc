@@ -12,6 +12,7 @@ using Action = RoundDecision::Action;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 MonoTime At(double seconds) { return MonoTime(Seconds(seconds)); }
 
@@ -330,7 +331,12 @@ TEST_F(RoundTest, WithoutBarriersEveryArrivalCloses) {
   ASSERT_TRUE(late.Arrived(Of("a", 7), At(201)).ok());
   EXPECT_EQ(Decide(At(201), late.View(At(201), members_), free).action, Action::kClose)
       << "late ones as well";
-  free.minimum = 2;
+  EXPECT_THAT(Decide(At(201), late.View(At(201), members_), free).reason, Not(HasSubstr("later than")))
+      << "two versions back is what three workers make it";
+  ASSERT_TRUE(late.Arrived(Of("b", 4), At(201)).ok());
+  EXPECT_THAT(Decide(At(201), late.View(At(201), members_), free).reason,
+              HasSubstr("2 arrived, 1 of them later than 3 workers make it"));
+  free.minimum = 3;
   EXPECT_EQ(Decide(At(201), late.View(At(201), members_), free).action, Action::kWait);
 }
 

@@ -107,5 +107,24 @@ TEST(FreeRounds, NobodyWaitsForTheOthersToJoin) {
   EXPECT_EQ(pulled->snapshot->version, Version(1));
 }
 
+TEST(FreeRounds, WorkersOfEqualSpeedAreNotLate) {
+  TestRun run(FreeRun());
+  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Fill([](size_t) { return 1.0F; }));
+  uint64_t late = 0;
+  std::vector<uint64_t> bases(3, 0);
+  for (int turn = 0; turn < 30; ++turn) {
+    const size_t i = static_cast<size_t>(turn) % 3;
+    const auto pushed = run.Push(workers[i], bases[i], Fill([&](size_t k) {
+                                   return 0.001F * std::sin(static_cast<float>(k) + static_cast<float>(turn));
+                                 }));
+    ASSERT_TRUE(pushed.ok()) << pushed.status();
+    late += pushed->late ? 1 : 0;
+    const auto next = run.Pull(workers[i], pushed->head.value());
+    ASSERT_TRUE(next.ok()) << next.status();
+    bases[i] = next->snapshot->version.value();
+  }
+  EXPECT_EQ(late, 0u) << "each of the others made a version meanwhile, as the mode is meant";
+}
+
 }  // namespace
 }  // namespace atoll
