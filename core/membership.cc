@@ -1,7 +1,6 @@
 #include "core/membership.h"
 
 #include <algorithm>
-#include <set>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -82,7 +81,8 @@ void Membership::Restore(std::span<const MemberRecord> records, Incarnation next
     member.joined_at = now;
     member.lease_expires_at = member.live() ? now + options_.lease : now;
     next_incarnation_ = std::max(next_incarnation_, Incarnation(record.incarnation.value() + 1));
-    members_.insert_or_assign(record.name, std::move(member));
+    if (const Member* known = Find(record.name); known != nullptr) Unindex(*known);
+    Index(members_.insert_or_assign(record.name, std::move(member)).first->second);
   }
 }
 
@@ -105,18 +105,16 @@ absl::StatusOr<Membership::PartitionGrant> Membership::GrantPartition(const Memb
   if (known != nullptr && known->partition) {
     return PartitionGrant{.partition = known->partition};
   }
-  std::set<uint32_t> held;
-  const Member* longest_gone = nullptr;
-  for (const auto& [name, member] : members_) {
-    if (!member.partition) continue;
-    held.insert(*member.partition);
-    if (member.live()) continue;
-    // The end of the lease is when the worker was lost or left.
-    if (longest_gone == nullptr || member.lease_expires_at < longest_gone->lease_expires_at)
-      longest_gone = &member;
-  }
   for (uint32_t partition = 0; partition < options_.partitions; ++partition) {
-    if (!held.contains(partition)) return PartitionGrant{.partition = partition};
+    if (!owners_.contains(partition)) return PartitionGrant{.partition = partition};
+  }
+  const Member* longest_gone = nullptr;
+  for (const auto& [partition, name] : owners_) {
+    const Member& owner = *Find(name);
+    if (owner.live()) continue;
+    // The end of the lease is when the worker was lost or left.
+    if (longest_gone == nullptr || owner.lease_expires_at < longest_gone->lease_expires_at)
+      longest_gone = &owner;
   }
   if (longest_gone != nullptr) {
     return PartitionGrant{.partition = longest_gone->partition, .from = longest_gone->name};
@@ -153,9 +151,15 @@ absl::StatusOr<JoinOutcome> Membership::Join(std::string_view name, std::string_
                       .returning = same_owner,
                       .partition_from = grant.from};
   if (known != nullptr && known->live()) outcome.superseded = known->incarnation;
-  if (grant.from) FindMutable(*grant.from)->partition.reset();
+  if (grant.from) {
+    Member& from = *FindMutable(*grant.from);
+    Unindex(from);
+    from.partition.reset();
+    Index(from);
+  }
   next_incarnation_ = Incarnation(next_incarnation_.value() + 1);
 
+  if (known != nullptr) Unindex(*known);
   Member& member = members_[WorkerName(name)];
   // One that joins in another role keeps its part of the data reserved, for when it trains again.
   const std::optional<uint32_t> partition = grant.partition ? grant.partition : member.partition;
@@ -167,6 +171,7 @@ absl::StatusOr<JoinOutcome> Membership::Join(std::string_view name, std::string_
   member.partition = partition;
   member.joined_at = now;
   member.lease_expires_at = now + options_.lease;
+  Index(member);
   return outcome;
 }
 
@@ -193,44 +198,51 @@ absl::Status Membership::Renew(std::string_view name, Incarnation incarnation, M
   Member& member = *FindMutable(name);
   if (member.state == MemberState::kLost) {
     ATOLL_RETURN_IF_ERROR(CheckRoom(&member));
-    member.state = MemberState::kActive;
   }
+  Unindex(member);
+  if (member.state == MemberState::kLost) member.state = MemberState::kActive;
   member.lease_expires_at = std::max(member.lease_expires_at, now + options_.lease);
+  Index(member);
   if (progress != nullptr) member.progress = *progress;
   return absl::OkStatus();
 }
 
 std::vector<WorkerName> Membership::Expire(MonoTime now) {
   std::vector<WorkerName> lost;
-  for (auto& [name, member] : members_) {
-    if (!member.live() || now < member.lease_expires_at) continue;
+  while (!leases_.empty() && leases_.begin()->first <= now) {
+    const WorkerName name = leases_.begin()->second;
+    Member& member = *FindMutable(name);
+    Unindex(member);
     member.state = MemberState::kLost;
+    Index(member);
     lost.push_back(name);
   }
+  std::ranges::sort(lost);
   return lost;
 }
 
 std::optional<MonoTime> Membership::NextExpiry() const {
-  std::optional<MonoTime> next;
-  for (const auto& [name, member] : members_) {
-    if (member.live() && (!next || member.lease_expires_at < *next)) next = member.lease_expires_at;
-  }
-  return next;
+  if (leases_.empty()) return std::nullopt;
+  return leases_.begin()->first;
 }
 
 absl::Status Membership::Leave(std::string_view name, Incarnation incarnation, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(CheckCurrent(name, incarnation));
   Member& member = *FindMutable(name);
+  Unindex(member);
   member.state = MemberState::kLeft;
   member.lease_expires_at = now;
+  Index(member);
   return absl::OkStatus();
 }
 
 absl::Status Membership::Evict(std::string_view name, MonoTime now) {
   Member* member = FindMutable(name);
   if (member == nullptr) return JoinAgain(name, "is not known to this run");
+  Unindex(*member);
   member->state = MemberState::kLeft;
   member->lease_expires_at = std::min(member->lease_expires_at, now);
+  Index(*member);
   return absl::OkStatus();
 }
 
@@ -239,6 +251,51 @@ absl::Status Membership::Drain(std::string_view name, Incarnation incarnation) {
   Member& member = *FindMutable(name);
   if (member.live()) member.state = MemberState::kDraining;
   return absl::OkStatus();
+}
+
+absl::Status Membership::Forget(std::string_view name) {
+  const auto found = members_.find(name);
+  if (found == members_.end()) return JoinAgain(name, "is not known to this run");
+  if (found->second.live()) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("worker '%s' is live; drain or evict it first", std::string(name)));
+  }
+  Unindex(found->second);
+  members_.erase(found);
+  return absl::OkStatus();
+}
+
+std::vector<WorkerName> Membership::DepartedBefore(MonoTime before, size_t limit) const {
+  std::vector<WorkerName> names;
+  for (const auto& [end, name] : departed_) {
+    if (end >= before || names.size() >= limit) break;
+    names.push_back(name);
+  }
+  return names;
+}
+
+void Membership::Unindex(const Member& member) {
+  if (member.live()) {
+    live_.erase(member.name);
+    leases_.erase({member.lease_expires_at, member.name});
+  } else {
+    departed_.erase({member.lease_expires_at, member.name});
+  }
+  if (member.state == MemberState::kLost) --lost_;
+  if (!member.partition) return;
+  const auto owner = owners_.find(*member.partition);
+  if (owner != owners_.end() && owner->second == member.name) owners_.erase(owner);
+}
+
+void Membership::Index(const Member& member) {
+  if (member.live()) {
+    live_.emplace(member.name, &member);
+    leases_.emplace(member.lease_expires_at, member.name);
+  } else {
+    departed_.emplace(member.lease_expires_at, member.name);
+  }
+  if (member.state == MemberState::kLost) ++lost_;
+  if (member.partition) owners_.insert_or_assign(*member.partition, member.name);
 }
 
 Member* Membership::FindMutable(std::string_view name) {
@@ -258,10 +315,17 @@ std::vector<const Member*> Membership::All() const {
   return all;
 }
 
+std::vector<const Member*> Membership::Live() const {
+  std::vector<const Member*> live;
+  live.reserve(live_.size());
+  for (const auto& [name, member] : live_) live.push_back(member);
+  return live;
+}
+
 std::vector<WorkerName> Membership::ActiveTrainers() const {
   std::vector<WorkerName> names;
-  for (const auto& [name, member] : members_) {
-    if (member.role == WorkerRole::kTrainer && member.state == MemberState::kActive) names.push_back(name);
+  for (const auto& [name, member] : live_) {
+    if (member->role == WorkerRole::kTrainer && member->state == MemberState::kActive) names.push_back(name);
   }
   return names;
 }
@@ -274,10 +338,8 @@ bool Membership::LongGone(std::string_view name, MonoTime now) const {
 
 std::vector<uint32_t> Membership::UnattendedPartitions(MonoTime now) const {
   std::vector<bool> attended(options_.partitions, false);
-  for (const auto& [name, member] : members_) {
-    if (member.partition && *member.partition < attended.size() && !LongGone(name, now)) {
-      attended[*member.partition] = true;
-    }
+  for (const auto& [partition, name] : owners_) {
+    if (partition < attended.size() && !LongGone(name, now)) attended[partition] = true;
   }
   std::vector<uint32_t> unattended;
   for (uint32_t partition = 0; partition < options_.partitions; ++partition) {
@@ -291,15 +353,9 @@ bool Membership::IsLive(std::string_view name) const {
   return member != nullptr && member->live();
 }
 
-size_t Membership::live_count() const {
-  return static_cast<size_t>(
-      std::count_if(members_.begin(), members_.end(), [](const auto& entry) { return entry.second.live(); }));
-}
-
 size_t Membership::live_count(WorkerRole role) const {
-  return static_cast<size_t>(std::count_if(members_.begin(), members_.end(), [role](const auto& entry) {
-    return entry.second.live() && entry.second.role == role;
-  }));
+  return static_cast<size_t>(
+      std::ranges::count_if(live_, [role](const auto& entry) { return entry.second->role == role; }));
 }
 
 }  // namespace atoll

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +21,10 @@ namespace atoll {
 /// trainer: contributes. evaluator: evaluates published versions. observer: watches. Only trainers are ever
 /// waited for.
 enum class WorkerRole : uint8_t { kTrainer = 1, kEvaluator = 2, kObserver = 3 };
+
+/// What an observer is told in place of an incarnation. Observers look without being members: they take no
+/// place, no name and no lease, and nothing is remembered of them. Members never get so large a number.
+inline constexpr Incarnation kObserverIncarnation{0x7fffffffffffffff};
 
 /// active: its lease runs. draining: the same, but it will leave and is not expected in new rounds. lost: its
 /// lease ran out. left: it said goodbye.
@@ -88,7 +94,8 @@ struct JoinOutcome {
 absl::Status ValidateWorkerName(std::string_view name);
 
 /// Who takes part in the run. Pure state: time is an argument, nothing is stored or sent here. Not
-/// thread-safe.
+/// thread-safe. What is done all the time (leases, lists of live members) costs by those that are live or
+/// change, not by the names that are remembered.
 class Membership {
  public:
   explicit Membership(const MembershipOptions& options);
@@ -133,10 +140,18 @@ class Membership {
   /// The member is left, whatever it says; its process may join again. NotFound when the name was never seen.
   absl::Status Evict(std::string_view name, MonoTime now);
 
+  /// Forgets a departed member: its name and its partition are free, and whoever joins under the name is new.
+  /// NotFound when the name is not known, FailedPrecondition when the member is live.
+  absl::Status Forget(std::string_view name);
+  /// At most `limit` departed members whose lease ended before `before`, those longest gone first.
+  std::vector<WorkerName> DepartedBefore(MonoTime before, size_t limit) const;
+
   /// Null when the name was never seen. Pointers are valid until the next change.
   const Member* Find(std::string_view name) const;
   /// All, by name, departed ones included.
   std::vector<const Member*> All() const;
+  /// Those that are live, by name.
+  std::vector<const Member*> Live() const;
   /// Names, in order, of active (not draining) trainers.
   std::vector<WorkerName> ActiveTrainers() const;
   /// Partitions, ascending, that nobody ever had or whose owner has been gone for longer than one lease.
@@ -144,8 +159,10 @@ class Membership {
   /// Not live for longer than one lease, or never seen.
   bool LongGone(std::string_view name, MonoTime now) const;
   bool IsLive(std::string_view name) const;
-  size_t live_count() const;
+  size_t live_count() const { return live_.size(); }
   size_t live_count(WorkerRole role) const;
+  size_t lost_count() const { return lost_; }
+  size_t names() const { return members_.size(); }
   Incarnation next_incarnation() const { return next_incarnation_; }
 
  private:
@@ -156,10 +173,21 @@ class Membership {
   absl::StatusOr<PartitionGrant> GrantPartition(const Member* known, WorkerRole role) const;
   absl::Status CheckRoom(const Member* known) const;
   Member* FindMutable(std::string_view name);
+  /// Around every change of a member: takes it out of the indices below, and puts it back in.
+  void Unindex(const Member& member);
+  void Index(const Member& member);
+
+  using ByEnd = std::set<std::pair<MonoTime, WorkerName>>;  // of the lease
 
   MembershipOptions options_;
   Incarnation next_incarnation_{1};
   std::map<WorkerName, Member, std::less<>> members_;
+  // Indices of members_.
+  std::map<WorkerName, const Member*, std::less<>> live_;
+  ByEnd leases_;                           // of live members
+  ByEnd departed_;                         // of the others: when they were lost or left
+  std::map<uint32_t, WorkerName> owners_;  // of partitions; a partition has one owner
+  size_t lost_ = 0;
 };
 
 }  // namespace atoll

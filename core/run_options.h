@@ -189,6 +189,7 @@ struct RunOptions {
   uint32_t checkpoint_keep_every = 0;  // every so-manieth is kept for good; 0: none
   uint32_t max_workers = 1000;
   double joins_per_s = 200;
+  Duration forget_workers_after = Seconds(168 * 3600.0);  // 0: never
   uint64_t contribution_budget_bytes = uint64_t{4096} << 20;
 
   /// Tokens of one inner step on one worker: batch * accumulation * context.

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/clock.h"
 #include "common/ids.h"
 #include "core/config_codec.h"
 #include "server/launch/launcher.h"
@@ -30,13 +31,22 @@ struct AdminCaller {
 };
 
 enum class RunAction : uint8_t { kPause = 1, kResume = 2, kStop = 3, kCloseRound = 4, kResetDataset = 5 };
-enum class WorkerAction : uint8_t { kDrain = 1, kRestart = 2, kEvict = 3, kBan = 4, kUnban = 5, kResync = 6 };
+enum class WorkerAction : uint8_t {
+  kDrain = 1,
+  kRestart = 2,
+  kEvict = 3,
+  kBan = 4,
+  kUnban = 5,
+  kResync = 6,
+  kForget = 7
+};
 
 struct WorkerOrder {
   WorkerName worker;
   WorkerAction action = WorkerAction::kDrain;
   bool at_once = false;
   std::string reason;
+  std::optional<Duration> older_than = std::nullopt;  // kForget without a worker
 };
 
 /// A configuration as recorded.

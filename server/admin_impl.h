@@ -79,6 +79,7 @@ class AdminImpl final : public AdminControl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RememberWorkers(uint32_t target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status KeepControl(const ControlEntry& control) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> Forget(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> SetBanned(const WorkerOrder& order, const std::string& why, bool banned)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<ScaleResult> Scale(std::optional<uint32_t> add, std::optional<uint32_t> target)

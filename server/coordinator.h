@@ -37,6 +37,9 @@ struct Caller {
   Epoch epoch;
   WorkerName worker;
   Incarnation incarnation;
+
+  /// It joined as an observer and may look; its name is anybody's.
+  bool observes() const { return incarnation == kObserverIncarnation; }
 };
 
 struct DatasetView {

@@ -157,7 +157,7 @@ absl::StatusOr<HeartbeatResult> CoordinatorImpl::Heartbeat(const HeartbeatCall& 
   Effects effects;
   auto result = book_.Heartbeat(call, services_.clock->Now(),
                                 services_.clock->WallNow().time_since_epoch().count(), effects);
-  if (result.ok()) HearConfirmations(call, *result, effects);
+  if (result.ok() && !call.caller.observes()) HearConfirmations(call, *result, effects);
   (void)outbox_.Send(effects);
   return result;
 }
@@ -201,6 +201,7 @@ absl::StatusOr<std::unique_ptr<PushSession>> CoordinatorImpl::StartPush(const Pu
 uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
   const SnapshotPtr head = board_.Head(call.fragment);
   if (head == nullptr) return 0;
+  // A query: it claims no key, creates no file and takes nothing of the budget.
   const ContributionKey key{.epoch = call.caller.epoch,
                             .fragment = call.fragment,
                             .base = call.base,
@@ -249,8 +250,9 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Snapsho
         result.snapshot = std::move(snapshot);
         return result;
       }
-      result.plan = book_.Deliver(call.caller.worker, call.fragment, snapshot->version,
-                                  snapshot->committed_tokens, services_.clock->Now());
+      // An observer's name may be a worker's: it is not that worker that pulled.
+      result.plan = book_.Deliver(call.caller.observes() ? WorkerName() : call.caller.worker, call.fragment,
+                                  snapshot->version, snapshot->committed_tokens, services_.clock->Now());
       result.snapshot = std::move(snapshot);
       return result;
     case SnapshotBoard::Outcome::kTimeout:
@@ -284,7 +286,7 @@ uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
       [this, call, done = std::move(done)](SnapshotBoard::Outcome outcome, SnapshotPtr snapshot) {
         done(Answer(call, outcome, std::move(snapshot)));
       },
-      book_.IsTrainer(call.caller.worker));
+      !call.caller.observes() && book_.IsTrainer(call.caller.worker));
 }
 
 void CoordinatorImpl::CancelPull(uint64_t id) { board_.Cancel(id); }

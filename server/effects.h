@@ -14,6 +14,8 @@ namespace atoll {
 /// this order.
 struct Effects {
   std::vector<WorkerName> members;           // their records changed: to be stored
+  std::vector<WorkerName> forgotten;         // their records are to be deleted
+  std::vector<WorkerEntry> tombstones;       // to be stored in the place of forgotten ones
   std::vector<EvaluationEntry> evaluations;  // to be stored
   std::vector<EventView> events;             // to be appended
   std::vector<Offence> offences;             // to be counted

@@ -14,6 +14,20 @@ absl::Status Outbox::StoreMember(const WorkerName& name) {
   return entry ? store_->PutWorker(*entry) : absl::OkStatus();
 }
 
+absl::Status Outbox::ForgetMembers(const Effects& effects) {
+  MutexLock lock(&members_mutex_);
+  // One that has joined again meanwhile has a record of its own.
+  const auto joined = [this](const WorkerName& name) { return book_->Entry(name).has_value(); };
+  absl::Status first;
+  for (const WorkerEntry& tombstone : effects.tombstones) {
+    if (!joined(tombstone.name)) first.Update(store_->PutWorker(tombstone));
+  }
+  std::vector<WorkerName> names = effects.forgotten;
+  std::erase_if(names, joined);
+  if (!names.empty()) first.Update(store_->DeleteWorkers(names));
+  return first;
+}
+
 void Outbox::Announce(const EventView& event) {
   if (event.round) observer_->OnRoundClosed(*event.round);
   if (event.evaluation) observer_->OnEvaluation(*event.evaluation);
@@ -41,6 +55,13 @@ absl::Status Outbox::Send(const Effects& effects) {
     log_.Warning("a member's record could not be stored", {{"worker", name}, {"error", stored}});
     first.Update(stored);
   }
+  const bool forgets = !effects.forgotten.empty() || !effects.tombstones.empty();
+  const absl::Status forgotten = forgets ? ForgetMembers(effects) : absl::OkStatus();
+  if (!forgotten.ok()) {
+    log_.Warning("the records of forgotten workers could not be deleted; the names are back after a restart",
+                 {{"workers", effects.forgotten.size() + effects.tombstones.size()}, {"error", forgotten}});
+  }
+  first.Update(forgotten);
   for (const EvaluationEntry& evaluation : effects.evaluations) {
     const absl::Status stored = store_->PutEvaluation(evaluation);
     if (!stored.ok()) {

@@ -24,12 +24,13 @@ class Outbox {
   /// Called when a round may be ready to close. Set once, before the first Send.
   void WakeRoundsBy(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  /// Stores, announces, wakes, in this order. The status is that of storing members: a Join must not be
-  /// answered before its incarnation is on disk. Everything else is done whatever fails.
+  /// Stores, announces, wakes, in this order. The status is that of storing and deleting members: a Join must
+  /// not be answered before its incarnation is on disk. Everything else is done whatever fails.
   absl::Status Send(const Effects& effects);
 
  private:
   absl::Status StoreMember(const WorkerName& name);
+  absl::Status ForgetMembers(const Effects& effects);
   void Announce(const EventView& event);
 
   RunStore* const store_;

@@ -46,17 +46,24 @@ MemberState StateOf(const WorkerEntry& entry) {
 }  // namespace
 
 Roster::Roster(const RunOptions& run, const RunIdentity& identity)
-    : run_(run), identity_(identity), membership_(OptionsFor(run)), gate_(run.joins_per_s), plans_(run) {}
+    : run_(run),
+      identity_(identity),
+      membership_(OptionsFor(run)),
+      gate_(run.joins_per_s),
+      observers_gate_(run.joins_per_s),
+      plans_(run) {}
 
 void Roster::Configure(const RunOptions& run) {
   run_ = run;
   membership_.set_max_workers(run.max_workers);
   membership_.set_lease(run.round.lease);
   gate_.SetRate(run.joins_per_s);
+  observers_gate_.SetRate(run.joins_per_s);
 }
 
 absl::Status Roster::EnterJoin(const JoinCall& call, MonoTime now) {
-  const std::optional<Duration> wait = gate_.Enter(call.address, now);
+  JoinGate& gate = call.role == WorkerRole::kObserver ? observers_gate_ : gate_;
+  const std::optional<Duration> wait = gate.Enter(call.address, now);
   if (!wait) return absl::OkStatus();
   return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = *wait},
                 absl::StrFormat("more than %g joins a second (limits.joins_per_s); try again in %.0f s",
@@ -67,7 +74,14 @@ void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<
                      MonoTime now) {
   plans_.Restore(partitions);
   std::vector<MemberRecord> records;
+  Incarnation newest;
+  for (const WorkerEntry& entry : workers) newest = std::max(newest, entry.incarnation);
   for (const WorkerEntry& entry : workers) {
+    if (static_cast<WorkerRole>(entry.role) == WorkerRole::kObserver && !entry.banned) {
+      // The record with the newest incarnation stays, so that none is issued twice.
+      if (entry.incarnation != newest) stray_names_.push_back(entry.name);
+      continue;
+    }
     MemberRecord record{.name = entry.name,
                         .secret_hash = entry.secret_hash,
                         .role = static_cast<WorkerRole>(entry.role),
@@ -88,7 +102,7 @@ void Roster::Restore(const std::vector<WorkerEntry>& workers, const std::vector<
     }
     if (entry.banned) banned_.insert(entry.name);
   }
-  membership_.Restore(records, Incarnation(1), now);
+  membership_.Restore(records, Incarnation(newest.value() + 1), now);
 }
 
 void Roster::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions) {
@@ -180,7 +194,8 @@ absl::Status Roster::CheckJoin(const JoinCall& call, const std::string& manifest
                                   call.worker, call.expected_run, identity_.name, identity_.run_id));
   }
   const Member* known = membership_.Find(call.worker);
-  if (known != nullptr && Connected(*known, Sha256Hex(call.secret), now)) {
+  const bool member = call.role != WorkerRole::kObserver;
+  if (member && known != nullptr && Connected(*known, Sha256Hex(call.secret), now)) {
     return Refuse(
         RefusalReason::kNameTaken,
         absl::StrFormat("another live worker has the name '%s'; choose another name, or start with that "
@@ -226,7 +241,7 @@ absl::StatusOr<JoinOutcome> Roster::Join(const JoinCall& call, MonoTime now) {
   return outcome;
 }
 
-absl::Status Roster::Check(const Caller& caller) const {
+absl::Status Roster::CheckRun(const Caller& caller) const {
   if (caller.run_id != identity_.run_id) {
     return Refuse(RefusalReason::kWrongRun,
                   absl::StrFormat("worker '%s' calls run %s; this coordinator serves run %s ('%s')",
@@ -238,6 +253,15 @@ absl::Status Roster::Check(const Caller& caller) const {
         absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
                         "local progress and join again",
                         caller.worker, caller.epoch.value(), identity_.epoch.value()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Roster::Check(const Caller& caller) const {
+  ATOLL_RETURN_IF_ERROR(CheckRun(caller));
+  if (caller.observes()) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "'%s' joined as observer, which only looks; only trainers contribute", caller.worker));
   }
   // Incarnations are issued from 1 on: 0 is a worker that asked for the configuration and has not joined yet.
   const absl::Status current = caller.incarnation == Incarnation(0)
@@ -309,16 +333,34 @@ std::vector<WorkerName> Roster::Seeders() const {
 }
 
 std::vector<WorkerName> Roster::Live(WorkerRole role) const {
-  std::vector<const Member*> live;
-  for (const Member* member : membership_.All()) {
-    if (member->live() && member->role == role) live.push_back(member);
-  }
+  std::vector<const Member*> live = membership_.Live();
+  std::erase_if(live, [role](const Member* member) { return member->role != role; });
   const auto order = [](const Member* member) {
     return member->partition.value_or(std::numeric_limits<uint32_t>::max());
   };
   std::ranges::stable_sort(live, {}, order);
   std::vector<WorkerName> names;
   for (const Member* member : live) names.push_back(member->name);
+  return names;
+}
+
+absl::Status Roster::Forget(const WorkerName& name) {
+  if (banned(name)) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the name '%s' is banned; forgotten, it could join again. Unban it first", name));
+  }
+  ATOLL_RETURN_IF_ERROR(membership_.Forget(name));
+  accounts_.erase(name);
+  plans_.Left(name);
+  return absl::OkStatus();
+}
+
+std::vector<WorkerName> Roster::Forgettable(Duration age, size_t limit, MonoTime now) const {
+  if (now - MonoTime{} <= age) return {};
+  // Banned names stay; there are few of them, and they must not hide those behind them.
+  std::vector<WorkerName> names = membership_.DepartedBefore(now - age, limit + banned_.size());
+  std::erase_if(names, [this](const WorkerName& name) { return banned(name); });
+  if (names.size() > limit) names.resize(limit);
   return names;
 }
 
@@ -339,34 +381,37 @@ PartitionView Roster::Partition(const Member& member) const {
 
 std::vector<WorkerView> Roster::Views(bool all, MonoTime now) const {
   std::vector<WorkerView> views;
-  for (const Member* member : membership_.All()) {
-    if (!all && !member->live()) continue;
-    const auto it = accounts_.find(member->name);
-    const WorkerAccount account = it == accounts_.end() ? WorkerAccount{} : it->second;
-    WorkerView view;
-    view.name = member->name;
-    view.incarnation = member->incarnation;
-    view.role = static_cast<uint8_t>(member->role);
-    view.state = std::string(MemberStateName(member->state));
-    if (member->live()) view.lease_remaining_s = std::max(0.0, ToSeconds(member->lease_expires_at - now));
-    view.capabilities = account.capabilities;
-    if (member->partition) {
-      view.data = Partition(*member);
-      view.data->samples_consumed = plans_.shares().consumed(*member->partition);
-    }
-    view.inner_steps = plans_.steps(member->name);
-    view.steps_per_second = plans_.steps_per_second(member->name);
-    view.progress = account.progress;
-    view.seconds_since_heartbeat = ToSeconds(now - account.heard_at);
-    view.contributions_accepted = account.accepted;
-    view.contributions_refused = account.refused;
-    view.push_bytes = account.push_bytes;
-    view.pull_bytes = account.pull_bytes;
-    view.banned = banned(member->name);
-    view.pending_command = account.command.command;
-    views.push_back(std::move(view));
+  for (const Member* member : all ? membership_.All() : membership_.Live()) {
+    views.push_back(View(*member, now));
   }
   return views;
+}
+
+WorkerView Roster::View(const Member& member, MonoTime now) const {
+  const auto it = accounts_.find(member.name);
+  const WorkerAccount account = it == accounts_.end() ? WorkerAccount{} : it->second;
+  WorkerView view;
+  view.name = member.name;
+  view.incarnation = member.incarnation;
+  view.role = static_cast<uint8_t>(member.role);
+  view.state = std::string(MemberStateName(member.state));
+  if (member.live()) view.lease_remaining_s = std::max(0.0, ToSeconds(member.lease_expires_at - now));
+  view.capabilities = account.capabilities;
+  if (member.partition) {
+    view.data = Partition(member);
+    view.data->samples_consumed = plans_.shares().consumed(*member.partition);
+  }
+  view.inner_steps = plans_.steps(member.name);
+  view.steps_per_second = plans_.steps_per_second(member.name);
+  view.progress = account.progress;
+  view.seconds_since_heartbeat = ToSeconds(now - account.heard_at);
+  view.contributions_accepted = account.accepted;
+  view.contributions_refused = account.refused;
+  view.push_bytes = account.push_bytes;
+  view.pull_bytes = account.pull_bytes;
+  view.banned = banned(member.name);
+  view.pending_command = account.command.command;
+  return view;
 }
 
 double Roster::ReportedPace() const {
@@ -382,11 +427,6 @@ uint32_t Roster::live_others() const {
   return static_cast<uint32_t>(membership_.live_count() - membership_.live_count(WorkerRole::kTrainer));
 }
 
-uint32_t Roster::lost() const {
-  const std::vector<const Member*> members = membership_.All();
-  return static_cast<uint32_t>(std::count_if(members.begin(), members.end(), [](const Member* member) {
-    return member->state == MemberState::kLost;
-  }));
-}
+uint32_t Roster::lost() const { return static_cast<uint32_t>(membership_.lost_count()); }
 
 }  // namespace atoll

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -74,7 +75,9 @@ class Roster {
   absl::Status CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now);
   absl::StatusOr<JoinOutcome> Join(const JoinCall& call, MonoTime now);
 
-  /// Run, epoch, membership, in this order.
+  /// Run and epoch: all that is asked of an observer.
+  absl::Status CheckRun(const Caller& caller) const;
+  /// CheckRun, then membership. PermissionDenied for an observer.
   absl::Status Check(const Caller& caller) const;
   /// Check, then a new lease. True when the worker was lost and is back.
   absl::StatusOr<bool> Renew(const Caller& caller, MonoTime now);
@@ -108,10 +111,18 @@ class Roster {
   /// Live trainers, or evaluators, in order of partition and name.
   std::vector<WorkerName> Live(WorkerRole role) const;
   std::vector<WorkerView> Views(bool all, MonoTime now) const;
+  WorkerView View(const Member& member, MonoTime now) const;
   /// Its part of the shared data, and where it goes on in it: behind what was accepted of it.
   PartitionView Partition(const Member& member) const;
   /// Tokens per second as the live trainers report them.
   double ReportedPace() const;
+  /// Drops all that is remembered of a departed worker. NotFound, FailedPrecondition (live, or banned: the
+  /// ban would go with it).
+  absl::Status Forget(const WorkerName& name);
+  /// Departed workers that may be forgotten, gone for longer than `age`; at most `limit`.
+  std::vector<WorkerName> Forgettable(Duration age, size_t limit, MonoTime now) const;
+  /// Names without a member that former versions stored for observers: to be deleted. Once.
+  std::vector<WorkerName> TakeStrayNames() { return std::exchange(stray_names_, {}); }
   /// Its name is refused at Join until it is not banned any more.
   void SetBanned(const WorkerName& name, bool banned);
   bool banned(const WorkerName& name) const { return banned_.contains(name); }
@@ -129,9 +140,11 @@ class Roster {
   RunIdentity identity_;
   Membership membership_;
   JoinGate gate_;
+  JoinGate observers_gate_;  // apart: observers never keep a worker out
   RoundPlans plans_;
   std::map<WorkerName, WorkerAccount> accounts_;
   std::set<WorkerName> banned_;
+  std::vector<WorkerName> stray_names_;
   std::string fingerprint_;  // of the shared data: that of the first contribution; empty: nothing is pinned
   WorkerName pinned_by_;
 };

@@ -150,6 +150,10 @@ void RunBook::Seeded(const Manifest& manifest, const std::vector<FragmentLayout>
 
 absl::Status RunBook::CheckPull(const PullCall& call, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
+  if (call.caller.observes()) {
+    ATOLL_RETURN_IF_ERROR(roster_.CheckRun(call.caller));
+    return CheckFragment(call.fragment);
+  }
   ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
   ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
   return CheckModel(call.caller.worker);

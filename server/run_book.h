@@ -103,6 +103,10 @@ class RunBook {
   absl::Status CheckExtendable() const;
   /// The budget was raised: fragments that were finished go on. Returns them.
   std::vector<FragmentId> GoOn(MonoTime now, Effects& effects);
+  /// Forgets one departed worker. NotFound, FailedPrecondition (it is live, or banned).
+  absl::Status Forget(const WorkerName& worker, Effects& effects);
+  /// Forgets departed workers that have been gone for longer; how many.
+  size_t ForgetOlderThan(Duration age, MonoTime now, Effects& effects);
 
   // Restore (run_book_restore.cc).
   /// No acceptance begins until Release: Unavailable, with a retry delay.
@@ -258,6 +262,13 @@ class RunBook {
   absl::StatusOr<JoinResult> Admit(const JoinCall& call, MonoTime now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   JoinResult DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  JoinResult DescribeToObserver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Its record is deleted, or the newest incarnation alone is kept of it: after a restart none may be issued
+  /// twice.
+  absl::Status ForgetOne(const WorkerName& name, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetOld(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WatchForEvaluator(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AwaitsEvaluator() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentView> FragmentViews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string StateReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -280,6 +291,8 @@ class RunBook {
   SeedGrant grant_ ABSL_GUARDED_BY(mutex_);
   EvaluationDuty duty_ ABSL_GUARDED_BY(mutex_);
   RefusedJoins refused_joins_ ABSL_GUARDED_BY(mutex_);
+  std::optional<MonoTime> no_evaluator_since_ ABSL_GUARDED_BY(mutex_);
+  MonoTime evaluator_missed_ ABSL_GUARDED_BY(mutex_){};  // that was announced
   std::optional<Manifest> manifest_ ABSL_GUARDED_BY(mutex_);
   std::string manifest_hash_ ABSL_GUARDED_BY(mutex_);
   std::vector<FragmentRound> fragments_ ABSL_GUARDED_BY(mutex_);  // empty: not seeded

@@ -183,12 +183,11 @@ std::vector<FragmentId> RunBook::FinishStopped(MonoTime now) {
 
 absl::StatusOr<WorkerView> RunBook::Worker(const WorkerName& worker, MonoTime now) const {
   MutexLock lock(&mutex_);
-  for (WorkerView& view : roster_.Views(/*all=*/true, now)) {
-    if (view.name != worker) continue;
-    view.offences = offences_.Of(worker);
-    return std::move(view);
-  }
-  return NeverSeen(worker);
+  const Member* member = roster_.membership().Find(worker);
+  if (member == nullptr) return NeverSeen(worker);
+  WorkerView view = roster_.View(*member, now);
+  view.offences = offences_.Of(worker);
+  return view;
 }
 
 absl::Status RunBook::Order(const WorkerName& worker, const WorkerCommand& command, Effects& effects) {
@@ -199,10 +198,6 @@ absl::Status RunBook::Order(const WorkerName& worker, const WorkerCommand& comma
     return absl::FailedPreconditionError(absl::StrFormat("worker '%s' is not there to be told: it is %s",
                                                          worker,
                                                          std::string(MemberStateName(member->state))));
-  }
-  if (member->role == WorkerRole::kObserver) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("'%s' only watches the run; it takes no commands, but it can be evicted", worker));
   }
   roster_.account(worker).command = command;
   if (command.command != CommandView::kResync) effects.members.push_back(worker);
@@ -281,6 +276,38 @@ uint32_t RunBook::LiveTrainersExcept(const std::function<bool(const WorkerName&)
   }
   return static_cast<uint32_t>(
       std::ranges::count_if(live, [&](const WorkerName& name) { return !except(name); }));
+}
+
+absl::Status RunBook::Forget(const WorkerName& worker, Effects& effects) {
+  MutexLock lock(&mutex_);
+  return ForgetOne(worker, effects);
+}
+
+absl::Status RunBook::ForgetOne(const WorkerName& name, Effects& effects) {
+  const Member* member = roster_.membership().Find(name);
+  if (member == nullptr) return NeverSeen(name);
+  const Incarnation incarnation = member->incarnation;
+  ATOLL_RETURN_IF_ERROR(roster_.Forget(name));
+  if (Incarnation(incarnation.value() + 1) != roster_.membership().next_incarnation()) {
+    effects.forgotten.push_back(name);
+    return absl::OkStatus();
+  }
+  effects.tombstones.push_back({.name = name,
+                                .secret_hash = {},
+                                .incarnation = incarnation,
+                                .role = static_cast<uint8_t>(WorkerRole::kObserver),
+                                .partition = std::nullopt,
+                                .departed = true});
+  return absl::OkStatus();
+}
+
+size_t RunBook::ForgetOlderThan(Duration age, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  const std::vector<WorkerName> old = roster_.Forgettable(age, roster_.membership().names(), now);
+  for (const WorkerName& name : old) {
+    (void)ForgetOne(name, effects);
+  }
+  return old.size();
 }
 
 void RunBook::Ban(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {

@@ -12,6 +12,9 @@
 namespace atoll {
 namespace {
 
+// Names at one tick: what they cost the disk is spread over time.
+constexpr size_t kForgottenAtOnce = 1000;
+
 std::string LastPushText(const WorkerAccount& account) {
   if (account.last_pushes.empty()) return "it had nothing to push";
   for (const auto& [fragment, push] : account.last_pushes) {
@@ -47,6 +50,13 @@ JoinResult RunBook::DescribeRun() const {
   return result;
 }
 
+JoinResult RunBook::DescribeToObserver() const {
+  JoinResult result = DescribeRun();
+  result.incarnation = kObserverIncarnation;
+  result.manifest = manifest_;
+  return result;
+}
+
 absl::StatusOr<JoinResult> RunBook::Join(const JoinCall& call, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
   auto joined = Admit(call, now, effects);
@@ -65,7 +75,8 @@ absl::StatusOr<JoinResult> RunBook::Admit(const JoinCall& call, MonoTime now, Ef
   ATOLL_RETURN_IF_ERROR(roster_.CheckJoin(call, manifest_hash_, now));
   // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
   // that a second Join would supersede.
-  if (call.manifest_hash.empty() && call.role != WorkerRole::kObserver) return DescribeRun();
+  if (call.role == WorkerRole::kObserver) return DescribeToObserver();
+  if (call.manifest_hash.empty()) return DescribeRun();
 
   ATOLL_ASSIGN_OR_RETURN(const JoinOutcome outcome, roster_.Join(call, now));
   refused_joins_.Joined(call.worker);
@@ -87,7 +98,6 @@ absl::StatusOr<JoinResult> RunBook::Admit(const JoinCall& call, MonoTime now, Ef
   result.returning = outcome.returning;
   result.seed_granted = !manifest_ && grant_.HeldBy(call.worker);
   if (outcome.partition) result.data = roster_.Partition(*roster_.membership().Find(call.worker));
-  if (call.role == WorkerRole::kObserver) result.manifest = manifest_;
   for (const FragmentRound& fragment : fragments_) {
     if (fragment.round() == nullptr) continue;
     for (const Contribution& contribution : fragment.round()->Contributions()) {
@@ -100,6 +110,10 @@ absl::StatusOr<JoinResult> RunBook::Admit(const JoinCall& call, MonoTime now, Ef
 absl::StatusOr<HeartbeatResult> RunBook::Heartbeat(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
                                                    Effects& effects) {
   MutexLock lock(&mutex_);
+  if (call.caller.observes()) {
+    ATOLL_RETURN_IF_ERROR(roster_.CheckRun(call.caller));
+    return HeartbeatResult{.lease = config_->run.round.lease, .state = State(), .fragments = FragmentViews()};
+  }
   ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
   Heard(call, unix_ns, effects);
   RefreshGrant(effects);
@@ -150,6 +164,7 @@ void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects
 
 absl::Status RunBook::Leave(const Caller& caller, const std::string& reason, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
+  if (caller.observes()) return roster_.CheckRun(caller);
   ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
   ATOLL_RETURN_IF_ERROR(roster_.membership().Leave(caller.worker, caller.incarnation, now));
   roster_.plans().Left(caller.worker);
@@ -181,8 +196,34 @@ void RunBook::Tick(MonoTime now, Effects& effects) {
     effects.rounds_changed = true;
   }
   BanByRule(std::exchange(due_bans_, {}), now, effects);
+  ForgetOld(now, effects);
+  WatchForEvaluator(now, effects);
   RefreshGrant(effects);
   AnnounceEnd(now, effects);
+}
+
+void RunBook::WatchForEvaluator(MonoTime now, Effects& effects) {
+  if (!AwaitsEvaluator()) {
+    no_evaluator_since_.reset();
+    return;
+  }
+  if (!no_evaluator_since_) no_evaluator_since_ = now;
+  // One that is starting, or back from a restart, gets a lease's time. Once for each time that there is none.
+  const MonoTime due = *no_evaluator_since_ + config_->run.round.lease;
+  if (now < due || due == evaluator_missed_) return;
+  evaluator_missed_ = due;
+  effects.Event(EventKind::kUnknown, "",
+                "no version is evaluated: evaluation.by is 'evaluator' and none has joined; start one with "
+                "atoll-worker --role evaluator, or set evaluation.by to worker");
+}
+
+void RunBook::ForgetOld(MonoTime now, Effects& effects) {
+  for (WorkerName& name : roster_.TakeStrayNames()) effects.forgotten.push_back(std::move(name));
+  const Duration age = config_->run.forget_workers_after;
+  if (age == Duration(0)) return;
+  for (const WorkerName& name : roster_.Forgettable(age, kForgottenAtOnce, now)) {
+    (void)ForgetOne(name, effects);
+  }
 }
 
 std::string RunBook::PublicKey(const WorkerName& worker) const {

@@ -169,6 +169,7 @@ void RunBook::CountPush(const WorkerName& worker, uint64_t bytes) {
 }
 
 void RunBook::CountPull(const WorkerName& worker, uint64_t bytes) {
+  if (worker.empty()) return;  // an observer's: export, generate, a look
   MutexLock lock(&mutex_);
   ledger_.CountPull(bytes);
   if (roster_.membership().Find(worker) != nullptr) roster_.account(worker).pull_bytes += bytes;

@@ -35,6 +35,12 @@ WaitView RoundWait(const FragmentRound& fragment, MonoTime now) {
 
 }  // namespace
 
+bool RunBook::AwaitsEvaluator() const {
+  if (fragments_.empty() || config_->run.evaluated_by != EvaluatedBy::kEvaluator) return false;
+  if (config_->run.evaluation_every == 0 || !roster_.Live(WorkerRole::kEvaluator).empty()) return false;
+  return !Finished() || !duty_.HasReport(fragments_.front().head());
+}
+
 std::vector<WaitView> RunBook::Waits(MonoTime now) const {
   std::vector<WaitView> waits;
   if (fragments_.empty()) {
@@ -57,8 +63,15 @@ std::vector<WaitView> RunBook::Waits(MonoTime now) const {
     last.ends_in_s = Until(*finished_at_ + options_.final_evaluation_wait, now);
     last.since_s = ToSeconds(now - *finished_at_);
   }
+  if (AwaitsEvaluator()) {
+    waits.push_back({.what =
+                         "an evaluator: evaluation.by is 'evaluator' and none has joined, so no version is "
+                         "evaluated; start one with atoll-worker --role evaluator, or set evaluation.by "
+                         "to worker",
+                     .from = {}});
+  }
   WaitView drains{.what = "draining workers: they finish the round and leave", .from = {}};
-  for (const Member* member : roster_.membership().All()) {
+  for (const Member* member : roster_.membership().Live()) {
     if (member->state == MemberState::kDraining) drains.from.push_back(member->name);
   }
   if (!drains.from.empty()) waits.push_back(std::move(drains));

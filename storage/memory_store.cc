@@ -47,6 +47,7 @@ class MemoryStore final : public RunStore {
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
+  absl::Status DeleteWorkers(const std::vector<WorkerName>& names) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override { return PutIfCreated(evaluation); }
   absl::Status PutConfirmation(const ConfirmationEntry& confirmation) override {
     return PutIfCreated(confirmation);
@@ -129,6 +130,13 @@ absl::Status MemoryStore::PutConfig(const ConfigEntry& config) {
 absl::Status MemoryStore::PutWorker(const WorkerEntry& worker) {
   ATOLL_RETURN_IF_ERROR(CheckWorkerName(worker.name));
   return PutIfCreated(worker);
+}
+
+absl::Status MemoryStore::DeleteWorkers(const std::vector<WorkerName>& names) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(ledger_.CheckCreated());
+  for (const WorkerName& name : names) disk_->meta.erase(meta_keys::Worker(name));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<EventEntry>> MemoryStore::ReadEvents(uint64_t after, size_t limit) {

@@ -30,7 +30,8 @@ std::string ConfirmationsOf(FragmentId fragment, Version version) {
 std::string KeyOf(const RunIdentity&) { return std::string(kIdentity); }
 std::string KeyOf(const Manifest&) { return std::string(kManifest); }
 std::string KeyOf(const ConfigEntry& record) { return Numbered<8>(kConfigs, record.version); }
-std::string KeyOf(const WorkerEntry& record) { return std::string(kWorkers) + record.name; }
+std::string Worker(const WorkerName& name) { return std::string(kWorkers) + name; }
+std::string KeyOf(const WorkerEntry& record) { return Worker(record.name); }
 std::string KeyOf(const PartitionEntry& record) { return Numbered<4>(kPartitions, record.partition); }
 std::string KeyOf(const HeadEntry& record) { return Numbered<4>(kHeads, record.fragment.value()); }
 std::string KeyOf(const StoredEntry& record) { return Numbered<4>(kStored, record.fragment.value()); }

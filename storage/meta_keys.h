@@ -37,6 +37,7 @@ std::string ConfirmationsOf(FragmentId fragment, Version version);
 std::string KeyOf(const RunIdentity& record);
 std::string KeyOf(const Manifest& record);
 std::string KeyOf(const ConfigEntry& record);
+std::string Worker(const WorkerName& name);
 std::string KeyOf(const WorkerEntry& record);
 std::string KeyOf(const PartitionEntry& record);
 std::string KeyOf(const HeadEntry& record);

@@ -6,6 +6,7 @@
 #include "cli/dashboard.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
+#include "cli/plan.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/worker_view.h"
@@ -40,7 +41,8 @@ absl::Status Describe(const GlobalOptions& global, const std::string& name) {
 absl::Status Control(const GlobalOptions& global, const Order& order) {
   ATOLL_ASSIGN_OR_RETURN(const v1::ControlWorkerReply reply, MakeAdminClient(global).ControlWorker(order));
   if (global.json) return PrintJson(reply);
-  std::printf("%s: %s\n", order.worker().c_str(), Printable(reply.message()).c_str());
+  const std::string prefix = order.worker().empty() ? "" : order.worker() + ": ";
+  std::printf("%s%s\n", prefix.c_str(), Printable(reply.message()).c_str());
   return absl::OkStatus();
 }
 
@@ -76,6 +78,38 @@ void AddOrder(CLI::App& workers, const GlobalOptions& global, Action& action, co
   SetHelp(*command,
           {.examples = {{absl::StrFormat("atollctl workers %s w3 --reason \"moving the machine\"", name)}},
            .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
+}
+
+void AddForget(CLI::App& workers, const GlobalOptions& global, Action& action) {
+  struct Options {
+    std::string worker, age, reason;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* forget = workers.add_subcommand(
+      "forget", "Drop all that is remembered of departed workers: whoever joins under the name is new");
+  CLI::Option* const name = forget->add_option("NAME", options->worker, "The worker");
+  CLI::Option* const age =
+      forget->add_option("--older-than", options->age, "All that have been gone for longer: 30min, 12h, 7d");
+  name->excludes(age);
+  forget->add_option("--reason", options->reason, "Why, for the event log");
+  forget->callback([&global, &action, options] {
+    if (options->worker.empty() == options->age.empty()) {
+      throw CLI::ValidationError("forget", "give a NAME or --older-than");
+    }
+    action = [&global, options]() -> absl::Status {
+      Order order;
+      order.set_action(Order::FORGET);
+      order.set_worker(options->worker);
+      order.set_reason(options->reason);
+      if (!options->age.empty()) {
+        ATOLL_ASSIGN_OR_RETURN(const double seconds, ParseSpan(options->age));
+        order.set_older_than_s(seconds);
+      }
+      return Control(global, order);
+    };
+  });
+  SetHelp(*forget, {.examples = {{"atollctl workers forget --older-than 7d"}},
+                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
 }
 
 void AddSizes(CLI::App& workers, const GlobalOptions& global, Action& action) {
@@ -128,6 +162,7 @@ void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& actio
   AddOrder(*workers, global, action, "unban", "Allow a banned name to join again", Order::UNBAN);
   AddOrder(*workers, global, action, "resync",
            "Discard the worker's local progress and let it pull the published version", Order::RESYNC);
+  AddForget(*workers, global, action);
   AddSizes(*workers, global, action);
   const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
   SetHelp(*list, {.examples = {{"atollctl workers list --all"}}, .exit_codes = codes});

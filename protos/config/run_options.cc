@@ -185,6 +185,7 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.checkpoint_keep_every = config.checkpoint().keep_every();
   options.max_workers = config.limits().max_workers();
   options.joins_per_s = config.limits().joins_per_s();
+  options.forget_workers_after = Seconds(config.limits().forget_workers_after_h() * 3600);
   options.contribution_budget_bytes = config.limits().contribution_budget_mib() << 20;
   return options;
 }

@@ -1,4 +1,5 @@
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "core/membership.h"
 #include "server/admin_impl.h"
@@ -26,11 +27,16 @@ std::string_view Name(WorkerAction action) {
       return "unban";
     case WorkerAction::kResync:
       return "resync";
+    case WorkerAction::kForget:
+      return "forget";
   }
   return "unknown";
 }
 
 std::string Asked(const WorkerOrder& order) {
+  if (order.older_than) {
+    return absl::StrFormat("forget workers gone for longer than %s", HumanDuration(*order.older_than));
+  }
   std::string text = absl::StrFormat("%s worker '%s'", std::string(Name(order.action)), order.worker);
   if (order.at_once) text += ", at once";
   if (!order.reason.empty()) text += absl::StrFormat(" (%s)", order.reason);
@@ -53,6 +59,7 @@ absl::StatusOr<std::string> AdminImpl::ControlWorker(const AdminCaller& caller, 
 }
 
 absl::StatusOr<std::string> AdminImpl::Act(const WorkerOrder& order, const std::string& why) {
+  if (order.action == WorkerAction::kForget) return Forget(order);
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(order.worker));
   const std::string when = order.at_once ? "pushes what it has done" : "finishes its round, pushes";
   switch (order.action) {
@@ -75,6 +82,8 @@ absl::StatusOr<std::string> AdminImpl::Act(const WorkerOrder& order, const std::
       return SetBanned(order, why, true);
     case WorkerAction::kUnban:
       return SetBanned(order, why, false);
+    case WorkerAction::kForget:
+      return Forget(order);
   }
   return absl::InvalidArgumentError("action: no such action");
 }
@@ -132,6 +141,21 @@ absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
   return absl::FailedPreconditionError(absl::StrFormat(
       "worker '%s' is %s, and it is none that this coordinator launched: start it where it runs",
       order.worker, worker->state));
+}
+
+absl::StatusOr<std::string> AdminImpl::Forget(const WorkerOrder& order) {
+  Effects effects;
+  size_t count = 1;
+  if (order.older_than) {
+    count = services_.book->ForgetOlderThan(*order.older_than, services_.clock->Now(), effects);
+  } else {
+    ATOLL_RETURN_IF_ERROR(ValidateWorkerName(order.worker));
+    ATOLL_RETURN_IF_ERROR(services_.book->Forget(order.worker, effects));
+  }
+  const absl::Status stored = services_.outbox->Send(effects);
+  if (!stored.ok()) return ToRefusal(stored);
+  if (order.older_than) return absl::StrFormat("%d workers are forgotten", count);
+  return absl::StrFormat("worker '%s' is forgotten; whoever joins under the name is new", order.worker);
 }
 
 absl::StatusOr<std::string> AdminImpl::SetBanned(const WorkerOrder& order, const std::string& why,

@@ -8,6 +8,8 @@
 namespace atoll {
 namespace {
 
+constexpr double kLongestAgeSeconds = 1e9;
+
 absl::Status NoSuchAction(int number) {
   return absl::InvalidArgumentError(
       absl::StrFormat("action: %d is none of the actions in atoll/v1/admin.proto", number));
@@ -52,15 +54,25 @@ absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request) 
 
 absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& request) {
   ATOLL_RETURN_IF_ERROR(CheckReason(request.reason()));
-  if (request.worker().empty()) return absl::InvalidArgumentError("worker: is empty; name one");
   const int action = request.action();
-  if (action < static_cast<int>(WorkerAction::kDrain) || action > static_cast<int>(WorkerAction::kResync)) {
+  const bool by_age = action == v1::ControlWorkerRequest::FORGET && request.has_older_than_s();
+  if (request.worker().empty() != by_age) {
+    return absl::InvalidArgumentError(by_age ? "worker: is set beside older_than_s; give one of them"
+                                             : "worker: is empty; name one");
+  }
+  if (by_age && !(request.older_than_s() >= 0 && request.older_than_s() <= kLongestAgeSeconds)) {
+    return absl::InvalidArgumentError(absl::StrFormat("older_than_s: is %g; 0 to %g are allowed",
+                                                      request.older_than_s(), kLongestAgeSeconds));
+  }
+  if (action < static_cast<int>(WorkerAction::kDrain) || action > static_cast<int>(WorkerAction::kForget)) {
     return NoSuchAction(action);
   }
-  return WorkerOrder{.worker = request.worker(),
-                     .action = static_cast<WorkerAction>(action),
-                     .at_once = request.at_once(),
-                     .reason = request.reason()};
+  WorkerOrder order{.worker = request.worker(),
+                    .action = static_cast<WorkerAction>(action),
+                    .at_once = request.at_once(),
+                    .reason = request.reason()};
+  if (by_age) order.older_than = Seconds(request.older_than_s());
+  return order;
 }
 
 static_assert(static_cast<int>(WorkerAction::kDrain) == v1::ControlWorkerRequest::DRAIN &&
@@ -68,7 +80,8 @@ static_assert(static_cast<int>(WorkerAction::kDrain) == v1::ControlWorkerRequest
               static_cast<int>(WorkerAction::kEvict) == v1::ControlWorkerRequest::EVICT &&
               static_cast<int>(WorkerAction::kBan) == v1::ControlWorkerRequest::BAN &&
               static_cast<int>(WorkerAction::kUnban) == v1::ControlWorkerRequest::UNBAN &&
-              static_cast<int>(WorkerAction::kResync) == v1::ControlWorkerRequest::RESYNC);
+              static_cast<int>(WorkerAction::kResync) == v1::ControlWorkerRequest::RESYNC &&
+              static_cast<int>(WorkerAction::kForget) == v1::ControlWorkerRequest::FORGET);
 
 absl::StatusOr<std::vector<ConfigSetting>> DecodeSettings(const v1::SetConfigRequest& request) {
   if (request.settings_size() > kMaxSettings) {

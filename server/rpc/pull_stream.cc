@@ -45,7 +45,8 @@ class PullStream final : public WriteStream<grpc::ByteBuffer>,
     return payload_.subspan(offset_, std::min<uint64_t>(kWireChunkBytes, payload_.size() - offset_));
   }
 
-  WorkerName worker_;
+  WorkerName worker_;    // empty: an observer, whose traffic is not the run's
+  bool seated_ = false;  // among the observers that pull
   // Set by the coordinator's answer, before the first write.
   SnapshotPtr snapshot_;
   DeltaPtr delta_;  // set: sent in place of the snapshot's payload
@@ -74,7 +75,14 @@ void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::Byte
     End(decoded.status());
     return Release();
   }
-  worker_ = decoded->caller.worker;
+  if (!decoded->caller.observes()) worker_ = decoded->caller.worker;
+  if (decoded->caller.observes() && call_.observer_pulls != nullptr) {
+    seated_ = call_.observer_pulls->Take();
+    if (!seated_) {
+      End(TooManyStreams());
+      return Release();
+    }
+  }
   const bool posted = call_.calls->Post([this, self, pull = *std::move(decoded)] { Ask(self, pull); });
   if (posted) return;
   End(Overloaded());
@@ -238,6 +246,7 @@ void PullStream::OnGone() {
   packed_.reset();
   delta_.reset();
   snapshot_.reset();
+  if (seated_) call_.observer_pulls->Leave();
   if (sent_bytes_ > 0) call_.coordinator->CountPulledBytes(worker_, sent_bytes_);
 }
 

@@ -95,6 +95,13 @@ absl::Status RocksDbRunStore::PutWorker(const WorkerEntry& worker) {
   return PutIfCreated(worker, Durability::kSynced);
 }
 
+absl::Status RocksDbRunStore::DeleteWorkers(const std::vector<WorkerName>& names) {
+  ATOLL_RETURN_IF_ERROR(CheckCreated());
+  MetaBatch batch;
+  for (const WorkerName& name : names) batch.Delete(meta_keys::Worker(name));
+  return meta_->Write(batch, Durability::kSynced);
+}
+
 absl::Status RocksDbRunStore::PutEvaluation(const EvaluationEntry& evaluation) {
   return PutIfCreated(evaluation, Durability::kSynced);
 }

@@ -39,6 +39,7 @@ class RocksDbRunStore final : public RunStore {
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
+  absl::Status DeleteWorkers(const std::vector<WorkerName>& names) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override;
   absl::Status PutConfirmation(const ConfirmationEntry& confirmation) override;
   absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment, Version version) override;

@@ -71,6 +71,15 @@ TEST_P(RunStoreContract, SmallThingsComeBackInOrder) {
   EXPECT_EQ(recovery().evaluations, std::vector<EvaluationEntry>{evaluation});
 }
 
+TEST_P(RunStoreContract, ForgottenWorkersAreGone) {
+  EXPECT_EQ(store().DeleteWorkers({"a"}).code(), absl::StatusCode::kFailedPrecondition);
+  Create();
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(store().PutWorker(WorkerNamed(name)).ok());
+  ASSERT_TRUE(store().DeleteWorkers({"a", "c", "never-seen"}).ok());
+  Reopen();
+  EXPECT_EQ(recovery().workers, std::vector<WorkerEntry>{WorkerNamed("b")});
+}
+
 TEST_P(RunStoreContract, ConfirmationsStayAsLongAsTheirVersion) {
   const auto confirmation = [](uint64_t version, const WorkerName& worker) {
     return ConfirmationEntry{.fragment = FragmentId(0),

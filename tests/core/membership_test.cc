@@ -55,6 +55,78 @@ TEST_F(MembershipTest, GivesIncarnationsAndPartitions) {
   EXPECT_EQ(members_.live_count(WorkerRole::kEvaluator), 1u);
 }
 
+TEST_F(MembershipTest, ForgetsDepartedMembers) {
+  Join("a", 0);
+  Join("b", 0);
+  EXPECT_EQ(members_.Forget("a").code(), absl::StatusCode::kFailedPrecondition) << "it is live";
+  EXPECT_EQ(members_.Forget("x").code(), kNotFound);
+  ASSERT_TRUE(members_.Leave("a", Incarnation(1), At(5)).ok());
+  EXPECT_THAT(members_.Expire(At(20)), ElementsAre("b"));
+  EXPECT_EQ(members_.lost_count(), 1u);
+  EXPECT_THAT(members_.DepartedBefore(At(10), 9), ElementsAre("a"));
+  EXPECT_THAT(members_.DepartedBefore(At(100), 9), ElementsAre("a", "b")) << "those longest gone first";
+  EXPECT_THAT(members_.DepartedBefore(At(100), 1), ElementsAre("a"));
+  ASSERT_TRUE(members_.Forget("b").ok());
+  EXPECT_EQ(members_.lost_count(), 0u);
+  EXPECT_EQ(members_.Find("b"), nullptr);
+  const JoinOutcome again = Join("b", 21);
+  EXPECT_FALSE(again.returning);
+  EXPECT_EQ(again.partition, 1u) << "its partition was free";
+  EXPECT_EQ(again.incarnation, Incarnation(3));
+  EXPECT_THAT(members_.DepartedBefore(At(100), 9), ElementsAre("a"));
+}
+
+TEST_F(MembershipTest, TheIndicesFollowEveryChange) {
+  // What each list says must be what a look at all members says, whatever happened.
+  Membership members({.lease = Seconds(10), .max_workers = 5, .partitions = 4});
+  uint64_t noise = 0x9e3779b97f4a7c15;
+  double now = 0;
+  for (int i = 0; i < 3000; ++i) {
+    noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
+    const std::string name(1, static_cast<char>('a' + noise % 8));
+    const Member* known = members.Find(name);
+    const Incarnation life = known == nullptr ? Incarnation(0) : known->incarnation;
+    now += 0.7;
+    switch ((noise >> 8) % 7) {
+      case 0:
+      case 1: {
+        const auto role = (noise >> 16) % 5 == 0 ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
+        (void)members.Join(name, "s" + std::to_string((noise >> 24) % 2), role, At(now));
+        break;
+      }
+      case 2:
+        (void)members.Renew(name, life, At(now));
+        break;
+      case 3:
+        (void)members.Leave(name, life, At(now));
+        break;
+      case 4:
+        (void)members.Drain(name, life);
+        break;
+      case 5:
+        (void)members.Evict(name, At(now));
+        break;
+      default:
+        (void)members.Forget(name);
+    }
+    (void)members.Expire(At(now));
+    std::vector<const Member*> live;
+    size_t lost = 0;
+    std::optional<MonoTime> next;
+    for (const Member* member : members.All()) {
+      lost += member->state == MemberState::kLost ? 1 : 0;
+      if (!member->live()) continue;
+      live.push_back(member);
+      if (!next || member->lease_expires_at < *next) next = member->lease_expires_at;
+    }
+    ASSERT_EQ(members.Live(), live) << i;
+    ASSERT_EQ(members.live_count(), live.size());
+    ASSERT_EQ(members.lost_count(), lost);
+    ASSERT_EQ(members.NextExpiry(), next);
+    ASSERT_EQ(members.DepartedBefore(At(1e6), 100).size(), members.names() - live.size());
+  }
+}
+
 TEST_F(MembershipTest, ReturningWorkerKeepsItsPlaceAndSupersedesItself) {
   Join("a", 0);
   Join("b", 0);

@@ -38,6 +38,9 @@ class FaultyStore final : public RunStore {
   absl::Status PutWorker(const WorkerEntry& worker) override {
     return faults_->member ? Full() : store_->PutWorker(worker);
   }
+  absl::Status DeleteWorkers(const std::vector<WorkerName>& names) override {
+    return faults_->member ? Full() : store_->DeleteWorkers(names);
+  }
   absl::Status PutEvaluation(const EvaluationEntry& entry) override { return store_->PutEvaluation(entry); }
   absl::Status PutConfirmation(const ConfirmationEntry& entry) override {
     return store_->PutConfirmation(entry);

@@ -197,11 +197,11 @@ TEST(AdminWorker, WhatMakesNoSenseIsRefusedWithTheReason) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
   run.Join("eyes", WorkerRole::kObserver);
-  for (const WorkerAction action : {kDrain, kRestart, kEvict, kBan, kUnban, kResync}) {
+  for (const WorkerAction action : {kDrain, kRestart, kEvict, kBan, kUnban, kResync, kForget}) {
     EXPECT_EQ(Do(run, "nobody", action).code(), absl::StatusCode::kNotFound) << static_cast<int>(action);
     EXPECT_EQ(Do(run, "No Name", action).code(), absl::StatusCode::kInvalidArgument);
   }
-  EXPECT_EQ(Do(run, "eyes", kDrain).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Do(run, "eyes", kDrain).code(), absl::StatusCode::kNotFound) << "an observer is no member";
   ASSERT_TRUE(run.coordinator().Leave(workers[1], "").ok());
   const absl::Status gone = Do(run, "b", kRestart);
   EXPECT_EQ(gone.code(), absl::StatusCode::kFailedPrecondition);
@@ -211,6 +211,73 @@ TEST(AdminWorker, WhatMakesNoSenseIsRefusedWithTheReason) {
   EXPECT_EQ(scaled.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(scaled.status().message()), HasSubstr("--launcher"));
   EXPECT_EQ(run.admin().Launched().kind, "none");
+}
+
+TEST(AdminWorker, AForgottenNameIsNew) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());
+  EXPECT_EQ(Do(run, "b", kForget).code(), absl::StatusCode::kFailedPrecondition) << "it is live";
+  for (const size_t i : {size_t{1}, size_t{2}}) ASSERT_TRUE(run.coordinator().Leave(workers[i], "").ok());
+  EXPECT_EQ(run.TryJoin("b", "another secret").status().code(), absl::StatusCode::kOk)
+      << "a departed worker's name may be taken";
+  ASSERT_TRUE(Do(run, "b", kEvict).ok());
+  ASSERT_TRUE(Do(run, "b", kBan).ok());
+  EXPECT_EQ(Do(run, "b", kForget).code(), absl::StatusCode::kFailedPrecondition)
+      << "the ban would go with it";
+  ASSERT_TRUE(Do(run, "b", kUnban).ok());
+  ASSERT_TRUE(Do(run, "b", kForget).ok());
+  ASSERT_TRUE(Do(run, "c", kForget).ok());
+  ASSERT_EQ(run.coordinator().ListWorkers(true).size(), 1u);
+  ASSERT_TRUE(run.Restart().ok());
+  ASSERT_EQ(run.coordinator().ListWorkers(true).size(), 1u) << "on disk too";
+  const auto back = run.TryJoin("b");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_FALSE(back->returning);
+  EXPECT_GT(back->incarnation, Incarnation(4)) << "no incarnation is issued twice";
+}
+
+TEST(AdminWorker, DepartedWorkersAreForgottenByAge) {
+  CoordinatorOptions options = SmallRun();
+  options.run.forget_workers_after = Seconds(3600);
+  TestRun run(options);
+  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());
+  ASSERT_TRUE(run.coordinator().Leave(workers[1], "").ok());
+  run.clock().Advance(Seconds(600));
+  ASSERT_TRUE(run.Heartbeat(workers[0]).ok());
+  ASSERT_TRUE(run.coordinator().Leave(workers[2], "").ok());
+  run.clock().Advance(Seconds(2000));
+  const auto forgotten = run.admin().ControlWorker(
+      kAnn, {.worker = "", .action = kForget, .reason = "old", .older_than = Seconds(2500)});
+  ASSERT_TRUE(forgotten.ok()) << forgotten.status();
+  EXPECT_THAT(*forgotten, HasSubstr("1 workers are forgotten"));
+  EXPECT_EQ(run.coordinator().ListWorkers(true).size(), 2u);
+  ASSERT_TRUE(run.Heartbeat(workers[0]).ok());
+  run.clock().Advance(Seconds(2000));
+  EXPECT_TRUE(Eventually([&] { return run.coordinator().ListWorkers(true).size() == 1; })) << "c, by itself";
+}
+
+TEST(AdminWorker, ObserversLeaveNothingBehind) {
+  TestRun run;
+  auto events = std::make_unique<EventCatcher>(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(events->WaitFor(EventKind::kSeeded).has_value());
+  const size_t seen = events->events().size();
+  const uint64_t traffic = run.coordinator().GetStatus(0).pull_bytes;
+  // More of them than there are places for workers, one under a worker's name.
+  for (int i = 0; i < 50; ++i) run.Join("eyes-" + std::to_string(i), WorkerRole::kObserver);
+  const Caller eyes = run.Join("a", WorkerRole::kObserver);
+  EXPECT_EQ(run.Pull(eyes)->outcome, PullOutcome::kParameters);
+  ASSERT_TRUE(run.Heartbeat(eyes).ok());
+  EXPECT_EQ(run.Push(eyes, 0, Step()).status().code(), absl::StatusCode::kPermissionDenied);
+  ASSERT_TRUE(run.coordinator().Leave(eyes, "done").ok());
+  EXPECT_EQ(run.coordinator().ListWorkers(true).size(), 2u);
+  EXPECT_TRUE(run.Heartbeat(workers[0]).ok()) << "nobody took its name";
+  EXPECT_EQ(run.coordinator().GetStatus(0).pull_bytes, traffic);
+  EXPECT_EQ(events->events().size(), seen);
+  events.reset();
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.coordinator().ListWorkers(true).size(), 2u);
+  EXPECT_TRUE(run.Pull(eyes).ok()) << "there is nothing that a restart could forget";
 }
 
 class AdminLauncher : public testing::Test {

@@ -430,7 +430,7 @@ def run_all(folder, programs, wanted):
             good = Suite(coordinator).run("wrong_positions", wrong_positions) and good
         finally:
             good = coordinator.stop() == 0 and good
-    for scenario in (huge_seed, few_files):
+    for scenario in (huge_seed, few_files, observers):
         if wanted(scenario) and not scenario(folder / scenario.__name__, programs):
             print(f"    FAILED: {scenario.__name__}")
             good = False
