@@ -95,13 +95,21 @@ absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& pat
   return buffers;
 }
 
-absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
-  if (options.import_path.empty()) return absl::OkStatus();
-  const Manifest manifest = GptManifest(options.run.model);
-  ATOLL_ASSIGN_OR_RETURN(opened.layouts,
-                         PlanFragments(manifest, options.fragments, options.run.sync.pattern));
-  ATOLL_ASSIGN_OR_RETURN(std::vector<TensorBuffer> buffers,
-                         ReadSafetensors(options.import_path, manifest, opened.layouts));
+absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options) {
+  if (options.import_path.empty()) return std::optional<ImportedSeed>();
+  ImportedSeed seed{.manifest = GptManifest(options.run.model), .layouts = {}, .buffers = {}};
+  ATOLL_ASSIGN_OR_RETURN(seed.layouts,
+                         PlanFragments(seed.manifest, options.fragments, options.run.sync.pattern));
+  ATOLL_ASSIGN_OR_RETURN(seed.buffers, ReadSafetensors(options.import_path, seed.manifest, seed.layouts));
+  return std::optional<ImportedSeed>(std::move(seed));
+}
+
+absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps,
+                        std::optional<ImportedSeed> seed, OpenedRun& opened) {
+  if (!seed) return absl::OkStatus();
+  const Manifest& manifest = seed->manifest;
+  std::vector<TensorBuffer>& buffers = seed->buffers;
+  opened.layouts = std::move(seed->layouts);
   const size_t vectors = OuterStateVectors(options.run.outer.optimizer);
   std::vector<FragmentTensorsView> tensors;
   for (size_t i = 0; i < opened.layouts.size(); ++i) {

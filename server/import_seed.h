@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_IMPORT_SEED_H_
 #define ATOLL_SERVER_IMPORT_SEED_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,21 @@
 
 namespace atoll {
 
-/// Seeds the run from options.import_path, when that is set: version 0 of the model of the configuration,
-/// whose tensors the file must have by name and shape, no more and no fewer. InvalidArgument naming file and
-/// tensor.
-absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened);
+/// What a run is seeded with, read and checked.
+struct ImportedSeed {
+  Manifest manifest;
+  std::vector<FragmentLayout> layouts;
+  std::vector<TensorBuffer> buffers;  // by fragment
+};
+
+/// Reads options.import_path, when that is set: version 0 of the model of the configuration, whose tensors
+/// the file must have by name and shape, no more and no fewer. InvalidArgument naming file and tensor. Before
+/// a new run is recorded, so that a file that cannot be used leaves no run behind.
+absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options);
+
+/// Seeds the run with it. Without one nothing happens.
+absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps,
+                        std::optional<ImportedSeed> seed, OpenedRun& opened);
 
 /// The file's tensors as flat vectors of the fragments, gaps zero. F32 as it is, F16 and BF16 widened.
 /// InvalidArgument naming file and tensor for another name, shape or dtype, and for a value that is not

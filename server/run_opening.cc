@@ -235,16 +235,21 @@ absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
 absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const CoordinatorDeps& deps,
                                   MergeEngine& engine) {
   ATOLL_ASSIGN_OR_RETURN(std::optional<Recovery> recovery, deps.store->Recover());
+  const bool seeded = recovery && recovery->manifest;
+  std::optional<ImportedSeed> seed;
+  if (!seeded) {
+    ATOLL_ASSIGN_OR_RETURN(seed, ReadImport(options));
+  }
   if (!recovery) {
     ATOLL_ASSIGN_OR_RETURN(OpenedRun begun, BeginRun(options, deps));
-    ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, begun));
+    ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, std::move(seed), begun));
     return begun;
   }
   OpenedRun opened;
   opened.recovery = *std::move(recovery);
   ATOLL_RETURN_IF_ERROR(AdoptConfig(options, deps, opened));
   if (!opened.recovery.manifest) {
-    ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, opened));
+    ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, std::move(seed), opened));
     return opened;
   }
   ATOLL_RETURN_IF_ERROR(Recover(deps, engine, opened));

@@ -16,7 +16,8 @@
 namespace atoll {
 namespace {
 
-constexpr uint64_t kProbeBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostProbeBytes = uint64_t{256} << 20;
+constexpr uint64_t kProbePart = 8;  // of the free space
 constexpr size_t kBlockBytes = size_t{4} << 20;
 constexpr int kSyncs = 20;
 constexpr double kSlowBytesPerSecond = 100e6;
@@ -28,7 +29,7 @@ struct DiskSpeed {
   double sync_seconds = 0;  // median, of 4 KiB
 };
 
-absl::StatusOr<DiskSpeed> Measure(const std::string& path, const Clock& clock) {
+absl::StatusOr<DiskSpeed> Measure(const std::string& path, uint64_t probe_bytes, const Clock& clock) {
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path, OpenMode::kTruncate));
   // Not zeros: a file system may store those without writing anything.
   std::vector<std::byte> block(kBlockBytes);
@@ -38,16 +39,16 @@ absl::StatusOr<DiskSpeed> Measure(const std::string& path, const Clock& clock) {
     std::memcpy(block.data() + i, &noise, sizeof noise);
   }
   const MonoTime started = clock.Now();
-  for (uint64_t offset = 0; offset < kProbeBytes; offset += kBlockBytes) {
+  for (uint64_t offset = 0; offset < probe_bytes; offset += kBlockBytes) {
     ATOLL_RETURN_IF_ERROR(file.WriteAt(offset, block));
   }
   ATOLL_RETURN_IF_ERROR(file.Sync());
   DiskSpeed speed;
-  speed.bytes_per_second = static_cast<double>(kProbeBytes) / ToSeconds(clock.Now() - started);
+  speed.bytes_per_second = static_cast<double>(probe_bytes) / ToSeconds(clock.Now() - started);
   std::vector<double> syncs;
   for (int i = 0; i < kSyncs; ++i) {
     const MonoTime before = clock.Now();
-    ATOLL_RETURN_IF_ERROR(file.WriteAt(kProbeBytes + i * 4096, std::span(block).first(4096)));
+    ATOLL_RETURN_IF_ERROR(file.WriteAt(probe_bytes + i * 4096, std::span(block).first(4096)));
     ATOLL_RETURN_IF_ERROR(file.Sync());
     syncs.push_back(ToSeconds(clock.Now() - before));
   }
@@ -97,6 +98,11 @@ absl::StatusOr<std::string> DescribeTokens(const std::string& folder, std::optio
 
 }  // namespace
 
+uint64_t ProbeBytes(uint64_t free_bytes) {
+  const uint64_t most = std::min(kMostProbeBytes, free_bytes / kProbePart);
+  return most / kBlockBytes * kBlockBytes;
+}
+
 Check JudgeDiskSpeed(double bytes_per_second) {
   const std::string text =
       absl::StrFormat("%s/s written and synced", HumanBytes(static_cast<uint64_t>(bytes_per_second)));
@@ -131,7 +137,13 @@ std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_
   if (!space.ok())
     return {Fail("disk", std::string(space.status().message()), "name a folder of this machine")};
   std::vector<Check> checks = {JudgeFreeSpace(*space, needed_bytes)};
-  const auto speed = Measure(probe, clock);
+  const uint64_t probe_bytes = ProbeBytes(*space);
+  if (probe_bytes == 0) {
+    checks.push_back(Warn("disk speed", absl::StrFormat("not measured: only %s free", HumanBytes(*space)),
+                          "make room; measuring would take what a run on this disk needs"));
+    return checks;
+  }
+  const auto speed = Measure(probe, probe_bytes, clock);
   RemoveFile(probe).IgnoreError();
   if (!speed.ok()) {
     checks.push_back(Fail("disk speed", std::string(speed.status().message()),

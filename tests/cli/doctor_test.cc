@@ -34,6 +34,9 @@ TEST(Judge, DiskAndNetwork) {
   EXPECT_EQ(JudgeDiskSpeed(500e6).verdict, Verdict::kOk);
   EXPECT_EQ(JudgeDiskSpeed(20e6).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeSyncLatency(0.05).verdict, Verdict::kWarn);
+  EXPECT_EQ(ProbeBytes(uint64_t{100} << 30), uint64_t{256} << 20);
+  EXPECT_EQ(ProbeBytes(uint64_t{1} << 30), uint64_t{128} << 20) << "an eighth of what is free";
+  EXPECT_EQ(ProbeBytes(uint64_t{20} << 20), 0u) << "nothing is written to a disk that is nearly full";
   EXPECT_EQ(JudgeFreeSpace(10, 11).verdict, Verdict::kFail);
   EXPECT_EQ(JudgeFreeSpace(11, 11).verdict, Verdict::kOk);
   EXPECT_EQ(JudgeRoundTrip("data port", "a:1", 0.7).verdict, Verdict::kWarn);

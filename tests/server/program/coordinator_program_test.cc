@@ -111,6 +111,26 @@ TEST_F(CoordinatorProgramTest, WhatCannotWorkTouchesNothing) {
   EXPECT_FALSE(FileExists(dir_.File("data")));
 }
 
+TEST_F(CoordinatorProgramTest, AFailedImportLeavesNoRunBehind) {
+  const std::string junk = dir_.File("model.safetensors");
+  ASSERT_TRUE(WriteFileAtomically(junk, "no tensors").ok());
+  const Finished failed = Run({"--config", dir_.File("run.yaml"), "--import", junk});
+  EXPECT_EQ(failed.exit_code, 2);
+  EXPECT_THAT(failed.output, HasSubstr(junk));
+  const Finished next = Run({});
+  EXPECT_EQ(next.exit_code, 2) << "there is nothing to serve: " << next.output;
+  EXPECT_THAT(next.output, HasSubstr("--config FILE"));
+}
+
+TEST_F(CoordinatorProgramTest, SaysWhatClientsMayTakeOfTheMemory) {
+  const auto process = Serve({"--config", dir_.File("run.yaml"), "--memory-limit-mib", "100"});
+  ASSERT_NE(process, nullptr);
+  EXPECT_THAT(Log(), AllOf(HasSubstr("limit=\"100 MiB\" from=--memory-limit-mib"),
+                           HasSubstr("the memory limit of 100 MiB is less than this run needs")));
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0);
+}
+
 TEST_F(CoordinatorProgramTest, JsonLogsAreJson) {
   const auto process = Serve({"--config", dir_.File("run.yaml"), "--log-format", "json"});
   ASSERT_NE(process, nullptr);
