@@ -18,7 +18,7 @@ constexpr Duration kFresh = Seconds(1);
 
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
   ATOLL_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxTokenBytes));
-  const std::string first = contents.substr(0, contents.find('\n'));
+  const std::string first(contents.begin(), std::find(contents.begin(), contents.end(), '\n'));
   const std::string text(absl::StripAsciiWhitespace(first));
   const bool travels =
       std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
