@@ -203,8 +203,9 @@ ProbeFinding OfPlainAnswer(const ProbeOptions& options) {
   char answer[64];
   const ssize_t size = ::recv(socket.get(), answer, sizeof(answer), 0);
   if (size < 4 || answer[3] == kSettings) return {};
-  return {.text = "this port speaks another protocol than a coordinator's data port; is it the port of "
-                  "--metrics-listen or --web-listen, or another program's?",
+  return {.text =
+              "this port speaks another protocol than a coordinator's data port; is it the port of "
+              "--metrics-listen or --web-listen, or another program's?",
           .looks_permanent = true};
 }
 
@@ -214,8 +215,9 @@ ProbeFinding OfPlainClient(const ProbeOptions& options) {
     if (attempt.unknown_name()) return OfName(options);
     if (!attempt.connected()) return {};
     if (attempt.done() || IsAlert(attempt.error())) {
-      return {.text = "this port speaks TLS, and this program was told to speak plain text: give --tls-ca FILE, "
-                      "the CA that signed the coordinator's certificate",
+      return {.text =
+                  "this port speaks TLS, and this program was told to speak plain text: give --tls-ca FILE, "
+                  "the CA that signed the coordinator's certificate",
               .looks_permanent = true};
     }
   }
@@ -287,9 +289,10 @@ ProbeFinding Probe(const ProbeOptions& options) {
     if (IsAlert(attempt.error())) {
       return {.text = OfOwnCertificate(options, attempt.error()), .looks_permanent = true};
     }
-    return {.text = "this port does not speak TLS, and this program was told to: the coordinator was started "
-                    "without --tls-cert, or this is another program's port; without --tls-ca, --tls-cert and "
-                    "--tls this program speaks plain text",
+    return {.text =
+                "this port does not speak TLS, and this program was told to: the coordinator was started "
+                "without --tls-cert, or this is another program's port; without --tls-ca, --tls-cert and "
+                "--tls this program speaks plain text",
             .looks_permanent = attempt.other_protocol()};
   }
   const std::string theirs = OfCoordinatorsCertificate(attempt);

@@ -23,7 +23,8 @@ struct ProbeOptions {
 /// What a probe found.
 struct ProbeFinding {
   std::string text;  // what is wrong, and what to do; empty: nothing was found
-  /// Nobody but a person can change it: no coordinator that is merely away, or just starting, looks like this.
+  /// Nobody but a person can change it: no coordinator that is merely away, or just starting, looks like
+  /// this.
   bool looks_permanent = false;
 };
 

@@ -22,8 +22,8 @@ struct Route {
   std::atomic<uint64_t> dropped{0};
 };
 
-// gRPC takes a plain function, and its threads may write until the process is gone: so the route is global, and
-// none is ever freed.
+// gRPC takes a plain function, and its threads may write until the process is gone: so the route is global,
+// and none is ever freed.
 std::atomic<Route*> current_route{nullptr};
 
 int64_t SecondNow() {

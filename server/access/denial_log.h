@@ -14,8 +14,8 @@
 namespace atoll {
 
 /// Logs who was turned away, in a log that an attacker cannot fill. The first denial of a kind to a host is
-/// written at once, later ones at most every kQuiet, each with the number of those that were left out before it.
-/// At most kMostHosts hosts and kinds are told apart; the others count as one. Thread-safe.
+/// written at once, later ones at most every kQuiet, each with the number of those that were left out before
+/// it. At most kMostHosts hosts and kinds are told apart; the others count as one. Thread-safe.
 class DenialLog {
  public:
   static constexpr Duration kQuiet = Seconds(10);
@@ -24,8 +24,10 @@ class DenialLog {
   /// `clock` outlives it.
   DenialLog(Logger log, const Clock* clock);
 
-  /// `what` was denied ("call denied") to this peer, "127.0.0.1:50123" or "[::1]:50123". `why` holds no secret.
-  void Denied(std::string_view what, const std::string& peer, std::string_view why) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// `what` was denied ("call denied") to this peer, "127.0.0.1:50123" or "[::1]:50123". `why` holds no
+  /// secret.
+  void Denied(std::string_view what, const std::string& peer, std::string_view why)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Host {

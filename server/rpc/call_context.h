@@ -51,8 +51,8 @@ struct CallContext {
 ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer);
 
 /// Tells on_call_refused how a call ended, when it ended badly and not because its caller went away, and
-/// on_call_denied, when it was because of who called. Once for each call. `peer` as gRPC names it. Returns the
-/// outcome as it is.
+/// on_call_denied, when it was because of who called. Once for each call. `peer` as gRPC names it. Returns
+/// the outcome as it is.
 const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome,
                                  absl::FunctionRef<std::string()> peer);
 

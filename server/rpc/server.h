@@ -69,11 +69,11 @@ struct RpcServerOptions {
   std::function<void(std::string_view port, size_t count)> on_connections;
   /// A call was refused: the reason of docs/wire_format.md in lower case, else the status code's. Likewise.
   std::function<void(std::string_view reason)> on_call_refused;
-  /// A call was denied because of who made it: UNAUTHENTICATED or PERMISSION_DENIED. `peer` is an address and a
-  /// port; `why` holds no secret. Likewise.
+  /// A call was denied because of who made it: UNAUTHENTICATED or PERMISSION_DENIED. `peer` is an address and
+  /// a port; `why` holds no secret. Likewise.
   std::function<void(const std::string& peer, const absl::Status& why)> on_call_denied;
-  /// Connections from this peer ended before any call came of them: with TLS, most of these are handshakes that
-  /// failed. Likewise.
+  /// Connections from this peer ended before any call came of them: with TLS, most of these are handshakes
+  /// that failed. Likewise.
   std::function<void(const std::string& peer)> on_ended_unheard;
 };
 

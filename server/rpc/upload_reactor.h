@@ -29,8 +29,8 @@ namespace atoll {
 /// and is destroyed before the client gets its answer, so that it may start again at once.
 ///
 /// Ends at once when its caller was not `admitted`, with the sink's first error, with DEADLINE_EXCEEDED when
-/// no message came for the stall limit, with SHUTTING_DOWN when the server goes, and when the client cancels; a
-/// stream that moves is never failed by the wall clock.
+/// no message came for the stall limit, with SHUTTING_DOWN when the server goes, and when the client cancels;
+/// a stream that moves is never failed by the wall clock.
 template <typename Message, typename Reply, typename Sink>
 class UploadReactor final : public grpc::ServerReadReactor<Message>, public LiveStream {
  public:

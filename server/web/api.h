@@ -25,8 +25,8 @@ struct WebApiOptions {
   std::vector<std::string> names;
   /// Shown to who wants to act and cannot: where a token is to be had. May be empty.
   std::string token_hint;
-  /// A request was denied because of who made it; `why` holds no secret. From any thread; must not block. May be
-  /// empty.
+  /// A request was denied because of who made it; `why` holds no secret. From any thread; must not block. May
+  /// be empty.
   std::function<void(const std::string& peer, const absl::Status& why)> on_denied = {};
 };
 

@@ -17,9 +17,9 @@ TEST(DescribeWorker, NamesItsHardware) {
   capabilities.set_device_memory_bytes(uint64_t{80} << 30);
   capabilities.set_threads(8);
   capabilities.set_memory_bytes(uint64_t{256} << 30);
-  EXPECT_THAT(
-      DescribeWorker(worker),
-      Contains(HasSubstr("cuda:0 NVIDIA H100 80GB HBM3, 80.0 GiB of its own, 8 threads, 256 GiB of main memory")));
+  EXPECT_THAT(DescribeWorker(worker),
+              Contains(HasSubstr(
+                  "cuda:0 NVIDIA H100 80GB HBM3, 80.0 GiB of its own, 8 threads, 256 GiB of main memory")));
   capabilities.clear_device_memory_bytes();
   capabilities.clear_memory_bytes();
   EXPECT_THAT(DescribeWorker(worker), Contains(HasSubstr("cuda:0 NVIDIA H100 80GB HBM3, 8 threads")))

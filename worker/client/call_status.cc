@@ -9,7 +9,8 @@
 namespace atoll {
 namespace {
 
-// What gRPC's client writes when an answer has another HTTP status than 200 (src/core/ext/filters/http/client).
+// What gRPC's client writes when an answer has another HTTP status than 200
+// (src/core/ext/filters/http/client).
 constexpr std::string_view kHttpAnswer = "Received http2 header with status: ";
 
 bool IsOfTheCaller(std::string_view http_status) { return http_status.starts_with('4'); }
@@ -20,8 +21,8 @@ absl::Status StatusOfCall(const grpc::Status& status, const std::string& address
   const std::string& said = status.error_message();
   const std::string_view view = said;
   if (status.error_code() == grpc::StatusCode::CANCELLED) {
-    return absl::UnavailableError(
-        absl::StrFormat("the coordinator at %s, or a proxy before it, cancelled the call: %s", address, said));
+    return absl::UnavailableError(absl::StrFormat(
+        "the coordinator at %s, or a proxy before it, cancelled the call: %s", address, said));
   }
   if (view.starts_with(kHttpAnswer)) {
     const std::string_view http_status = view.substr(kHttpAnswer.size());

@@ -8,13 +8,13 @@
 
 namespace atoll {
 
-/// How a call to the coordinator at `address` ended, in a worker's terms (worker/sync/rejection.h). For a call
-/// that this side did not cancel:
+/// How a call to the coordinator at `address` ended, in a worker's terms (worker/sync/rejection.h). For a
+/// call that this side did not cancel:
 ///   CANCELLED becomes Unavailable: a server that shuts down cancels calls that it does not answer, and so
 ///   does a proxy that loses its server.
-///   A code that gRPC made of an HTTP status becomes Unavailable: a web server or a proxy has answered. With a
-///   status of the 400s it looks permanent.
-///   UNIMPLEMENTED looks permanent: what answers there is a gRPC server, but no coordinator's data port.
+///   A code that gRPC made of an HTTP status becomes Unavailable: a web server or a proxy has answered. With
+///   a status of the 400s it looks permanent. UNIMPLEMENTED looks permanent: what answers there is a gRPC
+///   server, but no coordinator's data port.
 absl::Status StatusOfCall(const grpc::Status& status, const std::string& address);
 
 }  // namespace atoll

@@ -119,8 +119,7 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
   if (registration.cancelled())
     return absl::CancelledError("the pull was cancelled: there is an order to follow");
   // The stream's own status says more than how it looked from here, unless it is our own cancellation.
-  const bool ours =
-      given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
+  const bool ours = given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
   if (!finished.ok() && !ours) return Translate(finished, guard.stalled());
   if (had_error) return received;
   pulled->wire_bytes = wire_bytes;

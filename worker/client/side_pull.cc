@@ -64,8 +64,7 @@ absl::Status GrpcConnection::SidePull::Run() {
   if (registration.cancelled())
     return absl::CancelledError("the pull was cancelled: there is an order to follow");
   // Cancel is of use only after another part has failed, whose status is the one that counts.
-  const bool ours =
-      given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
+  const bool ours = given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
   if (!finished.ok() && !ours) return connection_->Translate(finished, guard.stalled());
   return received;
 }

@@ -15,8 +15,8 @@ namespace atoll {
 struct PatienceOptions {
   BackoffOptions backoff{.initial = Seconds(0.2), .maximum = Seconds(5), .multiplier = 2};
   Duration log_every = Seconds(10);
-  /// A worker that never got an answer gives up when its attempts fail for so long in ways that look permanent
-  /// (LooksPermanent). nullopt: it waits for as long as it takes.
+  /// A worker that never got an answer gives up when its attempts fail for so long in ways that look
+  /// permanent (LooksPermanent). nullopt: it waits for as long as it takes.
   std::optional<Duration> give_up_after = std::nullopt;
 };
 

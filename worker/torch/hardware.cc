@@ -87,8 +87,10 @@ class Driver {
 }  // namespace
 
 std::string ProcessorIn(std::string_view cpuinfo) {
-  for (const absl::string_view line : absl::StrSplit(absl::string_view(cpuinfo.data(), cpuinfo.size()), '\n')) {
-    const std::pair<absl::string_view, absl::string_view> field = absl::StrSplit(line, absl::MaxSplits(':', 1));
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(cpuinfo.data(), cpuinfo.size()), '\n')) {
+    const std::pair<absl::string_view, absl::string_view> field =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
     const absl::string_view key = absl::StripAsciiWhitespace(field.first);
     const absl::string_view value = absl::StripAsciiWhitespace(field.second);
     // x86 and ARM boards, in this order of what they have.
@@ -100,7 +102,8 @@ std::string ProcessorIn(std::string_view cpuinfo) {
 }
 
 Hardware HardwareOf(const std::string& device) {
-  Hardware hardware{.name = Processor(), .default_threads = at::get_num_threads(), .memory_bytes = MainMemory()};
+  Hardware hardware{
+      .name = Processor(), .default_threads = at::get_num_threads(), .memory_bytes = MainMemory()};
   int ordinal = 0;
   const std::string_view view = device;
   if (view.starts_with(kCuda) && absl::SimpleAtoi(device.substr(kCuda.size()), &ordinal)) {

@@ -22,7 +22,8 @@ class DenialLogTest : public ::testing::Test {
 
   std::ostringstream log_;
   FakeClock clock_;
-  DenialLog denials_{Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(), &clock_};
+  DenialLog denials_{Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
+                     &clock_};
 };
 
 TEST_F(DenialLogTest, NamesPeerAndReason) {
@@ -47,7 +48,8 @@ TEST_F(DenialLogTest, OneHostGetsALineNowAndThenWithTheNumberLeftOut) {
 
 TEST_F(DenialLogTest, ManyHostsCannotFillIt) {
   for (int i = 0; i < 5000; ++i) {
-    denials_.Denied("call denied", "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ":1", "no");
+    denials_.Denied("call denied", "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ":1",
+                    "no");
   }
   EXPECT_LE(Lines(), DenialLog::kMostHosts + 1);
 }

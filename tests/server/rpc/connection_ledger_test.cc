@@ -47,7 +47,11 @@ TEST_F(ConnectionLedgerTest, TellsWhoEndedWithoutACall) {
   ConnectionProgress progress;
   for (int fd = 0; fd < 3; ++fd) {
     const std::string peer = "10.0.0.1:" + std::to_string(fd);
-    ledger_.Admit({.fd = fd, .cookie = static_cast<uint64_t>(fd), .host = "10.0.0.1", .peer = peer, .signs = progress.Open(peer)},
+    ledger_.Admit({.fd = fd,
+                   .cookie = static_cast<uint64_t>(fd),
+                   .host = "10.0.0.1",
+                   .peer = peer,
+                   .signs = progress.Open(peer)},
                   now_);
   }
   progress.Find("10.0.0.1:1")->moved = true;

@@ -9,9 +9,10 @@ TEST(HandshakeFailuresTest, AnEndedConnectionGetsTheReasonOfAFailureJustBefore) 
   HandshakeFailures failures;
   MonoTime now{};
   EXPECT_EQ(failures.Take(now), std::nullopt);
-  failures.Hear("Handshake failed with fatal error SSL_ERROR_SSL: error:0A0000C7:SSL routines::peer did not "
-                "return a certificate.",
-                now);
+  failures.Hear(
+      "Handshake failed with fatal error SSL_ERROR_SSL: error:0A0000C7:SSL routines::peer did not "
+      "return a certificate.",
+      now);
   failures.Hear("recvmsg:Connection reset by peer", now);
   EXPECT_EQ(failures.total(), 1u);
   EXPECT_EQ(failures.Take(now + Seconds(1)), "peer did not return a certificate");

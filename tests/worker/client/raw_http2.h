@@ -35,7 +35,9 @@ inline std::string Number(uint32_t value) {
 }
 
 /// RST_STREAM with an error code of RFC 9113, 7.
-inline std::string ResetStream(uint32_t stream, uint32_t code) { return Http2Frame(3, 0, stream, Number(code)); }
+inline std::string ResetStream(uint32_t stream, uint32_t code) {
+  return Http2Frame(3, 0, stream, Number(code));
+}
 
 /// The whole answer of a web server: ":status" as a literal with the name of entry 8 of HPACK's static table.
 inline std::string HttpAnswer(uint32_t stream, const std::string& status) {
@@ -43,8 +45,8 @@ inline std::string HttpAnswer(uint32_t stream, const std::string& status) {
   return Http2Frame(1, kEndStreamAndHeaders, stream, std::string("\x08\x03", 2) + status);
 }
 
-/// A server that speaks as much HTTP/2 as it takes to answer each call with chosen bytes, as a proxy or a dying
-/// server would. One connection at a time; an empty answer hangs up.
+/// A server that speaks as much HTTP/2 as it takes to answer each call with chosen bytes, as a proxy or a
+/// dying server would. One connection at a time; an empty answer hangs up.
 class RawHttp2Server {
  public:
   using Answer = std::function<std::string(uint32_t stream)>;

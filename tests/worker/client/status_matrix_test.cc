@@ -62,7 +62,9 @@ class OneAnswer final : public v1::Coordinator::Service {
                              v1::GetPushStatusReply*) override {
     return status;
   }
-  grpc::Status Leave(grpc::ServerContext*, const v1::LeaveRequest*, v1::LeaveReply*) override { return status; }
+  grpc::Status Leave(grpc::ServerContext*, const v1::LeaveRequest*, v1::LeaveReply*) override {
+    return status;
+  }
 
   static constexpr uint64_t kElements = 1 << 19;  // two chunks
 
@@ -120,7 +122,8 @@ GrpcConnectionOptions OptionsFor(const std::string& address) {
 TEST(StatusMatrixTest, EveryCodeInEveryCall) {
   OneAnswer service;
   const SystemClock clock{};
-  GrpcConnection connection(OptionsFor(service.address()), MakeChannel({.address = service.address()}), &clock);
+  GrpcConnection connection(OptionsFor(service.address()), MakeChannel({.address = service.address()}),
+                            &clock);
   for (int code = 1; code <= 16; ++code) {
     service.status = grpc::Status(static_cast<grpc::StatusCode>(code), "as told");
     for (const auto& [name, call] : AllCalls()) {
@@ -164,7 +167,8 @@ TEST(StatusMatrixTest, AProxysAnswersAreRetried) {
     ExpectRetried(status, [status](uint32_t stream) { return HttpAnswer(stream, status); });
   }
   for (const std::string status : {"400", "401", "403", "404", "421"}) {
-    ExpectRetried(status, [status](uint32_t stream) { return HttpAnswer(stream, status); }, true);
+    ExpectRetried(
+        status, [status](uint32_t stream) { return HttpAnswer(stream, status); }, true);
   }
 }
 

@@ -9,12 +9,12 @@ namespace atoll {
 namespace {
 
 constexpr absl::StatusCode kRetried[] = {
-    absl::StatusCode::kUnknown,   absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kResourceExhausted,
-    absl::StatusCode::kAborted,   absl::StatusCode::kUnimplemented,    absl::StatusCode::kInternal,
-    absl::StatusCode::kDataLoss,  absl::StatusCode::kUnavailable};
+    absl::StatusCode::kUnknown,  absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kResourceExhausted,
+    absl::StatusCode::kAborted,  absl::StatusCode::kUnimplemented,    absl::StatusCode::kInternal,
+    absl::StatusCode::kDataLoss, absl::StatusCode::kUnavailable};
 constexpr absl::StatusCode kFinal[] = {
-    absl::StatusCode::kInvalidArgument,    absl::StatusCode::kNotFound,   absl::StatusCode::kAlreadyExists,
-    absl::StatusCode::kPermissionDenied,   absl::StatusCode::kOutOfRange, absl::StatusCode::kFailedPrecondition,
+    absl::StatusCode::kInvalidArgument,  absl::StatusCode::kNotFound,   absl::StatusCode::kAlreadyExists,
+    absl::StatusCode::kPermissionDenied, absl::StatusCode::kOutOfRange, absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnauthenticated};
 
 /// What heartbeats reach, from a thread of their own.
@@ -74,7 +74,8 @@ struct Life {
   void Break(const std::string& call, const absl::Status& with) {
     if (call == "Heartbeat") return control.Fail(with, 2);
     // It is asked only about a push whose answer is missing.
-    if (call == "GetPushStatus") coordinator.Fail("Push", {.status = absl::UnavailableError("the line broke")});
+    if (call == "GetPushStatus")
+      coordinator.Fail("Push", {.status = absl::UnavailableError("the line broke")});
     // Another grant would come with a heartbeat; here it is the answer that is lost.
     if (call == "SeedParameters") return coordinator.Fail(call, {.status = with, .applied = true});
     coordinator.Fail(call, {.status = with});
@@ -105,8 +106,8 @@ struct Life {
   Control control;
 };
 
-constexpr const char* kCalls[] = {"Join",          "Heartbeat", "SeedParameters", "Pull", "Push",
-                                  "GetPushStatus", "Leave"};
+constexpr const char* kCalls[] = {"Join", "Heartbeat",     "SeedParameters", "Pull",
+                                  "Push", "GetPushStatus", "Leave"};
 
 TEST(StatusMatrixTest, WhatARestartBringsIsLivedThrough) {
   for (const std::string call : kCalls) {

@@ -32,8 +32,8 @@ TEST(HardwareTest, ThisMachine) {
   EXPECT_EQ(hardware.name.find("LibTorch"), std::string::npos);
   EXPECT_GE(hardware.default_threads, 1);
   EXPECT_GT(hardware.memory_bytes, uint64_t{1} << 28);
-  EXPECT_LE(hardware.memory_bytes,
-            static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_LE(hardware.memory_bytes, static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                                       static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
   EXPECT_EQ(hardware.device_memory_bytes, 0u);
 }
 
