@@ -20,7 +20,7 @@ std::string RoleName(v1::Role role) {
   return absl::AsciiStrToLower(name.substr(name.rfind('_') + 1));
 }
 
-std::string Span(double seconds) { return HumanDuration(Seconds(std::max(0.0, seconds))); }
+std::string DurationText(double seconds) { return HumanDuration(Seconds(std::max(0.0, seconds))); }
 
 std::string DataText(const v1::DataAssignment& data) {
   if (data.partitions() == 0) return "its own";
@@ -47,7 +47,7 @@ std::string SharesText(const Times& times) {
     if (seconds < 0.005 * all) continue;
     absl::StrAppendFormat(&text, "%s%s %.0f %%", text.empty() ? "" : ", ", name, 100 * seconds / all);
   }
-  return text + " of " + Span(all);
+  return text + " of " + DurationText(all);
 }
 
 /// Of an older worker, what it tells.
@@ -74,8 +74,9 @@ std::string StateText(const v1::WorkerStatus& worker) {
   std::string text = worker.state();
   if (worker.banned()) text += ", banned";
   if (worker.state() == "active") {
-    text += absl::StrFormat(", heard of %s ago, lease for %s more", Span(worker.seconds_since_heartbeat()),
-                            Span(worker.lease_remaining_s()));
+    text += absl::StrFormat(", heard of %s ago, lease for %s more",
+                            DurationText(worker.seconds_since_heartbeat()),
+                            DurationText(worker.lease_remaining_s()));
   }
   return text;
 }
