@@ -86,7 +86,7 @@ void AddForget(CLI::App& workers, const GlobalOptions& global, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* forget = workers.add_subcommand(
-      "forget", "Drop all that is remembered of departed workers: whoever joins under the name is new");
+      "forget", "Forget departed workers: the next worker of such a name is a new one");
   CLI::Option* const name = forget->add_option("NAME", options->worker, "The worker");
   CLI::Option* const age =
       forget->add_option("--older-than", options->age, "All that have been gone for longer: 30min, 12h, 7d");
