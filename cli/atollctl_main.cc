@@ -108,5 +108,5 @@ int main(int argc, char** argv) {
   status.Update(atoll::FlushOutput());
   if (status.ok()) return atoll::ToInt(atoll::ExitCode::kOk);
   std::fprintf(stderr, "atollctl: %s\n", std::string(status.message()).c_str());
-  return atoll::ToInt(atoll::ExitCodeOf(status));
+  return atoll::ToInt(atoll::CommandExitCode(status));
 }

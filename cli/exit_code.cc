@@ -24,7 +24,7 @@ absl::Status WithExitCode(absl::Status status, ExitCode code) {
   return status;
 }
 
-ExitCode ExitCodeOf(const absl::Status& status) {
+ExitCode CommandExitCode(const absl::Status& status) {
   int code = 0;
   if (const auto payload = status.GetPayload(kCodeUrl);
       payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code)) {

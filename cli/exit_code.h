@@ -15,7 +15,7 @@ absl::Status FromCoordinator(absl::Status status);
 absl::Status WithExitCode(absl::Status status, ExitCode code);
 
 /// The exit code of atollctl.
-ExitCode ExitCodeOf(const absl::Status& status);
+ExitCode CommandExitCode(const absl::Status& status);
 
 }  // namespace atoll
 

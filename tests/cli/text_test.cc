@@ -49,16 +49,17 @@ TEST(Confirm, OnlyYesIsYes) {
   EXPECT_EQ(asked, "Delete it? [y/N] ");
   EXPECT_TRUE(Ask("YES\n", &asked).ok());
   for (const char* answer : {"\n", "", "n\n", "yep\n"}) {
-    EXPECT_EQ(ExitCodeOf(Ask(answer, &asked)), ExitCode::kInterrupted) << answer;
+    EXPECT_EQ(CommandExitCode(Ask(answer, &asked)), ExitCode::kInterrupted) << answer;
   }
 }
 
-TEST(ExitCodeOf, TellsTheCoordinatorsAnswersApart) {
-  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("run.yaml")), ExitCode::kBadFiles);
-  EXPECT_EQ(ExitCodeOf(FromCoordinator(absl::NotFoundError("w3"))), ExitCode::kRefused);
-  EXPECT_EQ(ExitCodeOf(FromCoordinator(absl::UnimplementedError("old"))), ExitCode::kRefused);
-  EXPECT_EQ(ExitCodeOf(FromCoordinator(absl::DataLossError("x"))), ExitCode::kStorage);
-  EXPECT_EQ(ExitCodeOf(WithExitCode(absl::NotFoundError("x"), ExitCode::kInternal)), ExitCode::kInternal);
+TEST(CommandExitCode, TellsTheCoordinatorsAnswersApart) {
+  EXPECT_EQ(CommandExitCode(absl::NotFoundError("run.yaml")), ExitCode::kBadFiles);
+  EXPECT_EQ(CommandExitCode(FromCoordinator(absl::NotFoundError("w3"))), ExitCode::kRefused);
+  EXPECT_EQ(CommandExitCode(FromCoordinator(absl::UnimplementedError("old"))), ExitCode::kRefused);
+  EXPECT_EQ(CommandExitCode(FromCoordinator(absl::DataLossError("x"))), ExitCode::kStorage);
+  EXPECT_EQ(CommandExitCode(WithExitCode(absl::NotFoundError("x"), ExitCode::kInternal)),
+            ExitCode::kInternal);
 }
 
 }  // namespace
