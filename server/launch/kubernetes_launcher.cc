@@ -143,6 +143,8 @@ absl::Status KubernetesLauncher::Scale(uint32_t target) {
   {
     MutexLock lock(&mutex_);
     target_ = replicas;
+    let_go_.reset();  // this is newer
+    left_ = false;
     first_target_.reset();
   }
   looking_->Wake();
@@ -310,7 +312,8 @@ LauncherView KubernetesLauncher::view() const {
   LauncherView view;
   view.kind = "kubernetes";
   MutexLock lock(&mutex_);
-  view.target = target_;
+  // One that was let go is not wanted any more, though its replica stays until it has left.
+  view.target = let_go_ && *let_go_ + 1 == target_ ? *let_go_ : target_;
   size_t troubled = 0;
   for (const auto& [ordinal, pod] : pods_) {
     view.workers.push_back(pod.worker);

@@ -106,7 +106,7 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   const auto highest = launcher_->LetGo("train-worker-2");
   ASSERT_TRUE(highest.ok());
   EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
-  EXPECT_EQ(launcher_->view().target, 3u) << "it finishes its round first";
+  EXPECT_EQ(launcher_->view().target, 2u) << "wanted, and remembered for the next start";
   EXPECT_EQ(server_->Requests("PATCH").size(), 1u);
   launcher_->Left("train-worker-2");
   ASSERT_TRUE(Shows(2));
