@@ -142,6 +142,7 @@ absl::Status KubernetesLauncher::Scale(uint32_t target) {
                                                       : SetReplicas(options_.stateful_set, target));
   {
     MutexLock lock(&mutex_);
+    ++scales_;
     target_ = replicas;
     let_go_.reset();  // this is newer
     left_ = false;
@@ -185,7 +186,7 @@ absl::Status KubernetesLauncher::GiveUpLeft() {
     // Somebody scaled the set meanwhile: that is newer.
     if (let_go_ && *let_go_ + 1 == target_) replicas = let_go_;
   }
-  if (replicas) ATOLL_RETURN_IF_ERROR(Scale(*replicas));
+  if (replicas) return Scale(*replicas);
   MutexLock lock(&mutex_);
   let_go_.reset();
   left_ = false;
@@ -281,12 +282,18 @@ absl::Status KubernetesLauncher::AskForFirstTarget() {
   return target ? Scale(*target) : absl::OkStatus();
 }
 
+uint64_t KubernetesLauncher::Scales() const {
+  MutexLock lock(&mutex_);
+  return scales_;
+}
+
 void KubernetesLauncher::Look() {
   const absl::Status asked = AskForFirstTarget();
   // That it cannot be granted is no reason not to look at what there is.
   if (!asked.ok() && !absl::IsFailedPrecondition(asked)) return Note(asked);
   const absl::Status given_up = GiveUpLeft();
   if (!given_up.ok()) return Note(given_up);
+  const uint64_t scales = Scales();
   const auto replicas = GetTarget();
   if (!replicas.ok()) return Note(replicas.status());
   auto pods = ListPods();
@@ -298,7 +305,8 @@ void KubernetesLauncher::Look() {
     // What was there before the first look started in an earlier life of ours.
     if (looked_) events = PodEvents(pods_, *pods);
     looked_ = true;
-    target_ = *replicas;
+    // A scale that ended since these replicas were read is newer than they are.
+    if (scales_ == scales) target_ = *replicas;
     pods_ = *std::move(pods);
     if (asked.ok()) error_.clear();
     sink = sink_;

@@ -75,6 +75,7 @@ class KubernetesLauncher final : public Launcher {
   absl::StatusOr<uint32_t> ScaleSets(uint32_t target);
   absl::StatusOr<uint32_t> GetTarget();
   absl::StatusOr<Pods> ListPods();
+  uint64_t Scales() const;
   void Look();
   void Note(const absl::Status& failure);
 
@@ -89,6 +90,7 @@ class KubernetesLauncher final : public Launcher {
   EventSink sink_ ABSL_GUARDED_BY(mutex_);
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // pods_ and target_ are from the cluster
   uint32_t target_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t scales_ ABSL_GUARDED_BY(mutex_) = 0;  // how many ended well
   std::optional<uint32_t> first_target_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint32_t> let_go_ ABSL_GUARDED_BY(mutex_);  // replicas when the drained worker has left
   bool left_ ABSL_GUARDED_BY(mutex_) = false;               // it has

@@ -32,6 +32,11 @@ class ApiServer {
   void SetsPerWorker(int sets);
   /// For the next request that has none yet.
   void AddFault(const nlohmann::json& fault);
+  /// Answers each request that has this method and this end of its path with 503, until Allow(`name`). Each
+  /// needs a name of its own.
+  void Block(const std::string& name, const std::string& method, const std::string& path_end);
+  bool Blocked(const std::string& name) const;  // it has answered so
+  void Allow(const std::string& name);
   /// Another certificate, which nobody has signed.
   absl::Status MakeCertificate(const std::string& name, const std::string& alternative_name);
 

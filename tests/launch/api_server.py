@@ -8,7 +8,9 @@ Usage: api_server.py DIR. Serves on a free port of 127.0.0.1 and writes it to DI
   forbidden                "verb resource", one a line: answered with 403
   faults/NAME              the next request is answered with the first of these, which is removed: JSON with
                            status, headers, body; delay (s) before the answer; drop: close without one;
-                           lose: do what was asked, then close without an answer
+                           lose: do what was asked, then close without an answer. With of: [METHOD, END], only
+                           for a request with this method and a path that ends like this. With until: NAME, it
+                           stays until DIR/NAME is there, and DIR/NAME.played tells that it was played
   status/POD               JSON that replaces the status of a pod
   sets                     a number: there are as many StatefulSets, train-worker-0 and so on, instead of train-worker
 
@@ -102,13 +104,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message,
                            "reason": REASONS[code], "code": code})
 
+    def take_fault(self):
+        folder = self.cluster.folder
+        for file in sorted((folder / "faults").iterdir()):
+            fault = json.loads(file.read_text())
+            method, end = fault.get("of", [self.command, ""])
+            if self.command != method or not urllib.parse.urlsplit(self.path).path.endswith(end):
+                continue
+            until = fault.get("until")
+            if until and not (folder / until).exists():
+                (folder / f"{until}.played").touch()
+                return fault
+            file.unlink()
+            if not until:
+                return fault
+        return None
+
     def fault(self):
-        """Plays the next prepared fault; False when there is none."""
-        waiting = sorted((self.cluster.folder / "faults").iterdir())
-        if not waiting:
+        """Plays the next prepared fault for this request; False when there is none."""
+        with self.cluster.lock:
+            fault = self.take_fault()
+        if fault is None:
             return False
-        fault = json.loads(waiting[0].read_text())
-        waiting[0].unlink()
         time.sleep(fault.get("delay", 0))
         if fault.get("drop"):
             self.close_connection = True

@@ -107,7 +107,7 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   ASSERT_TRUE(highest.ok());
   EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
   EXPECT_EQ(launcher_->view().target, 2u) << "wanted, and remembered for the next start";
-  EXPECT_EQ(server_->Requests("PATCH").size(), 1u);
+  EXPECT_EQ(server_->Requests("PATCH").size(), 1u) << "it finishes its round first";
   launcher_->Left("train-worker-2");
   ASSERT_TRUE(Shows(2));
   EXPECT_EQ(launcher_->view().target, 2u);
@@ -116,6 +116,24 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   ASSERT_TRUE(launcher_->Scale(3).ok());
   ASSERT_TRUE(Shows(3));
   EXPECT_EQ(server_->Requests("PATCH").size(), 3u);
+}
+
+TEST_F(KubernetesLauncherTest, ALookThatReadTheReplicasBeforeAScaleDoesNotUndoIt) {
+  KubernetesLauncherOptions options = Options();
+  options.api.attempts = 100'000;  // a look waits as long as this test lets it
+  Launch(options);
+  server_->Block("this look", "GET", "/pods");
+  ASSERT_TRUE(WaitUntil([&] { return server_->Blocked("this look"); }));
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  server_->Block("the next look", "GET", "/scale");
+  server_->Allow("this look");
+  // It read 0 replicas, and lists the new pods.
+  EXPECT_TRUE(Shows(3));
+  EXPECT_EQ(launcher_->view().target, 3u);
+  const auto highest = launcher_->LetGo("train-worker-2");
+  server_->Allow("the next look");
+  ASSERT_TRUE(highest.ok());
+  EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
 }
 
 TEST_F(KubernetesLauncherTest, ASetThatWasScaledMeanwhileKeepsItsReplicas) {
