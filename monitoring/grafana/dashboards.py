@@ -29,6 +29,11 @@ EVENT = lambda kind: f'increase(atoll_events_total{{{AT}, kind="{kind}"}}[$__rat
 RATE = lambda metric, where=AT: f"rate({metric}{{{where}}}[$__rate_interval])"
 
 
+def some_or_none(expr, label):
+    """The series that are not 0; when all are, one at 0, so that the panel tells "nothing" from "no data"."""
+    return f'{expr} > 0 or label_replace(sum({expr}) == 0, "{label}", "none", "", "")'
+
+
 def believed(expr):
     """A loss that would flatten the curves of all others is left out: a model that knows nothing is at ln(vocabulary)."""
     return f"{expr} <= 100"
@@ -230,7 +235,7 @@ def coordinator():
         lines("Connections refused", "No room, in all or for one address; or ended, for bytes without calls or a flood of streams.",
               [query(RATE("atoll_connections_refused_total"), "{{port}}, {{limit}}")], "cps", minimum=0, stacked=True),
         lines("Calls refused", "By reason (docs/wire_format.md). unauthenticated, permission_denied: somebody who may not.",
-              [query(f"{RATE('atoll_calls_refused_total')} > 0", "{{reason}}")], "cps", minimum=0, stacked=True),
+              [query(some_or_none(RATE("atoll_calls_refused_total"), "reason"), "{{reason}}")], "cps", minimum=0, stacked=True),
         row("Process"),
         lines("Memory", "Resident, mapped contributions included, which the kernel takes back at need.",
               [query(f"process_resident_memory_bytes{{{AT}}}", "resident")], "bytes", minimum=0),

@@ -102,10 +102,13 @@ class Prometheus:
         with OPENED.open(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=30) as answer:
             return json.load(answer)["data"]
 
+    def series(self, expr, since):
+        """In the run's whole time, as a panel would show it."""
+        return self.ask("query_range", query=expr, start=since, end=time.time(), step=1)["result"]
+
     def has_data(self, expr, since):
-        """In the run's whole time, as a panel would show it; something that is a number."""
-        series = self.ask("query_range", query=expr, start=since, end=time.time(), step=1)["result"]
-        return any(value not in ("NaN", "+Inf", "-Inf") for each in series for _, value in each["values"])
+        """Something that is a number."""
+        return any(value not in ("NaN", "+Inf", "-Inf") for each in self.series(expr, since) for _, value in each["values"])
 
 
 def start_coordinator(programs, bin_dir, ports):
@@ -149,15 +152,26 @@ def refused(bin_dir, ports, *arguments):
     raise RuntimeError(f"atollctl {' '.join(arguments)} was not refused")
 
 
-def unanswered(root, prometheus, coordinator, since):
-    missing = []
+def panels(root, coordinator):
+    """(file, title, expression) of every query; rates over a few scrapes, and looks back that this test is long enough for."""
     for path in sorted((root / "monitoring/grafana/dashboards").glob("*.json")):
         for title, expr in expressions(json.loads(path.read_text())):
-            expr = substituted(expr, coordinator, interval="5s").replace("[1m]", "[5s]").replace("offset 1m", "offset 5s")
-            expr = expr.replace("[1h]", "[10s]")
-            if title not in QUIET and not prometheus.has_data(expr, since):
-                missing.append(f"{path.name}: {title}: nothing for {expr}")
-    return missing
+            yield path.name, title, substituted(expr, coordinator, interval="10s").replace("offset 1m", "offset 5s")
+
+
+def unanswered(root, prometheus, coordinator, since):
+    return [f"{name}: {title}: nothing for {expr}" for name, title, expr in panels(root, coordinator)
+            if title not in QUIET and not prometheus.has_data(expr, since)]
+
+
+def see_a_refused_call(root, bin_dir, ports, prometheus, coordinator):
+    """The panel is at 0 while nothing is refused, which Prometheus must have seen before; then it shows the reason."""
+    (expr,) = [expr for _, title, expr in panels(root, coordinator) if title == "Calls refused"]
+    since = time.time()
+    shown = lambda: {each["metric"].get("reason") for each in prometheus.series(expr, since)}
+    wait_for("the panel to show that nothing is refused", lambda: shown() == {"none"})
+    refused(bin_dir, ports, "workers", "describe", "nobody")
+    wait_for("the panel to show the refused call", lambda: "not_found" in shown())
 
 
 def json_lines(text):
@@ -206,8 +220,8 @@ def watch(programs, root, bin_dir, tests_dir):
     since = time.time()
     prometheus = Prometheus(programs, root, dict(targets))
     time.sleep(SECONDS / 4)
+    see_a_refused_call(root, bin_dir, ports, prometheus, coordinator)
     programs.end("w3", signal.SIGKILL)
-    refused(bin_dir, ports, "workers", "describe", "nobody")
     atollctl(bin_dir, ports, "checkpoint", "create", "one", environment={"TRACEPARENT": f"00-{TRACE}-00f067aa0ba902b7-01"})
     atollctl(bin_dir, ports, "config", "set", "round.deadline_s=6")
     start_worker(programs, tests_dir, ports, "w4")
