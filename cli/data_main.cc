@@ -10,10 +10,13 @@
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "common/clock.h"
+#include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/human.h"
 #include "common/progress_bar.h"
 #include "common/status.h"
+#include "worker/data/adopt.h"
 #include "worker/data/dataset.h"
 #include "worker/data/tokenize.h"
 #include "worker/data/tokenizer.h"
@@ -21,23 +24,14 @@
 namespace atoll {
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
-  atoll-data tokenize --tokenizer bytes --out data/book book.txt
-  zcat dump.gz | atoll-data tokenize --tokenizer bytes --out data/dump -
-  atoll-data inspect data/book
-)";
-
 constexpr char kTokenizeHelp[] =
-    "Turn text files into a dataset folder that workers train on: train_000.bin, ... and val.bin (llm.c's "
-    "token "
-    "files) and meta.json. The LAST part of the text becomes val.bin, which is never trained on. Files may "
-    "be "
-    "gzip-compressed.";
-
+    "Convert text files, plain or gzip-compressed, to a dataset folder. The last part of the text is held "
+    "out: it becomes val.bin, which no worker trains on";
+constexpr char kAdoptHelp[] =
+    "Make an existing folder of token shards (llm.c, modded-nanogpt) a dataset folder: write its meta.json "
+    "and change no shard";
 constexpr char kInspectHelp[] =
-    "Check every file of a dataset folder and say what is in it: tokenizer, tokens, fingerprint, and the "
-    "first "
-    "words of both parts.";
+    "Check every file of a dataset folder and show tokenizer, tokens, fingerprint and the first words";
 
 void PrintDescription(const std::string& folder, const DatasetDescription& description) {
   uint64_t train = 0;
@@ -45,7 +39,8 @@ void PrintDescription(const std::string& folder, const DatasetDescription& descr
   absl::PrintF("folder       %s\n", folder);
   absl::PrintF("tokenizer    %s (vocabulary %d)\n", description.tokenizer, description.vocabulary);
   absl::PrintF("training     %d tokens in %d file(s)\n", train, description.train.size());
-  absl::PrintF("held out     %d tokens (%s)\n", description.validation.tokens, description.validation.name);
+  absl::PrintF("held out     %d tokens (%s%s)\n", description.validation.tokens,
+               description.validation.whole() ? "" : "the end of ", description.validation.name);
   absl::PrintF("fingerprint  %s\n", description.fingerprint);
 }
 
@@ -56,20 +51,22 @@ std::string Printable(std::string text) {
   return text;
 }
 
+std::unique_ptr<ProgressBar> MakeBar(const std::string& label, uint64_t total, const Clock& clock) {
+  ProgressOptions look;
+  look.label = label;
+  look.total = total;
+  look.unit = ProgressUnit::kBytes;
+  look.style = ProgressStyleFor(STDERR_FILENO, std::getenv("TERM"));
+  return std::make_unique<ProgressBar>(look, &clock, &std::cerr);
+}
+
 absl::Status RunTokenize(const std::string& tokenizer_name, const TokenizeOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, MakeTokenizer(tokenizer_name));
   const SystemClock clock{};
   // The size of the input is known only once it is open, so the bar is made at the first piece.
   std::unique_ptr<ProgressBar> bar;
   const auto progress = [&](uint64_t done, uint64_t total) {
-    if (!bar) {
-      ProgressOptions look;
-      look.label = "tokenize";
-      look.total = total;
-      look.unit = ProgressUnit::kBytes;
-      look.style = ProgressStyleFor(STDERR_FILENO, std::getenv("TERM"));
-      bar = std::make_unique<ProgressBar>(look, &clock, &std::cerr);
-    }
+    if (!bar) bar = MakeBar("tokenize", total, clock);
     bar->Update(done);
   };
   ATOLL_ASSIGN_OR_RETURN(const DatasetDescription description, Tokenize(*tokenizer, options, progress));
@@ -93,7 +90,20 @@ absl::Status RunInspect(const std::string& folder) {
   return absl::OkStatus();
 }
 
-// What fails here is about files unless the disk is at fault.
+absl::Status RunAdopt(const AdoptOptions& options) {
+  const SystemClock clock{};
+  std::unique_ptr<ProgressBar> bar;
+  ATOLL_ASSIGN_OR_RETURN(const DatasetDescription description,
+                         Adopt(options, [&](uint64_t done, uint64_t total) {
+                           if (!bar) bar = MakeBar("adopt", total, clock);
+                           bar->Update(done);
+                         }));
+  if (bar) bar->Finish();
+  PrintDescription(options.folder, description);
+  return absl::OkStatus();
+}
+
+// Errors here are about files unless the disk is at fault.
 ExitCode ExitCodeFor(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -110,37 +120,74 @@ ExitCode ExitCodeFor(const absl::Status& status) {
   }
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app("atoll-data: text to token files for training.", "atoll-data");
-  app.set_version_flag(
-      "--version", absl::StrFormat("atoll-data %s (%s)", std::string(kVersion), std::string(kGitRevision)));
-  app.footer(std::string(kFooter) + "\n" + ExitCodeTable());
-  app.require_subcommand(1);
-
-  std::string tokenizer = "bytes";
-  TokenizeOptions options;
+CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& options) {
   CLI::App* tokenize = app.add_subcommand("tokenize", kTokenizeHelp);
-  tokenize->add_option("--tokenizer", tokenizer, "bytes: one token per byte, vocabulary 256")
+  tokenize->add_option("--tokenizer", tokenizer, "Tokenizer; bytes makes one token per byte, vocabulary 256")
       ->check(CLI::IsMember({"bytes"}))
       ->capture_default_str();
-  tokenize->add_option("--out", options.folder, "The dataset folder to make")->required();
+  tokenize->add_option("--out", options.folder, "Dataset folder to create")->required();
   tokenize
       ->add_option("--val-fraction", options.validation_fraction,
-                   "Part of the text that is held out, at its end")
+                   "Fraction of the text that is held out, at its end")
       ->check(CLI::Range(1e-6, 0.999999))
       ->capture_default_str();
-  tokenize->add_option("files", options.inputs, "Text files, in order; - is the standard input")->required();
+  tokenize->add_option("files", options.inputs, "Text files, in order; - is standard input")->required();
+  SetHelp(*tokenize,
+          {.examples = {{"atoll-data tokenize --tokenizer bytes --out data/book book.txt more.txt.gz"},
+                        {"zcat dump.gz | atoll-data tokenize --tokenizer bytes --out data/dump -"}},
+           .exit_codes = {ExitCode::kStorage, ExitCode::kBadFiles}});
+  return tokenize;
+}
 
-  std::string folder;
+CLI::App* AddAdopt(CLI::App& app, AdoptOptions& options) {
+  CLI::App* adopt = app.add_subcommand("adopt", kAdoptHelp);
+  adopt->add_option("folder", options.folder, "Folder of *train*.bin and, optionally, *val*.bin files")
+      ->required();
+  adopt->add_option("--tokenizer", options.tokenizer, "Name of the tokenizer, as in the run's data.tokenizer")
+      ->required();
+  adopt->add_option("--vocabulary", options.vocabulary, "Number of tokens of the tokenizer; GPT-2: 50257")
+      ->required()
+      ->check(CLI::Range(1, 65536));
+  adopt->add_option("--validation", options.validation_name,
+                    "Validation file; default: the one named *val*.bin");
+  adopt
+      ->add_option(
+          "--val-fraction", options.validation_fraction,
+          "Without a validation file: fraction of all tokens to hold out at the end of the last file, at "
+          "most 10 Mi tokens")
+      ->check(CLI::Range(1e-6, 0.999999))
+      ->capture_default_str();
+  SetHelp(*adopt, {.examples = {{"atoll-data adopt fineweb10B --tokenizer gpt2 --vocabulary 50257"}},
+                   .exit_codes = {ExitCode::kStorage, ExitCode::kBadFiles}});
+  return adopt;
+}
+
+CLI::App* AddInspect(CLI::App& app, std::string& folder) {
   CLI::App* inspect = app.add_subcommand("inspect", kInspectHelp);
-  inspect->add_option("folder", folder, "A dataset folder")->required();
+  inspect->add_option("folder", folder, "Dataset folder")->required();
+  SetHelp(*inspect, {.examples = {{"atoll-data inspect data/book"}},
+                     .exit_codes = {ExitCode::kStorage, ExitCode::kBadFiles}});
+  return inspect;
+}
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ToInt(ExitCode::kOk) : ToInt(ExitCode::kUsage);
-  }
-  const absl::Status status = tokenize->parsed() ? RunTokenize(tokenizer, options) : RunInspect(folder);
+int Main(int argc, char** argv) {
+  CLI::App app("Prepare token files for training.", "atoll-data");
+  app.set_version_flag(
+      "--version", absl::StrFormat("atoll-data %s (%s)", std::string(kVersion), std::string(kGitRevision)));
+  app.require_subcommand(1);
+  std::string tokenizer = "bytes", folder;
+  TokenizeOptions tokenize_options;
+  AdoptOptions adopt_options;
+  const CLI::App* tokenize = AddTokenize(app, tokenizer, tokenize_options);
+  const CLI::App* adopt = AddAdopt(app, adopt_options);
+  AddInspect(app, folder);
+  SetHelp(app, {.examples = {{"atoll-data tokenize --tokenizer bytes --out data/book book.txt"},
+                             {"atoll-data adopt fineweb10B --tokenizer gpt2 --vocabulary 50257"},
+                             {"atoll-data inspect data/book"}}});
+  if (const auto code = ParseCommandLine(app, argc, argv)) return ToInt(*code);
+  const absl::Status status = tokenize->parsed() ? RunTokenize(tokenizer, tokenize_options)
+                              : adopt->parsed()  ? RunAdopt(adopt_options)
+                                                 : RunInspect(folder);
   if (!status.ok()) std::fprintf(stderr, "atoll-data: %s\n", std::string(status.message()).c_str());
   return ToInt(ExitCodeFor(status));
 }

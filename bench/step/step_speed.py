@@ -37,7 +37,7 @@ def cpu_name():
     return f"{lines[0] if lines else platform.machine()}, {amx}"
 
 
-def write_dataset(folder, vocabulary):
+def write_dataset(folder, vocabulary, programs):
     import numpy as np
     rng = np.random.default_rng(1)
     for name, tokens in (("train_000.bin", 1_000_000), ("val.bin", 10_000)):
@@ -46,6 +46,8 @@ def write_dataset(folder, vocabulary):
         with open(os.path.join(folder, name), "wb") as f:
             f.write(header.tobytes())
             f.write(rng.integers(0, vocabulary, tokens).astype("<u2").tobytes())
+    subprocess.run([programs / "atoll-data", "adopt", folder, "--tokenizer", "random", "--vocabulary", str(vocabulary)],
+                   check=True, stdout=subprocess.DEVNULL)
 
 
 # The Python side: nanoGPT's model.py and train.py, shortened.
@@ -194,7 +196,7 @@ def main():
     print("| vocabulary | threads | precision | C++ ms | Python ms | C++ / Python |\n|---|---|---|---|---|---|")
     for vocabulary in map(int, args.vocabularies.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            write_dataset(folder, vocabulary)
+            write_dataset(folder, vocabulary, args.bin)
             for precision in args.precisions.split(","):
                 for threads in map(int, args.thread_counts.split(",")):
                     r = compare(args, folder, vocabulary, threads, precision == "bf16")

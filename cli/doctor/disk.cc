@@ -82,7 +82,12 @@ absl::StatusOr<std::string> DescribeTokens(const std::string& folder, std::optio
   if (train == 0) return absl::NotFoundError(absl::StrFormat("no *train*.bin in %s", folder));
   std::string text = absl::StrFormat("%s to train on, %s held out", HumanBytes(train), HumanBytes(held_out));
   const std::string meta_path = JoinPath(folder, "meta.json");
-  if (!FileExists(meta_path)) return text + ", no meta.json";
+  if (!FileExists(meta_path)) {
+    return absl::NotFoundError(absl::StrFormat(
+        "%s, but no meta.json; for shards of llm.c or modded-nanogpt run: atoll-data adopt %s "
+        "--tokenizer gpt2 --vocabulary 50257",
+        text, folder));
+  }
   ATOLL_ASSIGN_OR_RETURN(const std::string meta, ReadFile(meta_path, 1 << 20));
   const auto json = nlohmann::json::parse(meta, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return absl::DataLossError(absl::StrFormat("%s is not JSON", meta_path));
@@ -159,8 +164,8 @@ std::vector<Check> CheckTokens(const std::string& folder, std::optional<uint32_t
   const auto text = DescribeTokens(folder, vocabulary);
   if (text.ok()) return {Ok("token files", *text + " (atoll-data inspect reads every byte)")};
   return {Fail("token files", std::string(text.status().message()),
-               "atoll-data tokenize makes them; the configuration's data.tokenizer and model.gpt.vocabulary "
-               "must fit")};
+               "atoll-data tokenize makes them, atoll-data adopt describes existing ones; data.tokenizer and "
+               "model.gpt.vocabulary must fit")};
 }
 
 }  // namespace atoll

@@ -3,7 +3,7 @@
 
 For each --help: no line over 100 columns; the description begins with an imperative verb; there is an example that begins
 with the command; every option has a description; the exit codes are rows of the program's table. The table is the same in
-all programs, in README.md and in docs/cli.md. Examples of atollctl must be accepted by it.
+all programs, in README.md and in docs/cli.md. Examples of atollctl and atoll-data must be accepted by their own program.
 A mistyped command or option gets the one that was meant, on standard error, with exit code 2.
 
 Usage: help_test.py BIN_DIR SOURCE_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 COLUMNS = 100
-PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl")
+PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
 # What a description may begin with. An imperative; no noun, no third person.
 VERBS = {"Add", "Allow", "Check", "Close", "Continue", "Convert", "Create", "Delete", "Describe", "Discard", "Drain", "Estimate",
          "Evict", "Export", "Extend", "Follow", "Forget", "Hold", "Inspect", "Let", "List", "Make", "Pause", "Prepare", "Print",
@@ -120,7 +120,7 @@ class Checks:
         """Each is tried where there is no coordinator and no file: whatever fails, it is not the command line."""
         with tempfile.TemporaryDirectory() as folder:
             for path, lines in self.pages.items():
-                if path[0] != "atollctl":
+                if path[0] not in ("atollctl", "atoll-data"):
                     continue
                 for line in section(lines, "Example:", "Examples:") or []:
                     if line.strip().startswith(path[0] + " "):

@@ -12,40 +12,36 @@
 namespace atoll {
 namespace {
 
+constexpr char kMakeAgain[] =
+    "copy the file again, or remove meta.json and run 'atoll-data tokenize' or 'atoll-data adopt' again";
+
 std::string TokensSha256(const TokenFile& file) {
   Sha256 digest;
   digest.Update(std::as_bytes(file.tokens()));
   return digest.FinishHex();
 }
 
-// Names only; tokens and digests are filled in when the files are open.
-absl::StatusOr<DatasetDescription> DescribeFolder(const std::string& folder, uint32_t vocabulary) {
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
-  DatasetDescription description;
-  description.tokenizer = "unknown";
-  description.vocabulary = vocabulary;
-  for (const std::string& name : names) {
+absl::Status NoDescription(const std::string& folder) {
+  std::string problem = absl::StrCat("dataset folder ", folder, ": no meta.json");
+  const absl::StatusOr<std::vector<std::string>> names = ListDir(folder);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
     if (!name.ends_with(".bin")) continue;
-    if (name.find("train") != std::string::npos) description.train.push_back({name, 0, ""});
-    if (name.find("val") != std::string::npos) description.validation.name = name;
+    return absl::NotFoundError(absl::StrCat(
+        problem, ". For shards of llm.c or modded-nanogpt, name their tokenizer once: atoll-data adopt ",
+        folder, " --tokenizer gpt2 --vocabulary 50257"));
   }
-  if (description.train.empty() || description.validation.name.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("dataset folder ", folder,
-                     ": no meta.json, and no pair of *train*.bin and *val*.bin; make one with: "
-                     "atoll-data tokenize --tokenizer bytes --out ",
-                     folder, " FILE..."));
-  }
-  return description;
+  return absl::NotFoundError(absl::StrCat(
+      problem, "; make a dataset with: atoll-data tokenize --tokenizer bytes --out ", folder, " FILE..."));
 }
 
 absl::Status CheckDescription(const std::string& folder, const DatasetDescription& description,
                               const DatasetRequirements& requirements) {
-  if (!requirements.tokenizer.empty() && description.tokenizer != "unknown" &&
-      description.tokenizer != requirements.tokenizer) {
+  if (!requirements.tokenizer.empty() && description.tokenizer != requirements.tokenizer) {
     return absl::InvalidArgumentError(absl::StrCat("dataset folder ", folder, ": made by tokenizer '",
                                                    description.tokenizer, "', but data.tokenizer is '",
-                                                   requirements.tokenizer, "'"));
+                                                   requirements.tokenizer, "'; name another folder or set ",
+                                                   "data.tokenizer: ", description.tokenizer));
   }
   if (description.vocabulary > requirements.vocabulary) {
     return absl::InvalidArgumentError(
@@ -55,17 +51,21 @@ absl::Status CheckDescription(const std::string& folder, const DatasetDescriptio
   return absl::OkStatus();
 }
 
-absl::StatusOr<TokenFile> OpenEntry(const std::string& folder, TokenFileEntry& entry, bool described,
+absl::StatusOr<TokenFile> OpenEntry(const std::string& folder, const TokenFileEntry& entry,
                                     uint32_t vocabulary) {
   ATOLL_ASSIGN_OR_RETURN(TokenFile file, TokenFile::Open(JoinPath(folder, entry.name), vocabulary));
-  if (!described) {
-    entry.tokens = file.tokens().size();
-    entry.sha256 = TokensSha256(file);
-  } else if (entry.tokens != file.tokens().size()) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("token file %s: %d tokens, but meta.json says %d; tokenise the text again",
-                        file.path(), file.tokens().size(), entry.tokens));
+  const uint64_t expected = entry.whole() ? entry.tokens : entry.file_tokens;
+  if (expected != file.tokens().size()) {
+    return absl::InvalidArgumentError(absl::StrFormat("token file %s: %d tokens, but meta.json says %d; %s",
+                                                      file.path(), file.tokens().size(), expected,
+                                                      kMakeAgain));
   }
+  if (entry.first > expected || entry.tokens > expected - entry.first) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token file %s: meta.json lists tokens %d to %d of %d; %s", file.path(), entry.first,
+                        entry.first + entry.tokens, expected, kMakeAgain));
+  }
+  if (!entry.whole()) file.Keep(entry.first, entry.tokens);
   return file;
 }
 
@@ -80,23 +80,17 @@ absl::Status CheckLength(const std::string& what, uint64_t tokens, uint32_t cont
 
 absl::StatusOr<Dataset> Dataset::Open(const std::string& folder, const DatasetRequirements& requirements) {
   const std::string meta = JoinPath(folder, "meta.json");
-  const bool described = FileExists(meta);
-  DatasetDescription description;
-  if (described) {
-    ATOLL_ASSIGN_OR_RETURN(const std::string json, ReadFile(meta, uint64_t{16} << 20));
-    ATOLL_ASSIGN_OR_RETURN(description, DescriptionFromJson(meta, json));
-  } else {
-    ATOLL_ASSIGN_OR_RETURN(description, DescribeFolder(folder, requirements.vocabulary));
-  }
+  if (!FileExists(meta)) return NoDescription(folder);
+  ATOLL_ASSIGN_OR_RETURN(const std::string json, ReadFile(meta, uint64_t{16} << 20));
+  ATOLL_ASSIGN_OR_RETURN(DatasetDescription description, DescriptionFromJson(meta, json));
   ATOLL_RETURN_IF_ERROR(CheckDescription(folder, description, requirements));
   std::vector<TokenFile> train;
-  for (TokenFileEntry& entry : description.train) {
-    ATOLL_ASSIGN_OR_RETURN(TokenFile file, OpenEntry(folder, entry, described, requirements.vocabulary));
+  for (const TokenFileEntry& entry : description.train) {
+    ATOLL_ASSIGN_OR_RETURN(TokenFile file, OpenEntry(folder, entry, requirements.vocabulary));
     train.push_back(std::move(file));
   }
   ATOLL_ASSIGN_OR_RETURN(TokenFile validation,
-                         OpenEntry(folder, description.validation, described, requirements.vocabulary));
-  if (!described) description.fingerprint = Fingerprint(description);
+                         OpenEntry(folder, description.validation, requirements.vocabulary));
   Dataset dataset(std::move(description), std::move(train), std::move(validation));
   ATOLL_RETURN_IF_ERROR(
       CheckLength(absl::StrCat("training text in ", folder), dataset.train_tokens(), requirements.context));
@@ -116,9 +110,10 @@ Dataset::Dataset(DatasetDescription description, std::vector<TokenFile> train, T
 absl::Status Dataset::VerifyContents() const {
   const auto verify = [](const TokenFile& file, const TokenFileEntry& entry) {
     if (TokensSha256(file) == entry.sha256) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("token file ", file.path(),
-                     ": its tokens are not those that meta.json describes; tokenise the text again"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "token file ", file.path(),
+        ": the SHA-256 of its tokens (the bytes behind the header) is not the one in meta.json; ",
+        kMakeAgain));
   };
   for (size_t i = 0; i < train_.size(); ++i) ATOLL_RETURN_IF_ERROR(verify(train_[i], description_.train[i]));
   return verify(validation_, description_.validation);

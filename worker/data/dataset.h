@@ -19,13 +19,13 @@ struct DatasetRequirements {
   std::string tokenizer;    // empty: any
 };
 
-/// Tokenised text in one folder: train_000.bin, train_001.bin, ..., val.bin and meta.json (docs/training.md).
-/// The training files are one text, in the order of their names. Memory-mapped, immutable, thread-safe.
+/// Tokenised text in one folder: token files and the meta.json that lists them (docs/training.md), made by
+/// worker/data/tokenize.h or adopt.h. The training files are one text, in the order of the list.
+/// Memory-mapped, immutable, thread-safe.
 class Dataset {
  public:
-  /// Opens and checks every file. A folder without meta.json works too when its files are named *train*.bin
-  /// and *val*.bin (public pre-tokenised sets); its fingerprint is then computed from the files' contents.
-  /// Errors name the file: NotFound, or InvalidArgument when files and description or requirements disagree.
+  /// Opens and checks every file. Errors name the file and the remedy: NotFound, also for a folder without
+  /// meta.json; InvalidArgument when files and description or requirements disagree.
   static absl::StatusOr<Dataset> Open(const std::string& folder, const DatasetRequirements& requirements);
 
   /// Reads every token again and compares its SHA-256 with the description's. InvalidArgument naming the file

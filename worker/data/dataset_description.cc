@@ -15,12 +15,19 @@ std::string EntryLine(const TokenFileEntry& entry) {
 }
 
 Json EntryToJson(const TokenFileEntry& entry) {
-  return {{"name", entry.name}, {"tokens", entry.tokens}, {"sha256", entry.sha256}};
+  Json json = {{"name", entry.name}, {"tokens", entry.tokens}, {"sha256", entry.sha256}};
+  if (entry.whole()) return json;
+  json["first"] = entry.first;
+  json["file_tokens"] = entry.file_tokens;
+  return json;
 }
 
 TokenFileEntry EntryFromJson(const Json& json) {
-  return {json.at("name").get<std::string>(), json.at("tokens").get<uint64_t>(),
-          json.at("sha256").get<std::string>()};
+  return {.name = json.at("name").get<std::string>(),
+          .tokens = json.at("tokens").get<uint64_t>(),
+          .sha256 = json.at("sha256").get<std::string>(),
+          .first = json.value("first", uint64_t{0}),
+          .file_tokens = json.value("file_tokens", uint64_t{0})};
 }
 
 }  // namespace
@@ -54,15 +61,16 @@ absl::StatusOr<DatasetDescription> DescriptionFromJson(const std::string& path, 
     description.fingerprint = json.at("fingerprint").get<std::string>();
   } catch (const nlohmann::json::exception& error) {
     return absl::InvalidArgumentError(
-        absl::StrCat("dataset description ", path, ": ", error.what(), "; tokenise the text again"));
+        absl::StrCat("dataset description ", path, ": ", error.what(),
+                     "; run 'atoll-data tokenize' or 'atoll-data adopt' again"));
   }
   if (description.train.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("dataset description ", path, ": 'train' lists no file"));
   }
   if (Fingerprint(description) != description.fingerprint) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dataset description ", path,
-                     ": its fingerprint does not match its contents; tokenise the text again"));
+    return absl::InvalidArgumentError(absl::StrCat("dataset description ", path,
+                                                   ": its fingerprint does not match its contents; run "
+                                                   "'atoll-data tokenize' or 'atoll-data adopt' again"));
   }
   return description;
 }

@@ -9,16 +9,20 @@
 
 namespace atoll {
 
-/// One token file, as meta.json lists it.
+/// One token file, or a part of one, as meta.json lists it.
 struct TokenFileEntry {
   std::string name;  // inside the folder
   uint64_t tokens = 0;
-  std::string sha256;  // of the tokens, hex
+  std::string sha256;        // of these tokens without the file's header, hex
+  uint64_t first = 0;        // the part begins at this token of the file
+  uint64_t file_tokens = 0;  // of the whole file; 0: `tokens`
+
+  bool whole() const { return file_tokens == 0 || file_tokens == tokens; }
 };
 
 /// meta.json of a tokenised text.
 struct DatasetDescription {
-  std::string tokenizer;  // "unknown" when the folder came without meta.json
+  std::string tokenizer;
   uint32_t vocabulary = 0;
   std::vector<TokenFileEntry> train;
   TokenFileEntry validation;

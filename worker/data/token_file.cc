@@ -32,7 +32,7 @@ absl::StatusOr<uint64_t> CheckHeader(const MappedFile& file) {
   }
   if (words[1] != kTokenVersion) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("token file %s: format version %d; this program reads version %d (uint16 tokens)",
+        absl::StrFormat("token file %s: format version %d; only version %d (uint16 tokens) is supported",
                         path, words[1], kTokenVersion));
   }
   if (words[2] < 0) {
@@ -58,11 +58,11 @@ absl::Status CheckTokens(const std::string& path, std::span<const uint16_t> toke
   for (const uint16_t token : tokens) largest = std::max(largest, token);
   if (largest < vocabulary || tokens.empty()) return absl::OkStatus();
   const auto first = std::find_if(tokens.begin(), tokens.end(), [&](uint16_t t) { return t >= vocabulary; });
-  return absl::InvalidArgumentError(
-      absl::StrFormat("token file %s: token %d at position %d is outside the model's vocabulary of %d "
-                      "(largest token: %d); set "
-                      "model.gpt.vocabulary to the tokenizer's or use other files",
-                      path, *first, first - tokens.begin(), vocabulary, largest));
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "token file %s: token %d at position %d is outside the vocabulary of %d (largest token: "
+      "%d); give the tokenizer's vocabulary (model.gpt.vocabulary, atoll-data adopt "
+      "--vocabulary) or use other files",
+      path, *first, first - tokens.begin(), vocabulary, largest));
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ class TokenFile {
   /// vocabulary.
   static absl::StatusOr<TokenFile> Open(const std::string& path, uint32_t vocabulary);
 
+  /// Leaves only this part in tokens(). Requires first + count <= tokens().size().
+  void Keep(uint64_t first, uint64_t count) { tokens_ = tokens_.subspan(first, count); }
+
   std::span<const uint16_t> tokens() const { return tokens_; }
   const std::string& path() const { return file_.path(); }
 

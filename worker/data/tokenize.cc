@@ -103,7 +103,7 @@ absl::StatusOr<TokenFileEntry> WriteFile(const Spool& spool, const std::string& 
     ATOLL_RETURN_IF_ERROR(spool.Read(at, piece));
     ATOLL_RETURN_IF_ERROR(writer.Append(piece));
   }
-  TokenFileEntry entry{name, writer.tokens(), ""};
+  TokenFileEntry entry{.name = name, .tokens = writer.tokens(), .sha256 = ""};
   ATOLL_ASSIGN_OR_RETURN(entry.sha256, writer.Finish());
   return entry;
 }

@@ -7,6 +7,7 @@
 
 #include "common/file.h"
 #include "tests/worker/data/temporary_folder.h"
+#include "worker/data/adopt.h"
 
 namespace atoll {
 namespace {
@@ -25,7 +26,9 @@ std::shared_ptr<const Dataset> CountingDataset() {
   for (size_t i = 0; i < validation.size(); ++i) validation[i] = static_cast<uint16_t>(100 + i);
   WriteBytes(JoinPath(folder, "train.bin"), TokenBytes(train));
   WriteBytes(JoinPath(folder, "val.bin"), TokenBytes(validation));
-  return std::make_shared<const Dataset>(Dataset::Open(folder, {256, kContext, ""}).value());
+  const AdoptOptions options = {.folder = folder, .tokenizer = "bytes", .vocabulary = 256};
+  EXPECT_TRUE(Adopt(options, [](uint64_t, uint64_t) {}).ok());
+  return std::make_shared<const Dataset>(Dataset::Open(folder, {256, kContext, "bytes"}).value());
 }
 
 TEST(TrainingSamplesTest, TargetsAreInputsShiftedByOne) {

@@ -102,16 +102,12 @@ TEST(DatasetTest, TheFingerprintIsOfTheContents) {
   EXPECT_EQ(first.size(), 64u);
 }
 
-TEST(DatasetTest, OpensPublicSetsWithoutADescription) {
+TEST(DatasetTest, NamesTheRemedyForAFolderWithoutADescription) {
   const std::string folder = TemporaryFolder();
+  EXPECT_THAT(OpenMessage(folder, kBytes), HasSubstr("atoll-data tokenize"));
   WriteBytes(JoinPath(folder, "text_train_000001.bin"), TokenBytes({1, 2, 3, 4, 5, 6}));
-  EXPECT_THAT(OpenMessage(folder, kBytes), HasSubstr("no meta.json"));
-  WriteBytes(JoinPath(folder, "text_val_000000.bin"), TokenBytes({1, 2, 3, 4, 5}));
-  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder, kBytes);
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ(dataset->train_tokens(), 6u);
-  EXPECT_EQ(dataset->description().tokenizer, "unknown");
-  EXPECT_EQ(dataset->fingerprint().size(), 64u);
+  EXPECT_THAT(OpenMessage(folder, kBytes), HasSubstr("atoll-data adopt " + folder + " --tokenizer gpt2"));
+  EXPECT_EQ(Dataset::Open(folder, kBytes).status().code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

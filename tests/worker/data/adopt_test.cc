@@ -1,0 +1,146 @@
+#include "worker/data/adopt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "common/digest.h"
+#include "common/file.h"
+#include "tests/worker/data/temporary_folder.h"
+#include "worker/data/dataset.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+using testing::TokenBytes;
+using testing::WriteBytes;
+
+void Ignore(uint64_t, uint64_t) {}
+
+std::vector<uint16_t> Tokens(size_t count, uint16_t first) {
+  std::vector<uint16_t> tokens(count);
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+void WriteShard(const std::string& folder, const std::string& name, const std::vector<uint16_t>& tokens) {
+  WriteBytes(JoinPath(folder, name), TokenBytes(tokens));
+}
+
+absl::StatusOr<Dataset> AdoptAndOpen(const AdoptOptions& options, uint32_t context) {
+  const auto adopted = Adopt(options, Ignore);
+  if (!adopted.ok()) return adopted.status();
+  return Dataset::Open(options.folder,
+                       {.vocabulary = options.vocabulary, .context = context, .tokenizer = "gpt2"});
+}
+
+std::string AdoptMessage(const AdoptOptions& options) {
+  return std::string(Adopt(options, Ignore).status().message());
+}
+
+TEST(AdoptTest, TakesTrainingAndValidationShardsAsTheyAre) {
+  const std::string folder = TemporaryFolder();
+  WriteShard(folder, "fineweb_train_000002.bin", Tokens(10, 200));
+  WriteShard(folder, "fineweb_train_000001.bin", Tokens(10, 100));
+  WriteShard(folder, "fineweb_val_000000.bin", Tokens(8, 50249));
+  const auto dataset = AdoptAndOpen({.folder = folder, .tokenizer = "gpt2", .vocabulary = 50257}, 4);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_TRUE(dataset->VerifyContents().ok()) << dataset->VerifyContents();
+  EXPECT_EQ(dataset->description().tokenizer, "gpt2");
+  EXPECT_EQ(dataset->description().vocabulary, 50257u);
+  EXPECT_EQ(dataset->train_tokens(), 20u);
+  std::vector<uint16_t> across(4);
+  dataset->ReadTrain(8, across);
+  EXPECT_THAT(across, ElementsAre(108, 109, 200, 201));
+  EXPECT_EQ(dataset->validation().size(), 8u);
+  EXPECT_EQ(dataset->validation().back(), 50256);
+  // The digest is of the tokens, without the header.
+  const std::vector<uint16_t> first = Tokens(10, 100);
+  EXPECT_EQ(dataset->description().train[0].sha256,
+            Sha256Hex(std::string(reinterpret_cast<const char*>(first.data()), 20)));
+}
+
+TEST(AdoptTest, HoldsOutTheEndWithoutAValidationShard) {
+  const std::string folder = TemporaryFolder();
+  WriteShard(folder, "train_0.bin", Tokens(60, 0));
+  WriteShard(folder, "train_1.bin", Tokens(40, 1000));
+  const AdoptOptions options = {.folder = folder,
+                                .tokenizer = "gpt2",
+                                .vocabulary = 50257,
+                                .validation_name = "",
+                                .validation_fraction = 0.1};
+  const auto dataset = AdoptAndOpen(options, 4);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_TRUE(dataset->VerifyContents().ok()) << dataset->VerifyContents();
+  EXPECT_EQ(dataset->train_tokens(), 90u);
+  EXPECT_EQ(dataset->validation().size(), 10u);
+  EXPECT_EQ(dataset->validation().front(), 1030) << "never trained on";
+  std::vector<uint16_t> last(2);
+  dataset->ReadTrain(88, last);
+  EXPECT_THAT(last, ElementsAre(1028, 1029));
+  // A shard that was cut, or grew, is noticed.
+  WriteShard(folder, "train_1.bin", Tokens(41, 1000));
+  EXPECT_THAT(std::string(Dataset::Open(folder, {50257, 4, "gpt2"}).status().message()),
+              HasSubstr("41 tokens, but meta.json says 40"));
+}
+
+TEST(AdoptTest, HoldsOutAWholeShardThatIsShorterThanThePart) {
+  const std::string folder = TemporaryFolder();
+  WriteShard(folder, "a.bin", Tokens(95, 0));
+  WriteShard(folder, "b.bin", Tokens(5, 500));
+  const auto dataset = AdoptAndOpen({.folder = folder,
+                                     .tokenizer = "gpt2",
+                                     .vocabulary = 50257,
+                                     .validation_name = "",
+                                     .validation_fraction = 0.2},
+                                    4);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->description().train.size(), 1u);
+  EXPECT_EQ(dataset->train_tokens(), 95u);
+  EXPECT_THAT(dataset->validation(), ElementsAre(500, 501, 502, 503, 504));
+}
+
+TEST(AdoptTest, SaysWhatIsWrongAndWhatToDo) {
+  const std::string folder = TemporaryFolder();
+  AdoptOptions options = {.folder = folder, .tokenizer = "gpt2", .vocabulary = 256};
+  EXPECT_THAT(AdoptMessage(options), HasSubstr("no training shard"));
+  WriteShard(folder, "x_train.bin", {1, 2, 3, 300});
+  EXPECT_THAT(AdoptMessage(options), AllOf(HasSubstr("token 300"), HasSubstr("--vocabulary")));
+  options.vocabulary = 50257;
+  WriteBytes(JoinPath(folder, "x_val.bin"), "text, not tokens");
+  EXPECT_THAT(AdoptMessage(options), HasSubstr("x_val.bin"));
+  WriteShard(folder, "y_val.bin", {1, 2});
+  EXPECT_THAT(AdoptMessage(options), AllOf(HasSubstr("x_val.bin, y_val.bin"), HasSubstr("--validation")));
+  options.validation_name = "z_val.bin";
+  EXPECT_THAT(AdoptMessage(options), HasSubstr("z_val.bin"));
+  options.validation_name = "y_val.bin";
+  EXPECT_TRUE(Adopt(options, Ignore).ok());
+  EXPECT_THAT(AdoptMessage(options), HasSubstr("already has a meta.json"));
+  options.tokenizer = "GPT 2\n";
+  EXPECT_EQ(Adopt(options, Ignore).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(AdoptTest, RefusesAPartOutsideOfItsFile) {
+  const std::string folder = TemporaryFolder();
+  WriteShard(folder, "train.bin", Tokens(100, 0));
+  const auto adopted = Adopt({.folder = folder, .tokenizer = "gpt2", .vocabulary = 50257}, Ignore);
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  for (const auto& [first, tokens] :
+       {std::pair<uint64_t, uint64_t>{98, 5}, {~uint64_t{0}, 5}, {0, ~uint64_t{0}}}) {
+    DatasetDescription changed = *adopted;
+    changed.validation.first = first;
+    changed.validation.tokens = tokens;
+    changed.fingerprint = Fingerprint(changed);
+    WriteBytes(JoinPath(folder, "meta.json"), DescriptionToJson(changed));
+    EXPECT_THAT(std::string(Dataset::Open(folder, {50257, 1, "gpt2"}).status().message()),
+                HasSubstr("meta.json lists tokens"));
+  }
+}
+
+}  // namespace
+}  // namespace atoll
