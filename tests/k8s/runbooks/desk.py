@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+import guard
 from api import Api
 from kubelet import Kubelet
 from store import Store, ready
@@ -64,6 +65,7 @@ class Desk:
         self.tools, self.bin = pathlib.Path(tools.stdout.strip()) / "bin", pathlib.Path(bin_dir).resolve()
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="atoll-runbooks-"))
         self.root.chmod(0o755)
+        self.guard = guard.keep(self.root)
         self.folder = self.root / "checkout"
         for name in ("k8s", "scripts", "docs"):
             shutil.copytree(source / name, self.folder / name, ignore=shutil.ignore_patterns("certs"))
@@ -134,4 +136,4 @@ class Desk:
     def close(self):
         self.api.close()
         self.kubelet.close()
-        shutil.rmtree(self.root, ignore_errors=True)
+        self.guard.communicate(timeout=60)

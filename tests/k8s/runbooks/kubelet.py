@@ -6,11 +6,15 @@ import pathlib
 import re
 import shutil
 import subprocess
+import threading
 import time
 
 from store import CLAIM
 
 PROGRAMS = {"coordinator": "atoll-coordinator", "worker-cpu": "atoll-worker"}
+# A cluster waits for terminationGracePeriodSeconds, which is longer: here nobody wants to see a worker look for a coordinator that is
+# gone for good.
+LONGEST_GRACE_S = 8
 
 
 class Kubelet:
@@ -19,6 +23,7 @@ class Kubelet:
         self.folder, self.bin, self.source, self.ports = pathlib.Path(folder), pathlib.Path(bin_dir), source, ports
         self.store = self.api = None
         self.processes, self.starts = {}, {}
+        self.ending = {}  # by namespace and pod's name: who waits for the process of a pod that was deleted
 
     # ---- volumes
     def claim_folder(self, namespace, name):
@@ -28,6 +33,8 @@ class Kubelet:
         return folder
 
     def forget(self, claim):
+        for waiting in list(self.ending.values()):  # a volume outlives the pods that use it
+            waiting.join()
         shutil.rmtree(self.folder / "claims" / claim["metadata"]["namespace"] / claim["metadata"]["name"], ignore_errors=True)
 
     def volumes(self, pod):
@@ -72,7 +79,8 @@ class Kubelet:
         """Starts what is not started, starts again what failed, and says how the pod is."""
         uid = pod["metadata"]["uid"]
         process = self.processes.get(uid)
-        if process is None or process.poll() is not None:
+        predecessor = self.ending.get(named(pod))
+        if (process is None or process.poll() is not None) and not (predecessor and predecessor.is_alive()):
             if time.monotonic() - self.starts.get(uid, -10) > 2:
                 self.start(pod)
         return self.condition(pod, self.is_ready(pod))
@@ -126,14 +134,14 @@ class Kubelet:
         return words
 
     def end(self, pod):
+        """Asks the process to end, and kills it after its time of grace. The pods of one deletion end side by side."""
         process = self.processes.pop(pod["metadata"]["uid"], None)
         if process and process.poll() is None:
             process.terminate()
-            try:
-                process.wait(min(pod["spec"].get("terminationGracePeriodSeconds", 30), 20))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            grace = min(pod["spec"].get("terminationGracePeriodSeconds", 30), LONGEST_GRACE_S)
+            waiting = threading.Thread(target=end_within, args=(process, grace))
+            self.ending[named(pod)] = waiting
+            waiting.start()
 
     def command_in(self, pod, command):
         """What `kubectl exec` runs: atollctl speaks to the coordinator of this pod; files are those of the pod's user."""
@@ -162,8 +170,18 @@ class Kubelet:
             if process.poll() is None:
                 process.terminate()
         for process in self.processes.values():
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end_within(process, LONGEST_GRACE_S)
+        for waiting in self.ending.values():
+            waiting.join()
+
+
+def named(pod):
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
+
+
+def end_within(process, seconds):
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -75,7 +75,8 @@ class Store:
         del self.objects[resource, namespace, name]
         self.version += 1
         if resource == ("v1", "namespaces"):
-            for other, space, each in [key for key in self.objects if key[1] == name]:
+            inside = [key for key in self.objects if key[1] == name]
+            for other, space, each in sorted(inside, key=lambda key: key[0] != POD):  # all pods end before a volume goes
                 if (other, space, each) in self.objects:
                     self.delete(other, space, each)
         elif resource == POD:
