@@ -49,7 +49,9 @@ MemoryBounds BoundsWithin(uint64_t limit, const CoordinatorMemory& run) {
   // A half is for bytes, a quarter for connections, a quarter for streams. A byte on the wire takes up to a
   // quarter more than itself.
   const uint64_t bytes = bounds.strangers / 2;
-  bounds.buffers = run.streams + bytes;
+  // gRPC counts its connections and streams there too. At the bound it ends connections and calls at random,
+  // honest ones among them: the others have to be reached first.
+  bounds.buffers = run.streams + bounds.strangers;
   bounds.silent_bytes = run.streams + bytes * 2 / 5;
   bounds.held_bytes = run.streams + bytes * 2 / 5;
   bounds.connections = std::min<uint64_t>(kMostConnections, bounds.strangers / 4 / kBytesOfConnection);

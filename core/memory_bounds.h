@@ -21,7 +21,7 @@ struct MemoryBounds {
   // wait behind a message which is being worked on. Each has room for the run's own transfers besides.
   uint64_t silent_bytes = 0;
   uint64_t held_bytes = 0;
-  uint64_t buffers = 0;    // gRPC's: the run's transfers, silent and held bytes
+  uint64_t buffers = 0;    // all of gRPC's: the run's transfers and the strangers' share
   size_t connections = 0;  // to the data and the admin port
   uint64_t open_streams = 0;
 

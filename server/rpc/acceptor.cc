@@ -24,6 +24,7 @@
 namespace atoll {
 namespace {
 
+constexpr int kAcceptedAtOnce = 16;
 constexpr Duration kTrimDelay = Seconds(0.1);
 constexpr Duration kLastTrim = Seconds(15);  // on a busy machine gRPC takes its time
 // When the system has no descriptor left: one may be closed meanwhile.
@@ -194,8 +195,11 @@ void Acceptor::Run() {
   for (const FileDescriptor& socket : listening_) watched.push_back({socket.get(), POLLIN, 0});
   watched.push_back({wake_.get(), POLLIN, 0});
   while (!stopping_) {
-    ::poll(watched.data(), watched.size(), MillisecondsToNextLook());
-    for (size_t i = 0; i + 1 < watched.size() && !stopping_; ++i) {
+    // Connections that were ended and are not closed yet keep their memory. New ones, which could fill more,
+    // wait at the system's door meanwhile.
+    const bool full = ledger_.Full(clock_->Now());
+    ::poll(full ? &watched.back() : watched.data(), full ? 1 : watched.size(), MillisecondsToNextLook());
+    for (size_t i = 0; i + 1 < watched.size() && !stopping_ && !full; ++i) {
       if ((watched[i].revents & POLLIN) == 0 || AcceptAll(watched[i].fd)) continue;
       // Waiting connections keep the socket readable.
       ::poll(&watched.back(), 1, kBreatherMs);
@@ -208,8 +212,8 @@ void Acceptor::Run() {
 }
 
 bool Acceptor::AcceptAll(int listening) {
-  // Others, and the order to stop, come in between.
-  for (int i = 0; i < 64; ++i) {
+  // Others, the order to stop, and looks at what the connections bring come in between.
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
     sockaddr_storage peer = {};
     socklen_t size = sizeof(peer);
     FileDescriptor connection(
@@ -256,7 +260,7 @@ int Acceptor::MillisecondsToNextLook() const {
 void Acceptor::EndGreedy(MonoTime now) {
   if (now - looked_ < ledger_.UntilNextLook()) return;
   looked_ = now;
-  const std::vector<ConnectionLedger::Greed> greedy = ledger_.Greedy(ReceivedBytes, count_);
+  const std::vector<ConnectionLedger::Greed> greedy = ledger_.Greedy(ReceivedBytes, count_, now);
   for (const std::string& peer : ledger_.TakeUnheard()) {
     if (options_.on_ended_unheard) options_.on_ended_unheard(peer);
   }

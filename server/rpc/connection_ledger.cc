@@ -14,6 +14,8 @@ namespace {
 // it together.
 constexpr uint64_t kUneasyShare = 8;
 constexpr size_t kMostUnheard = 1024;
+// This part of all silent bytes stays for new connections, whatever those that were ended still hold.
+constexpr uint64_t kLeftShare = 4;
 
 }  // namespace
 
@@ -66,59 +68,96 @@ size_t ConnectionLedger::Count(MonoTime now) {
 }
 
 std::vector<ConnectionLedger::Greed> ConnectionLedger::Greedy(const std::function<uint64_t(int fd)>& received,
-                                                              const CountStreams& count) {
+                                                              const CountStreams& count, MonoTime now) {
   ForgetGone();
   Amounts silent;
   Amounts held;
-  std::vector<OpenSocket*> due;
   for (OpenSocket& socket : open_) {
     // Before it is asked whether anything moved: a message that is done in between has moved.
     const bool holds = socket.signs != nullptr && socket.signs->held > 0;
-    const uint64_t now = received(socket.fd);
+    const uint64_t bytes = received(socket.fd);
     if (socket.signs != nullptr && socket.signs->moved.exchange(false)) {
-      socket.heard_bytes = now;
+      socket.heard_bytes = bytes;
       socket.heard = true;
     }
+    socket.held_back = bytes - std::min(bytes, socket.heard_bytes);
     (holds ? held : silent)
-        .push_back(
-            {.amount = now - std::min(now, socket.heard_bytes), .fd = socket.fd, .host = &socket.host});
-    const bool many = socket.streams > limits_.open_streams / kUneasyShare;
-    if (!many && now - std::min(now, socket.counted_bytes) < kCountAfterBytes) continue;
-    socket.counted_bytes = now;
-    due.push_back(&socket);
+        .push_back({.amount = socket.held_back,
+                    .fd = socket.fd,
+                    .host = &socket.host,
+                    .useful = socket.heard && socket.held_back <= kOneMessage});
+    socket.received = bytes;
   }
-  if (count) CountThem(std::move(due), count);
+  const uint64_t silent_bytes = Sum(silent);
+  uneasy_ = Most(silent) > limits_.silent_bytes / kUneasyShare ||
+            silent_bytes > limits_.all_silent_bytes / kUneasyShare;
+  std::vector<Greed> greedy;
+  AddGreediest(Of::kBytes, silent, limits_.silent_bytes, limits_.all_silent_bytes, greedy);
+  std::erase_if(silent, [&](const Amount& each) {
+    return each.useful || std::ranges::find(greedy, each.fd, &Greed::fd) != greedy.end();
+  });
+  AddGreediest(Of::kBytes, std::move(silent), limits_.silent_bytes, LeftBeside(EndingBytes(now)), greedy);
+  AddGreediest(Of::kBytes, std::move(held), limits_.held_bytes, limits_.all_held_bytes, greedy);
+  Forget(greedy, now);
+  // Counting takes long on a busy machine, and bytes go on coming meanwhile.
+  const bool flooded = !greedy.empty();
+  if (count && (!flooded || now - counted_ >= kLookInterval)) {
+    counted_ = now;
+    CountThem(flooded ? kMostCountedInFlood : kMostCounted, count);
+  }
   Amounts streams;
   for (const OpenSocket& socket : open_) {
     streams.push_back({.amount = socket.streams, .fd = socket.fd, .host = &socket.host});
   }
 
-  const auto sum = [](const Amounts& of) {
-    uint64_t all = 0;
-    for (const Amount& each : of) all += each.amount;
-    return all;
-  };
-  const auto most = [](const Amounts& of) {
-    return of.empty() ? 0 : std::ranges::max(of, {}, &Amount::amount).amount;
-  };
-  uneasy_ = most(silent) > limits_.silent_bytes / kUneasyShare ||
-            most(streams) > limits_.open_streams / kUneasyShare ||
-            sum(silent) > limits_.all_silent_bytes / kUneasyShare ||
-            sum(streams) > limits_.all_open_streams / kUneasyShare;
-  std::vector<Greed> greedy;
-  AddGreediest(Of::kStreams, std::move(streams), limits_.open_streams, limits_.all_open_streams, greedy);
-  AddGreediest(Of::kBytes, std::move(silent), limits_.silent_bytes, limits_.all_silent_bytes, greedy);
-  AddGreediest(Of::kBytes, std::move(held), limits_.held_bytes, limits_.all_held_bytes, greedy);
+  uneasy_ = uneasy_ || Most(streams) > limits_.open_streams / kUneasyShare ||
+            Sum(streams) > limits_.all_open_streams / kUneasyShare;
+  std::vector<Greed> many;
+  AddGreediest(Of::kStreams, std::move(streams), limits_.open_streams, limits_.all_open_streams, many);
+  Forget(many, now);
+  greedy.insert(greedy.end(), many.begin(), many.end());
+  return greedy;
+}
+
+uint64_t ConnectionLedger::LeftBeside(uint64_t ending) const {
+  const uint64_t all = limits_.all_silent_bytes;
+  return std::max(all - std::min(all, ending), all / kLeftShare);
+}
+
+bool ConnectionLedger::Full(MonoTime now) { return EndingBytes(now) > limits_.all_silent_bytes / 2; }
+
+uint64_t ConnectionLedger::Sum(const Amounts& amounts) {
+  uint64_t all = 0;
+  for (const Amount& each : amounts) all += each.amount;
+  return all;
+}
+
+uint64_t ConnectionLedger::Most(const Amounts& amounts) {
+  return amounts.empty() ? 0 : std::ranges::max(amounts, {}, &Amount::amount).amount;
+}
+
+void ConnectionLedger::Forget(const std::vector<Greed>& greedy, MonoTime now) {
   std::erase_if(open_, [&](const OpenSocket& socket) {
-    return std::ranges::find(greedy, socket.fd, &Greed::fd) != greedy.end();
+    if (std::ranges::find(greedy, socket.fd, &Greed::fd) == greedy.end()) return false;
+    ending_.push_back({.socket = socket, .bytes = socket.held_back, .since = now});
+    return true;
   });
   Recount();
-  return greedy;
+}
+
+uint64_t ConnectionLedger::EndingBytes(MonoTime now) {
+  std::erase_if(
+      ending_, [&](const Ending& each) { return now - each.since > kLongestEnding || !alive_(each.socket); });
+  uint64_t all = 0;
+  for (const Ending& each : ending_) all += each.bytes;
+  return all;
 }
 
 void ConnectionLedger::AddGreediest(Of of, Amounts amounts, uint64_t limit, uint64_t limit_of_all,
                                     std::vector<Greed>& greedy) {
-  std::ranges::sort(amounts, std::greater<>(), &Amount::amount);
+  std::ranges::sort(amounts, [](const Amount& a, const Amount& b) {
+    return a.useful != b.useful ? b.useful : a.amount > b.amount;
+  });
   uint64_t all = 0;
   for (const Amount& each : amounts) {
     if (each.amount > limit) {
@@ -153,16 +192,23 @@ void ConnectionLedger::End(Of of, int fd, std::vector<Greed>& greedy) {
   if (std::ranges::find(greedy, fd, &Greed::fd) == greedy.end()) greedy.push_back({.fd = fd, .of = of});
 }
 
-void ConnectionLedger::CountThem(std::vector<OpenSocket*> due, const CountStreams& count) {
+void ConnectionLedger::CountThem(size_t at_most, const CountStreams& count) {
   ++looks_;
+  std::vector<OpenSocket*> due;
+  for (OpenSocket& socket : open_) {
+    const bool many = socket.streams > limits_.open_streams / kUneasyShare;
+    const uint64_t since = socket.received - std::min(socket.received, socket.counted_bytes);
+    if (many || since >= kCountAfterBytes) due.push_back(&socket);
+  }
   std::ranges::stable_sort(due, {}, &OpenSocket::counted_at);
-  due.resize(std::min(due.size(), kMostCounted));
+  due.resize(std::min(due.size(), at_most));
   if (due.empty()) return;
   std::vector<std::string> peers;
   for (const OpenSocket* socket : due) peers.push_back(socket->peer);
   const std::vector<uint64_t> counts = count(peers);
   for (size_t i = 0; i < due.size(); ++i) {
     due[i]->streams = counts[i];
+    due[i]->counted_bytes = due[i]->received;
     due[i]->counted_at = looks_;
   }
 }

@@ -22,6 +22,8 @@ struct ConnectionLimits {
   /// is bounded by nothing else (a header block that goes on for ever).
   uint64_t silent_bytes = uint64_t{32} << 20;
   /// The same of all connections together; beyond it the greediest of the greediest address are ended first.
+  /// A connection that calls came of, and that holds no more than one message (kOneMessage), is ended last.
+  /// For the others, less what connections that were ended hold until they are closed (EndingBytes).
   uint64_t all_silent_bytes = uint64_t{256} << 20;
   /// The same two where a message of the connection waits for this server: its windows fill meanwhile.
   uint64_t held_bytes = uint64_t{512} << 20;
@@ -43,6 +45,8 @@ struct OpenSocket {
   std::string peer = {};                 // host and port, as in ConnectionProgress
   ConnectionProgress::Signs signs = {};  // taken down by the ledger
   uint64_t heard_bytes = 0;              // received by the time of the last call or message
+  uint64_t received = 0;                 // by the last look
+  uint64_t held_back = 0;                // of these, since the last call or message
   uint64_t counted_bytes = 0;            // received when its streams were last to be counted
   uint64_t counted_at = 0;               // the look at which they were
   uint64_t streams = 0;                  // as counted then
@@ -72,9 +76,13 @@ class ConnectionLedger {
   using Alive = std::function<bool(const OpenSocket&)>;
   static constexpr Duration kLookInterval = Seconds(0.1);
   /// Streams are counted where so much came since, or where there were many; at one look of no more than
-  /// that.
+  /// that. While connections are ended for their bytes: at one look in kLookInterval, and of fewer.
   static constexpr uint64_t kCountAfterBytes = uint64_t{64} << 10;
   static constexpr size_t kMostCounted = 512;
+  static constexpr size_t kMostCountedInFlood = 64;
+  /// What an honest client may have under way without its fault: a message, and what HTTP/2 adds to it.
+  static constexpr uint64_t kOneMessage = uint64_t{3} << 20;
+  static constexpr Duration kLongestEnding = Seconds(5);
 
   explicit ConnectionLedger(const ConnectionLimits& limits, Alive alive = IsStillOpen)
       : limits_(limits), alive_(std::move(alive)) {}
@@ -89,7 +97,13 @@ class ConnectionLedger {
   /// Those that have brought too many bytes without saying anything, of which `received` tells how many there
   /// were so far, and those with too many streams, as counted by `count` (may be empty). They are forgotten
   /// here; the caller ends them.
-  std::vector<Greed> Greedy(const std::function<uint64_t(int fd)>& received, const CountStreams& count);
+  std::vector<Greed> Greedy(const std::function<uint64_t(int fd)>& received, const CountStreams& count,
+                            MonoTime now);
+  /// Bytes of connections that Greedy named and whose descriptors are not closed yet: their memory is still
+  /// taken. A connection counts for kLongestEnding at most.
+  uint64_t EndingBytes(MonoTime now);
+  /// That is so much that no new connection should be taken until it is less.
+  bool Full(MonoTime now);
   /// The peers of those that were found gone since the last question, of which no call ever came.
   std::vector<std::string> TakeUnheard() { return std::exchange(unheard_, {}); }
   /// Those that were admitted and not forgotten; some may be gone.
@@ -104,13 +118,24 @@ class ConnectionLedger {
     uint64_t amount = 0;
     int fd = -1;
     const std::string* host = nullptr;  // in open_
+    bool useful = false;                // ended last
+  };
+  /// A connection that was ended and that somebody still serves.
+  struct Ending {
+    OpenSocket socket;
+    uint64_t bytes = 0;
+    MonoTime since;
   };
   using Amounts = std::vector<Amount>;
 
   static void End(Of of, int fd, std::vector<Greed>& greedy);
   static void AddGreediest(Of of, Amounts amounts, uint64_t limit, uint64_t limit_of_all,
                            std::vector<Greed>& greedy);
-  void CountThem(std::vector<OpenSocket*> due, const CountStreams& count);
+  void Forget(const std::vector<Greed>& greedy, MonoTime now);
+  uint64_t LeftBeside(uint64_t ending) const;
+  static uint64_t Sum(const Amounts& amounts);
+  static uint64_t Most(const Amounts& amounts);
+  void CountThem(size_t at_most, const CountStreams& count);
   Verdict Judge(const std::string& host) const;
   void Look(MonoTime now);
   void ForgetGone();
@@ -121,7 +146,9 @@ class ConnectionLedger {
   std::vector<OpenSocket> open_;
   std::map<std::string, size_t> by_host_;
   std::vector<std::string> unheard_;
+  std::vector<Ending> ending_;
   MonoTime looked_{};
+  MonoTime counted_{};
   bool ever_looked_ = false;
   bool uneasy_ = false;
   uint64_t looks_ = 0;

@@ -2,7 +2,8 @@
 """A coordinator under a memory limit while strangers begin messages on both ports and never end them.
 
 The limit is a real cgroup's where this machine lets us make one (as root), else it is told to the program and held against
-its resident memory. Two honest workers go on meanwhile: heartbeats, pulls, rounds.
+its resident memory. Two honest workers go on meanwhile: heartbeats, pulls, rounds. Honest
+connections that do nothing are not ended, and new ones get in.
 
 Usage: memory.py --bin DIR [--limit-mib N] [--seconds N] [--without-flag]
 Exit codes: 0 it lives and serves, 1 not, 77 a program or python3-grpcio is not there.
@@ -25,12 +26,14 @@ except ImportError:
     print("memory: python3-grpcio is not installed: skipped")
     sys.exit(77)
 
+from bystanders import Bystanders
 from coordinator import METHOD, Coordinator, GoodWorker
 
 CONNECTIONS = 400
 STREAMS = 4
 MESSAGE_BYTES = (2 << 20) - 64
 SERVED_WITHIN_S = 10
+BYSTANDERS = 20  # at each port
 MODEL_VALUES = 1 << 18
 
 
@@ -103,6 +106,7 @@ def under_flood(coordinator, seconds, limit_mib):
     stop = threading.Event()
     thread = threading.Thread(target=honest, args=(coordinator, begin_run(coordinator), stop, outcome))
     thread.start()
+    bystanders = Bystanders(coordinator, BYSTANDERS)
     # Whoever floods is another process, at other addresses than the honest.
     ports = [(coordinator.address("data"), "127.0.0.2", METHOD + "Join"),
              (coordinator.address("admin"), "127.0.0.3", "/atoll.v1.Admin/GetStatus")]
@@ -116,6 +120,8 @@ def under_flood(coordinator, seconds, limit_mib):
             if coordinator.process.poll() is not None:
                 raise RuntimeError(f"the coordinator ended with {coordinator.process.returncode}")
             outcome["peak"] = max(outcome["peak"], coordinator.rss_mib())
+            bystanders.newcomers()
+            bystanders.look()
             time.sleep(0.01)
         sent, ended = json.loads(flood.stdout.read())
         print(f"{sent / (1 << 20):.0f} MiB of incomplete messages over {CONNECTIONS} connections to each of two ports in "
@@ -129,7 +135,9 @@ def under_flood(coordinator, seconds, limit_mib):
         thread.join()
         flood.kill()
         flood.wait()
-    problems = [outcome[key] for key in ("end", "problem") if outcome[key]]
+        complaints = bystanders.complaints(SERVED_WITHIN_S)
+        bystanders.close()
+    problems = [outcome[key] for key in ("end", "problem") if outcome[key]] + complaints
     if outcome["peak"] > limit_mib:
         problems.append(f"it held {outcome['peak']:.0f} MiB of {limit_mib}")
     if outcome["rounds"] < 2:

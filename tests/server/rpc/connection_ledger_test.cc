@@ -55,7 +55,7 @@ TEST_F(ConnectionLedgerTest, TellsWhoEndedWithoutACall) {
                   now_);
   }
   progress.Find("10.0.0.1:1")->moved = true;
-  EXPECT_TRUE(ledger_.Greedy([](int) { return uint64_t{0}; }, {}).empty());
+  EXPECT_TRUE(ledger_.Greedy([](int) { return uint64_t{0}; }, {}, {}).empty());
   progress.Find("10.0.0.1:2")->moved = true;  // and not looked at before it is gone
   gone_ = {0, 1, 2};
   EXPECT_EQ(ledger_.Count(now_), 0u);
@@ -107,12 +107,14 @@ class GreedyConnectionTest : public ::testing::Test {
       ever_counted_.insert(peers.begin(), peers.end());
       return counts;
     };
-    for (const auto& [fd, of] : ledger_.Greedy(received, count)) fds.push_back(fd);
+    for (const auto& [fd, of] : ledger_.Greedy(received, count, now_)) fds.push_back(fd);
     return fds;
   }
 
   std::map<int, uint64_t> received_;
   std::map<std::string, uint64_t> streams_;
+  std::set<int> closed_;
+  MonoTime now_{};
   int counted_ = 0;
   std::set<std::string> ever_counted_;
   ConnectionProgress progress_;
@@ -122,7 +124,7 @@ class GreedyConnectionTest : public ::testing::Test {
                             .all_held_bytes = 1500,
                             .open_streams = 10,
                             .all_open_streams = 25},
-                           [](const OpenSocket&) { return true; }};
+                           [this](const OpenSocket& socket) { return !closed_.contains(socket.fd); }};
 };
 
 TEST_F(GreedyConnectionTest, BytesWithoutACallEndAConnection) {
@@ -242,6 +244,53 @@ TEST_F(GreedyConnectionTest, OfAllTogetherTheGreediestAddressGoesFirst) {
   // One honest client in the middle of a message, and a crowd of which none has more.
   received_ = {{1, 95}, {2, 40}, {3, 41}, {4, 42}, {5, 43}};
   EXPECT_EQ(Greedy(), (std::vector<int>{5, 4}));
+}
+
+TEST_F(GreedyConnectionTest, ThoseThatCallsCameOfGoLast) {
+  // All at one address, as behind a NAT: the honest ones are in the middle of a message.
+  for (const int fd : {1, 2}) Open(fd)->moved = true;
+  for (const int fd : {3, 4, 5}) Open(fd);
+  EXPECT_TRUE(Greedy().empty());
+  received_ = {{1, 80}, {2, 70}, {3, 60}, {4, 50}, {5, 40}};
+  EXPECT_EQ(Greedy(), (std::vector<int>{3, 4}));
+  received_[1] = 100;
+  received_[2] = 100;
+  received_[5] = 100;
+  EXPECT_EQ(Greedy(), std::vector<int>{5});
+}
+
+TEST_F(GreedyConnectionTest, WhatWasEndedCountsUntilItIsClosed) {
+  for (const int fd : {1, 2}) Open(fd);
+  received_ = {{1, 101}, {2, 150}};
+  EXPECT_EQ(ledger_.EndingBytes(now_), 0u);
+  EXPECT_EQ(Greedy().size(), 2u);
+  EXPECT_EQ(ledger_.EndingBytes(now_), 251u);
+  closed_.insert(1);
+  EXPECT_EQ(ledger_.EndingBytes(now_), 150u);
+  now_ += ConnectionLedger::kLongestEnding + Seconds(1);
+  EXPECT_EQ(ledger_.EndingBytes(now_), 0u)
+      << "whoever serves it and never closes it keeps nobody out for ever";
+}
+
+TEST_F(GreedyConnectionTest, WhatWasEndedTakesTheRoomOfStrangers) {
+  const auto useful = Open(1, "10.0.0.9");
+  useful->moved = true;
+  for (const int fd : {2, 3, 4}) Open(fd);
+  EXPECT_TRUE(Greedy().empty());
+  received_ = {{1, 90}, {2, 101}, {3, 40}, {4, 20}};
+  EXPECT_EQ(Greedy(), std::vector<int>{2});
+  // 101 of 200 are still taken: 99 are left for those that no call came of.
+  received_[3] = 70;
+  received_[4] = 30;
+  EXPECT_EQ(Greedy(), std::vector<int>{3});
+  EXPECT_TRUE(ledger_.Full(now_));
+  // A quarter is always left, and the useful one is not touched.
+  received_[4] = 50;
+  EXPECT_TRUE(Greedy().empty());
+  closed_ = {2, 3};
+  received_[4] = 100;
+  EXPECT_TRUE(Greedy().empty());
+  EXPECT_FALSE(ledger_.Full(now_));
 }
 
 TEST(ConnectionProgressTest, ForgetsConnectionsThatAreGone) {
