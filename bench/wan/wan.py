@@ -12,6 +12,7 @@ pushes of fragment 0, without the first two cycles and the end where there are e
 
     sudo bench/wan/wan.py                                                    CUBIC and BBR, 10 to 300 Mbit/s
     sudo bench/wan/wan.py --mbit 100 --congestion bbr --only overlap-e3m0    one run
+    sudo bench/wan/wan.py --plan --loss 0 --mbit 20,100 --congestion bbr     and what `atollctl plan` says of each
 
 Needs root for the namespaces, and scripts/setup.sh --groups wan; exits with 77 without them. Results go to --out
 (JSON, after every run; runs that are in it already are not done again) and to standard output as Markdown tables.
@@ -212,6 +213,33 @@ class Run:
                 "retries": sum(e["event"] == "retry" for e in inside)}
 
 
+def planned(args, case):
+    """What `atollctl plan` says of this case: seconds from one push of a fragment to its next, and utilisation."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+        config.write(config_yaml(case["recipe"], RECIPES[case["recipe"]][1], args))
+        config.flush()
+        out = subprocess.run([args.bin / "atollctl", "--json", "plan", config.name, "--bandwidth", f"{case['mbit']}Mbit/s",
+                              "--latency", f"{2 * args.delay_ms}ms", "--step-ms", str(args.step_ms)],
+                             check=True, capture_output=True, text=True).stdout
+    time_of = json.loads(out)["round_seconds"]
+    return {"round_s": time_of["round"], "utilisation": time_of["utilisation"]}
+
+
+def plan_table(results, args):
+    """Both as workers account for them: steps that a worker takes because its next push is held back are overdue."""
+    lines = ["", "| recipe | Mbit/s | s from push to push | planned | | utilisation | planned | |", "|" + "---|" * 8]
+    for r in results:
+        if r["utilisation"] is None:
+            continue
+        plan = planned(args, r)
+        kept = min(r["kept"], 1)
+        lines.append(f"| {r['recipe']} | {r['mbit']:g} " + "".join(
+            f"| {seen:{form}} | {planned_value:{form}} | {100 * (planned_value / seen - 1):+.1f} % "
+            for seen, planned_value, form in ((r["round_s"] / kept, plan["round_s"], ".2f"),
+                                              (r["utilisation"] * kept, plan["utilisation"], ".1%"))) + "|")
+    return "\n".join(lines)
+
+
 def bare_streams(args, case, number):
     """Mbit/s of one and of --workers plain TCP streams up the same link, over ten seconds of each: what the
     congestion control makes of it."""
@@ -316,6 +344,7 @@ def parse_arguments():
     parser.add_argument("--mbit", default="10,30,100,300", help="bandwidths each way")
     parser.add_argument("--congestion", default="cubic,bbr")
     parser.add_argument("--only", default=",".join(RECIPES), help="recipes")
+    parser.add_argument("--plan", action="store_true", help="compare with `atollctl plan`, which knows of no loss")
     parser.add_argument("--bare", action="store_true", help="measure what plain TCP streams get, and nothing else")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is cut off")
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side, each on a link of its own")
@@ -385,7 +414,8 @@ def main():
                 settings = {k: str(v) for k, v in vars(args).items()}
                 args.out.write_text(json.dumps({"settings": settings, "kernel": platform.release(), "runs": results}, indent=1))
     if not args.bare and results:
-        print(report(sorted(results, key=lambda r: (list(RECIPES).index(r["recipe"]), r["congestion"], r["mbit"])), args))
+        results.sort(key=lambda r: (list(RECIPES).index(r["recipe"]), r["congestion"], r["mbit"]))
+        print(report(results, args) + (plan_table(results, args) if args.plan else ""))
     if STOP.is_set():
         sys.exit(130)
 
