@@ -49,6 +49,8 @@ def measure_one(folder, programs, tokens, mode, megabits, round_steps):
         address = run.endpoint("w0")
         steps = lambda: scrape(address)[("atoll_worker_inner_steps_total", ())]
         run.wait_for(lambda: steps() >= 2 * round_steps, 90, "the worker to train")
+        # Between two exchanges: what is measured of the blocking worker lies in one push. A pull is counted when it ends.
+        run.wait_for(lambda: mode == "overlapped" or 0 < steps() % round_steps < 3 * round_steps // 4, 90, "inner steps")
         run.link.shape(megabits)
         # An exchange has to be under way over this link, and another one due: then it is held back.
         held = steps() + 2 * round_steps
