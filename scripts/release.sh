@@ -116,6 +116,8 @@ fi
 build_image() {  # build_image PART TAG
   local command=("$engine" build)
   if [ "$engine" = buildah ]; then command=(buildah bud); fi
+  # buildah finds the stage that an argument names only when the argument is given; its default in the Dockerfile does not count.
+  command+=(--build-arg PACKAGES=build)
   if [ -n "$base" ]; then command+=(--build-arg "BASE=$base"); fi
   if [ "$1" = worker-cuda ]; then
     command+=(--build-context "libtorch=${libtorch:?release: worker-cuda needs --libtorch DIR}")
