@@ -11,9 +11,10 @@ Usage: scripts/lint.sh [--changed [REVISION]] [--minutes N] [--build DIR] [FILE.
 Runs clang-tidy over the given files, or over all of our .cc files, one per core at a time. For a header it checks a .cc file
 that includes it.
 
-  --changed [REV]  only files that differ from REV, also uncommitted ones (default: HEAD). `clean` stands for the revision in
-                   tests/style/lint_clean_revision, at which the whole tree was clean
-  --minutes N      begin no file after N minutes; the files that were not reached are named
+  --changed [REV]  only files that differ from REV, also uncommitted ones (default: HEAD). `clean` stands for the contents that
+                   tests/style/lint_clean.txt names, which were clean; files of the newest commits come first
+  --record         write the contents that were clean into tests/style/lint_clean.txt
+  --minutes N      begin no file after N minutes; says how many files were not reached
   --build DIR      build folder with compile_commands.json (default: build/lint, which is configured and never built)
   -h, --help       this text
 
@@ -21,11 +22,13 @@ Exit codes: 0 clean as far as it came, 1 warnings, 2 wrong usage, 3 no clang-tid
 HELP
 }
 
-changed=no revision=HEAD build='' minutes=0
+changed=no revision=HEAD build='' minutes=0 record=no
+clean_list=tests/style/lint_clean.txt
 files=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --changed) changed=yes; case "${2:-}" in ''|-*|*.cc|*.h) ;; *) revision=$2; shift ;; esac ;;
+    --record) record=yes ;;
     --minutes) [ $# -ge 2 ] || { usage >&2; exit 2; }; minutes=$2; shift ;;
     --build) [ $# -ge 2 ] || { usage >&2; exit 2; }; build=$2; shift ;;
     -h|--help) usage; exit 0 ;;
@@ -52,55 +55,84 @@ fi
 
 folders=(common core storage protos monitoring server worker cli bench tests)
 ours="^($(IFS='|'; echo "${folders[*]}"))/.*\.(cc|h)$"
-if [ "$changed" = yes ]; then
-  if [ "$revision" = clean ]; then revision=$(cat tests/style/lint_clean_revision); fi
-  # A clone without that revision checks what the last commit changed.
-  git cat-file -e "$revision^{commit}" 2>/dev/null ||
-    { echo "lint: this clone lacks revision $revision; checking the last commit"; revision=HEAD~1; }
+all_files() { find "${folders[@]}" -name '*.cc' -o -name '*.h' | sort; }
+
+# "HASH FILE" for each file of standard input: git's hash of what it holds now, so a list of them needs no history.
+hashes() {
+  local names
+  names=$(cat)
+  paste -d ' ' <(git hash-object --stdin-paths <<<"$names" | cut -c 1-16) <(echo "$names")
+}
+
+# Files of standard input, those that were committed last first; uncommitted ones before them.
+newest_first() {
+  awk 'NR == FNR { if (!($0 in rank)) rank[$0] = NR; next } { print ($0 in rank ? rank[$0] : 0) "\t" $0 }' \
+    <({ git ls-files -m; git log --format= --name-only; }) - | sort -s -n -k 1,1 | cut -f 2-
+}
+
+if [ "$changed" = yes ] && [ "$revision" = clean ]; then
+  # Other checks make every file unknown: the list begins with those that it was made with.
+  known=$clean_list
+  if ! grep -qxF "$(echo .clang-tidy | hashes)" "$known" 2>/dev/null; then known=/dev/null; fi
+  mapfile -t files < <(all_files | hashes | grep -vxFf "$known" | cut -d ' ' -f 2 | newest_first)
+elif [ "$changed" = yes ]; then
+  git cat-file -e "$revision^{commit}" 2>/dev/null || { echo "lint: this clone lacks revision $revision" >&2; exit 2; }
   mapfile -t files < <({ git diff --name-only --diff-filter=d "$revision"; git ls-files -o --exclude-standard; } |
     grep -E "$ours" | sort -u || true)
-  [ ${#files[@]} -gt 0 ] || { echo "lint: nothing changed since $revision"; exit 0; }
 elif [ ${#files[@]} -eq 0 ]; then
-  mapfile -t files < <(find "${folders[@]}" -name '*.cc' 2>/dev/null | sort)
+  mapfile -t files < <(all_files | grep '\.cc$')
 fi
+[ ${#files[@]} -gt 0 ] || { echo "lint: nothing changed since $revision"; exit 0; }
 
-# In place of a header: its own .cc file, or one that includes it.
-sources=()
+# In place of a header: its own .cc file, or one that includes it. stands_for: a line "SOURCE FILE" for each file.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 for file in "${files[@]}"; do
+  source=$file
   case "$file" in
     *.h)
-      if [ -f "${file%.h}.cc" ]; then
-        sources+=("${file%.h}.cc")
-      else
-        user=$(grep -rlF --include='*.cc' "#include \"$file\"" "${folders[@]}" | sort | head -n 1) || true
-        if [ -n "$user" ]; then sources+=("$user"); else echo "lint: no .cc file includes $file"; fi
+      source=${file%.h}.cc
+      if [ ! -f "$source" ]; then
+        source=$(grep -rlF --include='*.cc' "#include \"$file\"" "${folders[@]}" | sort | head -n 1) || true
+        if [ -z "$source" ]; then echo "lint: no .cc file includes $file" >&2; continue; fi
       fi ;;
-    *) sources+=("$file") ;;
   esac
-done
-mapfile -t sources < <(printf '%s\n' ${sources[@]+"${sources[@]}"} | sort -u)
+  echo "$source $file"
+done >"$work/stands_for"
+mapfile -t sources < <(cut -d ' ' -f 1 "$work/stands_for" | awk '!seen[$0]++')
 
 # A file that this build does not compile (the LibTorch worker with ATOLL_WITH_TORCH=OFF) cannot be checked with it.
 checked=()
 for file in "${sources[@]}"; do
   if grep -qF "/$file\"" "$build/compile_commands.json"; then checked+=("$file"); else echo "lint: not in $build: $file"; fi
 done
+if [ ${#checked[@]} -eq 0 ] && [ "$changed" = yes ]; then echo "lint: nothing to check in $build"; exit 0; fi
 [ ${#checked[@]} -gt 0 ] || { echo "lint: no file of $build to check" >&2; exit 2; }
 echo "lint: ${#checked[@]} files, $(clang-tidy --version | sed -n 's/.*version /clang-tidy /p' | head -n 1)"
 
-passed_over=$(mktemp)
-trap 'rm -f "$passed_over"' EXIT
-export LINT_BUILD=$build LINT_PASSED_OVER=$passed_over LINT_END=0
+# The headers of this clone, and none beside it: .clang-tidy cannot know where the clone lies.
+headers="^$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$PWD")/($(IFS='|'; echo "${folders[*]}"))/[^.]*\\.h\$"
+export LINT_HEADERS=$headers LINT_BUILD=$build LINT_WORK=$work LINT_END=0
+touch "$work/passed_over" "$work/clean"
 if [ "$minutes" != 0 ]; then LINT_END=$(awk -v now="$(date +%s)" -v used=$((SECONDS - started)) -v m="$minutes" 'BEGIN { print int(now - used + 60 * m) }'); fi
 status=0
 printf '%s\0' "${checked[@]}" | xargs -0 -P "$(nproc)" -n 1 bash -c '
-  if [ "$LINT_END" != 0 ] && [ "$(date +%s)" -ge "$LINT_END" ]; then echo "$0" >>"$LINT_PASSED_OVER"; exit 0; fi
-  out=$(clang-tidy --quiet -p "$LINT_BUILD" "$0" 2>&1) && exit 0
+  if [ "$LINT_END" != 0 ] && [ "$(date +%s)" -ge "$LINT_END" ]; then echo "$0" >>"$LINT_WORK/passed_over"; exit 0; fi
+  out=$(clang-tidy --quiet --header-filter="$LINT_HEADERS" -p "$LINT_BUILD" "$0" 2>&1) && { echo "$0" >>"$LINT_WORK/clean"; exit 0; }
   printf "%s\n" "$out" | grep -vE "warnings (generated|treated as errors)|^Suppressed|^Use -header-filter"
   exit 1' || status=1
-left=$(wc -l <"$passed_over")
-if [ "$left" -gt 0 ]; then
-  echo "lint: $left of ${#checked[@]} files were not reached in $minutes minutes:" $(sort "$passed_over")
+if [ "$record" = yes ]; then
+  # What was clean before and is unchanged stays on the list.
+  { all_files; echo .clang-tidy; } | hashes >"$work/now"
+  touch "$clean_list"
+  if ! grep -qxF "$(grep ' .clang-tidy$' "$work/now")" "$clean_list"; then : >"$clean_list"; fi
+  { awk 'NR == FNR { clean[$0]; next } $1 in clean { print $2 } END { print ".clang-tidy" }' "$work/clean" "$work/stands_for" |
+      awk 'NR == FNR { add[$0]; next } $2 in add' - "$work/now"
+    grep -xFf "$work/now" "$clean_list" || true; } | sort -u -k 2 >"$work/list"
+  cp "$work/list" "$clean_list"
+  echo "lint: $clean_list names $(($(wc -l <"$clean_list") - 1)) of $(($(wc -l <"$work/now") - 1)) files"
 fi
+left=$(wc -l <"$work/passed_over")
+if [ "$left" -gt 0 ]; then echo "lint: $left of ${#checked[@]} files were not reached in $minutes minutes"; fi
 [ "$status" = 0 ] || { echo "lint: FAILED" >&2; trap - ERR; exit 1; }
 echo "lint: $((${#checked[@]} - left)) files are clean, in $(human_seconds $((SECONDS - started)))"
