@@ -87,6 +87,7 @@ struct HeartbeatCall {
   ProgressView progress;
   std::vector<EvaluationView> evaluations;
   std::vector<Confirmation> confirmations;
+  std::optional<CapabilitiesView> capabilities;  // an older worker says it in Join only
 };
 
 struct HeartbeatResult {

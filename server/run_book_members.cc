@@ -128,6 +128,7 @@ absl::StatusOr<HeartbeatResult> RunBook::Heartbeat(const HeartbeatCall& call, Mo
 void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects) {
   const WorkerName& worker = call.caller.worker;
   roster_.account(worker).progress = call.progress;
+  if (call.capabilities) roster_.account(worker).capabilities = *call.capabilities;
   const WorkerRole role = roster_.membership().Find(worker)->role;
   const WorkerPhaseView phase = call.progress.phase;
   const bool computing = phase == WorkerPhaseView::kTraining || phase == WorkerPhaseView::kEvaluating ||

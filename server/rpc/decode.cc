@@ -32,13 +32,16 @@ absl::Status CheckText(std::string_view field, const std::string& text) {
   return BadField(field, absl::StrFormat("has %d bytes; at most %d are kept", text.size(), kMaxTextBytes));
 }
 
+absl::Status CheckTexts(const v1::Capabilities& in) {
+  ATOLL_RETURN_IF_ERROR(CheckText("capabilities.software_version", in.software_version()));
+  ATOLL_RETURN_IF_ERROR(CheckText("capabilities.device", in.device()));
+  return CheckText("capabilities.device_name", in.device_name());
+}
+
 absl::Status CheckTexts(const v1::JoinRequest& request) {
   ATOLL_RETURN_IF_ERROR(CheckText("manifest_hash", request.manifest_hash()));
   ATOLL_RETURN_IF_ERROR(CheckText("expected_run", request.expected_run()));
-  ATOLL_RETURN_IF_ERROR(
-      CheckText("capabilities.software_version", request.capabilities().software_version()));
-  ATOLL_RETURN_IF_ERROR(CheckText("capabilities.device", request.capabilities().device()));
-  ATOLL_RETURN_IF_ERROR(CheckText("capabilities.device_name", request.capabilities().device_name()));
+  ATOLL_RETURN_IF_ERROR(CheckTexts(request.capabilities()));
   ATOLL_RETURN_IF_ERROR(CheckText("dataset.tokenizer", request.dataset().tokenizer()));
   return CheckText("dataset.fingerprint", request.dataset().fingerprint());
 }
@@ -160,6 +163,10 @@ absl::StatusOr<HeartbeatCall> DecodeHeartbeat(const v1::HeartbeatRequest& reques
   HeartbeatCall call;
   ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(request.worker()));
   call.progress = DecodeProgress(request.progress());
+  if (request.has_capabilities()) {
+    ATOLL_RETURN_IF_ERROR(CheckTexts(request.capabilities()));
+    call.capabilities = DecodeCapabilities(request.capabilities());
+  }
   if (request.evaluations_size() > kMaxEvaluations) {
     return BadField("evaluations", absl::StrFormat("are %d; at most %d are allowed",
                                                    request.evaluations_size(), kMaxEvaluations));

@@ -41,10 +41,13 @@ def ended(run, complaints):
 
 def check_hardware(run, complaints):
     """What a worker says of itself, to programs and to people."""
+    until = time.monotonic() + PATIENCE_S
+    while not run.workers()["w0"]["capabilities"].get("device_name") and time.monotonic() < until:
+        time.sleep(0.1)  # its next heartbeat brings it
     capabilities = run.workers()["w0"]["capabilities"]
     text = run.ctl("workers", "describe", "w0") or ""
-    name = capabilities["device_name"]
-    if "LibTorch" in name or name not in text or capabilities["threads"] != 1 or int(capabilities.get("memory_bytes", 0)) < 1 << 28:
+    name = capabilities.get("device_name", "")
+    if not name or "LibTorch" in name or name not in text or capabilities.get("threads") != 1 or int(capabilities.get("memory_bytes", 0)) < 1 << 28:
         complaints.append(f"w0 says of its hardware: {capabilities}; {text}")
 
 
@@ -95,6 +98,8 @@ def measure(folder, programs, arguments):
         roll(run, arguments.restarts, complaints)
         if complaints:
             return complaints
+        # The coordinator that runs now has heard it in heartbeats only: nobody joined it.
+        check_hardware(run, complaints)
         head = finish(run, complaints)
         for version, workers in sorted(run.contributed().items()):
             if len(workers) != WORKERS and version <= head:

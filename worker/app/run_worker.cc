@@ -124,7 +124,8 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
   if (!started.ok()) return Fail(log, started, DefaultExitCode(started));
   // Heartbeats have a connection of their own, which a large transfer cannot starve.
   const ChannelOptions channel{.address = flags.coordinator, .security = parts.security};
-  const GrpcConnectionOptions connection{.address = flags.coordinator, .security = parts.security};
+  const GrpcConnectionOptions connection{
+      .address = flags.coordinator, .device = options.join.device, .security = parts.security};
   GrpcConnectionOptions for_data = connection;
   while (for_data.side_channels.size() + 1 < flags.pull_streams) {
     for_data.side_channels.push_back(MakeChannel(channel));

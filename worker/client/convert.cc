@@ -134,6 +134,17 @@ void TimesToProto(const ProgressReport& progress, v1::Progress& to) {
   to.set_exchange_seconds(std::max(0.0, training.total() - compute - wait));
 }
 
+v1::Capabilities CapabilitiesToProto(const DeviceFacts& device) {
+  v1::Capabilities capabilities;
+  capabilities.set_software_version(std::string(kVersion));
+  capabilities.set_device(device.device);
+  capabilities.set_device_name(device.device_name);
+  capabilities.set_threads(device.threads);
+  capabilities.set_memory_bytes(device.memory_bytes);
+  capabilities.set_device_memory_bytes(device.device_memory_bytes);
+  return capabilities;
+}
+
 }  // namespace
 
 v1::WorkerRef WorkerRefToProto(const MemberRef& member) {
@@ -153,13 +164,7 @@ v1::JoinRequest JoinRequestToProto(const JoinParameters& parameters) {
   request.set_public_key(parameters.public_key);
   request.set_role(RoleToProto(parameters.role));
   request.set_manifest_hash(parameters.manifest_hash);
-  v1::Capabilities& capabilities = *request.mutable_capabilities();
-  capabilities.set_software_version(std::string(kVersion));
-  capabilities.set_device(parameters.device.device);
-  capabilities.set_device_name(parameters.device.device_name);
-  capabilities.set_threads(parameters.device.threads);
-  capabilities.set_memory_bytes(parameters.device.memory_bytes);
-  capabilities.set_device_memory_bytes(parameters.device.device_memory_bytes);
+  *request.mutable_capabilities() = CapabilitiesToProto(parameters.device);
   if (parameters.dataset.has_value()) {
     v1::Dataset& dataset = *request.mutable_dataset();
     dataset.set_tokenizer(parameters.dataset->tokenizer);
@@ -196,10 +201,12 @@ absl::StatusOr<JoinInfo> JoinInfoFromProto(const v1::JoinReply& reply, const Joi
   return info;
 }
 
-v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNews& news) {
+v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNews& news,
+                                      const DeviceFacts& device) {
   const ProgressReport& progress = news.progress;
   v1::HeartbeatRequest request;
   *request.mutable_worker() = WorkerRefToProto(member);
+  if (!device.device.empty()) *request.mutable_capabilities() = CapabilitiesToProto(device);
   v1::Progress& to = *request.mutable_progress();
   to.set_phase(static_cast<v1::WorkerPhase>(progress.phase));
   to.set_base_version(progress.base.value());

@@ -15,7 +15,8 @@ v1::JoinRequest JoinRequestToProto(const JoinParameters& parameters);
 /// InvalidArgument when it sent something that makes no sense.
 absl::StatusOr<JoinInfo> JoinInfoFromProto(const v1::JoinReply& reply, const JoinParameters& parameters);
 
-v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNews& news);
+v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNews& news,
+                                      const DeviceFacts& device);
 HeartbeatOrders HeartbeatOrdersFromProto(const v1::HeartbeatReply& reply);
 
 v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish);

@@ -82,7 +82,8 @@ absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& membe
   grpc::ClientContext context;
   Begin(context, options_.unary_deadline);
   v1::HeartbeatReply reply;
-  const grpc::Status status = stub_->Heartbeat(&context, HeartbeatToProto(member, news), &reply);
+  const grpc::Status status =
+      stub_->Heartbeat(&context, HeartbeatToProto(member, news, options_.device), &reply);
   if (!status.ok()) return Translate(status);
   return HeartbeatOrdersFromProto(reply);
 }

@@ -24,6 +24,7 @@ class StallGuard;
 
 struct GrpcConnectionOptions {
   std::string address;                 // for messages
+  DeviceFacts device = {};             // for heartbeats; empty: they say nothing of it
   Duration connect_wait = Seconds(1);  // for a connection, at the beginning of a call; then the call fails
   Duration unary_deadline = Seconds(15);
   Duration leave_deadline = Seconds(5);

@@ -101,7 +101,12 @@ TEST(HeartbeatTest, CarriesProgressEvaluationsAndConfirmations) {
   news.evaluations = {{Version(4), 1.5, 100}};
   news.confirmations = {
       {.fragment = FragmentId(1), .version = Version(3), .published = {5, 6}, .signature = "signed"}};
-  const v1::HeartbeatRequest request = HeartbeatToProto({"r", Epoch(1), "w", Incarnation(2)}, news);
+  const v1::HeartbeatRequest request = HeartbeatToProto(
+      {"r", Epoch(1), "w", Incarnation(2)}, news, {.device = "cuda:0", .device_name = "an accelerator"});
+  // A coordinator that was restarted has forgotten what the worker said when it joined.
+  EXPECT_EQ(request.capabilities().device(), "cuda:0");
+  EXPECT_EQ(request.capabilities().device_name(), "an accelerator");
+  EXPECT_FALSE(request.capabilities().software_version().empty());
   ASSERT_EQ(request.confirmations_size(), 1);
   EXPECT_EQ(request.confirmations(0).fragment(), 1u);
   EXPECT_EQ(request.confirmations(0).version(), 3u);
