@@ -77,14 +77,16 @@ print_times() {
     END { printf "test:   %-24s %7d\n", "all", all }' "$times"
 }
 
-build() {  # build PRESET [CMAKE-OPTION...]: a build that fails ends everything
-  local preset=$1 log=build/$1.log start=$SECONDS
+build() {  # build PRESET [CMAKE-OPTION...] [-- TARGET...]: a build that fails ends everything
+  local preset=$1 log=build/$1.log start=$SECONDS options=() targets=()
   shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
+  if [ $# -gt 0 ]; then targets=(--target "${@:2}"); fi
   mkdir -p build
   echo "test: building preset $preset with $jobs jobs; this takes some minutes the first time (log: $log)"
   : >"$log"
-  if ! cmake --preset "$preset" "$@" >>"$log" 2>&1 ||
-    ! run_with_progress "test: build $preset" "$log" cmake --build --preset "$preset" --parallel "$jobs"; then
+  if ! cmake --preset "$preset" "${options[@]}" >>"$log" 2>&1 ||
+    ! run_with_progress "test: build $preset" "$log" cmake --build --preset "$preset" --parallel "$jobs" "${targets[@]}"; then
     grep -nE -A8 'error:|Error|FAILED' "$log" | head -n 80 >&2 || true
     tail -n 20 "$log" >&2
     record "build $preset" $((SECONDS - start)) FAILED
@@ -123,9 +125,11 @@ command_stage() {  # command_stage NAME COMMAND...
   if [ "$result" != passed ]; then failed+=("$name"); fi
 }
 
-# The threaded folders: what TSan can say something about. Tests that other programs take part in (a Prometheus, a browser)
-# would measure those.
+# The threaded folders: what TSan can say something about, and all that is built for it. Tests that other programs take part
+# in (a Prometheus, a browser) would measure those; the metrics page and its rules have no threads of ours.
 threaded='^(common|storage|server|sync|monitoring)$'
+threaded_targets=(common_tests storage_tests server_tests access_tests sync_tests monitoring_tests
+  launch_test launch_kubernetes_test server_rpc_core_test server_rpc_race_test server_config_change_test)
 
 groups=build,torch,test
 if [ "$mode" != quick ]; then groups+=,node,browser,lint,arm64; fi
@@ -157,8 +161,8 @@ fi
 if [ "$mode" != quick ]; then
   # Nothing of it is run: that every file compiles alone shows that no header leans on another.
   build plain
-  build tsan
-  run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser)$'
+  build tsan -- "${threaded_targets[@]}"
+  run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser)$' -E '^(metrics_page|monitoring_(rules|dashboards))$'
   build asan
   run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style|integration|browser)$'
 fi
