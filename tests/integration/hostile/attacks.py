@@ -206,6 +206,19 @@ def join_flood(coordinator, count):
     return codes
 
 
+def join_and_leave(coordinator, count, at_once=250):
+    """`count` workers, each under a name of its own; they train nothing."""
+    _, manifest_hash = wire.manifest("w", [1 << 18])
+    with coordinator.channel() as channel:
+        join, leave = channel.unary_unary(METHOD + "Join"), channel.unary_unary(METHOD + "Leave")
+        for first in range(0, count, at_once):
+            names = [f"guest-{i}" for i in range(first, min(count, first + at_once))]
+            joins = [join.future(wire.join_request(name, b"g" * 32, manifest_hash), timeout=60) for name in names]
+            members = [wire.Member(name, future.result()) for name, future in zip(names, joins)]
+            for future in [leave.future(wire.field(1, member.reference), timeout=60) for member in members]:
+                future.result()
+
+
 def push_refused(channel, messages):
     """Code and sentence of a push that must not be accepted."""
     try:

@@ -91,6 +91,10 @@ class Coordinator:
         """Without pages of files, which the kernel takes back at need."""
         return self._proc("RssAnon") / 1024
 
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def threads(self):
         return self._proc("Threads")
 

@@ -405,13 +405,35 @@ def observers(folder, programs):
         coordinator.stop()
 
 
+def many_names(folder, programs):
+    """30,000 workers that joined and left: remembering them costs an idle coordinator no processor time."""
+    # In memory: each Join waits for the disk, and it is not the disk that is looked at here.
+    in_memory = tempfile.TemporaryDirectory(dir="/dev/shm")
+    coordinator = Coordinator(pathlib.Path(in_memory.name) / folder.name, programs, joins_per_s=100000)
+    try:
+        def idle_share(seconds=5):
+            used, began = coordinator.cpu_seconds(), time.monotonic()
+            time.sleep(seconds)
+            return (coordinator.cpu_seconds() - used) / (time.monotonic() - began)
+
+        without = idle_share()
+        attacks.join_and_leave(coordinator, 30000)
+        time.sleep(2)
+        remembering = idle_share()
+        print(f"idle: {without:.1%} of a processor, and {remembering:.1%} with 30,000 names remembered")
+        return remembering < without + 0.05
+    finally:
+        coordinator.stop()
+        in_memory.cleanup()
+
+
 ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, rapid_resets, long_metadata, wrong_messages,
            packed_messages, open_reflection, watchers, huge_sizes, absurd_losses, bad_chunks, half_uploads, slow_readers, metrics_port,
            join_flood, a_round_still_closes]
 
 
 # What takes longer than a few seconds.
-LENGTHY = [silent_connections, http2_floods, rapid_resets, half_uploads, metrics_port, few_files]
+LENGTHY = [silent_connections, http2_floods, rapid_resets, half_uploads, metrics_port, few_files, many_names]
 
 
 def run_all(folder, programs, wanted):
@@ -430,7 +452,7 @@ def run_all(folder, programs, wanted):
             good = Suite(coordinator).run("wrong_positions", wrong_positions) and good
         finally:
             good = coordinator.stop() == 0 and good
-    for scenario in (huge_seed, few_files, observers):
+    for scenario in (huge_seed, few_files, observers, many_names):
         if wanted(scenario) and not scenario(folder / scenario.__name__, programs):
             print(f"    FAILED: {scenario.__name__}")
             good = False
