@@ -17,9 +17,9 @@ OPTIONS.json: what diloco_reference.py takes for the model, the data and the inn
 
 RESULT.json answers two questions.
 1. Is every step of the run the algorithm's? Each contribution is trained again from the run's own base, once in float64
-   ("delta") and once in float32, so an error cannot grow from round to round:
-     rounds[].contributions[].delta_error, rounding: distance from the float64 result, of the run's push and of the float32
-       result, relative to its norm. Two float32 programs with different orders of summation differ like these two do.
+   ("delta") and `roundings` times in float32, so an error cannot grow from round to round:
+     rounds[].contributions[].delta_error, rounding: distance from the float64 result, of the run's push and of the farthest
+       float32 result, relative to its norm. Two float32 programs with different orders of summation differ like these two do.
        With noise, the run's push has it and there is no delta_error; with int4, see the next line.
      .other_levels, levels_rounding: int4: share of values that have another level than in float64, in the run and in float32.
      .loss, .loss_rounding: mean loss in float64; what float32 changes of it.
@@ -33,6 +33,7 @@ RESULT.json answers two questions.
 import json
 import math
 import sys
+import types
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ import torch.nn.functional as F
 from diloco_reference import DEFAULTS, Data, Replica, evaluate, flatten, read_initial, tensor_shapes
 
 MORE = dict(rounds=(), outer_optimizer="nesterov", outer_delay=1, outer_spread=0.0, push="fp32", feedback_reset=0, privacy_clip=0.0,
-            noise_multiplier=0.0, trials=8)
+            noise_multiplier=0.0, trials=8, roundings=4)
 
 
 def read_floats(path):
@@ -117,7 +118,15 @@ class Trainers:
     def __init__(self, initial, data, o, dtype):
         self.data, self.o, self.shapes = data, o, dict(tensor_shapes(o))
         self.initial = {name: t.to(dtype) for name, t in initial.items()}
-        self.replicas = {}
+        self.replicas, self.rewarm = {}, {}
+
+    def options_at(self, worker):
+        """Those of the next step; the learning rate is 1/n, 2/n, ... of its own in the n steps of a warmup."""
+        steps, taken = self.rewarm[worker]
+        if taken == steps:
+            return self.o
+        self.rewarm[worker][1] += 1
+        return types.SimpleNamespace(**{**vars(self.o), "learning_rate": self.o.learning_rate * (taken + 1) / steps})
 
     def tensors(self, flat):
         out, at = {}, 0
@@ -131,12 +140,15 @@ class Trainers:
         """(pseudo-gradient in float64, mean loss) of a contribution."""
         if one["worker"] not in self.replicas:
             self.replicas[one["worker"]] = Replica(self.initial, self.o)
+            # A fresh AdamW in the middle of a run is warmed up (arXiv 1910.04209), for one round at most.
+            self.rewarm[one["worker"]] = [min(math.ceil(2 / (1 - self.o.beta2) - 1e-9), self.o.inner_steps) if one["base"] else 0, 0]
         replica = self.replicas[one["worker"]]
         replica.load(self.tensors(base))
         before = flatten64(replica.p.values())
         losses = []
         for step in range(one["steps"]):
             index = one["first_sample"] // self.o.batch + step
+            replica.o = self.options_at(one["worker"])
             losses.append(replica.step([self.data.batch(one["partition"], self.o.workers, index)], 0))
         return before - flatten64(replica.p.values()), sum(losses) / len(losses)
 
@@ -151,7 +163,8 @@ class StepByStep:
     def __init__(self, initial, data, o):
         self.o = o
         self.exact = Trainers(initial, data, o, torch.float64)
-        self.rounded = Trainers(initial, data, o, torch.float32)
+        self.rounded = [Trainers(initial, data, o, torch.float32) for _ in range(o.roundings)]
+        self.draw = torch.Generator().manual_seed(o.seed)
         self.versions = [flatten(initial.values())]
         self.real = flatten(torch.ones_like(t) for t in initial.values()) > 0  # padding is no parameter
         self.outer = OuterStep(o, self.versions[0].double())
@@ -160,9 +173,10 @@ class StepByStep:
     def contribution(self, one):
         base = self.versions[one["base"]]
         delta, loss = self.exact.train(one, base)
-        rounded, rounded_loss = self.rounded.train(one, base)
+        others = [trainers.train(one, self.shaken(base, number)) for number, trainers in enumerate(self.rounded)]
+        rounded = max((of for of, _ in others), key=lambda of: distance(of, delta))
         sent = read_floats(one["sent"]).double() * self.real
-        found = {"loss": loss, "loss_rounding": abs(loss - rounded_loss), "rounding": distance(rounded, delta)}
+        found = {"loss": loss, "loss_rounding": max(abs(loss - of) for _, of in others), "rounding": distance(rounded, delta)}
         if self.o.push == "int4":
             found.update(self.levels(one, delta, rounded, sent))
         elif self.o.privacy_clip:
@@ -171,6 +185,12 @@ class StepByStep:
             found["delta_error"] = distance(sent, delta)
         one["rounding"] = found["rounding"]
         return found, sent
+
+    def shaken(self, base, number):
+        """Each value changed by one rounding at most, but for the first pass: another order of summation."""
+        if number == 0:
+            return base
+        return base * (1 + (2 * torch.rand(len(base), generator=self.draw) - 1) * 2.0**-24)
 
     def levels(self, one, delta, rounded, sent):
         blocks, scale = int4_scales(sent)
@@ -241,7 +261,7 @@ def check_complete(o):
 
 
 def main(options_path, result_path):
-    o = type("Options", (), {**DEFAULTS, **MORE, **json.load(open(options_path))})
+    o = types.SimpleNamespace(**{**DEFAULTS, **MORE, **json.load(open(options_path))})
     torch.set_num_threads(1)
     data, initial = Data(o), read_initial(o)
     check_complete(o)
