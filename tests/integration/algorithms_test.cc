@@ -128,6 +128,7 @@ class AlgorithmsTest : public ::testing::Test {
     auto options = ReplayOptions(*cluster, run);
     ASSERT_TRUE(options.ok()) << options.status();
     options->update(algorithm);
+    (*options)["inner_steps"] = steps;
     auto replayed = RunReference(*cluster, "replay.py", *options);
     ASSERT_TRUE(replayed.ok()) << replayed.status();
     result = *std::move(replayed);
@@ -177,6 +178,29 @@ class AlgorithmsTest : public ::testing::Test {
   double loss = 0;
   uint32_t steps = 0;
 };
+
+TEST_F(AlgorithmsTest, FreeRoundsWithDelayedNesterov) {
+  // Many short rounds and one slow worker, so that its contributions are stale; and none is refused for that.
+  Train({.rounds = 20,
+         .inner_steps = 5,
+         .outer = "{optimizer: delayed_nesterov, learning_rate: 0.7, momentum: 0.9, delay: 2, spread: 0.25}",
+         .round = "{mode: free, minimum: 1, staleness_limit: 1000, deadline_s: 100, lease_s: 20, "
+                  "start_workers: 2}"},
+        /*slow_one=*/true);
+  ASSERT_FALSE(HasFailure());
+  const bool stale = std::ranges::any_of(run.rounds, [](const RoundRecord& round) {
+    return std::ranges::any_of(round.contributions, [&](const Contribution& one) {
+      return one.key.base.value() + 1 < round.version.value();
+    });
+  });
+  EXPECT_TRUE(stale) << "with two workers, some contribution has a base before the head";
+  const nlohmann::json right = {
+      {"outer_optimizer", "delayed_nesterov"}, {"outer_delay", 2}, {"outer_spread", 0.25}};
+  nlohmann::json result;
+  ASSERT_NO_FATAL_FAILURE(Replay(right, result));
+  CompareContributions(result);
+  CompareLosses(result);
+}
 
 TEST_F(AlgorithmsTest, InnerStepsByMeasuredPace) {
   Train({.rounds = 8, .inner_steps = 12, .inner = ", pace: adaptive"}, /*slow_one=*/true);
