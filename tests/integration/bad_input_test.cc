@@ -51,7 +51,7 @@ TEST_F(BadInput, ConfigurationsAreRefusedBeforeAnythingStarts) {
       {"grace_s: 5", "graze_s: 5", {":7: round", "graze_s", "did you mean 'grace_s'"}},
       {"batch: 4", "batch: 0", {"inner.batch", "0", "1"}},
       {"learning_rate: 0.003", "learning_rate: fast", {"inner.learning_rate", "fast"}},
-      {"data: {tokenizer: bytes}\n", "", {"data"}},
+      {"data: {tokenizer: bytes, partitions: 2}\n", "", {"data"}},
       {"optimizer: nesterov", "optimizer: nesterof", {"outer.optimizer", "nesterof", "nesterov"}},
       {"heads: 2", "heads: 3", {"heads", "width"}},
   };

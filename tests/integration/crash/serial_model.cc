@@ -1,6 +1,5 @@
 #include "tests/integration/crash/serial_model.h"
 
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -28,13 +27,17 @@ SerialModel::SerialModel(const SyntheticRun& run) : run_(run) {
 
 SerialModel::Contents SerialModel::Average(const RoundRecord& record) const {
   Contents next = versions_.back();
-  double all_tokens = 0;
-  for (const Contribution& c : record.contributions)
-    all_tokens += static_cast<double>(run_.TokensOf(c.key.worker));
+  // Weights by tokens; one that came late for its own round has less (docs/configuration.md, staleness_limit).
+  const auto weight_of = [&](const Contribution& c) {
+    const uint64_t late = record.version.value() - 1 - c.key.base.value();
+    return static_cast<double>(run_.TokensOf(c.key.worker)) / (1.0 + static_cast<double>(late) / 4);
+  };
+  double all = 0;
+  for (const Contribution& c : record.contributions) all += weight_of(c);
   std::vector<float> mean(next.theta.size(), 0.0F);
-  // By worker's name, which is the order of the record; weights by tokens.
+  // In the order of the record: by base, then by worker's name.
   for (const Contribution& c : record.contributions) {
-    const auto weight = static_cast<float>(static_cast<double>(run_.TokensOf(c.key.worker)) / all_tokens);
+    const auto weight = static_cast<float>(weight_of(c) / all);
     const std::vector<float> delta = run_.Contribution(c.key.worker, c.key.base);
     for (size_t i = 0; i < mean.size(); ++i) mean[i] = mean[i] + weight * delta[i];
   }
@@ -57,12 +60,14 @@ absl::Status SerialModel::Step(const RoundRecord& record, const std::map<std::st
     versions_.push_back(versions_[from->second.value()]);
     return absl::OkStatus();
   }
-  std::set<WorkerName> counted;
   for (const Contribution& c : record.contributions) {
-    if (c.key.base.value() + 1 != version.value())
+    const uint64_t base = c.key.base.value();
+    if (base >= version.value() || base + 1 + run_.options.round.staleness_limit < version.value())
       return Wrong(version, "counts a contribution on another base");
     if (c.key.epoch != record.epoch) return Wrong(version, "counts a contribution of another epoch");
-    if (!counted.insert(c.key.worker).second) return Wrong(version, c.key.worker + " counts twice");
+    // In this round or in an earlier one.
+    if (!counted_.insert({c.key.epoch, c.key.base, c.key.worker}).second)
+      return Wrong(version, c.key.worker + " counts twice");
     if (c.tokens != run_.TokensOf(c.key.worker)) return Wrong(version, c.key.worker + " is capped");
   }
   versions_.push_back(Average(record));

@@ -2,7 +2,9 @@
 #define ATOLL_TESTS_INTEGRATION_CRASH_SERIAL_MODEL_H_
 
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,6 +46,7 @@ class SerialModel {
   const SyntheticRun& run_;
   std::vector<Contents> versions_;
   std::vector<RoundRecord> records_;
+  std::set<std::tuple<Epoch, Version, WorkerName>> counted_;
 };
 
 }  // namespace atoll
