@@ -50,7 +50,7 @@ function(atoll_binary)
 endfunction()
 
 # Labels, time limit and environment of a ctest entry. Every test also carries its folder as a label: `ctest -L server`.
-# Label `long` keeps a test out of scripts/test.sh unless --full is given.
+# Label `slow` keeps a test out of scripts/test.sh unless --ci or --full is given, label `long` unless --full is.
 function(_atoll_register_test name timeout labels)
   if(NOT labels)
     set(labels unit)
