@@ -15,7 +15,7 @@ call compiles Atoll, which takes some minutes; the training takes a few more.
   ./scripts/quickstart.sh --text my.txt ...  train on your own text (implies --fresh)
 
 Options:
-  --workers N        worker processes (4)
+  --workers N        worker processes (4; a run that goes on: as many as it has)
   --rounds N         outer steps in all (a new run: those of configs/quickstart.yaml)
   --kill-a-worker    kill one worker (kill -9) in mid-run; the coordinator's launcher starts it again
   --dir DIR          where the run lives (run/quickstart)
@@ -34,7 +34,7 @@ die() { echo "quickstart: $*" >&2; exit 2; }
 fail() { echo "quickstart: $*" >&2; exit 1; }
 say() { printf '\n\033[1m==> %s\033[0m\n' "$*"; }
 
-workers=4 rounds="" fresh=no kill_one=no dir=run/quickstart preset=release setup=yes
+workers="" rounds="" fresh=no kill_one=no dir=run/quickstart preset=release setup=yes
 texts=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -57,7 +57,7 @@ while [ $# -gt 0 ]; do
     *) die "unknown option '$1'; see --help" ;;
   esac
 done
-[[ $workers =~ ^[1-9][0-9]{0,2}$ ]] || die "--workers takes a number from 1 to 999, not '$workers'"
+[[ -z $workers || $workers =~ ^[1-9][0-9]{0,2}$ ]] || die "--workers takes a number from 1 to 999, not '$workers'"
 [[ -z $rounds || $rounds =~ ^[1-9][0-9]{0,6}$ ]] || die "--rounds takes a number from 1 on, not '$rounds'"
 for text in "${texts[@]}"; do [ -r "$text" ] || die "cannot read the text file '$text'"; done
 
@@ -71,7 +71,7 @@ children=() helper_pids=() killer_pid="" coordinator_pid=""
 # before it ends, and the kernel ends them with it.
 start() {
   local log=$1; shift
-  setsid setpriv --pdeathsig TERM "$@" >>"$log" 2>&1 </dev/null &
+  setsid setpriv --pdeathsig TERM "$@" >>"$log" 2>&1 </dev/null 8>&- &  # without the lock
   started_pid=$!
   disown "$started_pid"  # no "Killed" from the shell in the middle of the view
   children+=("$started_pid")
@@ -154,19 +154,31 @@ prepare_data() {
 recorded() { "$bin/atollctl" --json config show "$config" | "$bin/atollctl" field "run.$1"; }  # FIELD: of the run in $dir
 
 write_config() {
-  local base=configs/quickstart.yaml total=$rounds
+  local base=configs/quickstart.yaml total=$rounds has warmup=""
   if [ -f "$config" ]; then
+    "$bin/atollctl" config validate "$config" >/dev/null || fail "$config cannot be used; correct it, or begin again with --fresh$dir_option"
     # Some settings are fixed when a run begins, so it goes on with its own.
     base=$config
-    if [ "$(recorded workers)" != "$workers" ]; then
-      echo "This run was planned for $(recorded workers) workers; now there are $workers."
-    fi
+    has=$(recorded workers)
+    workers=${workers:-$has}
+    if [ "$has" != "$workers" ]; then echo "This run was planned for $has workers; now there are $workers."; fi
     # A file cannot extend a run; extend_run does.
     total=$(recorded rounds)
+  elif [ -n "$rounds" ] && [ "$rounds" -lt 4 ]; then
+    warmup=$((rounds * 25))  # half of the inner steps: a warmup cannot be longer than the run
   fi
-  sed -e "s/^  workers: .*/  workers: $workers/" ${total:+-e "s/^  rounds: .*/  rounds: $total/"} "$base" >"$config.new"
+  workers=${workers:-4}
+  sed -e "s/^  workers: .*/  workers: $workers/" ${total:+-e "s/^  rounds: .*/  rounds: $total/"} \
+    ${warmup:+-e "s/^  warmup_steps: .*/  warmup_steps: $warmup/"} "$base" >"$config.new"
+  "$bin/atollctl" config validate "$config.new" | sed "s/\.new//"
   mv "$config.new" "$config"
-  "$bin/atollctl" config validate "$config"
+}
+
+# One quickstart at a time in a directory: a second one would take the files of a live run away.
+lock_directory() {
+  mkdir -p "$dir"
+  exec 8>"$dir/.lock"
+  flock -n 8 || fail "a quickstart already runs in $dir: wait for it, stop it with Ctrl-C, or give this one another place with --dir DIR"
 }
 
 port_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
@@ -207,7 +219,9 @@ version_now() { asked status fragments.0.version; }
 worker_pid() { asked launcher "workers.name=$1.handle"; }  # NAME
 
 workers_gone() {  # true when every worker ended well, which is not started again, and none runs
-  [ "$(launched 'not started again' | wc -l)" -ge "$workers" ] || return 1
+  local gone
+  gone=$(launched 'not started again' | wc -l)
+  [ "${gone:-0}" -ge "$workers" ] || return 1  # empty: interrupted
   [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped|was drained): ' | wc -l)" ]
 }
 
@@ -281,7 +295,8 @@ finish() {
 HERE
 }
 
-[ "$fresh" = no ] || rm -rf "$dir"
+lock_directory
+[ "$fresh" = no ] || find "$dir" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
 mkdir -p "$logs" "$dir/workers"
 stage_began=$SECONDS packages_took="" build_took="" text_took=""
 build
@@ -302,14 +317,14 @@ echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
 begin=$(version_now)
-tell_first_loss "${begin:-0}" & helper_pids+=("$!")
+tell_first_loss "${begin:-0}" 8>&- & helper_pids+=("$!")
 if [ "$kill_one" = yes ]; then
   touch "$logs/kill.log"
-  kill_one_worker "${begin:-0}" >"$logs/kill.log" 2>&1 & killer_pid=$! helper_pids+=("$!")
+  kill_one_worker "${begin:-0}" >"$logs/kill.log" 2>&1 8>&- & killer_pid=$! helper_pids+=("$!")
 fi
 
 # The view runs beside this script, which waits for it and looks after the processes meanwhile.
-"$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished &
+"$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished 8>&- &
 watch_pid=$!
 children+=("$watch_pid")
 reason=""
