@@ -1,6 +1,8 @@
 #include "server/ledger.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "core/codec.h"
 #include "core/schedule.h"
@@ -71,6 +73,7 @@ void Ledger::Account(const RoundRecord& record, const FragmentLayout& layout) {
 void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<EvaluationEntry>& evaluations,
                      const std::vector<FragmentLayout>& layouts) {
   std::map<FragmentId, int64_t> last_closed;
+  std::set<std::pair<FragmentId, WorkerName>> followers;
   std::vector<RoundSummaryView> summaries;
   for (const RoundRecord& record : rounds) {
     if (record.fragment.value() >= layouts.size()) continue;
@@ -79,7 +82,13 @@ void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<E
     if (record.contributions.empty()) continue;  // a restore
     RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
     push_bytes_ += summary.payload_bytes;
-    pull_bytes_ += summary.contributions * CodecFor(run_.pull_codec).EncodedSize(layout.elements);
+    // One pull for each contribution, which is not on record: a worker's first is whole, those after it
+    // deltas.
+    for (const Contribution& contribution : record.contributions) {
+      const bool follows = !followers.emplace(record.fragment, contribution.key.worker).second;
+      const CodecKind codec = follows ? run_.pull_delta.value_or(run_.pull_codec) : run_.pull_codec;
+      pull_bytes_ += CodecFor(codec).EncodedSize(layout.elements);
+    }
     if (const auto it = last_closed.find(record.fragment); it != last_closed.end()) {
       summary.open_seconds = std::max(0.0, static_cast<double>(record.closed_unix_ns - it->second) * 1e-9);
     }

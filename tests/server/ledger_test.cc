@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/codec.h"
 #include "tests/server/test_run.h"
 
 namespace atoll {
@@ -68,6 +69,23 @@ TEST(Ledger, RestoresFromRecords) {
   EXPECT_EQ(ledger.EtaSeconds(), 0);
   EXPECT_FALSE(ledger.AddEvaluation({.version = Version(0), .loss = 4, .tokens = 9}))
       << "the first one stands";
+}
+
+TEST(Ledger, CountsDeltasOfFollowersAfterARestart) {
+  RunOptions run = SmallRun().run;
+  run.pull_delta = CodecKind::kE3m0;
+  std::vector<RoundRecord> rounds = {Record(1, 64, 100), Record(2, 64, 107), Record(3, 64, 109)};
+  for (RoundRecord& round : rounds) {
+    round.contributions[0].key.worker = "a";
+    round.contributions[1].key.worker = "b";
+  }
+  Ledger ledger(run);
+  ledger.Restore(rounds, {}, {Layout(0)});
+  StatusView status;
+  ledger.Describe(10, status);
+  EXPECT_EQ(status.pull_bytes,
+            2 * kSmallElements * 4 + 4 * CodecFor(CodecKind::kE3m0).EncodedSize(kSmallElements))
+      << "each one's first pull is whole";
 }
 
 TEST(Ledger, ShowsTheNewest) {
