@@ -9,7 +9,6 @@ and all of them are JSON; the metrics count every failed handshake and every den
 Usage: attack_trail.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
-import argparse
 import json
 import pathlib
 import re
@@ -22,7 +21,7 @@ import urllib.error
 import urllib.request
 
 from hand_run import HandRun
-from real_run import judge
+from real_run import run_as_test
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = """run: {name: besieged, workers: 1, rounds: 10, seed: 3}
@@ -161,13 +160,5 @@ def measure(folder, programs):
     return complaints
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true", help="leave the folders of the runs")
-    arguments = parser.parse_args()
-    return judge("atoll-trail-", arguments, measure)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_test("atoll-trail-", __doc__, measure))

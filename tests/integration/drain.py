@@ -10,16 +10,14 @@ its last push as counted, and the round records hold that push. In the last part
 Usage: drain.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
-import argparse
 import os
-import pathlib
 import re
 import signal
 import sys
 import threading
 import time
 
-from real_run import RealRun, judge, tokenize
+from real_run import RealRun, run_as_test, tokenize
 
 PATIENCE_S = 90
 CONFIG = """run: {name: drain, workers: 2, rounds: 100000, seed: 3}
@@ -122,13 +120,5 @@ def measure(folder, programs):
     return complaints
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
-    arguments = parser.parse_args()
-    return judge("atoll-drain-", arguments, measure)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_test("atoll-drain-", __doc__, measure))

@@ -8,11 +8,9 @@ coordinator was started again, the run's time goes on where it was; `watch` on a
 Usage: honest_numbers.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
-import argparse
 import fcntl
 import json
 import os
-import pathlib
 import pty
 import struct
 import subprocess
@@ -20,7 +18,7 @@ import sys
 import termios
 import time
 
-from real_run import judge, tokenize
+from real_run import run_as_test, tokenize
 from shaped_run import ShapedRun, scrape
 
 CONFIG = """run: {{name: honest, workers: 1, rounds: {rounds}, seed: 3}}
@@ -173,13 +171,5 @@ def measure(folder, programs):
     return complaints
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
-    arguments = parser.parse_args()
-    return judge("atoll-honest-", arguments, measure)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_test("atoll-honest-", __doc__, measure))

@@ -9,12 +9,10 @@ run finishes with the tokens that were planned, and `atollctl verify` recomputes
 Usage: live_settings.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
-import argparse
 import collections
-import pathlib
 import sys
 
-from real_run import RealRun, judge, tokenize
+from real_run import RealRun, run_as_test, tokenize
 
 ROUNDS, STEPS, BATCH, CONTEXT, WORKERS = 10, 12, 4, 16, 2
 CONFIG = f"""run: {{name: live, workers: {WORKERS}, rounds: {ROUNDS}, seed: 3}}
@@ -88,13 +86,5 @@ def measure(folder, programs):
     return complaints
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
-    arguments = parser.parse_args()
-    return judge("atoll-live-", arguments, measure)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_test("atoll-live-", __doc__, measure))

@@ -9,7 +9,6 @@ and is away, goes on. No line of gRPC's own is in any program's output: a log in
 Usage: permanent_errors.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
-import argparse
 import json
 import pathlib
 import re
@@ -20,7 +19,7 @@ import sys
 import time
 
 from hand_run import HandRun
-from real_run import judge, tokenize
+from real_run import run_as_test, tokenize
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = """run: {name: unreachable, workers: 2, rounds: 100, seed: 3}
@@ -145,13 +144,5 @@ def measure(folder, programs):
     return complaints
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
-    arguments = parser.parse_args()
-    return judge("atoll-unreachable-", arguments, measure)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_test("atoll-unreachable-", __doc__, measure))

@@ -8,14 +8,12 @@ utilisation that it prints must be within 10 % of the run's, and a worker's memo
 Usage: plan_measured.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
-import argparse
 import json
-import pathlib
 import subprocess
 import sys
 import time
 
-from real_run import judge, tokenize
+from real_run import run_as_test, tokenize
 from shaped_run import ShapedRun, between, by_use, scrape
 
 WORKERS = ("w0", "w1")
@@ -97,13 +95,5 @@ def measure(folder, programs):
     return complaints
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
-    arguments = parser.parse_args()
-    return judge("atoll-plan-", arguments, measure)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_test("atoll-plan-", __doc__, measure))

@@ -1,4 +1,5 @@
 """A coordinator of the real programs, which launches its workers and ends with this script."""
+import argparse
 import json
 import os
 import pathlib
@@ -35,6 +36,14 @@ def judge(prefix, arguments, measure):
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0
+
+
+def run_as_test(prefix, description, measure):
+    """The main function of a test whose options are --bin DIR and --keep: its exit code, by judge()."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, type=pathlib.Path)
+    parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
+    return judge(prefix, parser.parse_args(), measure)
 
 
 class RealRun:
