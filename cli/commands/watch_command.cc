@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
 #include "cli/dashboard.h"
@@ -10,6 +11,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/human.h"
 #include "common/shutdown.h"
 #include "common/status.h"
 
@@ -20,7 +22,13 @@ struct WatchOptions {
   double interval_s = 0.5;
   double line_interval_s = 5;
   bool until_finished = false;
+  double give_up_after_s = 600;
 };
+
+/// Nothing but an operator's `run extend` changes such a run.
+bool HasEnded(const v1::GetStatusReply& status) {
+  return status.state() == v1::RUN_STATE_FINISHED || status.state() == v1::RUN_STATE_STOPPED;
+}
 
 /// A run has ended when its last version was evaluated, or, should nobody do that, some time after it was
 /// made. One that an operator stopped has ended at once.
@@ -57,11 +65,15 @@ class Screen {
     }
     if (now - last_line_ < Seconds(options_.line_interval_s)) return absl::OkStatus();
     last_line_ = now;
-    if (json_) {
-      ATOLL_RETURN_IF_ERROR(PrintJson(status, /*compact=*/true));
-      return FlushOutput();
-    }
-    std::printf("%s\n", RenderLine(status).c_str());
+    return Print(status);
+  }
+
+  /// The last thing to be seen: a line that says how the run ended, also where a live screen was.
+  absl::Status ShowEnd(const v1::GetStatusReply& status) {
+    if (!live_.has_value()) return Print(status);
+    const DashboardStyle style = InspectTerminal().style;
+    live_.reset();
+    PrintLines({RenderSummary(status, style).front()});
     return FlushOutput();
   }
 
@@ -75,11 +87,64 @@ class Screen {
   }
 
  private:
+  absl::Status Print(const v1::GetStatusReply& status) {
+    if (json_) {
+      ATOLL_RETURN_IF_ERROR(PrintJson(status, /*compact=*/true));
+    } else {
+      std::printf("%s\n", RenderLine(status).c_str());
+    }
+    return FlushOutput();
+  }
+
   const bool json_;
   const WatchOptions options_;
   std::optional<LiveView> live_;
   MonoTime last_line_{};
 };
+
+/// Why nobody can say whether the run finished.
+absl::Status EndUnknown(const v1::GetStatusReply& last, const absl::Status& away, Duration silence) {
+  return absl::UnavailableError(absl::StrFormat(
+      "the coordinator has not answered for %s, and the run was not finished when it last did (%s). Whether "
+      "it has finished since is unknown: start the coordinator again and run 'atollctl status', or wait "
+      "longer with --give-up-after. The last error: %s",
+      HumanDuration(silence), RenderLine(last), away.message()));
+}
+
+/// Follows the run on `screen` until its end or Ctrl-C. Returns whether the end was seen, in `last`.
+absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const WatchOptions& options,
+                            Screen& screen, v1::GetStatusReply& last) {
+  const SystemClock clock{};
+  TheEnd end;
+  bool seen = false;
+  std::optional<MonoTime> away_since;
+  for (; !shutdown.requested(); shutdown.WaitFor(Seconds(options.interval_s))) {
+    const auto status = client.GetStatus(1000);
+    if (status.ok()) last = *status;
+    const auto workers =
+        status.ok() ? client.ListWorkers(true) : absl::StatusOr<v1::ListWorkersReply>(status.status());
+    if (shutdown.requested()) break;
+    const MonoTime now = clock.Now();
+    if (!workers.ok()) {
+      // A coordinator may leave as soon as its run has ended, before the last version is evaluated.
+      if (options.until_finished && HasEnded(last)) return true;
+      if (!seen) return workers.status();
+      away_since = away_since.value_or(now);
+      const Duration silence = now - *away_since;
+      if (options.until_finished && silence > Seconds(options.give_up_after_s)) {
+        return EndUnknown(last, workers.status(), silence);
+      }
+      screen.ShowAway(workers.status());
+      continue;
+    }
+    seen = true;
+    away_since.reset();
+    if (options.until_finished && end.Reached(last, now)) return true;
+    ATOLL_RETURN_IF_ERROR(screen.Show(last, *workers, now));
+  }
+  if (!seen) return absl::CancelledError("interrupted");
+  return false;
+}
 
 absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
   AdminClient client = MakeAdminClient(global);
@@ -87,35 +152,14 @@ absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
   const EndWithReader end_with_reader;
   // A coordinator that does not answer must not keep Ctrl-C waiting.
   shutdown->OnRequest([&client] { client.Cancel(); });
-  const SystemClock clock{};
   v1::GetStatusReply last;
-  TheEnd end;
-  bool seen = false;
-  bool ended = false;
   {
     Screen screen(global, options);
-    while (!shutdown->requested()) {
-      auto status = client.GetStatus(1000);
-      auto workers =
-          status.ok() ? client.ListWorkers(true) : absl::StatusOr<v1::ListWorkersReply>(status.status());
-      if (shutdown->requested()) break;
-      if (!workers.ok()) {
-        if (!seen) return workers.status();
-        screen.ShowAway(workers.status());
-      } else {
-        seen = true;
-        last = *std::move(status);
-        ATOLL_RETURN_IF_ERROR(screen.Show(last, *workers, clock.Now()));
-        ended = options.until_finished && end.Reached(last, clock.Now());
-        if (ended) break;
-      }
-      shutdown->WaitFor(Seconds(options.interval_s));
-    }
+    ATOLL_ASSIGN_OR_RETURN(const bool ended, Follow(client, *shutdown, options, screen, last));
+    if (ended) return screen.ShowEnd(last);
   }
-  if (!seen || (options.until_finished && !ended)) return absl::CancelledError("interrupted");
-  if (!global.json && !options.until_finished) {
-    PrintLines(RenderSummary(last, InspectTerminal().style));
-  }
+  if (options.until_finished) return absl::CancelledError("interrupted");
+  if (!global.json) PrintLines(RenderSummary(last, InspectTerminal().style));
   return absl::OkStatus();
 }
 
@@ -135,6 +179,12 @@ void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action)
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--until-finished", options->until_finished, "Exit when the run is finished or stopped");
+  command
+      ->add_option("--give-up-after", options->give_up_after_s,
+                   "With --until-finished: seconds to wait for a coordinator that stopped answering before "
+                   "the run finished; then exit with 3")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e9));
   command->callback(
       [&global, &action, options] { action = [&global, options] { return Watch(global, *options); }; });
   SetHelp(*command, {.examples = {{"atollctl watch", "Ctrl-C ends it"},

@@ -38,6 +38,7 @@ class FakeAdmin final : public v1::Admin::Service {
 
   absl::Status refusal;
   v1::GetStatusReply status;
+  std::vector<v1::GetStatusReply> earlier_statuses;  // the answers to the first queries; then `status`
   v1::ListWorkersReply workers;
   v1::GetMetricsReply metrics;
   v1::ListConfigsReply configs;
@@ -60,7 +61,7 @@ class FakeAdmin final : public v1::Admin::Service {
     *reply = answer;                                                                                         \
     return Note(*context, *request);                                                                         \
   }
-  ATOLL_FAKE_CALL(GetStatus, GetStatusRequest, GetStatusReply, status)
+  ATOLL_FAKE_CALL(GetStatus, GetStatusRequest, GetStatusReply, NextStatus())
   ATOLL_FAKE_CALL(ListWorkers, ListWorkersRequest, ListWorkersReply, workers)
   ATOLL_FAKE_CALL(GetMetrics, GetMetricsRequest, GetMetricsReply, metrics)
   ATOLL_FAKE_CALL(ListConfigs, ListConfigsRequest, ListConfigsReply, configs)
@@ -105,6 +106,11 @@ class FakeAdmin final : public v1::Admin::Service {
   }
 
  private:
+  const v1::GetStatusReply& NextStatus() {
+    const MutexLock lock(&mutex_);
+    return asked_ < earlier_statuses.size() ? earlier_statuses[asked_++] : status;
+  }
+
   grpc::Status Note(const grpc::ServerContext& context, const google::protobuf::Message& request) {
     const auto user = context.client_metadata().find("atoll-user");
     const std::string name =
@@ -116,6 +122,7 @@ class FakeAdmin final : public v1::Admin::Service {
 
   mutable Mutex mutex_;
   std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);
+  size_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
 };

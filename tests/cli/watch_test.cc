@@ -1,0 +1,90 @@
+// How `atollctl watch --until-finished` ends: at the run's end, with a coordinator that leaves, without an
+// answer.
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/atollctl.h"
+#include "tests/cli/fake_admin.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+v1::GetStatusReply StatusOf(v1::RunState state, uint64_t version) {
+  v1::GetStatusReply status;
+  status.set_state(state);
+  status.add_fragments()->set_version(version);
+  return status;
+}
+
+std::string LastLine(const std::string& text) {
+  if (text.empty()) return "";
+  const size_t before = text.find_last_of('\n', text.size() - 2);
+  return text.substr(before == std::string::npos ? 0 : before + 1);
+}
+
+/// Runs `watch --until-finished` with more arguments, and ends the coordinator after two queries.
+Outcome WatchUntilCoordinatorLeaves(const v1::GetStatusReply& last,
+                                    const std::vector<std::string>& more = {}) {
+  auto admin = std::make_unique<FakeAdmin>();
+  admin->status = last;
+  const Atollctl atollctl({"--admin", admin->address(), "--timeout", "0.5"});
+  std::vector<std::string> arguments = {"watch", "--until-finished", "--interval", "0.1"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  Outcome outcome;
+  std::thread watching([&] { outcome = atollctl.Run(arguments); });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (admin->calls().size() < 4 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  EXPECT_GE(admin->calls().size(), 4u);
+  admin.reset();
+  watching.join();
+  return outcome;
+}
+
+TEST(Watch, PrintsTheEndThatComesBetweenTwoLines) {
+  FakeAdmin admin;
+  admin.earlier_statuses = {StatusOf(v1::RUN_STATE_TRAINING, 7)};
+  admin.status = StatusOf(v1::RUN_STATE_FINISHED, 8);
+  admin.status.add_evaluations()->set_version(8);
+  const Atollctl atollctl({"--admin", admin.address(), "--timeout", "10"});
+  const std::vector<std::string> watch = {"watch", "--until-finished", "--interval", "0.1"};
+  const Outcome lines = atollctl.Run(watch);
+  EXPECT_EQ(lines.exit_code, 0) << lines.err;
+  EXPECT_THAT(lines.out, StartsWith("training: round 7"));
+  EXPECT_THAT(LastLine(lines.out), StartsWith("finished: round 8"));
+}
+
+TEST(Watch, PrintsTheEndAsJson) {
+  FakeAdmin admin;
+  admin.earlier_statuses = {StatusOf(v1::RUN_STATE_TRAINING, 7)};
+  admin.status = StatusOf(v1::RUN_STATE_STOPPED, 8);
+  const Atollctl atollctl({"--admin", admin.address(), "--timeout", "10", "--json"});
+  const Outcome json = atollctl.Run({"watch", "--until-finished", "--interval", "0.1"});
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_THAT(LastLine(json.out), HasSubstr("RUN_STATE_STOPPED"));
+}
+
+TEST(Watch, ACoordinatorMayLeaveAFinishedRunBeforeItsEvaluation) {
+  const Outcome outcome = WatchUntilCoordinatorLeaves(StatusOf(v1::RUN_STATE_FINISHED, 8));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(LastLine(outcome.out), StartsWith("finished: round 8"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("away")));
+}
+
+TEST(Watch, SaysThatItCannotKnowTheEnd) {
+  const Outcome outcome =
+      WatchUntilCoordinatorLeaves(StatusOf(v1::RUN_STATE_TRAINING, 7), {"--give-up-after", "0.2"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("training: round 7"), HasSubstr("unknown"),
+                                 HasSubstr("atollctl status"), HasSubstr("--give-up-after")));
+}
+
+}  // namespace
+}  // namespace atoll
