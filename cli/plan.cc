@@ -131,6 +131,39 @@ std::optional<PlannedPrivacy> PlanPrivacy(const RunOptions& run, uint32_t worker
   return planned;
 }
 
+/// Where most of a round's time without inner steps goes, and what helps there; nothing while workers compute
+/// most of the time.
+std::optional<std::string> LostTime(const RunPlan& plan) {
+  const PlannedTime& time = plan.time;
+  if (time.utilisation() <= 0 || time.utilisation() >= 0.8) return std::nullopt;
+  struct Loss {
+    double seconds;
+    const char* what;
+    const char* remedy;
+  };
+  constexpr char kEvaluation[] =
+      "a larger evaluation.every, fewer evaluation.batches or evaluation.by: evaluator help";
+  constexpr char kOwn[] = "more inner.steps help";
+  const Loss evaluation = {time.evaluate_s, "evaluation", kEvaluation};
+  const Loss own = {time.own_s, "a worker's own work (encoding, saving, copies)", kOwn};
+  // Overlapped, a round loses to exchanges what they take longer than everything else.
+  const Loss starved = {time.round_s() - time.busy_s(),
+                        "exchanges, which take longer than the inner steps between them, so that pushes are "
+                        "passed over",
+                        "more inner.steps or a smaller codec.push help"};
+  const std::vector<Loss> blocking = {
+      {time.push_s, "the way of contributions up", "more inner.steps or a smaller codec.push help"},
+      {time.pull_s, "the way of versions down", "more inner.steps or a smaller codec.pull_delta help"},
+      {time.merge_s, "merge and commit on the coordinator", "more inner.steps help"},
+      evaluation,
+      own};
+  const std::vector<Loss> losses = time.overlapped ? std::vector<Loss>{starved, evaluation, own} : blocking;
+  const Loss most = *std::ranges::max_element(losses, {}, &Loss::seconds);
+  return absl::StrFormat(
+      "workers compute only %.0f %% of their time. Most of the rest, %s a round, is %s: %s",
+      100 * time.utilisation(), HumanDuration(Seconds(most.seconds)), most.what, most.remedy);
+}
+
 std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
   std::vector<std::string> warnings = ConfigAdvice(run);
   const uint64_t in_flight = plan.push_bytes * plan.assumptions.workers;
@@ -163,14 +196,7 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
         absl::StrFormat("a round takes about %s, round.deadline_s is %s: it closes without workers",
                         HumanDuration(Seconds(plan.time.round_s())), HumanDuration(run.round.deadline)));
   }
-  if (plan.time.utilisation() > 0 && plan.time.utilisation() < 0.8) {
-    warnings.push_back(
-        plan.time.starved()
-            ? "exchanges take longer than the inner steps between them, so that pushes are passed over: more "
-              "inner.steps or a smaller codec.push help"
-            : "workers compute less than four fifths of their time: more inner.steps or a smaller codec.push "
-              "help");
-  }
+  if (const std::optional<std::string> lost = LostTime(plan)) warnings.push_back(*lost);
   return warnings;
 }
 

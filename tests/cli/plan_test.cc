@@ -196,6 +196,34 @@ TEST(Plan, EvaluationIsTimeThatTheOthersWait) {
   EXPECT_EQ(Plan(run, links).time.evaluate_s, 0);
 }
 
+TEST(Plan, NamesTheLargestCauseOfLostTime) {
+  PlanAssumptions links{.bandwidth_bits_per_s = 100e9,
+                        .coordinator_bandwidth_bits_per_s = 100e9,
+                        .latency_s = 0,
+                        .step_s = 0.1};
+  RunOptions run = Gpt2Small();
+  run.inner.steps = 20;
+  run.evaluation_every = 1;
+  run.evaluation_batches = 1000;  // 33 s a round beside 2 s of inner steps
+  for (const SyncMode mode : {SyncMode::kBlocking, SyncMode::kOverlapped}) {
+    run.sync.mode = mode;
+    const std::string warned = absl::StrJoin(Plan(run, links).warnings, "\n");
+    EXPECT_THAT(warned, AllOf(HasSubstr("is evaluation"), HasSubstr("evaluation.every")));
+    EXPECT_THAT(warned, Not(HasSubstr("codec.push")));
+  }
+  run.sync.mode = SyncMode::kBlocking;
+  run.evaluation_every = 0;
+  links.bandwidth_bits_per_s = 1e8;
+  run.push_codec = CodecKind::kFp32;
+  run.pull_delta = CodecKind::kE3m0;
+  EXPECT_THAT(absl::StrJoin(Plan(run, links).warnings, "\n"),
+              AllOf(HasSubstr("contributions up"), HasSubstr("codec.push help")));
+  run.push_codec = CodecKind::kE3m0;
+  run.pull_delta = std::nullopt;
+  EXPECT_THAT(absl::StrJoin(Plan(run, links).warnings, "\n"),
+              AllOf(HasSubstr("versions down"), HasSubstr("codec.pull_delta help")));
+}
+
 TEST(Plan, WarnsOfARunThatCompressesOneDirectionOnly) {
   const auto warnings = [](CodecKind push, CodecKind pull, std::optional<CodecKind> delta) {
     RunOptions run = Gpt2Small();
