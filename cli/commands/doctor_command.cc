@@ -7,6 +7,7 @@
 #include "cli/doctor/disk.h"
 #include "cli/doctor/host.h"
 #include "cli/doctor/network.h"
+#include "cli/doctor/tokens.h"
 #include "cli/exit_code.h"
 #include "cli/plan.h"
 #include "cli/text.h"
@@ -73,10 +74,9 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
                        .security = global.security};
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) append(CheckDisk(options.dir, disk, clock));
-  if (!options.data.empty()) {
-    append(
-        CheckTokens(options.data, config.run ? std::optional(config.run->model.vocabulary) : std::nullopt));
-  }
+  std::optional<ConfiguredTokens> tokens;
+  if (config.run) tokens = {config.run->data.tokenizer, config.run->model.vocabulary};
+  append(CheckTokens(options.data, tokens));
   if (global.json) {
     std::printf("%s\n", ChecksToJson(checks).c_str());
   } else {

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "common/durable_file.h"
 #include "common/file.h"
 #include "common/human.h"
 #include "common/status.h"
-#include "nlohmann/json.hpp"
 
 namespace atoll {
 namespace {
@@ -64,41 +62,6 @@ std::string NearestFolder(std::string path) {
     path = slash == 0 ? "/" : path.substr(0, slash);
   }
   return path.empty() ? "." : path;
-}
-
-absl::StatusOr<std::string> DescribeTokens(const std::string& folder, std::optional<uint32_t> vocabulary) {
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
-  uint64_t train = 0, held_out = 0;
-  for (const std::string& name : names) {
-    if (!absl::EndsWith(name, ".bin")) continue;
-    const std::string path = JoinPath(folder, name);
-    if (::access(path.c_str(), R_OK) != 0) {
-      return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
-    }
-    ATOLL_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
-    if (absl::StrContains(name, "train")) train += bytes;
-    if (absl::StrContains(name, "val")) held_out += bytes;
-  }
-  if (train == 0) return absl::NotFoundError(absl::StrFormat("no *train*.bin in %s", folder));
-  std::string text = absl::StrFormat("%s to train on, %s held out", HumanBytes(train), HumanBytes(held_out));
-  const std::string meta_path = JoinPath(folder, "meta.json");
-  if (!FileExists(meta_path)) {
-    return absl::NotFoundError(absl::StrFormat(
-        "%s, but no meta.json; for shards of llm.c or modded-nanogpt run: atoll-data adopt %s "
-        "--tokenizer gpt2 --vocabulary 50257",
-        text, folder));
-  }
-  ATOLL_ASSIGN_OR_RETURN(const std::string meta, ReadFile(meta_path, 1 << 20));
-  const auto json = nlohmann::json::parse(meta, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::DataLossError(absl::StrFormat("%s is not JSON", meta_path));
-  const auto found = json.find("vocabulary");
-  if (found == json.end() || !found->is_number_unsigned()) return text;
-  const auto tokens = found->get<uint64_t>();
-  if (vocabulary && tokens > *vocabulary) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("the text has %d kinds of tokens, model.gpt.vocabulary is %d", tokens, *vocabulary));
-  }
-  return absl::StrFormat("%s, %d kinds of tokens", text, tokens);
 }
 
 }  // namespace
@@ -158,14 +121,6 @@ std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_
   checks.push_back(JudgeDiskSpeed(speed->bytes_per_second));
   checks.push_back(JudgeSyncLatency(speed->sync_seconds));
   return checks;
-}
-
-std::vector<Check> CheckTokens(const std::string& folder, std::optional<uint32_t> vocabulary) {
-  const auto text = DescribeTokens(folder, vocabulary);
-  if (text.ok()) return {Ok("token files", *text + " (atoll-data inspect reads every byte)")};
-  return {Fail("token files", std::string(text.status().message()),
-               "atoll-data tokenize makes them, atoll-data adopt describes existing ones; data.tokenizer and "
-               "model.gpt.vocabulary must fit")};
 }
 
 }  // namespace atoll

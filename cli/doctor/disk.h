@@ -17,9 +17,6 @@ namespace atoll {
 std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_t> needed_bytes,
                              const Clock& clock);
 
-/// A folder of token files, as far as can be seen without reading them all.
-std::vector<Check> CheckTokens(const std::string& folder, std::optional<uint32_t> vocabulary);
-
 /// What is written to measure a disk with so much free space: at most 256 MiB, and at most an eighth of what
 /// is free, since a run may be writing to the same disk. 0: too little is free to measure anything.
 uint64_t ProbeBytes(uint64_t free_bytes);

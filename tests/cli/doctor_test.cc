@@ -2,6 +2,7 @@
 #include "cli/doctor/disk.h"
 #include "cli/doctor/host.h"
 #include "cli/doctor/network.h"
+#include "cli/doctor/tokens.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -108,6 +109,37 @@ TEST(Doctor, ChecksConfigurationDiskAndTokens) {
   EXPECT_EQ(ListDir(dir.path()).value().size(), 1u) << "the probe is gone";
   ASSERT_TRUE(WriteFileAtomically(dir.File("bad.yaml"), "run: {nme: x}").ok());
   EXPECT_EQ(CheckNamed(atollctl.Run({"doctor", dir.File("bad.yaml")}), "configuration")["verdict"], "fail");
+}
+
+TEST(Doctor, ComparesTheTokenizerOfTheConfigurationWithThatOfTheTokenFiles) {
+  TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("tokens")).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir.File("tokens/train_000.bin"), std::string(4096, 'x')).ok());
+  const std::string config = ATOLL_SOURCE_DIR "/configs/small.yaml";  // bytes
+  const Atollctl atollctl({"--json", "--timeout", "0.3"});
+  const auto check = [&](const std::string& meta) {
+    EXPECT_TRUE(WriteFileAtomically(dir.File("tokens/meta.json"), meta).ok());
+    return CheckNamed(atollctl.Run({"doctor", config, "--data", dir.File("tokens")}), "tokenizer");
+  };
+  EXPECT_EQ(check(R"({"tokenizer": "bytes", "vocabulary": 256})")["verdict"], "ok");
+  const auto other = check(R"({"tokenizer": "gpt2", "vocabulary": 256})");
+  EXPECT_EQ(other["verdict"], "fail") << other;
+  EXPECT_THAT(other["text"].get<std::string>(), AllOf(HasSubstr("'gpt2' made"), HasSubstr("is 'bytes'")));
+  EXPECT_THAT(other["advice"].get<std::string>(), HasSubstr("data.tokenizer: gpt2"));
+  EXPECT_EQ(check(R"({"vocabulary": 256})")["verdict"], "fail");
+  EXPECT_EQ(CheckNamed(atollctl.Run({"doctor", config}), "tokenizer")["verdict"], "ok");
+}
+
+TEST(Doctor, ATokenizerThatAtollLacksNeedsTokenFiles) {
+  const Check typo = JudgeTokenizer("byte", std::nullopt);
+  EXPECT_EQ(typo.verdict, Verdict::kWarn);
+  EXPECT_THAT(typo.text, HasSubstr("'byte'; Atoll itself has only: bytes"));
+  EXPECT_THAT(typo.advice, HasSubstr("atoll-data adopt"));
+  const Check adopted = JudgeTokenizer("gpt2", "gpt2");
+  EXPECT_EQ(adopted.verdict, Verdict::kOk);
+  EXPECT_THAT(adopted.text, HasSubstr("atoll-worker generate cannot"));
+  EXPECT_EQ(JudgeTokenizer(std::nullopt, "gpt2").verdict, Verdict::kOk);
+  EXPECT_EQ(JudgeTokenizer(std::nullopt, "").verdict, Verdict::kFail);
 }
 
 TEST(RenderChecks, ALineAndWhatToDo) {

@@ -1,6 +1,8 @@
 #include "worker/data/tokenizer.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/tokenizer_names.h"
 
 namespace atoll {
 
@@ -25,7 +27,8 @@ std::string ByteTokenizer::Decode(std::span<const uint16_t> tokens) const {
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name) {
   if (name == "bytes") return std::make_unique<ByteTokenizer>();
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown tokenizer '", std::string(name), "'; known tokenizers: bytes"));
+      absl::StrCat("unknown tokenizer '", std::string(name),
+                   "'; known tokenizers: ", absl::StrJoin(kTokenizerNames, ", ")));
 }
 
 }  // namespace atoll

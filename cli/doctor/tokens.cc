@@ -1,0 +1,125 @@
+#include "cli/doctor/tokens.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/file.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "core/tokenizer_names.h"
+#include "nlohmann/json.hpp"
+
+namespace atoll {
+namespace {
+
+constexpr uint64_t kMostMetaBytes = 1 << 20;
+
+struct TokenBytes {
+  uint64_t train = 0;
+  uint64_t held_out = 0;
+};
+
+absl::StatusOr<TokenBytes> MeasureTokens(const std::string& folder) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
+  TokenBytes found;
+  for (const std::string& name : names) {
+    if (!absl::EndsWith(name, ".bin")) continue;
+    const std::string path = JoinPath(folder, name);
+    if (::access(path.c_str(), R_OK) != 0) {
+      return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
+    }
+    ATOLL_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
+    if (absl::StrContains(name, "train")) found.train += bytes;
+    if (absl::StrContains(name, "val")) found.held_out += bytes;
+  }
+  if (found.train == 0) return absl::NotFoundError(absl::StrFormat("no *train*.bin in %s", folder));
+  return found;
+}
+
+absl::StatusOr<nlohmann::json> ReadMeta(const std::string& folder) {
+  const std::string path = JoinPath(folder, "meta.json");
+  if (!FileExists(path)) {
+    return absl::NotFoundError(absl::StrFormat(
+        "no meta.json in %s; for shards of llm.c or modded-nanogpt run: atoll-data adopt %s --tokenizer gpt2 "
+        "--vocabulary 50257",
+        folder, folder));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostMetaBytes));
+  nlohmann::json meta = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!meta.is_object()) return absl::DataLossError(absl::StrFormat("%s is not JSON", path));
+  return meta;
+}
+
+absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nlohmann::json& meta,
+                                           const std::optional<ConfiguredTokens>& configured) {
+  ATOLL_ASSIGN_OR_RETURN(const TokenBytes bytes, MeasureTokens(folder));
+  const std::string text =
+      absl::StrFormat("%s to train on, %s held out", HumanBytes(bytes.train), HumanBytes(bytes.held_out));
+  const auto found = meta.find("vocabulary");
+  if (found == meta.end() || !found->is_number_unsigned()) return text;
+  const auto tokens = found->get<uint64_t>();
+  if (configured && tokens > configured->vocabulary) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "the text has %d kinds of tokens, model.gpt.vocabulary is %d", tokens, configured->vocabulary));
+  }
+  return absl::StrFormat("%s, %d kinds of tokens", text, tokens);
+}
+
+}  // namespace
+
+Check JudgeTokenizer(const std::optional<std::string>& configured,
+                     const std::optional<std::string>& recorded) {
+  constexpr char kName[] = "tokenizer";
+  if (recorded && recorded->empty()) {
+    return Fail(kName, "meta.json does not name the tokenizer that made the token files",
+                "remove meta.json, then describe the files again with atoll-data adopt, or make them again "
+                "with atoll-data tokenize");
+  }
+  if (configured && recorded && *configured != *recorded) {
+    return Fail(kName,
+                absl::StrFormat("'%s' made the token files, data.tokenizer is '%s'", *recorded, *configured),
+                absl::StrFormat("set data.tokenizer: %s, or name token files that '%s' made; workers with "
+                                "these files cannot join",
+                                *recorded, *configured));
+  }
+  const std::string& name = configured ? *configured : recorded.value();
+  const bool known =
+      std::find(std::begin(kTokenizerNames), std::end(kTokenizerNames), name) != std::end(kTokenizerNames);
+  std::string text = absl::StrFormat("'%s'", name);
+  if (configured && recorded) text += " made the token files, as data.tokenizer says";
+  if (known) return Ok(kName, text);
+  const std::string lacking =
+      absl::StrFormat("%s; Atoll itself has only: %s", text, absl::StrJoin(kTokenizerNames, ", "));
+  if (recorded) return Ok(kName, lacking + " (atoll-worker generate cannot write text for this run)");
+  return Warn(kName, lacking,
+              "correct data.tokenizer if this is a mistake; else train on existing token files: atoll-data "
+              "adopt describes them, and --data lets this command check them");
+}
+
+std::vector<Check> CheckTokens(const std::string& folder, const std::optional<ConfiguredTokens>& configured) {
+  const auto wanted = configured ? std::optional(configured->tokenizer) : std::nullopt;
+  if (folder.empty()) {
+    return configured ? std::vector{JudgeTokenizer(wanted, std::nullopt)} : std::vector<Check>();
+  }
+  const auto failed = [](const absl::Status& status) {
+    return Fail(
+        "token files", std::string(status.message()),
+        "atoll-data tokenize makes them, atoll-data adopt describes existing ones; data.tokenizer and "
+        "model.gpt.vocabulary must fit");
+  };
+  const auto meta = ReadMeta(folder);
+  if (!meta.ok()) return {failed(meta.status())};
+  const auto text = DescribeTokens(folder, *meta, configured);
+  const auto named = meta->find("tokenizer");
+  const std::string recorded = named != meta->end() && named->is_string() ? named->get<std::string>() : "";
+  return {
+      text.ok() ? Ok("token files", *text + " (atoll-data inspect reads every byte)") : failed(text.status()),
+      JudgeTokenizer(wanted, recorded)};
+}
+
+}  // namespace atoll

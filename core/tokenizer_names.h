@@ -1,0 +1,12 @@
+#ifndef ATOLL_CORE_TOKENIZER_NAMES_H_
+#define ATOLL_CORE_TOKENIZER_NAMES_H_
+
+namespace atoll {
+
+/// Tokenizers that Atoll has itself (worker/data/tokenizer.h makes them). A run may name another one: its
+/// token files then come from elsewhere, and Atoll turns no text into tokens or back.
+inline constexpr const char* kTokenizerNames[] = {"bytes"};
+
+}  // namespace atoll
+
+#endif  // ATOLL_CORE_TOKENIZER_NAMES_H_
