@@ -5,8 +5,10 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "common/clock.h"
@@ -16,6 +18,7 @@
 #include "common/human.h"
 #include "common/progress_bar.h"
 #include "common/status.h"
+#include "core/tokenizer_names.h"
 #include "worker/data/adopt.h"
 #include "worker/data/dataset.h"
 #include "worker/data/tokenize.h"
@@ -123,7 +126,7 @@ ExitCode ExitCodeFor(const absl::Status& status) {
 CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& options) {
   CLI::App* tokenize = app.add_subcommand("tokenize", kTokenizeHelp);
   tokenize->add_option("--tokenizer", tokenizer, "Tokenizer; bytes makes one token per byte, vocabulary 256")
-      ->check(CLI::IsMember({"bytes"}))
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kTokenizerNames), std::end(kTokenizerNames))))
       ->capture_default_str();
   tokenize->add_option("--out", options.folder, "Dataset folder to create")->required();
   tokenize
@@ -139,6 +142,18 @@ CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& op
   return tokenize;
 }
 
+/// What is wrong with a vocabulary; empty: nothing.
+std::string VocabularyFault(const std::string& text) {
+  uint64_t tokens = 0;
+  if (!absl::SimpleAtoi(text, &tokens) || tokens == 0) return "expected a number of tokens, 1 to 65536";
+  if (tokens <= 65536) return "";
+  return absl::StrFormat(
+      "%d tokens do not fit: Atoll's token files hold uint16 tokens, so that a tokenizer can have at most "
+      "65536. Llama-3's shards (vocabulary 128256, uint32 tokens) cannot be adopted; tokenise the text again "
+      "with a smaller tokenizer, for example GPT-2's",
+      tokens);
+}
+
 CLI::App* AddAdopt(CLI::App& app, AdoptOptions& options) {
   CLI::App* adopt = app.add_subcommand("adopt", kAdoptHelp);
   adopt->add_option("folder", options.folder, "Folder of *train*.bin and, optionally, *val*.bin files")
@@ -147,7 +162,7 @@ CLI::App* AddAdopt(CLI::App& app, AdoptOptions& options) {
       ->required();
   adopt->add_option("--vocabulary", options.vocabulary, "Number of tokens of the tokenizer; GPT-2: 50257")
       ->required()
-      ->check(CLI::Range(1, 65536));
+      ->check(VocabularyFault);
   adopt->add_option("--validation", options.validation_name,
                     "Validation file; default: the one named *val*.bin");
   adopt

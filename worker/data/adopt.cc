@@ -33,9 +33,11 @@ absl::Status CheckAdoptOptions(const AdoptOptions& options) {
         "tokenizer '", name, "': expected a name of letters, digits, '-', '_' and '.', for example gpt2"));
   }
   if (options.vocabulary < 1 || options.vocabulary > 65536) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("vocabulary %d: expected the tokenizer's number of tokens, 1 to 65536 (GPT-2: 50257)",
-                        options.vocabulary));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "vocabulary %d: expected the tokenizer's number of tokens, 1 to 65536 (GPT-2: 50257); "
+        "token files hold uint16 tokens, so a larger vocabulary (Llama-3: 128256) cannot be "
+        "used",
+        options.vocabulary));
   }
   if (FileExists(JoinPath(options.folder, kDescriptionFile))) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -25,6 +25,14 @@ absl::StatusOr<uint64_t> CheckHeader(const MappedFile& file) {
   }
   int32_t words[3];
   std::memcpy(words, file.bytes().data(), sizeof(words));
+  if (words[0] == kWideTokenMagic) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "token file %s: llm.c's format for Llama-3 (magic number %d, version %d, uint32 tokens). Atoll reads "
+        "uint16 tokens only (magic number %d), so the tokenizer can have at most 65536 tokens; tokenise the "
+        "text again with such a tokenizer, for example GPT-2's (llm.c: dev/data/fineweb.py --model_desc "
+        "gpt-2)",
+        path, words[0], words[1], kTokenMagic));
+  }
   if (words[0] != kTokenMagic) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "token file %s: starts with %d instead of the magic number %d: not an llm.c token file", path,

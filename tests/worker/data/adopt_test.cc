@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/dataset.h"
+#include "worker/data/token_format.h"
 
 namespace atoll {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TemporaryFolder;
 using testing::TokenBytes;
 using testing::WriteBytes;
@@ -123,6 +125,19 @@ TEST(AdoptTest, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_THAT(AdoptMessage(options), HasSubstr("already has a meta.json"));
   options.tokenizer = "GPT 2\n";
   EXPECT_EQ(Adopt(options, Ignore).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(AdoptTest, ExplainsShardsOfLlama3) {
+  const std::string folder = TemporaryFolder();
+  // Three uint32 tokens, as llm.c writes them.
+  WriteBytes(JoinPath(folder, "fineweb_train_000001.bin"),
+             TokenBytes(kWideTokenMagic, kWideTokenVersion, 3, {128000 % 65536, 1, 1917, 0, 88, 0}));
+  const std::string message = AdoptMessage({.folder = folder, .tokenizer = "llama3", .vocabulary = 65536});
+  EXPECT_THAT(message, AllOf(HasSubstr("fineweb_train_000001.bin"), HasSubstr("Llama-3"),
+                             HasSubstr("uint32 tokens"), HasSubstr("at most 65536 tokens")));
+  EXPECT_THAT(message, Not(HasSubstr("not an llm.c")));
+  EXPECT_THAT(AdoptMessage({.folder = folder, .tokenizer = "llama3", .vocabulary = 128256}),
+              AllOf(HasSubstr("128256"), HasSubstr("uint16")));
 }
 
 TEST(AdoptTest, RefusesAPartOutsideOfItsFile) {
