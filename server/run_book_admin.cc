@@ -37,6 +37,31 @@ absl::Status NeverSeen(const WorkerName& worker) {
   return absl::NotFoundError(absl::StrFormat("no worker of the name '%s' was ever seen in this run", worker));
 }
 
+/// A resync ends with the next pull, so it must not take the place of an order that stands until this life of
+/// the worker ends. Such a worker takes no parameters along, and pulls the published ones when it joins
+/// again.
+absl::Status CheckResync(const WorkerName& worker, CommandView pending) {
+  switch (pending) {
+    case CommandView::kDrain:
+      return absl::FailedPreconditionError(
+          absl::StrFormat("worker '%s' was told to drain, and a resync would cancel that; to keep it in the "
+                          "run, call `atollctl workers restart %s` instead",
+                          worker, worker));
+    case CommandView::kRestart:
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "worker '%s' was told to restart, and pulls the published version when it joins again; a resync "
+          "would cancel the restart",
+          worker));
+    case CommandView::kStop:
+      return absl::FailedPreconditionError(
+          absl::StrFormat("worker '%s' was told to stop, and a resync would cancel that", worker));
+    case CommandView::kNone:
+    case CommandView::kResync:
+      return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
 std::string Because(const std::string& why) { return why.empty() ? std::string() : ": " + why; }
 
 }  // namespace
@@ -199,7 +224,9 @@ absl::Status RunBook::Order(const WorkerName& worker, const WorkerCommand& comma
                                                          worker,
                                                          std::string(MemberStateName(member->state))));
   }
-  roster_.account(worker).command = command;
+  WorkerCommand& told = roster_.account(worker).command;
+  if (command.command == CommandView::kResync) ATOLL_RETURN_IF_ERROR(CheckResync(worker, told.command));
+  told = command;
   if (command.command != CommandView::kResync) effects.members.push_back(worker);
   if (command.command == CommandView::kDrain) {
     ATOLL_RETURN_IF_ERROR(roster_.membership().Drain(worker, member->incarnation));

@@ -10,6 +10,7 @@
 namespace atoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using enum WorkerAction;
 
@@ -144,6 +145,24 @@ TEST(AdminWorker, ResyncIsToldUntilTheHeadWasPulled) {
   EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kResync);
   ASSERT_TRUE(run.Pull(workers[0]).ok());
   EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kNone);
+}
+
+TEST(AdminWorker, AResyncDoesNotCancelAnOrderThatEndsThisLife) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
+  ASSERT_TRUE(Do(run, "b", kRestart).ok());
+  const absl::Status drains = Do(run, "a", kResync), restarts = Do(run, "b", kResync);
+  EXPECT_EQ(drains.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(drains.message()),
+              AllOf(HasSubstr("told to drain"), HasSubstr("atollctl workers restart a")));
+  EXPECT_EQ(restarts.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(restarts.message()), HasSubstr("told to restart"));
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kDrain);
+  EXPECT_TRUE(run.Heartbeat(workers[0])->at_once);
+  EXPECT_EQ(run.Heartbeat(workers[1])->command, CommandView::kRestart);
 }
 
 TEST(AdminWorker, AnEvictedWorkerIsGoneAtOnceAndItsContributionStays) {
