@@ -74,6 +74,9 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::string> Tell(const WorkerOrder& order, CommandView command, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> Restart(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> RestartByItself(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> RestartFromOutside(const WorkerName& worker)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckPartitions(uint64_t wanted, std::string_view field) const;
   absl::StatusOr<std::string> Drain(const WorkerOrder& order, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

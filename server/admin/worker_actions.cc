@@ -117,30 +117,41 @@ absl::StatusOr<std::string> AdminImpl::Drain(const WorkerOrder& order, const std
 
 absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
   const auto worker = services_.book->Worker(order.worker, services_.clock->Now());
-  const bool launched = launcher_ != nullptr && launcher_->Owns(order.worker);
   const bool live = worker.ok() && worker->lease_remaining_s > 0;
-  if (live) {
-    return Tell(order, CommandView::kRestart,
-                order.at_once ? "pushes what it has done and begins anew under its name"
-                              : "finishes its round, pushes, and begins anew under its name");
-  }
+  if (live) return RestartByItself(order);
   // A process that does not answer, or one that died before it ever joined, can only be ended from outside.
-  if (launched) {
-    const uint32_t wanted = launcher_->view().target;
-    ATOLL_RETURN_IF_ERROR(launcher_->Restart(order.worker));
-    const uint32_t wanted_now = launcher_->view().target;
-    if (wanted_now != wanted) {
-      ATOLL_RETURN_IF_ERROR(RememberWorkers(wanted_now));
-      return absl::StrFormat("worker '%s' was drained; the launcher starts it again: %d wanted now",
-                             order.worker, wanted_now);
-    }
-    return absl::StrFormat("worker '%s' does not answer; the launcher ends its process and starts it again",
-                           order.worker);
-  }
+  if (launcher_ != nullptr && launcher_->Owns(order.worker)) return RestartFromOutside(order.worker);
   if (!worker.ok()) return worker.status();
   return absl::FailedPreconditionError(absl::StrFormat(
       "worker '%s' is %s, and it is none that this coordinator launched: start it where it runs",
       order.worker, worker->state));
+}
+
+absl::StatusOr<std::string> AdminImpl::RestartByItself(const WorkerOrder& order) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer,
+                         Tell(order, CommandView::kRestart,
+                              order.at_once ? "pushes what it has done and begins anew under its name"
+                                            : "finishes its round, pushes, and begins anew under its name"));
+  if (launcher_ == nullptr || !launcher_->IsLetGo(order.worker)) return answer;
+  launcher_->WantAgain(order.worker);
+  const uint32_t wanted = launcher_->view().target;
+  ATOLL_RETURN_IF_ERROR(RememberWorkers(wanted));
+  return absl::StrFormat("%s; it was being drained, and the launcher keeps it running again: %d wanted now",
+                         answer, wanted);
+}
+
+absl::StatusOr<std::string> AdminImpl::RestartFromOutside(const WorkerName& worker) {
+  const uint32_t wanted = launcher_->view().target;
+  ATOLL_RETURN_IF_ERROR(launcher_->Restart(worker));
+  launcher_->WantAgain(worker);
+  const uint32_t wanted_now = launcher_->view().target;
+  if (wanted_now != wanted) {
+    ATOLL_RETURN_IF_ERROR(RememberWorkers(wanted_now));
+    return absl::StrFormat("worker '%s' was drained; the launcher starts it again: %d wanted now", worker,
+                           wanted_now);
+  }
+  return absl::StrFormat("worker '%s' does not answer; the launcher ends its process and starts it again",
+                         worker);
 }
 
 absl::StatusOr<std::string> AdminImpl::Forget(const WorkerOrder& order) {

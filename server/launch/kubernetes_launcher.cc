@@ -168,6 +168,20 @@ absl::StatusOr<std::string> KubernetesLauncher::LetGo(const WorkerName& name) {
       options_.stateful_set, target_ - 1, target_ - 1);
 }
 
+bool KubernetesLauncher::IsLetGo(const WorkerName& name) const {
+  const auto ordinal = NumberOf(options_.stateful_set + "-", name);
+  MutexLock lock(&mutex_);
+  return ordinal && let_go_ == ordinal && *ordinal + 1 == target_;
+}
+
+void KubernetesLauncher::WantAgain(const WorkerName& name) {
+  const auto ordinal = NumberOf(options_.stateful_set + "-", name);
+  MutexLock lock(&mutex_);
+  if (!ordinal || let_go_ != ordinal) return;
+  let_go_.reset();
+  left_ = false;
+}
+
 void KubernetesLauncher::Left(const WorkerName& name) {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   {

@@ -51,6 +51,8 @@ class KubernetesLauncher final : public Launcher {
   /// Asks for it at the next looks, until it is granted or Scale asks for another number.
   void Begin(uint32_t target) override;
   absl::StatusOr<std::string> LetGo(const WorkerName& name) override;
+  bool IsLetGo(const WorkerName& name) const override;
+  void WantAgain(const WorkerName& name) override;
   void Left(const WorkerName& name) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;

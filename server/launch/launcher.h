@@ -55,6 +55,10 @@ class Launcher {
   /// An operator drains this worker: it is not wanted any more, is left to end by itself, and is not started
   /// again until Restart asks for it. Answers what the operator should know besides; empty: nothing.
   virtual absl::StatusOr<std::string> LetGo(const WorkerName& name) { return std::string(); }
+  /// Whether this worker was let go and is not wanted again yet.
+  virtual bool IsLetGo(const WorkerName& name) const { return false; }
+  /// A worker that was let go is wanted again. Its process is left alone: it restarts by itself.
+  virtual void WantAgain(const WorkerName& name) {}
   /// A worker that was let go has left the run.
   virtual void Left(const WorkerName& name) {}
   /// Who is a live member of the run. Called without a lock. Set before the first Scale.

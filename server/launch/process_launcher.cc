@@ -114,6 +114,20 @@ absl::StatusOr<std::string> ProcessLauncher::LetGo(const WorkerName& name) {
   return absl::StrFormat("the launcher does not start it again; `atollctl workers restart %s` does", name);
 }
 
+bool ProcessLauncher::IsLetGo(const WorkerName& name) const {
+  const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
+  MutexLock lock(&mutex_);
+  return number && wishes_.drained.contains(*number);
+}
+
+void ProcessLauncher::WantAgain(const WorkerName& name) {
+  const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
+  MutexLock lock(&mutex_);
+  if (!number || wishes_.drained.erase(*number) == 0) return;
+  wishes_.wanted.insert(*number);
+  Wake();
+}
+
 void ProcessLauncher::SetMembers(IsMember is_member) {
   MutexLock lock(&mutex_);
   is_member_ = std::move(is_member);

@@ -44,6 +44,8 @@ class ProcessLauncher final : public Launcher {
   absl::Status Scale(uint32_t target) override;
   absl::Status StartAgain() override;
   absl::StatusOr<std::string> LetGo(const WorkerName& name) override;
+  bool IsLetGo(const WorkerName& name) const override;
+  void WantAgain(const WorkerName& name) override;
   void SetMembers(IsMember is_member) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;

@@ -1,12 +1,15 @@
 #ifndef ATOLL_TESTS_FAKES_FAKE_LAUNCHER_H_
 #define ATOLL_TESTS_FAKES_FAKE_LAUNCHER_H_
 
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "common/mutex.h"
 #include "server/launch/launcher.h"
+#include "server/launch/wanted_workers.h"
 
 namespace atoll {
 
@@ -17,16 +20,32 @@ class FakeLauncher final : public Launcher {
   struct Log {
     Mutex mutex;
     std::vector<std::string> restarted ABSL_GUARDED_BY(mutex);
-    uint32_t target ABSL_GUARDED_BY(mutex) = 0;
+    std::set<uint32_t> wanted ABSL_GUARDED_BY(mutex);
+    std::set<uint32_t> drained ABSL_GUARDED_BY(mutex);
   };
   explicit FakeLauncher(std::shared_ptr<Log> log) : log_(std::move(log)) {}
 
   absl::Status Scale(uint32_t target) override {
     MutexLock lock(&log_->mutex);
-    log_->target = target;
+    log_->wanted = ChooseNumbers(log_->wanted, log_->drained, {}, target);
     return absl::OkStatus();
   }
+  absl::StatusOr<std::string> LetGo(const WorkerName& name) override {
+    MutexLock lock(&log_->mutex);
+    if (log_->wanted.erase(NumberOf(name)) == 0) return std::string();
+    log_->drained.insert(NumberOf(name));
+    return std::string("the launcher does not start it again");
+  }
+  bool IsLetGo(const WorkerName& name) const override {
+    MutexLock lock(&log_->mutex);
+    return log_->drained.contains(NumberOf(name));
+  }
+  void WantAgain(const WorkerName& name) override {
+    MutexLock lock(&log_->mutex);
+    if (log_->drained.erase(NumberOf(name)) > 0) log_->wanted.insert(NumberOf(name));
+  }
   absl::Status Restart(const WorkerName& name) override {
+    WantAgain(name);
     MutexLock lock(&log_->mutex);
     log_->restarted.push_back(name);
     return absl::OkStatus();
@@ -35,10 +54,11 @@ class FakeLauncher final : public Launcher {
     MutexLock lock(&log_->mutex);
     LauncherView view;
     view.kind = "fake";
-    view.target = log_->target;
-    for (uint32_t i = 0; i < log_->target; ++i) {
+    view.target = static_cast<uint32_t>(log_->wanted.size());
+    for (const uint32_t number : log_->drained) view.drained.push_back(NameOf(number));
+    for (const uint32_t number : log_->wanted) {
       LaunchedWorker worker;
-      worker.name = "w-" + std::to_string(i);
+      worker.name = NameOf(number);
       worker.state = LaunchedWorker::State::kRunning;
       view.workers.push_back(worker);
     }
@@ -48,6 +68,11 @@ class FakeLauncher final : public Launcher {
   void Shutdown() override {}
 
  private:
+  static WorkerName NameOf(uint32_t number) { return "w-" + std::to_string(number); }
+  static uint32_t NumberOf(const WorkerName& name) {
+    return name.starts_with("w-") ? static_cast<uint32_t>(std::stoul(name.substr(2))) : UINT32_MAX;
+  }
+
   const std::shared_ptr<Log> log_;
 };
 

@@ -118,6 +118,24 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   EXPECT_EQ(server_->Requests("PATCH").size(), 3u);
 }
 
+TEST_F(KubernetesLauncherTest, ADrainingPodThatIsWantedAgainKeepsItsReplica) {
+  Launch(Options());
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  ASSERT_TRUE(Shows(3));
+  ASSERT_TRUE(launcher_->LetGo("train-worker-2").ok());
+  EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
+  launcher_->WantAgain("train-worker-1");
+  EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
+  launcher_->WantAgain("train-worker-2");
+  EXPECT_FALSE(launcher_->IsLetGo("train-worker-2"));
+  EXPECT_EQ(launcher_->view().target, 3u);
+  launcher_->Left("train-worker-2");
+  // A look that would give it up comes before this one's patch.
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  ASSERT_TRUE(Shows(3));
+  for (const auto& patch : server_->Requests("PATCH")) EXPECT_EQ(patch["body"], R"({"spec":{"replicas":3}})");
+}
+
 TEST_F(KubernetesLauncherTest, ALookThatReadTheReplicasBeforeAScaleDoesNotUndoIt) {
   KubernetesLauncherOptions options = Options();
   options.api.attempts = 100'000;  // a look waits as long as this test lets it

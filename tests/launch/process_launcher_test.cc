@@ -160,6 +160,25 @@ TEST_F(ProcessLauncherTest, OneThatIsDrainedIsNotWantedAndNotStartedAgain) {
   EXPECT_TRUE(WaitUntil([&] { return Workers().at(1).restarts >= 1; }));
 }
 
+TEST_F(ProcessLauncherTest, OneThatIsDrainingAndWantedAgainIsKeptRunning) {
+  Launch(Options(kSleeps), 2);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  const pid_t first = PidOf(1);
+  EXPECT_FALSE(launcher_->IsLetGo("w1"));
+  ASSERT_TRUE(launcher_->LetGo("w1").ok());
+  EXPECT_TRUE(launcher_->IsLetGo("w1"));
+  ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).state == State::kDraining; }));
+  launcher_->WantAgain("w1");
+  launcher_->WantAgain("w7");
+  launcher_->WantAgain("someone");
+  EXPECT_FALSE(launcher_->IsLetGo("w1"));
+  EXPECT_EQ(launcher_->view().target, 2u);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  EXPECT_EQ(PidOf(1), first) << "its process is left alone";
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(WaitUntil([&] { return Workers().at(1).restarts == 1 && AllAre(State::kRunning, 2); }));
+}
+
 TEST_F(ProcessLauncherTest, WhenThereIsWorkAgainThoseThatEndAreStartedAgain) {
   Launch(Options("echo $4 runs; test $4 = w0 && exit 0; sleep 1; exit 0"), 2);
   ASSERT_TRUE(WaitUntil([&] { return Workers().at(0).state == State::kStopped; }));

@@ -335,6 +335,22 @@ TEST_F(AdminLauncher, WhatWasScaledToIsWantedAgainAfterARestart) {
   EXPECT_EQ(run_.admin().WantedWorkers(), 3) << "somebody has changed the start since";
 }
 
+TEST_F(AdminLauncher, ADrainingWorkerThatIsToldToRestartIsWantedAgain) {
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
+  EXPECT_EQ(run_.admin().Launched().target, 1);
+  const auto told = run_.admin().ControlWorker(kAnn, {.worker = "w-0", .action = kRestart, .reason = ""});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_THAT(*told, HasSubstr("2 wanted now"));
+  EXPECT_EQ(run_.Heartbeat(workers[0])->command, CommandView::kRestart);
+  EXPECT_EQ(run_.admin().Launched().target, 2);
+  EXPECT_TRUE(run_.admin().Launched().drained.empty());
+  EXPECT_TRUE(restarted().empty()) << "it restarts by itself";
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 2) << "it is recorded";
+}
+
 TEST_F(AdminLauncher, AddsAndScales) {
   const auto added = run_.admin().ScaleWorkers(kAnn, 3, std::nullopt);
   ASSERT_TRUE(added.ok()) << added.status();

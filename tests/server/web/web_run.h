@@ -44,7 +44,7 @@ class WebRun {
   uint64_t head() const { return head_; }
   uint32_t launched() {
     MutexLock lock(&log_->mutex);
-    return log_->target;
+    return static_cast<uint32_t>(log_->wanted.size());
   }
 
  private:
