@@ -4,14 +4,12 @@
 #include "core/membership.h"
 #include "server/admin_impl.h"
 #include "server/storage_refusal.h"
+#include "server/worker_count.h"
 
 // Drain, restart, resync; evict, ban; add.
 
 namespace atoll {
 namespace {
-
-// Beyond it a typing error is more likely than a wish.
-constexpr uint32_t kMostWorkers = 10000;
 
 std::string_view Name(WorkerAction action) {
   switch (action) {
@@ -118,6 +116,11 @@ absl::StatusOr<std::string> AdminImpl::Drain(const WorkerOrder& order, const std
 absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
   const auto worker = services_.book->Worker(order.worker, services_.clock->Now());
   const bool live = worker.ok() && worker->lease_remaining_s > 0;
+  if (launcher_ != nullptr && launcher_->IsLetGo(order.worker)) {
+    const uint64_t wanted = uint64_t{launcher_->view().target} + 1;
+    ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, services_.book->config()->run, "restart"));
+    ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, "restart"));
+  }
   if (live) return RestartByItself(order);
   // A process that does not answer, or one that died before it ever joined, can only be ended from outside.
   if (launcher_ != nullptr && launcher_->Owns(order.worker)) return RestartFromOutside(order.worker);
@@ -212,13 +215,9 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
   }
   ScaleResult result{.before = launcher_->view().target, .target = 0, .names = {}};
   const uint64_t wanted = target ? *target : uint64_t{result.before} + *add;
-  const uint32_t most = std::min(kMostWorkers, services_.book->config()->run.max_workers);
-  if (wanted > most) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s: %d workers are more than limits.max_workers, which is %d",
-                        add ? "add" : "target", wanted, most));
-  }
-  if (wanted > result.before) ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, add ? "add" : "target"));
+  const std::string_view field = add ? "add" : "target";
+  ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, services_.book->config()->run, field));
+  if (wanted > result.before) ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, field));
   result.target = static_cast<uint32_t>(wanted);
   const ControlEntry before = services_.book->control();
   ATOLL_RETURN_IF_ERROR(RememberWorkers(result.target));
@@ -239,17 +238,9 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
 
 absl::Status AdminImpl::CheckPartitions(uint64_t wanted, std::string_view field) const {
   const RunOptions& run = services_.book->config()->run;
-  if (run.data.mode != DataMode::kShared) return absl::OkStatus();
   const uint64_t others =
       services_.book->LiveTrainersExcept([this](const WorkerName& name) { return launcher_->Owns(name); });
-  if (wanted + others <= run.data.partitions) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrFormat("%s: %d workers%s need a part of the shared data each, and there are %d parts: "
-                      "data.partitions is fixed when a "
-                      "run begins",
-                      std::string(field), wanted,
-                      others > 0 ? absl::StrFormat(" and the %d that others started", others) : std::string(),
-                      run.data.partitions));
+  return CheckPartsOfData(wanted, others, run, field);
 }
 
 absl::Status AdminImpl::RememberWorkers(uint32_t target) {

@@ -351,6 +351,51 @@ TEST_F(AdminLauncher, ADrainingWorkerThatIsToldToRestartIsWantedAgain) {
   EXPECT_EQ(run_.admin().WantedWorkers(), 2) << "it is recorded";
 }
 
+class BoundedLauncher : public testing::Test {
+ protected:
+  void Begin(uint32_t partitions, uint32_t max_workers) {
+    CoordinatorOptions options = SmallRun();
+    options.run.data.partitions = partitions;
+    options.run.max_workers = max_workers;
+    run_.emplace(options,
+                 TestParts{.make_launcher = [log = log_] { return std::make_unique<FakeLauncher>(log); }});
+    ASSERT_TRUE(Scale(2).ok());
+    workers_ = run_->Begin({"w-0", "w-1"}, Ones());
+    ASSERT_TRUE(Do(*run_, "w-1", kDrain).ok());
+    // Another one in its place.
+    ASSERT_TRUE(Scale(2).ok());
+  }
+  absl::Status Scale(uint32_t target) {
+    return run_->admin().ScaleWorkers(kAnn, std::nullopt, target).status();
+  }
+
+  std::shared_ptr<FakeLauncher::Log> log_ = std::make_shared<FakeLauncher::Log>();
+  std::optional<TestRun> run_;
+  std::vector<Caller> workers_;
+};
+
+TEST_F(BoundedLauncher, ARestartOfADrainedWorkerNeedsAPartOfTheData) {
+  Begin(/*partitions=*/2, /*max_workers=*/10);
+  const absl::Status draining = Do(*run_, "w-1", kRestart);
+  EXPECT_EQ(draining.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(draining.message()), AllOf(HasSubstr("restart: 3 workers"), HasSubstr("2 parts")));
+  EXPECT_EQ(run_->Heartbeat(workers_[1])->command, CommandView::kDrain) << "it drains on";
+  ASSERT_TRUE(run_->coordinator().Leave(workers_[1], "drained").ok());
+  EXPECT_EQ(Do(*run_, "w-1", kRestart).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(run_->admin().Launched().target, 2);
+  ASSERT_TRUE(Scale(1).ok());
+  EXPECT_TRUE(Do(*run_, "w-1", kRestart).ok());
+}
+
+TEST_F(BoundedLauncher, ARestartOfADrainedWorkerStaysWithinTheLimitOfWorkers) {
+  Begin(/*partitions=*/8, /*max_workers=*/2);
+  ASSERT_TRUE(run_->coordinator().Leave(workers_[1], "drained").ok());
+  const absl::Status refused = Do(*run_, "w-1", kRestart);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("limits.max_workers, which is 2"));
+  EXPECT_EQ(run_->admin().Launched().target, 2);
+}
+
 TEST_F(AdminLauncher, AddsAndScales) {
   const auto added = run_.admin().ScaleWorkers(kAnn, 3, std::nullopt);
   ASSERT_TRUE(added.ok()) << added.status();
