@@ -193,7 +193,8 @@ class AdminControl {
   virtual absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
                                                    std::optional<uint32_t> target) = 0;
   /// How many the launcher is to run: as many as were last asked for by ScaleWorkers, in whatever life of the
-  /// coordinator, unless this start says something else than the start of that life did.
+  /// coordinator, unless this start says something else than the start of that life did. At most as many as
+  /// the run can have now; the rest is logged.
   virtual uint32_t WantedWorkers() const = 0;
   /// Workers that an operator drained, and that have not joined since: the launcher leaves them alone.
   virtual std::vector<WorkerName> DrainedWorkers() const = 0;

@@ -14,6 +14,7 @@
 #include "server/new_epoch.h"
 #include "server/recover_fragments.h"
 #include "server/start_config.h"
+#include "server/worker_count.h"
 #include "storage/committed_tokens.h"
 
 namespace atoll {
@@ -51,12 +52,23 @@ StartConfig FileOf(const CoordinatorOptions& options) {
   return {.bytes = options.config_bytes, .run = options.run, .staleness_open = options.staleness_open};
 }
 
+/// A remembered number that is too large is lowered (AdminControl::WantedWorkers); one that was just typed is
+/// a mistake to tell.
+absl::Status CheckLaunched(const CoordinatorOptions& options, const CoordinatorDeps& deps,
+                           const RunOptions& run) {
+  if (deps.launcher == nullptr) return absl::OkStatus();
+  const std::string_view field = "--launch-workers (default: run.workers)";
+  ATOLL_RETURN_IF_ERROR(CheckMostWorkers(options.launch_workers, run, field));
+  return CheckPartsOfData(options.launch_workers, /*others=*/0, run, field);
+}
+
 absl::StatusOr<OpenedRun> BeginRun(const CoordinatorOptions& options, const CoordinatorDeps& deps) {
   OpenedRun opened;
   StartConfig start = FileOf(options);
   if (deps.config_codec != nullptr) {
     ATOLL_ASSIGN_OR_RETURN(start, ForNewRun(start, *deps.config_codec));
   }
+  ATOLL_RETURN_IF_ERROR(CheckLaunched(options, deps, start.run));
   RunIdentity& identity = opened.recovery.identity;
   identity.run_id = ToHex(RandomBytes(8));
   identity.name = options.run.name;
@@ -248,6 +260,7 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
   OpenedRun opened;
   opened.recovery = *std::move(recovery);
   ATOLL_RETURN_IF_ERROR(AdoptConfig(options, deps, opened));
+  ATOLL_RETURN_IF_ERROR(CheckLaunched(options, deps, opened.config->run));
   if (!opened.recovery.manifest) {
     ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, std::move(seed), opened));
     return opened;

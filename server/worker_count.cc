@@ -31,4 +31,9 @@ absl::Status CheckPartsOfData(uint64_t wanted, uint64_t others, const RunOptions
                       run.data.partitions));
 }
 
+uint32_t MostWorkers(const RunOptions& run) {
+  const uint32_t most = std::min(kMostEver, run.max_workers);
+  return run.data.mode == DataMode::kShared ? std::min(most, run.data.partitions) : most;
+}
+
 }  // namespace atoll

@@ -18,6 +18,9 @@ absl::Status CheckMostWorkers(uint64_t wanted, const RunOptions& run, std::strin
 absl::Status CheckPartsOfData(uint64_t wanted, uint64_t others, const RunOptions& run,
                               std::string_view field);
 
+/// The largest number that passes both, without others. Pure.
+uint32_t MostWorkers(const RunOptions& run);
+
 }  // namespace atoll
 
 #endif  // ATOLL_SERVER_WORKER_COUNT_H_

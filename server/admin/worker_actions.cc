@@ -262,7 +262,15 @@ std::vector<WorkerName> AdminImpl::DrainedWorkers() const { return services_.boo
 uint32_t AdminImpl::WantedWorkers() const {
   const ControlEntry control = services_.book->control();
   const uint32_t at_start = services_.options.launch_workers;
-  return control.workers_at_start == at_start ? control.workers.value_or(at_start) : at_start;
+  const uint32_t wanted =
+      control.workers_at_start == at_start ? control.workers.value_or(at_start) : at_start;
+  const uint32_t most = MostWorkers(services_.book->config()->run);
+  if (wanted <= most) return wanted;
+  services_.log.Warning(
+      "more workers were asked for than this run can have now; the others are not started: each needs a part "
+      "of the shared data (data.partitions), and limits.max_workers holds",
+      {{"asked_for", wanted}, {"started", most}});
+  return most;
 }
 
 }  // namespace atoll

@@ -396,6 +396,36 @@ TEST_F(BoundedLauncher, ARestartOfADrainedWorkerStaysWithinTheLimitOfWorkers) {
   EXPECT_EQ(run_->admin().Launched().target, 2);
 }
 
+TEST_F(AdminLauncher, AStartWithMoreWorkersThanCanWorkIsRefused) {
+  run_.options().launch_workers = 9;
+  const absl::Status parts = run_.Restart();
+  EXPECT_EQ(parts.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(parts.message()), AllOf(HasSubstr("--launch-workers"), HasSubstr("8 parts")));
+  run_.options().launch_workers = 1001;
+  const absl::Status limit = run_.Restart();
+  EXPECT_EQ(limit.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(limit.message()), HasSubstr("limits.max_workers, which is 1000"));
+  run_.options().launch_workers = 8;
+  EXPECT_TRUE(run_.Restart().ok());
+}
+
+TEST_F(AdminLauncher, OfARememberedNumberOnlyThoseThatCanWorkAreStarted) {
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 7).ok());
+  run_.options().run.max_workers = 5;
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 5);
+  run_.options().run.data.partitions = 3;
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 3);
+}
+
+TEST(AdminWorker, ARunWithoutALauncherDoesNotCheckItsWorkers) {
+  CoordinatorOptions options = SmallRun();
+  options.launch_workers = 9;
+  TestRun run(options);
+  EXPECT_TRUE(run.Restart().ok());
+}
+
 TEST_F(AdminLauncher, AddsAndScales) {
   const auto added = run_.admin().ScaleWorkers(kAnn, 3, std::nullopt);
   ASSERT_TRUE(added.ok()) << added.status();
