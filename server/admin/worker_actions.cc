@@ -227,12 +227,8 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
     ATOLL_RETURN_IF_ERROR(KeepControl(before));
     return scaled;
   }
-  for (const LaunchedWorker& worker : launcher_->view().workers) {
-    using enum LaunchedWorker::State;
-    const bool going = worker.state == kStopping || worker.state == kStopped || worker.state == kDraining ||
-                       worker.state == kDrained;
-    if (!going) result.names.push_back(worker.name);
-  }
+  // Not those that run now: those that are to end still do, and a new one may not be there yet.
+  result.names = launcher_->view().wanted;
   return result;
 }
 

@@ -336,6 +336,9 @@ LauncherView KubernetesLauncher::view() const {
   MutexLock lock(&mutex_);
   // One that was let go is not wanted any more, though its replica stays until it has left.
   view.target = let_go_ && *let_go_ + 1 == target_ ? *let_go_ : target_;
+  for (uint32_t ordinal = 0; ordinal < view.target; ++ordinal) {
+    view.wanted.push_back(NumberedName(options_.stateful_set + "-", ordinal));
+  }
   size_t troubled = 0;
   for (const auto& [ordinal, pod] : pods_) {
     view.workers.push_back(pod.worker);

@@ -28,6 +28,7 @@ struct LaunchedWorker {
 struct LauncherView {
   std::string kind;                      // process, kubernetes
   uint32_t target = 0;                   // wanted; drained ones do not count
+  std::vector<WorkerName> wanted = {};   // those: as noted, whatever `workers` still shows
   std::vector<LaunchedWorker> workers;   // in order of number
   std::vector<WorkerName> drained = {};  // not wanted since an operator drained them
   std::string error;  // why the last attempt failed and when the next is; empty: nothing is wrong

@@ -173,6 +173,9 @@ LauncherView ProcessLauncher::view() const {
   const MonoTime now = clock_->Now();
   MutexLock lock(&mutex_);
   view.target = static_cast<uint32_t>(wishes_.wanted.size());
+  for (const uint32_t number : wishes_.wanted) {
+    view.wanted.push_back(NumberedName(options_.name_prefix, number));
+  }
   for (const uint32_t number : wishes_.drained) {
     view.drained.push_back(NumberedName(options_.name_prefix, number));
   }

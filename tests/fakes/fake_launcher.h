@@ -13,7 +13,8 @@
 
 namespace atoll {
 
-/// Starts nothing, remembers what it was asked for. Its workers are w-0, w-1, ... Thread-safe.
+/// Starts nothing, remembers what it was asked for. Its workers are w-0, w-1, ...; those that are not wanted
+/// any more run on, as do the processes of a launcher whose thread has not got to them yet. Thread-safe.
 class FakeLauncher final : public Launcher {
  public:
   /// What is left when the coordinator that owned it is gone.
@@ -22,12 +23,14 @@ class FakeLauncher final : public Launcher {
     std::vector<std::string> restarted ABSL_GUARDED_BY(mutex);
     std::set<uint32_t> wanted ABSL_GUARDED_BY(mutex);
     std::set<uint32_t> drained ABSL_GUARDED_BY(mutex);
+    std::set<uint32_t> running ABSL_GUARDED_BY(mutex);
   };
   explicit FakeLauncher(std::shared_ptr<Log> log) : log_(std::move(log)) {}
 
   absl::Status Scale(uint32_t target) override {
     MutexLock lock(&log_->mutex);
     log_->wanted = ChooseNumbers(log_->wanted, log_->drained, {}, target);
+    log_->running.insert(log_->wanted.begin(), log_->wanted.end());
     return absl::OkStatus();
   }
   absl::StatusOr<std::string> LetGo(const WorkerName& name) override {
@@ -55,8 +58,9 @@ class FakeLauncher final : public Launcher {
     LauncherView view;
     view.kind = "fake";
     view.target = static_cast<uint32_t>(log_->wanted.size());
+    for (const uint32_t number : log_->wanted) view.wanted.push_back(NameOf(number));
     for (const uint32_t number : log_->drained) view.drained.push_back(NameOf(number));
-    for (const uint32_t number : log_->wanted) {
+    for (const uint32_t number : log_->running) {
       LaunchedWorker worker;
       worker.name = NameOf(number);
       worker.state = LaunchedWorker::State::kRunning;

@@ -124,6 +124,7 @@ TEST_F(KubernetesLauncherTest, ADrainingPodThatIsWantedAgainKeepsItsReplica) {
   ASSERT_TRUE(Shows(3));
   ASSERT_TRUE(launcher_->LetGo("train-worker-2").ok());
   EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
+  EXPECT_THAT(launcher_->view().wanted, ::testing::ElementsAre("train-worker-0", "train-worker-1"));
   launcher_->WantAgain("train-worker-1");
   EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
   launcher_->WantAgain("train-worker-2");

@@ -179,6 +179,18 @@ TEST_F(ProcessLauncherTest, OneThatIsDrainingAndWantedAgainIsKeptRunning) {
   EXPECT_TRUE(WaitUntil([&] { return Workers().at(1).restarts == 1 && AllAre(State::kRunning, 2); }));
 }
 
+TEST_F(ProcessLauncherTest, TellsAtOnceWhoIsWanted) {
+  ProcessLauncherOptions options = Options("trap '' TERM; echo $4 runs; while :; do sleep 0.01; done");
+  options.grace = Seconds(1);
+  Launch(options, 3);
+  ASSERT_TRUE(Logged("w0", "runs") && Logged("w1", "runs") && Logged("w2", "runs"));
+  ASSERT_TRUE(launcher_->Scale(1).ok());
+  EXPECT_THAT(launcher_->view().wanted, ::testing::ElementsAre("w0"));
+  ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).state == State::kStopping; }));
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  EXPECT_THAT(launcher_->view().wanted, ::testing::ElementsAre("w0", "w1")) << "w1 is ending, and comes back";
+}
+
 TEST_F(ProcessLauncherTest, WhenThereIsWorkAgainThoseThatEndAreStartedAgain) {
   Launch(Options("echo $4 runs; test $4 = w0 && exit 0; sleep 1; exit 0"), 2);
   ASSERT_TRUE(WaitUntil([&] { return Workers().at(0).state == State::kStopped; }));

@@ -382,7 +382,7 @@ TEST_F(BoundedLauncher, ARestartOfADrainedWorkerNeedsAPartOfTheData) {
   EXPECT_EQ(run_->Heartbeat(workers_[1])->command, CommandView::kDrain) << "it drains on";
   ASSERT_TRUE(run_->coordinator().Leave(workers_[1], "drained").ok());
   EXPECT_EQ(Do(*run_, "w-1", kRestart).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(run_->admin().Launched().target, 2);
+  EXPECT_EQ(run_->admin().Launched().wanted, (std::vector<WorkerName>{"w-0", "w-2"}));
   ASSERT_TRUE(Scale(1).ok());
   EXPECT_TRUE(Do(*run_, "w-1", kRestart).ok());
 }
@@ -432,8 +432,11 @@ TEST_F(AdminLauncher, AddsAndScales) {
   EXPECT_EQ(added->before, 0);
   EXPECT_EQ(added->target, 3);
   EXPECT_EQ(added->names, (std::vector<WorkerName>{"w-0", "w-1", "w-2"}));
-  EXPECT_EQ(run_.admin().ScaleWorkers(kAnn, std::nullopt, 1)->target, 1);
-  EXPECT_EQ(run_.admin().Launched().workers.size(), 1);
+  const auto scaled = run_.admin().ScaleWorkers(kAnn, std::nullopt, 1);
+  ASSERT_TRUE(scaled.ok()) << scaled.status();
+  EXPECT_EQ(scaled->target, 1);
+  EXPECT_EQ(run_.admin().Launched().workers.size(), 3) << "the others have not ended yet";
+  EXPECT_EQ(scaled->names, (std::vector<WorkerName>{"w-0"}));
   using absl::StatusCode;
   const auto code = [&](std::optional<uint32_t> add, std::optional<uint32_t> target) {
     return run_.admin().ScaleWorkers(kAnn, add, target).status().code();
