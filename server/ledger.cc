@@ -45,13 +45,15 @@ uint64_t ParametersIn(const FragmentLayout& layout) {
 }
 
 double MeanLoss(const RoundRecord& record) {
-  double sum = 0;
+  double sum = 0, weight = 0;
   for (size_t i = 0; i < record.contributions.size() && i < record.weights.size(); ++i) {
     const double loss = record.contributions[i].mean_loss;
     // Records of earlier releases hold whatever a worker claimed.
-    if (IsPlausibleLoss(loss)) sum += static_cast<double>(record.weights[i]) * loss;
+    if (!IsPlausibleLoss(loss)) continue;
+    sum += static_cast<double>(record.weights[i]) * loss;
+    weight += static_cast<double>(record.weights[i]);
   }
-  return sum;
+  return weight > 0 ? sum / weight : 0;
 }
 
 uint64_t Ledger::TokensOf(FragmentId fragment, const std::vector<Contribution>& contributions) const {

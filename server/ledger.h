@@ -18,7 +18,7 @@ namespace atoll {
 /// Parameters in a fragment, padding left out.
 uint64_t ParametersIn(const FragmentLayout& layout);
 
-/// Weighted mean of the contributions' training losses (weights as merged).
+/// Weighted mean of the contributions' plausible training losses (weights as merged); 0 without any.
 double MeanLoss(const RoundRecord& record);
 
 /// The account of the run: rounds closed, tokens, evaluations, traffic, pace. Pure state, not thread-safe.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/codec.h"
 #include "tests/server/test_run.h"
 
@@ -42,6 +44,14 @@ TEST(Ledger, AccountsARound) {
   EXPECT_EQ(ledger.Pace(), 32);
   EXPECT_EQ(ledger.EtaSeconds(), (12800 - 128) / 32.0);
   EXPECT_EQ(ledger.PositionSteps(), 2) << "128 tokens: two steps of two workers";
+}
+
+TEST(Ledger, AnImplausibleLossCountsForNothing) {
+  RoundRecord record = Record(1, 64, 100);
+  record.contributions[1].mean_loss = std::nan("");
+  EXPECT_EQ(MeanLoss(record), 2) << "the mean of what remains";
+  record.contributions[0].mean_loss = std::nan("");
+  EXPECT_EQ(MeanLoss(record), 0) << "none is known";
 }
 
 TEST(Ledger, TokensCountWithFragmentZeroOnly) {
