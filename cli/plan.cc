@@ -281,10 +281,10 @@ absl::StatusOr<double> ParseBandwidth(const std::string& text) {
   return ParseQuantity(text, units, "100Mbit/s, 10Gbit/s or 50MB/s");
 }
 
-absl::StatusOr<double> ParseSpan(const std::string& text) {
+absl::StatusOr<double> ParseSpan(const std::string& text, const char* example) {
   static const std::vector<Unit> units = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
                                           {"min", 60},  {"h", 3600},  {"d", 86400}};
-  return ParseQuantity(text, units, "50ms or 0.2s");
+  return ParseQuantity(text, units, example);
 }
 
 }  // namespace atoll

@@ -99,8 +99,8 @@ std::string PlanToJson(const RunPlan& plan);
 /// "100Mbit/s", "1.5 Gbit/s", "250 MB/s": bits per second. InvalidArgument names the text and what is
 /// allowed.
 absl::StatusOr<double> ParseBandwidth(const std::string& text);
-/// "50ms", "0.2 s", "300us": seconds.
-absl::StatusOr<double> ParseSpan(const std::string& text);
+/// "50ms", "0.2 s", "7d": seconds. An error suggests `example`.
+absl::StatusOr<double> ParseSpan(const std::string& text, const char* example = "50ms or 0.2s");
 
 }  // namespace atoll
 

@@ -5,6 +5,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -81,7 +82,8 @@ void AddConfigSetCommand(CLI::App& config, const GlobalOptions& global, Action& 
   set->add_option("SETTING", options->settings, "PATH=VALUE, with paths as in the YAML file")->required();
   set->add_flag("--dry-run", options->dry_run, "Check the change without making it");
   set->add_option("--expect", options->expect,
-                  "Fail when the active configuration has another version than this");
+                  "Fail when the active configuration has another version than this")
+      ->check(NotNegative());
   set->callback(
       [&global, &action, options] { action = [&global, options] { return Set(global, *options); }; });
   SetHelp(*set, {.examples = {{"atollctl config set round.deadline_s=120 outer.learning_rate=0.5"},

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -53,6 +54,7 @@ void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action
       "events", "List the run's events in order: members, rounds, checkpoints, admin actions");
   auto options = std::make_shared<EventsOptions>();
   command->add_option("--after", options->after, "Show only events after this sequence number")
+      ->check(NotNegative())
       ->capture_default_str();
   command->add_flag("--follow", options->follow, "Keep running and print new events as they happen");
   command->callback(

@@ -13,6 +13,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/file.h"
 #include "common/progress_bar.h"
 #include "common/status.h"
@@ -188,20 +189,26 @@ absl::Status VerifyConfirmations(const GlobalOptions& global, const Confirmation
 }
 
 void AddConfirmationOptions(CLI::App& command, ConfirmationFlags& flags) {
-  command.add_flag(
+  CLI::Option* const confirmations = command.add_flag(
       "--confirmations", flags.wanted,
       "Check the workers' signatures under published hashes instead; exit code 9 when one is forged, or "
       "when workers signed different hashes");
   command.add_option("--fragment", flags.fragment, "With --confirmations: of this fragment")
+      ->needs(confirmations)
       ->capture_default_str();
-  command.add_option(
-      "--file", flags.files,
-      "With --confirmations: read this export instead of asking the coordinator; give it again to compare "
-      "exports from several machines");
-  command.add_option("--export", flags.to,
-                     "With --confirmations: write what was checked to this file, as JSON");
-  command.add_option("--peer-keys", flags.peer_keys,
-                     "With --confirmations: count only the workers in this file, and only with these keys");
+  command
+      .add_option("--file", flags.files,
+                  "With --confirmations: read this export instead of asking the coordinator; give it again "
+                  "to compare "
+                  "exports from several machines")
+      ->needs(confirmations);
+  command
+      .add_option("--export", flags.to, "With --confirmations: write what was checked to this file, as JSON")
+      ->needs(confirmations);
+  command
+      .add_option("--peer-keys", flags.peer_keys,
+                  "With --confirmations: count only the workers in this file, and only with these keys")
+      ->needs(confirmations);
 }
 
 }  // namespace
@@ -211,7 +218,8 @@ void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action
                                          "Recompute retained versions from their contributions and compare "
                                          "every bit; exit with 4 on a difference");
   auto version = std::make_shared<std::optional<uint64_t>>();
-  command->add_option("--version", *version, "Verify only this version; default: all that can be recomputed");
+  command->add_option("--version", *version, "Verify only this version; default: all that can be recomputed")
+      ->check(NotNegative());
   auto flags = std::make_shared<ConfirmationFlags>();
   AddConfirmationOptions(*command, *flags);
   command->callback([&global, &action, version, flags] {

@@ -102,7 +102,7 @@ void AddForget(CLI::App& workers, const GlobalOptions& global, Action& action) {
       order.set_worker(options->worker);
       order.set_reason(options->reason);
       if (!options->age.empty()) {
-        ATOLL_ASSIGN_OR_RETURN(const double seconds, ParseSpan(options->age));
+        ATOLL_ASSIGN_OR_RETURN(const double seconds, ParseSpan(options->age, "7d or 12h"));
         order.set_older_than_s(seconds);
       }
       return Control(global, order);

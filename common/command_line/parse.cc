@@ -99,6 +99,15 @@ std::vector<std::string> Arguments(int argc, const char* const* argv) {
 
 }  // namespace
 
+CLI::Validator NotNegative() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return absl::StartsWith(text, "-") ? absl::StrFormat("%s is negative; give a number from 0", text)
+                                           : std::string();
+      },
+      /*validator_desc=*/"");
+}
+
 std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arguments) {
   return Follow(app, arguments).problem;
 }

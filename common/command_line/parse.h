@@ -18,6 +18,9 @@ namespace atoll {
 std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                          const std::function<void()>& check = {});
 
+/// Of an option with an unsigned number: CLI11 takes -1 for the largest there is.
+CLI::Validator NotNegative();
+
 /// What is wrong with a command or an option in `arguments` (without the program's name) that does not exist;
 /// empty when all exist.
 std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arguments);

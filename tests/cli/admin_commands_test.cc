@@ -63,6 +63,27 @@ TEST_F(AdminCommandsTest, WorkersAreAddedAndScaled) {
   EXPECT_EQ(Run({"workers", "add", "0"}).exit_code, 2);
 }
 
+TEST_F(AdminCommandsTest, NumbersAndOptionsThatMeanNothingAreRefused) {
+  const std::vector<std::string> negative[] = {{"events", "--after", "-1"},
+                                               {"events", "--after=-18446744073709551615"},
+                                               {"verify", "--version", "-1"},
+                                               {"config", "set", "--expect", "-1", "a.b=1"}};
+  for (const std::vector<std::string>& arguments : negative) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments[0];
+    EXPECT_THAT(outcome.err, HasSubstr("is negative")) << arguments[0];
+  }
+  for (const char* option : {"--fragment", "--file", "--export", "--peer-keys"}) {
+    const Outcome outcome = Run({"verify", option, "1"});
+    EXPECT_EQ(outcome.exit_code, 2) << option;
+    EXPECT_THAT(outcome.err, HasSubstr("--confirmations")) << option;
+  }
+  const Outcome forget = Run({"workers", "forget", "--older-than", "7"});
+  EXPECT_EQ(forget.exit_code, 2);
+  EXPECT_THAT(forget.err, HasSubstr("for example 7d"));
+  EXPECT_THAT(admin_.calls(), IsEmpty());
+}
+
 TEST_F(AdminCommandsTest, AWorkerIsDescribed) {
   auto* worker = admin_.workers.add_workers();
   worker->set_name("w3");
