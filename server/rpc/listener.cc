@@ -58,9 +58,10 @@ void SetArguments(const RpcServerOptions& options, const PortSpec& port, grpc::S
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kPingTimeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Below the interval of every client of ours, else it is sent away with too_many_pings.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             Milliseconds(kMinClientPingInterval));
+  // gRPC's own count of pings that come too often ends a connection only after it has read all that came with
+  // them, and makes an error of an error for each: a burst costs the square of its pings. Without the count a
+  // ping costs next to nothing, and a connection of pings alone is ended as any whose bytes bring no call.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // A certificate is looked at when a connection begins. So that no connection outlives by long what was
   // revoked or replaced meanwhile, clients are asked to make a new one; calls in progress go on to their end.
   if (options.security.certificates != nullptr) {

@@ -79,8 +79,6 @@ struct RpcServerOptions {
 
 /// Bounds of docs/wire_format.md.
 inline constexpr int kMaxMessageBytes = 2 << 20;
-/// Clients that keep a connection alive may ping this often and not more.
-inline constexpr Duration kMinClientPingInterval = Seconds(5);
 
 /// The two ports: data (workers, evaluators, observers) and admin (operators and tools), each with the
 /// standard health service and server reflection. Thread-safe.

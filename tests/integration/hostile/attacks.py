@@ -2,6 +2,7 @@
 import socket
 import struct
 import threading
+import time
 import zlib
 
 import grpc
@@ -99,9 +100,9 @@ def half_open(address, count, greeting=b"", source="127.0.0.1"):
     return made
 
 
-def endless_headers(address, mebibytes):
+def endless_headers(address, mebibytes, source="127.0.0.2"):
     """A header block that never ends, one CONTINUATION after another."""
-    connection = connect(address)
+    connection = connect(address, source)
     block = literal(b"x", b"y" * 16000)
     try_send(connection, PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 0, 1, request_headers(METHOD + "Join")))
     for _ in range(mebibytes * 64):
@@ -116,9 +117,9 @@ FLOODED = [METHOD + "Pull", METHOD + "Join", "/grpc.health.v1.Health/Check",
            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "/no/such"]
 
 
-def rapid_reset(address, count, path=METHOD + "Pull", at_once=1):
+def rapid_reset(address, count, path=METHOD + "Pull", at_once=1, source="127.0.0.2"):
     """Streams that are opened and given up at once."""
-    connection = connect(address)
+    connection = connect(address, source)
     headers = request_headers(path)
     try_send(connection, PREFACE + frame(SETTINGS, 0, 0))
     for first in range(0, count, at_once):
@@ -129,10 +130,50 @@ def rapid_reset(address, count, path=METHOD + "Pull", at_once=1):
     connection.close()
 
 
-def control_floods(address, count):
+GREETING = PREFACE + frame(SETTINGS, 0, 0)
+
+
+def pings(count):
+    return frame(PING, 0, 0, bytes(8)) * count
+
+
+class ReturningPings:
+    """So many connections, each with a burst of pings every half a second, and made anew when it is ended."""
+
+    def __init__(self, address, connections, count, seconds, source="127.0.0.1"):
+        self.ended = 0
+        self._burst, self._until = pings(count), time.monotonic() + seconds
+        self._threads = [threading.Thread(target=self._flood, args=(address, source)) for _ in range(connections)]
+        for thread in self._threads:
+            thread.start()
+
+    def _flood(self, address, source):
+        connection = None
+        while time.monotonic() < self._until:
+            try:
+                if connection is None:
+                    connection = connect(address, source)
+                    connection.settimeout(1)
+                    connection.sendall(GREETING)
+                connection.sendall(self._burst)
+                time.sleep(0.5)
+            except OSError:
+                if connection is not None:
+                    connection.close()
+                connection = None
+                self.ended += 1
+                time.sleep(0.2)
+        if connection is not None:
+            connection.close()
+
+    def goes_on(self):
+        return any(thread.is_alive() for thread in self._threads)
+
+
+def control_floods(address, count, source="127.0.0.2"):
     for each in (frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535)), frame(PING, 0, 0, bytes(8)),
                  frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))):
-        connection = connect(address)
+        connection = connect(address, source)
         try_send(connection, PREFACE + frame(SETTINGS, 0, 0))
         for _ in range(count // 100):
             if not try_send(connection, each * 100):

@@ -135,6 +135,26 @@ def http2_floods(suite):
     attacks.control_floods(address, 100000)
 
 
+def ping_floods(suite):
+    """Nothing but control frames, each of which is answered: once on many connections, and then again and again, by
+    somebody behind the good worker's own address."""
+    coordinator = suite.coordinator
+    made = attacks.half_open(coordinator.address(), 300, attacks.GREETING + attacks.pings(2000), source="127.0.0.2")
+    for _ in range(3):
+        suite.meanwhile()
+    for connection in made:
+        connection.close()
+    flood = attacks.ReturningPings(coordinator.address(), 30, 2000, 10)
+    began = time.monotonic()
+    while time.monotonic() - began < 7:
+        suite.meanwhile()
+        time.sleep(0.2)
+    neighbour = GoodWorker(coordinator, "neighbour")
+    neighbour.channel.close()
+    suite.expect(flood.goes_on(), f"a neighbour got in after {time.monotonic() - began - 7:.1f} s, when the flood was over")
+    coordinator.wait_for(lambda: not flood.goes_on(), 10, "the flood to end")
+
+
 def rapid_resets(suite):
     """One by one, and a page of frames at a time. Of a call that waits none is over before the next begins; of the others
     a server may get rid of as many as come, and then it is by its peak, also between two looks, that it is judged."""
@@ -427,13 +447,13 @@ def many_names(folder, programs):
         in_memory.cleanup()
 
 
-ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, rapid_resets, long_metadata, wrong_messages,
+ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, ping_floods, rapid_resets, long_metadata, wrong_messages,
            packed_messages, open_reflection, watchers, huge_sizes, absurd_losses, bad_chunks, half_uploads, slow_readers, metrics_port,
            join_flood, a_round_still_closes]
 
 
 # What takes longer than a few seconds.
-LENGTHY = [silent_connections, http2_floods, rapid_resets, half_uploads, metrics_port, few_files, many_names]
+LENGTHY = [silent_connections, http2_floods, ping_floods, rapid_resets, half_uploads, metrics_port, few_files, many_names]
 
 
 def run_all(folder, programs, wanted):
