@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "absl/strings/numbers.h"
@@ -88,21 +89,34 @@ absl::Status CheckChangeable(const std::string& path) {
       "%s: is settled when a run begins; what may be set while it goes on: docs/wire_format.md", path));
 }
 
-/// Rounds that leave the budget of tokens what it is when H becomes `steps`.
-uint64_t RoundsFor(const RunOptions& run, uint32_t steps) {
-  const double planned = static_cast<double>(run.rounds) * run.inner.steps;
-  return std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(planned / steps)));
+/// Rounds of `steps` that come closest to `planned` steps.
+uint64_t RoundsFor(uint64_t planned, uint32_t steps) {
+  return std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(static_cast<double>(planned) / steps)));
+}
+
+/// The planned steps of `after`, where those of the configuration `before` it are `planned`.
+uint64_t PlannedAfter(uint64_t planned, const RunOptions& before, const RunOptions& after) {
+  if (after.inner.steps != before.inner.steps) {
+    const bool rounded = after.extension.steps_added == before.extension.steps_added &&
+                         after.rounds == RoundsFor(planned, after.inner.steps);
+    return rounded ? planned : after.total_steps();
+  }
+  const uint64_t added = after.total_steps() - std::min(after.total_steps(), before.total_steps());
+  const bool extended = added > 0 && after.extension.steps_added == before.extension.steps_added + added;
+  if (extended) return planned + added;
+  return after.rounds == before.rounds ? planned : after.total_steps();
 }
 
 /// The settings, and what has to be set with them.
-std::vector<ConfigSetting> Completed(const std::vector<ConfigSetting>& settings, const RunOptions& run) {
+std::vector<ConfigSetting> Completed(const std::vector<ConfigSetting>& settings, const RunOptions& run,
+                                     uint64_t planned) {
   std::vector<ConfigSetting> all = settings;
   for (const ConfigSetting& setting : settings) {
     uint32_t steps = 0;
     // What is no number is refused by the codec, in its words.
     if (setting.path != kInnerSteps || !absl::SimpleAtoi(setting.value, &steps) || steps == 0) continue;
     if (steps == run.inner.steps) continue;
-    all.push_back({std::string(kRounds), std::to_string(RoundsFor(run, steps))});
+    all.push_back({std::string(kRounds), std::to_string(RoundsFor(planned, steps))});
     break;
   }
   return all;
@@ -136,7 +150,8 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
   ATOLL_RETURN_IF_ERROR(CheckVersion(expected_version));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions before, codec_->Parse(newest.bytes));
   std::vector<ConfigChange> changes;
-  ATOLL_ASSIGN_OR_RETURN(Proposal proposal, Next(Completed(settings, before), author, now_unix_ns, changes));
+  ATOLL_ASSIGN_OR_RETURN(Proposal proposal,
+                         Next(Completed(settings, before, PlannedSteps()), author, now_unix_ns, changes));
   if (changes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrFormat("the configuration has these values already, in version %d", newest.version));
@@ -145,6 +160,21 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
     if (change.path != kRounds) ATOLL_RETURN_IF_ERROR(CheckChangeable(change.path));
   }
   return proposal;
+}
+
+uint64_t ConfigBook::PlannedSteps() const {
+  uint64_t planned = 0;
+  std::optional<RunOptions> before;
+  for (const ConfigEntry& entry : recorded_) {
+    const absl::StatusOr<RunOptions> run = codec_->Parse(entry.bytes);
+    if (!run.ok()) {  // of another version of the program: the next one is taken as it is
+      before.reset();
+      continue;
+    }
+    planned = before ? PlannedAfter(planned, *before, *run) : run->total_steps();
+    before = *run;
+  }
+  return planned;
 }
 
 absl::Status ConfigBook::CheckVersion(uint64_t expected) const {

@@ -89,6 +89,26 @@ TEST_F(AdminConfig, IsInForceFromTheNextRound) {
   EXPECT_EQ(run_.coordinator().GetStatus(0).fragments[0].version, Version(3));
 }
 
+TEST_F(AdminConfig, StepsThatAreSetBackBringBackTheRounds) {
+  const auto rounds_with = [&](uint32_t steps) {
+    const auto set = Set({{"inner.steps", std::to_string(steps)}});
+    EXPECT_TRUE(set.ok()) << set.status();
+    return kCodec.Parse(run_.coordinator().GetStatus(0).config_bytes)->rounds;
+  };
+  EXPECT_EQ(rounds_with(150), 1u);
+  EXPECT_EQ(rounds_with(7), 29u) << "203 steps for the 200 that were planned, not 147";
+  EXPECT_EQ(rounds_with(2), 100u);
+  // Also when it is extended in between, over restarts, and where a value is set that has nothing to do with
+  // it.
+  EXPECT_EQ(rounds_with(150), 1u);
+  run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 2, 0, false).ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(rounds_with(7), 71u) << "200 steps and the 300 of the extension";
+  ASSERT_TRUE(Set({{"round.deadline_s", "50"}}).ok());
+  EXPECT_EQ(rounds_with(2), 250u);
+}
+
 TEST_F(AdminConfig, ARestartChangesNothingOfTheOpenRound) {
   const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
