@@ -1,6 +1,7 @@
 #include "server/run_opening.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -119,7 +120,7 @@ absl::StatusOr<bool> IsSameFile(const StartConfig& file, const ConfigCodec& code
   const ConfigEntry& last = LastStarted(configs);
   if (file.bytes == last.bytes) return true;
   ATOLL_ASSIGN_OR_RETURN(const RunOptions recorded, ReadRecorded(codec, last));
-  const auto then = ForBegunRun(file, codec, recorded, /*any_committed=*/false);
+  const auto then = ForBegunRun(file, codec, recorded, /*committed_tokens=*/std::nullopt);
   return then.ok() && then->bytes == last.bytes;
 }
 
@@ -140,8 +141,9 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
           {{"version", newest.version}, {"author", newest.author}});
       return absl::OkStatus();
     }
-    ATOLL_ASSIGN_OR_RETURN(start,
-                           ForBegunRun(start, *deps.config_codec, recorded, !opened.recovery.rounds.empty()));
+    std::optional<uint64_t> committed_tokens;
+    if (!opened.recovery.rounds.empty()) committed_tokens = CommittedTokens(opened.recovery.rounds);
+    ATOLL_ASSIGN_OR_RETURN(start, ForBegunRun(start, *deps.config_codec, recorded, committed_tokens));
     ATOLL_RETURN_IF_ERROR(CheckSettled(recorded, start.run));
     if (start.bytes == newest.bytes) {
       opened.config = SnapshotOf(newest, recorded);

@@ -35,6 +35,18 @@ absl::StatusOr<bool> LeavesPartitions(const StartConfig& file, const ConfigCodec
 /// The same number of steps, but for what is lost where it is no whole number of rounds.
 bool SameSteps(uint64_t a, uint64_t b, uint64_t round) { return std::max(a, b) - std::min(a, b) < round; }
 
+/// A budget that is spent already would end the run, and nobody asked for that.
+absl::Status CheckBudgetLeft(const RunOptions& recorded, const RunOptions& now, uint64_t committed_tokens) {
+  const uint64_t budget = now.total_tokens(), had = recorded.total_tokens();
+  const uint64_t round = budget / now.rounds;
+  if (committed_tokens < budget || budget >= had || had - budget < round) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "run.rounds: the file's %d rounds are a budget of %d tokens, and the run has trained on %d already (it "
+      "has %d rounds, %d tokens). The run would end at once. Nothing was changed. Start with at least %d "
+      "rounds, or without --config. To end the run, call `atollctl run stop`",
+      now.rounds, budget, committed_tokens, recorded.rounds, had, committed_tokens / round + 1));
+}
+
 }  // namespace
 
 absl::StatusOr<StartConfig> ForNewRun(const StartConfig& file, const ConfigCodec& codec) {
@@ -44,7 +56,8 @@ absl::StatusOr<StartConfig> ForNewRun(const StartConfig& file, const ConfigCodec
 }
 
 absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCodec& codec,
-                                        const RunOptions& recorded, bool any_committed) {
+                                        const RunOptions& recorded,
+                                        std::optional<uint64_t> committed_tokens) {
   std::vector<ConfigSetting> settings;
   ATOLL_ASSIGN_OR_RETURN(const bool open, LeavesPartitions(file, codec));
   if (open && file.run.data.partitions != recorded.data.partitions) {
@@ -67,7 +80,7 @@ absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCod
     settings.push_back({"run.extended_at_step", absl::StrFormat("%.17g", extension.at_step)});
     settings.push_back({"run.extended_from", absl::StrFormat("%.17g", extension.from)});
     settings.push_back({"run.extended_steps", absl::StrCat(extension.steps_added)});
-  } else if (any_committed && wanted > have && !SameSteps(wanted, have, round)) {
+  } else if (committed_tokens && wanted > have && !SameSteps(wanted, have, round)) {
     return absl::FailedPreconditionError(
         absl::StrFormat("run.rounds: the file asks for %d rounds of %d steps, the run has %d of %d. A file "
                         "cannot extend a run: the "
@@ -77,7 +90,9 @@ absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCod
                         file.run.rounds, file.run.inner.steps, recorded.rounds, recorded.inner.steps,
                         std::max<uint64_t>(1, (wanted - have) / recorded.inner.steps)));
   }
-  return With(file, codec, settings);
+  ATOLL_ASSIGN_OR_RETURN(StartConfig start, With(file, codec, settings));
+  if (committed_tokens) ATOLL_RETURN_IF_ERROR(CheckBudgetLeft(recorded, start.run, *committed_tokens));
+  return start;
 }
 
 }  // namespace atoll

@@ -1,6 +1,8 @@
 #ifndef ATOLL_SERVER_START_CONFIG_H_
 #define ATOLL_SERVER_START_CONFIG_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,10 +24,14 @@ absl::StatusOr<StartConfig> ForNewRun(const StartConfig& file, const ConfigCodec
 
 /// Of a run that was begun: what the file leaves open stays as it is `recorded` (data.partitions,
 /// round.staleness_limit), and so do extensions of run.rounds, which no file has, while the file asks for the
-/// rounds that were planned, or for those that the run has. FailedPrecondition, naming the command, when the
-/// file asks for more steps than the run has and some are committed: the learning rate would jump up.
+/// rounds that were planned, or for those that the run has. `committed_tokens`: of the run; nullopt: nothing
+/// is committed yet. FailedPrecondition, naming the command, when something is committed and the file
+///   asks for more steps than the run has     the learning rate would jump up
+///   gives less than was trained already      the run would be over at once
+/// A file that lowers the budget to more than that is taken: the run ends earlier, and the learning rate
+/// falls to the schedule of the shorter run.
 absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCodec& codec,
-                                        const RunOptions& recorded, bool any_committed);
+                                        const RunOptions& recorded, std::optional<uint64_t> committed_tokens);
 
 }  // namespace atoll
 

@@ -17,6 +17,7 @@
 namespace atoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -406,6 +407,41 @@ TEST_F(AdminConfig, AnExtensionIsShownRecordedAndNeverRaisesTheLearningRate) {
   const absl::Status refused = run_.Restart();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("run extend 250"));
+}
+
+TEST_F(AdminConfig, AFileEndsARunEarlierButNotInThePast) {
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (uint64_t base = 0; base < 5; ++base) {
+    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    Round(workers, base);
+  }
+  const auto restart_with = [&](const std::string& rounds) {
+    std::string yaml = kYaml;
+    yaml.replace(yaml.find("rounds: 100"), 11, "rounds: " + rounds);
+    yaml.replace(yaml.find("warmup_steps: 10"), 16, "warmup_steps: 4");
+    const CoordinatorOptions changed = ConfiguredRun(yaml);
+    run_.options().config_bytes = changed.config_bytes;
+    run_.options().run = changed.run;
+    return run_.Restart();
+  };
+  for (const char* rounds : {"3", "5"}) {
+    const absl::Status refused = restart_with(rounds);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << rounds;
+    EXPECT_THAT(std::string(refused.message()),
+                AllOf(HasSubstr("run.rounds: the file's " + std::string(rounds) + " rounds"),
+                      HasSubstr("Start with at least 6 rounds"), HasSubstr("atollctl run stop")));
+  }
+  ASSERT_TRUE(restart_with("7").ok());
+  EXPECT_EQ(run_.admin().ListConfigs()->size(), 2u) << "a refused start leaves nothing";
+  const StatusView status = run_.coordinator().GetStatus(0);
+  EXPECT_NE(status.state, RunStateView::kFinished);
+  EXPECT_EQ(status.total_tokens, run_.options().run.total_tokens());
+  for (uint64_t base = 5; base < 7; ++base) {
+    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    Round(workers, base);
+  }
+  EXPECT_EQ(run_.Pull(workers[0], 7)->outcome, PullOutcome::kRunFinished);
+  ASSERT_TRUE(run_.Restart().ok()) << "a run that is over starts with its file";
 }
 
 TEST_F(AdminConfig, AFinishedRunIsExtendedAndGoesOn) {
