@@ -71,11 +71,20 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
                          .health = RunHealth::kTraining,
                          .waiting_for = view.expected,
                          .next_check = Earlier(until, view.expected_change_at)};
-  decision.reason =
-      absl::StrFormat("%d of %d contributions%s, %s", view.arrived.size(),
-                      view.arrived.size() + view.expected.size(), LateOnes(view), std::string(for_what));
+  decision.reason = absl::StrFormat("%d of %d contributions%s", view.arrived.size(),
+                                    view.arrived.size() + view.expected.size(), LateOnes(view));
+  if (!for_what.empty()) decision.reason += ", " + std::string(for_what);
   if (!view.expected.empty()) decision.reason += "; waiting for " + Names(view.expected);
   return decision;
+}
+
+/// What the minimum says of a round that waits. Nothing, while those that are expected can reach it: every
+/// round begins without a contribution.
+std::string MinimumText(const RoundView& view, const RoundOptions& options) {
+  const size_t minimum = std::max<size_t>(options.minimum, 1);
+  if (view.arrived.size() >= minimum) return "the minimum is there";
+  if (view.arrived.size() + view.expected.size() >= minimum) return "";
+  return absl::StrFormat("at least %d are needed", minimum);
 }
 
 RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions& options) {
@@ -147,7 +156,7 @@ RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& op
     }
     if (now < deadline) return Wait(view, std::min(grace_over, deadline), "quorum reached, grace running");
   }
-  if (now < deadline) return Wait(view, deadline, enough ? "the minimum is there" : "below the minimum");
+  if (now < deadline) return Wait(view, deadline, MinimumText(view, options));
   if (enough) {
     return Close(absl::StrFormat("deadline: %d of %d arrived within %.1f s; without %s", arrived,
                                  arrived + view.expected.size(), ToSeconds(options.deadline),
