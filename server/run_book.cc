@@ -1,6 +1,7 @@
 #include "server/run_book.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -61,7 +62,15 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
     }
   }
   FinishWhatIsDone(now);
-  if (Finished()) end_announced_ = duty_.HasReport(fragments_.front().head());
+  const FragmentRound& first = fragments_.front();
+  std::set<WorkerName> asked;
+  const bool by_worker = config_->run.evaluated_by == EvaluatedBy::kWorker;
+  const WorkerRole role = by_worker ? WorkerRole::kTrainer : WorkerRole::kEvaluator;
+  for (const WorkerEntry& worker : recovery.workers) {
+    if (worker.role == static_cast<uint8_t>(role) && !worker.banned) asked.insert(worker.name);
+  }
+  duty_.Inherit(first.head(), first.finished(), asked);
+  if (Finished()) end_announced_ = duty_.HasReport(first.head());
 }
 
 void RunBook::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now) {

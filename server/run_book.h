@@ -221,7 +221,8 @@ class RunBook {
   absl::Status CheckFragment(FragmentId fragment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const WorkerName& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefreshGrant(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects)
+  void Heard(const HeartbeatCall& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeEvaluations(const HeartbeatCall& call, MonoTime now, int64_t unix_ns, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

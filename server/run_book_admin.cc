@@ -315,6 +315,7 @@ absl::Status RunBook::ForgetOne(const WorkerName& name, Effects& effects) {
   if (member == nullptr) return NeverSeen(name);
   const Incarnation incarnation = member->incarnation;
   ATOLL_RETURN_IF_ERROR(roster_.Forget(name));
+  duty_.Forget(name);
   if (Incarnation(incarnation.value() + 1) != roster_.membership().next_incarnation()) {
     effects.forgotten.push_back(name);
     return absl::OkStatus();

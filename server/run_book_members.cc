@@ -115,7 +115,8 @@ absl::StatusOr<HeartbeatResult> RunBook::Heartbeat(const HeartbeatCall& call, Mo
     return HeartbeatResult{.lease = config_->run.round.lease, .state = State(), .fragments = FragmentViews()};
   }
   ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
-  Heard(call, unix_ns, effects);
+  Heard(call);
+  TakeEvaluations(call, now, unix_ns, effects);
   RefreshGrant(effects);
   return HeartbeatResult{.lease = config_->run.round.lease,
                          .state = State(),
@@ -125,7 +126,7 @@ absl::StatusOr<HeartbeatResult> RunBook::Heartbeat(const HeartbeatCall& call, Mo
                          .at_once = roster_.account(call.caller.worker).command.at_once};
 }
 
-void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects) {
+void RunBook::Heard(const HeartbeatCall& call) {
   const WorkerName& worker = call.caller.worker;
   roster_.account(worker).progress = call.progress;
   if (call.capabilities) roster_.account(worker).capabilities = *call.capabilities;
@@ -143,12 +144,28 @@ void RunBook::Heard(const HeartbeatCall& call, int64_t unix_ns, Effects& effects
       if (fragment.round() && on_base) fragment.round()->Pulled(worker);
     }
   }
-  if (fragments_.empty()) return;
+}
+
+void RunBook::TakeEvaluations(const HeartbeatCall& call, MonoTime now, int64_t unix_ns, Effects& effects) {
+  const WorkerName& worker = call.caller.worker;
   for (const EvaluationView& evaluation : call.evaluations) {
-    if (evaluation.version > fragments_.front().head() || !IsPlausibleLoss(evaluation.loss)) continue;
+    const EvaluationWorth worth = duty_.Weigh(worker, evaluation.version);
+    if (worth == EvaluationWorth::kKnown) continue;
+    const bool plausible = evaluation.loss > 0 && IsPlausibleLoss(evaluation.loss);
+    if (worth == EvaluationWorth::kUnasked || !plausible) {
+      if (!duty_.NoteIgnored(now)) continue;
+      effects.Event(EventKind::kUnknown, worker,
+                    absl::StrFormat("a validation loss of %g for version %d from worker '%s' is ignored: %s "
+                                    "(%d ignored so far)",
+                                    evaluation.loss, evaluation.version.value(), worker,
+                                    plausible ? "the worker was not asked to evaluate this version"
+                                              : "a loss is above 0 and at most 10000 nats per token",
+                                    duty_.ignored()));
+      continue;
+    }
     EvaluationView timed = evaluation;
     timed.unix_ns = unix_ns;
-    if (!ledger_.AddEvaluation(timed)) continue;
+    ledger_.AddEvaluation(timed);
     duty_.Reported(evaluation.version);
     effects.evaluations.push_back({.fragment = FragmentId(0),
                                    .version = evaluation.version,

@@ -160,6 +160,7 @@ TEST(CoordinatorRecovery, AWorkerThatComputesIsWaitedForAfterARestart) {
 TEST(CoordinatorRecovery, EventsAndEvaluationsAreKept) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  ASSERT_TRUE(run.Pull(workers[0])->plan.evaluate);
   HeartbeatCall report;
   report.caller = workers[0];
   report.evaluations.push_back({.version = Version(0), .loss = 5.5, .tokens = 10});
@@ -181,6 +182,28 @@ TEST(CoordinatorRecovery, EventsAndEvaluationsAreKept) {
   EventCatcher tail(&run.coordinator(), last - 1);
   EXPECT_EQ(tail.WaitFor(EventKind::kCoordinatorStarted)->sequence, last);
   EXPECT_EQ(run.coordinator().GetStatus(1).first_evaluation->loss, 5.5);
+}
+
+TEST(CoordinatorRecovery, AnEvaluationThatOutlivesARestartIsTaken) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  ASSERT_TRUE(run.Pull(workers[0])->plan.evaluate);
+  ASSERT_TRUE(run.Restart().ok());
+  const auto report = [&](const Caller& worker, double loss) {
+    HeartbeatCall call;
+    call.caller = worker;
+    call.evaluations.push_back({.version = Version(0), .loss = loss, .tokens = 10});
+    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+  };
+  report(run.Join("stranger"), 0.01);
+  EXPECT_TRUE(run.coordinator().GetStatus(5).evaluations.empty())
+      << "it was no member when anybody was asked";
+  report(workers[0], 5.5);
+  ASSERT_EQ(run.coordinator().GetStatus(5).evaluations.size(), 1);
+  ASSERT_TRUE(run.Restart().ok());
+  report(workers[1], 0.01);
+  ASSERT_EQ(run.coordinator().GetStatus(5).evaluations.size(), 1);
+  EXPECT_EQ(run.coordinator().GetStatus(5).evaluations[0].loss, 5.5);
 }
 
 TEST(CoordinatorRecovery, AnotherConfigurationIsRecordedOrRefused) {

@@ -186,5 +186,36 @@ TEST(CoordinatorRounds, TheRunEndsWithItsTokenBudget) {
   ASSERT_EQ(run.coordinator().GetStatus(5).evaluations.size(), 1);
 }
 
+TEST(CoordinatorRounds, OnlyTheWorkerThatWasAskedWritesTheValidationCurve) {
+  TestRun run;
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const auto report = [&](const Caller& worker, uint64_t version, double loss) {
+    HeartbeatCall call;
+    call.caller = worker;
+    call.evaluations.push_back({.version = Version(version), .loss = loss, .tokens = 100});
+    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+  };
+  ASSERT_TRUE(run.Pull(workers[0])->plan.evaluate);
+  ASSERT_FALSE(run.Pull(workers[1])->plan.evaluate);
+  report(workers[1], 0, 0.01);
+  const auto ignored = events.WaitFor(EventKind::kUnknown);
+  EXPECT_EQ(ignored->worker, "b");
+  EXPECT_NE(ignored->message.find("was not asked"), std::string::npos) << ignored->message;
+  for (const double loss :
+       {0.0, -1.0, 1e5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    report(workers[0], 0, loss);
+  }
+  report(workers[0], 1, 3.0);  // is not published
+  EXPECT_TRUE(run.coordinator().GetStatus(5).evaluations.empty());
+  report(workers[0], 0, 4.5);
+  report(workers[0], 0, 3.5);
+  report(workers[1], 0, 0.01);
+  const StatusView status = run.coordinator().GetStatus(5);
+  ASSERT_EQ(status.evaluations.size(), 1);
+  EXPECT_EQ(status.evaluations[0].loss, 4.5);
+  EXPECT_EQ(events.WaitFor(EventKind::kEvaluated)->worker, "a");
+}
+
 }  // namespace
 }  // namespace atoll
