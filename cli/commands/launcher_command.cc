@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -29,8 +30,12 @@ absl::Status Launcher(const GlobalOptions& global) {
     std::printf("no launcher: workers are started by hand (atoll-coordinator --help says how to have one)\n");
     return absl::OkStatus();
   }
-  std::printf("%s launcher, %u workers wanted, %u running\n", Printable(launcher.kind()).c_str(),
-              launcher.target(), launcher.running());
+  const auto leaving = std::ranges::count_if(launcher.workers(), [](const v1::LaunchedWorker& worker) {
+    return worker.state() == "draining" || worker.state() == "stopping";
+  });
+  std::printf("%s launcher, %u workers wanted, %u running%s\n", Printable(launcher.kind()).c_str(),
+              launcher.target(), launcher.running(),
+              leaving > 0 ? absl::StrFormat(" (%d of them leaving)", leaving).c_str() : "");
   if (launcher.drained_size() > 0) {
     std::printf("drained: %s (atollctl workers restart NAME starts one again)\n",
                 Printable(absl::StrJoin(launcher.drained(), ", ")).c_str());

@@ -335,13 +335,18 @@ LauncherView KubernetesLauncher::view() const {
   view.kind = "kubernetes";
   MutexLock lock(&mutex_);
   // One that was let go is not wanted any more, though its replica stays until it has left.
-  view.target = let_go_ && *let_go_ + 1 == target_ ? *let_go_ : target_;
+  const bool drains = let_go_ && *let_go_ + 1 == target_;
+  view.target = drains ? *let_go_ : target_;
+  if (drains) view.drained.push_back(NumberedName(options_.stateful_set + "-", *let_go_));
   for (uint32_t ordinal = 0; ordinal < view.target; ++ordinal) {
     view.wanted.push_back(NumberedName(options_.stateful_set + "-", ordinal));
   }
   size_t troubled = 0;
   for (const auto& [ordinal, pod] : pods_) {
     view.workers.push_back(pod.worker);
+    if (drains && ordinal == *let_go_ && Runs(pod)) {
+      view.workers.back().state = LaunchedWorker::State::kDraining;
+    }
     if (!pod.trouble.empty() && troubled++ == 0) view.error = absl::StrCat(pod.worker.name, " ", pod.trouble);
   }
   if (troubled > 1) view.error += absl::StrFormat(" (and %d more)", troubled - 1);

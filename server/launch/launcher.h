@@ -25,6 +25,12 @@ struct LaunchedWorker {
   Duration next_start{};    // kWaiting: from now
 };
 
+/// Whether it has a process or a running pod, wanted or not.
+inline bool Runs(LaunchedWorker::State state) {
+  using enum LaunchedWorker::State;
+  return state == kRunning || state == kDraining || state == kStopping;
+}
+
 struct LauncherView {
   std::string kind;                      // process, kubernetes
   uint32_t target = 0;                   // wanted; drained ones do not count

@@ -15,9 +15,8 @@ LauncherMetrics::LauncherMetrics(MetricsRegistry* registry)
 void LauncherMetrics::Refresh(const LauncherView& view) {
   failing_.Set(view.error.empty() ? 0 : 1);
   wanted_.Set(view.target);
-  running_.Set(static_cast<double>(std::count_if(
-      view.workers.begin(), view.workers.end(),
-      [](const LaunchedWorker& worker) { return worker.state == LaunchedWorker::State::kRunning; })));
+  running_.Set(static_cast<double>(
+      std::ranges::count_if(view.workers, [](const LaunchedWorker& worker) { return Runs(worker.state); })));
 }
 
 }  // namespace atoll

@@ -67,9 +67,7 @@ void EncodeLauncher(const LauncherView& view, v1::LauncherStatus* message) {
   message->set_error(view.error);
   message->mutable_drained()->Assign(view.drained.begin(), view.drained.end());
   for (const LaunchedWorker& worker : view.workers) {
-    const bool runs =
-        worker.state == LaunchedWorker::State::kRunning || worker.state == LaunchedWorker::State::kDraining;
-    message->set_running(message->running() + (runs ? 1 : 0));
+    message->set_running(message->running() + (Runs(worker.state) ? 1 : 0));
     v1::LaunchedWorker* out = message->add_workers();
     out->set_name(worker.name);
     out->set_state(StateName(worker.state));

@@ -107,10 +107,14 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   ASSERT_TRUE(highest.ok());
   EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
   EXPECT_EQ(launcher_->view().target, 2u) << "wanted, and remembered for the next start";
+  EXPECT_THAT(launcher_->view().drained, ::testing::ElementsAre("train-worker-2"));
+  EXPECT_EQ(launcher_->view().workers[2].state, State::kDraining);
+  EXPECT_EQ(launcher_->view().workers[1].state, State::kRunning);
   EXPECT_EQ(server_->Requests("PATCH").size(), 1u) << "it finishes its round first";
   launcher_->Left("train-worker-2");
   ASSERT_TRUE(Shows(2));
   EXPECT_EQ(launcher_->view().target, 2u);
+  EXPECT_THAT(launcher_->view().drained, IsEmpty());
   EXPECT_EQ(server_->Requests("PATCH").at(1)["body"], R"({"spec":{"replicas":2}})");
   // One more is one more: the same number comes back.
   ASSERT_TRUE(launcher_->Scale(3).ok());

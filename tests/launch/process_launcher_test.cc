@@ -135,6 +135,20 @@ TEST_F(ProcessLauncherTest, OneThatHasNothingMoreToDoStaysAwayUntilItIsWanted) {
   EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\nw0 runs\n"));
 }
 
+TEST_F(ProcessLauncherTest, OneThatStillDrainsDoesNotCountForAScale) {
+  Launch(Options(kSleeps), 2);
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
+  ASSERT_TRUE(launcher_->LetGo("w1").ok());
+  ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).state == State::kDraining; }));
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(WaitUntil([&] { return Workers().size() == 3 && Workers().at(2).state == State::kRunning; }));
+  const LauncherView view = launcher_->view();
+  EXPECT_EQ(view.target, 2u);
+  EXPECT_THAT(view.wanted, ::testing::ElementsAre("w0", "w2"));
+  EXPECT_THAT(view.drained, ::testing::ElementsAre("w1"));
+  EXPECT_EQ(view.workers[1].state, State::kDraining) << "it is left to finish its round";
+}
+
 TEST_F(ProcessLauncherTest, OneThatIsDrainedIsNotWantedAndNotStartedAgain) {
   Launch(Options("test $4 = w1 && sleep 1 && exit 3; exec sleep 600"), 2);
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));

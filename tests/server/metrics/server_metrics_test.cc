@@ -32,6 +32,12 @@ TEST(LauncherMetricsTest, SaysWhatIsWantedAndWhetherItFails) {
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_workers_wanted 3\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_workers_running 1\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_failing 0\n"));
+  // They have a process too, as `atollctl launcher` counts them.
+  view.workers.push_back({.name = "w2", .state = LaunchedWorker::State::kDraining});
+  view.workers.push_back({.name = "w3", .state = LaunchedWorker::State::kStopping});
+  view.workers.push_back({.name = "w4", .state = LaunchedWorker::State::kDrained});
+  metrics.Refresh(view);
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_workers_running 3\n"));
   view.error = "403: cannot patch statefulsets/scale";
   metrics.Refresh(view);
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_launcher_failing 1\n"));

@@ -162,6 +162,10 @@ TEST_F(AdminTest, CheckpointsAndTheLauncherAreShown) {
   worker.state = LaunchedWorker::State::kWaiting;
   worker.restarts = 3;
   worker.next_start = Seconds(1.5);
+  for (const auto state : {LaunchedWorker::State::kRunning, LaunchedWorker::State::kDraining,
+                           LaunchedWorker::State::kStopping, LaunchedWorker::State::kDrained}) {
+    launcher.workers.push_back({.name = "w-more", .state = state});
+  }
   Serve();
   v1::ListCheckpointsRequest checked;
   checked.set_check(true);
@@ -182,6 +186,7 @@ TEST_F(AdminTest, CheckpointsAndTheLauncherAreShown) {
   ASSERT_TRUE(admin_->GetLauncher(Context().get(), {}, &status).ok());
   EXPECT_EQ(status.kind(), "process");
   EXPECT_EQ(status.workers(0).state(), "waiting");
+  EXPECT_EQ(status.running(), 3) << "all that have a process";
   EXPECT_DOUBLE_EQ(status.workers(0).next_start_in_s(), 1.5);
 }
 
