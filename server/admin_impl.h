@@ -78,6 +78,8 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::string> RestartFromOutside(const WorkerName& worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckPartitions(uint64_t wanted, std::string_view field) const;
+  /// FailedPrecondition for a wanted worker of the launcher that was never a member.
+  absl::Status CheckHasJoined(const WorkerName& name) const;
   absl::StatusOr<std::string> Drain(const WorkerOrder& order, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RememberWorkers(uint32_t target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 #include "common/status.h"
@@ -104,7 +106,20 @@ absl::StatusOr<std::string> AdminImpl::Tell(const WorkerOrder& order, CommandVie
   return answer;
 }
 
+absl::Status AdminImpl::CheckHasJoined(const WorkerName& name) const {
+  if (launcher_ == nullptr || services_.book->Worker(name, services_.clock->Now()).ok()) {
+    return absl::OkStatus();
+  }
+  const LauncherView view = launcher_->view();
+  if (std::ranges::find(view.wanted, name) == view.wanted.end()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "worker '%s' has not joined the run yet, so it has no round to finish: drain it when it "
+      "has joined, or call `atollctl workers scale %d` to run one worker less",
+      name, view.target - 1));
+}
+
 absl::StatusOr<std::string> AdminImpl::Drain(const WorkerOrder& order, const std::string& what) {
+  ATOLL_RETURN_IF_ERROR(CheckHasJoined(order.worker));
   ATOLL_ASSIGN_OR_RETURN(std::string answer, Tell(order, CommandView::kDrain, what));
   if (launcher_ == nullptr) return answer;
   ATOLL_ASSIGN_OR_RETURN(const std::string note, launcher_->LetGo(order.worker));

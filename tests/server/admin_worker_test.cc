@@ -321,6 +321,20 @@ TEST_F(AdminLauncher, RestartsWhoDoesNotAnswerAndTellsWhoDoes) {
   EXPECT_EQ(restarted(), (std::vector<std::string>{"w-1", "w-9"}));
 }
 
+TEST_F(AdminLauncher, AWorkerThatHasNotJoinedIsNotDrained) {
+  run_.Begin({"w-0"}, Ones());
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  const absl::Status refused = Do(run_, "w-1", kDrain);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("'w-1' has not joined the run yet"), HasSubstr("atollctl workers scale 1")));
+  EXPECT_EQ(run_.admin().Launched().target, 2) << "it stays wanted";
+  EXPECT_EQ(Do(run_, "w-9", kDrain).code(), absl::StatusCode::kNotFound) << "nobody wants it";
+  run_.Join("w-1");
+  EXPECT_TRUE(Do(run_, "w-1", kDrain).ok());
+  EXPECT_EQ(run_.admin().Launched().target, 1);
+}
+
 TEST_F(AdminLauncher, WhatWasScaledToIsWantedAgainAfterARestart) {
   run_.options().launch_workers = 2;
   ASSERT_TRUE(run_.Restart().ok());
