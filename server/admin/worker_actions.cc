@@ -131,6 +131,12 @@ absl::StatusOr<std::string> AdminImpl::Drain(const WorkerOrder& order, const std
 absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
   const auto worker = services_.book->Worker(order.worker, services_.clock->Now());
   const bool live = worker.ok() && worker->lease_remaining_s > 0;
+  if (worker.ok() && worker->banned) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "worker '%s' is banned, so a new process of it would be refused: call `atollctl workers unban %s` "
+        "first",
+        order.worker, order.worker));
+  }
   if (launcher_ != nullptr && launcher_->IsLetGo(order.worker)) {
     const uint64_t wanted = uint64_t{launcher_->view().target} + 1;
     ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, services_.book->config()->run, "restart"));

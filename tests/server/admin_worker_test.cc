@@ -335,6 +335,22 @@ TEST_F(AdminLauncher, AWorkerThatHasNotJoinedIsNotDrained) {
   EXPECT_EQ(run_.admin().Launched().target, 1);
 }
 
+TEST_F(AdminLauncher, ABannedWorkerIsNotRestarted) {
+  run_.Begin({"w-0", "w-1"}, Ones());
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  ASSERT_TRUE(Do(run_, "w-1", kBan).ok());
+  const absl::Status refused = Do(run_, "w-1", kRestart);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("'w-1' is banned"), HasSubstr("atollctl workers unban w-1")));
+  EXPECT_TRUE(restarted().empty());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(Do(run_, "w-1", kRestart).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(Do(run_, "w-1", kUnban).ok());
+  EXPECT_TRUE(Do(run_, "w-1", kRestart).ok());
+  EXPECT_EQ(restarted(), std::vector<std::string>{"w-1"});
+}
+
 TEST_F(AdminLauncher, WhatWasScaledToIsWantedAgainAfterARestart) {
   run_.options().launch_workers = 2;
   ASSERT_TRUE(run_.Restart().ok());
