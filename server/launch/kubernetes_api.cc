@@ -91,6 +91,10 @@ absl::StatusOr<std::string> KubernetesApi::OwnNamespace() const {
 }
 
 KubernetesApi::Attempt KubernetesApi::Try(const KubernetesCall& call) {
+  MutexLock lock(&mutex_);
+  if (call.overtaken && call.overtaken()) {
+    return {.status = absl::CancelledError(absl::StrFormat("%s %s was overtaken", call.method, call.path))};
+  }
   const auto token = ReadToken();
   if (!token.ok()) return {.status = token.status()};
   auto response = http_->Exchange({.method = call.method,

@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_LAUNCH_KUBERNETES_API_H_
 #define ATOLL_SERVER_LAUNCH_KUBERNETES_API_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,9 @@ struct KubernetesCall {
   std::string resource = {};    // pods, statefulsets/scale
   std::string api_group = {};   // "" for the core one
   std::string name_space = {};  // for the message
+  /// Asked before each attempt, while no other call is under way: true ends the call with Cancelled, for its
+  /// wish has been overtaken. Must not call the API. Empty: never.
+  std::function<bool()> overtaken = {};
 };
 
 /// Calls to a cluster's API server with a service account's token. The token file is read for every call, so
@@ -54,6 +58,7 @@ class KubernetesApi {
   ///   Aborted             409 until the attempts ran out
   ///   ResourceExhausted   429 until the attempts ran out, or Retry-After is beyond longest_wait
   ///   Unavailable, DeadlineExceeded   5xx, no connection, no answer in time, until the attempts ran out
+  ///   Cancelled           overtaken, or the sleeper was interrupted
   ///   InvalidArgument     any other 4xx, with the server's words
   absl::StatusOr<std::string> Call(const KubernetesCall& call);
 
@@ -64,12 +69,13 @@ class KubernetesApi {
   KubernetesApi(KubernetesApiOptions options, std::unique_ptr<HttpClient> http, Sleeper* sleeper);
   struct Attempt;
   absl::StatusOr<std::string> ReadToken() const;
-  Attempt Try(const KubernetesCall& call);
+  Attempt Try(const KubernetesCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   Duration NextWait(Backoff& backoff, const Attempt& attempt) const;
 
   const KubernetesApiOptions options_;
   const std::unique_ptr<HttpClient> http_;
   Sleeper* const sleeper_;
+  Mutex mutex_;  // held while a request is under way
 };
 
 }  // namespace atoll

@@ -86,7 +86,12 @@ std::string KubernetesLauncher::PodPath(const WorkerName& name) const {
   return absl::StrFormat("/api/v1/namespaces/%s/pods/%s%s", options_.name_space, name, pod_suffix_);
 }
 
-absl::StatusOr<uint32_t> KubernetesLauncher::SetReplicas(const std::string& set, uint32_t replicas) {
+absl::StatusOr<uint32_t> KubernetesLauncher::SetReplicas(const std::string& set, uint32_t replicas,
+                                                         uint64_t order) {
+  const auto overtaken = [this, order] {
+    MutexLock lock(&mutex_);
+    return orders_ != order;
+  };
   ATOLL_ASSIGN_OR_RETURN(const std::string answer, api_->Call({.method = "PATCH",
                                                                .path = ScalePath(set),
                                                                .content_type = kMergePatch,
@@ -94,7 +99,8 @@ absl::StatusOr<uint32_t> KubernetesLauncher::SetReplicas(const std::string& set,
                                                                .verb = "patch",
                                                                .resource = "statefulsets/scale",
                                                                .api_group = "apps",
-                                                               .name_space = options_.name_space}));
+                                                               .name_space = options_.name_space,
+                                                               .overtaken = overtaken}));
   return ParseReplicas(answer);
 }
 
@@ -111,7 +117,7 @@ absl::StatusOr<std::vector<uint32_t>> KubernetesLauncher::GetSets() {
   }
 }
 
-absl::StatusOr<uint32_t> KubernetesLauncher::ScaleSets(uint32_t target) {
+absl::StatusOr<uint32_t> KubernetesLauncher::ScaleSets(uint32_t target, uint64_t order) {
   ATOLL_ASSIGN_OR_RETURN(const std::vector<uint32_t> sets, GetSets());
   if (target > sets.size()) {
     return absl::FailedPreconditionError(
@@ -123,7 +129,7 @@ absl::StatusOr<uint32_t> KubernetesLauncher::ScaleSets(uint32_t target) {
   for (uint32_t ordinal = 0; ordinal < sets.size(); ++ordinal) {
     const uint32_t wanted = ordinal < target ? 1 : 0;
     if (sets[ordinal] == wanted) continue;
-    ATOLL_RETURN_IF_ERROR(SetReplicas(SetOf(ordinal), wanted).status());
+    ATOLL_RETURN_IF_ERROR(SetReplicas(SetOf(ordinal), wanted, order).status());
   }
   return target;
 }
@@ -137,11 +143,21 @@ void KubernetesLauncher::Begin(uint32_t target) {
 }
 
 absl::Status KubernetesLauncher::Scale(uint32_t target) {
-  ATOLL_ASSIGN_OR_RETURN(const uint32_t replicas, options_.set_per_worker
-                                                      ? ScaleSets(target)
-                                                      : SetReplicas(options_.stateful_set, target));
+  uint64_t order = 0;
   {
     MutexLock lock(&mutex_);
+    order = ++orders_;
+  }
+  return ScaleAs(target, order);
+}
+
+absl::Status KubernetesLauncher::ScaleAs(uint32_t target, uint64_t order) {
+  ATOLL_ASSIGN_OR_RETURN(const uint32_t replicas, options_.set_per_worker
+                                                      ? ScaleSets(target, order)
+                                                      : SetReplicas(options_.stateful_set, target, order));
+  {
+    MutexLock lock(&mutex_);
+    if (orders_ != order) return absl::OkStatus();  // the newer one says what is wanted
     ++scales_;
     target_ = replicas;
     let_go_.reset();  // this is newer
@@ -178,6 +194,9 @@ void KubernetesLauncher::WantAgain(const WorkerName& name) {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   MutexLock lock(&mutex_);
   if (!ordinal || let_go_ != ordinal) return;
+  // A look may be lowering the replicas right now; the next one asks for them again.
+  if (left_) first_target_ = target_;
+  ++orders_;
   let_go_.reset();
   left_ = false;
 }
@@ -194,13 +213,15 @@ void KubernetesLauncher::Left(const WorkerName& name) {
 
 absl::Status KubernetesLauncher::GiveUpLeft() {
   std::optional<uint32_t> replicas;
+  uint64_t order = 0;
   {
     MutexLock lock(&mutex_);
+    order = orders_;
     if (!left_) return absl::OkStatus();
     // Somebody scaled the set meanwhile: that is newer.
     if (let_go_ && *let_go_ + 1 == target_) replicas = let_go_;
   }
-  if (replicas) return Scale(*replicas);
+  if (replicas) return ScaleAs(*replicas, order);
   MutexLock lock(&mutex_);
   let_go_.reset();
   left_ = false;
@@ -289,11 +310,13 @@ void KubernetesLauncher::Note(const absl::Status& failure) {
 
 absl::Status KubernetesLauncher::AskForFirstTarget() {
   std::optional<uint32_t> target;
+  uint64_t order = 0;
   {
     MutexLock lock(&mutex_);
     target = first_target_;
+    order = orders_;
   }
-  return target ? Scale(*target) : absl::OkStatus();
+  return target ? ScaleAs(*target, order) : absl::OkStatus();
 }
 
 uint64_t KubernetesLauncher::Scales() const {

@@ -72,9 +72,11 @@ class KubernetesLauncher final : public Launcher {
   absl::Status GiveUpLeft();
   absl::StatusOr<Pod> GetPod(const WorkerName& name);
   absl::StatusOr<uint32_t> GetReplicas(const std::string& set);
-  absl::StatusOr<uint32_t> SetReplicas(const std::string& set, uint32_t replicas);
+  absl::StatusOr<uint32_t> SetReplicas(const std::string& set, uint32_t replicas, uint64_t order);
   absl::StatusOr<std::vector<uint32_t>> GetSets();  // the replicas of each worker's set, in order
-  absl::StatusOr<uint32_t> ScaleSets(uint32_t target);
+  absl::StatusOr<uint32_t> ScaleSets(uint32_t target, uint64_t order);
+  /// Cancelled, or without an effect on what is shown, when an operator asked for something since `order`.
+  absl::Status ScaleAs(uint32_t target, uint64_t order);
   absl::StatusOr<uint32_t> GetTarget();
   absl::StatusOr<Pods> ListPods();
   uint64_t Scales() const;
@@ -93,6 +95,7 @@ class KubernetesLauncher final : public Launcher {
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // pods_ and target_ are from the cluster
   uint32_t target_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t scales_ ABSL_GUARDED_BY(mutex_) = 0;  // how many ended well
+  uint64_t orders_ ABSL_GUARDED_BY(mutex_) = 0;  // of operators; what a look asks for must not overtake them
   std::optional<uint32_t> first_target_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint32_t> let_go_ ABSL_GUARDED_BY(mutex_);  // replicas when the drained worker has left
   bool left_ ABSL_GUARDED_BY(mutex_) = false;               // it has

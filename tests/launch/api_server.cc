@@ -78,8 +78,9 @@ void ApiServer::AddFault(const nlohmann::json& fault) {
   if (!moved.ok()) ADD_FAILURE() << moved;
 }
 
-void ApiServer::Block(const std::string& name, const std::string& method, const std::string& path_end) {
-  AddFault({{"status", 503}, {"of", {method, path_end}}, {"until", name}});
+void ApiServer::Block(const std::string& name, const std::string& method, const std::string& path_end,
+                      const std::string& in_body) {
+  AddFault({{"status", 503}, {"of", {method, path_end, in_body}}, {"until", name}});
 }
 bool ApiServer::Blocked(const std::string& name) const { return FileExists(dir_.File(name + ".played")); }
 void ApiServer::Allow(const std::string& name) { Write(name, ""); }

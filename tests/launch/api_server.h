@@ -32,9 +32,10 @@ class ApiServer {
   void SetsPerWorker(int sets);
   /// For the next request that has none yet.
   void AddFault(const nlohmann::json& fault);
-  /// Answers each request that has this method and this end of its path with 503, until Allow(`name`). Each
-  /// needs a name of its own.
-  void Block(const std::string& name, const std::string& method, const std::string& path_end);
+  /// Answers each request that has this method, this end of its path and this in its body with 503, until
+  /// Allow(`name`). Each needs a name of its own.
+  void Block(const std::string& name, const std::string& method, const std::string& path_end,
+             const std::string& in_body = "");
   bool Blocked(const std::string& name) const;  // it has answered so
   void Allow(const std::string& name);
   /// Another certificate, which nobody has signed.

@@ -8,8 +8,8 @@ Usage: api_server.py DIR. Serves on a free port of 127.0.0.1 and writes it to DI
   forbidden                "verb resource", one a line: answered with 403
   faults/NAME              the next request is answered with the first of these, which is removed: JSON with
                            status, headers, body; delay (s) before the answer; drop: close without one;
-                           lose: do what was asked, then close without an answer. With of: [METHOD, END], only
-                           for a request with this method and a path that ends like this. With until: NAME, it
+                           lose: do what was asked, then close without an answer. With of: [METHOD, END, BODY],
+                           only for a request with this method, a path that ends like this, and this in its body. With until: NAME, it
                            stays until DIR/NAME is there, and DIR/NAME.played tells that it was played
   status/POD               JSON that replaces the status of a pod
   sets                     a number: there are as many StatefulSets, train-worker-0 and so on, instead of train-worker
@@ -104,12 +104,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message,
                            "reason": REASONS[code], "code": code})
 
-    def take_fault(self):
+    def take_fault(self, body):
         folder = self.cluster.folder
         for file in sorted((folder / "faults").iterdir()):
             fault = json.loads(file.read_text())
-            method, end = fault.get("of", [self.command, ""])
-            if self.command != method or not urllib.parse.urlsplit(self.path).path.endswith(end):
+            method, end, part = fault.get("of", [self.command, "", ""])
+            if self.command != method or not urllib.parse.urlsplit(self.path).path.endswith(end) or part not in body:
                 continue
             until = fault.get("until")
             if until and not (folder / until).exists():
@@ -120,10 +120,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return fault
         return None
 
-    def fault(self):
+    def fault(self, body):
         """Plays the next prepared fault for this request; False when there is none."""
         with self.cluster.lock:
-            fault = self.take_fault()
+            fault = self.take_fault(body)
         if fault is None:
             return False
         time.sleep(fault.get("delay", 0))
@@ -144,7 +144,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 print(json.dumps({"method": self.command, "path": self.path, "body": body,
                                   "authorization": self.headers.get("Authorization", ""),
                                   "content_type": self.headers.get("Content-Type", "")}), file=log)
-        if self.fault():
+        if self.fault(body):
             return
         tokens = (self.cluster.folder / "tokens").read_text().split()
         if self.headers.get("Authorization", "") not in [f"Bearer {token}" for token in tokens]:

@@ -1,6 +1,9 @@
 #include "server/launch/kubernetes_launcher.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "common/file.h"
 #include "gmock/gmock.h"
@@ -59,6 +62,11 @@ class KubernetesLauncherTest : public ::testing::Test {
   }
   bool Shows(size_t workers) const {
     return WaitUntil([&] { return launcher_->view().workers.size() == workers; });
+  }
+  /// After a look that began after this call.
+  bool LooksAgain() const {
+    const size_t before = server_->Requests("GET").size();
+    return WaitUntil([&] { return server_->Requests("GET").size() >= before + 6; });
   }
   bool Complains(const std::string& of) const {
     return WaitUntil([&] { return launcher_->view().error.find(of) != std::string::npos; });
@@ -157,6 +165,45 @@ TEST_F(KubernetesLauncherTest, ALookThatReadTheReplicasBeforeAScaleDoesNotUndoIt
   server_->Allow("the next look");
   ASSERT_TRUE(highest.ok());
   EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
+}
+
+TEST_F(KubernetesLauncherTest, AScaleIsNewerThanTheFirstNumberThatALookAsksFor) {
+  KubernetesLauncherOptions options = Options();
+  options.api.attempts = 100'000;  // a look asks as long as this test lets it
+  Launch(options);
+  server_->Block("the first number", "PATCH", "/scale", R"("replicas":2)");
+  launcher_->Begin(2);
+  ASSERT_TRUE(WaitUntil([&] { return server_->Blocked("the first number"); }));
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  server_->Allow("the first number");
+  ASSERT_TRUE(LooksAgain());
+  EXPECT_TRUE(Shows(3));
+  EXPECT_EQ(launcher_->view().target, 3u);
+  EXPECT_EQ(server_->Requests("PATCH").back()["body"], R"({"spec":{"replicas":3}})");
+}
+
+TEST_F(KubernetesLauncherTest, ALookGivesNoReplicaUpThatIsWantedAgain) {
+  KubernetesLauncherOptions options = Options();
+  options.api.attempts = 100'000;
+  Launch(options);
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  ASSERT_TRUE(Shows(3));
+  const std::vector<std::function<void()>> orders = {[&] { EXPECT_TRUE(launcher_->Scale(3).ok()); },
+                                                     [&] { launcher_->WantAgain("train-worker-2"); }};
+  for (const auto& order : orders) {
+    const std::string name = "giving up, before order " + std::to_string(&order - orders.data());
+    server_->Block(name, "PATCH", "/scale", R"("replicas":2)");
+    ASSERT_TRUE(launcher_->LetGo("train-worker-2").ok());
+    launcher_->Left("train-worker-2");
+    ASSERT_TRUE(WaitUntil([&] { return server_->Blocked(name); }));
+    order();
+    server_->Allow(name);
+    ASSERT_TRUE(LooksAgain());
+    EXPECT_TRUE(Shows(3));
+    EXPECT_EQ(launcher_->view().target, 3u) << name;
+    EXPECT_FALSE(launcher_->IsLetGo("train-worker-2"));
+    EXPECT_EQ(server_->Requests("PATCH").back()["body"], R"({"spec":{"replicas":3}})") << name;
+  }
 }
 
 TEST_F(KubernetesLauncherTest, ASetThatWasScaledMeanwhileKeepsItsReplicas) {
