@@ -112,12 +112,9 @@ ExitCode ExitCodeFor(const absl::Status& status) {
     case absl::StatusCode::kOk:
       return ExitCode::kOk;
     case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kPermissionDenied:
       return ExitCode::kStorage;
     case absl::StatusCode::kInternal:
       return ExitCode::kInternal;
-    case absl::StatusCode::kFailedPrecondition:
-      return ExitCode::kUsage;
     default:
       return ExitCode::kBadFiles;
   }
@@ -203,7 +200,8 @@ int Main(int argc, char** argv) {
   const absl::Status status = tokenize->parsed() ? RunTokenize(tokenizer, tokenize_options)
                               : adopt->parsed()  ? RunAdopt(adopt_options)
                                                  : RunInspect(folder);
-  if (!status.ok()) std::fprintf(stderr, "atoll-data: %s\n", std::string(status.message()).c_str());
+  if (!status.ok())
+    std::fprintf(stderr, "atoll-data: %s\n", static_cast<std::string>(status.message()).c_str());
   return ToInt(ExitCodeFor(status));
 }
 

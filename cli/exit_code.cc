@@ -32,8 +32,7 @@ ExitCode CommandExitCode(const absl::Status& status) {
   }
   const bool answered = status.GetPayload(kAnswerUrl).has_value();
   if (answered && (absl::IsNotFound(status) || absl::IsUnimplemented(status))) return ExitCode::kRefused;
-  const ExitCode usual = DefaultExitCode(status);
-  return usual == ExitCode::kRefused && !answered ? ExitCode::kBadFiles : usual;
+  return answered ? DefaultExitCode(status) : LocalExitCode(status);
 }
 
 }  // namespace atoll

@@ -60,6 +60,11 @@ ExitCode DefaultExitCode(const absl::Status& status) {
   }
 }
 
+ExitCode LocalExitCode(const absl::Status& status) {
+  const ExitCode usual = DefaultExitCode(status);
+  return usual == ExitCode::kRefused ? ExitCode::kBadFiles : usual;
+}
+
 std::string ExitCodeTable(std::span<const ExitCode> codes) {
   std::string text = "Exit codes:\n";
   for (const Row& row : kTable) {

@@ -32,6 +32,10 @@ constexpr int ToInt(ExitCode code) { return static_cast<int>(code); }
 /// kInterrupted.
 ExitCode DefaultExitCode(const absl::Status& status);
 
+/// The code of an error that no coordinator answered. As DefaultExitCode, but what that calls refused is
+/// about a file of this machine: kBadFiles.
+ExitCode LocalExitCode(const absl::Status& status);
+
 /// The table for --help: a heading and one line per code.
 std::string ExitCodeTable();
 

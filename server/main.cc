@@ -196,8 +196,9 @@ absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
 }
 
 ExitCode ConfigurationExitCode(const Flags& flags, const absl::Status& status) {
-  const bool from_store = flags.config.empty() && !absl::IsNotFound(status);
-  return from_store && !absl::IsInvalidArgument(status) ? ExitCode::kStorage : ExitCode::kUsage;
+  if (!flags.config.empty()) return LocalExitCode(status);
+  const bool missing = absl::IsNotFound(status) || absl::IsInvalidArgument(status);
+  return missing ? ExitCode::kUsage : ExitCode::kStorage;
 }
 
 /// What is made of the flags before anything runs.
@@ -231,7 +232,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
   return CreateCoordinator(std::move(options), std::move(deps));
 }
 
-ExitCode OpeningExitCode(const absl::Status& status) {
+ExitCode OpeningExitCode(const Flags& flags, const absl::Status& status) {
+  if (!flags.import_file.empty() && absl::IsNotFound(status)) return ExitCode::kBadFiles;
   const bool configured_wrongly = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
   return configured_wrongly ? ExitCode::kUsage : ExitCode::kStorage;
 }
@@ -438,7 +440,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   Launcher* const launcher = parts.launcher.get();
   auto coordinator =
       OpenCoordinator(flags, configuration, std::move(parts), &clock, log, &metrics, config_codec);
-  if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(coordinator.status()));
+  if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(flags, coordinator.status()));
   registry.BeforeScrape([&] {
     Refresh(**coordinator, launcher, metrics, status_metrics, launcher_metrics);
     port_metrics.OnHandshakesFailed(denials.handshakes->total());
@@ -455,7 +457,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
     const absl::Status written =
         WritePortFile(flags.port_file,
                       {.rpc = **rpc, .metrics = endpoint->get(), .health = health.get(), .web = web->get()});
-    if (!written.ok()) return Fail(log, written, ExitCode::kUsage);
+    if (!written.ok()) return Fail(log, written, LocalExitCode(written));
   }
 
   if (launcher != nullptr) {
@@ -500,7 +502,7 @@ int Run(const Flags& flags) {
   }
   const SystemClock clock{};
   auto security = ServerSecurity::Load(flags.security, &clock, *log);
-  if (!security.ok()) return Fail(*log, security.status(), ExitCode::kUsage);
+  if (!security.ok()) return Fail(*log, security.status(), LocalExitCode(security.status()));
   const absl::Status addresses = CheckAddresses(flags, **security);
   if (!addresses.ok()) return Fail(*log, addresses, DefaultExitCode(addresses));
   auto health = StartHealth(flags);

@@ -80,7 +80,7 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
   const std::string partial = path + ".partial";
   // Before anything is pulled: a folder that is not writable is found at once.
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
-    return absl::InvalidArgumentError(absl::StrFormat("--out %s: is a folder; name a file", path));
+    return absl::FailedPreconditionError(absl::StrFormat("--out %s: is a folder; name a file", path));
   }
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial, OpenMode::kTruncate));
   const auto exported = Pull(global, file);

@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/errno.h"
 #include "common/file.h"
 #include "common/human.h"
 #include "common/status.h"
@@ -76,7 +78,7 @@ std::unique_ptr<MetricWriter> StreamWriter(const std::string& format, std::ostre
 absl::StatusOr<uint64_t> CopyToFile(const GlobalOptions& global, const ExportOptions& options) {
   const std::string partial = options.out + ".partial";
   std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-  if (!file) return absl::InvalidArgumentError(absl::StrFormat("%s cannot be written", partial));
+  if (!file) return ErrnoToStatus(errno, "open " + partial);
   const auto points = Copy(global, *StreamWriter(options.format, &file));
   file.close();
   if (!points.ok()) {

@@ -199,10 +199,10 @@ class Test:
             self.expect([*command, "bad.yaml"], (2,), ("nme",))
             self.expect([*command, "binary.yaml"], (2,), ("binary.yaml",))
         self.expect(["doctor", "absent.yaml"], (1,), ())
-        self.expect(["export", "--out", "."], (2, 6), ("folder",))
+        self.expect(["export", "--out", "."], (6,), ("folder",))
         self.expect(["export", "--out", "absent/model"], (6,), ("absent/model",))
-        self.expect(["metrics", "export", "--out", "absent/m.csv"], (2, 6), ("absent/m.csv",))
-        self.expect(["metrics", "export", "--out", "data"], (2, 6), ("data",))
+        self.expect(["metrics", "export", "--out", "absent/m.csv"], (6,), ("absent/m.csv",))
+        self.expect(["metrics", "export", "--out", "data"], (6,), ("data",))
         self.expect(["status"], (6,), ("absent.token",), [*self.there[:4], "--token-file", "absent.token"])
         self.expect(["status"], (6,), ("absent.pem",), [*self.there[:4], "--tls-ca", "absent.pem"])
 

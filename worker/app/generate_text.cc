@@ -100,7 +100,7 @@ ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
   const absl::Status status = flags.model.empty() ? GenerateFromRun(flags, log) : GenerateFromFile(flags);
   if (status.ok()) return ExitCode::kOk;
   log.Error(std::string(status.message()));
-  return ExitCodeOf(status);
+  return flags.model.empty() ? ExitCodeOf(status) : LocalExitCode(status);
 }
 
 }  // namespace atoll

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/file.h"
+#include "common/exit_codes.h"
 #include "common/shutdown.h"
 #include "common/sleeper.h"
 #include "common/status.h"
@@ -116,7 +117,7 @@ absl::Status StartMetrics(const WorkerFlags& flags, const Logger& log, Parts& pa
 WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger& log, Shutdown& shutdown) {
   Parts parts;
   auto security = ChannelSecurity::Create(flags.security, &parts.clock, log);
-  if (!security.ok()) return Fail(log, security.status(), ExitCode::kUsage);
+  if (!security.ok()) return Fail(log, security.status(), LocalExitCode(security.status()));
   parts.security = *std::move(security);
   const absl::Status target = parts.security->CheckTarget(flags.coordinator);
   if (!target.ok()) return Fail(log, target, ExitCode::kUsage);
@@ -190,6 +191,7 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
     if (!pinned.ok() || pinned->empty()) {
       return Fail(log,
                   absl::InvalidArgumentError(absl::StrFormat(
+    if (!text.ok()) return Fail(log, text.status(), LocalExitCode(text.status()));
                       "--peer-keys %s: %s", flags.peer_keys,
                       pinned.ok() ? "there is no key in it" : std::string(pinned.status().message()))),
                   ExitCode::kUsage);

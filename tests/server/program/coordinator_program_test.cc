@@ -103,7 +103,7 @@ TEST_F(CoordinatorProgramTest, WhatCannotWorkTouchesNothing) {
   EXPECT_THAT(open.output, HasSubstr("--insecure-bind"));
   EXPECT_EQ(with({"--admin-listen", "nonsense"}).exit_code, 2);
   EXPECT_EQ(with({"--metrics-listen", "127.0.0.1:99999"}).exit_code, 2);
-  EXPECT_EQ(Run({"--config", dir_.File("missing.yaml")}).exit_code, 2);
+  EXPECT_EQ(Run({"--config", dir_.File("missing.yaml")}).exit_code, 6);
   ASSERT_TRUE(WriteFileAtomically(dir_.File("bad.yaml"), std::string(kConfig) + "nonsense: 1\n").ok());
   const Finished bad = Run({"--config", dir_.File("bad.yaml")});
   EXPECT_EQ(bad.exit_code, 2);

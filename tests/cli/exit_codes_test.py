@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""One table of exit codes: the same mistake gives the same code in every program and every command.
+
+Files that are missing, folders or without their folder give 6, wrong configurations 2. docs/cli.md has the table. No coordinator is needed.
+
+Usage: exit_codes_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CONFIG = """
+run: {name: tiny, workers: 2, rounds: 3}
+model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
+data: {tokenizer: bytes}
+inner: {steps: 2, learning_rate: 1e-3, batch: 2}
+"""
+USAGE, FILES = 2, 6
+AWAY = ["--admin", "127.0.0.1:1", "--coordinator", "127.0.0.1:1", "--timeout", "0.2"]
+PORTS = {"--listen": "127.0.0.1:0", "--admin-listen": "127.0.0.1:0", "--metrics-listen": "127.0.0.1:0",
+         "--web-listen": "127.0.0.1:0"}
+
+
+def ports(**changed):
+    given = {**PORTS, **{"--" + name.replace("_", "-"): address for name, address in changed.items()}}
+    return [word for pair in given.items() for word in pair]
+
+
+def coordinator(*more, **changed):
+    return ["atoll-coordinator", "--data-dir", "data", *ports(**changed), *more]
+
+
+def generate(*more):
+    return ["atoll-worker", "generate", "--prompt", "a", *more]
+
+
+def worker(*more):
+    return ["atoll-worker", "--coordinator", "127.0.0.1:1", "--state-dir", "state", "--name", "w0", "--data", "tokens", *more]
+
+
+def configurations(name):
+    """Every command that reads a configuration file."""
+    return [["atollctl", "config", "validate", name], ["atollctl", "config", "show", name], ["atollctl", "plan", name],
+            coordinator("--config", name), generate("--config", name, "--model", "model.safetensors")]
+
+
+def cases():
+    """Command line, exit code, words of the message."""
+    for name, code, words in [("absent.yaml", FILES, "absent.yaml"), ("folder", FILES, "folder"),
+                              ("absent/run.yaml", FILES, "absent/run.yaml"), ("bad.yaml", USAGE, "nme"),
+                              ("binary.yaml", USAGE, "binary.yaml")]:
+        for command in configurations(name):
+            yield command, code, words
+    for option in ("--tls-ca", "--token-file"):
+        yield ["atollctl", *AWAY, option, "absent.pem", "status"], FILES, "absent.pem"
+        yield generate("--coordinator", "127.0.0.1:1", option, "absent.pem"), FILES, "absent.pem"
+        yield worker(option, "absent.pem"), FILES, "absent.pem"
+    yield worker("--peer-keys", "absent.keys"), FILES, "absent.keys"
+    yield coordinator("--config", "run.yaml", "--tls-cert", "absent.pem", "--tls-key", "absent.key"), FILES, "absent"
+    yield coordinator("--config", "run.yaml", "--import", "absent.safetensors"), FILES, "absent.safetensors"
+    yield coordinator("--config", "run.yaml", "--port-file", "absent/ports"), FILES, "absent/ports"
+    yield coordinator(), USAGE, "--config FILE"
+    yield ["atollctl", *AWAY, "export", "--out", "absent/model"], FILES, "absent/model"
+    yield ["atollctl", *AWAY, "export", "--out", "folder"], FILES, "folder"
+    yield ["atollctl", *AWAY, "metrics", "export", "--out", "absent/m.csv"], FILES, "absent/m.csv"
+    yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "absent.json"], FILES, "absent.json"
+    yield ["atoll-data", "inspect", "absent"], FILES, "absent"
+    yield ["atoll-data", "adopt", "absent", "--tokenizer", "gpt2", "--vocabulary", "50257"], FILES, "absent"
+    yield ["atoll-data", "tokenize", "--out", "tokens2", "absent.txt"], FILES, "absent.txt"
+    yield ["atoll-data", "tokenize", "--out", "run.yaml/tokens", "run.yaml"], FILES, "a file of that name"
+
+
+def main():
+    programs = pathlib.Path(sys.argv[1]).resolve()
+    complaints, tried = [], 0
+    with tempfile.TemporaryDirectory(prefix="atoll-codes-") as name:
+        folder = pathlib.Path(name)
+        (folder / "folder").mkdir()
+        (folder / "run.yaml").write_text(CONFIG)
+        (folder / "bad.yaml").write_text("run: {nme: x}")
+        (folder / "binary.yaml").write_bytes(bytes(range(256)) * 64)
+        (folder / "text").write_text("some words to train on, " * 100)
+        subprocess.run([programs / "atoll-data", "tokenize", "--out", "tokens", "text"], cwd=folder, check=True,
+                       stdout=subprocess.DEVNULL)
+        for given in (cases,):
+            for command, code, words in given():
+                if not (programs / command[0]).exists():
+                    continue  # built without LibTorch, there is no worker
+                done = subprocess.run([programs / command[0], *command[1:]], cwd=folder, capture_output=True, text=True,
+                                      timeout=120, check=False, stdin=subprocess.DEVNULL)
+                said = done.stderr + done.stdout
+                tried += 1
+                if done.returncode != code or words not in said:
+                    complaints.append(f"{' '.join(command)}: exit code {done.returncode}, expected {code} and '{words}': "
+                                      f"{said.strip()[-500:]}")
+                shutil.rmtree(folder / "data", ignore_errors=True)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    print(f"{tried} command lines, {len(complaints)} complaints")
+    return 1 if complaints or tried < 30 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
