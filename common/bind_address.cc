@@ -18,6 +18,9 @@
 namespace atoll {
 namespace {
 
+// A run's ports are neighbours: the alternative is beside none of them.
+constexpr int kPortStep = 10;
+
 absl::Status NotAnAddress(std::string_view text) {
   return absl::InvalidArgumentError(
       absl::StrFormat("'%s' is not an address to listen on; write HOST:PORT, for example 127.0.0.1:7600 or "
@@ -34,8 +37,8 @@ absl::Status CannotListen(const BindAddress& address, int error_number) {
   const std::string where = address.ToString();
   if (error_number == EADDRINUSE) {
     return absl::UnavailableError(absl::StrFormat(
-        "%s is in use by another process (another coordinator?); stop it, or listen on another "
-        "port (port 0: any free one)",
+        "%s is in use by another process (another coordinator?); stop it, or listen on another port (port "
+        "0: any free one)",
         where));
   }
   if (error_number == EADDRNOTAVAIL) {
@@ -75,6 +78,21 @@ bool IsLoopback(const BindAddress& address) {
   if (::inet_pton(AF_INET, address.host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6 = {};
   return ::inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+absl::Status NameOption(const absl::Status& status, std::string_view option, std::string_view address) {
+  if (status.ok()) return status;
+  std::string message = absl::StrCat(std::string(option), ": ", std::string(status.message()));
+  const auto where = ParseBindAddress(address);
+  if (absl::IsUnavailable(status) && where.ok()) {
+    for (int port = where->port + kPortStep; port <= UINT16_MAX; port += kPortStep) {
+      const BindAddress other{where->host, static_cast<uint16_t>(port)};
+      if (!CheckBindable(other).ok()) continue;
+      absl::StrAppend(&message, "; this one is free: ", std::string(option), " ", other.ToString());
+      break;
+    }
+  }
+  return {status.code(), message};
 }
 
 absl::Status CheckBindable(const BindAddress& address) {

@@ -25,6 +25,10 @@ absl::StatusOr<BindAddress> ParseBindAddress(std::string_view text);
 /// Only processes on this machine can reach it: 127.0.0.0/8, ::1, localhost.
 bool IsLoopback(const BindAddress& address);
 
+/// An error about `address`, which the command-line option `option` ("--listen") gave: the same with the
+/// option's name, and when the address is in use (Unavailable), with one on the same host that is free now.
+absl::Status NameOption(const absl::Status& status, std::string_view option, std::string_view address);
+
 /// Whether a socket could listen there now. Unavailable: somebody else does; PermissionDenied,
 /// InvalidArgument (a host that is not this machine's, not an address): each says what to do. Tells nothing
 /// of port 0.

@@ -6,12 +6,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "common/bind_address.h"
@@ -267,16 +270,43 @@ WebServerOptions WebOptions(const Flags& flags, const AccessPolicy* access) {
   return options;
 }
 
+/// The same port twice would be found only when the second is opened.
+absl::Status CheckDistinct(const Flags& flags) {
+  const std::pair<const char*, std::string> ports[] = {{"--listen", flags.listen},
+                                                       {"--admin-listen", flags.admin_listen},
+                                                       {"--metrics-listen", flags.metrics_listen},
+                                                       {"--health-listen", flags.health_listen},
+                                                       {"--web-listen", flags.web_listen.value_or("")}};
+  for (size_t i = 0; i < std::size(ports); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const auto& [option, address] = ports[j];
+      if (address.empty() || address != ports[i].second || absl::EndsWith(address, ":0")) continue;
+      return absl::InvalidArgumentError(absl::StrFormat("%s and %s are both %s; give each a port of its own",
+                                                        option, ports[i].first, address));
+    }
+  }
+  return absl::OkStatus();
+}
+
 /// Before a data directory is touched: whether all ports are to be had.
 absl::Status CheckAddresses(const Flags& flags, const ServerSecurity& security) {
-  ATOLL_RETURN_IF_ERROR(RpcServer::CheckAddresses(RpcOptions(flags, security)));
-  if (!flags.health_listen.empty()) ATOLL_RETURN_IF_ERROR(HealthListener::CheckAddress(flags.health_listen));
+  ATOLL_RETURN_IF_ERROR(CheckDistinct(flags));
+  const RpcServerOptions rpc = RpcOptions(flags, security);
+  for (const auto& [option, address] :
+       {std::pair("--listen", &flags.listen), std::pair("--admin-listen", &flags.admin_listen)}) {
+    ATOLL_RETURN_IF_ERROR(NameOption(RpcServer::CheckAddress(*address, rpc), option, *address));
+  }
+  if (const std::string& health = flags.health_listen; !health.empty()) {
+    ATOLL_RETURN_IF_ERROR(NameOption(HealthListener::CheckAddress(health), "--health-listen", health));
+  }
   if (flags.web_listen && !flags.web_listen->empty()) {
-    ATOLL_RETURN_IF_ERROR(WebServer::CheckAddress(WebOptions(flags, nullptr)));
+    ATOLL_RETURN_IF_ERROR(
+        NameOption(WebServer::CheckAddress(WebOptions(flags, nullptr)), "--web-listen", *flags.web_listen));
   }
   if (flags.metrics_listen.empty()) return absl::OkStatus();
-  ATOLL_ASSIGN_OR_RETURN(const BindAddress metrics, ParseBindAddress(flags.metrics_listen));
-  return CheckBindable(metrics);
+  const auto metrics = ParseBindAddress(flags.metrics_listen);
+  return NameOption(metrics.ok() ? CheckBindable(*metrics) : metrics.status(), "--metrics-listen",
+                    flags.metrics_listen);
 }
 
 /// Before anything that takes time: who watches shall see the difference between starting and dead.

@@ -74,9 +74,8 @@ struct RpcServer::Parts {
   std::string admin_address;
 };
 
-absl::Status RpcServer::CheckAddresses(const RpcServerOptions& options) {
-  ATOLL_RETURN_IF_ERROR(CheckListenable(options.data_address, options));
-  return CheckListenable(options.admin_address, options);
+absl::Status RpcServer::CheckAddress(const std::string& address, const RpcServerOptions& options) {
+  return CheckListenable(address, options);
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,

@@ -84,8 +84,8 @@ inline constexpr int kMaxMessageBytes = 2 << 20;
 /// standard health service and server reflection. Thread-safe.
 class RpcServer {
  public:
-  /// Whether Start could listen now: its errors, before anything else is started.
-  static absl::Status CheckAddresses(const RpcServerOptions& options);
+  /// Whether Start could listen on `address` now: its errors, before anything else is started.
+  static absl::Status CheckAddress(const std::string& address, const RpcServerOptions& options);
 
   /// Listens and serves. `coordinator` and `clock` outlive this.
   ///   InvalidArgument  an address that is none, or not loopback without being asked for

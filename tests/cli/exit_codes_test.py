@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """One table of exit codes: the same mistake gives the same code in every program and every command.
 
-Files that are missing, folders or without their folder give 6, wrong configurations 2. docs/cli.md has the table. No coordinator is needed.
+Files that are missing, folders or without their folder give 6, wrong configurations 2, a port in use 3 with the option that
+names it. docs/cli.md has the table. No coordinator is needed.
 
 Usage: exit_codes_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,7 @@ model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
 data: {tokenizer: bytes}
 inner: {steps: 2, learning_rate: 1e-3, batch: 2}
 """
-USAGE, FILES = 2, 6
+USAGE, UNAVAILABLE, FILES = 2, 3, 6
 AWAY = ["--admin", "127.0.0.1:1", "--coordinator", "127.0.0.1:1", "--timeout", "0.2"]
 PORTS = {"--listen": "127.0.0.1:0", "--admin-listen": "127.0.0.1:0", "--metrics-listen": "127.0.0.1:0",
          "--web-listen": "127.0.0.1:0"}
@@ -72,6 +74,21 @@ def cases():
     yield ["atoll-data", "tokenize", "--out", "run.yaml/tokens", "run.yaml"], FILES, "a file of that name"
 
 
+def taken_ports():
+    """A port that somebody has: the option is named, and an address that is free."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for option in ("listen", "admin_listen", "metrics_listen", "web_listen", "health_listen"):
+            name = "--" + option.replace("_", "-")
+            yield coordinator("--config", "run.yaml", **{option: address}), UNAVAILABLE, f"{name}: {address} is in use"
+            yield coordinator("--config", "run.yaml", **{option: address}), UNAVAILABLE, f"is free: {name} 127.0.0.1:"
+        yield worker("--metrics-listen", address), UNAVAILABLE, f"--metrics-listen: {address} is in use"
+    twice = coordinator("--config", "run.yaml", listen=address, admin_listen=address)
+    yield twice, USAGE, f"--listen and --admin-listen are both {address}"
+
+
 def main():
     programs = pathlib.Path(sys.argv[1]).resolve()
     complaints, tried = [], 0
@@ -84,7 +101,7 @@ def main():
         (folder / "text").write_text("some words to train on, " * 100)
         subprocess.run([programs / "atoll-data", "tokenize", "--out", "tokens", "text"], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)
-        for given in (cases,):
+        for given in (cases, taken_ports):
             for command, code, words in given():
                 if not (programs / command[0]).exists():
                     continue  # built without LibTorch, there is no worker
@@ -99,7 +116,7 @@ def main():
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     print(f"{tried} command lines, {len(complaints)} complaints")
-    return 1 if complaints or tried < 30 else 0
+    return 1 if complaints or tried < 40 else 0
 
 
 if __name__ == "__main__":

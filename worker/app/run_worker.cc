@@ -2,10 +2,11 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/bind_address.h"
 #include "common/clock.h"
 #include "common/digest.h"
-#include "common/file.h"
 #include "common/exit_codes.h"
+#include "common/file.h"
 #include "common/shutdown.h"
 #include "common/sleeper.h"
 #include "common/status.h"
@@ -109,7 +110,9 @@ absl::Status StartMetrics(const WorkerFlags& flags, const Logger& log, Parts& pa
   }
   parts.metrics = std::make_unique<WorkerMetrics>(&parts.registry);
   if (flags.metrics_listen.empty()) return absl::OkStatus();
-  ATOLL_ASSIGN_OR_RETURN(parts.endpoint, MetricsEndpoint::Start(flags.metrics_listen, parts.registry));
+  auto endpoint = MetricsEndpoint::Start(flags.metrics_listen, parts.registry);
+  if (!endpoint.ok()) return NameOption(endpoint.status(), "--metrics-listen", flags.metrics_listen);
+  parts.endpoint = *std::move(endpoint);
   log.Info("metrics", {{"url", "http://" + parts.endpoint->address().ToString() + "/metrics"}});
   return absl::OkStatus();
 }
@@ -188,10 +191,10 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   if (!flags.peer_keys.empty()) {
     const auto text = ReadFile(flags.peer_keys, kMaxPeerKeys);
     const auto pinned = text.ok() ? ParsePeerKeys(*text) : absl::StatusOr<PeerKeys>(text.status());
+    if (!text.ok()) return Fail(log, text.status(), LocalExitCode(text.status()));
     if (!pinned.ok() || pinned->empty()) {
       return Fail(log,
                   absl::InvalidArgumentError(absl::StrFormat(
-    if (!text.ok()) return Fail(log, text.status(), LocalExitCode(text.status()));
                       "--peer-keys %s: %s", flags.peer_keys,
                       pinned.ok() ? "there is no key in it" : std::string(pinned.status().message()))),
                   ExitCode::kUsage);

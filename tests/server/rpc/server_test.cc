@@ -58,7 +58,7 @@ TEST_F(ServerTest, OtherMachinesAreLetInOnlyWhenAskedFor) {
   ASSERT_TRUE(absl::IsInvalidArgument(refused.status()));
   EXPECT_THAT(std::string(refused.status().message()),
               AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--insecure-bind"), HasSubstr("--tls-cert")));
-  EXPECT_EQ(RpcServer::CheckAddresses(options), refused.status());
+  EXPECT_EQ(RpcServer::CheckAddress(options.data_address, options), refused.status());
   options.data_address = "127.0.0.1:0";
   options.admin_address = "[::]:0";
   EXPECT_TRUE(absl::IsInvalidArgument(RpcServer::Start(options, &coordinator_, &clock_, Logger()).status()));

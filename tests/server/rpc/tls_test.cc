@@ -152,7 +152,7 @@ TEST_F(TlsTest, OtherMachinesAreLetInWithCertificates) {
   RpcServerOptions options = Options();
   options.data_address = "0.0.0.0:0";
   options.security.certificates = certificates_.get();
-  EXPECT_TRUE(RpcServer::CheckAddresses(options).ok());
+  EXPECT_TRUE(RpcServer::CheckAddress(options.data_address, options).ok());
   // But not without somebody who asks.
   EXPECT_TRUE(absl::IsInvalidArgument(RpcServer::Start(options, &coordinator_, &clock_, Logger()).status()));
   options.security.access = policy_.get();
