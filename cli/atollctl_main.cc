@@ -1,9 +1,12 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "cli/commands/commands.h"
@@ -100,6 +103,9 @@ int main(int argc, char** argv) {
   atoll::SetHelp(app, ProgramHelp());
   if (const auto code = atoll::ParseCommandLine(app, argc, argv)) return atoll::ToInt(*code);
   global.admin_given = app.get_option("--admin")->count() > 0;
+  global.admin_named = std::any_of(argv, argv + argc, [](const char* argument) {
+    return absl::StartsWith(argument, "--admin=") || std::string(argument) == "--admin";
+  });
   global.coordinator_given = app.get_option("--coordinator")->count() > 0;
   if (global.user.empty()) global.user = LoginName();
   // As the specification asks for, one that is not valid is as none.

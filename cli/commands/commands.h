@@ -25,6 +25,7 @@ struct GlobalOptions {
   bool json = false;
   // Whether the address was given, rather than assumed.
   bool admin_given = false;
+  bool admin_named = false;  // on this command line, not only by ATOLL_ADMIN
   bool coordinator_given = false;
   ClientSecurityFlags security_flags;
   SecurityPtr security = ChannelSecurity::Plain();  // made of the flags before a command runs

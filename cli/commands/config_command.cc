@@ -34,16 +34,18 @@ absl::StatusOr<bool> LetsStrangersIn(const GlobalOptions& global) {
   });
 }
 
-/// What is allowed, and not wise. Whether strangers come is asked of the coordinator that was named, if any;
-/// a file is judged before its coordinator runs too, so one that does not answer stops nothing.
+/// What is allowed, and not wise. Whether strangers come is asked of the coordinator that --admin names, if
+/// any; a file is judged before its coordinator runs too, so one that does not answer stops nothing.
+/// ATOLL_ADMIN names one for other commands: whoever checks a file may not think of it.
 void Recommend(const GlobalOptions& global, const RunOptions& run, bool strangers) {
   if (run.offenders.ban_after > 0) return;
-  if (!strangers && global.admin_given) {
+  if (!strangers && global.admin_named) {
     GlobalOptions brief = global;
     brief.timeout_s = std::min(global.timeout_s, kAskSeconds);
     const absl::StatusOr<bool> asked = LetsStrangersIn(brief);
     if (!asked.ok()) {
-      std::fprintf(stderr, "note: tokens not checked, %s\n", std::string(asked.status().message()).c_str());
+      std::fprintf(stderr, "note: whether unknown workers can join this run was not checked: %s\n",
+                   std::string(asked.status().message()).c_str());
     }
     strangers = asked.value_or(false);
   }

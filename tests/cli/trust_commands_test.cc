@@ -94,6 +94,14 @@ TEST_F(TrustCommandsTest, StrictIsRecommendedWhereStrangersCanJoin) {
   EXPECT_THAT(Run({"config", "validate", dir_.File("strict.yaml")}).err, IsEmpty());
   token->set_revoked_unix_nanos(1);
   EXPECT_THAT(Run({"config", "validate", dir_.File("run.yaml")}).err, IsEmpty()) << "revoked";
+  ::setenv("ATOLL_ADMIN", "127.0.0.1:1", 1);
+  EXPECT_THAT(Atollctl().Run({"config", "validate", dir_.File("run.yaml")}).err, IsEmpty())
+      << "the environment names a coordinator for other commands";
+  ::unsetenv("ATOLL_ADMIN");
+  const Outcome away =
+      Atollctl({"--admin", "127.0.0.1:1"}).Run({"config", "validate", dir_.File("run.yaml")});
+  EXPECT_EQ(away.exit_code, 0);
+  EXPECT_THAT(away.err, HasSubstr("whether unknown workers can join this run was not checked"));
   const Outcome told = Atollctl().Run({"config", "validate", dir_.File("run.yaml"), "--strangers"});
   EXPECT_THAT(told.err, HasSubstr("offenders: strict")) << "no coordinator is needed";
 }
