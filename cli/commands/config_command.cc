@@ -96,7 +96,8 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
     action = [&global, file, strangers] { return Validate(global, *file, *strangers); };
   });
   SetHelp(*validate, {.examples = {{"atollctl config validate run.yaml"}},
-                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
+                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles},
+                      .notes = "Rules between fields are checked once each field is valid by itself."});
 
   CLI::App* show =
       config->add_subcommand("show", "Print a configuration with every field, defaults included");

@@ -56,12 +56,19 @@ void CheckMessage(const Message& message, const std::string& path, std::vector<C
   }
 }
 
+void CheckName(const std::string& path, const std::string& name, std::vector<ConfigProblem>* problems) {
+  if (IsName(name)) return;
+  problems->push_back({path,
+                       absl::StrCat(Quoted(name), " is no name; allowed: up to ", kMaxNameBytes,
+                                    " letters, digits, '-', '_' and '.', the first a letter or a digit"),
+                       0});
+}
+
 class Together {
  public:
   explicit Together(const v1::RunConfig& config) : config_(config) {}
 
   std::vector<ConfigProblem> Run() {
-    Names();
     Model();
     Workers();
     Steps();
@@ -71,16 +78,6 @@ class Together {
 
  private:
   void Add(const std::string& path, const std::string& text) { problems_.push_back({path, text, 0}); }
-
-  void Name(const std::string& path, const std::string& name) {
-    if (IsName(name)) return;
-    Add(path, absl::StrCat(Quoted(name), " is no name; allowed: up to ", kMaxNameBytes,
-                           " letters, digits, '-', '_' and '.', the first a letter or a digit"));
-  }
-  void Names() {
-    Name("run.name", config_.run().name());
-    Name("data.tokenizer", config_.data().tokenizer());
-  }
 
   void Model() {
     const v1::GptModel& gpt = config_.model().gpt();
@@ -150,8 +147,16 @@ std::vector<ConfigProblem> CheckFields(const v1::RunConfig& config) {
   return problems;
 }
 
+std::vector<ConfigProblem> CheckNames(const v1::RunConfig& config) {
+  std::vector<ConfigProblem> problems;
+  CheckName("run.name", config.run().name(), &problems);
+  CheckName("data.tokenizer", config.data().tokenizer(), &problems);
+  return problems;
+}
+
 std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) {
-  std::vector<ConfigProblem> problems = Together(config).Run();
+  std::vector<ConfigProblem> problems = CheckNames(config);
+  for (ConfigProblem& problem : Together(config).Run()) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckRounds(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckCodecs(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckSync(config)) problems.push_back(std::move(problem));

@@ -11,7 +11,10 @@ namespace atoll {
 /// Every field against its own rule in run.proto.
 std::vector<ConfigProblem> CheckFields(const v1::RunConfig& config);
 
-/// What fields demand of each other. Only for a configuration whose fields are each right.
+/// The names among the fields. Needs nothing of the other fields.
+std::vector<ConfigProblem> CheckNames(const v1::RunConfig& config);
+
+/// What fields demand of each other, and CheckNames. Only for a configuration whose fields are each right.
 std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config);
 
 }  // namespace atoll

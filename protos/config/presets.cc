@@ -55,14 +55,14 @@ std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
   YamlEntry* const offenders = FindEntry(*root, "offenders");
   if (offenders == nullptr || offenders->value.kind != YamlNode::Kind::kScalar) return {};
   const int line = offenders->line;
-  if (offenders->value.scalar != "strict") {
+  const std::string preset = std::exchange(offenders->value, MakeNode(YamlNode::Kind::kMap, line)).scalar;
+  if (preset != "strict") {
     return {
         {"offenders",
-         absl::StrCat(Quoted(offenders->value.scalar),
+         absl::StrCat(Quoted(preset),
                       " is no preset; allowed: strict (ban_after: 3 and a merge that holds), or a section"),
          line}};
   }
-  offenders->value = MakeNode(YamlNode::Kind::kMap, line);
   offenders->value.entries.push_back(Setting("ban_after", "3", line));
   ChooseMerge(*root, line);
   return {};

@@ -1,5 +1,6 @@
 #include "protos/config/run_config.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,15 @@ void AppendYaml(const Message& message, const std::string& indent, std::string* 
   }
 }
 
+/// Those of the names that the file gives and nothing else is wrong with.
+void AddNameProblems(const v1::RunConfig& config, YamlReading* reading) {
+  for (ConfigProblem& problem : CheckNames(config)) {
+    const bool told =
+        std::ranges::find(reading->problems, problem.path, &ConfigProblem::path) != reading->problems.end();
+    if (!told && reading->lines.contains(problem.path)) reading->problems.push_back(std::move(problem));
+  }
+}
+
 }  // namespace
 
 uint32_t DefaultStalenessLimit(const v1::RunConfig& config) {
@@ -47,10 +57,11 @@ uint32_t DefaultStalenessLimit(const v1::RunConfig& config) {
 
 absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name) {
   ATOLL_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml, source_name));
-  ATOLL_RETURN_IF_ERROR(ProblemsToStatus(ExpandPresets(&root), source_name));
+  std::vector<ConfigProblem> of_presets = ExpandPresets(&root);
   RunConfigFile file;
   v1::RunConfig& config = file.config;
   YamlReading reading = ReadMessage(root, &config);
+  reading.problems.insert(reading.problems.end(), of_presets.begin(), of_presets.end());
   // The default difference is one of float32 versions; others are said to travel in full.
   if (config.codec().pull() != v1::CODEC_FP32 && !reading.lines.contains("codec.pull_delta")) {
     config.mutable_codec()->set_pull_delta(v1::PULL_DELTA_NONE);
@@ -59,10 +70,13 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
     file.staleness_open = !reading.lines.contains("round.staleness_limit");
     if (file.staleness_open) config.mutable_round()->set_staleness_limit(DefaultStalenessLimit(config));
     reading.problems = CheckTogether(config);
-    for (ConfigProblem& problem : reading.problems) {
-      const auto line = reading.lines.find(problem.path);
-      if (line != reading.lines.end()) problem.line = line->second;
-    }
+  } else {
+    // Rules between fields are for fields that are each right: a wrong one would make the others look wrong.
+    AddNameProblems(config, &reading);
+  }
+  for (ConfigProblem& problem : reading.problems) {
+    const auto line = reading.lines.find(problem.path);
+    if (problem.line == 0 && line != reading.lines.end()) problem.line = line->second;
   }
   ATOLL_RETURN_IF_ERROR(ProblemsToStatus(std::move(reading.problems), source_name));
   file.assumed = AssumedFields(reading.lines);

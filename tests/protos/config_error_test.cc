@@ -16,6 +16,19 @@ std::string ErrorOf(const std::string& yaml) {
   return std::string(config.status().message());
 }
 
+TEST(ConfigErrorTest, PresetsNamesAndFieldsAreToldAtOnce) {
+  const std::string error =
+      ErrorOf(Sample("rounds: 20", "rounds: -1") + "offenders: lenient\nround: {quorun: 1}\n");
+  EXPECT_THAT(error, HasSubstr("run.rounds: "));
+  EXPECT_THAT(error, HasSubstr("offenders: 'lenient' is no preset"));
+  EXPECT_THAT(error, HasSubstr("unknown field 'quorun'"));
+  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 2) << error;
+  const std::string named =
+      ErrorOf(Sample("tokenizer: bytes", "tokenizer: 'my own'") + "round: {quorun: 1}\n");
+  EXPECT_THAT(named, HasSubstr("data.tokenizer: 'my own' is no name"));
+  EXPECT_THAT(named, HasSubstr("unknown field 'quorun'"));
+}
+
 TEST(ConfigErrorTest, UnknownField) {
   EXPECT_EQ(ErrorOf(SampleAnd("round:\n  quorun: 0.5\n")),
             "s.yaml:19: round: unknown field 'quorun'; did you mean 'quorum'? allowed: deadline_s, quorum, "
