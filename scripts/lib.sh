@@ -30,21 +30,18 @@ human_seconds() {
 }
 
 # Prints how far the ninja build is whose output goes to LOG, until process PARENT ends or the printing is ended: one line
-# that changes on a terminal, a line every 20 seconds elsewhere.
+# that changes on a terminal, a line every 20 seconds (ATOLL_PROGRESS_S) elsewhere. It does not guess the time that is left:
+# steps from the compiler cache take no time, those with LibTorch a minute, and the machine may sleep meanwhile.
 _show_progress() {  # WHAT LOG PARENT
   local start=$SECONDS said=0 step done_steps all elapsed text
   while sleep 1 && kill -0 "$3" 2>/dev/null; do
     step=$(grep -aoE '^\[[0-9]+/[0-9]+\]' "$2" | tail -n 1 | tr -d '[]') || true
     [ -n "$step" ] || continue
     done_steps=${step%/*} all=${step#*/} elapsed=$((SECONDS - start))
-    text="$1: step $done_steps of $all ($((100 * done_steps / all)) %), $(human_seconds "$elapsed")"
-    # Steps differ in length; before a twentieth of them a guess says nothing.
-    if [ $((20 * done_steps)) -ge "$all" ] && [ "$done_steps" -lt "$all" ]; then
-      text+=", about $(human_seconds $((elapsed * (all - done_steps) / done_steps))) left"
-    fi
+    text="$1: $done_steps of $all steps done, $(human_seconds "$elapsed")"
     if [ -t 1 ]; then
       printf '\r\033[K%s' "$text"
-    elif [ $((elapsed - said)) -ge 20 ]; then
+    elif [ $((elapsed - said)) -ge "${ATOLL_PROGRESS_S:-20}" ]; then
       said=$elapsed
       echo "$text"
     fi
