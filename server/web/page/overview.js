@@ -5,6 +5,7 @@ import { bytes, clock, count, duration, loss, num, percent, seconds, word } from
 
 const STATE_LOOKS = { training: "good", finished: "calm", stopped: "calm", paused: "calm", critical: "bad" };
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800];
+const SHOWN_REFUSALS = 4;
 const COLOURS = ["c-s2", "c-s3", "c-s4", "c-s5", "c-s6", "c-s7"];
 
 export function showState(status) {
@@ -55,12 +56,15 @@ export function showNotices(status) {
     notices.push({ key: "reason", looks: STATE_LOOKS[state] || "wait", text: status.stateReason });
   }
   waits.forEach((wait, i) => notices.push({ key: `wait ${i}`, looks: state === "training" ? "calm" : "wait", text: waitText(wait, one) }));
-  for (const refused of (status.refusedJoins || []).slice(0, 4)) {
+  const refusedJoins = status.refusedJoins || [];
+  refusedJoins.slice(0, SHOWN_REFUSALS).forEach((refused, i) => {
     const who = refused.worker ? `worker '${refused.worker}'` : "a worker without a valid name";
     const from = refused.address ? ` (${refused.address})` : "";
-    notices.push({ key: `refused ${refused.worker}`, looks: "bad",
+    notices.push({ key: `refused ${i}`, looks: "bad",
       text: `refused: ${who}${from}, ${num(refused.attempts)} times since ${duration(refused.sinceS)}: ${refused.message}` });
-  }
+  });
+  const more = refusedJoins.length - SHOWN_REFUSALS;
+  if (more > 0) notices.push({ key: "refused more", looks: "bad", text: `And ${more} more ${more === 1 ? "worker is" : "workers are"} refused` });
   keyed(byId("notices"), notices.slice(0, 12), (n) => n.key, () => el("p"), (element, notice) => {
     setClass(element, `notice ${notice.looks}`);
     setText(element, notice.text.charAt(0).toUpperCase() + notice.text.slice(1));

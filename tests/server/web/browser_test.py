@@ -231,6 +231,30 @@ class PageTest(unittest.TestCase):
         self.assertEqual(BROWSER.execute_script("return sessionStorage.length"), 0)
         self.assertEqual(self.console(), [])
 
+    def test_refused_joins_are_listed_and_stay_as_many(self):
+        def refused():
+            return [text for text in BROWSER.execute_script(
+                "return [...document.getElementById('notices').children].map((notice) => notice.textContent)") if "efused" in text]
+        self.open("refusing")
+        self.wait_live()
+        self.wait("four workers and how many more", lambda: len(refused()) == 5)
+        first = refused()
+        self.assertRegex(first[0], r"^Refused: a worker without a valid name \(10\.0\.0\.1\), 3 times since 1 min 00 s: <img src=x onerror=")
+        self.assertRegex(first[1], r"^Refused: a worker without a valid name \(10\.0\.0\.2\), ")
+        self.assertRegex(first[2], r"^Refused: worker 'w9' \(10\.0\.0\.3\), ")
+        self.assertEqual(first[4], "And 2 more workers are refused")
+        # Drawn again, an earlier drawing leaves nothing behind.
+        drawn = BROWSER.execute_async_script("""
+            const done = arguments[0];
+            Promise.all([import("/overview.js"), fetch("/api/v1/status").then((reply) => reply.json())]).then(([page, status]) => {
+              for (let i = 0; i < 3; i++) page.showNotices(status);
+              done("drawn");
+            }).catch((e) => done(String(e)))""")
+        self.assertEqual(drawn, "drawn")
+        self.assertEqual(refused(), first)
+        self.assertEqual(BROWSER.execute_script("return typeof window.hacked"), "undefined")
+        self.assertEqual(self.console(), [])
+
     def test_hostile_text_is_only_text(self):
         self.open("hostile", "admin-token")
         self.wait_live()

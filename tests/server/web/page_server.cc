@@ -1,6 +1,7 @@
-// For browser_test.py: serves the page of a real run, of a hostile one and of one that asks everybody for a
-// token. Prints {"run": url, "hostile": url, "asking": url}; then each line on its input is an order: "round"
-// makes one; "asked" prints what the hostile one was asked to do. Ends when its input does.
+// For browser_test.py: serves the page of a real run, of a hostile one, of one that refuses workers and of
+// one that asks everybody for a token. Prints {"run": url, "hostile": url, "refusing": url, "asking": url};
+// then each line on its input is an order: "round" makes one; "asked" prints what the hostile one was asked
+// to do. Ends when its input does.
 #include <iostream>
 
 #include "nlohmann/json.hpp"
@@ -59,6 +60,20 @@ void FillHostile(FakeCoordinator& coordinator) {
   };
 }
 
+/// Refuses more workers than the page lists, two of them without a valid name.
+void FillRefusing(FakeCoordinator& coordinator) {
+  StatusView& status = coordinator.status_view;
+  for (const char* worker : {"", "", "w9", "w10", "w11", "w12"}) {
+    RefusedJoinView refused;
+    refused.worker = worker;
+    refused.address = "10.0.0." + std::to_string(status.refused_joins.size() + 1);
+    refused.message = kScript;
+    refused.since_s = 60;
+    refused.attempts = 3;
+    status.refused_joins.push_back(refused);
+  }
+}
+
 void PublishHostile(FakeCoordinator& coordinator) {
   for (uint64_t i = 1; i <= 27; ++i) {
     EventView event;
@@ -87,14 +102,19 @@ void Run() {
   const FakePolicy asking(/*asks_everybody=*/true);
   FakeCoordinator hostile;
   FillHostile(hostile);
+  FakeCoordinator refusing;
+  FillRefusing(refusing);
   WebRun run;
   for (int i = 0; i < 5; ++i) run.Round();
   const auto run_page = Serve(&run.coordinator(), &open, &clock);
   const auto hostile_page = Serve(&hostile, &open, &clock);
+  const auto refusing_page = Serve(&refusing, &open, &clock);
   const auto asking_page = Serve(&run.coordinator(), &asking, &clock);
   PublishHostile(hostile);
-  const nlohmann::json urls = {
-      {"run", run_page->url()}, {"hostile", hostile_page->url()}, {"asking", asking_page->url()}};
+  const nlohmann::json urls = {{"run", run_page->url()},
+                               {"hostile", hostile_page->url()},
+                               {"refusing", refusing_page->url()},
+                               {"asking", asking_page->url()}};
   std::cout << urls.dump() << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     nlohmann::json answer = nlohmann::json::array();
