@@ -18,6 +18,7 @@ constexpr uint64_t kMostProbeBytes = uint64_t{256} << 20;
 constexpr uint64_t kProbePart = 8;  // of the free space
 constexpr size_t kBlockBytes = size_t{4} << 20;
 constexpr int kSyncs = 20;
+constexpr size_t kSyncBytes = 4096;
 constexpr double kSlowBytesPerSecond = 100e6;
 constexpr double kSlowSyncSeconds = 0.02;
 constexpr uint64_t kLittleSpace = uint64_t{10} << 30;
@@ -46,7 +47,8 @@ absl::StatusOr<DiskSpeed> Measure(const std::string& path, uint64_t probe_bytes,
   std::vector<double> syncs;
   for (int i = 0; i < kSyncs; ++i) {
     const MonoTime before = clock.Now();
-    ATOLL_RETURN_IF_ERROR(file.WriteAt(probe_bytes + i * 4096, std::span(block).first(4096)));
+    ATOLL_RETURN_IF_ERROR(file.WriteAt(probe_bytes + static_cast<uint64_t>(i) * kSyncBytes,
+                                       std::span(block).first(kSyncBytes)));
     ATOLL_RETURN_IF_ERROR(file.Sync());
     syncs.push_back(ToSeconds(clock.Now() - before));
   }
@@ -103,7 +105,8 @@ std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_
   const std::string probe = JoinPath(folder, absl::StrFormat(".atoll-doctor-%d", ::getpid()));
   const auto space = FreeBytes(folder);
   if (!space.ok())
-    return {Fail("disk", std::string(space.status().message()), "name a folder of this machine")};
+    return {
+        Fail("disk", static_cast<std::string>(space.status().message()), "name a folder of this machine")};
   std::vector<Check> checks = {JudgeFreeSpace(*space, needed_bytes)};
   const uint64_t probe_bytes = ProbeBytes(*space);
   if (probe_bytes == 0) {
@@ -114,7 +117,7 @@ std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_
   const auto speed = Measure(probe, probe_bytes, clock);
   RemoveFile(probe).IgnoreError();
   if (!speed.ok()) {
-    checks.push_back(Fail("disk speed", std::string(speed.status().message()),
+    checks.push_back(Fail("disk speed", static_cast<std::string>(speed.status().message()),
                           "the data directory must be writable for the coordinator's user"));
     return checks;
   }

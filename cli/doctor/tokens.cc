@@ -108,7 +108,7 @@ std::vector<Check> CheckTokens(const std::string& folder, const std::optional<Co
   }
   const auto failed = [](const absl::Status& status) {
     return Fail(
-        "token files", std::string(status.message()),
+        "token files", static_cast<std::string>(status.message()),
         "atoll-data tokenize makes them, atoll-data adopt describes existing ones; data.tokenizer and "
         "model.gpt.vocabulary must fit");
   };

@@ -2,9 +2,8 @@
 // no code of ours: same initial weights, same data order, two workers. Every committed version is read back
 // from disk and compared.
 
-#include <signal.h>
-
 #include <cmath>
+#include <csignal>
 
 #include "absl/strings/str_format.h"
 #include "common/file.h"
