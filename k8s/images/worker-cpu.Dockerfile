@@ -1,6 +1,6 @@
 # A worker on CPUs, with the distribution's LibTorch.
 #
-#   docker build -f k8s/images/worker-cpu.Dockerfile -t atoll/worker-cpu:0.2.0 .
+#   docker build -f k8s/images/worker-cpu.Dockerfile -t atoll/worker-cpu:0.2.0 --build-arg REVISION=$(git rev-parse HEAD) .
 #
 # The packages are compiled in the build stage; those that cpack has made already (build/packages, or DEBS) are taken with
 # --build-arg PACKAGES=prebuilt, and must then be for the same Debian as BASE.
@@ -15,8 +15,10 @@ COPY scripts/setup.sh scripts/lib.sh scripts/packages.txt scripts/
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates dpkg-dev file && \
     scripts/setup.sh --groups build,torch
 COPY . .
+# What --version prints: git is not among the sources here.
+ARG REVISION=
 RUN --mount=type=cache,target=/root/.cache/ccache \
-    cmake --preset release -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF -DATOLL_WITH_TORCH=ON && \
+    cmake --preset release -DATOLL_REVISION="${REVISION}" -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF -DATOLL_WITH_TORCH=ON && \
     cmake --build --preset release --target atoll-worker && \
     cd build/release && cpack --config CPackConfig.cmake -D CPACK_COMPONENTS_ALL=worker -B /packages
 

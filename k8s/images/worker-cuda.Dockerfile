@@ -2,7 +2,7 @@
 # unpacked, which brings CUDA's libraries along), and for compiling a base with the same CUDA's toolkit.
 #
 #   docker build -f k8s/images/worker-cuda.Dockerfile --build-context libtorch=DIR --build-arg BUILD_BASE=IMAGE \
-#     -t atoll/worker-cuda:0.2.0 .
+#     -t atoll/worker-cuda:0.2.0 --build-arg REVISION=$(git rev-parse HEAD) .
 #
 # On the node: NVIDIA's driver and container toolkit. As in the others, --build-arg PACKAGES=prebuilt takes a package that
 # cpack has made already (`cmake --preset cuda`).
@@ -19,9 +19,11 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
     scripts/setup.sh --groups build
 COPY --from=libtorch . /opt/libtorch
 COPY . .
+# What --version prints: git is not among the sources here.
+ARG REVISION=
 # LibTorch's libraries belong to no package: they are beside the program, not among its dependencies.
 RUN --mount=type=cache,target=/root/.cache/ccache \
-    cmake --preset cuda -DCMAKE_PREFIX_PATH=/opt/libtorch -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF && \
+    cmake --preset cuda -DCMAKE_PREFIX_PATH=/opt/libtorch -DATOLL_REVISION="${REVISION}" -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF && \
     cmake --build --preset cuda --target atoll-worker && \
     cd build/cuda && cpack --config CPackConfig.cmake -D CPACK_COMPONENTS_ALL=worker \
       -D CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS=/opt/libtorch/lib -B /packages

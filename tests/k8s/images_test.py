@@ -43,7 +43,7 @@ def published(engine, registry, name, digest, public):
     expect(labels["org.opencontainers.image.revision"] == run("git", "-C", SOURCE, "rev-parse", "HEAD").strip(), labels)
     for program in PROGRAMS[name]:
         said = engine.podman("run", *LOCKED_DOWN, f"--entrypoint=/usr/bin/{program}", image, "--version").strip()
-        expect(version() in said, said)
+        expect(version() in said and labels["org.opencontainers.image.revision"] in said, said)
         print(f"{name}: {said}", flush=True)
 
 
