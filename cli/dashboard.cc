@@ -139,8 +139,9 @@ std::vector<std::string> RefusedLines(const v1::GetStatusReply& status) {
     std::string line = " refused: worker ";
     line += refused.worker().empty() ? "without a valid name" : "'" + Printable(refused.worker()) + "'";
     if (!refused.address().empty()) line += " (" + Printable(refused.address()) + ")";
-    line += absl::StrFormat(", %d times since %s: ", refused.attempts(),
-                            HumanDuration(Seconds(refused.since_s())));
+    const std::string since = HumanDuration(Seconds(refused.since_s()));
+    line += refused.attempts() == 1 ? absl::StrFormat(", once, %s ago: ", since)
+                                    : absl::StrFormat(", %d times within %s: ", refused.attempts(), since);
     lines.push_back(line + Printable(refused.message()));
   }
   return lines;

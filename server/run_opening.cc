@@ -28,16 +28,34 @@ absl::Status Changed(std::string_view field, const std::string& recorded, const 
       std::string(field), recorded, now));
 }
 
+// Values as a file has them.
+std::string ValueText(const std::string& text) { return "'" + text + "'"; }
+std::string ValueText(bool yes) { return yes ? "true" : "false"; }
+std::string ValueText(uint32_t number) { return std::to_string(number); }
+std::string ValueText(CodecKind codec) { return std::string(CodecName(codec)); }
+std::string ValueText(DataMode mode) { return mode == DataMode::kShared ? "shared" : "local"; }
+std::string ValueText(SyncMode mode) { return mode == SyncMode::kBlocking ? "blocking" : "overlapped"; }
+std::string ValueText(FragmentPattern pattern) {
+  return pattern == FragmentPattern::kPacked ? "packed" : "strided";
+}
+std::string ValueText(OuterOptimizerKind optimizer) {
+  switch (optimizer) {
+    case OuterOptimizerKind::kNesterov:
+      return "nesterov";
+    case OuterOptimizerKind::kSgd:
+      return "sgd";
+    case OuterOptimizerKind::kAdam:
+      return "adam";
+    case OuterOptimizerKind::kDelayedNesterov:
+      return "delayed_nesterov";
+  }
+  return "unknown";
+}
+
 template <typename T>
 absl::Status Same(std::string_view field, const T& recorded, const T& now) {
   if (recorded == now) return absl::OkStatus();
-  if constexpr (std::is_enum_v<T>) {
-    return Changed(field, std::to_string(static_cast<int>(recorded)), std::to_string(static_cast<int>(now)));
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return Changed(field, "'" + recorded + "'", "'" + now + "'");
-  } else {
-    return Changed(field, std::to_string(recorded), std::to_string(now));
-  }
+  return Changed(field, ValueText(recorded), ValueText(now));
 }
 
 std::string DeltaName(const RunOptions& run) {

@@ -174,10 +174,11 @@ TEST(Dashboard, ShowsWhoIsRefusedAtJoin) {
     refused->set_address("10.0.0.2");
     refused->set_message("all 2 parts of the shared data are in use\x1b[2J");
     refused->set_since_s(65);
-    refused->set_attempts(9);
+    refused->set_attempts(i == 1 ? 1 : 9);
   }
   const std::string screen = absl::StrJoin(RenderStatus(status, {.colour = false}), "\n");
-  EXPECT_THAT(screen, HasSubstr("refused: worker 'w2' (10.0.0.2), 9 times since"));
+  EXPECT_THAT(screen, HasSubstr("refused: worker 'x1' (10.0.0.2), once, 1m 05s ago: all 2 parts"));
+  EXPECT_THAT(screen, HasSubstr("refused: worker 'w2' (10.0.0.2), 9 times within 1m 05s: all 2 parts"));
   EXPECT_THAT(screen, HasSubstr("all 2 parts of the shared data are in use"));
   EXPECT_THAT(screen, HasSubstr("and 2 more workers are refused"));
   EXPECT_THAT(screen, Not(HasSubstr("\x1b[2J")));

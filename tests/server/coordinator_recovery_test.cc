@@ -1,6 +1,8 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "server/refusal.h"
 #include "server/run_opening.h"
@@ -10,6 +12,8 @@
 
 namespace atoll {
 namespace {
+
+using testing::HasSubstr;
 
 float Start(size_t i) { return 0.5F + 0.01F * static_cast<float>(i % 13); }
 std::vector<float> DeltaOf(const Caller& worker, uint64_t base) {
@@ -227,6 +231,26 @@ TEST(CheckSettled, NamesTheFieldThatMayNotChange) {
   EXPECT_TRUE(CheckSettled(recorded, now).ok());
   now.model.width = 7;
   EXPECT_NE(CheckSettled(recorded, now).message().find("model.gpt.width"), std::string::npos);
+}
+
+TEST(CheckSettled, ShowsValuesAsAFileHasThem) {
+  const RunOptions recorded = SmallRun().run;
+  const auto refusal = [&](const std::function<void(RunOptions&)>& change) {
+    RunOptions now = recorded;
+    change(now);
+    return std::string(CheckSettled(recorded, now).message());
+  };
+  EXPECT_THAT(refusal([](RunOptions& now) { now.sync.mode = SyncMode::kOverlapped; }),
+              HasSubstr("this run has blocking, the configuration says overlapped"));
+  EXPECT_THAT(refusal([](RunOptions& now) { now.sync.pattern = FragmentPattern::kStrided; }),
+              HasSubstr("the configuration says strided"));
+  EXPECT_THAT(refusal([](RunOptions& now) { now.data.mode = DataMode::kLocal; }),
+              HasSubstr("the configuration says local"));
+  EXPECT_THAT(refusal([](RunOptions& now) { now.outer.optimizer = OuterOptimizerKind::kDelayedNesterov; }),
+              HasSubstr("this run has nesterov, the configuration says delayed_nesterov"));
+  EXPECT_THAT(refusal([](RunOptions& now) { now.pull_codec = CodecKind::kBf16; }),
+              HasSubstr("this run has fp32, the configuration says bf16"));
+  EXPECT_THAT(refusal([](RunOptions& now) { now.model.bias = !now.model.bias; }), HasSubstr("true"));
 }
 
 }  // namespace

@@ -32,8 +32,9 @@ absl::Status StatusOfCall(const grpc::Status& status, const std::string& address
     return IsOfTheCaller(http_status) && !http_status.starts_with("429") ? MarkPermanent(proxy) : proxy;
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
-    return MarkPermanent(absl::UnimplementedError(absl::StrFormat(
-        "what answers at %s is not a coordinator's data port (%s); is it the admin port?", address, said)));
+    return MarkPermanent(absl::UnimplementedError(
+        absl::StrFormat("what answers at %s is not a coordinator's data port%s; is it the admin port?",
+                        address, said.empty() ? "" : " (" + said + ")")));
   }
   return StatusFromGrpc(status);
 }

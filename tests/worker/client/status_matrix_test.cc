@@ -9,6 +9,7 @@
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "tests/worker/client/raw_http2.h"
+#include "worker/client/call_status.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 #include "worker/sync/rejection.h"
@@ -134,6 +135,12 @@ TEST(StatusMatrixTest, EveryCodeInEveryCall) {
       EXPECT_EQ(LooksPermanent(seen), code == grpc::StatusCode::UNIMPLEMENTED) << name << ": " << seen;
     }
   }
+}
+
+TEST(StatusMatrixTest, AnAnswerWithoutWordsLeavesNoEmptyBrackets) {
+  const absl::Status seen = StatusOfCall(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""), "host:1");
+  EXPECT_THAT(std::string(seen.message()),
+              HasSubstr("host:1 is not a coordinator's data port; is it the admin port?"));
 }
 
 TEST(StatusMatrixTest, EveryCodeInTheSecondStreamOfAPull) {
