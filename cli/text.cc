@@ -57,14 +57,6 @@ std::vector<std::string> WrapToColumns(const std::string& text, size_t width) {
   return lines;
 }
 
-std::string Printable(const std::string& text) {
-  std::string clean;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) clean += c;
-  }
-  return clean;
-}
-
 std::string LocalTime(int64_t unix_nanos) {
   if (unix_nanos == 0) return "-";
   const std::time_t seconds = unix_nanos / 1'000'000'000;

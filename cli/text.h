@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "atoll/v1/admin.pb.h"
+#include "common/printable.h"  // what came over the wire reaches a terminal through Printable()
 
 // Text for a terminal.
 
@@ -20,9 +21,6 @@ std::string CutToColumns(const std::string& text, size_t width);
 /// Lines of at most `width` columns, broken at spaces; all but the first are indented by three. A word that
 /// is longer is cut.
 std::vector<std::string> WrapToColumns(const std::string& text, size_t width);
-
-/// What came over the wire, without control characters: nothing but printable text reaches the terminal.
-std::string Printable(const std::string& text);
 
 /// "2026-11-21 04:05:06" in the local time zone; "-" for 0.
 std::string LocalTime(int64_t unix_nanos);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/printable.h"
 #include "common/signature.h"
 #include "common/status.h"
 #include "core/membership.h"
@@ -60,9 +61,9 @@ absl::StatusOr<WorkerRole> DecodeRole(v1::Role role) {
 }
 
 CapabilitiesView DecodeCapabilities(const v1::Capabilities& in) {
-  return {.software_version = in.software_version(),
-          .device = in.device(),
-          .device_name = in.device_name(),
+  return {.software_version = Printable(in.software_version()),
+          .device = Printable(in.device()),
+          .device_name = Printable(in.device_name()),
           .threads = in.threads(),
           .memory_bytes = in.memory_bytes(),
           .device_memory_bytes = in.device_memory_bytes()};
@@ -103,17 +104,18 @@ ProgressView DecodeProgress(const v1::Progress& in) {
     out.training[TimeUse::kWait] = Spent(in.wait_seconds());
     out.training[TimeUse::kPush] = Spent(in.exchange_seconds());
   }
-  out.waiting_for = CutText(in.waiting_for());
+  out.waiting_for = ShownText(in.waiting_for());
   return out;
 }
 
 }  // namespace
 
-std::string CutText(const std::string& text) {
-  if (text.size() <= kMaxTextBytes) return text;
+std::string ShownText(const std::string& text) {
+  std::string shown = Printable(text);
+  if (shown.size() <= kMaxTextBytes) return shown;
   size_t end = kMaxTextBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end);
+  while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xc0) == 0x80) --end;
+  return shown.substr(0, end);
 }
 
 absl::StatusOr<Caller> DecodeCaller(const v1::WorkerRef& ref) {

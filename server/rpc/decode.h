@@ -24,8 +24,9 @@ inline constexpr size_t kMaxTextBytes = 1024;                // what a worker sa
 inline constexpr size_t kMinSecretBytes = 16;
 inline constexpr size_t kMaxSecretBytes = 64;
 
-/// The first kMaxTextBytes of it, at the end of a character of UTF-8: what is only shown is not refused.
-std::string CutText(const std::string& text);
+/// Text that is only shown is not refused: the first kMaxTextBytes of what is Printable() of it, up to the
+/// end of a character of UTF-8.
+std::string ShownText(const std::string& text);
 
 absl::StatusOr<Caller> DecodeCaller(const v1::WorkerRef& ref);
 /// Checks the protocol's version first (PROTOCOL_MISMATCH).

@@ -39,6 +39,39 @@ TEST_F(LimitsTest, WhatAWorkerSaysOfItselfHasALength) {
   EXPECT_EQ(refused, 2);
 }
 
+TEST_F(LimitsTest, HiddenCharactersStayOutside) {
+  CapabilitiesView joined, repeated;
+  std::string waits_for;
+  coordinator_.on_join = [&](const JoinCall& call) {
+    joined = call.capabilities;
+    return absl::UnavailableError("seen");
+  };
+  coordinator_.on_heartbeat = [&](const HeartbeatCall& call) {
+    repeated = call.capabilities.value_or(CapabilitiesView{});
+    waits_for = call.progress.waiting_for;
+    return absl::UnavailableError("seen");
+  };
+  Serve();
+  v1::JoinRequest join = JoinAs("w1");
+  v1::HeartbeatRequest heartbeat;
+  *heartbeat.mutable_worker() = Self();
+  heartbeat.mutable_progress()->set_waiting_for("a\u202Eb\nc");
+  for (v1::Capabilities* said : {join.mutable_capabilities(), heartbeat.mutable_capabilities()}) {
+    said->set_device_name("H100\u202E 80GB\x1b[2J");
+    said->set_device("cuda:0\n");
+    said->set_software_version("1\u200B.0");
+  }
+  (void)Join(join);
+  v1::HeartbeatReply reply;
+  (void)data_->Heartbeat(Context().get(), heartbeat, &reply);
+  for (const CapabilitiesView& seen : {joined, repeated}) {
+    EXPECT_EQ(seen.device_name, "H100 80GB[2J");
+    EXPECT_EQ(seen.device, "cuda:0");
+    EXPECT_EQ(seen.software_version, "1.0");
+  }
+  EXPECT_EQ(waits_for, "abc");
+}
+
 TEST_F(LimitsTest, AReasonIsCutBetweenCharacters) {
   std::string seen;
   coordinator_.on_leave = [&](const Caller&, const std::string& reason) {
