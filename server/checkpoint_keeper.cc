@@ -117,14 +117,33 @@ void CheckpointKeeper::MakeAutomatic(Version version) {
   const RunOptions& run = config->run;
   const uint64_t number = version.value() / std::max(1U, run.checkpoint_every);
   const bool for_good = run.checkpoint_keep_every > 0 && number % run.checkpoint_keep_every == 0;
-  const auto made =
-      Make(absl::StrFormat("auto-v%d%s", version.value(), for_good ? kForGood : ""), /*automatic=*/true);
-  if (!made.ok()) return;  // announced
+  const absl::StatusOr<std::string> name = AutomaticName(version, for_good);
+  if (!name.ok()) {
+    Announce(EventKind::kCheckpointFailed, version,
+             absl::StrFormat("no automatic checkpoint was made: the existing ones cannot be listed: %s",
+                             std::string(name.status().message())));
+    return;
+  }
+  if (!Make(*name, /*automatic=*/true).ok()) return;  // announced
   const absl::Status rotated = Rotate();
   if (!rotated.ok()) {
     Announce(EventKind::kCheckpointFailed, version,
              absl::StrFormat("old checkpoints could not be removed: %s", std::string(rotated.message())));
   }
+}
+
+absl::StatusOr<std::string> CheckpointKeeper::AutomaticName(Version version, bool for_good) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, services_.store->ListCheckpoints(false));
+  const auto taken = [&entries](const std::string& name) {
+    return std::ranges::any_of(entries, [&name](const CheckpointEntry& entry) {
+      return entry.manifest.name == name && !entry.manifest.automatic;
+    });
+  };
+  std::string name = absl::StrFormat("auto-v%d%s", version.value(), for_good ? kForGood : "");
+  for (int number = 2; taken(name); ++number) {
+    name = absl::StrFormat("auto-v%d-%d%s", version.value(), number, for_good ? kForGood : "");
+  }
+  return name;
 }
 
 absl::Status CheckpointKeeper::Rotate() {

@@ -45,6 +45,9 @@ class CheckpointKeeper {
  private:
   absl::StatusOr<CheckpointView> Make(const std::string& name, bool automatic);
   void MakeAutomatic(Version version);
+  /// Of the automatic checkpoint of this version. An operator may have given the usual name to one of their
+  /// own, which is kept: this one then gets a number.
+  absl::StatusOr<std::string> AutomaticName(Version version, bool for_good);
   absl::Status Rotate();
   void Announce(EventKind kind, Version version, const std::string& message);
 

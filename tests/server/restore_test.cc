@@ -205,6 +205,37 @@ TEST_F(RestoreTest, AutomaticCheckpointsAreMadeAndRotated) {
   EXPECT_THAT(names, ElementsAre("auto-v10", "auto-v12-kept", "auto-v6-kept", "auto-v8"));
 }
 
+TEST_F(RestoreTest, AnOperatorsCheckpointDoesNotBlockTheAutomaticOneOfItsName) {
+  run_.options().run.checkpoint_every = 1;
+  run_.options().run.checkpoint_keep = 1;
+  run_.options().run.checkpoint_keep_every = 2;
+  run_.options().config_bytes = "config-2";
+  ASSERT_TRUE(run_.Restart().ok());
+  Begin();
+  for (const char* name : {"auto-v1", "auto-v2-kept", "auto-v2-2-kept"}) {
+    ASSERT_TRUE(admin().CreateCheckpoint(kAnn, name).ok()) << name;
+  }
+  std::optional<EventCatcher> events(std::in_place, &run_.coordinator());
+  for (uint64_t base = 0; base < 3; ++base) {
+    run_.clock().Advance(Seconds(1));  // they are ordered by time
+    Round(base);
+    run_.WaitForStored(base + 1);
+    const auto made = events->WaitFor(EventKind::kCheckpointCreated, 3 + base);
+    ASSERT_TRUE(made.has_value());
+    const std::vector<std::string> names = {"auto-v1-2", "auto-v2-3-kept", "auto-v3"};
+    EXPECT_THAT(made->message, HasSubstr("'" + names[base] + "'"));
+  }
+  events.reset();
+  ASSERT_TRUE(run_.Restart().ok());
+  std::vector<std::string> names;
+  const auto listed = admin().ListCheckpoints(true);
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  for (const CheckpointView& view : *listed) names.push_back(view.name);
+  std::ranges::sort(names);
+  EXPECT_THAT(names, ElementsAre("auto-v1", "auto-v2-2-kept", "auto-v2-3-kept", "auto-v2-kept", "auto-v3"))
+      << "rotation leaves alone what is not its own";
+}
+
 TEST_F(RestoreTest, AFailedCheckpointIsAnnounced) {
   Begin();
   EventCatcher events(&run_.coordinator());
