@@ -180,6 +180,26 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
   return absl::OkStatus();
 }
 
+void TellInterruptedRestore(const Recovery& recovery, const Logger& log) {
+  if (!recovery.interrupted_restore) return;
+  const InterruptedRestore& restore = *recovery.interrupted_restore;
+  const LogFields fields = {{"checkpoint", restore.checkpoint},
+                            {"version", recovery.fragments.front().head.value()}};
+  if (restore.done) {
+    log.Warning(
+        "the coordinator ended right after a restore, which is complete: the run goes on from the "
+        "checkpoint; there is nothing to do",
+        fields);
+    return;
+  }
+  log.Warning(
+      absl::StrFormat(
+          "the coordinator ended in the middle of a restore, which had changed nothing: the run goes on "
+          "as it was; to restore it, call `atollctl checkpoint restore %s` again",
+          restore.checkpoint),
+      fields);
+}
+
 /// Without a codec only the newest can be read; it stands in for the others.
 absl::Status ReadRoundConfigs(const CoordinatorDeps& deps, OpenedRun& opened) {
   for (const FragmentRecovery& fragment : opened.recovery.fragments) {
@@ -286,6 +306,7 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
     return opened;
   }
   ATOLL_RETURN_IF_ERROR(Recover(deps, engine, opened));
+  TellInterruptedRestore(opened.recovery, deps.log);
   if (opened.recovery.checkpoint) ATOLL_RETURN_IF_ERROR(LeaveOldEpoch(deps, engine, opened));
   ATOLL_RETURN_IF_ERROR(ReadRoundConfigs(deps, opened));
   return opened;

@@ -117,6 +117,12 @@ struct FragmentRecovery {
   uint64_t config_version = 0;
 };
 
+/// A restore that a process did not live to report.
+struct InterruptedRestore {
+  std::string checkpoint;
+  bool done = false;  // its epoch is the run's; false: it had changed nothing
+};
+
 /// Everything that was on disk, small things in full, tensors by reference (ReadVersion, OpenPayload).
 struct Recovery {
   RunIdentity identity;
@@ -132,6 +138,8 @@ struct Recovery {
   /// Set when the directory is a checkpoint, copied or not, that was checked and has not begun its own epoch
   /// yet: nothing but BeginEpoch may change the run.
   std::optional<CheckpointManifest> checkpoint = std::nullopt;
+  /// Set when the process that had this run before ended in the middle of a restore.
+  std::optional<InterruptedRestore> interrupted_restore = std::nullopt;
 };
 
 /// The versions of a fragment whose tensors are in the shards, ascending, never empty; with the shape that
@@ -206,6 +214,8 @@ struct OpenedCheckpoint {
   CheckpointManifest manifest;
   Recovery recovery;
   std::unique_ptr<VersionSource> source;
+  /// While it lives, the end of the process counts as one in the middle of a restore. Null: not noted.
+  std::shared_ptr<const void> note = nullptr;
 };
 
 /// What RunStore::BeginEpoch puts in the place of the run's contents.

@@ -24,6 +24,8 @@ struct DataDir {
   std::string checkpoint_manifest() const { return JoinPath(root, "checkpoint.json"); }
   /// The same, checked: the run begins its new epoch, and then this goes.
   std::string checkpoint_begun() const { return JoinPath(root, "checkpoint.begun.json"); }
+  /// A restore is under way, or was when the process ended.
+  std::string restore_note() const { return JoinPath(root, "restore.begun"); }
 };
 
 /// The run's shards in this directory; for writing, created when they are not there.

@@ -7,6 +7,7 @@
 #include "storage/describe.h"
 #include "storage/rocksdb/checkpoint_files.h"
 #include "storage/rocksdb/load_run.h"
+#include "storage/rocksdb/restore_note.h"
 #include "storage/rocksdb/rocksdb_run_store.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
@@ -138,6 +139,7 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOpt
     ATOLL_ASSIGN_OR_RETURN(parts.recovery->checkpoint, BegunCheckpoint(dir, *parts.recovery));
     ATOLL_RETURN_IF_ERROR(RecoverShards(parts));
     ATOLL_RETURN_IF_ERROR(CheckPayloads(*parts.contributions, *parts.recovery));
+    parts.recovery->interrupted_restore = ReadRestoreNote(dir.restore_note(), parts.recovery->identity.epoch);
   }
   return std::make_unique<RocksDbRunStore>(std::move(parts));
 }

@@ -25,7 +25,8 @@ RocksDbRunStore::RocksDbRunStore(Parts parts)
       checkpoints_(*std::move(parts.checkpoints)),
       shards_(std::move(parts.shards)),
       ledger_(std::move(parts.ledger)),
-      recovery_(std::move(parts.recovery)) {}
+      recovery_(std::move(parts.recovery)),
+      restore_note_left_(recovery_ && recovery_->interrupted_restore) {}
 
 absl::StatusOr<std::optional<Recovery>> RocksDbRunStore::Recover() {
   MutexLock lock(&mutex_);
@@ -130,6 +131,9 @@ absl::Status RocksDbRunStore::PutControl(const ControlEntry& control) {
 }
 
 absl::Status RocksDbRunStore::AppendEvent(const EventEntry& event) {
+  // The run is served: what became of the restore is known by now. Whoever only reads the run leaves the
+  // note.
+  if (restore_note_left_.exchange(false)) RemoveFile(dir_.restore_note()).IgnoreError();
   return PutIfCreated(event, Durability::kBuffered);
 }
 

@@ -1,6 +1,7 @@
 #ifndef ATOLL_STORAGE_ROCKSDB_ROCKSDB_RUN_STORE_H_
 #define ATOLL_STORAGE_ROCKSDB_ROCKSDB_RUN_STORE_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,6 +98,7 @@ class RocksDbRunStore final : public RunStore {
   RunLedger ledger_ ABSL_GUARDED_BY(mutex_);
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
   bool recovered_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> restore_note_left_;  // by the process before
 };
 
 }  // namespace atoll

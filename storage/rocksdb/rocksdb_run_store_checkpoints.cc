@@ -9,6 +9,7 @@
 #include "storage/rocksdb/checkpoint_files.h"
 #include "storage/rocksdb/checkpoint_source.h"
 #include "storage/rocksdb/load_run.h"
+#include "storage/rocksdb/restore_note.h"
 #include "storage/rocksdb/rocksdb_run_store.h"
 #include "storage/rocksdb/store_writes.h"
 
@@ -66,10 +67,16 @@ absl::StatusOr<std::vector<CheckpointEntry>> RocksDbRunStore::ListCheckpoints(bo
 
 absl::StatusOr<OpenedCheckpoint> RocksDbRunStore::OpenCheckpoint(const std::string& name) {
   ATOLL_ASSIGN_OR_RETURN(CheckpointEntry entry, checkpoints_.Check(name));
+  std::shared_ptr<const void> note;
+  {
+    MutexLock lock(&mutex_);
+    if (ledger_.identity()) note = WriteRestoreNote(dir_.restore_note(), name, ledger_.identity()->epoch);
+  }
   ATOLL_ASSIGN_OR_RETURN(CheckpointSource::Opened opened, CheckpointSource::Open(entry.path));
   return OpenedCheckpoint{.manifest = std::move(entry.manifest),
                           .recovery = std::move(opened.recovery),
-                          .source = std::move(opened.source)};
+                          .source = std::move(opened.source),
+                          .note = std::move(note)};
 }
 
 absl::Status RocksDbRunStore::DeleteCheckpoint(const std::string& name) {

@@ -101,6 +101,35 @@ TEST_F(CheckpointTest, ReadingItChangesNothing) {
   EXPECT_EQ(SealFiles(entry.path)->size(), entry.manifest.files.size() + 1);  // the manifest itself
 }
 
+TEST_F(CheckpointTest, ANoteTellsTheNextStartOfARestoreThatDidNotEnd) {
+  Make("one");
+  const std::string path = dir() + "/restore.begun";
+  std::string note;
+  {
+    const auto opened = store_->OpenCheckpoint("one");
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    note = ReadFile(path).value_or("");
+  }
+  EXPECT_FALSE(FileExists(path)) << "it ended";
+  const auto told_by = [&](const std::string& left) {
+    store_.reset();
+    EXPECT_TRUE(WriteFileAtomically(path, left).ok());
+    auto store = OpenDir(dir());
+    EXPECT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    return (*store_->Recover())->interrupted_restore;
+  };
+  const auto told = told_by(note);
+  ASSERT_TRUE(told.has_value()) << note;
+  EXPECT_EQ(told->checkpoint, "one");
+  EXPECT_FALSE(told->done) << "the epoch is the same";
+  EXPECT_TRUE(told_by("1\none\n")->done) << "this is another epoch";
+  EXPECT_TRUE(FileExists(path)) << "it stays until the run is served";
+  ASSERT_TRUE(store_->AppendEvent({.sequence = 1, .bytes = "served"}).ok());
+  EXPECT_FALSE(FileExists(path)) << "it is told once";
+  for (const char* garbage : {"", "x\none\n", "1", "1\n../up\n"}) EXPECT_FALSE(told_by(garbage).has_value());
+}
+
 TEST_F(CheckpointTest, EveryDamagedFileIsNamedAndNothingIsUsed) {
   const CheckpointEntry whole = Make("whole");
   for (const CheckpointFile& file : whole.manifest.files) {

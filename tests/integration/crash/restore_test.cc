@@ -106,6 +106,39 @@ TEST_F(RestoreTest, ACrashWhileItsEpochBeginsChangesNothing) {
   EXPECT_EQ(restores, 1) << "the epoch began once";
 }
 
+TEST_F(RestoreTest, AStartAfterACrashInARestoreSaysWhatBecameOfIt) {
+  Victim victim(home());
+  ASSERT_TRUE(victim.Start("").ok());
+  CopyCheckpoint(victim);
+  EXPECT_EQ(victim.Stop(), 0);
+  struct Case {
+    const char* fault;
+    const char* said;
+  };
+  for (const Case& c : {Case{"epoch.ready:1", "`atollctl checkpoint restore auto-v3` again"},
+                        Case{"epoch.recorded:1", "a restore, which is complete"}}) {
+    ASSERT_TRUE(victim.Start(c.fault).ok()) << victim.log();
+    EXPECT_FALSE(victim.Restore("auto-v3").ok());
+    ASSERT_TRUE(victim.AwaitDeath(Seconds(30))) << c.fault;
+    ASSERT_TRUE(victim.Start("").ok()) << victim.log();
+    EXPECT_THAT(victim.log(), HasSubstr(c.said));
+    EXPECT_EQ(victim.Stop(), 0);
+  }
+  // Said once each, and not at all of a restore that was reported.
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_TRUE(victim.Start("").ok()) << victim.log();
+    ASSERT_TRUE(victim.Restore("auto-v3").ok());
+    EXPECT_FALSE(FileExists(victim.data_dir() + "/restore.begun"));
+    EXPECT_EQ(victim.Stop(), 0);
+  }
+  const std::string whole = ReadFile(home() + "/coordinator.log").value_or("");
+  size_t said = 0;
+  for (size_t at = whole.find("a restore, which"); at != std::string::npos;
+       at = whole.find("a restore, which", at + 1))
+    ++said;
+  EXPECT_EQ(said, 2u);
+}
+
 TEST_F(RestoreTest, ADamagedCheckpointIsRefusedNamingTheFile) {
   Victim home_victim(home());
   ASSERT_TRUE(home_victim.Start("").ok());
