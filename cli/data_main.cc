@@ -115,6 +115,8 @@ ExitCode ExitCodeFor(const absl::Status& status) {
       return ExitCode::kStorage;
     case absl::StatusCode::kInternal:
       return ExitCode::kInternal;
+    case absl::StatusCode::kAlreadyExists:  // the folder is a dataset already: another one was meant
+      return ExitCode::kUsage;
     default:
       return ExitCode::kBadFiles;
   }

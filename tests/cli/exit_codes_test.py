@@ -71,6 +71,8 @@ def cases():
     yield ["atoll-data", "inspect", "absent"], FILES, "absent"
     yield ["atoll-data", "adopt", "absent", "--tokenizer", "gpt2", "--vocabulary", "50257"], FILES, "absent"
     yield ["atoll-data", "tokenize", "--out", "tokens2", "absent.txt"], FILES, "absent.txt"
+    yield ["atoll-data", "tokenize", "--out", "tokens", "text"], USAGE, "already"
+    yield ["atoll-data", "adopt", "tokens", "--tokenizer", "gpt2", "--vocabulary", "50257"], USAGE, "already"
     yield ["atoll-data", "tokenize", "--out", "run.yaml/tokens", "run.yaml"], FILES, "a file of that name"
 
 

@@ -40,7 +40,7 @@ absl::Status CheckAdoptOptions(const AdoptOptions& options) {
         options.vocabulary));
   }
   if (FileExists(JoinPath(options.folder, kDescriptionFile))) {
-    return absl::FailedPreconditionError(absl::StrCat(
+    return absl::AlreadyExistsError(absl::StrCat(
         "folder ", options.folder,
         " already has a meta.json: 'atoll-data inspect' shows it; remove it to adopt the folder again"));
   }

@@ -30,7 +30,7 @@ using AdoptProgress = std::function<void(uint64_t done, uint64_t total)>;
 /// names. Without a validation file the end of the last training file is held out, or all of it when it is
 /// shorter than that.
 ///
-/// Reads every token once. FailedPrecondition when the folder has a meta.json; NotFound without a token file;
+/// Reads every token once. AlreadyExists when the folder has a meta.json; NotFound without a token file;
 /// InvalidArgument for a file that is no token file or holds a token outside the vocabulary, for several
 /// validation files, and for a text that is too short to hold a part out.
 absl::StatusOr<DatasetDescription> Adopt(const AdoptOptions& options, const AdoptProgress& progress);

@@ -55,7 +55,7 @@ absl::Status CheckOptions(const TokenizeOptions& options) {
         "the held-out fraction is %g; it must be above 0 and below 1", options.validation_fraction));
   }
   if (FileExists(JoinPath(options.folder, kMeta))) {
-    return absl::FailedPreconditionError(absl::StrCat(
+    return absl::AlreadyExistsError(absl::StrCat(
         "folder ", options.folder, " already holds a dataset (meta.json); remove it or name another folder"));
   }
   return absl::OkStatus();
