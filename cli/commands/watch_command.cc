@@ -117,7 +117,8 @@ absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const Watch
   const SystemClock clock{};
   TheEnd end;
   bool seen = false;
-  std::optional<MonoTime> away_since;
+  bool away = false;
+  MonoTime away_since{};
   for (; !shutdown.requested(); shutdown.WaitFor(Seconds(options.interval_s))) {
     const auto status = client.GetStatus(1000);
     if (status.ok()) last = *status;
@@ -129,8 +130,9 @@ absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const Watch
       // A coordinator may leave as soon as its run has ended, before the last version is evaluated.
       if (options.until_finished && HasEnded(last)) return true;
       if (!seen) return workers.status();
-      away_since = away_since.value_or(now);
-      const Duration silence = now - *away_since;
+      if (!away) away_since = now;
+      away = true;
+      const Duration silence = now - away_since;
       if (options.until_finished && silence > Seconds(options.give_up_after_s)) {
         return EndUnknown(last, workers.status(), silence);
       }
@@ -138,7 +140,7 @@ absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const Watch
       continue;
     }
     seen = true;
-    away_since.reset();
+    away = false;
     if (options.until_finished && end.Reached(last, now)) return true;
     ATOLL_RETURN_IF_ERROR(screen.Show(last, *workers, now));
   }
