@@ -73,7 +73,7 @@ TEST_F(BadInput, ConfigurationsAreRefusedBeforeAnythingStarts) {
 
 TEST_F(BadInput, MissingConfigurationFileIsNamed) {
   const Finished run = Coordinator(cluster_->PathOf("nowhere.yaml"), cluster_->PathOf("never"));
-  EXPECT_EQ(run.exit_code, 2) << run.output;
+  EXPECT_EQ(run.exit_code, 6) << run.output;
   EXPECT_THAT(run.output, HasSubstr("nowhere.yaml"));
 }
 
