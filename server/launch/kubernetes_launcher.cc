@@ -147,8 +147,12 @@ absl::Status KubernetesLauncher::Scale(uint32_t target) {
   {
     MutexLock lock(&mutex_);
     order = ++orders_;
+    ++scaling_;
   }
-  return ScaleAs(target, order);
+  const absl::Status scaled = ScaleAs(target, order);
+  MutexLock lock(&mutex_);
+  --scaling_;
+  return scaled;
 }
 
 absl::Status KubernetesLauncher::ScaleAs(uint32_t target, uint64_t order) {
@@ -217,7 +221,7 @@ absl::Status KubernetesLauncher::GiveUpLeft() {
   {
     MutexLock lock(&mutex_);
     order = orders_;
-    if (!left_) return absl::OkStatus();
+    if (!left_ || scaling_ > 0) return absl::OkStatus();
     // Somebody scaled the set meanwhile: that is newer.
     if (let_go_ && *let_go_ + 1 == target_) replicas = let_go_;
   }
@@ -313,7 +317,7 @@ absl::Status KubernetesLauncher::AskForFirstTarget() {
   uint64_t order = 0;
   {
     MutexLock lock(&mutex_);
-    target = first_target_;
+    if (scaling_ == 0) target = first_target_;
     order = orders_;
   }
   return target ? ScaleAs(*target, order) : absl::OkStatus();

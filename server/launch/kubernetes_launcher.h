@@ -96,6 +96,7 @@ class KubernetesLauncher final : public Launcher {
   uint32_t target_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t scales_ ABSL_GUARDED_BY(mutex_) = 0;  // how many ended well
   uint64_t orders_ ABSL_GUARDED_BY(mutex_) = 0;  // of operators; what a look asks for must not overtake them
+  int scaling_ ABSL_GUARDED_BY(mutex_) = 0;      // orders under way: looks ask for nothing
   std::optional<uint32_t> first_target_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint32_t> let_go_ ABSL_GUARDED_BY(mutex_);  // replicas when the drained worker has left
   bool left_ ABSL_GUARDED_BY(mutex_) = false;               // it has

@@ -87,7 +87,9 @@ void ApiServer::Allow(const std::string& name) { Write(name, ""); }
 
 std::vector<nlohmann::json> ApiServer::Requests() const {
   std::vector<nlohmann::json> requests;
-  std::istringstream lines(ReadFile(dir_.File("requests")).value_or(""));
+  std::string text = ReadFile(dir_.File("requests")).value_or("");
+  text.resize(text.rfind('\n') + 1);  // the server may be writing the last line
+  std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) requests.push_back(nlohmann::json::parse(line));
   return requests;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/file.h"
@@ -179,6 +180,25 @@ TEST_F(KubernetesLauncherTest, AScaleIsNewerThanTheFirstNumberThatALookAsksFor) 
   ASSERT_TRUE(LooksAgain());
   EXPECT_TRUE(Shows(3));
   EXPECT_EQ(launcher_->view().target, 3u);
+  EXPECT_EQ(server_->Requests("PATCH").back()["body"], R"({"spec":{"replicas":3}})");
+}
+
+TEST_F(KubernetesLauncherTest, ALookAsksForNothingWhileAScaleIsUnderWay) {
+  KubernetesLauncherOptions options = Options();
+  options.api.attempts = 100'000;
+  Launch(options);
+  server_->Block("the first number", "PATCH", "/scale", R"("replicas":2)");
+  server_->Block("the scale", "PATCH", "/scale", R"("replicas":3)");
+  launcher_->Begin(2);
+  ASSERT_TRUE(WaitUntil([&] { return server_->Blocked("the first number"); }));
+  std::thread scale([this] { EXPECT_TRUE(launcher_->Scale(3).ok()); });
+  EXPECT_TRUE(WaitUntil([&] { return server_->Blocked("the scale"); }));
+  server_->Allow("the first number");
+  EXPECT_TRUE(LooksAgain());
+  EXPECT_EQ(launcher_->view().target, 0u) << "as the cluster says";
+  server_->Allow("the scale");
+  scale.join();
+  EXPECT_TRUE(Shows(3));
   EXPECT_EQ(server_->Requests("PATCH").back()["body"], R"({"spec":{"replicas":3}})");
 }
 
