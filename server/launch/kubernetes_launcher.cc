@@ -147,6 +147,8 @@ absl::Status KubernetesLauncher::Scale(uint32_t target) {
   {
     MutexLock lock(&mutex_);
     order = ++orders_;
+    // They are the wanted ones already: the drained worker finishes its round before its replica goes.
+    if (DrainsHighest() && target == *let_go_ && !first_target_) return absl::OkStatus();
     ++scaling_;
   }
   const absl::Status scaled = ScaleAs(target, order);
@@ -172,6 +174,8 @@ absl::Status KubernetesLauncher::ScaleAs(uint32_t target, uint64_t order) {
   return absl::OkStatus();
 }
 
+bool KubernetesLauncher::DrainsHighest() const { return let_go_ && *let_go_ + 1 == target_; }
+
 absl::StatusOr<std::string> KubernetesLauncher::LetGo(const WorkerName& name) {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   MutexLock lock(&mutex_);
@@ -191,7 +195,7 @@ absl::StatusOr<std::string> KubernetesLauncher::LetGo(const WorkerName& name) {
 bool KubernetesLauncher::IsLetGo(const WorkerName& name) const {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   MutexLock lock(&mutex_);
-  return ordinal && let_go_ == ordinal && *ordinal + 1 == target_;
+  return ordinal && let_go_ == ordinal && DrainsHighest();
 }
 
 void KubernetesLauncher::WantAgain(const WorkerName& name) {
@@ -223,7 +227,7 @@ absl::Status KubernetesLauncher::GiveUpLeft() {
     order = orders_;
     if (!left_ || scaling_ > 0) return absl::OkStatus();
     // Somebody scaled the set meanwhile: that is newer.
-    if (let_go_ && *let_go_ + 1 == target_) replicas = let_go_;
+    if (DrainsHighest()) replicas = let_go_;
   }
   if (replicas) return ScaleAs(*replicas, order);
   MutexLock lock(&mutex_);
@@ -362,7 +366,7 @@ LauncherView KubernetesLauncher::view() const {
   view.kind = "kubernetes";
   MutexLock lock(&mutex_);
   // One that was let go is not wanted any more, though its replica stays until it has left.
-  const bool drains = let_go_ && *let_go_ + 1 == target_;
+  const bool drains = DrainsHighest();
   view.target = drains ? *let_go_ : target_;
   if (drains) view.drained.push_back(NumberedName(options_.stateful_set + "-", *let_go_));
   for (uint32_t ordinal = 0; ordinal < view.target; ++ordinal) {

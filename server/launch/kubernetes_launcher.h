@@ -80,6 +80,7 @@ class KubernetesLauncher final : public Launcher {
   absl::StatusOr<uint32_t> GetTarget();
   absl::StatusOr<Pods> ListPods();
   uint64_t Scales() const;
+  bool DrainsHighest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // let_go_ is not overtaken
   void Look();
   void Note(const absl::Status& failure);
 

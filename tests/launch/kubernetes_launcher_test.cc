@@ -131,6 +131,25 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   EXPECT_EQ(server_->Requests("PATCH").size(), 3u);
 }
 
+TEST_F(KubernetesLauncherTest, AScaleToTheWantedNumberLetsADrainingPodFinish) {
+  Launch(Options());
+  ASSERT_TRUE(launcher_->Scale(3).ok());
+  ASSERT_TRUE(Shows(3));
+  ASSERT_TRUE(launcher_->LetGo("train-worker-2").ok());
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(LooksAgain());
+  EXPECT_EQ(server_->Requests("PATCH").size(), 1u) << "it finishes its round first";
+  EXPECT_EQ(launcher_->view().target, 2u);
+  EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
+  launcher_->Left("train-worker-2");
+  ASSERT_TRUE(Shows(2));
+  EXPECT_EQ(server_->Requests("PATCH").back()["body"], R"({"spec":{"replicas":2}})");
+  // Fewer than that are fewer, whoever drains.
+  ASSERT_TRUE(launcher_->LetGo("train-worker-1").ok());
+  ASSERT_TRUE(launcher_->Scale(0).ok());
+  EXPECT_TRUE(Shows(0));
+}
+
 TEST_F(KubernetesLauncherTest, ADrainingPodThatIsWantedAgainKeepsItsReplica) {
   Launch(Options());
   ASSERT_TRUE(launcher_->Scale(3).ok());
