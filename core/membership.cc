@@ -330,6 +330,14 @@ std::vector<WorkerName> Membership::ActiveTrainers() const {
   return names;
 }
 
+std::vector<WorkerName> Membership::LiveTrainers() const {
+  std::vector<WorkerName> names;
+  for (const auto& [name, member] : live_) {
+    if (member->role == WorkerRole::kTrainer) names.push_back(name);
+  }
+  return names;
+}
+
 bool Membership::LongGone(std::string_view name, MonoTime now) const {
   const Member* member = Find(name);
   // The end of the lease is when the worker was lost or left.

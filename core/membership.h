@@ -26,7 +26,7 @@ enum class WorkerRole : uint8_t { kTrainer = 1, kEvaluator = 2, kObserver = 3 };
 /// place, no name and no lease, and nothing is remembered of them. Members never get so large a number.
 inline constexpr Incarnation kObserverIncarnation{0x7fffffffffffffff};
 
-/// active: its lease runs. draining: the same, but it will leave and is not expected in new rounds. lost: its
+/// active: its lease runs. draining: the same, but it will leave. lost: its
 /// lease ran out. left: it said goodbye.
 enum class MemberState : uint8_t { kActive = 1, kDraining = 2, kLost = 3, kLeft = 4 };
 
@@ -154,6 +154,8 @@ class Membership {
   std::vector<const Member*> Live() const;
   /// Names, in order, of active (not draining) trainers.
   std::vector<WorkerName> ActiveTrainers() const;
+  /// The same with those that drain.
+  std::vector<WorkerName> LiveTrainers() const;
   /// Partitions, ascending, that nobody ever had or whose owner has been gone for longer than one lease.
   std::vector<uint32_t> UnattendedPartitions(MonoTime now) const;
   /// Not live for longer than one lease, or never seen.

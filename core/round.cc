@@ -155,13 +155,11 @@ std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membersh
     }
     return expected;
   }
-  const bool may_yet_pull = now < StartedAt(now) + options_.lease;
+  const bool may_yet_pull = now < StartedAt(now) + options_.lease;  // also when it drains: it may not know
   for (const WorkerName& name : candidates_) {
     const Member* member = membership.Find(name);
     if (member == nullptr || !member->live() || HasArrived(name) || refused_.contains(name)) continue;
-    // Nobody waits for a draining worker to begin.
-    const bool will_pull = may_yet_pull && member->state == MemberState::kActive;
-    if (pulled_.contains(name) || will_pull) expected.push_back(name);
+    if (pulled_.contains(name) || may_yet_pull) expected.push_back(name);
   }
   const auto candidates = static_cast<ptrdiff_t>(expected.size());
   for (const WorkerName& name : Finishing(membership)) {

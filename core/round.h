@@ -25,23 +25,23 @@ struct RoundOpening {
   FragmentId fragment = {};
   Version base = {};
   MonoTime opened_at = {};               // the base's publication
-  std::vector<WorkerName> members = {};  // active trainers at that moment
+  std::vector<WorkerName> members = {};  // live trainers at that moment
 };
 
 /// The open round of one fragment: who is waited for, and what arrived. Pure state, time is an argument; not
 /// thread-safe. Who is live is the membership's to know, and is asked at each View.
 ///
-/// Who is waited for. A worker that was an active trainer when the base was published is a *candidate*. A
+/// Who is waited for. A worker that was a live trainer when the base was published is a *candidate*. A
 /// live candidate is expected when it has begun to pull the base, and, for one lease after the round's start,
 /// even before that (else the fastest worker could pull, push and close the round alone). A worker that joins
 /// later is not expected: it may contribute if it is in time, and is a candidate in the next round; so a
 /// joiner never delays others. Only when no candidate is live and none has contributed are such workers
 /// waited for. One whose contribution was refused for its content (not finite, a replay) is not waited for,
 /// since the next would be no better. A silent worker that is lost is not waited for, and is again when it
-/// renews its lease. A draining worker finishes what it has begun: it is no candidate of a round that opens,
-/// but it is expected in every round whose base it has begun to pull, because it may not have heard of the
-/// order yet. What arrived from a worker stays, wherever it goes. Without barriers (RoundMode::kFree) every
-/// live trainer whose contribution on this base is not there is named as waited for; nothing hangs on it.
+/// renews its lease. A draining worker is a candidate as any other until it leaves: it may not have heard of
+/// the order yet, and begins rounds until it has. What arrived from a worker stays, wherever it goes. Without
+/// barriers (RoundMode::kFree) every live trainer whose contribution on this base is not there is named as
+/// waited for; nothing hangs on it.
 ///
 /// Late contributions. A contribution on an earlier base may arrive too (whether it still may is decided
 /// before, FragmentRound): it becomes part of the round, but neither takes the place of its worker's

@@ -34,12 +34,13 @@ void FragmentRound::Open(Version head, const Membership& membership, MonoTime no
   for (const ContributionKey& key : excluded_) left_out_.insert({key.worker, key.base});
   excluded_.clear();
   closing_view = RoundView{};
-  const std::vector<WorkerName> members = membership.ActiveTrainers();
-  active_at_open_ = static_cast<uint32_t>(members.size());
-  round_.emplace(
-      RoundOpening{
-          .epoch = epoch_, .fragment = layout_.id, .base = head, .opened_at = now, .members = members},
-      config_->run.round);
+  active_at_open_ = static_cast<uint32_t>(membership.ActiveTrainers().size());
+  round_.emplace(RoundOpening{.epoch = epoch_,
+                              .fragment = layout_.id,
+                              .base = head,
+                              .opened_at = now,
+                              .members = membership.LiveTrainers()},
+                 config_->run.round);
 }
 
 void FragmentRound::Reopen(Version head, ConfigPtr config, const Membership& membership, MonoTime now) {

@@ -234,11 +234,12 @@ TEST_F(MembershipTest, LeavingAndUnknownWorkersMustJoinAgain) {
   EXPECT_TRUE(Join("a", 2).returning);
 }
 
-TEST_F(MembershipTest, DrainingWorkerIsLiveButNotExpectedAnew) {
+TEST_F(MembershipTest, DrainingWorkerIsLiveButNotActive) {
   Join("a", 0);
   ASSERT_TRUE(members_.Drain("a", Incarnation(1)).ok());
   EXPECT_TRUE(members_.IsLive("a"));
   EXPECT_THAT(members_.ActiveTrainers(), IsEmpty());
+  EXPECT_THAT(members_.LiveTrainers(), ElementsAre("a"));
   ASSERT_TRUE(members_.Renew("a", Incarnation(1), At(1)).ok());
   EXPECT_EQ(members_.Find("a")->state, MemberState::kDraining);
 }

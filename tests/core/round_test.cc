@@ -37,7 +37,7 @@ class RoundTest : public testing::Test {
                                 .fragment = FragmentId(0),
                                 .base = Version(base),
                                 .opened_at = At(at),
-                                .members = members_.ActiveTrainers()},
+                                .members = members_.LiveTrainers()},
                    kOptions);
   }
   /// Heartbeats of everyone but these.
@@ -248,20 +248,32 @@ TEST_F(RoundTest, DrainingWorkerFinishesWhatItBegan) {
   Pull({"a", "b"});
   ASSERT_TRUE(members_.Drain("b", Incarnation(2)).ok());
   ASSERT_TRUE(members_.Drain("c", Incarnation(3)).ok());
-  EXPECT_THAT(Expected(1), ElementsAre("a", "b"));
+  EXPECT_THAT(Expected(1), ElementsAre("a", "b", "c"));
 }
 
-TEST_F(RoundTest, ADrainingWorkerIsExpectedInARoundThatItBeganUnaware) {
+// It hears of the order with its next heartbeat, and pulls what is published until then.
+TEST_F(RoundTest, ADrainingWorkerIsExpectedInARoundThatOpensBeforeItKnows) {
   for (const char* name : {"a", "b"}) Join(name, 0);
   ASSERT_TRUE(members_.Drain("a", Incarnation(1)).ok());
   Open(4, 0);
-  EXPECT_THAT(Expected(1), ElementsAre("b")) << "nobody waits for it to begin";
-  Pull({"a", "b"});
-  EXPECT_THAT(Expected(2), ElementsAre("a", "b"));
-  Push("b", 3);
-  EXPECT_EQ(Decision(3), Action::kWait);
-  Push("a", 4);
-  EXPECT_EQ(Decision(4), Action::kClose);
+  Pull({"b"});
+  Push("b", 1);
+  EXPECT_THAT(Expected(2), ElementsAre("a")) << "before it has begun";
+  EXPECT_EQ(Decision(2), Action::kWait);
+  Pull({"a"});
+  Push("a", 3);
+  EXPECT_EQ(Decision(3), Action::kClose);
+}
+
+TEST_F(RoundTest, ADrainingWorkerThatDoesNotBeginIsWaitedForAsLongAsAnyOther) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  ASSERT_TRUE(members_.Drain("a", Incarnation(1)).ok());
+  Open(4, 0);
+  Pull({"b"});
+  Push("b", 1);
+  Heartbeats(14);
+  EXPECT_THAT(Expected(14), ElementsAre("a"));
+  EXPECT_THAT(Expected(15), IsEmpty()) << "one lease";
 }
 
 TEST_F(RoundTest, ADrainingWorkerThatLeavesIsNotExpected) {
@@ -316,7 +328,7 @@ TEST_F(RoundTest, WithoutBarriersEveryArrivalCloses) {
                               .fragment = FragmentId(0),
                               .base = Version(0),
                               .opened_at = At(0),
-                              .members = members_.ActiveTrainers()},
+                              .members = members_.LiveTrainers()},
                  free);
   const auto decide = [&](double now) { return Decide(At(now), round_->View(At(now), members_), free); };
   EXPECT_EQ(decide(1).action, Action::kWait);
