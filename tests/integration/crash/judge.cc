@@ -8,19 +8,20 @@
 namespace atoll {
 namespace {
 
-absl::Status JudgeAck(const Promises::Acknowledged& ack, const Recovery& recovery, const SerialModel& model) {
+/// It counts in the round of its base or, when it came late, in one of the next `staleness_limit`.
+absl::Status JudgeAck(const Promises::Acknowledged& ack, const Recovery& recovery, const SerialModel& model,
+                      uint64_t staleness_limit) {
   const auto is_it = [&](const Contribution& c) {
     return c.key.epoch == ack.epoch && c.key.worker == ack.worker && c.key.base == ack.base;
   };
-  bool there = false;
-  if (ack.base < model.head()) {
-    const RoundRecord& record = model.records()[ack.base.value()];
+  const uint64_t last = ack.base.value() + staleness_limit;
+  for (uint64_t base = ack.base.value(); base <= last && base < model.head().value(); ++base) {
+    const RoundRecord& record = model.records()[base];
     if (record.epoch != ack.epoch) return absl::OkStatus();  // a restore took the place of its round
-    there = std::ranges::any_of(record.contributions, is_it);
-  } else {
-    there = std::ranges::any_of(recovery.fragments[0].accepted, is_it);
+    if (std::ranges::any_of(record.contributions, is_it)) return absl::OkStatus();
   }
-  if (there) return absl::OkStatus();
+  const bool open = model.head().value() <= last;
+  if (open && std::ranges::any_of(recovery.fragments[0].accepted, is_it)) return absl::OkStatus();
   return absl::DataLossError(absl::StrFormat("lost: the acknowledged contribution of %s on version %d",
                                              ack.worker, ack.base.value()));
 }
@@ -35,7 +36,7 @@ absl::Status JudgeRemains(const Promised& promised, const Recovery& recovery,
         absl::StrFormat("the head was %d and is %d", promised.head.value(), model.head().value()));
   }
   for (const Promises::Acknowledged& ack : promised.accepted) {
-    ATOLL_RETURN_IF_ERROR(JudgeAck(ack, recovery, model));
+    ATOLL_RETURN_IF_ERROR(JudgeAck(ack, recovery, model, model.run().options.round.staleness_limit));
   }
   return absl::OkStatus();
 }

@@ -29,6 +29,7 @@ class SerialModel {
                       const std::map<std::string, Version>& checkpoints,
                       const std::map<Promises::Published, ContentHash>& published);
 
+  const SyntheticRun& run() const { return run_; }
   Version head() const { return Version(versions_.size() - 1); }
   const std::vector<float>& theta() const { return versions_.back().theta; }
   const std::vector<float>& momentum() const { return versions_.back().momentum; }
