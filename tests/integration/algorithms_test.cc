@@ -55,7 +55,8 @@ std::string ConfigOf(const Algorithm& algorithm) {
       algorithm.codec, algorithm.privacy);
 }
 
-/// Gives a process half of the time, as if it ran on a machine of half the speed.
+/// Gives a process half of the time, as if it ran on a machine of half the speed. In slices much shorter than
+/// a round: one of 20 ms would else fall into one slice, or into the other.
 class Slowed {
  public:
   explicit Slowed(Process* process) : process_(process), thread_([this] { Run(); }) {}
@@ -66,11 +67,12 @@ class Slowed {
   }
 
  private:
+  static constexpr std::chrono::milliseconds kSlice{4};
   void Run() {
     while (!over_) {
       for (const int signal : {SIGSTOP, SIGCONT}) {
         process_->Signal(signal);
-        std::this_thread::sleep_for(std::chrono::milliseconds(40));
+        std::this_thread::sleep_for(kSlice);
       }
     }
   }
