@@ -175,10 +175,13 @@ def data(folder, programs, tokens):
     part = Part(folder, programs, config())
     try:
         part.launch(tokens, 0)
+        # Paused, it trains no step, so it has nothing to push when it leaves.
+        part.check(part.run.ctl("run", "pause") is not None, f"data: pause failed: {part.run.complaint}")
         first = part.by_hand("wrong", wrong)
         part.run.wait_for(lambda: "wrong" in (part.run.workers() or {}), PATIENCE_S, "the first worker")
         first.terminate()
         first.wait(60)
+        part.check(part.run.ctl("run", "resume") is not None, f"data: resume failed: {part.run.complaint}")
         right = [part.by_hand("a", tokens), part.by_hand("b", tokens)]
         try:
             part.contributes("a")
