@@ -52,7 +52,7 @@ if [ -n "$junit" ]; then
   junit=$(cd "$junit" && pwd)
 fi
 
-failed=()
+failed=() began=$(date +%s)
 share_compiler_cache "$PWD"
 
 # The README's second command is this script without options: run by `--ci`, it hears from it what is wanted, and reports
@@ -176,6 +176,9 @@ fi
 
 if [ ${#failed[@]} -gt 0 ]; then
   trap - ERR
+  if [ -z "$indent" ]; then
+    find build -maxdepth 2 -name 'junit-*.xml' -newermt "@$began" -exec python3 -B tests/tools/show_failures.py {} + >&2
+  fi
   echo "test: FAILED: ${failed[*]}" >&2
   exit 1
 fi
