@@ -53,13 +53,15 @@ function resources() {
   const same = (what, found, wanted) => {
     if (found !== wanted) fail(`${what}: ${found / MiB} MiB, and the plan says ${wanted / MiB} MiB`);
   };
-  const memory = (side, wanted) => {
+  const memory = (side, request, limit) => {
     const {requests, limits} = containersOf(cluster.workload(side).spec.template.spec).pop().resources;
-    same(`${side}: requests.memory`, bytes(requests.memory), wanted);
-    same(`${side}: limits.memory`, bytes(limits.memory), 2 * wanted);
+    same(`${side}: requests.memory`, bytes(requests.memory), request);
+    same(`${side}: limits.memory`, bytes(limits.memory), limit);
   };
-  memory('coordinator', roundedUp(plan.coordinator_memory.peak, 256 * MiB));
-  memory('worker', roundedUp(plan.worker_memory.total + 512 * MiB, 256 * MiB));
+  memory('coordinator', roundedUp(plan.coordinator_memory.peak, 256 * MiB), plan.coordinator_bounds.limit);
+  // The plan includes the program and LibTorch; it is an estimate, hence twice as limit.
+  const worker = roundedUp(plan.worker_memory.total, 256 * MiB);
+  memory('worker', worker, 2 * worker);
   const volume = side => bytes(cluster.workload(side).spec.volumeClaimTemplates[0].spec.resources.requests.storage);
   same('coordinator: storage', volume('coordinator'), Math.max(roundedUp(2 * plan.disk.peak, 256 * MiB), 1024 * MiB));
   const state = plan.worker_memory.parameters * 2 + plan.worker_memory.optimizer;
