@@ -154,9 +154,11 @@ elif [ -n "$regex" ]; then
 else
   export ATOLL_STAGE_TIMES=$times ATOLL_TEST_STRICT=yes ATOLL_TEST_JUNIT=$junit
   blocks=(python3 -B tests/docs/readme_blocks.py)
+  # What the quickstart prints is checked too: the time to the first loss, and how few bytes it moved.
+  checked=(python3 -B tests/docs/quickstart_output.py)
   # The first block ends with this script without options: these are the tests of preset release.
-  command_stage "README, Try it" "${blocks[@]}" --run "Try it" --timeout 3000
-  command_stage "quickstart, killed" ./scripts/quickstart.sh --fresh --rounds 6 --kill-a-worker --dir run/killed --no-setup
+  command_stage "README, Try it" "${checked[@]}" "${blocks[@]}" --run "Try it" --timeout 3000
+  command_stage "quickstart, killed" "${checked[@]}" ./scripts/quickstart.sh --fresh --rounds 6 --kill-a-worker --dir run/killed --no-setup
   command_stage "README, the rest" "${blocks[@]}" --run "By hand" --run "Running for real" --timeout 900
   unset ATOLL_STAGE_TIMES ATOLL_TEST_STRICT ATOLL_TEST_JUNIT
 fi
