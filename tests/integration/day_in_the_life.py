@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 
+from command_list import Given
 from real_run import RealRun, judge, tokenize
 
 PATIENCE_S = 60
@@ -43,7 +44,7 @@ class Day:
         self.run = RealRun(folder / "run", programs, CONFIG)
         self.run.admin = self.run.data = "127.0.0.1:1"  # until there is a coordinator
         self.complaints = []
-        self.used = set()
+        self.given = Given()
 
     # What was typed, and what came of it.
 
@@ -56,14 +57,7 @@ class Day:
         return text
 
     def note(self, arguments):
-        """Remembers the command, without its operands."""
-        words = []
-        for argument in arguments:
-            if not re.fullmatch(r"[a-z-]+", argument) or argument.startswith("-"):
-                break
-            words.append(argument)
-        for size in range(len(words), 0, -1):
-            self.used.add(tuple(words[:size]))
+        self.given.note(arguments)
 
     def check(self, what, fine):
         if not fine:
@@ -303,18 +297,8 @@ class Day:
             self.check(f"the event log names {action}", action in audit)
 
     def all_commands_were_used(self):
-        for path in commands(self.programs / "atollctl"):
-            self.check(f"atollctl {' '.join(path)} has no place in the day", path in self.used)
-
-
-def commands(program, path=()):
-    """Every command without subcommands, as --help lists them."""
-    text = subprocess.run([program, *path, "--help"], capture_output=True, text=True, timeout=30, check=True).stdout
-    below = re.search(r"^Subcommands:\n((?: .*\n)+)", text, re.M)
-    if not below:
-        return {path}
-    names = re.findall(r"^ {2}([a-z-]+)", below.group(1), re.M)
-    return set().union(*(commands(program, (*path, name)) for name in names))
+        for command in self.given.missing(self.programs / "atollctl"):
+            self.check(f"atollctl {command} has no place in the day", False)
 
 
 def measure(folder, programs):
@@ -333,7 +317,7 @@ def measure(folder, programs):
         day.complaints.append(f"{type(problem).__name__}: {problem}")
     ended = day.run.end()
     day.check(f"the coordinator ends with 0, not {ended}: {day.run.log_end()}", ended == 0)
-    print(f"{len(day.used)} commands in {time.monotonic() - begun:.0f} s")
+    print(f"{len(day.given.paths)} commands in {time.monotonic() - begun:.0f} s")
     return day.complaints
 
 

@@ -1,4 +1,7 @@
 """The run of the soak: its processes, and who of them was told to end."""
+import collections
+import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -6,9 +9,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from command_list import Given  # noqa: E402
 from hand_run import HandRun  # noqa: E402
 
 DEADLINE_S = 8
+STALENESS = 1  # versions: a contribution that comes so late is folded into the open round
 BY_HAND, LAUNCHED = 6, 2
 EXIT_BANNED = 5
 DRAINED = (0, 8)  # 8: its last push came too late, which it says
@@ -23,14 +28,20 @@ class Besieged(HandRun):
         self.told = {}      # name of a worker that was told to end -> the exit codes that it may have
         self.banned = set()
         self.absences = []  # [begin, end] in seconds since 1970: the coordinator away, or the run paused
-        self.restored = []  # times
-        self.evicted = []   # (name, time)
+        self.killed = collections.Counter()  # workers of the launcher that were killed here
+        self.given = Given()
         self.watch = None
 
     def launch_coordinator(self):
         self.start_coordinator("--launcher", "process", "--launch-workers", str(LAUNCHED), "--worker-command",
                                self.programs / "atoll-worker", f"--worker-arg=--data={self.tokens}",
                                "--worker-arg=--threads=1", "--worker-arg=--device=cpu")
+
+    def ctl(self, *arguments):
+        text = super().ctl(*arguments)
+        if text is not None:
+            self.given.note(arguments)
+        return text
 
     def begin(self):
         self.launch_coordinator()
@@ -39,6 +50,7 @@ class Besieged(HandRun):
         self.wait_for(lambda: self.head() >= 1, PATIENCE_S, "the first version")
         self.watch = self.spawn("watch.log", self.programs / "atollctl", "--admin", self.admin, "--coordinator", self.data,
                                 "watch", "--json", "--until-finished")
+        self.given.note(["watch"])
 
     def restart_coordinator(self, sign, away):
         """Its exit code; `away`: seconds until it is started again."""
@@ -73,8 +85,21 @@ class Besieged(HandRun):
         return [name for name in self.names if name not in self.told and name not in self.banned
                 and self.workers_by_name[name].poll() is None]
 
+    def launched(self):
+        """The processes of the launcher's workers, by name."""
+        text = self.ctl("launcher", "--json")
+        return {worker["name"]: int(worker["handle"]) for worker in json.loads(text)["workers"]
+                if worker["state"] == "running" and worker.get("handle", "").isdigit()} if text else {}
+
+    def kill_launched(self, name, pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+            self.killed[name] += 1
+        except ProcessLookupError:
+            pass
+
     def settle(self, complaints):
-        """The rounds that are open now are the last."""
+        """Two more versions come when nothing disturbs them."""
         head, until = self.head(), time.monotonic() + PATIENCE_S
         while self.head() < head + 2:
             self.look(complaints)
@@ -83,8 +108,8 @@ class Besieged(HandRun):
                 return
             time.sleep(0.1)
 
-    def end_all(self, complaints):
-        """As an operator would."""
+    def stop_run(self, complaints):
+        """As an operator would: the open round closes, and the workers end with the run."""
         if self.ctl("run", "stop", "--yes") is None:
             complaints.append(f"run stop failed: {self.complaint}")
         for name, process in self.workers_by_name.items():
@@ -99,6 +124,8 @@ class Besieged(HandRun):
                 complaints.append(f"atollctl watch ended with {self.watch.returncode}")
         except subprocess.TimeoutExpired:
             complaints.append("atollctl watch --until-finished goes on after the end of the run")
+
+    def end(self, complaints):
         code = self.stop_coordinator(signal.SIGTERM)
         if code != 0:
             complaints.append(f"the coordinator ended with {code}: {self.log_end()}")

@@ -3,7 +3,7 @@ import os
 import signal
 import time
 
-KINDS = ("kill worker", "freeze worker", "kill worker", "freeze worker", "end coordinator", "kill coordinator")
+KINDS = ("kill worker", "freeze worker", "kill worker", "freeze worker", "kill launched", "end coordinator", "kill coordinator")
 EVERY_S = (1.5, 4)
 FROZEN_S = (0.5, 6)
 AWAY_S = (0, 1.5)
@@ -37,6 +37,13 @@ class Faults:
             if sign == signal.SIGTERM and code != 0:
                 raise RuntimeError(f"the coordinator was told to end, and ended with {code}: {run.log_end()}")
             self.done.append((kind, ""))
+            return
+        if kind == "kill launched":
+            launched = sorted(run.launched().items())
+            if launched:
+                name, pid = self.rng.choice(launched)
+                run.kill_launched(name, pid)
+                self.done.append((kind, name))
             return
         names = [name for name in run.running() if run.workers_by_name[name].pid not in self.frozen]
         if len(names) < 3:

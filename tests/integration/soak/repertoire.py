@@ -1,11 +1,14 @@
 """The commands that an operator gives during the soak, in turn, each about somebody or something that is there."""
 import collections
 import json
+import os
+import subprocess
 import time
 
 from besieged import DRAINED, EXIT_BANNED
 
 EVERY_S = (0.3, 1.2)
+AWAY = ("left", "lost", "drained")  # states of workers that can be forgotten
 
 
 class Repertoire:
@@ -38,8 +41,10 @@ class Repertoire:
         return all(self.worked[name] for name in self.commands)
 
     def complaints(self):
+        missing = self.run.given.missing(self.run.programs / "atollctl")
         return [f"'{name}' never worked in {self.failed[name]} attempts: {self.last_failure.get(name)}"
-                for name in self.commands if not self.worked[name]]
+                for name in self.commands if not self.worked[name]] + [
+                    f"'atollctl {command}' has no place in the soak" for command in missing]
 
     def gives(self, *command):
         return self.run.ctl(*command) is not None
@@ -71,9 +76,7 @@ class Repertoire:
         return self.to_someone("restart") is not None
 
     def do_evict(self):
-        name = self.to_someone("evict")
-        self.run.evicted.append((name, time.time()))
-        return name is not None
+        return self.to_someone("evict") is not None
 
     def do_resync(self):
         return self.to_someone("resync") is not None
@@ -83,7 +86,6 @@ class Repertoire:
             return True
         name = self.to_someone("ban")
         if name:
-            self.run.evicted.append((name, time.time()))
             self.run.tell(name, EXIT_BANNED)
             self.run.banned.add(name)
         return name is not None
@@ -96,6 +98,16 @@ class Repertoire:
         self.run.banned.discard(gone[0])
         self.run.start_worker(gone[0], self.run.tokens)
         return True
+
+    def do_forget(self):
+        """One that is away: frozen ones that lost their lease come back, and so do those that the launcher starts again."""
+        away = [name for name, worker in (self.run.workers() or {}).items()
+                if worker["state"] in AWAY and not worker.get("banned")]
+        if away:
+            return self.gives("workers", "forget", self.rng.choice(away))
+        self.run.complaint = "no worker is away"
+        self.gives("workers", "scale", "2" if "w2" in self.run.launched() else "3")
+        return False
 
     def do_describe(self):
         return self.to_someone("describe") is not None
@@ -126,11 +138,36 @@ class Repertoire:
         return self.gives("run", "close-round")
 
     def do_config_set(self):
-        return self.gives("config", "set", f"inner.steps={self.rng.randint(5, 20)}",
+        return self.gives("config", "set", f"inner.steps={self.rng.randint(20, 60)}",
                           f"outer.learning_rate={self.rng.choice((0.4, 0.5, 0.6))}")
 
     def do_config_show(self):
         return self.gives("config", "show") and self.gives("config", "history")
+
+    def do_config_of_a_file(self):
+        file = str(self.run.folder / "run.yaml")
+        return (self.gives("config", "validate", file) and self.gives("config", "explain") and
+                self.gives("plan", file, "--step-ms", "10"))
+
+    def do_extend(self):
+        return self.gives("run", "extend", "50", "--dry-run") and self.gives("run", "extend", "50", "--yes")
+
+    def do_reset_data(self):
+        return self.gives("run", "reset-data", "--reason", "soak")
+
+    def do_tokens(self):
+        file = self.run.folder / "observer.token"
+        file.unlink(missing_ok=True)
+        self.run.credentials = ["--token-file", self.run.folder / "coordinator/access/admin.token"]
+        try:
+            if not self.gives("tokens", "create", "--role", "observer", "--name", "soak", "--out", str(file)):
+                return False
+            text = self.run.ctl("tokens", "list", "--json")
+            live = [token["id"] for token in json.loads(text or "{}").get("tokens", [])
+                    if token["name"] == "soak" and token.get("revoked_unix_nanos", "0") == "0"]
+            return bool(live) and all(self.gives("tokens", "revoke", token) for token in live)
+        finally:
+            self.run.credentials = ()
 
     # Checkpoints, and proof.
 
@@ -147,12 +184,23 @@ class Repertoire:
             return False
         begin = time.time()
         restored = self.gives("checkpoint", "restore", name, "--yes")
-        self.run.restored.append((begin, time.time()))
         self.run.absences.append((begin, time.time() + 5))
         return self.gives("checkpoint", "delete", name, "--yes") and restored
 
     def do_verify(self):
         return self.gives("verify", "--version", str(max(1, self.run.head() - 1)))
+
+    def do_verify_confirmations(self):
+        return self.gives("verify", "--confirmations")
+
+    def do_generate(self):
+        """The command of the worker's program that asks the coordinator."""
+        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
+        done = subprocess.run([self.run.programs / "atoll-worker", "generate", "--coordinator", self.run.data, "--prompt", "the quick",
+                               "--tokens", "8", "--seed", "5", "--threads", "1", "--device", "cpu"], capture_output=True,
+                              timeout=60, check=False, env=environment)
+        self.run.complaint = done.stderr.decode()
+        return done.returncode == 0 and done.stdout.startswith(b"the quick")
 
     def do_export(self):
         file = self.run.folder / "model.safetensors"
@@ -163,7 +211,20 @@ class Repertoire:
 
     def do_status(self):
         text = self.run.ctl("status", "--json", "--history", "20")
-        return text is not None and bool(json.loads(text))
+        return text is not None and bool(json.loads(text)) and self.gives("run", "status")
+
+    def do_doctor(self):
+        text = self.run.ctl("doctor", "--json")
+        checks = json.loads(text) if text else []
+        verdicts = {check["name"]: check["verdict"] for check in (checks if isinstance(checks, list) else checks["checks"])}
+        return verdicts.get("data port") == "ok" and verdicts.get("admin port") == "ok"
+
+    def do_shell(self):
+        done = subprocess.run([self.run.programs / "atollctl", "field", "a.b"], input=b'{"a": {"b": 7}}', capture_output=True,
+                              timeout=30, check=False)
+        self.run.complaint = done.stderr.decode()
+        self.run.given.note(["field"] if done.stdout == b"7\n" else [])
+        return done.stdout == b"7\n" and self.gives("completion", "bash")
 
     def do_workers(self):
         return self.gives("workers") and self.gives("workers", "list", "--all", "--json")

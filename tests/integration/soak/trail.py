@@ -1,19 +1,34 @@
 """What the soak has left in logs, events and round records, and what of it may not be."""
 import collections
+import datetime
 import json
 
-from besieged import DEADLINE_S
+from besieged import DEADLINE_S, STALENESS
 
 SLACK_S = 4  # a round is looked at, merged and committed on a busy machine
-FOLDED_WITHIN = 4  # versions: a late contribution counts in one of the next rounds
 
 
 class Records:
-    def __init__(self, run):
-        self.events = run.events()
-        self.contributed = run.contributed()
-        self.accepted = []  # (worker, base, time)
+    """Taken several times in a long run, since old round records are dropped; each adds to those before."""
+
+    def __init__(self):
+        self.events = {}       # sequence number -> event
+        self.contributed = {}  # version -> names
+        self.verdicts = {}     # version -> the best that was said of it
+        self.accepted = []     # (worker, base, seconds since 1970)
+        self.folded = 0        # of them, those that came late and count in the next round
         self.not_json = 0
+
+    def take(self, run):
+        self.events.update((int(event["sequence"]), event) for event in run.events())
+        for version, names in run.contributed().items():
+            self.contributed.setdefault(version, set()).update(names)
+        for line in run.lines("verify", "--json"):
+            version = int(line["version"])
+            if self.verdicts.get(version) != "EQUAL" or line["verdict"] != "NOT_KEPT":
+                self.verdicts[version] = line["verdict"]
+
+    def read_log(self, run):
         for line in (run.folder / "coordinator.log").read_text(errors="replace").splitlines():
             try:
                 entry = json.loads(line)
@@ -21,45 +36,47 @@ class Records:
                 self.not_json += 1
                 continue
             if entry.get("message") == "contribution accepted":
-                self.accepted.append((entry["worker"], int(entry["base"]), entry["time"]))
-        self.closed = [event for event in self.events if event["kind"] == "ROUND_CLOSED"]
-        self.verdicts = collections.Counter(line["verdict"] for line in run.lines("verify", "--json"))
-        self.restored_versions = {int(event["version"]) for event in self.events
-                                  if "RESTORED" in event["kind"] and event.get("version")}
-        self.evicted = collections.defaultdict(list)  # name -> versions that were the head then
-        head = 0
-        for event in self.events:
-            if event["kind"] == "ROUND_CLOSED":
-                head = int(event["round"]["version"])
-            if event["kind"] in ("WORKER_EVICTED", "WORKER_BANNED", "WORKER_LOST", "WORKER_LEFT"):
-                self.evicted[event.get("worker")].append(head)
+                at = datetime.datetime.fromisoformat(entry["time"].replace("Z", "+00:00")).timestamp()
+                self.accepted.append((entry["worker"], int(entry["base"]), at))
+
+    def of_kind(self, kind):
+        return [event for _, event in sorted(self.events.items()) if event["kind"] == kind]
 
     def complaints(self, run):
-        return (self.lost_contributions() + self.long_rounds(run) + self.head_went_back() +
-                ([f"verify says {dict(self.verdicts)}"] if set(self.verdicts) - {"EQUAL", "NOT_KEPT"} or not self.verdicts else []) +
+        """Once the run is stopped: no round is open any more, and every contribution must be in the record of one."""
+        self.read_log(run)
+        return (self.lost_contributions() + self.unproved_versions() + self.long_rounds(run) + self.head_went_back() +
+                self.launched_that_ended(run) +
                 ([f"{self.not_json} lines of the coordinator's log are not JSON"] if self.not_json else []))
 
     def lost_contributions(self):
-        """Accepted, and in no round's record."""
+        """Accepted, and neither in the round of its base nor, come late, in one of the next: whoever sent it, and whatever
+        became of the worker. Only a restore drops the contributions that came before it."""
         if not self.contributed:
             return ["there is no round record"]
-        newest, oldest = max(self.contributed), min(self.contributed)
+        restored = {int(event["version"]): int(event["unix_nanos"]) / 1e9 for event in self.of_kind("RUN_RESTORED")}
         complaints = []
         for worker, base, at in self.accepted:
-            # Of the round that is open, and of versions that are not kept, there is no record.
-            if base >= newest or base + 1 < oldest:
+            rounds = range(base + 1, base + 2 + STALENESS)
+            counted = [version for version in rounds if worker in self.contributed.get(version, ())]
+            if counted:
+                self.folded += counted[0] > base + 1
                 continue
-            later = range(base + 1, base + 1 + FOLDED_WITHIN)
-            counted = any(worker in self.contributed.get(version, ()) for version in later)
-            evicted = any(abs(version - base) <= 1 for version in self.evicted[worker])
-            if not counted and not evicted and not any(version in self.restored_versions for version in later):
+            if not any(at <= restored.get(version, 0) for version in rounds):
                 complaints.append(f"the contribution of {worker} to version {base}, accepted at {at}, is in no round: "
-                                  f"{ {v: sorted(self.contributed.get(v, ())) for v in later} }")
-        return complaints[:5]
+                                  f"{ {v: sorted(self.contributed.get(v, ())) for v in rounds} }")
+        return complaints[:5] + ([f"... {len(complaints)} in all"] if len(complaints) > 5 else [])
+
+    def unproved_versions(self):
+        """Each was recomputed bit by bit, but for the seed."""
+        newest = max(self.contributed, default=0)
+        wrong = {version: self.verdicts.get(version, "not looked at") for version in range(1, newest + 1)
+                 if self.verdicts.get(version) != "EQUAL"}
+        return [f"verify has not shown these versions to be equal: {dict(list(wrong.items())[:10])}"] if wrong else []
 
     def long_rounds(self, run):
         complaints = []
-        for event in self.closed:
+        for event in self.of_kind("ROUND_CLOSED"):
             end, seconds = int(event["unix_nanos"]) / 1e9, event["round"].get("open_seconds", 0)
             excused = sum(max(0.0, min(end, until) - max(end - seconds, begin)) for begin, until in run.absences)
             if seconds > DEADLINE_S + SLACK_S + excused:
@@ -68,10 +85,31 @@ class Records:
         return complaints[:5]
 
     def head_went_back(self):
-        versions = [int(event["round"]["version"]) for event in self.closed]
+        versions = [int(event["round"]["version"]) for event in self.of_kind("ROUND_CLOSED")]
         return [f"the head went from {a} to {b}" for a, b in zip(versions, versions[1:]) if b <= a][:5]
 
+    def launched_that_ended(self, run):
+        """The launcher's workers end when they are scaled away or the coordinator ends (it stops them, and they end in time),
+        when they are killed here, and with the run."""
+        stopped = min((int(event["sequence"]) for event in self.of_kind("RUN_STOPPED")), default=None)
+        killed, complaints = run.killed.copy(), []
+        for event in self.of_kind("WORKER_EXITED"):
+            message, name = event["message"], event["worker"]
+            if " was stopped: " in message and "did not end within" not in message:
+                continue
+            if stopped is not None and int(event["sequence"]) > stopped and " finished: exit code 0" in message:
+                continue
+            if "killed by SIGKILL" in message and killed[name] > 0:
+                killed[name] -= 1
+                continue
+            complaints.append(f"a worker of the launcher ended unasked: {message}")
+        return complaints[:5]
+
     def summary(self):
-        longest = max((event["round"].get("open_seconds", 0) for event in self.closed), default=0)
-        return (f"rounds    {len(self.closed)}, the longest open for {longest:.1f} s of {DEADLINE_S}\n"
-                f"accepted  {len(self.accepted)} contributions, none lost; verify: {dict(self.verdicts)}")
+        closed = self.of_kind("ROUND_CLOSED")
+        longest = max((event["round"].get("open_seconds", 0) for event in closed), default=0)
+        exits = collections.Counter(event["message"].split(": ")[0].split(" ", 1)[1] for event in self.of_kind("WORKER_EXITED"))
+        return (f"rounds    {len(closed)}, the longest open for {longest:.1f} s of {DEADLINE_S}\n"
+                f"accepted  {len(self.accepted)} contributions, looked for in {len(self.contributed)} round records, {self.folded} folded "
+                f"into a later round; verify: {dict(collections.Counter(self.verdicts.values()))}\n"
+                f"launcher  its workers: {dict(exits)}")
