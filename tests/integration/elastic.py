@@ -22,24 +22,30 @@ import pathlib
 import re
 import subprocess
 import sys
-import urllib.request
 
 from real_run import RealRun, judge, tokenize
+from shaped_run import scrape
 
 PATIENCE_S = 90
 CONFIG = """run: {{name: elastic, workers: 2, rounds: {rounds}, seed: 3}}
 model: {{gpt: {{layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}}}
 data: {{tokenizer: bytes{data}}}
-inner: {{steps: 10, learning_rate: 0.005, batch: 4}}
-round: {{deadline_s: 60, lease_s: 3}}
+inner: {{steps: {steps}, learning_rate: 0.005, batch: 4}}
+round: {{deadline_s: 60, {round}}}
+outer: {{optimizer: {outer}}}
 evaluation: {{every: 0}}
 checkpoint: {{shards: 1}}
 """
 ARGUMENTS = ["--threads=1", "--device=cpu"]
 
 
-def config(rounds=100000, data=""):
-    return CONFIG.format(rounds=rounds, data=data)
+# Rounds that take longer than what is between them, so that the two do not fall into step.
+FREE = {"round": "lease_s: 30, mode: free, staleness_limit: 40", "outer": "delayed_nesterov", "steps": 100}
+EXPECTED_LATENESS = 2  # versions, of two workers in free mode: core/round_policy.h
+
+
+def config(rounds=100000, data="", round="lease_s: 3", outer="nesterov", steps=10):
+    return CONFIG.format(rounds=rounds, data=data, round=round, outer=outer, steps=steps)
 
 
 class Part:
@@ -68,6 +74,9 @@ class Part:
 
     def log_of(self, name):
         return (self.run.folder / f"{name}.log").read_text()
+
+    def scrape(self):
+        return scrape(json.loads((self.run.folder / "ports.json").read_text())["metrics"])
 
     def counts(self, name):
         return int((self.run.workers() or {}).get(name, {}).get("contributions_accepted", 0))
@@ -124,10 +133,9 @@ def full(folder, programs, tokens):
             part.check("2 parts" in one["message"] and one["since_s"] >= 0 and int(one["attempts"]) >= 1, f"full: {one}")
             events = [e for e in part.run.events() if e["kind"] == "JOIN_REFUSED"]
             part.check(len(events) == 1 and events[0]["worker"] == "x", f"full: not one event: {events}")
-            metrics = urllib.request.urlopen(
-                "http://" + json.loads((part.run.folder / "ports.json").read_text())["metrics"] + "/metrics").read().decode()
-            part.check("atoll_refused_joins 1\n" in metrics, "full: atoll_refused_joins is not 1")
-            part.check(re.search(r'atoll_joins_refused_total\{reason="resource_exhausted"\} [1-9]', metrics) is not None,
+            metrics = part.scrape()
+            part.check(metrics[("atoll_refused_joins", ())] == 1, "full: atoll_refused_joins is not 1")
+            part.check(metrics.get(("atoll_joins_refused_total", (("reason", "resource_exhausted"),)), 0) >= 1,
                        "full: atoll_joins_refused_total does not count it")
         part.run.ctl("workers", "drain", "w1")
         part.contributes("x")
@@ -169,9 +177,35 @@ def drained(folder, programs, tokens):
     return part.complaints
 
 
+def wrong_tokens(folder, programs):
+    (folder / "other").write_text("pack my box with five dozen liquor jugs\n" * 3000)
+    return tokenize(programs, folder / "other", folder / "wrong-tokens")
+
+
+def free(folder, programs, tokens):
+    part = Part(folder, programs, config(**FREE))
+    try:
+        part.launch(tokens)
+        lateness = lambda: [point["value"] for point in part.run.metrics() if point["name"] == "worker/late_versions"]
+        part.run.wait_for(lambda: sum(value >= 1 for value in lateness()) >= 10, PATIENCE_S, "ten contributions to an older base")
+        # First what is counted, then what it is counted from: the run goes on meanwhile.
+        samples, events = part.scrape(), part.run.events()
+        versions = lateness()
+        overtaken = sum(value > EXPECTED_LATENESS for value in versions)
+        late = samples[("atoll_late_contributions_total", ())]
+        told = [e["message"] for e in events if "later than" in e["message"]]
+        print(f"free: {len(versions)} contributions, {sum(value >= 1 for value in versions)} to an older base, "
+              f"{overtaken} overtaken more than once; {late:.0f} counted as late, {len(told)} events")
+        part.check(late <= overtaken and len(told) <= overtaken, f"free: {late} late, {told}, of these: {versions}")
+        # The rest of what the alert LateContributions counts.
+        part.check(samples.get(("atoll_contributions_total", (("result", "stale_base"),)), 0) == 0, "free: some were refused")
+    finally:
+        part.end()
+    return part.complaints
+
+
 def data(folder, programs, tokens):
-    (folder.parent / "other").write_text("pack my box with five dozen liquor jugs\n" * 3000)
-    wrong = tokenize(programs, folder.parent / "other", folder.parent / "wrong-tokens")
+    wrong = wrong_tokens(folder.parent, programs)
     part = Part(folder, programs, config())
     try:
         part.launch(tokens, 0)
@@ -246,7 +280,7 @@ def extend(folder, programs, tokens):
     return part.complaints
 
 
-PARTS = {"add": add, "full": full, "drained": drained, "data": data, "extend": extend}
+PARTS = {"add": add, "full": full, "drained": drained, "free": free, "data": data, "extend": extend}
 
 
 def main():
