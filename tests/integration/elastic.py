@@ -204,6 +204,27 @@ def free(folder, programs, tokens):
     return part.complaints
 
 
+def budget(folder, programs, tokens):
+    part = Part(folder, programs, config())
+    listen = ["--metrics-listen", "127.0.0.1:0"]
+    mib = lambda: part.scrape()[("atoll_contribution_budget_bytes", ())] / 2**20
+    try:
+        part.launch(tokens, 0, listen)
+        part.check(mib() != 7, "budget: it is 7 MiB already")
+        part.check(part.run.ctl("config", "set", "limits.contribution_budget_mib=7") is not None, f"budget: {part.run.complaint}")
+        part.run.wait_for(lambda: mib() == 7, PATIENCE_S, "the budget to be 7 MiB")
+        part.run.end()
+        (part.run.folder / "ports.json").unlink()
+        part.launch(tokens, 0, listen)
+        # 0 until it is looked at for the first time.
+        part.run.wait_for(lambda: mib() > 0, PATIENCE_S, "the metrics of the coordinator that was started again")
+        part.check(mib() == 7, f"budget: after a restart it is {mib()} MiB")
+        part.check(re.search(r"contribution_budget_mib: 7\b", part.run.ctl("config", "show")) is not None, "budget: config show has another")
+    finally:
+        part.end()
+    return part.complaints
+
+
 def data(folder, programs, tokens):
     wrong = wrong_tokens(folder.parent, programs)
     part = Part(folder, programs, config())
@@ -280,7 +301,7 @@ def extend(folder, programs, tokens):
     return part.complaints
 
 
-PARTS = {"add": add, "full": full, "drained": drained, "free": free, "data": data, "extend": extend}
+PARTS = {"add": add, "full": full, "drained": drained, "free": free, "budget": budget, "data": data, "extend": extend}
 
 
 def main():
