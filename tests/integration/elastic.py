@@ -182,6 +182,33 @@ def wrong_tokens(folder, programs):
     return tokenize(programs, folder / "other", folder / "wrong-tokens")
 
 
+def stuck(folder, programs, tokens):
+    part = Part(folder, programs, config())
+    wrong, of_w0 = wrong_tokens(folder, programs), folder / "of-w0"
+    of_w0.symlink_to(tokens)
+    (folder / "of-w1").symlink_to(tokens)
+    try:
+        part.launch(folder / "of-{name}")
+        part.contributes("w0")
+        part.contributes("w1")
+        of_w0.unlink()
+        of_w0.symlink_to(wrong)
+        part.run.ctl("workers", "restart", "w0")
+        part.run.wait_for(lambda: "w0" in [j["worker"] for j in part.run.status().get("refused_joins", [])] and
+                          part.run.workers()["w0"]["state"] != "active", PATIENCE_S, "w0 to be refused")
+        part.contributes("w1")
+        before = part.run.workers()["w1"]["incarnation"]
+        part.check(part.run.ctl("workers", "scale", "1") is not None, f"stuck: scale 1 was refused: {part.run.complaint}")
+        part.run.wait_for(lambda: part.launcher()[0].get("w0", "stopped") == "stopped", PATIENCE_S, "w0 to be ended")
+        part.contributes("w1")
+        workers, target, _ = part.launcher()
+        part.check(target == 1 and workers.get("w1") == "running", f"stuck: scale 1 does not keep the one that trains: {workers}")
+        part.check(part.run.workers()["w1"]["incarnation"] == before, "stuck: w1 was started again")
+    finally:
+        part.end()
+    return part.complaints
+
+
 def free(folder, programs, tokens):
     part = Part(folder, programs, config(**FREE))
     try:
@@ -301,7 +328,7 @@ def extend(folder, programs, tokens):
     return part.complaints
 
 
-PARTS = {"add": add, "full": full, "drained": drained, "free": free, "budget": budget, "data": data, "extend": extend}
+PARTS = {"add": add, "full": full, "drained": drained, "stuck": stuck, "free": free, "budget": budget, "data": data, "extend": extend}
 
 
 def main():
