@@ -216,6 +216,8 @@ class Day:
         self.next_version()
 
     def export(self, head):
+        # What they pull is not the run's: nobody trains meanwhile.
+        moved = self.run.status()["traffic"]
         model = self.folder / "model.safetensors"
         self.type("export", "--out", str(model))
         data = model.read_bytes()
@@ -225,6 +227,8 @@ class Day:
         texts = [self.generate("--coordinator", self.run.data),
                  self.generate("--model", model, "--config", self.run.folder / "run.yaml")]
         self.check(f"generate, from the run and from the file: {texts}", texts[0] == texts[1] and texts[0].startswith("the quick"))
+        now = self.run.status()["traffic"]
+        self.check(f"the run's traffic before export and generate: {moved}, after: {now}", int(moved["pull_bytes"]) > 0 and now == moved)
 
     def generate(self, *source):
         done = subprocess.run([self.programs / "atoll-worker", "generate", *source, "--prompt", "the quick", "--tokens", "24",
