@@ -4,6 +4,8 @@
 It must show: before a worker's first step there is no loss, in JSON, in the table and in the metrics, rather than 0; once the last
 worker is dead, 0 tokens/s and no time left; a finished run's clock stands still and its utilisation is that of its workers; after the
 coordinator was started again, the run's time goes on where it was; `watch` on a terminal of 80 x 24 keeps the run's name at the top.
+A run that no evaluator evaluates says so in its status and in one event, until one joins. On a small disk `doctor` writes a small part
+of what is free, and on a smaller one it says that it does not measure.
 
 Usage: honest_numbers.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -26,7 +28,7 @@ model: {{gpt: {{layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}}}
 data: {{tokenizer: bytes}}
 inner: {{steps: {steps}, learning_rate: 0.005, batch: 4}}
 round: {{deadline_s: 600, lease_s: 2}}
-evaluation: {{every: 1, batches: 2}}
+evaluation: {{every: 1, batches: 2, by: {by}}}
 checkpoint: {{shards: 1}}
 """
 
@@ -143,6 +145,49 @@ def check_end(run, tokens, complaints):
         complaints.append(f"a coordinator that heard of no worker knows their utilisation: {again}, {text}")
 
 
+def check_evaluator(run, tokens, complaints):
+    """Nobody evaluates until an evaluator joins; its lease is 2 s."""
+    waits = lambda: [wait["what"] for wait in (run.status() or {}).get("waiting", []) if "evaluator" in wait["what"]]
+    told = lambda: [event for event in run.events() if "no version is evaluated" in event["message"]]
+    run.start(tokens, ["w0"], 1000, 0)
+    run.wait_for(lambda: run.head() >= 1, 60, "version 1")
+    if len(waits()) != 1 or "--role evaluator" not in run.ctl("status"):
+        complaints.append(f"status does not say that an evaluator is missing: {waits()}, {run.ctl('status')}")
+    run.wait_for(told, 30, "the event")
+    # For two leases more it is not repeated.
+    enough = run.status()["run_seconds"] + 4
+    run.wait_for(lambda: run.status()["run_seconds"] >= enough, 30, "two leases")
+    run.processes["eval"] = run.begin("eval", "atoll-worker", "--role", "evaluator", "--coordinator", run.data, "--name", "eval", "--data",
+                                      tokens, "--state-dir", run.folder / "eval", "--threads", "1", "--device", "cpu")
+    run.wait_for(lambda: not waits(), 60, "the words to go")
+    run.wait_for(lambda: run.status(history=100).get("evaluations"), 60, "an evaluation")
+    if len(told()) != 1 or "--role evaluator" in run.ctl("status"):
+        complaints.append(f"an evaluator is there: {told()}, {run.ctl('status')}")
+
+
+# A tmpfs of 96 MiB that nobody else sees; the folder, MiB that are taken, a limit of a file's bytes, the program.
+ON_A_SMALL_DISK = """set -e
+mount -t tmpfs -o size=96m none "$1"
+head -c "${2}M" /dev/zero >"$1/taken"
+code=0
+prlimit --fsize="$3" "$4" doctor --dir "$1" --json || code=$?
+[ "$(ls -A "$1")" = taken ] || { echo "doctor leaves files behind" >&2; exit 99; }
+exit "$code"
+"""
+
+
+def check_doctor(folder, programs, complaints):
+    """It writes an eighth of the space that is free at most. A write beyond the limit of a file's size ends it."""
+    for taken, verdict, words in ((40, None, "written and synced"), (70, "warn", "not measured: only 26")):
+        done = subprocess.run(["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "bash", "-c", ON_A_SMALL_DISK,
+                               "doctor", folder, str(taken), str((96 - taken) << 17), programs / "atollctl"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]} if done.stdout else {}
+        speed = checks.get("disk speed", {})
+        if words not in speed.get("text", "") or verdict not in (None, speed["verdict"]) or done.returncode == 99:
+            complaints.append(f"doctor on a disk with {96 - taken} MiB free: exit code {done.returncode}, {speed}, {done.stderr}")
+
+
 class HonestRun(ShapedRun):
     def workers_killed(self):
         for worker in self.processes.values():
@@ -164,8 +209,11 @@ def measure(folder, programs):
     (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
     tokens = tokenize(programs, folder / "text", folder / "tokens")
     complaints = []
-    for check, rounds, steps in ((check_unknown, 1000, 5), (check_dead, 100000, 5), (check_end, 4, 20)):
-        with HonestRun(folder / check.__name__, programs, CONFIG.format(rounds=rounds, steps=steps)) as run:
+    (folder / "disk").mkdir()
+    check_doctor(folder / "disk", programs, complaints)
+    for check, rounds, steps in ((check_unknown, 1000, 5), (check_dead, 100000, 5), (check_end, 4, 20), (check_evaluator, 100000, 20)):
+        by = "evaluator" if check is check_evaluator else "worker"
+        with HonestRun(folder / check.__name__, programs, CONFIG.format(rounds=rounds, steps=steps, by=by)) as run:
             check(run, tokens, complaints)
         print(f"{check.__name__}: done", flush=True)
     return complaints
