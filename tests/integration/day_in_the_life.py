@@ -284,7 +284,23 @@ class Day:
         self.type("tokens", "revoke", listed[0]["id"])
         listed = [t for t in json.loads(self.run.ctl("tokens", "list", "--json"))["tokens"] if t["name"] == "grafana"]
         self.check(f"revoked: {listed}", listed[0].get("revoked_unix_nanos", "0") != "0")
+        # Where workers that nobody knows can join, `config validate` recommends a preset.
+        self.check("validate recommends nothing before", "offenders: strict" not in self.said_of_the_file())
+        out = self.folder / "any.token"
+        self.type("tokens", "create", "--role", "worker", "--any-name", "--out", str(out))
+        self.check("validate recommends offenders: strict", "offenders: strict" in self.said_of_the_file())
+        worker = [t for t in json.loads(self.type("tokens", "list", "--json"))["tokens"] if t["role"] == "worker" and not t.get("name")]
+        self.check(f"one token for any name: {worker}", len(worker) == 1)
+        self.type("tokens", "revoke", worker[0]["id"])
+        self.check("validate recommends nothing after", "offenders: strict" not in self.said_of_the_file())
         self.run.credentials = ()
+
+    def said_of_the_file(self):
+        done = subprocess.run([self.programs / "atollctl", "--admin", self.run.admin, *self.run.credentials, "config", "validate",
+                               self.run.folder / "run.yaml"], capture_output=True, text=True, timeout=30, check=False)
+        self.check(f"config validate: {done.returncode}, {done.stderr}", done.returncode == 0)
+        self.check("whether strangers come was asked", "was not checked" not in done.stderr)
+        return done.stderr
 
     def evening(self):
         watching = self.watch("--until-finished", "--interval", "0.2")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Real workers train, and one member among them pushes poison through the data port.
 
-Three real workers and a hostile one (hostile_worker.cc) per attack, with merge.method centered_clip and offenders.ban_after 3;
-before that the three alone, for comparison. It must show: the hostile worker is banned by rule, with an event that names the
-evidence, and its process is refused from then on; no honest worker is; the run finishes, and its validation loss is within 3 %
-of that of the three alone.
+Three real workers and a hostile one (hostile_worker.cc) per attack, with `offenders: strict`; before that the three alone, for
+comparison. It must show: the preset is merge.method centered_clip and offenders.ban_after 3; the hostile worker is banned by
+rule, with an event that names the evidence, and its process is refused from then on; no honest worker is; the run finishes, and
+its validation loss is within 3 % of that of the three alone.
 
 Usage: hostile.py --bin DIR --hostile PROGRAM [--attacks away,noise,nan] [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -28,9 +28,8 @@ model: {{gpt: {{layers: 1, heads: 2, width: 32, context: {CONTEXT}, vocabulary: 
 data: {{tokenizer: bytes, mode: local}}
 inner: {{steps: {STEPS}, learning_rate: 0.005, warmup_steps: 10, batch: {BATCH}}}
 outer: {{optimizer: nesterov, learning_rate: 0.7, momentum: 0.5}}
-merge: {{method: centered_clip}}
 codec: {{push: fp32, pull_delta: none}}
-offenders: {{ban_after: 3}}
+offenders: strict
 round: {{deadline_s: 6, grace_s: 2, start_workers: {workers}}}
 checkpoint: {{shards: 1}}
 """
@@ -40,6 +39,8 @@ class Trial:
     def __init__(self, folder, programs, tokens, hostile, attack):
         self.run = RealRun(folder, programs, config(HONEST + (attack is not None)))
         self.run.launch(programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"], HONEST)
+        config_shown = self.run.status()["config"]
+        self.strict = (config_shown["merge"]["method"], int(config_shown["offenders"]["ban_after"]))
         self.hostile, self.attack, self.log = None, attack, folder / "hostile.log"
         if attack is not None:
             with open(self.log, "wb") as log:
@@ -81,6 +82,8 @@ def measure(folder, programs, hostile, attacks):
     for attack in [None, *attacks]:
         trial = Trial(folder / (attack or "clean"), programs, tokens, hostile, attack)
         try:
+            if trial.strict != ("MERGE_METHOD_CENTERED_CLIP", 3):
+                complaints.append(f"{attack}: offenders: strict is {trial.strict}")
             loss = trial.finish()
             clean = clean or loss
             print(f"{attack or 'nobody'}: validation loss {loss:.4f}, {100 * (loss / clean - 1):+.1f} %")
