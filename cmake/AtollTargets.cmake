@@ -51,6 +51,8 @@ endfunction()
 
 # Labels, time limit and environment of a ctest entry. Every test also carries its folder as a label: `ctest -L server`.
 # Label `slow` keeps a test out of scripts/test.sh unless --ci or --full is given, label `long` unless --full is.
+# The target unit_tests builds what the unit tests need that scripts/test.sh runs under AddressSanitizer, with the labels
+# there: their programs (the further arguments), and none of what only the other tests need.
 function(_atoll_register_test name timeout labels)
   if(NOT labels)
     set(labels unit)
@@ -62,6 +64,19 @@ function(_atoll_register_test name timeout labels)
   list(APPEND labels ${folder})
   list(REMOVE_DUPLICATES labels)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+  set(other_labels ${labels})
+  list(FILTER other_labels INCLUDE REGEX "^(long|style|integration|browser)$")
+  if("unit" IN_LIST labels AND NOT other_labels)
+    if(NOT TARGET unit_tests)
+      add_custom_target(unit_tests)
+    endif()
+    foreach(program ${ARGN})
+      # A program that is not part of this build (atoll-worker without LibTorch) is not waited for.
+      if(TARGET ${program})
+        add_dependencies(unit_tests ${program})
+      endif()
+    endforeach()
+  endif()
   if(ATOLL_SANITIZE)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT ${ATOLL_SANITIZE_ENVIRONMENT})
   endif()
@@ -83,13 +98,14 @@ function(atoll_test)
   endif()
   add_dependencies(${folder}_tests ${A_NAME})
   add_test(NAME ${A_NAME} COMMAND ${A_NAME})
-  _atoll_register_test(${A_NAME} "${A_TIMEOUT}" "${A_LABELS}")
+  _atoll_register_test(${A_NAME} "${A_TIMEOUT}" "${A_LABELS}" ${A_NAME})
 endfunction()
 
-# atoll_script_test(NAME style_includes COMMAND python3 x.py ... [LABELS unit] [TIMEOUT s]): any other program as a test.
-# Exit code 77 means skipped: the machine lacks something that the test needs, and the output says what.
+# atoll_script_test(NAME style_includes COMMAND python3 x.py ... [PROGRAMS atollctl ...] [LABELS unit] [TIMEOUT s]): any other
+# program as a test. PROGRAMS are the targets of ours that it runs. Exit code 77 means skipped: the machine lacks something
+# that the test needs, and the output says what.
 function(atoll_script_test)
-  cmake_parse_arguments(A "" "NAME;TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  cmake_parse_arguments(A "" "NAME;TIMEOUT" "COMMAND;PROGRAMS;LABELS" ${ARGN})
   add_test(NAME ${A_NAME} COMMAND ${A_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  _atoll_register_test(${A_NAME} "${A_TIMEOUT}" "${A_LABELS}")
+  _atoll_register_test(${A_NAME} "${A_TIMEOUT}" "${A_LABELS}" ${A_PROGRAMS})
 endfunction()

@@ -167,7 +167,8 @@ if [ "$mode" != quick ]; then
   build plain
   build tsan -- "${threaded_targets[@]}"
   run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser)$' -E '^(metrics_page|monitoring_(rules|dashboards))$'
-  build asan
+  # The unit tests, and nothing that only other tests need: the list is CMake's (cmake/AtollTargets.cmake).
+  build asan -- unit_tests
   run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style|integration|browser)$'
 fi
 if [ "$mode" = full ]; then
