@@ -66,6 +66,10 @@ class OneAnswer final : public v1::Coordinator::Service {
   grpc::Status Leave(grpc::ServerContext*, const v1::LeaveRequest*, v1::LeaveReply*) override {
     return status;
   }
+  grpc::Status GetConfirmations(grpc::ServerContext*, const v1::GetConfirmationsRequest*,
+                                v1::ConfirmationPage*) override {
+    return status;
+  }
 
   static constexpr uint64_t kElements = 1 << 19;  // two chunks
 
@@ -93,6 +97,7 @@ Calls AllCalls() {
       {"Push", [](GrpcConnection& c) { return c.Push({}, {}, payload, 0).status(); }},
       {"GetPushStatus", [](GrpcConnection& c) { return c.GetPushStatus({}, {}).status(); }},
       {"Leave", [](GrpcConnection& c) { return c.Leave({}, "done"); }},
+      {"GetConfirmations", [](GrpcConnection& c) { return c.GetConfirmations({}, {}).status(); }},
   };
 }
 

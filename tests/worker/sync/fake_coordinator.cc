@@ -68,8 +68,13 @@ void FakeCoordinator::SeedWith(float value) {
 }
 
 ContentHash FakeCoordinator::PublishedHash() const {
-  std::vector<std::byte> payload(CodecFor(run.pull_codec).EncodedSize(theta_[0].size()));
-  CodecFor(run.pull_codec).Encode(theta_[0], payload);
+  return HashOf(FragmentId(0));
+}
+
+ContentHash FakeCoordinator::HashOf(FragmentId fragment) const {
+  const std::vector<float>& values = theta_[fragment.value()];
+  std::vector<std::byte> payload(CodecFor(run.pull_codec).EncodedSize(values.size()));
+  CodecFor(run.pull_codec).Encode(values, payload);
   const Hash128 hash = HashBytes(payload);
   return {.low = hash.low, .high = hash.high};
 }
@@ -162,6 +167,7 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
                  .data = plan_data,
                  .config_version = config_version};
   CodecFor(wish.codec).Encode(theta_[wish.fragment.value()], payload);
+  pulled.published = HashOf(wish.fragment);
   pulled.wire_bytes = payload.size();
   return pulled;
 }

@@ -91,6 +91,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   std::vector<std::string> waiting;  // what the worker said it waits for, with each heartbeat
 
  private:
+  ContentHash HashOf(FragmentId fragment) const;  // of the head
   std::optional<Fault> NextFault(const std::string& method);
   absl::Status CheckMember(const MemberRef& member) const;
   absl::Status Accept(const PushOffer& offer, std::span<const std::byte> payload);

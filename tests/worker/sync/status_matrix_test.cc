@@ -31,9 +31,28 @@ class Control final : public CoordinatorConnection {
     confirmations_ += news.confirmations.size();
     return HeartbeatOrders{};
   }
+  /// What all workers signed: nothing, as far as it answers.
+  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef&, const ConfirmationsWish&) override {
+    const MutexLock lock(&mutex_);
+    ++looks_;
+    if (unshown_ > 0) {
+      --unshown_;
+      return hidden_;
+    }
+    return ShownConfirmations{};
+  }
   void Fail(const absl::Status& status, int times) {
     const MutexLock lock(&mutex_);
     faults_.assign(static_cast<size_t>(times), status);
+  }
+  void Hide(const absl::Status& status, int times) {
+    const MutexLock lock(&mutex_);
+    hidden_ = status;
+    unshown_ = times;
+  }
+  size_t looks() {
+    const MutexLock lock(&mutex_);
+    return looks_;
   }
   size_t evaluations() {
     const MutexLock lock(&mutex_);
@@ -67,12 +86,16 @@ class Control final : public CoordinatorConnection {
   std::vector<absl::Status> faults_ ABSL_GUARDED_BY(mutex_);
   size_t evaluations_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t confirmations_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status hidden_ ABSL_GUARDED_BY(mutex_);
+  int unshown_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t looks_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 /// A worker and a coordinator of its own, in one of whose calls things go wrong.
 struct Life {
   void Break(const std::string& call, const absl::Status& with) {
     if (call == "Heartbeat") return control.Fail(with, 2);
+    if (call == "GetConfirmations") return control.Hide(with, 2);
     // It is asked only about a push whose answer is missing.
     if (call == "GetPushStatus")
       coordinator.Fail("Push", {.status = absl::UnavailableError("the line broke")});
@@ -107,7 +130,7 @@ struct Life {
 };
 
 constexpr const char* kCalls[] = {"Join", "Heartbeat",     "SeedParameters", "Pull",
-                                  "Push", "GetPushStatus", "Leave"};
+                                  "Push", "GetPushStatus", "Leave",          "GetConfirmations"};
 
 TEST(StatusMatrixTest, WhatARestartBringsIsLivedThrough) {
   for (const std::string call : kCalls) {
@@ -121,6 +144,7 @@ TEST(StatusMatrixTest, WhatARestartBringsIsLivedThrough) {
       EXPECT_EQ(life.control.evaluations(), 4u) << what << ": an evaluation was lost";
       EXPECT_EQ(life.control.confirmations(), 3u) << what << ": a confirmation was lost";
       EXPECT_EQ(life.coordinator.left.size(), 1u) << what << ": it left without a word";
+      EXPECT_GE(life.control.looks(), 1u) << what << ": it did not ask what others signed";
     }
   }
 }
@@ -139,8 +163,8 @@ TEST(StatusMatrixTest, WhatIsFinalEndsItWithTheCause) {
   }
 }
 
-TEST(StatusMatrixTest, HeartbeatsAndGoodbyesEndNobody) {
-  for (const std::string call : {"Heartbeat", "Leave"}) {
+TEST(StatusMatrixTest, HeartbeatsLooksAndGoodbyesEndNobody) {
+  for (const std::string call : {"Heartbeat", "GetConfirmations", "Leave"}) {
     for (const absl::StatusCode code : kFinal) {
       Life life;
       life.Break(call, absl::Status(code, "as told"));
