@@ -5,8 +5,14 @@
   new workers     a coordinator of the previous release, workers of this one: what an upgrade that starts with them looks like
   in place        a run begun by the previous release is ended in the middle, and finished by this one from the same data
                   directory and the workers' own state; this release recomputes every version, also those of the other
+  under way       a rolling upgrade of the coordinator while workers train that were started by hand and are not started again:
+                  the coordinator of the previous release is ended with SIGTERM, and this one goes on at its ports. With workers
+                  of this release, and with those of the previous one
 
-Each run must finish with the tokens that were planned, without a refused contribution, and with the loss having fallen.
+Each run must finish with the tokens that were planned, without a refused contribution, and with the loss having fallen. Under
+way no worker may end before the run does, and every version must be made of the contributions of all. A worker of the previous
+release may end in one way, which is its known defect: a push that the shutdown cancels (CANCELLED) ends it. It is then
+started again, as its supervisor would do, and the versions between lack it.
 
 Usage: upgrade.py --bin DIR --previous FOLDER [--only NAME] [--keep]    FOLDER: where build_previous.sh builds
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 a program or the previous release is not there.
@@ -14,14 +20,17 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 a program or the
 import argparse
 import collections
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from real_run import RealRun, tokenize  # noqa: E402  (it lies one folder up)
+from hand_run import HandRun  # noqa: E402  (it lies one folder up)
+from real_run import RealRun, tokenize  # noqa: E402
 
 ROUNDS, STEPS, BATCH, CONTEXT, WORKERS = 8, 12, 4, 16, 2
 CONFIG = f"""run: {{name: upgrade, workers: {WORKERS}, rounds: {ROUNDS}, seed: 3}}
@@ -36,6 +45,12 @@ checkpoint: {{shards: 1, keep_versions: 40}}
 """
 # Another default of the codecs than the previous release's must not reach a run that it began.
 SILENT = CONFIG.replace("codec: {push: e3m0, pull_delta: int8}\n", "")
+# Short rounds, so that a stop hits calls of all kinds; and enough of them.
+UNDER_WAY = SILENT.replace(f"rounds: {ROUNDS}", "rounds: 5000").replace("{every: 2", "{every: 50").replace(
+    "keep_versions: 40", "keep_versions: 1000")
+HAND_WORKERS = 3
+# The last words of a worker of the previous release whose push was cancelled.
+OLD_DEFECT = '"level":"error","message":"CANCELLED"'
 PATIENCE_S = 180
 PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
 
@@ -98,6 +113,91 @@ def in_place(folder, old, new, tokens):
     return complaints
 
 
+class UnderWay:
+    """Workers that nobody starts again, but for those that the previous release's defect has ended."""
+
+    def __init__(self, folder, old, new, workers, tokens):
+        config = UNDER_WAY.replace(f"workers: {WORKERS}", f"workers: {HAND_WORKERS}")
+        self.run = HandRun(folder, old, config, workers / "atoll-worker")
+        self.old, self.new, self.tokens = old, new, tokens
+        self.of_old_release = workers == old
+        self.complaints = []
+        self.ended = collections.Counter()  # names of workers that the defect ended
+
+    def look(self):
+        for name, process in self.run.workers_by_name.items():
+            if process.poll() is None:
+                continue
+            words = self.run.worker_log_end(name)
+            if self.of_old_release and OLD_DEFECT in words:
+                self.ended[name] += 1
+                self.run.start_worker(name, self.tokens)
+            else:
+                self.complaints.append(f"{name} ended with {process.returncode}: {words}")
+        if self.complaints:
+            raise RuntimeError("a worker is gone")
+        return True
+
+    def until(self, version):
+        self.run.wait_for(lambda: self.look() and self.run.head() >= version, PATIENCE_S, f"version {version}")
+
+    def replace(self):
+        """The coordinator by that of this release, once; its exit code must be 0."""
+        code = self.run.stop_coordinator()
+        if code != 0:
+            self.complaints.append(f"the coordinator ended with {code}: {self.run.log_end()}")
+        self.run.programs = self.new
+        self.run.start_coordinator()
+
+    def go(self):
+        self.run.start_coordinator()
+        for i in range(HAND_WORKERS):
+            self.run.start_worker(f"w{i}", self.tokens)
+        self.until(20)
+        time.sleep(random.Random(3).uniform(0, 0.2))
+        self.replace()
+        taken_over = self.run.head()
+        self.until(taken_over + 20)
+        self.run.wait_for(lambda: self.look() and all(worker["state"] == "active" for worker in self.run.workers().values()),
+                          PATIENCE_S, "all workers to be there")
+        self.until(self.run.head() + 5)
+        self.run.ctl("run", "stop", "--yes")
+        for name, process in self.run.workers_by_name.items():
+            if process.wait(PATIENCE_S) != 0:
+                self.complaints.append(f"{name} ended with {process.returncode}: {self.run.worker_log_end(name)}")
+        self.judge(taken_over)
+
+    def judge(self, taken_over):
+        run = self.run
+        contributed, head = run.contributed(), run.head()
+        # The round that is open when the run is stopped closes with what has come.
+        without = {version: self.run.workers_by_name.keys() - contributed.get(version, set()) for version in range(1, head)}
+        for version, missing in without.items():
+            if missing - self.ended.keys() or (missing and (version <= taken_over or version > head - 3)):
+                self.complaints.append(f"version {version} lacks the contributions of {sorted(missing)}")
+        kinds = [event.get("kind", "") for event in run.events()]
+        refused = sum("REFUSED" in kind for kind in kinds[:kinds.index("RUN_STOPPED")])
+        if refused:
+            self.complaints.append(f"{refused} contributions were refused before the run was stopped: {run.events()}")
+        verdicts = collections.Counter(line["verdict"] for line in run.lines("verify", "--json"))
+        if verdicts["EQUAL"] != head or verdicts["NOT_KEPT"] > 1 or len(verdicts) > 2:
+            self.complaints.append(f"verify says {dict(verdicts)} of {head} versions")
+        print(f"  taken over at version {taken_over}, {head} versions, {verdicts['EQUAL']} recomputed, "
+              f"{sum(bool(missing) for missing in without.values())} without the contribution of a worker")
+        print(f"  ended by that release's defect, and started again: {dict(self.ended)}" if self.ended else "  no worker ended")
+
+
+def under_way(folder, old, new, workers, tokens):
+    crossing = UnderWay(folder, old, new, workers, tokens)
+    try:
+        crossing.go()
+    except RuntimeError as problem:
+        crossing.complaints.append(str(problem))
+    finally:
+        crossing.run.kill_all()
+    return crossing.complaints
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, type=pathlib.Path)
@@ -118,6 +218,8 @@ def main():
         "old workers": lambda folder: together(folder, new, old, tokens),
         "new workers": lambda folder: together(folder, old, new, tokens),
         "in place": lambda folder: in_place(folder, old, new, tokens),
+        "under way": lambda folder: under_way(folder, old, new, new, tokens),
+        "under way, old workers": lambda folder: under_way(folder, old, new, old, tokens),
     }
     failed = False
     try:
@@ -125,7 +227,7 @@ def main():
             if arguments.only and name != arguments.only:
                 continue
             print(f"{name}:", flush=True)
-            for complaint in run(work / name.replace(" ", "-")):
+            for complaint in run(work / name.replace(",", "").replace(" ", "-")):
                 print(f"{name}: {complaint}", file=sys.stderr)
                 failed = True
     finally:
