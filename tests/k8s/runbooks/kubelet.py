@@ -1,6 +1,7 @@
 """Pods as processes of this machine: volumes are folders, the programs are those of a build. A pod that the manifests give no right
 to write does not get it, when this runs as root."""
 import base64
+import contextlib
 import os
 import pathlib
 import re
@@ -48,11 +49,6 @@ class Kubelet:
                 if (CLAIM, namespace, name) not in self.store.objects:
                     return None
                 folder = self.claim_folder(namespace, name)
-                group = pod["spec"].get("securityContext", {}).get("fsGroup")
-                if group and os.geteuid() == 0:
-                    subprocess.run(["chgrp", "-R", str(group), folder], check=True)
-                    subprocess.run(["chmod", "-R", "g+rwX", folder], check=True)
-                    folder.chmod(0o2775)
             elif "configMap" in volume or "secret" in volume:
                 resource, name = (("v1", "configmaps"), volume["configMap"]["name"]) if "configMap" in volume else (
                     ("v1", "secrets"), volume["secret"]["secretName"])
@@ -66,6 +62,22 @@ class Kubelet:
                 folder.mkdir(parents=True, exist_ok=True)
             found[volume["name"]] = folder
         return found
+
+    @staticmethod
+    def give_to_group(pod, folders):
+        """fsGroup: when a pod starts, its claims belong to the group. Another pod may be writing: what it takes away is no error."""
+        group = pod["spec"].get("securityContext", {}).get("fsGroup")
+        if not group or os.geteuid() != 0:
+            return
+        claims = [v["name"] for v in pod["spec"].get("volumes", []) if "persistentVolumeClaim" in v]
+        for name in claims:
+            for top, _, files in os.walk(folders[name]):
+                for path in map(pathlib.Path, [top, *(os.path.join(top, file) for file in files)]):
+                    with contextlib.suppress(FileNotFoundError):
+                        mode = path.stat().st_mode
+                        os.chown(path, -1, group)
+                        path.chmod(mode | (0o2070 if path.is_dir() else 0o060 | (mode & 0o100) >> 3))
+            folders[name].chmod(0o2775)
 
     def inside(self, container, folders, text):
         """A path in the container as one of this machine."""
@@ -105,6 +117,7 @@ class Kubelet:
         folders, uid = self.volumes(pod), pod["metadata"]["uid"]
         if folders is None:
             return
+        self.give_to_group(pod, folders)
         self.starts[uid] = time.monotonic()
         (self.folder / "pods" / uid).mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
