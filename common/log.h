@@ -33,8 +33,8 @@ class LogValue {
   LogValue(const absl::Status& v) : value_(v.ToString()) {}         // NOLINT(google-explicit-constructor)
   LogValue(std::signed_integral auto v) : value_(int64_t{v}) {}     // NOLINT(google-explicit-constructor)
   LogValue(std::unsigned_integral auto v) : value_(uint64_t{v}) {}  // NOLINT(google-explicit-constructor)
-  LogValue(std::floating_point auto v)
-      : value_(static_cast<double>(v)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  LogValue(std::floating_point auto v) : value_(static_cast<double>(v)) {}
 
   using Variant = std::variant<bool, int64_t, uint64_t, double, std::string>;
   const Variant& value() const { return value_; }
