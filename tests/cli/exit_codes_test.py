@@ -13,12 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-CONFIG = """
-run: {name: tiny, workers: 2, rounds: 3}
-model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
-data: {tokenizer: bytes}
-inner: {steps: 2, learning_rate: 1e-3, batch: 2}
-"""
+from tiny_run import CONFIG
+
 USAGE, UNAVAILABLE, FILES = 2, 3, 6
 AWAY = ["--admin", "127.0.0.1:1", "--coordinator", "127.0.0.1:1", "--timeout", "0.2"]
 PORTS = {"--listen": "127.0.0.1:0", "--admin-listen": "127.0.0.1:0", "--metrics-listen": "127.0.0.1:0",

@@ -15,12 +15,8 @@ import sys
 import tempfile
 import time
 
-CONFIG = """
-run: {name: tiny, workers: 2, rounds: 3}
-model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}
-data: {tokenizer: bytes}
-inner: {steps: 2, learning_rate: 1e-3, batch: 2}
-"""
+from tiny_run import CONFIG
+
 PROMPT_S = 8  # what should end at once ends in this time on a busy machine
 AWAY = "127.0.0.1:1"
 # Everything that prints and only looks.

@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <future>
+#include <iterator>
 
 #include "server/admin_control.h"
 #include "server/refusal.h"
@@ -44,6 +46,14 @@ class RestoreTest : public testing::Test {
     auto restored = admin().RestoreCheckpoint(kAnn, name);
     EXPECT_TRUE(restored.ok()) << restored.status();
     return restored.ok() ? *restored : RestoreResult{};
+  }
+  std::vector<std::string> CheckpointNames() {
+    const auto listed = admin().ListCheckpoints(true);
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    std::vector<std::string> names;
+    if (listed.ok()) std::ranges::transform(*listed, std::back_inserter(names), &CheckpointView::name);
+    std::ranges::sort(names);
+    return names;
   }
   uint64_t tokens() { return run_.coordinator().GetStatus(0).committed_tokens; }
 
@@ -197,12 +207,7 @@ TEST_F(RestoreTest, AutomaticCheckpointsAreMadeAndRotated) {
     }
   }
   ASSERT_TRUE(run_.Restart().ok());
-  std::vector<std::string> names;
-  const auto listed = admin().ListCheckpoints(true);
-  ASSERT_TRUE(listed.ok()) << listed.status();
-  for (const CheckpointView& view : *listed) names.push_back(view.name);
-  std::ranges::sort(names);
-  EXPECT_THAT(names, ElementsAre("auto-v10", "auto-v12-kept", "auto-v6-kept", "auto-v8"));
+  EXPECT_THAT(CheckpointNames(), ElementsAre("auto-v10", "auto-v12-kept", "auto-v6-kept", "auto-v8"));
 }
 
 TEST_F(RestoreTest, AnOperatorsCheckpointDoesNotBlockTheAutomaticOneOfItsName) {
@@ -227,12 +232,8 @@ TEST_F(RestoreTest, AnOperatorsCheckpointDoesNotBlockTheAutomaticOneOfItsName) {
   }
   events.reset();
   ASSERT_TRUE(run_.Restart().ok());
-  std::vector<std::string> names;
-  const auto listed = admin().ListCheckpoints(true);
-  ASSERT_TRUE(listed.ok()) << listed.status();
-  for (const CheckpointView& view : *listed) names.push_back(view.name);
-  std::ranges::sort(names);
-  EXPECT_THAT(names, ElementsAre("auto-v1", "auto-v2-2-kept", "auto-v2-3-kept", "auto-v2-kept", "auto-v3"))
+  EXPECT_THAT(CheckpointNames(),
+              ElementsAre("auto-v1", "auto-v2-2-kept", "auto-v2-3-kept", "auto-v2-kept", "auto-v3"))
       << "rotation leaves alone what is not its own";
 }
 
