@@ -4,9 +4,9 @@
 #   run.sh BUILD_DIR
 # Needs scripts/setup.sh --groups arm64, and Debian's servers once: Abseil for arm64 is fetched into BUILD_DIR/sysroot, past dpkg, so that
 # the machine stays one of one architecture. Exit codes: 0 every byte is the same, 1 not, 77 something is not installed.
-set -euo pipefail
-trap 'echo "run.sh: line $LINENO failed: $BASH_COMMAND" >&2' ERR
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source scripts/lib.sh
 build=$(realpath -m "$1")
 sysroot=$build/sysroot
 

@@ -11,7 +11,8 @@
 #       then something acknowledged must get lost
 #
 # Exit code 77, with the reason, where the machine lacks what it takes: root, loop devices, mkfs.xfs, mkfs.ext4.
-set -u
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 suite='' library=''
 if [ "${1:-}" = --suite ]; then suite=yes; shift; fi
 writer=${1:?usage: power_cut.sh WRITER CUTS, or power_cut.sh --suite SUITE CUTS [--no-sync LIBRARY]}
@@ -27,10 +28,13 @@ command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is missing (e2fsprogs)"
 dir=$(mktemp -d /tmp/atoll-power-XXXXXX)
 pid=
 cleanup() {
-  [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
-  umount "$dir/snap" 2>/dev/null
-  umount "$dir/inner" 2>/dev/null
-  umount "$dir/outer" 2>/dev/null
+  if [ -n "$pid" ]; then
+    kill -9 "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  fi
+  umount "$dir/snap" 2>/dev/null || true
+  umount "$dir/inner" 2>/dev/null || true
+  umount "$dir/outer" 2>/dev/null || true
   rm -rf --one-file-system "$dir"
 }
 trap cleanup EXIT
@@ -47,8 +51,8 @@ if [ -n "$suite" ]; then
   "$writer" --dir "$dir/inner/run" --disk "$dir/outer/disk.img" --clone "$dir/outer/cut.img" --mount "$dir/snap" \
     --cuts "$cuts" ${library:+--preload "$library"} >"$dir/said" 2>&1 </dev/null &
   pid=$!
-  wait "$pid"
-  code=$?
+  code=0
+  wait "$pid" || code=$?
   pid=
   cat "$dir/said"
   [ -n "$library" ] || exit "$code"
@@ -63,11 +67,11 @@ failed=0
 for cut in $(seq "$cuts"); do
   sleep "0.$((RANDOM % 900 + 50))"
   # Read before the cut: whatever stands here was acknowledged by then.
-  acked=$(grep -a ^ACK "$dir/acks" | tail -n 1 | cut -d' ' -f2)
+  acked=$(grep -a ^ACK "$dir/acks" | tail -n 1 | cut -d' ' -f2) || true
   cp --reflink=always "$dir/outer/disk.img" "$dir/outer/cut.img"
   mount -o loop "$dir/outer/cut.img" "$dir/snap"
-  head=$("$writer" "$dir/snap/run" check 2>"$dir/check")
-  code=$?
+  code=0
+  head=$("$writer" "$dir/snap/run" check 2>"$dir/check") || code=$?
   umount "$dir/snap"
   rm "$dir/outer/cut.img"
   if [ "$code" != 0 ] || [ "${head:--1}" -lt "${acked:--1}" ]; then
@@ -80,4 +84,4 @@ if ! kill -0 "$pid" 2>/dev/null; then
   failed=$((failed + 1))
 fi
 echo "$cuts power cuts, $failed failed; the last acknowledged version was ${acked:--1}"
-[ "$failed" = 0 ]
+exit $((failed > 0))

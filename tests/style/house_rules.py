@@ -21,6 +21,8 @@ MAX_FUNCTION_LINES = 60
 # Written so that this file does not contain what it looks for.
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:work|home)" + r"/\w")
 OPENS_NO_FUNCTION = re.compile(r"^(namespace|class|struct|enum|union|extern|constexpr|static const|const|inline const|template)\b")
+SHELL = re.compile(r"#!.*\b(?:ba|da)?sh\b")
+TRAPS = re.compile(r"^set -Eeuo pipefail\n(?:.*\n)*?(?:source|\.) .*\blib\.sh\"?$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -87,6 +89,16 @@ def check_text_file(path, text):
     return found
 
 
+def check_script(path, text):
+    """What fails in a script names itself: it sources scripts/lib.sh, which sets the ERR trap, or it only becomes another program."""
+    if not SHELL.match(text) or TRAPS.search(text):
+        return []
+    commands = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "set ", "cd "))]
+    if len(commands) == 1 and commands[0].startswith("exec "):
+        return []
+    return [f"{path}: 'set -Eeuo pipefail' and then 'source .../scripts/lib.sh' are missing, so that a failure does not name its line"]
+
+
 def check_links(root, path, text):
     found = []
     in_code = False
@@ -119,7 +131,7 @@ def main():
     for path in text_files(root):
         name = path.relative_to(root).as_posix()
         text = path.read_text(encoding="utf-8")
-        violations += check_text_file(name, text)
+        violations += check_text_file(name, text) + check_script(name, text)
         if path.suffix == ".md":
             violations += check_links(root, name, text)
         if path.suffix in CODE_SUFFIXES and name.split("/")[0] in CODE_FOLDERS:

@@ -40,6 +40,19 @@ class HouseRulesTest(unittest.TestCase):
         self.assertNotEqual(house_rules.check_text_file("docs/a.md", "<" * 7 + " HEAD"), [])
         self.assertEqual(house_rules.check_text_file("docs/a.md", "see docs/b.md and server/rpc/home/x"), [])
 
+    def test_scripts_name_the_line_that_fails(self):
+        shebang = "#!/usr/bin/env bash\n# What it does.\n"
+        sources = 'source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"\n'
+        self.assertEqual(house_rules.check_script("a.sh", shebang + "set -Eeuo pipefail\n" + sources + "true\n"), [])
+        self.assertEqual(house_rules.check_script("a.sh", shebang + "set -Eeuo pipefail\ncd /\n. scripts/lib.sh\n"), [])
+        self.assertEqual(house_rules.check_script("run", shebang + "set -Eeuo pipefail\ncd /\nexec bash b.sh\n"), [])
+        self.assertEqual(house_rules.check_script("lib.sh", "# Sourced.\ntrue\n"), [])
+        self.assertNotEqual(house_rules.check_script("a.sh", shebang + "set -Eeuo pipefail\ntrue\n"), [])
+        self.assertNotEqual(house_rules.check_script("a.sh", shebang + "set -euo pipefail\n" + sources), [])
+        self.assertNotEqual(house_rules.check_script("a.sh", shebang + sources + "set -Eeuo pipefail\n"), [])
+        self.assertNotEqual(house_rules.check_script("a.sh", "#!/bin/sh\nset -e\ntrue\n"), [])
+        self.assertNotEqual(house_rules.check_script("a.sh", shebang + "set -u\nfalse\nexec b\n"), [])
+
     def test_links(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)

@@ -1,6 +1,7 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # metrics_page_test.sh METRICS_PAGE PAGE: the page is what the programs' registries make of it, and shows when it is not.
-set -e
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
 program=$1 page=$2
 if ! "$program" "$page" | diff -u "$page" -; then
   echo "$page differs from the programs: scripts/renew_monitoring.sh renews it"

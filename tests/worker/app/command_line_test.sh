@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # command_line_test.sh WORKER: which coordinator `generate` asks, however it was named. Nobody listens at these addresses.
-set -uo pipefail
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
 worker=$1
 failed=0
 
 # asks ADDRESS ENVIRONMENT ARGUMENTS...: the message names this address.
 asks() {
-  local address=$1 variable=$2 said code
+  local address=$1 variable=$2 said code=0
   shift 2
-  said=$(env ${variable:+"$variable"} "$worker" "$@" 2>&1)
-  code=$?
+  said=$(env ${variable:+"$variable"} "$worker" "$@" 2>&1) || code=$?
   if [ $code -eq 3 ] && grep -qF "$address" <<<"$said"; then return; fi
   echo "$variable atoll-worker $*: exit code $code, and not about $address: $said" >&2
   failed=1
@@ -24,8 +24,8 @@ asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:11 --coordinator 127.0.0.1:9 genera
 asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:11 generate --coordinator 127.0.0.1:9
 
 # An option of training means nothing to `generate`, and is not dropped in silence.
-said=$("$worker" --name w0 generate 2>&1)
-code=$?
+code=0
+said=$("$worker" --name w0 generate 2>&1) || code=$?
 if [ $code -ne 2 ] || ! grep -qF -- --name <<<"$said"; then
   echo "atoll-worker --name w0 generate: exit code $code: $said" >&2
   failed=1
