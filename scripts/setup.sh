@@ -23,8 +23,8 @@ service, and changes nothing when nothing is missing. Needs root or sudo only wh
                    wan    bench/wan/wan.py
                    containers  the test k8s_containers
                    browser  headless Chromium, for the test of the web page (300 MB)
-                 scripts/test.sh needs build,torch,test; with --ci also node,lint,browser; with --full also
-                 fuzz,fresh,containers
+                 scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64; with --full
+                 also fuzz,fresh,containers
   --list         print the packages of the groups, and stop
   --check        print what is missing, and stop; exit code 1 when something is
   -h, --help     this text
