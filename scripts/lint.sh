@@ -6,28 +6,31 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'HELP'
-Usage: scripts/lint.sh [--changed [REVISION]] [--minutes N] [--build DIR] [FILE...]
+Usage: scripts/lint.sh [--changed [REVISION] | --unchecked | FILE...] [--record] [--minutes N] [--build DIR]
 
 Runs clang-tidy over the given files, or over all of our .cc files, one per core at a time. For a header it checks a .cc file
 that includes it.
 
-  --changed [REV]  only files that differ from REV, also uncommitted ones (default: HEAD). `clean` stands for the contents that
-                   tests/style/lint_clean.txt names, which were clean; files of the newest commits come first
-  --record         write the contents that were clean into tests/style/lint_clean.txt
-  --minutes N      begin no file after N minutes; says how many files were not reached
+  --changed [REV]  only files that differ from REV, also uncommitted ones (default: HEAD), and only what is found in them.
+                   `clean` stands for the contents that tests/style/lint_clean.txt names (they were clean) and those that
+                   tests/style/lint_unchecked.txt names (nobody has checked them). Files of the newest commits come first
+  --unchecked      only the files that tests/style/lint_unchecked.txt names
+  --record         write the contents that were clean into lint_clean.txt, and take them off lint_unchecked.txt
+  --minutes N      begin no file after N minutes; names the files that were not reached
   --build DIR      build folder with compile_commands.json (default: build/lint, which is configured and never built)
   -h, --help       this text
 
-Exit codes: 0 clean as far as it came, 1 warnings, 2 wrong usage, 3 no clang-tidy or no build folder.
+Exit codes: 0 all of them are clean, 1 warnings, 2 wrong usage, 3 no clang-tidy or no build folder, 4 clean as far as it came.
 HELP
 }
 
 changed=no revision=HEAD build='' minutes=0 record=no
-clean_list=tests/style/lint_clean.txt
+clean_list=tests/style/lint_clean.txt unchecked_list=tests/style/lint_unchecked.txt
 files=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --changed) changed=yes; case "${2:-}" in ''|-*|*.cc|*.h) ;; *) revision=$2; shift ;; esac ;;
+    --unchecked) changed=yes revision=unchecked ;;
     --record) record=yes ;;
     --minutes) [ $# -ge 2 ] || { usage >&2; exit 2; }; minutes=$2; shift ;;
     --build) [ $# -ge 2 ] || { usage >&2; exit 2; }; build=$2; shift ;;
@@ -70,11 +73,27 @@ newest_first() {
     <({ git ls-files -m; git log --format= --name-only; }) - | sort -s -n -k 1,1 | cut -f 2-
 }
 
-if [ "$changed" = yes ] && [ "$revision" = clean ]; then
-  # Other checks make every file unknown: the list begins with those that it was made with.
-  known=$clean_list
-  if ! grep -qxF "$(echo .clang-tidy | hashes)" "$known" 2>/dev/null; then known=/dev/null; fi
-  mapfile -t files < <(all_files | hashes | grep -vxFf "$known" | cut -d ' ' -f 2 | newest_first)
+# Both lists hold the hash of .clang-tidy too: with other checks every content is unknown again.
+of_these_checks() { grep -qxF "$(echo .clang-tidy | hashes)" "$1" 2>/dev/null; }  # LIST
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+touch "$clean_list" "$unchecked_list"
+{ all_files; echo .clang-tidy; } | hashes >"$work/now"
+
+if [ "$changed" = yes ] && { [ "$revision" = clean ] || [ "$revision" = unchecked ]; }; then
+  if of_these_checks "$unchecked_list"; then grep -v ' \.clang-tidy$' "$unchecked_list"; fi >"$work/unchecked" || true
+  { if of_these_checks "$clean_list"; then cat "$clean_list"; fi; cat "$work/unchecked"; } >"$work/known"
+  grep -xFf "$work/now" "$work/unchecked" >"$work/unchecked_now" || true
+  if [ "$revision" = clean ]; then
+    all_files | hashes | { grep -vxFf "$work/known" || true; }
+    if [ -s "$work/unchecked_now" ]; then
+      echo "lint: $(wc -l <"$work/unchecked_now") files have not changed and were never checked: $unchecked_list" >&2
+    fi
+  else
+    cat "$work/unchecked_now"
+  fi | cut -d ' ' -f 2 | newest_first >"$work/files"
+  mapfile -t files <"$work/files"
 elif [ "$changed" = yes ]; then
   git cat-file -e "$revision^{commit}" 2>/dev/null || { echo "lint: this clone lacks revision $revision" >&2; exit 2; }
   mapfile -t files < <({ git diff --name-only --diff-filter=d "$revision"; git ls-files -o --exclude-standard; } |
@@ -82,11 +101,10 @@ elif [ "$changed" = yes ]; then
 elif [ ${#files[@]} -eq 0 ]; then
   mapfile -t files < <(all_files | grep '\.cc$')
 fi
+if [ ${#files[@]} -eq 0 ] && [ "$revision" = unchecked ]; then echo "lint: $unchecked_list names no file"; exit 0; fi
 [ ${#files[@]} -gt 0 ] || { echo "lint: nothing changed since $revision"; exit 0; }
 
 # In place of a header: its own .cc file, or one that includes it. stands_for: a line "SOURCE FILE" for each file.
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 for file in "${files[@]}"; do
   source=$file
   case "$file" in
@@ -113,26 +131,41 @@ echo "lint: ${#checked[@]} files, $(clang-tidy --version | sed -n 's/.*version /
 # The headers of this clone, and none beside it: .clang-tidy cannot know where the clone lies.
 headers="^$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$PWD")/($(IFS='|'; echo "${folders[*]}"))/[^.]*\\.h\$"
 export LINT_HEADERS=$headers LINT_BUILD=$build LINT_WORK=$work LINT_END=0
-touch "$work/passed_over" "$work/clean"
+touch "$work/passed_over" "$work/clean" "$work/wanted"
+# Of what changed, only what is found in it: a header's .cc file may be one that nobody has checked. Errors count anywhere.
+if [ "$changed" = yes ]; then printf '%s\n' "${files[@]}" | sed "s|^|$PWD/|; s|\$|:|" >"$work/wanted"; fi
 if [ "$minutes" != 0 ]; then LINT_END=$(awk -v now="$(date +%s)" -v used=$((SECONDS - started)) -v m="$minutes" 'BEGIN { print int(now - used + 60 * m) }'); fi
 status=0
 printf '%s\0' "${checked[@]}" | xargs -0 -P "$(nproc)" -n 1 bash -c '
   if [ "$LINT_END" != 0 ] && [ "$(date +%s)" -ge "$LINT_END" ]; then echo "$0" >>"$LINT_WORK/passed_over"; exit 0; fi
   out=$(clang-tidy --quiet --header-filter="$LINT_HEADERS" -p "$LINT_BUILD" "$0" 2>&1) && { echo "$0" >>"$LINT_WORK/clean"; exit 0; }
+  if [ -s "$LINT_WORK/wanted" ] && printf "%s\n" "$out" | grep -qE "^/.*: (warning|error): " &&
+    ! printf "%s\n" "$out" | grep -E "^/.*: (warning|error): " | grep -qF -e "clang-diagnostic-error" -f "$LINT_WORK/wanted"; then
+    echo "$0" >>"$LINT_WORK/clean"
+    exit 0
+  fi
   printf "%s\n" "$out" | grep -vE "warnings (generated|treated as errors)|^Suppressed|^Use -header-filter"
   exit 1' || status=1
 if [ "$record" = yes ]; then
-  # What was clean before and is unchanged stays on the list.
-  { all_files; echo .clang-tidy; } | hashes >"$work/now"
-  touch "$clean_list"
-  if ! grep -qxF "$(grep ' .clang-tidy$' "$work/now")" "$clean_list"; then : >"$clean_list"; fi
+  # What was clean before and is unchanged stays on the list. With other checks nobody has checked it.
+  { of_these_checks "$clean_list" || cat "$clean_list"; cat "$unchecked_list"; } | { grep -v ' \.clang-tidy$' || true; } >"$work/not_checked"
+  if ! of_these_checks "$clean_list"; then : >"$clean_list"; fi
   { awk 'NR == FNR { clean[$0]; next } $1 in clean { print $2 } END { print ".clang-tidy" }' "$work/clean" "$work/stands_for" |
       awk 'NR == FNR { add[$0]; next } $2 in add' - "$work/now"
     grep -xFf "$work/now" "$clean_list" || true; } | sort -u -k 2 >"$work/list"
   cp "$work/list" "$clean_list"
+  { grep -xFf "$work/now" "$work/not_checked" | grep -vxFf "$clean_list" || true; grep ' \.clang-tidy$' "$clean_list"; } |
+    sort -u -k 2 >"$work/list"
+  cp "$work/list" "$unchecked_list"
   echo "lint: $clean_list names $(($(wc -l <"$clean_list") - 1)) of $(($(wc -l <"$work/now") - 1)) files"
+  echo "lint: $unchecked_list names $(($(wc -l <"$unchecked_list") - 1))"
 fi
 left=$(wc -l <"$work/passed_over")
-if [ "$left" -gt 0 ]; then echo "lint: $left of ${#checked[@]} files were not reached in $minutes minutes"; fi
 [ "$status" = 0 ] || { echo "lint: FAILED" >&2; trap - ERR; exit 1; }
 echo "lint: $((${#checked[@]} - left)) files are clean, in $(human_seconds $((SECONDS - started)))"
+if [ "$left" -gt 0 ]; then
+  echo "lint: $left files were not reached in $minutes minutes:"
+  sort "$work/passed_over" | sed 's/^/lint:   /'
+  trap - ERR
+  exit 4
+fi

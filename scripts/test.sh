@@ -12,7 +12,8 @@ Without options: scripts/setup.sh, preset release, every test that takes less th
 apt this takes about 20 minutes on two cores.
 
   --ci           what .ci/run does: the README's commands, word for word (the tests of preset release among them, also
-                 those labelled slow), the benchmarks' build, ASan+UBSan over the unit tests, TSan over the threaded ones
+                 those labelled slow), the benchmarks' build, clang-tidy over what changed, ASan+UBSan over the unit tests,
+                 TSan over the threaded ones
   --full         also everything labelled long: convergence, crash loops, packages; and each decoder of foreign
                  bytes under libFuzzer for 60 s (ATOLL_FUZZ_SECONDS)
   --jobs N       compile N files at a time (default: the number of cores, fewer where memory is short)
@@ -125,6 +126,18 @@ command_stage() {  # command_stage NAME COMMAND...
   if [ "$result" != passed ]; then failed+=("$name"); fi
 }
 
+lint_stage() {  # lint_stage LINT-ARGUMENT...: files that it did not reach are no failure, and not passed either
+  local start=$SECONDS result=passed code=0
+  echo "test: stage lint: ./scripts/lint.sh $*"
+  ./scripts/lint.sh "$@" </dev/null || code=$?
+  case $code in
+    0) ;;
+    4) result="in part" ;;
+    *) result=FAILED failed+=(lint) ;;
+  esac
+  record lint $((SECONDS - start)) "$result"
+}
+
 # The threaded folders: what TSan can say something about, and all that is built for it. Tests that other programs take part
 # in (a Prometheus, a browser) would measure those; the metrics page and its rules have no threads of ours.
 threaded='^(common|storage|server|sync|monitoring)$'
@@ -162,6 +175,9 @@ else
   command_stage "README, the rest" "${blocks[@]}" --run "By hand" --run "Running for real" --timeout 900
   unset ATOLL_STAGE_TIMES ATOLL_TEST_STRICT ATOLL_TEST_JUNIT
 fi
+# Files whose contents are on neither list of tests/style: those that changed since the lists were recorded.
+if [ "$mode" = ci ] && [ -z "$regex" ]; then lint_stage --changed clean --minutes 5; fi
+if [ "$mode" = full ] && [ -z "$regex" ]; then lint_stage --changed clean; fi
 if [ "$mode" != quick ]; then
   # Nothing of it is run: that every file compiles alone shows that no header leans on another.
   build plain
