@@ -67,9 +67,7 @@ void FakeCoordinator::SeedWith(float value) {
   for (auto& values : theta_) std::fill(values.begin(), values.end(), value);
 }
 
-ContentHash FakeCoordinator::PublishedHash() const {
-  return HashOf(FragmentId(0));
-}
+ContentHash FakeCoordinator::PublishedHash() const { return HashOf(FragmentId(0)); }
 
 ContentHash FakeCoordinator::HashOf(FragmentId fragment) const {
   const std::vector<float>& values = theta_[fragment.value()];
