@@ -61,7 +61,7 @@ class Bystanders:
         self.coordinator = coordinator
         self.old = [Bystander(coordinator.address(port), path) for port, path in PATHS.items() for _ in range(of_each_port)]
         self.new = []
-        coordinator.wait_for(lambda: self.look() or all(each.answered_after is not None for each in self.old), 20,
+        coordinator.wait_for(lambda: self.look() or all(each.answered_after is not None for each in self.old), 60,
                              "the calls before the attack")
 
     def look(self):
