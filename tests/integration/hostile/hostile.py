@@ -25,6 +25,7 @@ except ImportError:
 import attacks
 import wire
 from coordinator import CHUNK, METHOD, MODEL_VALUES, Coordinator, GoodWorker
+from traces import observers, observers_over_their_bound
 
 # Over what it held before, when an attack is over. gRPC keeps some of what it once had, and so does malloc.
 MAY_GROW_MIB = 48
@@ -401,30 +402,6 @@ def few_files(folder, programs):
         coordinator.stop()
 
 
-def observers(folder, programs):
-    """999 callers that only look, more than there are places for workers: a worker still joins, and they leave nothing."""
-    coordinator = Coordinator(folder, programs, joins_per_s=5000, max_workers=20)
-    try:
-        events = int(coordinator.status().get("last_event_sequence", 0))
-        began = time.monotonic()
-        codes = attacks.join_flood(coordinator, 999)
-        took = time.monotonic() - began
-        try:
-            joined = time.monotonic()
-            good = GoodWorker(coordinator, "good", seconds=SERVED_WITHIN_S)
-            good.heartbeat()
-            waited = f"joined in {time.monotonic() - joined:.2f} s"
-        except grpc.RpcError as error:
-            good, waited = None, f"was refused: {error.details()}"
-        names = [worker["name"] for worker in coordinator.atollctl("workers", "list", "--all").get("workers", [])]
-        more = int(coordinator.status().get("last_event_sequence", 0)) - events
-        print(f"{codes.get(Code.OK, 0)} of 999 observers in {took:.1f} s; then a worker {waited}; {len(names)} names, "
-              f"{more} events more")
-        return good is not None and codes.get(Code.OK, 0) > 500 and names == ["good"] and more <= 2
-    finally:
-        coordinator.stop()
-
-
 def many_names(folder, programs):
     """30,000 workers that joined and left: remembering them costs an idle coordinator no processor time."""
     # In memory: each Join waits for the disk, and it is not the disk that is looked at here.
@@ -452,6 +429,8 @@ ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, ping_floo
            join_flood, a_round_still_closes]
 
 
+# Each with a coordinator of its own.
+SCENARIOS = [huge_seed, few_files, observers, observers_over_their_bound, many_names]
 # What takes longer than a few seconds.
 LENGTHY = [silent_connections, http2_floods, ping_floods, rapid_resets, half_uploads, metrics_port, few_files, many_names]
 
@@ -472,7 +451,7 @@ def run_all(folder, programs, wanted):
             good = Suite(coordinator).run("wrong_positions", wrong_positions) and good
         finally:
             good = coordinator.stop() == 0 and good
-    for scenario in (huge_seed, few_files, observers, many_names):
+    for scenario in SCENARIOS:
         if wanted(scenario) and not scenario(folder / scenario.__name__, programs):
             print(f"    FAILED: {scenario.__name__}")
             good = False
