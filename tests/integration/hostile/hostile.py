@@ -25,7 +25,7 @@ except ImportError:
 import attacks
 import wire
 from coordinator import CHUNK, METHOD, MODEL_VALUES, Coordinator, GoodWorker
-from traces import observers, observers_over_their_bound
+from traces import observers, observers_over_their_bound, questions
 
 # Over what it held before, when an attack is over. gRPC keeps some of what it once had, and so does malloc.
 MAY_GROW_MIB = 48
@@ -430,7 +430,7 @@ ATTACKS = [garbage, silent_connections, half_a_greeting, http2_floods, ping_floo
 
 
 # Each with a coordinator of its own.
-SCENARIOS = [huge_seed, few_files, observers, observers_over_their_bound, many_names]
+SCENARIOS = [huge_seed, few_files, observers, observers_over_their_bound, questions, many_names]
 # What takes longer than a few seconds.
 LENGTHY = [silent_connections, http2_floods, ping_floods, rapid_resets, half_uploads, metrics_port, few_files, many_names]
 

@@ -90,3 +90,57 @@ def observers_over_their_bound(folder, programs):
     finally:
         flood.stop()
         coordinator.stop()
+
+
+def files_of(folder):
+    """Of a data directory, with sizes and times: a file that came and went changed its folder. The database's own log, which
+    tells of its background work, does not count."""
+    states = {path: path.stat() for path in folder.rglob("*") if not path.name.startswith("LOG")}
+    return {str(path.relative_to(folder)): (state.st_size, state.st_mtime_ns) for path, state in states.items()}
+
+
+def rests(folder):
+    """Nothing is written any more of what came before."""
+    before = files_of(folder)
+    time.sleep(0.5)
+    return files_of(folder) == before
+
+
+def questions(folder, programs):
+    """GetPushStatus of keys that nobody pushed: the answer is that nothing is known, and asking writes and reserves nothing."""
+    coordinator = Coordinator(folder, programs)
+    try:
+        first = GoodWorker(coordinator, "asks-0")
+        first.seed()
+        first.member = first.join()
+        members = [first.member] + [GoodWorker(coordinator, f"asks-{i}").member for i in range(1, 12)]
+        first.pull()
+        places = [(0, base, 0) for base in (0, 0, 1, 7, 1 << 40, (1 << 64) - 1)] + [(7, 0, 0), (0, 0, 3), (0, 0, (1 << 32) - 1)]
+        coordinator.wait_for(lambda: rests(folder / "data"), 60, "the seed to be stored")
+        before, reserved = files_of(folder / "data"), coordinator.counters()["atoll_contribution_in_flight_bytes"]
+        held, known, asked = coordinator.rss_mib(), 0, 0
+        for _ in range(20):
+            for member in members:
+                for fragment, base, sequence in places:
+                    asked += 1
+                    request = wire.field(1, member.reference) + wire.field(2, (
+                        wire.field(1, fragment) + wire.field(2, base) + wire.field(3, sequence)))
+                    known += answers_known(first.channel, request)
+        after, reserved_now = files_of(folder / "data"), coordinator.counters()["atoll_contribution_in_flight_bytes"]
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        print(f"{asked} questions about pushes that never came: {known} were known; changed files: {changed}; reserved bytes "
+              f"{reserved:.0f} -> {reserved_now:.0f}; {coordinator.rss_mib() - held:.1f} MiB more")
+        return known == 0 and not changed and reserved == reserved_now == 0
+    finally:
+        coordinator.stop()
+
+
+def answers_known(channel, request):
+    """Whether the answer says that something of it is here. A wrong fragment or sequence may be refused."""
+    try:
+        state = wire.parse(call(channel, "GetPushStatus", request)).get(1, [0])[0]
+        return state not in (0, 1, 5)
+    except grpc.RpcError as error:
+        if error.code() not in (Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION, Code.NOT_FOUND, Code.OUT_OF_RANGE):
+            raise
+        return False
