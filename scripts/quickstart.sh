@@ -10,8 +10,8 @@ Trains a small GPT on this machine with DiLoCo: one coordinator, which launches 
 call compiles Atoll, which takes some minutes; the training takes a few more.
 
   ./scripts/quickstart.sh                    install what is missing, build, train, show it live
-  ./scripts/quickstart.sh                    again: goes on with the same run (after its end: as many rounds more)
-  ./scripts/quickstart.sh --fresh            throw the run away and start anew
+  ./scripts/quickstart.sh                    again: continue the same run (after its end: as many rounds more)
+  ./scripts/quickstart.sh --fresh            delete the run and start a new one
   ./scripts/quickstart.sh --text my.txt ...  train on your own text (implies --fresh)
 
 Options:
@@ -291,7 +291,7 @@ finish() {
    logs             $logs
    more workers     while it trains: $bin/atollctl workers add 1 (its admin port is shown at the start)
    train further    ./scripts/quickstart.sh$dir_option
-   start anew       ./scripts/quickstart.sh --fresh$dir_option
+   start over       ./scripts/quickstart.sh --fresh$dir_option
 HERE
 }
 

@@ -36,7 +36,7 @@ absl::StatusOr<bool> LetsStrangersIn(const GlobalOptions& global) {
 
 /// What is allowed, and not wise. Whether strangers come is asked of the coordinator that --admin names, if
 /// any; a file is judged before its coordinator runs too, so one that does not answer stops nothing.
-/// ATOLL_ADMIN names one for other commands: whoever checks a file may not think of it.
+/// ATOLL_ADMIN names one for other commands: the user who checks a file may not think of it.
 void Recommend(const GlobalOptions& global, const RunOptions& run, bool strangers) {
   if (run.offenders.ban_after > 0) return;
   if (!strangers && global.admin_named) {

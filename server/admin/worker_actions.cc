@@ -154,8 +154,8 @@ absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
 absl::StatusOr<std::string> AdminImpl::RestartByItself(const WorkerOrder& order) {
   ATOLL_ASSIGN_OR_RETURN(const std::string answer,
                          Tell(order, CommandView::kRestart,
-                              order.at_once ? "pushes what it has done and begins anew under its name"
-                                            : "finishes its round, pushes, and begins anew under its name"));
+                              order.at_once ? "pushes what it has done and starts again under its name"
+                                            : "finishes its round, pushes, and starts again under its name"));
   if (launcher_ == nullptr || !launcher_->IsLetGo(order.worker)) return answer;
   launcher_->WantAgain(order.worker);
   const uint32_t wanted = launcher_->view().target;
@@ -190,7 +190,8 @@ absl::StatusOr<std::string> AdminImpl::Forget(const WorkerOrder& order) {
   const absl::Status stored = services_.outbox->Send(effects);
   if (!stored.ok()) return ToRefusal(stored);
   if (order.older_than) return absl::StrFormat("%d workers are forgotten", count);
-  return absl::StrFormat("worker '%s' is forgotten; whoever joins under the name is new", order.worker);
+  return absl::StrFormat("worker '%s' is forgotten; the next worker of that name joins as a new one",
+                         order.worker);
 }
 
 absl::StatusOr<std::string> AdminImpl::SetBanned(const WorkerOrder& order, const std::string& why,

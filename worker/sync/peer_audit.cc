@@ -71,7 +71,7 @@ absl::Status PeerAudit::Look(const MemberRef& member, ConfirmationsWish wish) {
       const MutexLock lock(&mutex_);
       if (std::exchange(shown_, false)) {
         context_.log.Info(
-            "this coordinator shows nobody's confirmations; parameters are not compared with others");
+            "this coordinator does not show confirmations; parameters are not compared with other workers");
       }
       return absl::OkStatus();
     }
