@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -13,6 +14,9 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
+
+// Begins the sentence of a field whose default depends on other fields.
+constexpr char kDefaultInWords[] = " Default: ";
 
 struct Row {
   std::string name;
@@ -29,6 +33,7 @@ struct Table {
 
 std::string GivenText(const v1::FieldRule& rule) {
   if (rule.required()) return "required";
+  if (absl::StrContains(rule.doc(), kDefaultInWords)) return "varies";
   return rule.has_default_value() ? rule.default_value() : "empty";
 }
 
