@@ -22,7 +22,7 @@ class DenialLog {
   static constexpr size_t kMostHosts = 256;
 
   /// `clock` outlives it.
-  DenialLog(Logger log, const Clock* clock);
+  DenialLog(const Logger& log, const Clock* clock);
 
   /// `what` was denied ("call denied") to this peer, "127.0.0.1:50123" or "[::1]:50123". `why` holds no
   /// secret.

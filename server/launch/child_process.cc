@@ -2,14 +2,14 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstring>
 
 #include "absl/strings/str_format.h"
 #include "common/errno.h"
