@@ -47,6 +47,8 @@ def run_as_test(prefix, description, measure):
 
 
 class RealRun:
+    ctl_patience_s = 180  # for one command
+
     def __init__(self, folder, programs, config):
         self.folder = pathlib.Path(folder)
         self.programs = pathlib.Path(programs)
@@ -83,7 +85,8 @@ class RealRun:
     def ctl(self, *arguments):
         """What atollctl prints; None when it fails, and then `complaint` is what it said."""
         done = subprocess.run([self.programs / "atollctl", "--timeout", "30", "--admin", self.admin, "--coordinator", self.data,
-                               *self.credentials, *arguments], capture_output=True, text=True, timeout=180, check=False)
+                               *self.credentials, *arguments], capture_output=True, text=True, timeout=self.ctl_patience_s,
+                              check=False)
         if done.returncode != 0:
             self.complaint = done.stderr.strip()
         return done.stdout if done.returncode == 0 else None

@@ -7,6 +7,8 @@ namespace atoll {
 
 void Board::SetMember(const MemberRef& member, bool seed_granted) {
   const MutexLock lock(&mutex_);
+  // Those that wait were signed for the epoch before, and would look forged in this one.
+  if (member_.has_value() && member_->epoch != member.epoch) confirmations_.clear();
   member_ = member;
   orders_.membership = absl::OkStatus();
   orders_.seed_granted = seed_granted;

@@ -49,7 +49,7 @@ class Board {
   ProgressReport progress() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Evaluations stay until a heartbeat has delivered them; so do confirmations, the newest
-  /// kConfirmationsKept of them.
+  /// kConfirmationsKept of them, as long as the epoch stays the one that they were signed for.
   void AddEvaluation(const EvaluationReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddConfirmation(const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<EvaluationReport> evaluations() const ABSL_LOCKS_EXCLUDED(mutex_);

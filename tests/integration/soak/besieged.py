@@ -21,6 +21,8 @@ PATIENCE_S = 60
 
 
 class Besieged(HandRun):
+    ctl_patience_s = 900  # `verify` recomputes a thousand versions, on a machine that may be busy
+
     def __init__(self, folder, programs, config, tokens):
         super().__init__(folder, programs, config)
         self.tokens = tokens

@@ -18,6 +18,8 @@ class Records:
         self.accepted = []     # (worker, base, seconds since 1970)
         self.folded = 0        # of them, those that came late and count in the next round
         self.not_json = 0
+        self.longest = 0.0     # seconds that a round was open, without those that are excused
+        self.forged = 0        # confirmations that the coordinator could not believe; nobody forges any here
 
     def take(self, run):
         self.events.update((int(event["sequence"]), event) for event in run.events())
@@ -35,6 +37,7 @@ class Records:
             except ValueError:
                 self.not_json += 1
                 continue
+            self.forged += "not signed by its worker's key" in entry.get("message", "")
             if entry.get("message") == "contribution accepted":
                 at = datetime.datetime.fromisoformat(entry["time"].replace("Z", "+00:00")).timestamp()
                 self.accepted.append((entry["worker"], int(entry["base"]), at))
@@ -45,7 +48,8 @@ class Records:
     def complaints(self, run):
         """Once the run is stopped: no round is open any more, and every contribution must be in the record of one."""
         self.read_log(run)
-        return (self.lost_contributions() + self.unproved_versions() + self.long_rounds(run) + self.head_went_back() +
+        return (([f"{self.forged} confirmations of honest workers were taken for forged"] if self.forged else []) +
+                self.lost_contributions() + self.unproved_versions() + self.long_rounds(run) + self.head_went_back() +
                 self.launched_that_ended(run) +
                 ([f"{self.not_json} lines of the coordinator's log are not JSON"] if self.not_json else []))
 
@@ -79,6 +83,7 @@ class Records:
         for event in self.of_kind("ROUND_CLOSED"):
             end, seconds = int(event["unix_nanos"]) / 1e9, event["round"].get("open_seconds", 0)
             excused = sum(max(0.0, min(end, until) - max(end - seconds, begin)) for begin, until in run.absences)
+            self.longest = max(self.longest, seconds - excused)
             if seconds > DEADLINE_S + SLACK_S + excused:
                 complaints.append(f"version {event['round']['version']} took {seconds:.1f} s: {event['round']}; the deadline is "
                                   f"{DEADLINE_S} s, and {excused:.1f} s are excused")
@@ -107,9 +112,8 @@ class Records:
 
     def summary(self):
         closed = self.of_kind("ROUND_CLOSED")
-        longest = max((event["round"].get("open_seconds", 0) for event in closed), default=0)
         exits = collections.Counter(event["message"].split(": ")[0].split(" ", 1)[1] for event in self.of_kind("WORKER_EXITED"))
-        return (f"rounds    {len(closed)}, the longest open for {longest:.1f} s of {DEADLINE_S}\n"
-                f"accepted  {len(self.accepted)} contributions, looked for in {len(self.contributed)} round records, {self.folded} folded "
-                f"into a later round; verify: {dict(collections.Counter(self.verdicts.values()))}\n"
+        return (f"rounds    {len(closed)}, the longest open for {self.longest:.1f} s of {DEADLINE_S} beside pauses and absences\n"
+                f"accepted  {len(self.accepted)} contributions, looked for in {len(self.contributed)} round records, "
+                f"{self.folded} folded into a later round; verify: {dict(collections.Counter(self.verdicts.values()))}\n"
                 f"launcher  its workers: {dict(exits)}")

@@ -133,6 +133,19 @@ TEST(BoardTest, ANewLifeForgetsTheRefusalButNotTheOrderToStop) {
   EXPECT_TRUE(board.orders().seed_granted);
 }
 
+TEST(BoardTest, ANewEpochForgetsWhatWasSignedForTheOneBefore) {
+  Board board;
+  board.SetMember(kMe, false);
+  board.AddConfirmation({.fragment = FragmentId(0), .version = Version(3)});
+  MemberRef again = kMe;
+  again.incarnation = Incarnation(2);
+  board.SetMember(again, false);
+  EXPECT_EQ(board.News().confirmations.size(), 1u) << "its text names no incarnation";
+  again.epoch = Epoch(78);
+  board.SetMember(again, false);
+  EXPECT_TRUE(board.News().confirmations.empty()) << "of a run that was restored";
+}
+
 TEST(BoardTest, NewsTellWhereTheTimeWentUpToNow) {
   FakeClock clock;
   Board board;
