@@ -13,7 +13,8 @@ std::string HostOf(const std::string& peer) { return peer.substr(0, peer.rfind('
 
 }  // namespace
 
-DenialLog::DenialLog(const Logger& log, const Clock* clock) : log_(log.With("component", "access")), clock_(clock) {}
+DenialLog::DenialLog(const Logger& log, const Clock* clock)
+    : log_(log.With("component", "access")), clock_(clock) {}
 
 void DenialLog::Denied(std::string_view what, const std::string& peer, std::string_view why) {
   const MonoTime now = clock_->Now();
