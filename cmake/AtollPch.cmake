@@ -37,7 +37,7 @@ set(ATOLL_PCH_test_rpc_LIBRARIES atoll::protos_gen GTest::gmock nlohmann_json::n
 set(ATOLL_PCH_torch_LIBRARIES ${TORCH_LIBRARIES})
 
 # A precompiled header fits only code that is compiled with the same options, so these are made equal for all.
-function(_atoll_prepare_pch_target target)
+function(_atoll_prepare_pch_target target kind)
   # g++ takes a precompiled header only when nothing is included before it, so the namespace header stands inside it.
   get_target_property(options ${target} COMPILE_OPTIONS)
   list(REMOVE_ITEM options ${ATOLL_NAMESPACE_OPTION})
@@ -47,6 +47,11 @@ function(_atoll_prepare_pch_target target)
     # CMake would give programs -fPIE where libraries have -fPIC.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  # The optimiser takes half of the time that g++ needs for a sanitized test, and our programs are what is tested: their
+  # libraries keep -O1.
+  if(ATOLL_SANITIZE AND kind MATCHES "^test")
+    target_compile_options(${target} PRIVATE -O0)
   endif()
   # ccache serves files that use a precompiled header only when told that it may.
   set(launcher ${CMAKE_CXX_COMPILER_LAUNCHER})
@@ -67,7 +72,7 @@ function(_atoll_pch_target kind)
   # No path of this tree may stand in it: clones share a compiler cache only when it is the same in all of them.
   target_include_directories(atoll_pch_${kind} PRIVATE ${PROJECT_SOURCE_DIR})
   target_precompile_headers(atoll_pch_${kind} PRIVATE <cmake/namespace_atoll.h> ${ATOLL_PCH_${kind}_HEADERS})
-  _atoll_prepare_pch_target(atoll_pch_${kind})
+  _atoll_prepare_pch_target(atoll_pch_${kind} ${kind})
 endfunction()
 
 # atoll_use_pch(TARGET KIND): the target's files are compiled against the precompiled header of KIND.
@@ -76,6 +81,6 @@ function(atoll_use_pch target kind)
     return()
   endif()
   _atoll_pch_target(${kind})
-  _atoll_prepare_pch_target(${target})
+  _atoll_prepare_pch_target(${target} ${kind})
   target_precompile_headers(${target} REUSE_FROM atoll_pch_${kind})
 endfunction()
