@@ -198,6 +198,7 @@ TEST_F(ProcessLauncherTest, TellsAtOnceWhoIsWanted) {
   options.grace = Seconds(1);
   Launch(options, 3);
   ASSERT_TRUE(Logged("w0", "runs") && Logged("w1", "runs") && Logged("w2", "runs"));
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 3); })) << "a worker may run before it is shown";
   ASSERT_TRUE(launcher_->Scale(1).ok());
   EXPECT_THAT(launcher_->view().wanted, ::testing::ElementsAre("w0"));
   ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).state == State::kStopping; }));
