@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "cli/config_advice.h"
+#include "cli/overlap_forecast.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
@@ -69,15 +70,20 @@ double OnTheLink(const PlanAssumptions& a, uint64_t bytes) {
   return std::max(bits / a.bandwidth_bits_per_s, bits * a.workers / a.coordinator_bandwidth_bits_per_s);
 }
 
-/// The same with what a connection takes that was idle: the way there and back, and slow start, which sends
-/// ten packets and then twice as many each time (RFC 6928) until the link is full or all is sent.
-double Transfer(const PlanAssumptions& a, uint64_t bytes) {
+/// What a connection that was idle takes longer: slow start sends ten packets and then twice as many each
+/// time (RFC 6928) until the link is full or all is sent.
+double SlowStart(const PlanAssumptions& a, uint64_t bytes) {
   const double full = OnTheLink(a, bytes);
   const double rate = static_cast<double>(bytes) / std::max(full, 1e-12);
   const double growing_until = std::min(rate * a.latency_s, static_cast<double>(bytes));
   const double doublings = std::max(0.0, std::log2(growing_until / kFirstWindowBytes));
   // In those round trips about as much is sent as in one at full speed.
-  return a.latency_s + full + a.latency_s * std::max(0.0, doublings - 1);
+  return a.latency_s * std::max(0.0, doublings - 1);
+}
+
+/// The same as OnTheLink, begun on a connection that was idle, with the way there and back.
+double Transfer(const PlanAssumptions& a, uint64_t bytes) {
+  return a.latency_s + OnTheLink(a, bytes) + SlowStart(a, bytes);
 }
 
 /// Measuring and encoding contributions, writing them and the residual to disk, decoding and taking over what
@@ -98,6 +104,26 @@ double EvaluateSeconds(const RunOptions& run, const PlanAssumptions& a) {
   return batch * run.evaluation_batches / run.evaluation_every;
 }
 
+double SecondsBetweenPushes(const RunOptions& run, const RunPlan& plan, const PlannedTime& time) {
+  const PlanAssumptions& a = plan.assumptions;
+  const uint64_t push_bytes = plan.push_bytes / run.sync.fragments;
+  const uint64_t pull_bytes = plan.pull_bytes / run.sync.fragments;
+  return ForecastSecondsBetweenPushes({.steps = run.inner.steps,
+                                       .fragments = run.sync.fragments,
+                                       .delay_steps = run.sync.delay_steps,
+                                       .max_in_flight = run.sync.max_in_flight,
+                                       .workers = a.workers,
+                                       .step_s = time.busy_s() / run.inner.steps,
+                                       .push_bytes = static_cast<double>(push_bytes),
+                                       .pull_bytes = static_cast<double>(pull_bytes),
+                                       .worker_rate = a.bandwidth_bits_per_s / 8,
+                                       .coordinator_rate = a.coordinator_bandwidth_bits_per_s / 8,
+                                       .latency_s = a.latency_s,
+                                       .push_start_s = SlowStart(a, push_bytes),
+                                       .pull_start_s = SlowStart(a, pull_bytes),
+                                       .merge_s = time.merge_s});
+}
+
 PlannedTime PlanTime(const RunOptions& run, const RunPlan& plan) {
   const PlanAssumptions& a = plan.assumptions;
   PlannedTime time;
@@ -115,6 +141,7 @@ PlannedTime PlanTime(const RunOptions& run, const RunPlan& plan) {
   time.compute_s = a.step_s * run.inner.steps;
   time.own_s = OwnSeconds(run, plan);
   time.evaluate_s = EvaluateSeconds(run, a);
+  if (time.overlapped) time.between_pushes_s = SecondsBetweenPushes(run, plan, time);
   return time;
 }
 
@@ -225,14 +252,7 @@ absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<
 }  // namespace
 
 double PlannedTime::round_s() const {
-  if (!overlapped) return exchange_s() + busy_s();
-  const double busy = busy_s();
-  if (busy <= 0) return 0;
-  // A push waits for the answer to the one before, and all share the link.
-  const double needed = std::max(exchange_s(), link_s);
-  // Up to half a round it waits; held back for longer it is passed over until it is due again.
-  const double rounds = std::floor(needed / busy + 0.5);
-  return std::max({needed, rounds * busy, busy});
+  return overlapped ? std::max(between_pushes_s, busy_s()) : exchange_s() + busy_s();
 }
 
 absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions) {

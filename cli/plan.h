@@ -47,6 +47,8 @@ struct PlannedTime {
   double compute_s = 0;   // 0: the step's time is not known
   double own_s = 0;       // measuring, encoding and saving contributions, taking over what is published
   double evaluate_s = 0;  // of the worker that evaluates, a round's share; the others wait for it
+  double between_pushes_s =
+      0;  // of a fragment, overlapped (overlap_forecast.h); 0: the step's time is not known
 
   double exchange_s() const { return pull_s + push_s + merge_s; }
   /// The training thread's time when nothing is waited for.

@@ -163,11 +163,12 @@ TEST(Plan, OverlappedExchangesCostNothingUntilTheyOutlastTheInnerSteps) {
   EXPECT_GT(overlapped.time.utilisation(), 0.98);
   EXPECT_FALSE(overlapped.time.starved());
   EXPECT_LT(overlapped.time.push_s, 0.5 * blocking.time.push_s) << "of one fragment";
-  // Every second push is passed over where the bytes of a round take two rounds on the link.
+  // At least every second push is passed over where the bytes of a round take two rounds on the link.
   links.bandwidth_bits_per_s = 4 * 8 * static_cast<double>(overlapped.push_bytes) / (2 * 50);
   const RunPlan thin = Plan(run, links);
   EXPECT_TRUE(thin.time.starved());
-  EXPECT_NEAR(thin.time.utilisation(), 0.5, 0.02);
+  EXPECT_LT(thin.time.utilisation(), 0.5);
+  EXPECT_GT(thin.time.utilisation(), 0.4);
   EXPECT_THAT(absl::StrJoin(thin.warnings, "\n"), HasSubstr("pushes are passed over"));
   EXPECT_THAT(absl::StrJoin(RenderPlan(thin), "\n"), HasSubstr("beside the inner steps"));
 }
@@ -189,7 +190,8 @@ TEST(Plan, EvaluationIsTimeThatTheOthersWait) {
     run.evaluation_every = 4;
     const double with = Plan(run, links).time.round_s();
     run.evaluation_every = 0;
-    EXPECT_NEAR(with - Plan(run, links).time.round_s(), 0.5, 1e-9);
+    // Overlapped, whole steps are simulated.
+    EXPECT_NEAR(with - Plan(run, links).time.round_s(), 0.5, mode == SyncMode::kBlocking ? 1e-9 : 0.01);
   }
   run.evaluation_every = 4;
   run.evaluated_by = EvaluatedBy::kEvaluator;
