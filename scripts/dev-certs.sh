@@ -82,6 +82,8 @@ fi
 
 umask 077
 mkdir -p "$dir"
+# Keys are never to be committed, wherever the folder lies.
+[ -e "$dir/.gitignore" ] || echo '*' >"$dir/.gitignore"
 work=$(mktemp -d "$dir/.making.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
