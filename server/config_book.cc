@@ -86,7 +86,8 @@ constexpr auto kChangeable = std::to_array<std::string_view>({"inner.steps",
 absl::Status CheckChangeable(const std::string& path) {
   if (std::ranges::find(kChangeable, path) != kChangeable.end()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
-      "%s: is settled when a run begins; what may be set while it goes on: docs/wire_format.md", path));
+      "%s: is settled when a run begins; docs/configuration.md lists what may be set while it goes on",
+      path));
 }
 
 /// Rounds of `steps` that come closest to `planned` steps.
