@@ -154,9 +154,10 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
     // A supervisor starts the coordinator with the file that it was begun with: what was set since stays.
     if (same) {
       opened.config = SnapshotOf(newest, recorded);
-      deps.log.Info(
-          "the configuration is the one that was set last, not that of the file, which has not changed",
-          {{"version", newest.version}, {"author", newest.author}});
+      if (opened.recovery.configs.size() > 1) {
+        deps.log.Info("the file has not changed: the configuration stays as it was set last",
+                      {{"version", newest.version}, {"author", newest.author}});
+      }
       return absl::OkStatus();
     }
     std::optional<uint64_t> committed_tokens;
