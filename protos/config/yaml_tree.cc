@@ -13,6 +13,16 @@
 namespace atoll {
 namespace {
 
+/// What yaml-cpp says nothing of: it takes a tab at the beginning of a line for text.
+std::string_view TabHint(std::string_view text, int line) {
+  for (int i = 0; i < line && text.find('\n') != std::string_view::npos; ++i)
+    text.remove_prefix(text.find('\n') + 1);
+  const size_t indent = text.find_first_not_of(' ');
+  return indent != std::string_view::npos && text[indent] == '\t'
+             ? "; the line begins with a tab: YAML is indented with spaces"
+             : "";
+}
+
 // Builds the tree from yaml-cpp's events. Refusals are thrown as yaml-cpp's own exception, which carries the
 // place.
 class TreeBuilder final : public YAML::EventHandler {
@@ -142,7 +152,8 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view sourc
     parser.HandleNextDocument(discard);
     return builder.TakeRoot();
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ":", error.mark.line + 1, ": ", error.msg));
+    return absl::InvalidArgumentError(absl::StrCat(source, ":", error.mark.line + 1, ": ", error.msg,
+                                                   std::string(TabHint(text, error.mark.line))));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.what()));
   }

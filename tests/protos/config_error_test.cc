@@ -172,6 +172,7 @@ TEST(ConfigErrorTest, LocalDataNeedsNoPartitions) {
 
 TEST(ConfigErrorTest, SyntaxAndWhatYamlAllowsBeyondNeed) {
   EXPECT_THAT(ErrorOf("run: {name: a\n"), HasSubstr("s.yaml:2: "));
+  EXPECT_THAT(ErrorOf("run:\n\tname: a\n"), HasSubstr("YAML is indented with spaces"));
   EXPECT_EQ(ErrorOf("a: &x 1\nb: *x\n"), "s.yaml:1: anchors (&name) are not allowed");
   EXPECT_EQ(ErrorOf("a: !!int 1\n"), "s.yaml:1: tags (!name) are not allowed");
   EXPECT_EQ(ErrorOf("{[a]: b}\n"), "s.yaml:1: a field's name must be a word");
