@@ -49,9 +49,9 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
       "side only, the port of another program. Default: exit after a minute");
   app.add_option("--name", flags.name,
                  "Name in the run (a-z 0-9 . -); default: made once from the host name");
-  app.add_option("--data", flags.data, "Folder of token files, made by atoll-data");
+  app.add_option("--data", flags.data, "Folder of token files, made by atoll-data; REQUIRED");
   app.add_option("--state-dir", flags.state_dir,
-                 "Folder of the worker's identity and state; one folder per worker");
+                 "Folder of the worker's identity and state, one per worker; REQUIRED");
   app.add_option("--device", flags.device, "Device to compute on: auto, cpu, cuda or cuda:N")
       ->capture_default_str();
   app.add_option("--threads", flags.threads,

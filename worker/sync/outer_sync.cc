@@ -93,8 +93,8 @@ absl::Status OuterSync::GoToData() {
   const bool moves = partition_ != data->partition || replica_->samples_consumed() != data->samples_consumed;
   if (!moves) return absl::OkStatus();
   const Spending spending(context_.time, TimeUse::kData);
-  context_.log.Info("trains this round on another part of the data",
-                    {{"partition", data->partition}, {"samples_consumed", data->samples_consumed}});
+  context_.log.Debug("goes to another part of the data",
+                     {{"partition", data->partition}, {"samples_consumed", data->samples_consumed}});
   ATOLL_RETURN_IF_ERROR(replica_->SetPartition(data->partition, data->partitions));
   partition_ = data->partition;
   session_->MoveTo(*data);

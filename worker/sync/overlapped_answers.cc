@@ -127,8 +127,8 @@ absl::Status OverlappedSync::GoToData(const PlannedRound& plan) {
     return absl::OkStatus();
   }
   const Spending spending(context_.time, TimeUse::kData);
-  context_.log.Info("trains on another part of the data",
-                    {{"partition", plan.data->partition}, {"samples_consumed", plan.data->samples_consumed}});
+  context_.log.Debug("goes to another part of the data", {{"partition", plan.data->partition},
+                                                          {"samples_consumed", plan.data->samples_consumed}});
   ATOLL_RETURN_IF_ERROR(parts_.replica->SetPartition(plan.data->partition, plan.data->partitions));
   partition_ = plan.data->partition;
   pushed_position_ = plan.data->samples_consumed;

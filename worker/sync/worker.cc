@@ -175,7 +175,7 @@ absl::Status Worker::LoadKeptState(const JoinInfo& info) {
 
 absl::Status Worker::GoToAssignedData() {
   const JoinInfo& info = session_.info();
-  LogFields fields = {{"run", info.run.name}, {"worker", info.member.worker}, {"returning", info.returning}};
+  LogFields fields = {{"run", info.run.name}, {"returning", info.returning}};
   if (info.data.has_value()) {
     ATOLL_RETURN_IF_ERROR(replica_->SetPartition(info.data->partition, info.data->partitions));
     ATOLL_RETURN_IF_ERROR(replica_->Seek(info.data->samples_consumed));
