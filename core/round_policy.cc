@@ -82,7 +82,7 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
 /// round begins without a contribution.
 std::string MinimumText(const RoundView& view, const RoundOptions& options) {
   const size_t minimum = std::max<size_t>(options.minimum, 1);
-  if (view.arrived.size() >= minimum) return "the minimum is there";
+  if (view.arrived.size() >= minimum) return "enough for the deadline";
   if (view.arrived.size() + view.expected.size() >= minimum) return "";
   return absl::StrFormat("at least %d are needed", minimum);
 }
@@ -144,7 +144,8 @@ RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& op
 
   const bool enough = arrived >= std::max<size_t>(options.minimum, 1);
   if (enough && view.expected.empty()) {
-    return Close(absl::StrFormat("all %d expected contributions arrived", arrived));
+    return Close(arrived == 1 ? "the only expected contribution arrived"
+                              : absl::StrFormat("all %d expected contributions arrived", arrived));
   }
   const MonoTime deadline = view.started_at + options.deadline;
   if (const std::optional<MonoTime> quorum_at = QuorumReachedAt(view, options)) {

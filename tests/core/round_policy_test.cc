@@ -81,7 +81,7 @@ TEST(RoundPolicy, Table) {
        "deadline: 1 of 2",
        {}},
       {"just before it", 99.9, View(1, {"w"}), Options(), Action::kWait, RunHealth::kTraining,
-       "minimum is there", 100},
+       "enough for the deadline", 100},
       {"quorum, grace running", 8, View(3, {"w"}), Options(0.75), Action::kWait, RunHealth::kTraining,
        "grace running", 13},
       {"quorum, grace over",
