@@ -35,9 +35,10 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
     lines.Row("published encodings", HumanBytes(memory.published), "the head's and the next");
   lines.Row("transfers under way", HumanBytes(memory.streams));
   lines.Row("program and indices", HumanBytes(memory.fixed));
+  const double models = static_cast<double>(memory.usual()) / static_cast<double>(memory.parameters);
+  // Of a small model the program is the larger part.
   lines.Row("usual", HumanBytes(memory.usual()),
-            absl::StrFormat("%.2f times the model",
-                            static_cast<double>(memory.usual()) / static_cast<double>(memory.parameters)));
+            models < 20 ? absl::StrFormat("%.2f times the model", models) : "");
   lines.Row("and for a slow reader", HumanBytes(memory.old_snapshot),
             "the version before, until it is through");
   lines.Row("peak", HumanBytes(memory.peak()), "give the machine this");
