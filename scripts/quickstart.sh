@@ -64,7 +64,7 @@ for text in "${texts[@]}"; do [ -r "$text" ] || die "cannot read the text file '
 bin=build/$preset/bin
 logs=$dir/logs
 config=$dir/run.yaml
-children=() helper_pids=() killer_pid="" coordinator_pid=""
+children=() helper_pids=() killer_pid="" coordinator_pid="" watch_pid=""
 
 # Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; should the
 # script itself be killed, the kernel tells them (pdeathsig). The workers are the coordinator's children: it ends them
@@ -83,9 +83,18 @@ wait_gone() {  # PID SECONDS: true when the process is gone by then
   return 1
 }
 
+# Before the coordinator ends: the view would report that it does not answer.
+end_view() {
+  [ -n "$watch_pid" ] || return 0
+  kill -TERM "$watch_pid" 2>/dev/null || true
+  wait_gone "$watch_pid" 5 || kill -KILL "$watch_pid" 2>/dev/null || true
+  watch_pid=""
+}
+
 stop_all() {
   trap - INT TERM EXIT
   local pid
+  end_view
   for pid in "${helper_pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   if [ -n "$coordinator_pid" ]; then
     kill -TERM "$coordinator_pid" 2>/dev/null || true
@@ -96,6 +105,8 @@ stop_all() {
 }
 
 interrupted() {
+  trap '' INT TERM
+  end_view
   echo
   say "Stopping: workers first, then the coordinator"
   stop_all
@@ -339,8 +350,7 @@ while kill -0 "$watch_pid" 2>/dev/null; do
   fi
 done
 if [ -n "$reason" ]; then
-  kill -TERM "$watch_pid" 2>/dev/null || true
-  wait_gone "$watch_pid" 5 || true
+  end_view
   tail -n 3 "$logs/coordinator.log" "$logs"/w[0-9]*.log >&2 || true
   stop_all
   fail "$reason"
