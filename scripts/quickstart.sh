@@ -249,12 +249,12 @@ extend_run() {  # yes when the run was finished
   "$bin/atollctl" --admin "$admin_address" run extend "$more" --yes
 }
 
-# Runs beside the view: a line as soon as the first round is merged, and how long it took to get there.
-tell_first_loss() {  # VERSION at the start
+# Runs beside the view of a run that begins: prints a line as soon as the first round is merged, with the time until then.
+tell_first_loss() {
   local loss version training_took
   while sleep 0.2; do
     version=$(version_now)
-    if [ "${version:-0}" -gt "$1" ]; then break; fi
+    if [ "${version:-0}" -gt 0 ]; then break; fi
   done
   took training_took
   loss=$(asked status rounds.-1.train_loss)
@@ -328,7 +328,7 @@ echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
 begin=$(version_now)
-tell_first_loss "${begin:-0}" 8>&- & helper_pids+=("$!")
+if [ "${begin:-0}" = 0 ]; then tell_first_loss 8>&- & helper_pids+=("$!"); fi
 if [ "$kill_one" = yes ]; then
   touch "$logs/kill.log"
   kill_one_worker "${begin:-0}" >"$logs/kill.log" 2>&1 8>&- & killer_pid=$! helper_pids+=("$!")
