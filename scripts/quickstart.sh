@@ -194,11 +194,28 @@ lock_directory() {
 
 port_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-start_coordinator() {
-  local data=7600 admin=7601 metrics=7602 web=7604 port
-  for port in 7600 7601 7602 7604; do
-    port_free "$port" || data=0 admin=0 metrics=0 web=0
+# Sets data, admin, metrics and web: the port of the run's last start, so that an open page stays valid, else the
+# default, else 0 for any free one.
+choose_ports() {
+  local default name usual last
+  for default in data=7600 admin=7601 metrics=7602 web=7604; do
+    name=${default%=*} usual=${default#*=} last=""
+    if [ -s "$dir/ports.json" ]; then last=$("$bin/atollctl" field "$name" <"$dir/ports.json" 2>/dev/null) || last=""; fi
+    last=${last##*:}
+    if [[ $last =~ ^[1-9][0-9]*$ ]] && port_free "$last"; then
+      printf -v "$name" '%s' "$last"
+    elif port_free "$usual"; then
+      printf -v "$name" '%s' "$usual"
+    else
+      echo "Another program uses port $usual ($name); this run gets a different one."
+      printf -v "$name" 0
+    fi
   done
+}
+
+start_coordinator() {
+  local data admin metrics web
+  choose_ports
   rm -f "$dir/ports.json"
   touch "$logs/coordinator.log"
   log_begin=$(wc -l <"$logs/coordinator.log")
@@ -300,14 +317,14 @@ finish() {
    model            $dir/model.safetensors (safetensors, float32)
    run directory    $dir (coordinator's state: $dir/coordinator, tokens: $dir/tokens)
    logs             $logs
-   more workers     while it trains: $bin/atollctl workers add 1 (its admin port is shown at the start)
    train further    ./scripts/quickstart.sh$dir_option
+   more workers     ./scripts/quickstart.sh$dir_option --workers $((workers + 1))
    start over       ./scripts/quickstart.sh --fresh$dir_option
 HERE
 }
 
 lock_directory
-[ "$fresh" = no ] || find "$dir" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
+[ "$fresh" = no ] || find "$dir" -mindepth 1 -maxdepth 1 ! -name .lock ! -name ports.json -exec rm -rf {} +
 mkdir -p "$logs" "$dir/workers"
 stage_began=$SECONDS packages_took="" build_took="" text_took=""
 build
@@ -327,6 +344,9 @@ extend_run "$was_finished"
 echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
+if [ "$coordinator $admin_address" != "127.0.0.1:7600 127.0.0.1:7601" ]; then
+  echo "For atollctl:   export ATOLL_COORDINATOR=$coordinator ATOLL_ADMIN=$admin_address"
+fi
 begin=$(version_now)
 if [ "${begin:-0}" = 0 ]; then tell_first_loss 8>&- & helper_pids+=("$!"); fi
 if [ "$kill_one" = yes ]; then
