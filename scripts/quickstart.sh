@@ -16,7 +16,8 @@ call compiles Atoll, which takes some minutes; the training takes a few more.
 
 Options:
   --workers N        worker processes (4; a run that goes on: as many as it has)
-  --rounds N         outer steps in all (a new run: those of configs/quickstart.yaml)
+  --rounds N         rounds (outer steps) in total; default for a new run: as in configs/quickstart.yaml. A run can
+                     get more rounds than it has, but not fewer
   --kill-a-worker    kill one worker (kill -9) in mid-run; the coordinator's launcher starts it again
   --dir DIR          where the run lives (run/quickstart)
   --preset NAME      build preset (release)
@@ -175,6 +176,7 @@ write_config() {
     if [ "$has" != "$workers" ]; then echo "This run was planned for $has workers; now there are $workers."; fi
     # A file cannot extend a run; extend_run does.
     total=$(recorded rounds)
+    refuse_fewer_rounds "$total"  # before anything starts; extend_run refuses for a run that was extended
   elif [ -n "$rounds" ] && [ "$rounds" -lt 4 ]; then
     warmup=$((rounds * 25))  # half of the inner steps: a warmup cannot be longer than the run
   fi
@@ -253,12 +255,21 @@ workers_gone() {  # true when every worker ended well, which is not started agai
   [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped|was drained): ' | wc -l)" ]
 }
 
+refuse_fewer_rounds() {  # ROUNDS that the run has
+  [ -n "$rounds" ] && [ "$rounds" -lt "$1" ] || return 0
+  stop_all
+  die "--rounds $rounds: the run in $dir has $1 rounds and cannot get fewer. Continue it without --rounds, extend it with a \
+larger number (as 'atollctl run extend' does), or delete it and start a new one with --fresh"
+}
+
 # More rounds than the run has: up to --rounds; after its end as many as a new run has.
 extend_run() {  # yes when the run was finished
   local have more=0
   have=$(asked status config.run.rounds)
   if [ -n "$rounds" ]; then
     more=$((rounds - ${have:-rounds}))
+    refuse_fewer_rounds "${have:-0}"
+    if [ "$1" = yes ] && [ "$more" = 0 ]; then echo "All $have rounds are done. For more, give a larger --rounds, or none."; fi
   elif [ "$1" = yes ]; then
     more=$("$bin/atollctl" --json config show configs/quickstart.yaml | "$bin/atollctl" field run.rounds)
   fi
@@ -332,7 +343,7 @@ prepare_data
 took text_took
 write_config
 was_finished=no; [ ! -f "$dir/finished" ] || was_finished=yes
-rm -f "$dir/finished" "$logs/first_loss" "$logs/kill.log"
+rm -f "$logs/first_loss" "$logs/kill.log"
 prompt=${QUICKSTART_PROMPT:-"Wood "}
 threads=$(( $(nproc) / workers )); [ "$threads" -ge 1 ] || threads=1
 
@@ -341,6 +352,7 @@ trap stop_all EXIT
 say "Training: one coordinator, $workers workers"
 start_coordinator
 extend_run "$was_finished"
+rm -f "$dir/finished"
 echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
