@@ -312,6 +312,16 @@ kill_one_worker() {  # VERSION at the start
   return 1
 }
 
+# A run ends when its tokens are spent, not at a number of versions.
+tell_budget() {
+  local planned tokens
+  planned=$(asked status config.run.workers) tokens=$(asked status total_tokens)
+  [ -n "$tokens" ] || return 0
+  tokens=$(numfmt --to=si --round=nearest --format=%.2f "$tokens" | tr K k)
+  echo "$(asked status config.run.rounds) rounds with $planned workers: $tokens tokens. These tokens end the run: with more workers" \
+    "it takes fewer rounds, and the last round may exceed them."
+}
+
 finish() {
   say "Result"
   "$bin/atollctl" --admin "$admin_address" status --summary
@@ -353,6 +363,7 @@ say "Training: one coordinator, $workers workers"
 start_coordinator
 extend_run "$was_finished"
 rm -f "$dir/finished"
+tell_budget
 echo "In a browser:   http://$web_address/"
 echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
 echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
