@@ -9,25 +9,25 @@ usage() {
 Trains a small GPT on this machine with DiLoCo: one coordinator, which launches four workers; real English text. The first
 call compiles Atoll, which takes some minutes; the training takes a few more.
 
-  ./scripts/quickstart.sh                    install what is missing, build, train, show it live
-  ./scripts/quickstart.sh                    again: continue the same run (after its end: as many rounds more)
+  ./scripts/quickstart.sh                    install missing packages, build, train, show it live
+  ./scripts/quickstart.sh                    again: continue the same run (after its end: add as many rounds again)
   ./scripts/quickstart.sh --fresh            delete the run and start a new one
   ./scripts/quickstart.sh --text my.txt ...  train on your own text (implies --fresh)
 
 Options:
-  --workers N        worker processes (4; a run that goes on: as many as it has)
+  --workers N        number of workers (new run: 4; continued run: the number it had last)
   --rounds N         rounds (outer steps) in total; default for a new run: as in configs/quickstart.yaml. A run can
                      get more rounds than it has, but not fewer
-  --kill-a-worker    kill one worker (kill -9) in mid-run; the coordinator's launcher starts it again
+  --kill-a-worker    kill one worker (kill -9) during the run; the coordinator's launcher starts it again
   --dir DIR          where the run lives (run/quickstart)
   --preset NAME      build preset (release)
   --no-setup         do not install packages
   -h, --help
 
-Ctrl-C stops everything cleanly; what was committed stays, and the same command goes on from there. A run keeps the
+Ctrl-C stops everything cleanly. Committed versions are kept, and the same command continues from them. A run keeps the
 configuration that it began with, in run.yaml in its directory.
 
-Exit codes: 0 trained to the end, 1 something failed (the message says what), 2 wrong usage, 130 stopped by Ctrl-C.
+Exit codes: 0 trained to the end, 1 failed (the message says why), 2 wrong usage, 130 stopped by Ctrl-C.
 HELP
 }
 
@@ -67,14 +67,14 @@ logs=$dir/logs
 config=$dir/run.yaml
 children=() helper_pids=() killer_pid="" coordinator_pid="" watch_pid=""
 
-# Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; should the
-# script itself be killed, the kernel tells them (pdeathsig). The workers are the coordinator's children: it ends them
+# Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; if the
+# script itself is killed, the kernel signals them (pdeathsig). The workers are the coordinator's children: it ends them
 # before it ends, and the kernel ends them with it.
 start() {
   local log=$1; shift
   setsid setpriv --pdeathsig TERM "$@" >>"$log" 2>&1 </dev/null 8>&- &  # without the lock
   started_pid=$!
-  disown "$started_pid"  # no "Killed" from the shell in the middle of the view
+  disown "$started_pid"  # else the shell prints "Killed" in the middle of the view
   children+=("$started_pid")
 }
 
@@ -111,7 +111,7 @@ interrupted() {
   echo
   say "Stopping: workers first, then the coordinator"
   stop_all
-  echo "Nothing is left running. Everything committed is in $dir; go on with: ./scripts/quickstart.sh${dir_option}"
+  echo "Nothing is left running. Everything committed is in $dir; continue with: ./scripts/quickstart.sh${dir_option}"
   exit 130
 }
 dir_option=""; [ "$dir" = run/quickstart ] || dir_option=" --dir $dir"
@@ -120,7 +120,7 @@ dir_option=""; [ "$dir" = run/quickstart ] || dir_option=" --dir $dir"
 took() { printf -v "$1" '%s' "$(human_seconds $((SECONDS - stage_began)))"; stage_began=$SECONDS; }  # NAME
 
 build() {
-  # Without the tests, which need packages of their own; a build folder that has them keeps them.
+  # Without the tests, which need more packages; a build folder that is configured with tests keeps them.
   local options=() log=$logs/build.log
   [ -f "build/$preset/CMakeCache.txt" ] || options=(-DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF)
   if [ "$setup" = yes ]; then say "Packages"; scripts/setup.sh --groups build,torch; fi
@@ -131,7 +131,7 @@ build() {
   : >"$log"
   cmake --preset "$preset" "${options[@]}" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "cmake failed; see $log"; }
   run_with_progress "build" "$log" cmake --build --preset "$preset" --parallel "$(compile_jobs)" \
-    --target atoll-coordinator atoll-worker atollctl atoll-data || {
+    --target atoll-coordinator atoll-worker atollctl atoll-data 8>&- || {  # a sleep of its progress outlives it
     grep -nE -A8 'error:|FAILED' "$log" | head -n 40 >&2 || true
     fail "the build failed; see $log"
   }
@@ -168,8 +168,8 @@ recorded() { "$bin/atollctl" --json config show "$config" | "$bin/atollctl" fiel
 write_config() {
   local base=configs/quickstart.yaml total=$rounds has warmup=""
   if [ -f "$config" ]; then
-    "$bin/atollctl" config validate "$config" >/dev/null || fail "$config cannot be used; correct it, or begin again with --fresh$dir_option"
-    # Some settings are fixed when a run begins, so it goes on with its own.
+    "$bin/atollctl" config validate "$config" >/dev/null || fail "$config cannot be used; correct it, or start a new run with --fresh$dir_option"
+    # Some settings are fixed when a run begins, so a continued run uses its own file.
     base=$config
     has=$(recorded workers)
     workers=${workers:-$has}
@@ -187,7 +187,7 @@ write_config() {
   mv "$config.new" "$config"
 }
 
-# One quickstart at a time in a directory: a second one would take the files of a live run away.
+# One quickstart at a time in a directory: a second one would delete the files of a live run.
 lock_directory() {
   mkdir -p "$dir"
   exec 8>"$dir/.lock"
@@ -240,7 +240,7 @@ start_coordinator() {
   coordinator=$(port data) admin_address=$(port admin) metrics_address=$(port metrics) web_address=$(port web)
 }
 
-# What the launcher did stands in the coordinator's log; earlier runs of this script wrote to the same file.
+# The launcher's actions, from this script's part of the coordinator's log: earlier calls wrote to the same file.
 launched() { tail -n "+$((log_begin + 1))" "$logs/coordinator.log" | grep -oE "$1" || true; }
 
 asked() { "$bin/atollctl" --admin "$admin_address" --json "$1" 2>/dev/null | "$bin/atollctl" field "$2" 2>/dev/null || true; }
@@ -248,7 +248,7 @@ asked() { "$bin/atollctl" --admin "$admin_address" --json "$1" 2>/dev/null | "$b
 version_now() { asked status fragments.0.version; }
 worker_pid() { asked launcher "workers.name=$1.handle"; }  # NAME
 
-workers_gone() {  # true when every worker ended well, which is not started again, and none runs
+workers_gone() {  # true when every worker has exited with success, so that none is restarted, and none runs
   local gone
   gone=$(launched 'not started again' | wc -l)
   [ "${gone:-0}" -ge "$workers" ] || return 1  # empty: interrupted
@@ -292,7 +292,7 @@ tell_first_loss() {
   if [ ! -t 1 ]; then cat "$logs/first_loss"; fi
 }
 
-# Kills the last worker after a third of the rounds that are to come; the launcher starts it again.
+# Kills the last worker after a third of the remaining rounds; the launcher starts it again.
 kill_one_worker() {  # VERSION at the start
   local victim=w$((workers - 1)) goal version="" pid again i
   goal=$(($1 + ($(asked status config.run.rounds) - $1) / 3 + 1))
@@ -377,7 +377,7 @@ if [ "$kill_one" = yes ]; then
   kill_one_worker "${begin:-0}" >"$logs/kill.log" 2>&1 8>&- & killer_pid=$! helper_pids+=("$!")
 fi
 
-# The view runs beside this script, which waits for it and looks after the processes meanwhile.
+# The view runs in the background, so that this script can watch the processes meanwhile.
 "$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished 8>&- &
 watch_pid=$!
 children+=("$watch_pid")
@@ -385,9 +385,9 @@ reason=""
 while kill -0 "$watch_pid" 2>/dev/null; do
   sleep 0.5
   if ! kill -0 "$coordinator_pid" 2>/dev/null; then reason="the coordinator died; see $logs/coordinator.log"; break; fi
-  # A worker that ended well is not started again: when all did and the view goes on, nobody will finish the run.
+  # A worker that exited with success is not restarted: when all have, no process is left to finish the run.
   if workers_gone; then
-    sleep 2  # they leave a moment before the view has seen the end
+    sleep 2  # workers exit a moment before the view sees the end of the run
     kill -0 "$watch_pid" 2>/dev/null || break
     if workers_gone; then reason="all workers ended before the run did; see $logs/w0.log"; break; fi
   fi
@@ -399,6 +399,7 @@ if [ -n "$reason" ]; then
   fail "$reason"
 fi
 wait "$watch_pid" || { stop_all; fail "the live view failed; see above"; }
+watch_pid=""
 killed=yes
 if [ "$kill_one" = yes ]; then
   if kill -0 "$killer_pid" 2>/dev/null; then
