@@ -72,6 +72,12 @@ std::string ValidationText(const v1::GetStatusReply& status) {
   return text;
 }
 
+std::string ShortValidationText(const v1::GetStatusReply& status) {
+  if (status.evaluations().empty()) return "not evaluated yet";
+  const auto& last = status.evaluations(status.evaluations_size() - 1);
+  return absl::StrFormat("validation loss %.3f at version %d", last.loss(), last.version());
+}
+
 std::string TrainText(const v1::GetStatusReply& status) {
   if (status.rounds().empty()) return "-";
   const double loss = status.rounds(status.rounds_size() - 1).train_loss();
@@ -322,14 +328,10 @@ std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
 
 std::string RenderLine(const v1::GetStatusReply& status) {
   std::string line = absl::StrFormat(
-      "%s: round %d, %s of %s tokens, inner step %.0f of %d, lr %.2e, %s, validation loss %s, train loss %s, "
-      "moved "
-      "%s, %d workers, %s",
-      StateName(status.state()), HeadVersion(status),
-      HumanCount(static_cast<double>(status.committed_tokens())),
-      HumanCount(static_cast<double>(status.total_tokens())), status.position_steps(), status.total_steps(),
-      status.learning_rate(), HumanRate(status.tokens_per_second(), "tok"), ValidationText(status),
-      TrainText(status), TrafficText(status), status.live_trainers(), TimeLeft(status));
+      "%s: round %d, %s of %s tokens, train loss %s, %s, %d workers, %s, %s", StateName(status.state()),
+      HeadVersion(status), HumanCount(static_cast<double>(status.committed_tokens())),
+      HumanCount(static_cast<double>(status.total_tokens())), TrainText(status), ShortValidationText(status),
+      status.live_trainers(), HumanRate(status.tokens_per_second(), "tok"), TimeLeft(status));
   for (const auto& fragment : status.fragments()) {
     if (!fragment.waiting_for().empty()) line += "; " + fragment.waiting_for();
   }

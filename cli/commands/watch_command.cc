@@ -50,7 +50,23 @@ class TheEnd {
   std::optional<MonoTime> finished_at_;
 };
 
-/// Where the view goes: a live screen, plain lines at intervals, or JSON lines.
+// A log gets a line this often while nothing changes, so that its reader knows that the run is watched.
+constexpr Duration kQuietLineInterval = Seconds(30);
+
+/// A change of these is worth a line in a log.
+struct Milestone {
+  explicit Milestone(const v1::GetStatusReply& status)
+      : state(status.state()), workers(status.live_trainers()) {
+    for (const auto& fragment : status.fragments()) version = std::max<uint64_t>(version, fragment.version());
+  }
+  bool operator==(const Milestone&) const = default;
+
+  v1::RunState state;
+  uint64_t workers;
+  uint64_t version = 0;
+};
+
+/// Where the view goes: a live screen, plain lines when something changes, or JSON lines at intervals.
 class Screen {
  public:
   Screen(const GlobalOptions& global, const WatchOptions& options) : json_(global.json), options_(options) {
@@ -63,8 +79,10 @@ class Screen {
       live_->Draw(RenderDashboard(status, workers, style), style.height);
       return absl::OkStatus();
     }
-    if (now - last_line_ < Seconds(options_.line_interval_s)) return absl::OkStatus();
+    const Milestone milestone(status);
+    if (!LineDue(milestone, now)) return absl::OkStatus();
     last_line_ = now;
+    last_milestone_ = milestone;
     return Print(status);
   }
 
@@ -87,6 +105,13 @@ class Screen {
   }
 
  private:
+  bool LineDue(const Milestone& milestone, MonoTime now) const {
+    if (!last_milestone_.has_value()) return true;
+    const Duration silence = now - last_line_;
+    if (silence < Seconds(options_.line_interval_s)) return false;
+    return json_ || milestone != *last_milestone_ || silence >= kQuietLineInterval;
+  }
+
   absl::Status Print(const v1::GetStatusReply& status) {
     if (json_) {
       ATOLL_RETURN_IF_ERROR(PrintJson(status, /*compact=*/true));
@@ -100,6 +125,7 @@ class Screen {
   const WatchOptions options_;
   std::optional<LiveView> live_;
   MonoTime last_line_{};
+  std::optional<Milestone> last_milestone_;
 };
 
 /// Why nobody can say whether the run finished.
@@ -169,15 +195,17 @@ absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
 
 void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   CLI::App* command = app.add_subcommand("watch",
-                                         "Follow the run: a live screen on a terminal, elsewhere one line "
-                                         "every few seconds, JSON lines with --json");
+                                         "Follow the run: a live screen on a terminal, elsewhere a line when "
+                                         "something changes, JSON lines with --json");
   auto options = std::make_shared<WatchOptions>();
   command->add_option("--interval", options->interval_s, "Seconds between queries")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command
       ->add_option("--line-interval", options->line_interval_s,
-                   "Seconds between lines when the output is not a terminal")
+                   "Least seconds between lines when the output is not a terminal. JSON lines come at this "
+                   "interval; other lines come when the version, the state or the number of workers changed, "
+                   "or after 30 s")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--until-finished", options->until_finished, "Exit when the run is finished or stopped");

@@ -4,6 +4,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/atollctl.h"
@@ -13,6 +14,7 @@ namespace atoll {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -59,6 +61,26 @@ TEST(Watch, PrintsTheEndThatComesBetweenTwoLines) {
   EXPECT_EQ(lines.exit_code, 0) << lines.err;
   EXPECT_THAT(lines.out, StartsWith("training: round 7"));
   EXPECT_THAT(LastLine(lines.out), StartsWith("finished: round 8"));
+}
+
+TEST(Watch, ALogGetsALineWhenSomethingChanges) {
+  FakeAdmin admin;
+  v1::GetStatusReply eighth = StatusOf(v1::RUN_STATE_TRAINING, 8);
+  v1::GetStatusReply joined = eighth;
+  joined.set_live_trainers(2);
+  for (const auto& status : {StatusOf(v1::RUN_STATE_TRAINING, 7), eighth, joined}) {
+    for (int i = 0; i < 5; ++i) admin.earlier_statuses.push_back(status);
+  }
+  admin.status = StatusOf(v1::RUN_STATE_STOPPED, 9);
+  const Atollctl atollctl({"--admin", admin.address(), "--timeout", "10"});
+  const Outcome lines =
+      atollctl.Run({"watch", "--until-finished", "--interval", "0.1", "--line-interval", "0.1"});
+  EXPECT_EQ(lines.exit_code, 0) << lines.err;
+  const std::vector<std::string> printed = absl::StrSplit(lines.out, '\n', absl::SkipEmpty());
+  EXPECT_THAT(printed, ElementsAre(StartsWith("training: round 7"),
+                                   AllOf(StartsWith("training: round 8"), HasSubstr("0 workers")),
+                                   AllOf(StartsWith("training: round 8"), HasSubstr("2 workers")),
+                                   StartsWith("stopped: round 9")));
 }
 
 TEST(Watch, PrintsTheEndAsJson) {
