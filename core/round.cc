@@ -177,6 +177,10 @@ RoundView Round::View(MonoTime now, const Membership& membership) const {
                  .gathered = static_cast<uint32_t>(LiveCandidates(membership)),
                  .expected = Expected(now, membership),
                  .live_trainers = static_cast<uint32_t>(membership.live_count(WorkerRole::kTrainer))};
+  if (candidates_.empty() && arrivals_.empty() && view.live_trainers == 0 && base_ != Version(0) &&
+      now < started_at_ + options_.lease) {
+    view.first_join_due = started_at_ + options_.lease;
+  }
   const auto has_pulled = [&](const WorkerName& name) { return pulled_.contains(name); };
   if (options_.mode == RoundMode::kBarrier &&
       !std::all_of(view.expected.begin(), view.expected.end(), has_pulled)) {

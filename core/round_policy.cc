@@ -37,6 +37,12 @@ RoundDecision Gather(const RoundView& view, const RoundOptions& options) {
 }
 
 RoundDecision NobodyThere(const RoundView& view) {
+  if (view.first_join_due) {
+    return {.action = Action::kWait,
+            .health = RunHealth::kStarting,
+            .reason = "no worker has joined yet",
+            .next_check = view.first_join_due};
+  }
   return {.action = Action::kWait,
           .health = view.base == Version(0) ? RunHealth::kStarting : RunHealth::kDegraded,
           .reason = "no worker is live; waiting for workers to join"};

@@ -14,9 +14,10 @@
 
 namespace atoll {
 
-/// starting: gathering the first workers. training: rounds close as they should. degraded: a round is held
-/// open past its deadline, or nobody is there. critical: held for more than three deadlines. finished: the
-/// token budget is used up (set by the run, never by the policy).
+/// starting: gathering the first workers, of the run or, for one lease, of a round that began without any
+/// (after a start of the coordinator, after an extension). training: rounds close as they should. degraded: a
+/// round is held open past its deadline, or nobody is there. critical: held for more than three deadlines.
+/// finished: the token budget is used up (set by the run, never by the policy).
 enum class RunHealth : uint8_t { kStarting = 1, kTraining = 2, kDegraded = 3, kCritical = 4, kFinished = 5 };
 
 std::string_view RunHealthName(RunHealth health);
@@ -39,6 +40,8 @@ struct RoundView {
   uint32_t late = 0;                                    // late folds
   uint32_t overdue = 0;                                 // of them, later than ExpectedLateness
   uint32_t live_trainers = 0;
+  /// Until when nobody needs to be there; nullopt once a worker was, or a lease after the round's start.
+  std::optional<MonoTime> first_join_due = std::nullopt;
   /// When `expected` changes by time alone: those who did not begin to pull are then given up.
   std::optional<MonoTime> expected_change_at = std::nullopt;
 };

@@ -120,6 +120,26 @@ TEST_F(RoundTest, GatheringEndsAfterTheDeadline) {
   EXPECT_EQ(Decision(150), Action::kClose) << "one is the minimum, and nobody else is there";
 }
 
+TEST_F(RoundTest, WithoutWorkersFromItsStartItIsStartingForOneLease) {
+  Open(7, 1000);  // the coordinator started again, or a finished run was extended
+  const auto decide = [this](double now) {
+    return Decide(At(now), round_->View(At(now), members_), kOptions);
+  };
+  EXPECT_EQ(decide(1002.6).health, RunHealth::kStarting);
+  EXPECT_EQ(decide(1002.6).reason, "no worker has joined yet");
+  EXPECT_EQ(decide(1002.6).next_check, At(1015)) << "the health changes then, though nothing happens";
+  EXPECT_EQ(decide(1015).health, RunHealth::kDegraded);
+  EXPECT_EQ(decide(1015).next_check, std::nullopt);
+}
+
+TEST_F(RoundTest, AllWorkersLostIsDegradedAtOnce) {
+  for (const char* name : {"a", "b"}) Join(name, 0);
+  Open(7, 0);
+  ASSERT_TRUE(members_.Leave("a", members_.Find("a")->incarnation, At(1)).ok());
+  ASSERT_TRUE(members_.Leave("b", members_.Find("b")->incarnation, At(1)).ok());
+  EXPECT_EQ(Decide(At(2), round_->View(At(2), members_), kOptions).health, RunHealth::kDegraded);
+}
+
 TEST_F(RoundTest, SlowPullerIsWaitedForFromTheStart) {
   for (const char* name : {"a", "b", "c"}) Join(name, 0);
   Open(4, 0);
