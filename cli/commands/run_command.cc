@@ -49,7 +49,11 @@ std::vector<std::string> ExtensionLines(const v1::ExtendRunReply& reply) {
       absl::StrFormat("learning rate    %.6g now, %.6g after the extension; it decays to %.6g at step %d",
                       reply.learning_rate_before(), after, reply.final_learning_rate(),
                       reply.total_steps_after())};
-  if (reply.reopened()) lines.emplace_back("the finished run resumes, and workers may join again");
+  if (reply.reopened()) {
+    lines.emplace_back(
+        "the finished run resumes; a launcher starts its workers again. Workers started in another way have "
+        "exited with the run: start them again");
+  }
   if (after <= 0) {
     lines.emplace_back(
         "the learning rate stays 0, so nothing would be learnt: set inner.min_learning_rate_ratio first");

@@ -132,6 +132,11 @@ TEST_F(AdminCommandsTest, TheRunIsSteered) {
   EXPECT_EQ(Run({"run", "status"}).exit_code, 0);
 }
 
+TEST_F(AdminCommandsTest, AnExtensionOfAFinishedRunSaysThatItsWorkersAreGone) {
+  admin_.extend_reply.set_reopened(true);
+  EXPECT_THAT(Run({"run", "extend", "50", "--yes"}).out, HasSubstr("start them again"));
+}
+
 TEST_F(AdminCommandsTest, AnExtensionIsShownBeforeItIsDone) {
   v1::ExtendRunReply& reply = admin_.extend_reply;
   reply.set_config_version(4);
@@ -156,6 +161,7 @@ TEST_F(AdminCommandsTest, AnExtensionIsShownBeforeItIsDone) {
               ElementsAre("tester rounds: 50 dry_run: true", "tester rounds: 50 dry_run: true",
                           "tester rounds: 50 dry_run: true", "tester rounds: 50 expected_version: 4"));
   EXPECT_EQ(Run({"run", "extend", "0"}).exit_code, 2);
+  EXPECT_THAT(shown.out, Not(HasSubstr("start them again"))) << "workers of a run that goes on are there";
   EXPECT_EQ(Run({"run", "reset-data", "--reason", "wrong files"}).exit_code, 0);
   EXPECT_EQ(admin_.calls().back(), R"(tester action: RESET_DATASET reason: "wrong files")");
 }
