@@ -195,6 +195,12 @@ std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const Dash
   for (const auto& round : status.rounds()) {
     if (round.fragment() != 0 || tokens_per_step <= 0) continue;
     const double step = static_cast<double>(round.committed_tokens()) / tokens_per_step;
+    // A restore abandons the rounds after the checkpoint: only those that led to the head are drawn.
+    const auto abandoned = [step](const auto& known) { return known.second > step; };
+    if (std::erase_if(step_of, abandoned) > 0) {
+      train.name = absl::StrFormat("train loss, restored at step %.0f", step);
+      std::erase_if(train.points, [step](const auto& point) { return point.first > step; });
+    }
     step_of[round.version()] = step;
     if (round.train_loss() != 0) train.points.emplace_back(step, round.train_loss());
   }

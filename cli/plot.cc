@@ -26,17 +26,33 @@ struct Range {
 // Fewer values say nothing about what is usual.
 constexpr size_t kLeastForScale = 10;
 
-/// From the 5th to the 95th percentile of `values`, and as much again on both sides; no wider than they are.
-Range RobustRange(std::vector<double> values) {
-  Range all;
-  for (const double v : values) all.Add(v);
-  if (values.size() < kLeastForScale) return all;
-  std::ranges::sort(values);
-  const double low = values[values.size() / 20];
-  const double high = values[values.size() - 1 - values.size() / 20];
+/// The median of a value and its two neighbours on both sides: a value that stands alone goes.
+double Smoothed(const std::vector<double>& values, size_t i) {
+  const size_t first = i < 2 ? 0 : i - 2;
+  const size_t end = std::min(values.size(), i + 3);
+  std::vector<double> near(values.begin() + static_cast<std::ptrdiff_t>(first),
+                           values.begin() + static_cast<std::ptrdiff_t>(end));
+  std::ranges::sort(near);
+  return near[(near.size() - 1) / 2];
+}
+
+/// Where the smoothed lines run, and twice as much again on both sides; no wider than the values are. So a
+/// curve keeps its steep beginning, and values far from their neighbours do not set the scale.
+Range RobustRange(const std::vector<std::vector<double>>& lines) {
+  Range all, smooth;
+  size_t count = 0;
+  for (const std::vector<double>& values : lines) {
+    count += values.size();
+    for (size_t i = 0; i < values.size(); ++i) {
+      all.Add(values[i]);
+      if (values.size() > 2) smooth.Add(Smoothed(values, i));
+    }
+  }
+  if (count < kLeastForScale || smooth.empty()) return all;
   // A curve that is level but for one step keeps its step.
-  const double spread = std::max(high - low, 1e-3 * std::max(std::abs(low), std::abs(high)));
-  return {.low = std::max(all.low, low - spread), .high = std::min(all.high, high + spread)};
+  const double spread =
+      std::max(2 * (smooth.high - smooth.low), 1e-3 * std::max(std::abs(smooth.low), std::abs(smooth.high)));
+  return {.low = std::max(all.low, smooth.low - spread), .high = std::min(all.high, smooth.high + spread)};
 }
 
 /// A grid of dots, 2 wide and 4 high per cell; each cell remembers the curve that drew last in it.
@@ -98,15 +114,16 @@ std::string Legend(const std::vector<Curve>& curves, bool colour) {
 
 std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour) {
   Range xs;
-  std::vector<double> values;
+  std::vector<std::vector<double>> lines_of_y;
   for (const Curve& curve : curves) {
+    std::vector<double>& values = lines_of_y.emplace_back();
     for (const auto& [x, y] : curve.points) {
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
       xs.Add(x);
       values.push_back(y);
     }
   }
-  const Range ys = RobustRange(std::move(values));
+  const Range ys = RobustRange(lines_of_y);
   const int columns = width - kLabelWidth - 2;
   const int rows = height - 2;
   if (xs.empty() || columns < 10 || rows < 2) return {};

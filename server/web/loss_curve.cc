@@ -21,12 +21,28 @@ json Rounded(double value) {
 
 double UnixSeconds(int64_t unix_ns) { return std::round(static_cast<double>(unix_ns) * 1e-8) / 10; }
 
-/// Tokens behind a version, by the straight line between the points round it.
-std::optional<double> TokensAt(const std::vector<CurvePoint>& points, Version version) {
+struct Anchor {
+  Version version;
+  uint64_t committed_tokens = 0;
+};
+
+/// Points and restores in order of version.
+std::vector<Anchor> Anchors(const LossCurve& curve, const std::vector<CurvePoint>& points) {
+  std::vector<Anchor> anchors;
+  for (const CurvePoint& point : points) anchors.push_back({point.version, point.committed_tokens});
+  for (const CurveRestore& restore : curve.restores()) {
+    anchors.push_back({restore.version, restore.committed_tokens});
+  }
+  std::ranges::sort(anchors, {}, &Anchor::version);
+  return anchors;
+}
+
+/// Tokens behind a version, by the straight line between the anchors round it.
+std::optional<double> TokensAt(const std::vector<Anchor>& anchors, Version version) {
   if (version == Version(0)) return 0;
-  const auto above = std::ranges::lower_bound(points, version, {}, &CurvePoint::version);
-  if (above == points.end()) return std::nullopt;
-  const bool first = above == points.begin();
+  const auto above = std::ranges::lower_bound(anchors, version, {}, &Anchor::version);
+  if (above == anchors.end()) return std::nullopt;
+  const bool first = above == anchors.begin();
   const double low_version = first ? 0 : static_cast<double>(std::prev(above)->version.value());
   const double low_tokens = first ? 0 : static_cast<double>(std::prev(above)->committed_tokens);
   const double share = (static_cast<double>(version.value()) - low_version) /
@@ -34,20 +50,36 @@ std::optional<double> TokensAt(const std::vector<CurvePoint>& points, Version ve
   return std::round(low_tokens + share * (static_cast<double>(above->committed_tokens) - low_tokens));
 }
 
-json Validation(const std::vector<CurvePoint>& points, const std::vector<EvaluationView>& evaluations) {
-  json columns = {{"version", json::array()},
-                  {"tokens", json::array()},
-                  {"unixSeconds", json::array()},
-                  {"loss", json::array()}};
+json Validation(const LossCurve& curve, const std::vector<CurvePoint>& points,
+                const std::vector<EvaluationView>& evaluations) {
+  json columns = {{"version", json::array()}, {"tokens", json::array()},    {"unixSeconds", json::array()},
+                  {"epoch", json::array()},   {"abandoned", json::array()}, {"loss", json::array()}};
+  const std::vector<Anchor> anchors = Anchors(curve, points);
   for (const EvaluationView& evaluation : evaluations) {
-    const std::optional<double> tokens = TokensAt(points, evaluation.version);
+    const std::optional<double> tokens = TokensAt(anchors, evaluation.version);
     if (!tokens) continue;  // its round is not drawn yet
+    columns["epoch"].push_back(std::ranges::count_if(curve.restores(), [&](const CurveRestore& restore) {
+      return restore.version <= evaluation.version;
+    }));
+    columns["abandoned"].push_back(
+        curve.Abandoned(evaluation.version, static_cast<uint64_t>(std::max(0.0, *tokens))));
     columns["version"].push_back(evaluation.version.value());
     columns["tokens"].push_back(*tokens);
     columns["unixSeconds"].push_back(UnixSeconds(evaluation.unix_ns));
     columns["loss"].push_back(Rounded(evaluation.loss));
   }
   return columns;
+}
+
+json Restores(const LossCurve& curve) {
+  json list = json::array();
+  for (const CurveRestore& restore : curve.restores()) {
+    list.push_back({{"version", restore.version.value()},
+                    {"tokens", restore.committed_tokens},
+                    {"unixSeconds", UnixSeconds(restore.unix_ns)},
+                    {"reason", restore.reason}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -76,10 +108,19 @@ void LossCurve::Join(Group& group, const Group& next) {
 
 void LossCurve::Add(const RoundDetailView& round) {
   last_ = round.summary.version;
-  if (round.contributions.empty()) return;
+  if (round.contributions.empty()) {
+    ++epoch_;
+    restores_.push_back({.version = round.summary.version,
+                         .committed_tokens = round.summary.committed_tokens,
+                         .unix_ns = round.summary.closed_unix_ns,
+                         .reason = round.summary.close_reason});
+    if (restores_.size() > kMostRestores) restores_.erase(restores_.begin());
+    return;
+  }
   Group one{.sum = {.version = round.summary.version,
                     .committed_tokens = round.summary.committed_tokens,
                     .unix_ns = round.summary.closed_unix_ns,
+                    .epoch = epoch_,
                     .loss = round.summary.train_loss,
                     .workers = {}},
             .rounds = 1,
@@ -94,19 +135,40 @@ void LossCurve::Add(const RoundDetailView& round) {
     one.sum.workers[i] += contribution.loss;
     one.parts[i] += 1;
   }
-  if (groups_.empty() || groups_.back().rounds >= stride_) {
+  if (groups_.empty() || groups_.back().rounds >= stride_ || groups_.back().sum.epoch != epoch_) {
     groups_.push_back(std::move(one));
   } else {
     Join(groups_.back(), one);
   }
-  if (groups_.size() <= kMostPoints) return;
+  if (groups_.size() > kMostPoints) Halve();
+}
+
+void LossCurve::Halve() {
+  const size_t wider = 2 * stride_;
+  bool any = false;
   std::vector<Group> halved;
-  for (size_t i = 0; i < groups_.size(); i += 2) {
-    halved.push_back(std::move(groups_[i]));
-    if (i + 1 < groups_.size()) Join(halved.back(), groups_[i + 1]);
+  for (Group& group : groups_) {
+    const bool joins = !halved.empty() && halved.back().sum.epoch == group.sum.epoch &&
+                       halved.back().rounds + group.rounds <= wider;
+    any |= joins;
+    if (joins) {
+      Join(halved.back(), group);
+    } else {
+      halved.push_back(std::move(group));
+    }
+  }
+  if (any) {
+    stride_ = wider;
+  } else {
+    halved.erase(halved.begin());  // a single point for every epoch: the oldest goes
   }
   groups_ = std::move(halved);
-  stride_ *= 2;
+}
+
+bool LossCurve::Abandoned(Version version, uint64_t committed_tokens) const {
+  return std::ranges::any_of(restores_, [&](const CurveRestore& restore) {
+    return version < restore.version && committed_tokens > restore.committed_tokens;
+  });
 }
 
 CurvePoint LossCurve::Mean(const Group& group) {
@@ -132,18 +194,18 @@ std::vector<CurvePoint> LossCurve::Points() const {
 
 std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>& evaluations) {
   const std::vector<CurvePoint> points = curve.Points();
-  json out = {{"stride", curve.stride()},
-              {"version", json::array()},
-              {"tokens", json::array()},
-              {"unixSeconds", json::array()},
-              {"loss", json::array()},
-              {"workers", json::array()},
-              {"validation", Validation(points, evaluations)}};
+  json out = {{"stride", curve.stride()},    {"version", json::array()},
+              {"tokens", json::array()},     {"unixSeconds", json::array()},
+              {"loss", json::array()},       {"epoch", json::array()},
+              {"abandoned", json::array()},  {"workers", json::array()},
+              {"restores", Restores(curve)}, {"validation", Validation(curve, points, evaluations)}};
   for (const CurvePoint& point : points) {
     out["version"].push_back(point.version.value());
     out["tokens"].push_back(point.committed_tokens);
     out["unixSeconds"].push_back(UnixSeconds(point.unix_ns));
     out["loss"].push_back(Rounded(point.loss));
+    out["epoch"].push_back(point.epoch);
+    out["abandoned"].push_back(curve.Abandoned(point.version, point.committed_tokens));
   }
   for (size_t i = 0; i < curve.workers().size(); ++i) {
     json column = json::array();

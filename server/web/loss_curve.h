@@ -17,8 +17,17 @@ struct CurvePoint {
   Version version;  // of the last of them, as are tokens and time
   uint64_t committed_tokens = 0;
   int64_t unix_ns = 0;
+  size_t epoch = 0;                  // how many restores came before it
   double loss = 0;                   // weighted mean over workers; NaN: not known
   std::vector<double> workers = {};  // their own, in the order of LossCurve::workers(); NaN: not known
+};
+
+/// An older version was made the head again: what was trained between is abandoned.
+struct CurveRestore {
+  Version version;  // that the old contents have now
+  uint64_t committed_tokens = 0;
+  int64_t unix_ns = 0;
+  std::string reason = {};
 };
 
 /// Training losses of a whole run in bounded memory: when the points become too many, neighbours are joined
@@ -28,14 +37,21 @@ class LossCurve {
   static constexpr size_t kMostPoints = 1000;
   /// Those that come first; of more, only the mean is kept.
   static constexpr size_t kMostWorkers = 64;
+  /// Of more, the newest.
+  static constexpr size_t kMostRestores = 200;
 
-  /// In order of version. One without contributions (a restore) is skipped.
+  /// In order of version. One without contributions is a restore: no point, but the next one begins an epoch.
   void Add(const RoundDetailView& round);
   /// Of the newest round that was added, drawn or not.
   Version last() const { return last_; }
 
-  /// Ascending; the last one may stand for fewer rounds than the others.
+  /// Ascending versions; tokens ascend within an epoch. No point joins rounds of two epochs; the last one of
+  /// an epoch may stand for fewer rounds than the others.
   std::vector<CurvePoint> Points() const;
+  /// Ascending versions.
+  const std::vector<CurveRestore>& restores() const { return restores_; }
+  /// Whether a later restore went back behind it.
+  bool Abandoned(Version version, uint64_t committed_tokens) const;
   const std::vector<WorkerName>& workers() const { return workers_; }
   /// Rounds that a point stands for.
   size_t stride() const { return stride_; }
@@ -50,17 +66,21 @@ class LossCurve {
   };
   size_t IndexOf(const WorkerName& worker);
   static void Join(Group& group, const Group& next);
+  void Halve();
   static CurvePoint Mean(const Group& group);
 
   Version last_;
   size_t stride_ = 1;
+  size_t epoch_ = 0;
   std::vector<WorkerName> workers_;
-  std::vector<Group> groups_;  // all but the last are full
+  std::vector<CurveRestore> restores_;
+  std::vector<Group> groups_;  // all but the last of an epoch are full
 };
 
 /// The losses of versions that were evaluated, with what the curve and the evaluations know, as JSON: columns
-/// `version`, `tokens`, `unixSeconds`, `loss`, one in `workers` for each worker (null: it had no part);
-/// `validation` likewise; `stride`.
+/// `version`, `tokens`, `unixSeconds`, `loss`, `epoch`, `abandoned` (by a later restore), one in `workers`
+/// for each worker (null: it had no part); `validation` likewise; `restores` with `version`, `tokens`,
+/// `unixSeconds`, `reason`; `stride`.
 std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>& evaluations);
 
 }  // namespace atoll

@@ -60,7 +60,7 @@ bool RunHistory::Take(const EventView& event) {
   MutexLock lock(&mutex_);
   Keep(events_, event, kEvents);
   if (IsMilestone(event.kind)) Keep(milestones_, event, kMilestones);
-  if (event.kind == EventKind::kRoundClosed) rounds_closed_ = true;
+  if (event.kind == EventKind::kRoundClosed || event.kind == EventKind::kRunRestored) rounds_closed_ = true;
   return true;
 }
 

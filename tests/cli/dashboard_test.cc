@@ -94,6 +94,46 @@ TEST(Dashboard, DrawsTheCurves) {
               AllOf(HasSubstr("train loss   "), HasSubstr("5.545 ┤"), HasSubstr("└──")));
 }
 
+TEST(Dashboard, DrawsOnlyTheBranchThatLedToTheHeadAfterARestore) {
+  v1::GetStatusReply status = Training();  // version 12, 300 tokens
+  const auto add = [&](uint64_t version, uint64_t tokens, double loss) {
+    auto* round = status.add_rounds();
+    round->set_version(version);
+    round->set_committed_tokens(tokens);
+    round->set_train_loss(loss);
+  };
+  status.mutable_rounds(11)->set_train_loss(1.125);  // only the abandoned branch came that low
+  status.mutable_evaluations(1)->set_loss(1.0625);
+  add(13, 100, 0);
+  add(14, 125, 4.0);
+  add(15, 150, 3.5);
+  status.mutable_fragments(0)->set_version(15);
+  EXPECT_THAT(Render(status, OneWorker("w0")),
+              AllOf(HasSubstr("train loss, restored at step 200   "), HasSubstr("step 0 to 300"),
+                    HasSubstr("5.545 ┤"), HasSubstr("3.500 ┤"), Not(HasSubstr("1.125 ┤")),
+                    Not(HasSubstr("1.062 ┤"))));
+}
+
+TEST(Dashboard, ASteepBeginningSetsTheScaleAndAValueThatStandsAloneDoesNot) {
+  v1::GetStatusReply status = Training();
+  status.clear_rounds();
+  status.clear_evaluations();
+  for (uint64_t version = 1; version <= 120; ++version) {
+    auto* round = status.add_rounds();
+    round->set_version(version);
+    round->set_committed_tokens(version);
+    round->set_train_loss(version == 60 ? 9e9 : 3 + 2.5 / static_cast<double>(version));
+  }
+  // The edge is where a value that stands alone is drawn; the first point is within it.
+  const std::string screen = Render(status, OneWorker("w0"));
+  double top = 0;
+  const size_t label = screen.find(" ┤");
+  ASSERT_NE(label, std::string::npos);
+  top = std::stod(screen.substr(label - 8, 8));
+  EXPECT_GE(top, 5.5);
+  EXPECT_LT(top, 10);
+}
+
 TEST(Dashboard, TheAxisIsThatOfTheScheduleWhateverTheStepsOfARoundAreNow) {
   // 300 of 1000 tokens are inner step 600 of 2000; then inner.steps was set from 50 to 5.
   v1::GetStatusReply status = Training();

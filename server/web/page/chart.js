@@ -33,18 +33,26 @@ function extent(values) {
   return [low, high];
 }
 
+/** Each value as the median of itself and its two neighbours on both sides: a value that stands alone goes. */
+function smoothed(values) {
+  return values.map((_, i) => {
+    const near = values.slice(Math.max(0, i - 2), i + 3).sort((a, b) => a - b);
+    return near[(near.length - 1) >> 1];
+  });
+}
+
 /**
- * What sets the scale: from the 5th to the 95th percentile and as much again on both sides, no wider than the values are. A few
- * values far from all others are drawn at the edge.
+ * What sets the scale, of the values of every line: where the smoothed lines run, and twice as much again on both sides, no wider
+ * than the values are. So a curve keeps its steep beginning, and a few values far from their neighbours are drawn at the edge.
  */
-export function robustExtent(values) {
-  const finite = values.filter(Number.isFinite).sort((a, b) => a - b);
-  if (finite.length < 10) return extent(finite);
-  const tail = Math.floor(finite.length / 20);
-  const low = finite[tail];
-  const high = finite[finite.length - 1 - tail];
-  const spread = Math.max(high - low, 1e-3 * Math.max(Math.abs(low), Math.abs(high)));
-  return [Math.max(finite[0], low - spread), Math.min(finite.at(-1), high + spread)];
+export function robustExtent(lists) {
+  const lines = lists.map((list) => list.filter(Number.isFinite));
+  const all = extent(lines.flat());
+  if (lines.flat().length < 10) return all;
+  const [low, high] = extent(lines.filter((line) => line.length > 2).flatMap(smoothed));
+  if (!(low <= high)) return all;
+  const spread = Math.max(2 * (high - low), 1e-3 * Math.max(Math.abs(low), Math.abs(high)));
+  return [Math.max(all[0], low - spread), Math.min(all[1], high + spread)];
 }
 
 /** Index of the point whose x is nearest. */
@@ -79,7 +87,10 @@ export class Chart {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** series: {name, colour (c-s0..), thin, dots, points: [[x, y]]}, the first leads the cursor; marks: {x, text, kind}. */
+  /**
+   * series: {name, colour (c-s0..), thin, dots, head (a dot at the last point), points: [[x, y, begins a line of its own]]}, the
+   * first leads the cursor; marks: {x, text, kind, label}.
+   */
   show(data, options = {}) {
     this.data = data;
     Object.assign(this.options, options);
@@ -95,7 +106,8 @@ export class Chart {
     this.empty.hidden = Number.isFinite(lowX);
     this.picture.setAttribute("aria-label", this.describe());
     if (!Number.isFinite(lowX) || width < 60) { this.tip.hidden = true; return; }
-    let [lowY, highY] = (this.options.robust ? robustExtent : extent)(all.map((p) => p[1]));
+    let [lowY, highY] = this.options.robust
+      ? robustExtent(this.data.series.map((series) => series.points.map((p) => p[1]))) : extent(all.map((p) => p[1]));
     if (this.options.fromZero) lowY = Math.min(0, lowY);
     if (highY <= lowY) highY = lowY + (Math.abs(lowY) * 0.1 || 1);
     const room = (highY - lowY) * 0.06;
@@ -145,6 +157,10 @@ export class Chart {
       const up = mark.kind !== "leave";
       group.append(svg("path", { d: up ? `M${x - 4} ${bottom}l4 -7l4 7z` : `M${x - 4} ${bottom - 7}l4 7l4 -7z` }));
       group.append(svg("title", {}, mark.text));
+      if (mark.label) {
+        const left = x > this.width - 80;
+        group.append(svg("text", { x: left ? x - 5 : x + 5, y: TOP + 9, "text-anchor": left ? "end" : "start" }, mark.label));
+      }
       this.picture.append(group);
     }
   }
@@ -152,16 +168,18 @@ export class Chart {
   line(series) {
     let path = "";
     let pen = false;
-    for (const [x, y] of series.points) {
+    for (const [x, y, begins] of series.points) {
       if (!Number.isFinite(y)) { pen = false; continue; }
+      if (begins) pen = false;
       path += `${pen ? "L" : "M"}${this.x(x).toFixed(1)} ${this.y(y).toFixed(1)}`;
       pen = true;
     }
     this.picture.append(svg("path", { class: `line ${series.thin ? "thin " : ""}${series.colour}`, d: path }));
-    if (!series.dots && series.points.length > 1) return;
-    const every = Math.ceil(series.points.length / 60);
+    if (!series.dots && !series.head && series.points.length > 1) return;
+    const every = series.dots ? Math.ceil(series.points.length / 60) : Infinity;
     series.points.forEach(([x, y], i) => {
-      if (!Number.isFinite(y) || (i % every !== 0 && i + 1 !== series.points.length)) return;
+      const shown = i + 1 === series.points.length || (series.dots && i % every === 0);
+      if (!Number.isFinite(y) || !shown) return;
       this.picture.append(svg("circle", { class: `dot f ${series.colour}`, cx: this.x(x), cy: this.y(y), r: 3.2 }));
     });
   }

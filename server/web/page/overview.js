@@ -97,17 +97,56 @@ function legend(place, entries) {
 const MARKS = {
   WORKER_JOINED: ["join", "joined"], WORKER_RETURNED: ["join", "returned"], WORKER_LEFT: ["leave", "left"],
   WORKER_LOST: ["leave", "lost"], WORKER_BANNED: ["leave", "banned"], RUN_PAUSED: ["other", "paused"],
-  RUN_RESUMED: ["other", "resumed"], RUN_RESTORED: ["other", "restored"], COORDINATOR_STARTED: ["other", "coordinator started"],
+  RUN_RESUMED: ["other", "resumed"], COORDINATOR_STARTED: ["other", "coordinator started"],
 };
 
-/** Tokens that were committed at a moment, by the straight line between the curve's points. */
+/** Tokens that were committed at a moment, by the straight line between the curve's points; a restore takes some back. */
 function tokensAt(curve, at) {
-  const times = curve.unixSeconds;
-  let i = times.findIndex((time) => time >= at);
-  if (i < 0) i = times.length - 1;
+  const known = curve.unixSeconds.map((time, i) => ({ version: curve.version[i], time, tokens: curve.tokens[i] }))
+    .concat(curve.restores.map((restore) => ({ ...restore, time: restore.unixSeconds }))).sort((a, b) => a.version - b.version);
+  let i = known.findIndex((point) => point.time >= at);
+  if (i < 0) i = known.length - 1;
   if (i <= 0) return 0;
-  const share = (at - times[i - 1]) / Math.max(1e-9, times[i] - times[i - 1]);
-  return curve.tokens[i - 1] + Math.min(1, Math.max(0, share)) * (curve.tokens[i] - curve.tokens[i - 1]);
+  const [from, to] = [known[i - 1], known[i]];
+  const share = Math.min(1, Math.max(0, (at - from.time) / Math.max(1e-9, to.time - from.time)));
+  if (to.tokens < from.tokens) return share < 1 ? from.tokens : to.tokens;
+  return from.tokens + share * (to.tokens - from.tokens);
+}
+
+/**
+ * The points of a column: those that led to the head, a line for each epoch, and those that a restore abandoned, which begin at the
+ * point they have in common with the others.
+ */
+export function branches(columns, axis, losses = columns.loss) {
+  const live = [];
+  const abandoned = [];
+  let epoch = null;
+  columns[axis].forEach((x, i) => {
+    const point = [x, losses[i] ?? NaN];
+    if (axis === "unixSeconds" && !(x > 0)) return;
+    const same = epoch === columns.epoch[i];
+    epoch = columns.epoch[i];
+    if (!columns.abandoned[i]) {
+      live.push(same ? point : [...point, true]);
+      return;
+    }
+    const forks = i > 0 && same && !columns.abandoned[i - 1];
+    if (forks) abandoned.push([columns[axis][i - 1], losses[i - 1] ?? NaN, true]);
+    abandoned.push(same ? point : [...point, true]);
+  });
+  return { live, abandoned };
+}
+
+/** Without the points that are not known; the first after one that began a line begins it. */
+function lineOf(points) {
+  let begins = false;
+  return points.flatMap(([x, y, first]) => {
+    begins ||= Boolean(first);
+    if (!Number.isFinite(y)) return [];
+    const point = begins ? [x, y, true] : [x, y];
+    begins = false;
+    return [point];
+  });
 }
 
 export class LossChart {
@@ -134,13 +173,14 @@ export class LossChart {
     const { curve } = this;
     if (!curve) return;
     const axis = this.byTime ? "unixSeconds" : "tokens";
-    const points = (columns) => columns[axis].map((x, i) => [x, columns.loss[i] ?? NaN]).filter((p) => !this.byTime || p[0] > 0);
-    const series = [{ name: "training, mean", colour: "c-s0", points: points(curve) }];
-    if (curve.validation.loss.length) series.push({ name: "validation", colour: "c-s1", dots: true, points: points(curve.validation) });
+    const training = branches(curve, axis);
+    const validation = branches(curve.validation, axis);
+    const restored = curve.restores.length > 0;
+    const series = [{ name: "training, mean", colour: "c-s0", head: restored, points: training.live }];
+    if (curve.validation.loss.length) series.push({ name: "validation", colour: "c-s1", dots: true, points: validation.live });
     if (this.byWorker) {
       curve.workers.forEach((worker, i) => series.push({
-        name: worker.name, colour: COLOURS[i % COLOURS.length], thin: true,
-        points: points({ ...curve, loss: worker.loss }).filter((p) => Number.isFinite(p[1])),
+        name: worker.name, colour: COLOURS[i % COLOURS.length], thin: true, points: lineOf(branches(curve, axis, worker.loss).live),
       }));
     }
     const marks = curve.milestones.filter((event) => event.kind in MARKS).map((event) => {
@@ -148,8 +188,16 @@ export class LossChart {
       const at = seconds(event.unixNanos);
       return { x: this.byTime ? at : tokensAt(curve, at), kind, text: `${clock(at)}: ${event.worker ? `${event.worker} ` : ""}${verb}` };
     });
+    for (const restore of curve.restores) {
+      marks.push({ x: restore[axis], kind: "restored", label: "restored", text: `${clock(restore.unixSeconds)}: version ${restore.version}, ${restore.reason}` });
+    }
     const entries = series.slice(0, 18).map((s) => [s.name, s.colour]);
-    for (const [kind, name] of [["join", "joined"], ["leave", "left or lost"], ["other", "run or coordinator"]]) {
+    if (training.abandoned.length) {
+      series.push({ name: "abandoned", colour: "c-gone", thin: true, points: training.abandoned });
+      if (validation.abandoned.length) series.push({ name: "validation, abandoned", colour: "c-gone", thin: true, dots: true, points: validation.abandoned });
+      entries.push(["abandoned by a restore", "c-gone"]);
+    }
+    for (const [kind, name] of [["join", "joined"], ["leave", "left or lost"], ["other", "run or coordinator"], ["restored", "restored"]]) {
       if (marks.some((mark) => mark.kind === kind)) entries.push([name, `mark m-${kind}`]);
     }
     if (curve.stride > 1) entries.push([`a point is ${curve.stride} rounds`, ""]);

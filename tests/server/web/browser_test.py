@@ -149,6 +149,53 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.by_id("by-time").get_attribute("aria-pressed"), "true")
         self.assertEqual(self.console(), [])
 
+    def loss_lines(self):
+        """The drawn lines of the loss chart: class of each, and its parts as lists of [x, y] on the screen."""
+        return BROWSER.execute_script("""
+            return [...document.querySelectorAll('#loss path.line')].map((path) => [path.getAttribute('class'),
+              path.getAttribute('d').split('M').slice(1).map((part) => part.split('L').map((p) => p.split(' ').map(Number)))])""")
+
+    def test_a_restore_has_a_mark_and_leaves_the_old_branch_grey(self):
+        self.open("restored")
+        self.wait_live()
+        self.wait("the curve", lambda: self.loss_lines())
+        for axis in ["by-tokens", "by-time"]:
+            self.by_id(axis).click()
+            lines = self.loss_lines()
+            training = [parts for looks, parts in lines if "c-s0" in looks]
+            self.assertEqual([len(part) for part in training[0]], [6, 4], "a line for each epoch")
+            for looks, parts in lines:
+                for part in parts:
+                    self.assertEqual([x for x, _ in part], sorted(x for x, _ in part), f"{axis}, {looks}: runs back")
+            gone = [parts for looks, parts in lines if "c-gone" in looks and len(parts[0]) == 9]
+            self.assertTrue(gone, "8 abandoned rounds and the one before them")
+            self.assertIn(training[0][0][-1], [parts[0][0] for parts in gone], "the branches part at the checkpoint")
+            marks = BROWSER.execute_script("return [...document.querySelectorAll('#loss .m-restored')].map((mark) => [mark.textContent, mark.querySelector('line').getAttribute('x1')])")
+            self.assertEqual(len(marks), 1)
+            self.assertIn("restored from checkpoint 'six'restored", marks[0][0])
+            if axis == "by-tokens":
+                self.assertAlmostEqual(float(marks[0][1]), training[0][0][-1][0], delta=0.1)
+            self.assertIn("abandoned by a restore", self.text("loss-legend"))
+            self.shot(f"restored-{axis}")
+        self.assertEqual(self.console(), [])
+
+    def scale(self, lists):
+        return BROWSER.execute_async_script("""
+            const [lists, done] = arguments;
+            import("/chart.js").then((chart) => done(chart.robustExtent(lists))).catch((e) => done(String(e)))""", lists)
+
+    def test_honest_losses_set_the_scale_and_absurd_ones_do_not(self):
+        self.open("run")
+        curve = [5.402] + [2 + 3.4 / i for i in range(2, 60)]
+        self.assertEqual(self.scale([curve])[1], 5.402)
+        steep = [10.8, 7.5, 6.2, 5.4] + [3.2 + 0.2 * (i % 3) for i in range(500)]
+        self.assertEqual(self.scale([steep, [9.9, 3.3]])[1], 10.8)
+        absurd = list(curve)
+        absurd[0] = absurd[30] = absurd[31] = 1e12
+        low, high = self.scale([absurd, [1e9]])
+        self.assertLess(high, 20)
+        self.assertEqual(low, min(curve))
+
     def test_keys_are_enough(self):
         self.open("run")
         self.wait_live()

@@ -44,13 +44,63 @@ TEST(LossCurveTest, LossesThatAreNotToldAreNoZeros) {
   EXPECT_TRUE(json::parse(CurveJson(curve, {}))["loss"][0].is_null());
 }
 
+RoundDetailView RestoreTo(uint64_t version, uint64_t tokens) {
+  RoundDetailView restore;
+  restore.summary.version = Version(version);
+  restore.summary.committed_tokens = tokens;
+  restore.summary.closed_unix_ns = static_cast<int64_t>(version) * 1'000'000'000;
+  restore.summary.close_reason = "restored from checkpoint 'two'";
+  return restore;
+}
+
 TEST(LossCurveTest, ARestoreHasNoPointAndIsPassed) {
   LossCurve curve;
-  RoundDetailView restore;
-  restore.summary.version = Version(7);
-  curve.Add(restore);
+  curve.Add(RestoreTo(7, 300));
   EXPECT_TRUE(curve.Points().empty());
   EXPECT_EQ(curve.last(), Version(7));
+}
+
+TEST(LossCurveTest, ARestoreBeginsAnEpochAndAbandonsWhatCameAfterTheCheckpoint) {
+  LossCurve curve;
+  for (uint64_t i = 1; i <= 4; ++i) curve.Add(RoundOf(i, 6 - static_cast<double>(i), 5));
+  curve.Add(RestoreTo(5, 200));
+  RoundDetailView after = RoundOf(6, 3, 3);
+  after.summary.committed_tokens = 300;
+  curve.Add(after);
+  const json read = json::parse(CurveJson(curve, {{.version = Version(2), .loss = 4},
+                                                  {.version = Version(4), .loss = 3},
+                                                  {.version = Version(5), .loss = 4},
+                                                  {.version = Version(6), .loss = 3.5}}));
+  EXPECT_EQ(read["version"], json({1, 2, 3, 4, 6}));
+  EXPECT_EQ(read["tokens"], json({100, 200, 300, 400, 300}));
+  EXPECT_EQ(read["epoch"], json({0, 0, 0, 0, 1}));
+  EXPECT_EQ(read["abandoned"], json({false, false, true, true, false}));
+  EXPECT_EQ(read["restores"], json::array({{{"version", 5},
+                                            {"tokens", 200},
+                                            {"unixSeconds", 5.0},
+                                            {"reason", "restored from checkpoint 'two'"}}}));
+  EXPECT_EQ(read["validation"]["tokens"], json({200, 400, 200, 300}));
+  EXPECT_EQ(read["validation"]["epoch"], json({0, 0, 1, 1}));
+  EXPECT_EQ(read["validation"]["abandoned"], json({false, true, false, false}));
+}
+
+TEST(LossCurveTest, MeansNeverJoinTwoEpochs) {
+  LossCurve curve;
+  uint64_t version = 0;
+  for (int epoch = 0; epoch < 7; ++epoch) {
+    for (int i = 0; i < 333; ++i) curve.Add(RoundOf(++version, epoch + 1, epoch + 1));
+    curve.Add(RestoreTo(++version, 0));
+  }
+  const auto points = curve.Points();
+  EXPECT_LE(points.size(), LossCurve::kMostPoints);
+  for (const CurvePoint& point : points) EXPECT_EQ(point.loss, static_cast<double>(point.epoch) + 1);
+  // As many restores as one likes cost no more memory than a long run does.
+  for (int i = 0; i < 5000; ++i) {
+    curve.Add(RoundOf(++version, 2, 2));
+    curve.Add(RestoreTo(++version, 0));
+  }
+  EXPECT_LE(curve.Points().size(), LossCurve::kMostPoints);
+  EXPECT_LE(curve.restores().size(), LossCurve::kMostRestores);
 }
 
 TEST(LossCurveTest, ALongRunIsDrawnFromMeans) {

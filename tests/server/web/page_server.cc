@@ -1,5 +1,6 @@
 // For browser_test.py: serves the page of a real run, of a hostile one, of one that refuses workers and of
-// one that asks everybody for a token. Prints {"run": url, "hostile": url, "refusing": url, "asking": url};
+// one that asks everybody for a token, and of one that was restored. Prints {"run": url, "hostile": url,
+// "refusing": url, "restored": url, "asking": url};
 // then each line on its input is an order: "round" makes one; "asked" prints what the hostile one was asked
 // to do. Ends when its input does.
 #include <iostream>
@@ -106,6 +107,14 @@ void Run() {
   FillRefusing(refusing);
   WebRun run;
   for (int i = 0; i < 5; ++i) run.Round();
+  WebRun restored;
+  for (int i = 0; i < 14; ++i) {
+    restored.Round();
+    if (i == 5) (void)restored.Checkpoint("six");
+  }
+  (void)restored.Restore("six");
+  for (int i = 0; i < 4; ++i) restored.Round();
+  const auto restored_page = Serve(&restored.coordinator(), &open, &clock);
   const auto run_page = Serve(&run.coordinator(), &open, &clock);
   const auto hostile_page = Serve(&hostile, &open, &clock);
   const auto refusing_page = Serve(&refusing, &open, &clock);
@@ -114,6 +123,7 @@ void Run() {
   const nlohmann::json urls = {{"run", run_page->url()},
                                {"hostile", hostile_page->url()},
                                {"refusing", refusing_page->url()},
+                               {"restored", restored_page->url()},
                                {"asking", asking_page->url()}};
   std::cout << urls.dump() << std::endl;
   for (std::string line; std::getline(std::cin, line);) {

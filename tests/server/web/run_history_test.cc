@@ -36,6 +36,31 @@ TEST(RunHistoryTest, HasThePastAndFollows) {
   EXPECT_EQ(history.Milestones()[1].worker, "w0");
 }
 
+TEST(RunHistoryTest, FollowsARestore) {
+  WebRun run;
+  for (int i = 0; i < 2; ++i) run.Round();
+  ASSERT_TRUE(run.Checkpoint("two").ok());
+  for (int i = 0; i < 2; ++i) run.Round();
+  RunHistory history(&run.coordinator(), &run.run().clock());
+  nlohmann::json curve;
+  const auto follow_to = [&](const auto& reached) {
+    return Eventually([&] {
+      history.Follow();
+      curve = nlohmann::json::parse(history.Curve({}));
+      return reached();
+    });
+  };
+  ASSERT_TRUE(follow_to([&] { return curve["version"].size() == 4; }));
+  ASSERT_TRUE(run.Restore("two").ok());
+  ASSERT_TRUE(follow_to([&] { return !curve["restores"].empty(); })) << "before the next round is closed";
+  run.Round();
+  ASSERT_TRUE(follow_to([&] { return curve["version"].size() == 5; }));
+  EXPECT_EQ(curve["restores"][0]["version"], 5);
+  EXPECT_EQ(curve["restores"][0]["tokens"], curve["tokens"][1]);
+  EXPECT_EQ(curve["epoch"], nlohmann::json({0, 0, 0, 0, 1}));
+  EXPECT_EQ(curve["abandoned"], nlohmann::json({false, false, true, true, false}));
+}
+
 TEST(RunHistoryTest, TrafficIsSampledAtItsPeriod) {
   WebRun run;
   RunHistory history(&run.coordinator(), &run.run().clock());

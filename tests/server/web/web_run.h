@@ -39,6 +39,20 @@ class WebRun {
     (void)run_.coordinator().Heartbeat(report);
   }
 
+  absl::Status Checkpoint(const std::string& name) {
+    return run_.admin().CreateCheckpoint({.user = "ann", .peer = "test"}, name).status();
+  }
+
+  /// The contents of the checkpoint are the next version; the workers join again.
+  absl::Status Restore(const std::string& name) {
+    run_.clock().Advance(Seconds(2));
+    const auto restored = run_.admin().RestoreCheckpoint({.user = "ann", .peer = "test"}, name);
+    if (!restored.ok()) return restored.status();
+    head_ = restored->versions.front().value();
+    for (Caller& worker : workers_) worker = run_.Join(worker.worker);
+    return absl::OkStatus();
+  }
+
   TestRun& run() { return run_; }
   Coordinator& coordinator() { return run_.coordinator(); }
   uint64_t head() const { return head_; }
