@@ -138,8 +138,9 @@ std::vector<std::string> RefusedLines(const v1::GetStatusReply& status) {
   std::vector<std::string> lines;
   for (const auto& refused : status.refused_joins()) {
     if (lines.size() == kShown) {
-      lines.push_back(absl::StrFormat(" and %d more workers are refused",
-                                      static_cast<size_t>(status.refused_joins_size()) - kShown));
+      const size_t more = static_cast<size_t>(status.refused_joins_size()) - kShown;
+      lines.push_back(
+          absl::StrFormat(" and %d more %s refused", more, more == 1 ? "worker is" : "workers are"));
       break;
     }
     std::string line = " refused: worker ";
@@ -334,10 +335,11 @@ std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
 
 std::string RenderLine(const v1::GetStatusReply& status) {
   std::string line = absl::StrFormat(
-      "%s: round %d, %s of %s tokens, train loss %s, %s, %d workers, %s, %s", StateName(status.state()),
+      "%s: round %d, %s of %s tokens, train loss %s, %s, %s, %s, %s", StateName(status.state()),
       HeadVersion(status), HumanCount(static_cast<double>(status.committed_tokens())),
       HumanCount(static_cast<double>(status.total_tokens())), TrainText(status), ShortValidationText(status),
-      status.live_trainers(), HumanRate(status.tokens_per_second(), "tok"), TimeLeft(status));
+      Counted(status.live_trainers(), "worker"), HumanRate(status.tokens_per_second(), "tok"),
+      TimeLeft(status));
   for (const auto& fragment : status.fragments()) {
     if (!fragment.waiting_for().empty()) line += "; " + fragment.waiting_for();
   }

@@ -80,8 +80,8 @@ void DiskRows(const RunPlan& plan, Lines& lines) {
 void TimeRows(const RunPlan& plan, Lines& lines) {
   const PlanAssumptions& a = plan.assumptions;
   const PlannedTime& time = plan.time;
-  lines.Title(absl::StrFormat("a round of %d workers at %s each, %s at the coordinator, %s there and back",
-                              a.workers, Rate(a.bandwidth_bits_per_s),
+  lines.Title(absl::StrFormat("a round of %s at %s each, %s at the coordinator, %s there and back",
+                              Counted(a.workers, "worker"), Rate(a.bandwidth_bits_per_s),
                               Rate(a.coordinator_bandwidth_bits_per_s), Span(a.latency_s)));
   lines.Row("up", HumanBytes(plan.push_bytes), "per worker: " + Span(time.push_s));
   lines.Row("down", HumanBytes(plan.pull_bytes), "per worker: " + Span(time.pull_s));
@@ -115,8 +115,9 @@ void TimeRows(const RunPlan& plan, Lines& lines) {
 void PrivacyRows(const RunPlan& plan, Lines& lines) {
   if (!plan.privacy) return;
   const PlannedPrivacy& privacy = *plan.privacy;
-  lines.Title(absl::StrFormat("privacy after %d rounds: clip norm %.4g, noise multiplier %.4g, delta %.2g",
-                              plan.rounds, privacy.clip_norm, privacy.noise_multiplier, privacy.delta));
+  lines.Title(absl::StrFormat("privacy after %s: clip norm %.4g, noise multiplier %.4g, delta %.2g",
+                              Counted(plan.rounds, "round"), privacy.clip_norm, privacy.noise_multiplier,
+                              privacy.delta));
   lines.Row("epsilon", absl::StrFormat("%.4g", privacy.epsilon), "for who sees a worker's pushes");
   if (privacy.published_epsilon) {
     lines.Row("epsilon", absl::StrFormat("%.4g", *privacy.published_epsilon),
@@ -210,8 +211,8 @@ Json AssumptionsJson(const PlanAssumptions& assumptions) {
 
 std::vector<std::string> RenderPlan(const RunPlan& plan) {
   Lines lines;
-  lines.Title(absl::StrFormat("%s: %s parameters, %d rounds of %d inner steps, %s tokens", plan.name,
-                              Count(plan.parameters), plan.rounds, plan.inner_steps,
+  lines.Title(absl::StrFormat("%s: %s parameters, %s of %s, %s tokens", plan.name, Count(plan.parameters),
+                              Counted(plan.rounds, "round"), Counted(plan.inner_steps, "inner step"),
                               Count(plan.total_tokens)));
   for (const auto& [name, elements] : plan.groups) {
     lines.Row(name, Count(elements),

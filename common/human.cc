@@ -47,6 +47,10 @@ std::string HumanCount(double count) {
   return absl::StrCat(ThreeDigits(value, whole ? 0 : 2), kSuffixes[index]);
 }
 
+std::string Counted(uint64_t count, std::string_view noun) {
+  return absl::StrCat(count, " ", std::string(noun), count == 1 ? "" : "s");
+}
+
 std::string HumanRate(double per_second, std::string_view unit) {
   return absl::StrFormat("%s %s/s", HumanCount(per_second), std::string(unit));
 }

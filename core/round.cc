@@ -169,6 +169,18 @@ std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membersh
   return expected;
 }
 
+/// Active trainers that the round neither has nor waits for.
+std::vector<WorkerName> Round::NextRound(MonoTime now, const std::vector<WorkerName>& expected,
+                                         const Membership& membership) const {
+  if (options_.mode == RoundMode::kFree || Gathering(now) || Abandoned(membership)) return {};
+  std::vector<WorkerName> later = membership.ActiveTrainers();
+  std::erase_if(later, [&](const WorkerName& name) {
+    return HasArrived(name) || std::binary_search(expected.begin(), expected.end(), name);
+  });
+  std::sort(later.begin(), later.end());
+  return later;
+}
+
 RoundView Round::View(MonoTime now, const Membership& membership) const {
   RoundView view{.base = base_,
                  .started_at = StartedAt(now),
@@ -181,6 +193,7 @@ RoundView Round::View(MonoTime now, const Membership& membership) const {
       now < started_at_ + options_.lease) {
     view.first_join_due = started_at_ + options_.lease;
   }
+  view.next_round = NextRound(now, view.expected, membership);
   const auto has_pulled = [&](const WorkerName& name) { return pulled_.contains(name); };
   if (options_.mode == RoundMode::kBarrier &&
       !std::all_of(view.expected.begin(), view.expected.end(), has_pulled)) {

@@ -110,6 +110,8 @@ class Round {
   bool Abandoned(const Membership& membership) const;
   std::vector<WorkerName> Finishing(const Membership& membership) const;
   std::vector<WorkerName> Expected(MonoTime now, const Membership& membership) const;
+  std::vector<WorkerName> NextRound(MonoTime now, const std::vector<WorkerName>& expected,
+                                    const Membership& membership) const;
   void EndGatheringIfComplete(MonoTime now, size_t candidates);
 
   const Epoch epoch_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/human.h"
 
 namespace atoll {
 namespace {
@@ -25,6 +26,13 @@ std::string Names(const std::vector<WorkerName>& names) {
 
 std::string LateOnes(const RoundView& view) {
   return view.late == 0 ? std::string() : absl::StrFormat(" and %d late", view.late);
+}
+
+/// Live workers that the counts leave out.
+std::string NextRound(const RoundView& view) {
+  if (view.next_round.empty()) return "";
+  return absl::StrFormat("; %s %s from the next round", Names(view.next_round),
+                         view.next_round.size() == 1 ? "counts" : "count");
 }
 
 RoundDecision Gather(const RoundView& view, const RoundOptions& options) {
@@ -66,9 +74,10 @@ RoundDecision Hold(MonoTime now, MonoTime deadline, const RoundView& view, const
   if (now < critical_at) decision.next_check = critical_at;
   decision.next_check = Earlier(decision.next_check, view.expected_change_at);
   decision.reason = absl::StrFormat(
-      "held open %.1f s past the deadline: %d contributions%s, at least %d are needed%s",
-      ToSeconds(now - deadline), view.arrived.size(), LateOnes(view), options.minimum,
-      view.expected.empty() ? "; waiting for workers to join" : "; waiting for " + Names(view.expected));
+      "held open %.1f s past the deadline: %s%s, at least %d are needed%s%s", ToSeconds(now - deadline),
+      Counted(view.arrived.size(), "contribution"), LateOnes(view), options.minimum,
+      view.expected.empty() ? "; waiting for workers to join" : "; waiting for " + Names(view.expected),
+      NextRound(view));
   return decision;
 }
 
@@ -81,6 +90,7 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
                                     view.arrived.size() + view.expected.size(), LateOnes(view));
   if (!for_what.empty()) decision.reason += ", " + std::string(for_what);
   if (!view.expected.empty()) decision.reason += "; waiting for " + Names(view.expected);
+  decision.reason += NextRound(view);
   return decision;
 }
 
@@ -98,7 +108,10 @@ RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions
   if (there >= std::max<size_t>(options.minimum, 1)) {
     std::string why = absl::StrFormat("without barriers: %d arrived", there);
     if (view.overdue > 0) {
-      why += absl::StrFormat(", %d of them later than %d workers make it", view.overdue, view.live_trainers);
+      why += absl::StrFormat(", %d of them later than %s", view.overdue,
+                             view.live_trainers == 1
+                                 ? "1 worker makes it"
+                                 : absl::StrFormat("%d workers make it", view.live_trainers));
     }
     return Close(std::move(why));
   }
@@ -150,23 +163,24 @@ RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& op
 
   const bool enough = arrived >= std::max<size_t>(options.minimum, 1);
   if (enough && view.expected.empty()) {
-    return Close(arrived == 1 ? "the only expected contribution arrived"
-                              : absl::StrFormat("all %d expected contributions arrived", arrived));
+    const std::string all = arrived == 1 ? "the only expected contribution arrived"
+                                         : absl::StrFormat("all %d expected contributions arrived", arrived);
+    return Close(all + LateOnes(view));
   }
   const MonoTime deadline = view.started_at + options.deadline;
   if (const std::optional<MonoTime> quorum_at = QuorumReachedAt(view, options)) {
     const MonoTime grace_over = *quorum_at + options.grace;
     if (now >= grace_over) {
-      return Close(absl::StrFormat("quorum: %d of %d arrived and the grace of %.1f s is over; without %s",
-                                   arrived, arrived + view.expected.size(), ToSeconds(options.grace),
-                                   Names(view.expected)));
+      return Close(absl::StrFormat("quorum: %d of %d arrived%s, and the grace of %.1f s is over; without %s",
+                                   arrived, arrived + view.expected.size(), LateOnes(view),
+                                   ToSeconds(options.grace), Names(view.expected)));
     }
     if (now < deadline) return Wait(view, std::min(grace_over, deadline), "quorum reached, grace running");
   }
   if (now < deadline) return Wait(view, deadline, MinimumText(view, options));
   if (enough) {
-    return Close(absl::StrFormat("deadline: %d of %d arrived within %.1f s; without %s", arrived,
-                                 arrived + view.expected.size(), ToSeconds(options.deadline),
+    return Close(absl::StrFormat("deadline: %d of %d arrived within %.1f s%s; without %s", arrived,
+                                 arrived + view.expected.size(), ToSeconds(options.deadline), LateOnes(view),
                                  Names(view.expected)));
   }
   return Hold(now, deadline, view, options);

@@ -42,6 +42,9 @@ struct RoundView {
   uint32_t live_trainers = 0;
   /// Until when nobody needs to be there; nullopt once a worker was, or a lease after the round's start.
   std::optional<MonoTime> first_join_due = std::nullopt;
+  /// Live, not arrived and not waited for in this round: they joined after it was opened, did not begin it in
+  /// time, or their contribution was refused. In order of name.
+  std::vector<WorkerName> next_round = {};
   /// When `expected` changes by time alone: those who did not begin to pull are then given up.
   std::optional<MonoTime> expected_change_at = std::nullopt;
 };

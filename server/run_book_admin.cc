@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "server/run_book.h"
 
@@ -152,7 +153,7 @@ std::optional<RoundDecision> RunBook::OrderedDecision(const FragmentRound& fragm
   RoundDecision decision{.action = Action::kClose, .health = RunHealth::kTraining};
   if (control_.mode == RunMode::kStopped) {
     decision.action = arrived > 0 ? Action::kClose : Action::kWait;
-    decision.reason = absl::StrFormat("%s; with %d contributions", ControlText(), arrived);
+    decision.reason = absl::StrFormat("%s; with %s", ControlText(), Counted(arrived, "contribution"));
     return decision;
   }
   if (!fragment.close_now.empty() && arrived > 0) {
@@ -161,7 +162,8 @@ std::optional<RoundDecision> RunBook::OrderedDecision(const FragmentRound& fragm
   }
   if (control_.mode != RunMode::kPaused) return std::nullopt;
   decision.action = Action::kWait;
-  decision.reason = absl::StrFormat("%s; %d contributions are kept", ControlText(), arrived);
+  decision.reason = absl::StrFormat("%s; %s kept", ControlText(),
+                                    Counted(arrived, "contribution") + (arrived == 1 ? " is" : " are"));
   return decision;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "server/run_book.h"
 
 // Rounds: when they close, what a commit changes, how the run ends.
@@ -95,8 +96,8 @@ std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double com
   fragment.Committed(record);
   fragment.Open(record.version, roster_.membership(), now);
   effects.Event(EventKind::kRoundClosed, "",
-                absl::StrFormat("version %d from %d contributions: %s", record.version.value(),
-                                summary.contributions, record.close_reason));
+                absl::StrFormat("version %d from %s: %s", record.version.value(),
+                                Counted(summary.contributions, "contribution"), record.close_reason));
   effects.events.back().fragment = record.fragment;
   effects.events.back().version = record.version;
   effects.events.back().round = summary;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "server/run_book.h"
 
 // What the coordinator waits for right now: for what, from whom, until when.
@@ -18,8 +19,9 @@ WaitView RoundWait(const FragmentRound& fragment, MonoTime now) {
   WaitView wait{.what = "", .from = {}, .since_s = ToSeconds(now - fragment.decided_since)};
   if (fragment.closing() && fragment.accepting() > 0) {
     wait.what = absl::StrFormat(
-        "fragment %d: the round is closed; %d contributions that belong to it are just being written to disk",
-        id, fragment.accepting());
+        "fragment %d: the round is closed; %s just being written to disk", id,
+        Counted(fragment.accepting(), "contribution") +
+            (fragment.accepting() == 1 ? " that belongs to it is" : " that belong to it are"));
   } else if (fragment.closing()) {
     wait.what = absl::StrFormat("fragment %d: version %d is being merged and committed", id,
                                 fragment.head().value() + 1);

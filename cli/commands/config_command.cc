@@ -57,8 +57,9 @@ absl::Status Validate(const GlobalOptions& global, const std::string& file, bool
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
   Recommend(global, run, strangers);
   if (global.json) return PrintJson(config);
-  std::printf("%s is valid: run '%s', %u workers, %u rounds of %u inner steps, %s tokens in all\n",
-              file.c_str(), run.name.c_str(), run.workers, run.rounds, run.inner.steps,
+  std::printf("%s is valid: run '%s', %s, %s of %s, %s tokens in all\n", file.c_str(), run.name.c_str(),
+              Counted(run.workers, "worker").c_str(), Counted(run.rounds, "round").c_str(),
+              Counted(run.inner.steps, "inner step").c_str(),
               HumanCount(static_cast<double>(run.total_tokens())).c_str());
   for (const std::string& advice : ConfigAdvice(run)) std::printf("warning: %s\n", advice.c_str());
   return absl::OkStatus();

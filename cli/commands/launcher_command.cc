@@ -33,8 +33,8 @@ absl::Status Launcher(const GlobalOptions& global) {
   const auto leaving = std::ranges::count_if(launcher.workers(), [](const v1::LaunchedWorker& worker) {
     return worker.state() == "draining" || worker.state() == "stopping";
   });
-  std::printf("%s launcher, %u workers wanted, %u running%s\n", Printable(launcher.kind()).c_str(),
-              launcher.target(), launcher.running(),
+  std::printf("%s launcher, %s wanted, %u running%s\n", Printable(launcher.kind()).c_str(),
+              Counted(launcher.target(), "worker").c_str(), launcher.running(),
               leaving > 0 ? absl::StrFormat(" (%d of them leaving)", leaving).c_str() : "");
   if (launcher.drained_size() > 0) {
     std::printf("drained: %s (atollctl workers restart NAME starts one again)\n",

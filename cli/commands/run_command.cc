@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/human.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -69,7 +70,7 @@ absl::Status Extend(const GlobalOptions& global, const Extension& extension) {
   ATOLL_ASSIGN_OR_RETURN(v1::ExtendRunReply reply, client.ExtendRun(request));
   if (!global.json) PrintLines(ExtensionLines(reply));
   if (!extension.dry_run) {
-    const std::string question = absl::StrFormat("Extend the run by %d rounds?", extension.rounds);
+    const std::string question = absl::StrFormat("Extend the run by %s?", Counted(extension.rounds, "round"));
     ATOLL_RETURN_IF_ERROR(Confirm(question, extension.yes));
     request.set_dry_run(false);
     request.set_expected_version(reply.config_version());

@@ -11,6 +11,7 @@
 #include "cli/text.h"
 #include "cli/worker_view.h"
 #include "common/command_line/help.h"
+#include "common/human.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -49,7 +50,7 @@ absl::Status Control(const GlobalOptions& global, const Order& order) {
 absl::Status Scale(const GlobalOptions& global, const v1::ScaleWorkersRequest& request) {
   ATOLL_ASSIGN_OR_RETURN(const v1::ScaleWorkersReply reply, MakeAdminClient(global).ScaleWorkers(request));
   if (global.json) return PrintJson(reply);
-  std::printf("from %u to %u workers: %s\n", reply.before(), reply.target(),
+  std::printf("from %u to %s: %s\n", reply.before(), Counted(reply.target(), "worker").c_str(),
               Printable(absl::StrJoin(reply.names(), ", ")).c_str());
   return absl::OkStatus();
 }

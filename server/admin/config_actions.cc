@@ -80,7 +80,8 @@ absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, ui
     extended = Extend(caller, rounds, expected_version, dry_run);
   }
   if (dry_run) return extended;
-  Audit(caller, "extend_run", absl::StrFormat("extend the run by %d rounds", rounds), extended.status(),
+  Audit(caller, "extend_run", absl::StrFormat("extend the run by %s", Counted(rounds, "round")),
+        extended.status(),
         extended.ok() ? absl::StrFormat("%d rounds before, %d now; learning rate %g before, %g now",
                                         extended->rounds_before, extended->rounds_after,
                                         extended->rate_before, extended->rate_after)

@@ -189,7 +189,7 @@ absl::StatusOr<std::string> AdminImpl::Forget(const WorkerOrder& order) {
   }
   const absl::Status stored = services_.outbox->Send(effects);
   if (!stored.ok()) return ToRefusal(stored);
-  if (order.older_than) return absl::StrFormat("%d workers are forgotten", count);
+  if (order.older_than) return Counted(count, "worker") + (count == 1 ? " is forgotten" : " are forgotten");
   return absl::StrFormat("worker '%s' is forgotten; the next worker of that name joins as a new one",
                          order.worker);
 }
@@ -217,8 +217,8 @@ absl::StatusOr<ScaleResult> AdminImpl::ScaleWorkers(const AdminCaller& caller, s
     MutexLock lock(&mutex_);
     scaled = Scale(add, target);
   }
-  const std::string what = add      ? absl::StrFormat("add %d workers", *add)
-                           : target ? absl::StrFormat("scale to %d workers", *target)
+  const std::string what = add      ? absl::StrFormat("add %s", Counted(*add, "worker"))
+                           : target ? absl::StrFormat("scale to %s", Counted(*target, "worker"))
                                     : std::string("scale workers");
   Audit(caller, "scale_workers", what, scaled.status(),
         scaled.ok() ? absl::StrFormat("%d before, %d wanted now", scaled->before, scaled->target) : "");

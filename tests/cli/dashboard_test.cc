@@ -263,10 +263,18 @@ TEST(Dashboard, ShowsWhoIsSuspectAndWhatPrivacyIsSpent) {
                     HasSubstr("suspect in 2 of 7 rounds (norm, direction)")));
 }
 
+TEST(Dashboard, CountsOneThing) {
+  v1::GetStatusReply status = Training();
+  EXPECT_THAT(RenderLine(status), HasSubstr(", 1 worker, "));
+  for (int i = 0; i < 5; ++i) status.add_refused_joins()->set_worker("x");
+  EXPECT_THAT(absl::StrJoin(RenderStatus(status, {.colour = false}), "\n"),
+              HasSubstr("and 1 more worker is refused"));
+}
+
 TEST(Dashboard, OneLineForLogs) {
   EXPECT_EQ(RenderLine(Training()),
             "training: round 12, 300 of 1.00k tokens, train loss 2.600, validation loss 2.500 at version 12, "
-            "1 workers, 11.2k tok/s, ~3m 05s left; waiting for w2, w3 (2 of 4 arrived)");
+            "1 worker, 11.2k tok/s, ~3m 05s left; waiting for w2, w3 (2 of 4 arrived)");
 }
 
 TEST(Dashboard, SummaryComparesStartAndEnd) {

@@ -32,6 +32,12 @@ TEST(HumanTest, Counts) {
   EXPECT_EQ(HumanRate(12'345, "tok"), "12.3k tok/s");
 }
 
+TEST(HumanTest, NounsOfACount) {
+  EXPECT_EQ(Counted(0, "worker"), "0 workers");
+  EXPECT_EQ(Counted(1, "worker"), "1 worker");
+  EXPECT_EQ(Counted(2, "worker"), "2 workers");
+}
+
 TEST(HumanTest, Durations) {
   EXPECT_EQ(HumanDuration(Seconds(0)), "0 µs");
   EXPECT_EQ(HumanDuration(Seconds(0.00085)), "850 µs");

@@ -56,6 +56,13 @@ TEST(RoundPolicy, Table) {
   gathering.gathered = 3;
   gathering.gather_until = At(50);
 
+  RoundView with_late = View(4, {});
+  with_late.late = 1;
+  RoundView one_with_late = View(1, {"w"});
+  one_with_late.late = 1;
+  RoundView with_joiners = View(3, {"w"});
+  with_joiners.next_round = {"x", "y"};
+
   const Case cases[] = {
       {"nobody", 500, nobody, Options(), Action::kWait, RunHealth::kDegraded, "no worker is live", {}},
       {"nobody yet",
@@ -68,6 +75,26 @@ TEST(RoundPolicy, Table) {
        {}},
       {"gathering", 20, gathering, Options(), Action::kWait, RunHealth::kStarting, "3 of 4 are there", 50},
       {"all arrived", 5, View(4, {}), Options(), Action::kClose, RunHealth::kTraining, "all 4 expected", {}},
+      {"a late one besides",
+       5,
+       with_late,
+       Options(),
+       Action::kClose,
+       RunHealth::kTraining,
+       "all 4 expected contributions arrived and 1 late",
+       {}},
+      {"late at the deadline",
+       100,
+       one_with_late,
+       Options(),
+       Action::kClose,
+       RunHealth::kTraining,
+       "deadline: 1 of 2 arrived within 100.0 s and 1 late; without w",
+       {}},
+      {"held with one", 120, View(1, {"w"}), Options(1, 3), Action::kHold, RunHealth::kDegraded,
+       "past the deadline: 1 contribution, at least 3", 300},
+      {"two that came since", 5, with_joiners, Options(), Action::kWait, RunHealth::kTraining,
+       "3 of 4 contributions, enough for the deadline; waiting for w; x, y count from the next round", 100},
       {"one missing", 5, View(3, {"w"}), Options(), Action::kWait, RunHealth::kTraining, "waiting for w",
        100},
       {"none arrived", 5, View(0, {"v", "w"}), Options(), Action::kWait, RunHealth::kTraining, "0 of 2", 100},

@@ -164,8 +164,16 @@ TEST_F(RoundTest, JoinerNeverDelaysOthersButCountsWhenItIsInTime) {
   Join("late", 3);
   Pull({"late"});
   EXPECT_THAT(Expected(4), ElementsAre("a", "b"));
+  const auto reason = [&](double now) {
+    return Decide(At(now), round_->View(At(now), members_), kOptions).reason;
+  };
+  EXPECT_EQ(reason(4), "0 of 2 contributions; waiting for a, b; late counts from the next round");
   Push("a", 5);
+  EXPECT_EQ(reason(5),
+            "1 of 2 contributions, enough for the deadline; waiting for b; late counts from the next round");
   Push("late", 6);
+  EXPECT_EQ(reason(6), "2 of 3 contributions, enough for the deadline; waiting for b")
+      << "in time, so that it counts";
   Push("b", 7);
   EXPECT_EQ(Decision(7), Action::kClose);
   EXPECT_EQ(round_->Contributions().size(), 3u);

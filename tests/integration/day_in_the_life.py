@@ -244,7 +244,7 @@ class Day:
             # All must push (quorum 1.0), so the round stands still until it is closed by hand, or w1's lease ends.
             self.until("the round to wait for w1", self.stands_still, 10)
             self.type("run", "close-round", "--reason", "w1 hangs")
-            closed = re.compile(r"version \d+ from 1 contributions: closed by .*: w1 hangs")
+            closed = re.compile(r"version \d+ from 1 contribution: closed by .*: w1 hangs")
             self.until("the round to close without w1", lambda: closed.search(self.run.log_end()), 15)
         finally:
             os.kill(frozen, signal.SIGCONT)

@@ -268,7 +268,7 @@ TEST(AdminWorker, DepartedWorkersAreForgottenByAge) {
   const auto forgotten = run.admin().ControlWorker(
       kAnn, {.worker = "", .action = kForget, .reason = "old", .older_than = Seconds(2500)});
   ASSERT_TRUE(forgotten.ok()) << forgotten.status();
-  EXPECT_THAT(*forgotten, HasSubstr("1 workers are forgotten"));
+  EXPECT_THAT(*forgotten, HasSubstr("1 worker is forgotten"));
   EXPECT_EQ(run.coordinator().ListWorkers(true).size(), 2u);
   ASSERT_TRUE(run.Heartbeat(workers[0]).ok());
   run.clock().Advance(Seconds(2000));

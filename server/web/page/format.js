@@ -16,6 +16,9 @@ export function count(value) {
   return threeDigits(v, i === 0 && Number.isInteger(v) ? 0 : 2) + suffixes[i];
 }
 
+/** "1 worker", "2 workers". */
+export const counted = (value, noun) => `${num(value)} ${noun}${num(value) === 1 ? "" : "s"}`;
+
 export function bytes(value) {
   const suffixes = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let i = 0;

@@ -1,7 +1,7 @@
 // What an operator does: the token, and the buttons.
 import { act, hasToken, look, setToken } from "./client.js";
 import { byId, el, setClass, setText } from "./dom.js";
-import { bytes, clock, num, seconds } from "./format.js";
+import { bytes, clock, counted, num, seconds } from "./format.js";
 
 /** Asks; true when it was confirmed. */
 function confirmed(title, text, yes) {
@@ -155,7 +155,7 @@ export class Operator {
 
   add() {
     const wanted = Math.floor(Number(byId("add-count").value));
-    return this.run("scale-workers", { add: wanted }, (reply) => `From ${num(reply.before)} to ${num(reply.target)} workers.`);
+    return this.run("scale-workers", { add: wanted }, (reply) => `From ${num(reply.before)} to ${counted(reply.target, "worker")}.`);
   }
 
   checkpoint() {

@@ -1,7 +1,7 @@
 // The top of the page: state, what is awaited, numbers, and the two charts.
 import { Chart } from "./chart.js";
 import { byId, el, keyed, setClass, setText } from "./dom.js";
-import { bytes, clock, count, duration, loss, num, percent, seconds, word } from "./format.js";
+import { bytes, clock, count, counted, duration, loss, num, percent, seconds, word } from "./format.js";
 
 const STATE_LOOKS = { training: "good", finished: "calm", stopped: "calm", paused: "calm", critical: "bad" };
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800];
@@ -61,7 +61,7 @@ export function showNotices(status) {
     const who = refused.worker ? `worker '${refused.worker}'` : "a worker without a valid name";
     const from = refused.address ? ` (${refused.address})` : "";
     notices.push({ key: `refused ${i}`, looks: "bad",
-      text: `refused: ${who}${from}, ${num(refused.attempts)} times since ${duration(refused.sinceS)}: ${refused.message}` });
+      text: `refused: ${who}${from}, ${counted(refused.attempts, "time")} since ${duration(refused.sinceS)}: ${refused.message}` });
   });
   const more = refusedJoins.length - SHOWN_REFUSALS;
   if (more > 0) notices.push({ key: "refused more", looks: "bad", text: `And ${more} more ${more === 1 ? "worker is" : "workers are"} refused` });
