@@ -252,11 +252,11 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   if (!status.state_reason().empty() && !SaidBelow(status)) state += ": " + Printable(status.state_reason());
   lines.push_back(state);
   const double fraction = Fraction(status);
-  lines.push_back(absl::StrFormat(" round %d  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e  %s%s",
-                                  HeadVersion(status), Bar(fraction, 20), fraction * 100,
-                                  HumanCount(static_cast<double>(status.total_tokens())),
-                                  status.position_steps(), status.total_steps(), status.learning_rate(),
-                                  HumanRate(status.tokens_per_second(), "tok"), UtilisationText(status)));
+  lines.push_back(absl::StrFormat(
+      " version %d  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e  %s%s", HeadVersion(status),
+      Bar(fraction, 20), fraction * 100, HumanCount(static_cast<double>(status.total_tokens())),
+      status.position_steps(), status.total_steps(), status.learning_rate(),
+      HumanRate(status.tokens_per_second(), "tok"), UtilisationText(status)));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
   if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
@@ -335,7 +335,7 @@ std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
 
 std::string RenderLine(const v1::GetStatusReply& status) {
   std::string line = absl::StrFormat(
-      "%s: round %d, %s of %s tokens, train loss %s, %s, %s, %s, %s", StateName(status.state()),
+      "%s: version %d, %s of %s tokens, train loss %s, %s, %s, %s, %s", StateName(status.state()),
       HeadVersion(status), HumanCount(static_cast<double>(status.committed_tokens())),
       HumanCount(static_cast<double>(status.total_tokens())), TrainText(status), ShortValidationText(status),
       Counted(status.live_trainers(), "worker"), HumanRate(status.tokens_per_second(), "tok"),

@@ -72,7 +72,7 @@ std::string Render(const v1::GetStatusReply& status, const v1::ListWorkersReply&
 
 TEST(Dashboard, ShowsEverythingAUserAsksFor) {
   EXPECT_THAT(Render(Training(), OneWorker("w0")),
-              AllOf(HasSubstr("round 12  "), HasSubstr("30 % of 1.00k tokens"),
+              AllOf(HasSubstr("version 12  "), HasSubstr("30 % of 1.00k tokens"),
                     HasSubstr("inner step 600 of 2000"), HasSubstr("8.10e-04"), HasSubstr("11.2k tok/s"),
                     HasSubstr("validation loss 2.500 (perplexity 12.18)"), HasSubstr("from 5.545"),
                     HasSubstr("train loss 2.600"), HasSubstr("50x fewer"),
@@ -80,12 +80,12 @@ TEST(Dashboard, ShowsEverythingAUserAsksFor) {
                     HasSubstr("~3m 05s left"), HasSubstr("w0"), HasSubstr("23/50")));
 }
 
-TEST(Dashboard, ARoundBeyondThePlannedOnesIsNoContradiction) {
-  // A worker missed rounds: the budget is of tokens, so that there are more of them than planned.
+TEST(Dashboard, AVersionBeyondThePlannedRoundsIsNoContradiction) {
+  // A worker missed rounds, or the run was restored: progress is by tokens, and versions go on being counted.
   v1::GetStatusReply status = Training();
   status.mutable_fragments(0)->set_version(43);
   for (const std::string& text : {Render(status, OneWorker("w0")), RenderLine(status)}) {
-    EXPECT_THAT(text, AllOf(HasSubstr("round 43"), Not(HasSubstr("round 43 of"))));
+    EXPECT_THAT(text, AllOf(HasSubstr("version 43"), HasSubstr("of 1.00k tokens"), Not(HasSubstr("round"))));
   }
 }
 
@@ -272,9 +272,10 @@ TEST(Dashboard, CountsOneThing) {
 }
 
 TEST(Dashboard, OneLineForLogs) {
-  EXPECT_EQ(RenderLine(Training()),
-            "training: round 12, 300 of 1.00k tokens, train loss 2.600, validation loss 2.500 at version 12, "
-            "1 worker, 11.2k tok/s, ~3m 05s left; waiting for w2, w3 (2 of 4 arrived)");
+  EXPECT_EQ(
+      RenderLine(Training()),
+      "training: version 12, 300 of 1.00k tokens, train loss 2.600, validation loss 2.500 at version 12, "
+      "1 worker, 11.2k tok/s, ~3m 05s left; waiting for w2, w3 (2 of 4 arrived)");
 }
 
 TEST(Dashboard, SummaryComparesStartAndEnd) {

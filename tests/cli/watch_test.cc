@@ -59,8 +59,8 @@ TEST(Watch, PrintsTheEndThatComesBetweenTwoLines) {
   const std::vector<std::string> watch = {"watch", "--until-finished", "--interval", "0.1"};
   const Outcome lines = atollctl.Run(watch);
   EXPECT_EQ(lines.exit_code, 0) << lines.err;
-  EXPECT_THAT(lines.out, StartsWith("training: round 7"));
-  EXPECT_THAT(LastLine(lines.out), StartsWith("finished: round 8"));
+  EXPECT_THAT(lines.out, StartsWith("training: version 7"));
+  EXPECT_THAT(LastLine(lines.out), StartsWith("finished: version 8"));
 }
 
 TEST(Watch, ALogGetsALineWhenSomethingChanges) {
@@ -96,7 +96,7 @@ TEST(Watch, PrintsTheEndAsJson) {
 TEST(Watch, ACoordinatorMayLeaveAFinishedRunBeforeItsEvaluation) {
   const Outcome outcome = WatchUntilCoordinatorLeaves(StatusOf(v1::RUN_STATE_FINISHED, 8));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(LastLine(outcome.out), StartsWith("finished: round 8"));
+  EXPECT_THAT(LastLine(outcome.out), StartsWith("finished: version 8"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("away")));
 }
 
@@ -104,7 +104,7 @@ TEST(Watch, SaysThatItCannotKnowTheEnd) {
   const Outcome outcome =
       WatchUntilCoordinatorLeaves(StatusOf(v1::RUN_STATE_TRAINING, 7), {"--give-up-after", "0.2"});
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("training: round 7"), HasSubstr("unknown"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("training: version 7"), HasSubstr("unknown"),
                                  HasSubstr("atollctl status"), HasSubstr("--give-up-after")));
 }
 

@@ -10,7 +10,7 @@ import unittest
 
 PROGRAM = pathlib.Path(__file__).with_name("quickstart_output.py")
 RESULT = """==> Training: one coordinator, 4 workers
-training: round 1, moved 1.6 MiB up, 14.4 MiB down: 79x fewer bytes than data-parallel (1.2 GiB)
+training: version 1, moved 1.6 MiB up, 14.4 MiB down: 79x fewer bytes than data-parallel (1.2 GiB)
 
 \x1b[1m==> Result\x1b[0m
  run quickstart: finished at version 20

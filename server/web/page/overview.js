@@ -21,7 +21,7 @@ export function showState(status) {
   const unknown = num(status.liveTrainers) > 0 ? "time left not known yet" : "no worker trains";
   const left = over ? null : num(status.etaSeconds) > 0 ? `about ${duration(status.etaSeconds)} left` : unknown;
   setText(byId("position"), [
-    `round ${headVersion(status)}`,
+    `version ${headVersion(status)}`,
     `${percent(share)} of ${count(status.totalTokens)} tokens`,
     `inner step ${Math.round(num(status.positionSteps))} of ${num(status.totalSteps)}`,
     `learning rate ${num(status.learningRate).toExponential(2)}`,

@@ -131,6 +131,7 @@ class PageTest(unittest.TestCase):
         self.wait_live()
         self.assertEqual(self.text("run-name"), "small")
         self.assertEqual(self.text("state"), "training")
+        self.assertRegex(self.text("position"), r"^version [0-9]+ · [0-9.]+ % of [0-9.]+k? tokens · ")
         self.wait("workers", lambda: len(self.rows("workers")) == 2)
         self.assertEqual([row[0][:2] for row in self.rows("workers")], ["w0", "w1"])
         self.wait("rounds", lambda: len(self.rows("rounds")) >= 5)
