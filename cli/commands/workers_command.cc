@@ -23,6 +23,7 @@ absl::Status List(const GlobalOptions& global, bool all) {
   ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply workers, MakeAdminClient(global).ListWorkers(all));
   if (global.json) return PrintJson(workers);
   PrintLines(RenderWorkers(workers, InspectTerminal().style));
+  if (workers.workers_size() > 0) PrintLines({" up, down: since the coordinator's start"});
   return absl::OkStatus();
 }
 
@@ -172,7 +173,9 @@ void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& actio
       *workers,
       {.examples = {{"atollctl workers"}, {"atollctl workers drain w3 --reason \"moving\""}},
        .exit_codes = codes,
-       .notes = "Orders reach a worker with its next heartbeat; 'atollctl workers' shows them until then."});
+       .notes =
+           "Orders reach a worker with its next heartbeat; 'atollctl workers' shows them until then. Up and "
+           "down are the bytes since the coordinator's start; 'atollctl status' shows those of the run."});
   // CLI11 calls this after the chosen subcommand's.
   workers->callback([workers, list_action] {
     if (workers->get_subcommands().empty()) list_action();

@@ -23,6 +23,15 @@ class AdminCommandsTest : public ::testing::Test {
   const Atollctl atollctl_{{"--admin", admin_.address(), "--timeout", "5"}};
 };
 
+TEST_F(AdminCommandsTest, TheListOfWorkersSaysSinceWhenItCountsBytes) {
+  EXPECT_THAT(Run({"workers"}).out, Not(HasSubstr("since")));
+  v1::WorkerStatus* worker = admin_.workers.add_workers();
+  worker->set_name("w0");
+  worker->set_state("active");
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("up, down: since the coordinator's start\n"));
+  EXPECT_THAT(Run({"workers", "--help"}).out, HasSubstr("since the coordinator's start"));
+}
+
 TEST_F(AdminCommandsTest, EveryOrderToAWorkerIsTheOneThatWasTyped) {
   admin_.worker_reply.set_message("will leave after version 13");
   struct Case {

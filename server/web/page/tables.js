@@ -57,7 +57,7 @@ export function showWorkers(reply, mayAct, onAct) {
   // Observers that are gone looked once; nobody misses them.
   const workers = (reply.workers || []).filter((w) => w.role !== "ROLE_OBSERVER" || w.state === "active");
   const active = workers.filter((w) => w.state === "active").length;
-  setText(byId("workers-count"), `${active} here${workers.length > active ? `, ${workers.length - active} gone` : ""}`);
+  setText(byId("workers-count"), `${active} here${workers.length > active ? `, ${workers.length - active} gone` : ""}${workers.length ? "; up and down: since the coordinator's start" : ""}`);
   byId("no-workers").hidden = workers.length > 0;
   keyed(byId("workers"), workers, (w) => w.name, workerRow(onAct), (row, worker) => fillWorker(row, worker, mayAct));
 }

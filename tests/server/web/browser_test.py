@@ -134,6 +134,7 @@ class PageTest(unittest.TestCase):
         self.assertRegex(self.text("position"), r"^version [0-9]+ · [0-9.]+ % of [0-9.]+k? tokens · ")
         self.wait("workers", lambda: len(self.rows("workers")) == 2)
         self.assertEqual([row[0][:2] for row in self.rows("workers")], ["w0", "w1"])
+        self.assertEqual(self.text("workers-count"), "2 here; up and down: since the coordinator's start")
         self.wait("rounds", lambda: len(self.rows("rounds")) >= 5)
         newest = self.rows("rounds")[0]
         self.assertIn("w0w1", newest[2])
