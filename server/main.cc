@@ -265,8 +265,13 @@ WebServerOptions WebOptions(const Flags& flags, const AccessPolicy* access) {
   options.certificate_file = flags.security.files.certificate;
   options.key_file = flags.security.files.key;
   options.access = access;
-  // Shown to visitors without a token: no flag, no path of this machine.
-  options.token_hint = "Ask the operator of this run for one.";
+  // Shown to visitors without a token: no flag, and no path of this machine but the one that every data
+  // directory has.
+  const auto address = ParseBindAddress(options.address);
+  options.token_hint = address.ok() && IsLoopback(*address)
+                           ? "The first one is in DATA_DIR/access/admin.token on the coordinator's machine, "
+                             "where DATA_DIR is the run's data directory."
+                           : "Ask the operator of this run for one.";
   return options;
 }
 

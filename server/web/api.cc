@@ -136,6 +136,13 @@ WebReply WebApi::Deny(const WebRequest& request, const absl::Status& why) const 
   // A visitor without a token is asked for one, and the page asks again by itself: that is no attempt.
   const bool attempt = !request.authorization.empty() || request.method == "POST";
   if (attempt && options_.on_denied) options_.on_denied(request.peer, why);
+  // The policy's own words name options of the command-line programs.
+  if (absl::IsUnauthenticated(why) && request.authorization.empty() && IsRead(request)) {
+    return ErrorReply(
+        absl::UnauthenticatedError("only holders of a token can see this run: open the page at / and enter "
+                                   "one, or send it in the header "
+                                   "Authorization: Bearer TOKEN"));
+  }
   return ErrorReply(why);
 }
 

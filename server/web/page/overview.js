@@ -100,6 +100,9 @@ const MARKS = {
   RUN_RESUMED: ["other", "resumed"], COORDINATOR_STARTED: ["other", "coordinator started"],
 };
 
+/** The time of day for an axis: with seconds where minutes would repeat. */
+export const clockOver = (times) => (times.length && times.at(-1) - times[0] > 600 ? (x) => clock(x).replace(/:\d\d$/, "") : clock);
+
 /** Tokens that were committed at a moment, by the straight line between the curve's points; a restore takes some back. */
 function tokensAt(curve, at) {
   const known = curve.unixSeconds.map((time, i) => ({ version: curve.version[i], time, tokens: curve.tokens[i] }))
@@ -202,13 +205,10 @@ export class LossChart {
     }
     if (curve.stride > 1) entries.push([`a point is ${curve.stride} rounds`, ""]);
     legend(byId("loss-legend"), entries);
-    const shown = (x) => clock(x).replace(/:\d\d$/, "");
     this.chart.show({ series, marks }, this.byTime
-      ? { formatX: (x) => (this.span() > 600 ? shown(x) : clock(x)), formatTip: clock, timeSteps: TIME_STEPS }
+      ? { formatX: clockOver(curve.unixSeconds), formatTip: clock, timeSteps: TIME_STEPS }
       : { formatX: count, formatTip: (x) => `${count(x)} tokens`, timeSteps: null });
   }
-
-  span() { return this.curve.unixSeconds.length ? this.curve.unixSeconds.at(-1) - this.curve.unixSeconds[0] : 0; }
 }
 
 export class TrafficChart {
@@ -216,7 +216,7 @@ export class TrafficChart {
     const rate = (y) => `${bytes(y)}/s`;
     this.chart = new Chart(byId("traffic"), {
       label: "Bandwidth", empty: "Measuring: the first figures come in a few seconds", formatY: rate, fromZero: true, binary: true, left: 78,
-      formatX: (x) => clock(x).replace(/:\d\d$/, ""), formatTip: clock, timeSteps: TIME_STEPS,
+      formatTip: clock, timeSteps: TIME_STEPS,
     });
     legend(byId("traffic-legend"), [["from workers (push)", "c-s0"], ["to workers (pull)", "c-s1"]]);
   }
@@ -229,7 +229,8 @@ export class TrafficChart {
     const push = rates(traffic.pushBytes);
     const pull = rates(traffic.pullBytes);
     if (push.length) setText(byId("traffic-now"), `now ${bytes(push.at(-1)[1])}/s up, ${bytes(pull.at(-1)[1])}/s down`);
-    this.chart.show({ series: [{ name: "push", colour: "c-s0", points: push }, { name: "pull", colour: "c-s1", points: pull }], marks: [] });
+    this.chart.show({ series: [{ name: "push", colour: "c-s0", points: push }, { name: "pull", colour: "c-s1", points: pull }], marks: [] },
+      { formatX: clockOver(at) });
   }
 }
 

@@ -127,6 +127,11 @@ export class EventList {
   constructor() {
     this.events = [];
     byId("events-kind").addEventListener("change", () => this.draw());
+    let width = 0;
+    new ResizeObserver(() => {
+      if (byId("events").clientWidth !== width) this.fit();
+      width = byId("events").clientWidth;
+    }).observe(byId("events"));
   }
 
   get last() { return this.events.length ? this.events.at(-1).sequence : "0"; }
@@ -144,5 +149,16 @@ export class EventList {
     const group = byId("events-kind").value;
     const wanted = this.events.filter((event) => !group || GROUPS[group].includes(event.kind));
     keyed(byId("events"), wanted.slice(-150).reverse(), (event) => event.sequence, eventRow, () => {});
+    this.fit();
+  }
+
+  /** Ends the box after a whole row; the rest is scrolled to. */
+  fit() {
+    const box = byId("events");
+    box.style.maxHeight = "";
+    if (box.scrollHeight <= box.clientHeight || box.children.length === 0) return;
+    const top = box.children[0].offsetTop;
+    const ends = [...box.children].map((row) => row.offsetTop + row.offsetHeight - top).filter((end) => end <= box.clientHeight);
+    if (ends.length > 0) box.style.maxHeight = `${ends.at(-1)}px`;
   }
 }

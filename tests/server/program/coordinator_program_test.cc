@@ -150,6 +150,7 @@ TEST_F(CoordinatorProgramTest, HasAWebPageUnlessItIsToldNotTo) {
   EXPECT_THAT(HttpGet(PortOf("web"), "/"), AllOf(HasSubstr("200 OK"), HasSubstr("<!doctype html>")));
   EXPECT_THAT(HttpGet(PortOf("web"), "/api/v1/status"), HasSubstr("\"runName\":\"tiny\""));
   EXPECT_THAT(HttpGet(PortOf("web"), "/api/v1/events"), HasSubstr("COORDINATOR_STARTED"));
+  EXPECT_THAT(HttpGet(PortOf("web"), "/api/v1/session"), HasSubstr("DATA_DIR/access/admin.token"));
   const Finished taken = Run({"--config", dir_.File("run.yaml"), "--web-listen", Address("web")});
   EXPECT_EQ(taken.exit_code, 3);
   EXPECT_THAT(taken.output, HasSubstr("in use"));

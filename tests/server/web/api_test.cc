@@ -15,9 +15,11 @@ namespace atoll {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kHostile[] = "<img src=x onerror=\"alert(1)\">\x01\xe2\x80\xae";
 
@@ -183,6 +185,8 @@ TEST_F(WebApiTest, WhereEverybodyIsAskedNobodyLooksWithoutAToken) {
     const WebReply reply = api.Answer(Get(full));
     EXPECT_EQ(reply.status, 401) << path;
     EXPECT_THAT(reply.headers, ElementsAre(testing::Pair("WWW-Authenticate", HasSubstr("Bearer"))));
+    EXPECT_THAT(reply.body, AllOf(HasSubstr("Authorization: Bearer"), Not(HasSubstr("--"))))
+        << "no program's";
     EXPECT_EQ(api.Answer(Get(full, "guess")).status, 401) << path;
     EXPECT_EQ(api.Answer(Get(full, "observer-token")).status, 200) << path;
   }

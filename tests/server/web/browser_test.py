@@ -151,6 +151,13 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.by_id("by-time").get_attribute("aria-pressed"), "true")
         self.assertEqual(self.console(), [])
 
+    def imported(self, path, script, argument=None):
+        """What `script` passes to done(); it sees the module at `path` and the argument."""
+        self.open("run")
+        self.wait_live()
+        return BROWSER.execute_async_script(
+            f'const [argument, done] = arguments; import("{path}").then((module) => {{ {script} }}).catch((e) => done(String(e)))', argument)
+
     def loss_lines(self):
         """The drawn lines of the loss chart: class of each, and its parts as lists of [x, y] on the screen."""
         return BROWSER.execute_script("""
@@ -181,13 +188,30 @@ class PageTest(unittest.TestCase):
             self.shot(f"restored-{axis}")
         self.assertEqual(self.console(), [])
 
+    def test_the_axis_of_time_repeats_no_label(self):
+        said = self.imported("/overview.js", """
+            const labels = (step) => [0, 1, 2, 3].map((i) => 1.7e9 + i * step);
+            done([30, 600].map((step) => labels(step).map(module.clockOver(labels(step)))))""")
+        for labels in said:
+            self.assertEqual(len(set(labels)), 4, labels)
+        self.assertRegex(said[0][0], r":[0-9]{2}:[0-9]{2}$")
+        self.assertNotRegex(said[1][0], r":[0-9]{2}:[0-9]{2}$")
+
+    def test_the_box_of_events_ends_after_a_whole_row(self):
+        for width in [1280, 390]:
+            self.viewport(width, 900, mobile=width < 500)
+            self.open("restored")
+            self.wait_live()
+            self.wait("the events", lambda: BROWSER.execute_script("return document.getElementById('events').children.length") > 20)
+            self.wait("whole rows", lambda: BROWSER.execute_script("""
+                const box = document.getElementById('events').getBoundingClientRect();
+                const rows = [...document.getElementById('events').children].map((row) => row.getBoundingClientRect());
+                return box.height > 200 && rows.every((row) => row.bottom <= box.bottom + 1 || row.top >= box.bottom - 1);"""))
+
     def scale(self, lists):
-        return BROWSER.execute_async_script("""
-            const [lists, done] = arguments;
-            import("/chart.js").then((chart) => done(chart.robustExtent(lists))).catch((e) => done(String(e)))""", lists)
+        return self.imported("/chart.js", "done(module.robustExtent(argument))", lists)
 
     def test_honest_losses_set_the_scale_and_absurd_ones_do_not(self):
-        self.open("run")
         curve = [5.402] + [2 + 3.4 / i for i in range(2, 60)]
         self.assertEqual(self.scale([curve])[1], 5.402)
         steep = [10.8, 7.5, 6.2, 5.4] + [3.2 + 0.2 * (i % 3) for i in range(500)]

@@ -19,7 +19,7 @@ class FakePolicy final : public AccessPolicy {
     if (bearer == "observer-token") return Identity{Role::kObserver, "otto", "token", true};
     if (bearer == "worker-token") return Identity{Role::kWorker, "w1", "token", true};
     if (!bearer.empty()) return absl::UnauthenticatedError("this token is not known");
-    if (asks_everybody_) return absl::UnauthenticatedError("a token is needed");
+    if (asks_everybody_) return absl::UnauthenticatedError("a token is needed; give --token-file FILE");
     return Identity{Role::kAdmin, "", "none", false};
   }
 
