@@ -351,8 +351,9 @@ absl::StatusOr<std::unique_ptr<WebServer>> StartWeb(const Flags& flags, const Ac
   auto web = WebServer::Start(options, &coordinator, &clock, log);
   if (web.ok() || flags.web_listen) return web;
   // Nobody asked for it: training does not wait for a page.
+  const absl::Status why = NameOption(web.status(), "--web-listen", options.address);
   log.Warning("there is no web page; choose another address for it with --web-listen",
-              {{"why", web.status()}});
+              {{"why", std::string(why.message())}});
   return std::unique_ptr<WebServer>();
 }
 

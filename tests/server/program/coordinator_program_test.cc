@@ -1,9 +1,16 @@
 // atoll-coordinator as a program: what it prints, where it listens, how it ends.
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 #include "absl/strings/str_replace.h"
+#include "common/file.h"
+#include "common/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/http_get.h"
@@ -157,6 +164,30 @@ TEST_F(CoordinatorProgramTest, HasAWebPageUnlessItIsToldNotTo) {
   EXPECT_EQ(Run({"--config", dir_.File("run.yaml"), "--web-listen", "0.0.0.0:0"}).exit_code, 2);
   process->Signal(SIGTERM);
   EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+}
+
+TEST_F(CoordinatorProgramTest, WhenThePagesPortIsTakenItSaysWhichIsFree) {
+  // Either we hold the port from here on, or somebody else does.
+  const FileDescriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(7604);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+    ASSERT_EQ(::listen(taken.get(), 1), 0);
+  }
+  std::vector<std::string> arguments = Arguments({"--config", dir_.File("run.yaml")});
+  const auto option = std::ranges::find(arguments, "--web-listen");
+  arguments.erase(option, option + 2);
+  const auto process = Process::Start(arguments, dir_.File("log"));
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!FileExists(dir_.File("ports")) && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
+  EXPECT_THAT(Log(), AllOf(HasSubstr("this one is free: --web-listen 127.0.0.1:76"),
+                           testing::Not(HasSubstr("UNAVAILABLE"))));
+  (*process)->Signal(SIGTERM);
+  EXPECT_EQ((*process)->Wait(Seconds(60)), 0) << Log();
 }
 
 TEST_F(CoordinatorProgramTest, WithoutMetricsAndPageItHasNoPortsForThem) {
