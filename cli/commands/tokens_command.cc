@@ -72,6 +72,7 @@ absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const double lifetime_s, ParseLifetime(options.expires));
   request.set_lifetime_s(lifetime_s);
   ATOLL_ASSIGN_OR_RETURN(const v1::CreateTokenReply reply, MakeAdminClient(global).CreateToken(request));
+  if (!reply.warning().empty()) std::fprintf(stderr, "warning: %s\n", Printable(reply.warning()).c_str());
   if (options.any_name) {
     std::fprintf(stderr,
                  "with this token workers that you do not know can join: consider `offenders: strict` "

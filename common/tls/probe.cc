@@ -262,7 +262,8 @@ std::string OfOwnCertificate(const ProbeOptions& options, unsigned long error) {
   if (!facts.ok()) {
     return absl::StrFormat(
         "the coordinator ends the connection%s: it asks for a certificate, and none was given; give "
-        "--tls-cert and --tls-key, signed by the CA that it trusts",
+        "--tls-cert and --tls-key, signed by the CA that it trusts. A token is enough only for a coordinator "
+        "that was started with --tls-client-auth optional",
         why);
   }
   if (std::chrono::system_clock::now() >= facts->not_after) {

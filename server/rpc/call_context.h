@@ -34,6 +34,7 @@ struct CallContext {
   const AccessPolicy* access = nullptr;  // null: nobody is asked
   TokenStore* tokens = nullptr;          // null: there are none
   std::string security_warning;          // for the status
+  std::string token_warning;             // for those who make a token; empty: it opens what its role may
   Seats* watchers = nullptr;             // null: any number
   Seats* observer_pulls = nullptr;       // likewise
   ConnectionProgress* progress = nullptr;

@@ -12,6 +12,16 @@
 #include "server/rpc/listener.h"
 
 namespace atoll {
+namespace {
+
+std::string TokenWarning(ClientCertificates wanted) {
+  if (wanted != ClientCertificates::kRequired) return "";
+  return "this coordinator requires a client certificate on its two ports, where a token alone does not "
+         "work: "
+         "use it beside a certificate, or start the coordinator with --tls-client-auth optional";
+}
+
+}  // namespace
 
 struct RpcServer::Parts {
   Parts(const RpcServerOptions& rpc_options, Coordinator* coordinator, const Clock* clock, Logger logger)
@@ -38,6 +48,7 @@ struct RpcServer::Parts {
                 .access = options.security.access,
                 .tokens = options.security.tokens,
                 .security_warning = options.security.warning,
+                .token_warning = TokenWarning(options.security.client_certificates),
                 .watchers = &watchers,
                 .observer_pulls = &observer_pulls,
                 .progress = &progress,

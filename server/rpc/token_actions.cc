@@ -65,6 +65,7 @@ AdminService::Reactor* AdminService::CreateToken(Context* context, const v1::Cre
                                   made.status(), made.ok() ? "made " + Whose(made->record) : "");
                     ATOLL_RETURN_IF_ERROR(made.status());
                     out->set_token(made->text);
+                    out->set_warning(call_.token_warning);
                     EncodeToken(made->record, out->mutable_info());
                     return absl::OkStatus();
                   });

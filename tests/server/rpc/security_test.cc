@@ -167,6 +167,7 @@ TEST_F(SecurityTest, TokensAreMadeListedAndRevokedByProvenOperatorsAndAudited) {
   request.set_name("w1");
   v1::CreateTokenReply made;
   ASSERT_TRUE(stub->CreateToken(ContextOf(*admin).get(), request, &made).ok());
+  EXPECT_EQ(made.warning(), "");
   ClientSecurityFlags worker = As("");
   worker.token_file = dir_.File("worker-token");
   ASSERT_TRUE(WriteFileAtomically(worker.token_file, made.token()).ok());
@@ -186,6 +187,19 @@ TEST_F(SecurityTest, TokensAreMadeListedAndRevokedByProvenOperatorsAndAudited) {
   EXPECT_THAT(audit[1].what, HasSubstr("token_revoke"));
   EXPECT_EQ(audit[1].caller.proven, "ann");
   EXPECT_EQ(audit[1].caller.how, "token");
+}
+
+TEST_F(SecurityTest, WhereCertificatesAreRequiredANewTokenComesWithAWarning) {
+  ServeTls();
+  const auto admin = Secure(WithToken(As("worker-w1"), Role::kAdmin, "ann"));
+  const auto stub = v1::Admin::NewStub(Connect(*admin, server_->admin_address()));
+  v1::CreateTokenRequest request;
+  request.set_role("observer");
+  request.set_name("grafana");
+  v1::CreateTokenReply made;
+  const grpc::Status status = stub->CreateToken(ContextOf(*admin).get(), request, &made);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(made.warning(), HasSubstr("--tls-client-auth optional"));
 }
 
 TEST_F(SecurityTest, AnOpenRunMakesNoTokensForWhoIsNotProven) {

@@ -84,8 +84,9 @@ TEST_F(TlsTest, SaysWhatTheCoordinatorDoesNotTake) {
   DevCerts others;
   others.Make("--worker w1");
   ServeTls();
-  EXPECT_THAT(WhyNot(As(""), server_->data_address()),
-              AllOf(HasSubstr("none was given"), HasSubstr("--tls-cert")));
+  EXPECT_THAT(
+      WhyNot(As(""), server_->data_address()),
+      AllOf(HasSubstr("none was given"), HasSubstr("--tls-cert"), HasSubstr("--tls-client-auth optional")));
   ClientSecurityFlags stranger = As("worker-w1");
   stranger.tls_cert = others.Path("worker-w1.pem");
   stranger.tls_key = others.Path("worker-w1.key");
