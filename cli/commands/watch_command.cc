@@ -18,6 +18,8 @@
 namespace atoll {
 namespace {
 
+constexpr double kLeastTimeout = 0.5;
+
 struct WatchOptions {
   double interval_s = 0.5;
   double line_interval_s = 5;
@@ -175,7 +177,10 @@ absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const Watch
 }
 
 absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
-  AdminClient client = MakeAdminClient(global);
+  // No query takes longer than the patience that was asked for; a coordinator has some time to answer it.
+  GlobalOptions patient = global;
+  patient.timeout_s = std::min(global.timeout_s, std::max(options.give_up_after_s, kLeastTimeout));
+  AdminClient client = MakeAdminClient(patient);
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Shutdown> shutdown, Shutdown::Install());
   const EndWithReader end_with_reader;
   // A coordinator that does not answer must not keep Ctrl-C waiting.
@@ -210,9 +215,10 @@ void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action)
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--until-finished", options->until_finished, "Exit when the run is finished or stopped");
   command
-      ->add_option("--give-up-after", options->give_up_after_s,
-                   "With --until-finished: seconds to wait for a coordinator that stopped answering before "
-                   "the run finished; then exit with 3")
+      ->add_option(
+          "--give-up-after", options->give_up_after_s,
+          "Seconds to wait for a coordinator that does not answer the first query (at most --timeout) "
+          "or, with --until-finished, stopped answering before the run finished; then exit with 3")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e9));
   command->callback(

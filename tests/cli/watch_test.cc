@@ -77,10 +77,10 @@ TEST(Watch, ALogGetsALineWhenSomethingChanges) {
       atollctl.Run({"watch", "--until-finished", "--interval", "0.1", "--line-interval", "0.1"});
   EXPECT_EQ(lines.exit_code, 0) << lines.err;
   const std::vector<std::string> printed = absl::StrSplit(lines.out, '\n', absl::SkipEmpty());
-  EXPECT_THAT(printed, ElementsAre(StartsWith("training: round 7"),
-                                   AllOf(StartsWith("training: round 8"), HasSubstr("0 workers")),
-                                   AllOf(StartsWith("training: round 8"), HasSubstr("2 workers")),
-                                   StartsWith("stopped: round 9")));
+  EXPECT_THAT(printed, ElementsAre(StartsWith("training: version 7"),
+                                   AllOf(StartsWith("training: version 8"), HasSubstr("0 workers")),
+                                   AllOf(StartsWith("training: version 8"), HasSubstr("2 workers")),
+                                   StartsWith("stopped: version 9")));
 }
 
 TEST(Watch, PrintsTheEndAsJson) {
@@ -98,6 +98,16 @@ TEST(Watch, ACoordinatorMayLeaveAFinishedRunBeforeItsEvaluation) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(LastLine(outcome.out), StartsWith("finished: version 8"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("away")));
+}
+
+TEST(Watch, GivesUpOnADeadAddressWhenItIsToldTo) {
+  const std::string dead = FakeAdmin().address();  // nobody listens there now
+  const Atollctl atollctl({"--admin", dead, "--timeout", "50"});
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = atollctl.Run({"watch", "--give-up-after", "1"});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("tried for 1.0 s"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(40));
 }
 
 TEST(Watch, SaysThatItCannotKnowTheEnd) {

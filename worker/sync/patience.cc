@@ -1,5 +1,7 @@
 #include "worker/sync/patience.h"
 
+#include <algorithm>
+
 #include "common/human.h"
 #include "worker/sync/rejection.h"
 
@@ -30,6 +32,12 @@ void Patience::Say(const absl::Status& error, const std::string& what, Duration 
   LogFields fields = {{"to", what}, {"next_try_in", HumanDuration(pause)}, {"error", Explain(error)}};
   const Duration waited = context_.clock->Now() - *waiting_since_;
   if (waited >= Seconds(1)) fields.emplace_back("waited", HumanDuration(waited));
+  if (hopeless_since_.has_value()) {
+    const Duration left = *hopeless_since_ + *options_.give_up_after - context_.clock->Now();
+    fields.emplace_back("gives_up_in", HumanDuration(std::max(left, Duration::zero())));
+    context_.log.Warning("waiting for the coordinator; the failure looks permanent", fields);
+    return;
+  }
   context_.log.Warning("waiting for the coordinator, will keep trying", fields);
 }
 

@@ -36,7 +36,8 @@ class Patience {
 
   /// The coordinator has answered something: from now on it is waited for, whatever happens.
   void Reached() { reached_ = true; }
-  /// After a failed attempt, before Pause: whether to give up (PatienceOptions::give_up_after).
+  /// After a failed attempt, before Pause, which then says when it would give up: whether to give up
+  /// (PatienceOptions::give_up_after).
   bool GivesUp(const absl::Status& error);
 
  private:

@@ -6,11 +6,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
+#include "worker/sync/rejection.h"
 
 namespace atoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 size_t Lines(const std::string& text) {
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -32,6 +35,21 @@ TEST(PatienceTest, SaysSoAtOnceThenEveryTenSecondsThenThatItIsOver) {
   EXPECT_THAT(h.log.str(), HasSubstr("answers again"));
   EXPECT_EQ(h.board.progress().waiting_for, "");
   EXPECT_NEAR(h.time.spent()[TimeUse::kWait], seconds, 1e-6);
+}
+
+TEST(PatienceTest, SaysWhenItWillGiveUpOnlyWhileItWould) {
+  Harness h;
+  Patience patience({.give_up_after = Seconds(60)}, 1, h.context);
+  const absl::Status error = absl::UnavailableError("nobody there");
+  const absl::Status permanent = MarkPermanent(absl::UnimplementedError("the admin port"));
+  EXPECT_FALSE(patience.GivesUp(error));
+  ASSERT_TRUE(patience.Pause(error, "to join"));
+  EXPECT_THAT(h.log.str(), AllOf(HasSubstr("will keep trying"), Not(HasSubstr("gives_up_in"))));
+  h.log.str("");
+  while (!patience.GivesUp(permanent)) ASSERT_TRUE(patience.Pause(permanent, "to join"));
+  EXPECT_GE(Lines(h.log.str()), 3u);
+  EXPECT_THAT(h.log.str(), AllOf(HasSubstr("looks permanent"), HasSubstr("gives_up_in"),
+                                 Not(HasSubstr("will keep trying"))));
 }
 
 TEST(PatienceTest, BacksOffUpToABound) {
