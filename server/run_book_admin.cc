@@ -103,8 +103,8 @@ std::vector<FragmentLayout> RunBook::Layouts() const {
 absl::Status RunBook::CheckOpenLocked() const {
   if (control_.mode == RunMode::kStopped) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "the run is %s, for good; to go on from what it has, restore a checkpoint of it into a "
-        "new data directory, or seed a new run with its exported parameters",
+        "the run is %s, for good; to go on from what it has, start a coordinator on a copy of a checkpoint "
+        "that was made before: cp -r DATA_DIR/checkpoints/NAME COPY, then atoll-coordinator --data-dir COPY",
         ControlText()));
   }
   if (Finished()) {

@@ -141,7 +141,9 @@ TEST(AdminRun, AStoppedRunClosesWithWhatArrivedAndIsOver) {
     EXPECT_EQ(run.Pull(workers[1], 1)->outcome, PullOutcome::kRunFinished);
     const auto resumed = run.admin().ControlRun(kAnn, RunAction::kResume, "");
     EXPECT_EQ(resumed.status().code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(resumed.status().message()), HasSubstr("stopped by ann (10.0.0.7:5): enough"));
+    EXPECT_THAT(std::string(resumed.status().message()),
+                AllOf(HasSubstr("stopped by ann (10.0.0.7:5): enough"),
+                      HasSubstr("atoll-coordinator --data-dir COPY")));
   }
 }
 
