@@ -13,6 +13,10 @@ namespace {
 /// only say that it does not know it, though it may have counted.
 constexpr uint64_t kRoundsRemembered = 32;
 
+bool IsForgotten(const PushOffer& offer, const DeliveryReport& report) {
+  return report.verdict == Verdict::kLost && report.head.value() > offer.key.base.value() + kRoundsRemembered;
+}
+
 }  // namespace
 
 absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
@@ -25,10 +29,8 @@ absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
     if (kept.ok() && kept->epoch != epoch) {
       kept = absl::FailedPreconditionError("it is of an epoch before the run was restored");
     }
-    const absl::Status usable = kept.ok() ? packers[i].Restore(*kept) : kept.status();
-    if (!usable.ok()) {
-      context_.log.Warning("a kept contribution cannot be used; what its encoding lost is gone",
-                           {{"fragment", layout[i].id.value()}, {"error", Explain(usable)}});
+    if (!kept.ok()) {
+      GiveUp(layout[i].id, kept.status());
       continue;
     }
     ATOLL_RETURN_IF_ERROR(TakeUp(packers[i], *kept, partition, delivery, replica));
@@ -36,27 +38,38 @@ absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
   return absl::OkStatus();
 }
 
-absl::Status PushKeeper::TakeUp(ContributionPacker& packer, const KeptPush& kept,
-                                std::optional<uint32_t> partition, Delivery& delivery, Replica& replica) {
-  if (kept.verdict.has_value()) {
-    packer.Settle(*kept.verdict);
-  } else {
+absl::Status PushKeeper::TakeUp(ContributionPacker& packer, KeptPush& kept, std::optional<uint32_t> partition,
+                                Delivery& delivery, Replica& replica) {
+  const bool asks = !kept.verdict.has_value();
+  const bool sends = packer.Sends(kept.offer.codec);
+  if (asks) {
     context_.log.Info("killed while it pushed; asking what became of the contribution",
                       {{"fragment", kept.offer.key.fragment.value()}, {"base", kept.offer.key.base.value()}});
-    ATOLL_ASSIGN_OR_RETURN(const DeliveryReport report, delivery.Resume(packer.offer(), packer.payload()));
-    const uint64_t base = kept.offer.key.base.value();
-    if (report.verdict == Verdict::kLost && report.head.value() > base + kRoundsRemembered) {
+  }
+  std::optional<DeliveryReport> report;
+  if (asks && !sends) {
+    // The verdict decides what is restored: content that counts must not be carried as well.
+    ATOLL_ASSIGN_OR_RETURN(report, delivery.Conclude(kept.offer));
+    kept.verdict = IsForgotten(kept.offer, *report) ? Verdict::kCounted : report->verdict;
+  }
+  if (const absl::Status usable = packer.Restore(kept); !usable.ok()) {
+    GiveUp(kept.offer.key.fragment, usable);
+    return absl::OkStatus();
+  }
+  if (asks && sends) {
+    ATOLL_ASSIGN_OR_RETURN(report, delivery.Resume(packer.offer(), packer.payload()));
+  }
+  if (report.has_value()) {
+    if (IsForgotten(kept.offer, *report)) {
       context_.log.Warning(
           "the coordinator no longer knows whether it counted; its content is not sent again",
-          {{"base", base}, {"head", report.head.value()}});
+          {{"base", kept.offer.key.base.value()}, {"head", report->head.value()}});
       packer.Forget();
       return absl::OkStatus();
     }
-    Settle(packer, report.verdict, context_.time);
-    context_.log.Info(report.verdict == Verdict::kCounted
-                          ? "it counts"
-                          : "it does not count; its content goes into the next",
-                      {{"base", base}, {"head", report.head.value()}});
+    Conclude(packer, kept, *report);
+  } else {
+    packer.Settle(*kept.verdict);
   }
   // Its samples are in a contribution or in the residual: they are not due again.
   const PushOffer& offer = kept.offer;
@@ -64,6 +77,26 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, const KeptPush& kept
     return absl::OkStatus();
   }
   return replica.Seek(offer.samples_consumed);
+}
+
+void PushKeeper::Conclude(ContributionPacker& packer, const KeptPush& kept, const DeliveryReport& report) {
+  const Spending spending(context_.time, TimeUse::kSave);
+  const PushKey& key = kept.offer.key;
+  context_.board->NotePush(key, report.verdict == Verdict::kCounted);
+  if (!report.open) {
+    // After Restore the file's verdict is the one that is left for the packer.
+    packer.Settle(kept.verdict.value_or(report.verdict));
+    WriteDown(key.fragment, report.verdict);
+  }
+  // An open one has no verdict on disk: the next life must not take its base for done either.
+  context_.log.Info(
+      report.verdict == Verdict::kCounted ? "it counts" : "it does not count; its content goes into the next",
+      {{"base", key.base.value()}, {"head", report.head.value()}});
+}
+
+void PushKeeper::GiveUp(FragmentId fragment, const absl::Status& why) {
+  context_.log.Warning("a kept contribution cannot be used; what its encoding lost is gone",
+                       {{"fragment", fragment.value()}, {"error", Explain(why)}});
 }
 
 void PushKeeper::Keep(Epoch epoch, const ContributionPacker& packer, TimeAccount* time) {
@@ -82,9 +115,13 @@ void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict, TimeAccount
   const Spending spending(time, TimeUse::kSave);
   packer.Settle(verdict);
   context_.board->NotePush(packer.offer().key, verdict == Verdict::kCounted);
+  WriteDown(packer.offer().key.fragment, verdict);
+}
+
+void PushKeeper::WriteDown(FragmentId fragment, Verdict verdict) {
   if (disk_ == nullptr) return;
   // Without it the next life asks the coordinator, so that a failure only costs a question.
-  const absl::Status settled = disk_->SettlePush(packer.offer().key.fragment, verdict);
+  const absl::Status settled = disk_->SettlePush(fragment, verdict);
   if (!settled.ok() && !absl::IsNotFound(settled)) {
     context_.log.Debug("a verdict could not be written down", {{"error", Explain(settled)}});
   }

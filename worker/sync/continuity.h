@@ -46,8 +46,12 @@ class PushKeeper {
   void Settle(ContributionPacker& packer, Verdict verdict, TimeAccount* time);
 
  private:
-  absl::Status TakeUp(ContributionPacker& packer, const KeptPush& kept, std::optional<uint32_t> partition,
+  absl::Status TakeUp(ContributionPacker& packer, KeptPush& kept, std::optional<uint32_t> partition,
                       Delivery& delivery, Replica& replica);
+  /// What the coordinator answered about one without a verdict, after Restore.
+  void Conclude(ContributionPacker& packer, const KeptPush& kept, const DeliveryReport& report);
+  void WriteDown(FragmentId fragment, Verdict verdict);
+  void GiveUp(FragmentId fragment, const absl::Status& why);
 
   LocalState* const disk_;
   const WorkerContext context_;

@@ -45,10 +45,13 @@ class ContributionPacker {
   /// checksum are filled in here. With privacy `delta` is changed.
   absl::Status Encode(const PushOffer& claims, std::span<float> delta);
 
+  /// Whether the run still takes payloads of this codec: only those can be sent.
+  bool Sends(CodecKind codec) const { return codec == codec_; }
+
   /// Puts back what an earlier life of the worker packed last; Settle follows. When the run's codec has
   /// changed since, the content of a settled one becomes residual, and `kept` then has the verdict that is
   /// left: there is nothing to give back. InvalidArgument, and nothing changes, when it does not fit the
-  /// fragment's size, or an unsettled one this run's codec.
+  /// fragment's size, or an unsettled one this run's codec (see Delivery::Conclude).
   absl::Status Restore(KeptPush& kept);
 
   const PushOffer& offer() const { return offer_; }

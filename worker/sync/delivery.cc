@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "core/codec.h"
 #include "worker/sync/rejection.h"
 
 namespace atoll {
@@ -13,6 +14,26 @@ namespace {
 DeliveryReport LostBecause(const absl::Status& refusal) {
   const bool not_finite = RejectionOf(refusal) == RefusalReason::kNotFinite;
   return {.verdict = not_finite ? Verdict::kNotFinite : Verdict::kLost, .refusal = refusal};
+}
+
+/// What became of it, where that is decided.
+std::optional<DeliveryReport> VerdictIn(const PushStatus& status, const PushOffer& offer) {
+  switch (status.fate) {
+    case PushFate::kAccepted:
+    case PushFate::kCommitted:
+      return DeliveryReport{.duplicate = true, .head = status.head};
+    case PushFate::kMissed: {
+      DeliveryReport lost = LostBecause(absl::FailedPreconditionError(
+          absl::StrFormat("the round on version %d closed without it; the head is %d", offer.key.base.value(),
+                          status.head.value())));
+      lost.head = status.head;
+      return lost;
+    }
+    case PushFate::kPartial:
+    case PushFate::kUnknown:
+      break;
+  }
+  return std::nullopt;
 }
 
 PushResultKind ResultOf(const DeliveryReport& report) {
@@ -37,11 +58,15 @@ absl::StatusOr<DeliveryReport> Delivery::Resume(const PushOffer& offer, std::spa
   return Timed(offer, payload, Begin::kByAsking);
 }
 
+absl::StatusOr<DeliveryReport> Delivery::Conclude(const PushOffer& offer) {
+  return Timed(offer, {}, Begin::kNever);
+}
+
 absl::StatusOr<DeliveryReport> Delivery::Timed(const PushOffer& offer, std::span<const std::byte> payload,
                                                Begin begin) {
   EnterPhase(context_, WorkerPhase::kPushing);
   const MonoTime started = context_.clock->Now();
-  auto report = Insist(offer, payload, begin);
+  auto report = begin == Begin::kNever ? AskForVerdict(offer) : Insist(offer, payload, begin);
   if (report.ok()) {
     context_.observer->OnPushed(offer.key.fragment, ResultOf(*report), report->wire_bytes,
                                 context_.clock->Now() - started);
@@ -81,31 +106,42 @@ absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::spa
   }
 }
 
+absl::StatusOr<PushStatus> Delivery::AskForStatus(const PushOffer& offer) {
+  return session_->With(
+      [&](const MemberRef& member) { return connection_->GetPushStatus(member, offer.key); }, connection_);
+}
+
 absl::StatusOr<std::optional<DeliveryReport>> Delivery::Ask(const PushOffer& offer, uint64_t payload_bytes,
                                                             uint64_t* from) {
-  ATOLL_ASSIGN_OR_RETURN(
-      const PushStatus status,
-      session_->With([&](const MemberRef& member) { return connection_->GetPushStatus(member, offer.key); },
-                     connection_));
-  switch (status.fate) {
-    case PushFate::kAccepted:
-    case PushFate::kCommitted:
-      return DeliveryReport{.duplicate = true, .head = status.head};
-    case PushFate::kMissed: {
-      DeliveryReport lost = LostBecause(absl::FailedPreconditionError(
-          absl::StrFormat("the round on version %d closed without it; the head is %d", offer.key.base.value(),
-                          status.head.value())));
-      lost.head = status.head;
-      return lost;
+  ATOLL_ASSIGN_OR_RETURN(const PushStatus status, AskForStatus(offer));
+  const bool partial = status.fate == PushFate::kPartial;
+  *from = partial ? std::min<uint64_t>(status.received_bytes, payload_bytes) : 0;
+  return VerdictIn(status, offer);
+}
+
+absl::StatusOr<DeliveryReport> Delivery::AskForVerdict(const PushOffer& offer) {
+  while (true) {
+    ATOLL_ASSIGN_OR_RETURN(const PushStatus status, AskForStatus(offer));
+    std::optional<DeliveryReport> report = VerdictIn(status, offer);
+    // Without a byte that is staged, "partial" is an upload that is being accepted at this moment.
+    const bool being_accepted = status.fate == PushFate::kPartial && status.received_bytes == 0;
+    if (!report.has_value() && !being_accepted) {
+      report = LostBecause(absl::FailedPreconditionError(
+          absl::StrFormat("the coordinator does not have it and takes nothing more in codec %s",
+                          std::string(CodecName(offer.codec)))));
+      report->head = status.head;
+      report->open = true;
     }
-    case PushFate::kPartial:
-      *from = std::min<uint64_t>(status.received_bytes, payload_bytes);
-      return std::nullopt;
-    case PushFate::kUnknown:
-      break;
+    if (report.has_value()) {
+      patience_->Over();
+      return *std::move(report);
+    }
+    const std::string what =
+        absl::StrFormat("to learn what became of the contribution to version %d", offer.key.base.value());
+    if (!patience_->Pause(absl::UnavailableError("it is just being accepted"), what)) {
+      return absl::CancelledError(absl::StrFormat("stopped while trying %s", what));
+    }
   }
-  *from = 0;
-  return std::nullopt;
 }
 
 absl::Status Delivery::Overcome(const absl::Status& failure, const PushOffer& offer, const MemberRef& used) {

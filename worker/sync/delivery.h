@@ -29,6 +29,7 @@ struct DeliveryReport {
   uint32_t arrived = 0;     // contributions of the round on the coordinator, when known
   uint32_t expected = 0;
   Version head = {};                        // when known
+  bool open = false;                        // kLost: the round on this base still takes another one
   absl::Status refusal = absl::OkStatus();  // kLost, kNotFinite: why
 };
 
@@ -49,13 +50,19 @@ class Delivery {
   absl::StatusOr<DeliveryReport> Deliver(const PushOffer& offer, std::span<const std::byte> payload);
   /// For one that an earlier life of this worker may have sent: asks what became of it first.
   absl::StatusOr<DeliveryReport> Resume(const PushOffer& offer, std::span<const std::byte> payload);
+  /// For one of an earlier incarnation whose bytes the run no longer takes: asks what became of it and sends
+  /// nothing. What the coordinator does not have is lost: an upload of an earlier incarnation is never
+  /// accepted.
+  absl::StatusOr<DeliveryReport> Conclude(const PushOffer& offer);
 
  private:
-  enum class Begin : uint8_t { kBySending, kByAsking };
+  enum class Begin : uint8_t { kBySending, kByAsking, kNever };
   absl::StatusOr<DeliveryReport> Timed(const PushOffer& offer, std::span<const std::byte> payload,
                                        Begin begin);
   absl::StatusOr<DeliveryReport> Insist(const PushOffer& offer, std::span<const std::byte> payload,
                                         Begin begin);
+  absl::StatusOr<DeliveryReport> AskForVerdict(const PushOffer& offer);
+  absl::StatusOr<PushStatus> AskForStatus(const PushOffer& offer);
   /// A verdict, or none and where to send from.
   absl::StatusOr<std::optional<DeliveryReport>> Ask(const PushOffer& offer, uint64_t payload_bytes,
                                                     uint64_t* from);

@@ -1,8 +1,11 @@
 // What a worker keeps, and how its next life goes on: processes end at every awkward moment.
+#include <algorithm>
 #include <memory>
 
 #include "common/file.h"
 #include "common/signature.h"
+#include "core/codec.h"
+#include "core/manifest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
@@ -281,6 +284,131 @@ TEST_F(ContinuityTest, ARestartKeepsTheMembership) {
   EXPECT_TRUE(end.restart);
   EXPECT_EQ(coordinator_.head(), Version(2)) << "the round was finished and pushed";
   EXPECT_TRUE(coordinator_.left.empty()) << "its lease and its part of the data stay";
+}
+
+struct CodecChange {
+  CodecKind before;
+  CodecKind after;
+};
+
+/// The run's push codec changes while the worker is away, and its last push has no verdict on disk.
+class CodecChangeTest : public ContinuityTest, public ::testing::WithParamInterface<CodecChange> {
+ protected:
+  CodecChangeTest() { coordinator_.run.push_codec = GetParam().before; }
+
+  /// The first life ends in its first push.
+  void DieWhilePushing(FakeCoordinator::Fault how) {
+    how.status = Killed();
+    coordinator_.Fail("Push", how);
+    EXPECT_NE(Live().code, ExitCode::kOk);
+    const KeptPush kept = Kept();
+    ASSERT_FALSE(kept.verdict.has_value());
+    content_.assign(coordinator_.parameters().size(), 0.0F);
+    residual_ = content_;
+    CodecFor(kept.offer.codec).DecodeRange(kept.payload, content_.size(), 0, content_);
+    std::ranges::copy(kept.residual, residual_.begin());
+    coordinator_.run.push_codec = GetParam().after;
+  }
+
+  KeptPush Kept() const {
+    const auto disk =
+        LocalState::Open(folder_, {"run-1", "w1", ManifestHash(FakeReplica::MakeManifest())}, Logger());
+    return (*disk)->LoadPush(FragmentId(0)).value();
+  }
+
+  /// Lives for one more round, and compares what was sent in it and what is left with what it was made of:
+  /// the round's own progress, the residual, and the content where that does not count already.
+  void LiveAndExpect(bool content_carried) {
+    const std::vector<float> base = coordinator_.parameters();
+    const size_t sent = coordinator_.offers.size();
+    coordinator_.finish_at = coordinator_.head().value() + 1;
+    EXPECT_EQ(Live().code, ExitCode::kOk);
+    ASSERT_EQ(coordinator_.offers.size(), sent + 1) << "bytes of the old codec were sent again";
+    EXPECT_EQ(coordinator_.offers.back().codec, GetParam().after);
+    EXPECT_EQ(coordinator_.offers.back().samples_consumed, 24u) << "behind the samples of the kept one";
+    std::vector<float> left = Kept().residual;
+    left.resize(base.size());
+    for (size_t i = 0; i < FakeReplica(0).manifest().tensors[0].elements(); ++i) {
+      const float made_of =
+          base[i] - Descend(base[i], 5.0F, 4) + residual_[i] + (content_carried ? content_[i] : 0.0F);
+      EXPECT_NEAR(base[i] - coordinator_.parameters()[i] + left[i], made_of, 1e-5) << "value " << i;
+    }
+    EXPECT_THAT(log_.str(), ::testing::Not(HasSubstr("cannot be used")));
+  }
+
+  std::vector<float> content_;
+  std::vector<float> residual_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Codecs, CodecChangeTest,
+                         ::testing::Values(CodecChange{CodecKind::kFp32, CodecKind::kInt8},
+                                           CodecChange{CodecKind::kInt8, CodecKind::kFp32},
+                                           CodecChange{CodecKind::kE3m0, CodecKind::kTopK64},
+                                           CodecChange{CodecKind::kTopK64, CodecKind::kE3m0}),
+                         [](const auto& test) {
+                           return std::string(CodecName(test.param.before)) + "_to_" +
+                                  std::string(CodecName(test.param.after));
+                         });
+
+TEST_P(CodecChangeTest, ContentThatDoesNotCountIsCarried) {
+  DieWhilePushing({});
+  coordinator_.PublishWithout(0.5F);
+  LiveAndExpect(/*content_carried=*/true);
+  EXPECT_EQ(coordinator_.Calls("GetPushStatus"), 1u);
+}
+
+TEST_P(CodecChangeTest, ContentThatCountsIsNotCarried) {
+  DieWhilePushing({.applied = true});
+  // Its codec was the run's when it came.
+  ASSERT_EQ(coordinator_.head(), Version(1));
+  LiveAndExpect(/*content_carried=*/false);
+  EXPECT_EQ(coordinator_.Calls("GetPushStatus"), 1u);
+}
+
+TEST_P(CodecChangeTest, ContentThatNeverArrivedIsCarriedIntoTheRoundThatIsOpen) {
+  DieWhilePushing({});
+  LiveAndExpect(/*content_carried=*/true);
+  EXPECT_EQ(coordinator_.offers.back().key.base, Version(0)) << "the round on that base is still open";
+}
+
+TEST_P(CodecChangeTest, APartThatArrivedIsNoUse) {
+  DieWhilePushing({.received_bytes = 100});
+  LiveAndExpect(/*content_carried=*/true);
+  EXPECT_EQ(coordinator_.starts.back(), 0u);
+}
+
+TEST_P(CodecChangeTest, WaitsForTheVerdictOnAnUploadThatIsBeingAccepted) {
+  DieWhilePushing({.applied = true});
+  coordinator_.accepting_for = 2;
+  LiveAndExpect(/*content_carried=*/false);
+  EXPECT_EQ(coordinator_.Calls("GetPushStatus"), 3u);
+}
+
+TEST_P(CodecChangeTest, KilledAgainItStillHasTheContent) {
+  for (const bool missed : {false, true}) {
+    SCOPED_TRACE(missed);
+    if (missed) coordinator_.PublishWithout(0.5F);
+    if (!missed) DieWhilePushing({});
+    on_step_ = [](uint64_t) { return Killed(); };
+    EXPECT_NE(Live().code, ExitCode::kOk);
+    on_step_ = nullptr;
+    EXPECT_EQ(Kept().verdict, missed ? std::optional(Verdict::kLost) : std::nullopt);
+  }
+  LiveAndExpect(/*content_carried=*/true);
+  EXPECT_EQ(coordinator_.Calls("GetPushStatus"), 2u) << "a verdict is written down";
+}
+
+TEST_P(CodecChangeTest, WhatNobodyRemembersIsNotCarried) {
+  DieWhilePushing({});
+  for (int i = 0; i < 40; ++i) coordinator_.PublishWithout(0.0F);
+  const std::vector<float> base = coordinator_.parameters();
+  coordinator_.finish_at = 41;
+  EXPECT_EQ(Live().code, ExitCode::kOk);
+  EXPECT_THAT(log_.str(), HasSubstr("no longer knows whether it counted"));
+  std::vector<float> left = Kept().residual;
+  left.resize(base.size());
+  EXPECT_NEAR(base[0] - coordinator_.first_parameter() + left[0],
+              base[0] - Descend(base[0], 5.0F, 4) + residual_[0], 1e-5);
 }
 
 }  // namespace

@@ -174,6 +174,9 @@ absl::Status FakeCoordinator::Accept(const PushOffer& offer, std::span<const std
   if (offer.key.base.value() + accept_late_by < head_.value() || offer.key.base > head_) {
     return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase);
   }
+  if (offer.codec != run.push_codec) {
+    return Refusal(absl::StatusCode::kInvalidArgument, RefusalReason::kWrongCodec);
+  }
   if (Crc32c(payload) != offer.payload_crc32c) {
     return Refusal(absl::StatusCode::kDataLoss, RefusalReason::kBadChunk);
   }
@@ -218,7 +221,10 @@ absl::StatusOr<PushStatus> FakeCoordinator::GetPushStatus(const MemberRef& membe
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
   PushStatus status{.head = head_};
   const auto& held = held_[key.fragment.value()];
-  if (held.has_value() && held->first.key == key) {
+  if (accepting_for > 0) {
+    --accepting_for;
+    status.fate = PushFate::kPartial;
+  } else if (held.has_value() && held->first.key == key) {
     status.fate = PushFate::kAccepted;
   } else if (std::find(committed_.begin(), committed_.end(), key) != committed_.end()) {
     status.fate = PushFate::kCommitted;

@@ -73,6 +73,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   std::function<void(size_t)> on_not_yet;  // a pull waited in vain, for the so-manieth time
   bool hold_rounds = false;                // accepted contributions wait for PublishHeld
   uint64_t accept_late_by = 0;             // versions: such contributions are folded into the open round
+  uint32_t accepting_for = 0;              // GetPushStatus: so many times "it is just being accepted"
   std::optional<DataPart> plan_data;       // in every plan
   RunState state = RunState::kTraining;    // in every answer to a pull before the end
   ContentHash PublishedHash() const;       // of the head, first fragment
