@@ -35,13 +35,14 @@ absl::StatusCode CodeFor(int error_number) {
       return absl::StatusCode::kUnavailable;
     case EINVAL:
     case ENAMETOOLONG:
-    case ELOOP:
       return absl::StatusCode::kInvalidArgument;
     case ENOTDIR:
     case EISDIR:
     case ENOTEMPTY:
     case EBUSY:
     case EXDEV:
+    case ELOOP:
+    case ENXIO:
       return absl::StatusCode::kFailedPrecondition;
     case EIO:
       return absl::StatusCode::kDataLoss;

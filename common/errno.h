@@ -10,8 +10,8 @@ namespace atoll {
 /// The one translation of errno. "<doing>: <system's text>"; `doing` names the file or the socket.
 /// ENOSPC, EDQUOT, EMFILE, ENOMEM: ResourceExhausted (a full disk also says so in words). ENOENT: NotFound.
 /// EEXIST: AlreadyExists. EACCES, EPERM, EROFS: PermissionDenied. EADDRINUSE, ECONNREFUSED and kin:
-/// Unavailable. EINVAL, ENAMETOOLONG: InvalidArgument. ENOTDIR, EISDIR, ENOTEMPTY, EBUSY: FailedPrecondition.
-/// EIO and kin: DataLoss. The rest: Internal.
+/// Unavailable. EINVAL, ENAMETOOLONG: InvalidArgument. ENOTDIR, EISDIR, ELOOP, ENXIO, ENOTEMPTY, EBUSY:
+/// FailedPrecondition. EIO and kin: DataLoss. The rest: Internal.
 absl::Status ErrnoToStatus(int error_number, std::string_view doing);
 
 }  // namespace atoll

@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -17,6 +19,7 @@
 #include "common/durable_file.h"
 #include "common/errno.h"
 #include "common/file_descriptor.h"
+#include "common/input_file.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -48,6 +51,27 @@ absl::Status WriteAndSync(const std::string& path, std::string_view contents, un
   return file.Close();
 }
 
+absl::Status NotAFile(const std::string& path, const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("read ", path, ": is a pipe (FIFO), not a file, and ", why));
+}
+
+/// Until there is something to read, or the end.
+absl::Status AwaitPipe(const FileDescriptor& fd, const std::string& path,
+                       std::chrono::steady_clock::time_point deadline) {
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd wait{.fd = fd.get(), .events = POLLIN, .revents = 0};
+    const int ready = left.count() > 0 ? ::poll(&wait, 1, static_cast<int>(left.count())) : 0;
+    if (ready > 0) return absl::OkStatus();
+    if (ready < 0 && errno != EINTR) return ErrnoToStatus(errno, absl::StrCat("read ", path));
+    if (ready == 0) {
+      return NotAFile(path, absl::StrCat("its writer did not end within ", ToSeconds(kPipePatience), " s"));
+    }
+  }
+}
+
 }  // namespace
 
 std::string JoinPath(std::string_view folder, std::string_view name) {
@@ -58,17 +82,26 @@ std::string JoinPath(std::string_view folder, std::string_view name) {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoToStatus(errno, absl::StrCat("open ", path));
+  ATOLL_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenInput(path, InputKind::kFileOrPipe));
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("stat ", path));
+  const bool pipe = S_ISFIFO(info.st_mode);
+  const auto deadline = std::chrono::steady_clock::now() + kPipePatience;
   std::string contents;
   std::string buffer(size_t{1} << 16, '\0');
   while (true) {
     const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && pipe) {
+      ATOLL_RETURN_IF_ERROR(AwaitPipe(fd, path, deadline));
+      continue;
+    }
     if (n < 0) return ErrnoToStatus(errno, absl::StrCat("read ", path));
+    if (n == 0 && pipe && contents.empty()) return NotAFile(path, "nobody writes to it");
     if (n == 0) return contents;
     if (contents.size() + static_cast<size_t>(n) > max_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("read ", path, ": larger than ", max_bytes, " bytes"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("read ", path, ": larger than the ", max_bytes, " bytes that are allowed"));
     }
     contents.append(buffer, 0, static_cast<size_t>(n));
   }

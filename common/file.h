@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/clock.h"
 
 // Whole files and folders. Errors name the path; see common/errno.h for the codes (a full disk is
 // ResourceExhausted). Paths are plain strings in the file system's encoding.
@@ -16,7 +17,10 @@ namespace atoll {
 
 std::string JoinPath(std::string_view folder, std::string_view name);
 
-/// The file's bytes. ResourceExhausted when it is larger than `max_bytes`.
+constexpr Duration kPipePatience = Seconds(3);
+
+/// The file's bytes. FailedPrecondition when it is larger than `max_bytes`, or no file (see OpenInput). A
+/// pipe with a writer (`<(command)`) is read for at most kPipePatience; without one it is refused at once.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes = uint64_t{1} << 32);
 
 /// Replaces the file as one: a temporary file beside it, fsync, rename, fsync of the folder. After OK the

@@ -1,6 +1,5 @@
 #include "common/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -10,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/errno.h"
 #include "common/file_descriptor.h"
+#include "common/input_file.h"
+#include "common/status.h"
 
 namespace atoll {
 namespace {
@@ -33,13 +34,9 @@ void Unmap(std::span<const std::byte> bytes) {
 }  // namespace
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path, AccessPattern pattern) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoToStatus(errno, absl::StrCat("open ", path));
+  ATOLL_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenInput(path, InputKind::kFile));
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("stat ", path));
-  if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat("map ", path, ": not a regular file"));
-  }
   const auto size = static_cast<size_t>(info.st_size);
   if (size == 0) return MappedFile({}, path);  // mmap refuses a length of 0
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);

@@ -16,6 +16,7 @@
 #include "protos/config/presets.h"
 #include "protos/config/problem.h"
 #include "protos/config/yaml_reader.h"
+#include "protos/config/yaml_tree.h"
 
 namespace atoll {
 namespace {
@@ -89,7 +90,7 @@ absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_
 }
 
 absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path, uint64_t{2} << 20));
+  ATOLL_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path, kMaxYamlBytes));
   return ReadRunConfig(yaml, path);
 }
 

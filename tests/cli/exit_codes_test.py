@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """One table of exit codes: the same mistake gives the same code in every program and every command.
 
-Files that are missing, folders or without their folder give 6, wrong configurations 2, a port in use 3 with the option that
+Files that are missing, no files (folders, pipes, devices), too large or without their folder give 6, and none of them is
+waited for; wrong configurations 2, a port in use 3 with the option that
 names it. docs/cli.md has the table. No coordinator is needed.
 
 Usage: exit_codes_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """
+import os
 import pathlib
 import shutil
 import socket
@@ -51,6 +53,20 @@ def cases():
                               ("binary.yaml", USAGE, "binary.yaml")]:
         for command in configurations(name):
             yield command, code, words
+    for name, words in [("pipe", "is a pipe (FIFO), not a file"), ("written.pipe", "did not end"), ("loop", "loop"),
+                        ("/dev/zero", "is a device, not a file"), ("large.yaml", "larger than the 1048576 bytes")]:
+        for command in configurations(name):
+            yield command, FILES, words
+    for option in ("--tls-ca", "--token-file"):
+        yield ["atollctl", *AWAY, option, "pipe", "status"], FILES, "is a pipe (FIFO), not a file"
+        yield worker(option, "pipe"), FILES, "is a pipe (FIFO), not a file"
+    yield generate("--config", "run.yaml", "--model", "pipe"), FILES, "is a pipe (FIFO), not a file"
+    yield worker("--peer-keys", "pipe"), FILES, "is a pipe (FIFO), not a file"
+    yield coordinator("--config", "run.yaml", "--tls-cert", "pipe", "--tls-key", "pipe"), FILES, "is a pipe (FIFO), not a file"
+    yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "pipe"], FILES, "is a pipe (FIFO), not a file"
+    for folder in ("meta_pipe", "val_pipe"):
+        yield ["atoll-data", "inspect", folder], FILES, "is a pipe (FIFO), not a file"
+        yield [folder if word == "tokens" else word for word in worker()], FILES, "is a pipe (FIFO), not a file"
     for option in ("--tls-ca", "--token-file"):
         yield ["atollctl", *AWAY, option, "absent.pem", "status"], FILES, "absent.pem"
         yield generate("--coordinator", "127.0.0.1:1", option, "absent.pem"), FILES, "absent.pem"
@@ -70,6 +86,38 @@ def cases():
     yield ["atoll-data", "tokenize", "--out", "tokens", "text"], USAGE, "already"
     yield ["atoll-data", "adopt", "tokens", "--tokenizer", "gpt2", "--vocabulary", "50257"], USAGE, "already"
     yield ["atoll-data", "tokenize", "--out", "run.yaml/tokens", "run.yaml"], FILES, "a file of that name"
+
+
+def lay_out(folder):
+    """What the command lines name. The pipe that has a writer which never ends: its descriptor is returned."""
+    (folder / "folder").mkdir()
+    (folder / "run.yaml").write_text(CONFIG)
+    (folder / "bad.yaml").write_text("run: {nme: x}")
+    (folder / "binary.yaml").write_bytes(bytes(range(256)) * 64)
+    (folder / "large.yaml").write_text("#" * (3 << 19))
+    (folder / "text").write_text("some words to train on, " * 100)
+    (folder / "loop").symlink_to("loop")
+    os.mkfifo(folder / "pipe")
+    os.mkfifo(folder / "written.pipe")
+    return os.open(folder / "written.pipe", os.O_RDWR)
+
+
+def pipes_in_place_of_data(folder):
+    for name, file in (("meta_pipe", "meta.json"), ("val_pipe", "val.bin")):
+        shutil.copytree(folder / "tokens", folder / name)
+        (folder / name / file).unlink()
+        os.mkfifo(folder / name / file)
+
+
+def reads_a_pipe(programs, folder):
+    """A pipe with a writer that ends, as a shell's <(command), is as good as a file."""
+    from_writer, to_reader = os.pipe()
+    os.write(to_reader, CONFIG.encode())
+    os.close(to_reader)
+    done = subprocess.run([programs / "atollctl", "config", "validate", f"/dev/fd/{from_writer}"], cwd=folder, timeout=60,
+                          capture_output=True, text=True, check=False, pass_fds=[from_writer])
+    os.close(from_writer)
+    return [] if done.returncode == 0 else [f"config validate of a pipe: {done.returncode}: {done.stderr}"]
 
 
 def taken_ports():
@@ -92,25 +140,24 @@ def main():
     complaints, tried = [], 0
     with tempfile.TemporaryDirectory(prefix="atoll-codes-") as name:
         folder = pathlib.Path(name)
-        (folder / "folder").mkdir()
-        (folder / "run.yaml").write_text(CONFIG)
-        (folder / "bad.yaml").write_text("run: {nme: x}")
-        (folder / "binary.yaml").write_bytes(bytes(range(256)) * 64)
-        (folder / "text").write_text("some words to train on, " * 100)
+        writer = lay_out(folder)
         subprocess.run([programs / "atoll-data", "tokenize", "--out", "tokens", "text"], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)
+        pipes_in_place_of_data(folder)
+        complaints += reads_a_pipe(programs, folder)
         for given in (cases, taken_ports):
             for command, code, words in given():
                 if not (programs / command[0]).exists():
                     continue  # built without LibTorch, there is no worker
                 done = subprocess.run([programs / command[0], *command[1:]], cwd=folder, capture_output=True, text=True,
-                                      timeout=120, check=False, stdin=subprocess.DEVNULL)
+                                      timeout=60, check=False, stdin=subprocess.DEVNULL)
                 said = done.stderr + done.stdout
                 tried += 1
                 if done.returncode != code or words not in said:
                     complaints.append(f"{' '.join(command)}: exit code {done.returncode}, expected {code} and '{words}': "
                                       f"{said.strip()[-500:]}")
                 shutil.rmtree(folder / "data", ignore_errors=True)
+        os.close(writer)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     print(f"{tried} command lines, {len(complaints)} complaints")

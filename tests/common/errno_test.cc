@@ -27,6 +27,8 @@ TEST(ErrnoTest, MapsCodes) {
       {ECONNREFUSED, absl::StatusCode::kUnavailable},
       {EINVAL, absl::StatusCode::kInvalidArgument},
       {EISDIR, absl::StatusCode::kFailedPrecondition},
+      {ELOOP, absl::StatusCode::kFailedPrecondition},
+      {ENXIO, absl::StatusCode::kFailedPrecondition},
       {ENOTDIR, absl::StatusCode::kFailedPrecondition},
       {EIO, absl::StatusCode::kDataLoss},
       {EPIPE, absl::StatusCode::kInternal},

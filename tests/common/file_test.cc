@@ -1,8 +1,15 @@
 #include "common/file.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <thread>
+
+#include "common/file_descriptor.h"
+#include "common/mapped_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
@@ -57,7 +64,68 @@ TEST(FileTest, ReadErrorsNameTheFile) {
             "open " + dir.File("missing") + ": No such file or directory");
   ASSERT_TRUE(WriteFileAtomically(dir.File("big"), "12345").ok());
   EXPECT_EQ(*ReadFile(dir.File("big"), 5), "12345");
-  EXPECT_EQ(ReadFile(dir.File("big"), 4).status().code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status big = ReadFile(dir.File("big"), 4).status();
+  EXPECT_EQ(big.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(big.message()), HasSubstr("larger than the 4 bytes that are allowed"));
+}
+
+TEST(FileTest, APipeWithoutAWriterIsNoFile) {
+  TestDir dir;
+  const std::string path = dir.File("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  for (const absl::Status& refused : {ReadFile(path).status(), MappedFile::Open(path).status()}) {
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(path + ": is a pipe (FIFO), not a file"));
+  }
+}
+
+TEST(FileTest, APipeIsReadToTheEndOfItsWriter) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  FileDescriptor from(ends[0]);
+  FileDescriptor into(ends[1]);
+  const std::string path = "/proc/self/fd/" + std::to_string(from.get());
+  ASSERT_EQ(::write(into.get(), "first,", 6), 6);
+  std::thread writer([&into] {
+    const std::string rest(300'000, 'x');  // more than a pipe holds
+    for (size_t at = 0; at < rest.size();) {
+      const ssize_t n = ::write(into.get(), rest.data() + at, rest.size() - at);
+      if (n <= 0) break;
+      at += static_cast<size_t>(n);
+    }
+    into.Reset();
+  });
+  const auto contents = ReadFile(path);
+  writer.join();
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  EXPECT_EQ(*contents, "first," + std::string(300'000, 'x'));
+}
+
+TEST(FileTest, NobodyWaitsForAWriterThatDoesNotEnd) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const FileDescriptor from(ends[0]);
+  const FileDescriptor into(ends[1]);
+  ASSERT_EQ(::write(into.get(), "some", 4), 4);
+  const absl::Status refused = ReadFile("/proc/self/fd/" + std::to_string(from.get())).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("its writer did not end within 3 s"));
+}
+
+TEST(FileTest, DevicesSocketsAndLoopsAreNoFiles) {
+  TestDir dir;
+  const absl::Status device = ReadFile("/dev/zero").status();
+  EXPECT_EQ(device.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(std::string(device.message()), "open /dev/zero: is a device, not a file");
+  ASSERT_EQ(::symlink("loop", dir.File("loop").c_str()), 0);
+  EXPECT_EQ(ReadFile(dir.File("loop")).status().code(), absl::StatusCode::kFailedPrecondition);
+  const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  ASSERT_LT(dir.File("socket").size(), sizeof(address.sun_path));
+  std::ranges::copy(dir.File("socket"), address.sun_path);
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_THAT(std::string(ReadFile(dir.File("socket")).status().message()),
+              HasSubstr("is a socket, not a file"));
 }
 
 TEST(FileTest, CreateDirsIsIdempotentAndRefusesAFileInTheWay) {

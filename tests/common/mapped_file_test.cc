@@ -47,7 +47,7 @@ TEST(MappedFileTest, Errors) {
   TestDir dir;
   EXPECT_EQ(MappedFile::Open(dir.File("none")).status().code(), absl::StatusCode::kNotFound);
   const absl::Status folder = MappedFile::Open(dir.path()).status();
-  EXPECT_EQ(std::string(folder.message()), "map " + dir.path() + ": not a regular file");
+  EXPECT_EQ(std::string(folder.message()), "open " + dir.path() + ": Is a directory");
 }
 
 }  // namespace
