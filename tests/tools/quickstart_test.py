@@ -85,7 +85,7 @@ class Quickstart(unittest.TestCase):
     def run_until_trained(self, *arguments):
         """(ports, output) of a run that is stopped by a signal after its first line of training."""
         process = self.start(*arguments)
-        self.wait_for(process, r"^training: round [1-9]")
+        self.wait_for(process, r"^training: version [1-9]")
         ports = self.ports()
         self.assertEqual(self.end(process), 130, self.output())
         return ports, self.output()
