@@ -30,6 +30,12 @@ void Board::SetPhase(WorkerPhase phase, const std::string& waiting_for) {
   progress_.waiting_for = waiting_for;
 }
 
+void Board::NoteStep(uint64_t tokens, Duration took) {
+  const MutexLock lock(&mutex_);
+  rate_.Add(tokens, took);
+  progress_.tokens_per_second = rate_.tokens_per_second();
+}
+
 ProgressReport Board::WithTime(ProgressReport progress) const {
   if (training_time_ != nullptr) progress.training = training_time_->spent();
   if (exchange_time_ != nullptr) progress.exchanges = exchange_time_->spent();

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "worker/sync/compute_rate.h"
 #include "worker/sync/connection.h"
 #include "worker/sync/time_account.h"
 
@@ -40,6 +41,8 @@ class Board {
   /// `change` must not call the board.
   void Update(const std::function<void(ProgressReport&)>& change) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetPhase(WorkerPhase phase, const std::string& waiting_for = "") ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Adds an inner step to the speed in the progress, which spans rounds (ComputeRate).
+  void NoteStep(uint64_t tokens, Duration took) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Where the time goes is read from these, which outlive the board. Before its first use by two threads.
   void WatchTime(const TimeAccount* training, const TimeAccounts* exchanges) {
     training_time_ = training;
@@ -96,6 +99,7 @@ class Board {
   mutable Mutex mutex_;
   std::optional<MemberRef> member_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
+  ComputeRate rate_ ABSL_GUARDED_BY(mutex_);
   std::vector<EvaluationReport> evaluations_ ABSL_GUARDED_BY(mutex_);
   std::vector<Confirmation> confirmations_ ABSL_GUARDED_BY(mutex_);
   Orders orders_ ABSL_GUARDED_BY(mutex_);

@@ -138,7 +138,7 @@ struct ProgressReport {
   double loss = 0;     // of the last inner step, nats per token
   double gradient_norm = 0;
   double learning_rate = 0;
-  double tokens_per_second = 0;  // while computing
+  double tokens_per_second = 0;  // while computing, over the last steps (ComputeRate)
   uint64_t memory_bytes = 0;
   TimeSpent training;       // of the training thread, since the worker was made
   TimeSpent exchanges;      // of the threads beside it, together

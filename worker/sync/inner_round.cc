@@ -27,9 +27,8 @@ absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled
     progress.loss = result.loss;
     progress.gradient_norm = result.gradient_norm;
     progress.learning_rate = learning_rate;
-    const double seconds = ToSeconds(round.compute);
-    if (seconds > 0) progress.tokens_per_second = static_cast<double>(round.tokens) / seconds;
   });
+  context.board->NoteStep(result.tokens, took);
   context.observer->OnInnerStep(result, learning_rate, took);
   return result;
 }

@@ -12,9 +12,12 @@
 namespace atoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 
 absl::Status StaleBase() {
   return WithRejection(absl::FailedPreconditionError("stale"), RefusalReason::kStaleBase);
@@ -195,6 +198,21 @@ TEST(OuterSyncTest, DrainFinishesTheRoundAndPushes) {
   EXPECT_EQ(*end, SyncEnd::kDrained);
   EXPECT_EQ(h.replica.steps, 4u);
   EXPECT_EQ(h.coordinator.offers.size(), 1u);
+}
+
+TEST(OuterSyncTest, TheReportedSpeedDoesNotBeginAgainWithEachRound) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  std::vector<double> speeds;
+  h.replica.on_step = [&](uint64_t step) {
+    if (step > 1) speeds.push_back(h.board.progress().tokens_per_second);
+    // The first step of the second and of the third round is a hundred times as fast as the others.
+    h.clock.Advance(step == 5 || step == 9 ? Seconds(0.01) : Seconds(1));
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_EQ(speeds.size(), 11u);
+  EXPECT_THAT(speeds, Each(AllOf(Ge(23.9), Le(32))));
 }
 
 TEST(OuterSyncTest, StopEndsAfterTheInnerStep) {
