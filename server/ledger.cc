@@ -142,18 +142,18 @@ bool Ledger::AddEvaluation(const EvaluationView& evaluation) {
   return evaluations_.emplace(evaluation.version, evaluation).second;
 }
 
-double Ledger::Pace() const {
+double Ledger::Pace(double open_seconds) const {
   double tokens = 0;
   double seconds = 0;
   for (const RoundSummaryView& round : own_) {
     tokens += static_cast<double>(round.tokens);
     seconds += round.open_seconds + round.commit_seconds;
   }
+  if (!own_.empty()) seconds += std::max(0.0, open_seconds - seconds / static_cast<double>(own_.size()));
   return seconds > 0 ? tokens / seconds : 0;
 }
 
-double Ledger::EtaSeconds() const {
-  const double pace = Pace();
+double Ledger::EtaSeconds(double pace) const {
   if (pace <= 0 || budget_spent()) return 0;
   return static_cast<double>(run_.total_tokens() - committed_tokens_) / pace;
 }
@@ -168,7 +168,6 @@ void Ledger::Describe(uint32_t history, StatusView& status) const {
   status.position_steps = PositionSteps();
   status.total_steps = uint64_t{run_.rounds} * run_.inner.steps;
   status.learning_rate = LearningRateAt(run_, status.position_steps);
-  status.eta_seconds = EtaSeconds();
   status.push_bytes = push_bytes_;
   status.pull_bytes = pull_bytes_;
   status.data_parallel_bytes = data_parallel_bytes_;

@@ -59,8 +59,10 @@ class Ledger {
   bool budget_spent() const { return committed_tokens_ >= run_.total_tokens(); }
   bool budget_spent(FragmentId fragment) const { return committed_tokens(fragment) >= run_.total_tokens(); }
   /// Tokens per second over the last rounds of fragment 0 that this coordinator closed; 0: not known.
-  double Pace() const;
-  double EtaSeconds() const;
+  /// `open_seconds`: age of the round in progress, which counts as far as it is longer than those were.
+  double Pace(double open_seconds = 0) const;
+  /// At this pace; 0: not known, or nothing is left to do.
+  double EtaSeconds(double pace) const;
   /// Merge and commit, on average over the same rounds; 0: not known.
   double CommitSeconds() const;
   double PositionSteps() const;

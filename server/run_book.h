@@ -274,6 +274,8 @@ class RunBook {
   RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string StateReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string StorageError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// A write failed after the last version was published, and still fails.
+  bool StandsStillForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string SeedReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint32_t PlannedWorkers(const FragmentRound& fragment, MonoTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

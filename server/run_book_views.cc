@@ -24,6 +24,12 @@ RunStateView ToView(RunHealth health) {
   return RunStateView::kStarting;
 }
 
+/// Whether the workers of a run in this state train.
+bool Trains(RunStateView state) {
+  return state != RunStateView::kFinished && state != RunStateView::kStopped &&
+         state != RunStateView::kPaused;
+}
+
 }  // namespace
 
 std::vector<FragmentView> RunBook::FragmentViews() const {
@@ -51,6 +57,12 @@ RunStateView RunBook::State() const {
 
 std::string RunBook::StorageError() const {
   return storage_errors_.empty() ? std::string() : storage_errors_.begin()->second.error;
+}
+
+bool RunBook::StandsStillForStorage() const {
+  if (fragments_.empty() || fragments_.front().round() == nullptr) return false;
+  const MonoTime opened = fragments_.front().round()->opened_at();
+  return std::ranges::any_of(storage_errors_, [&](const auto& one) { return one.second.since >= opened; });
 }
 
 std::string RunBook::SeedReason() const {
@@ -126,11 +138,12 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
   status.live_trainers = static_cast<uint32_t>(roster_.membership().live_count(WorkerRole::kTrainer));
   ledger_.Describe(history, status);
   // What the last rounds say holds while somebody goes on making rounds.
-  const bool going = status.live_trainers > 0 && status.state != RunStateView::kFinished &&
-                     status.state != RunStateView::kStopped && status.state != RunStateView::kPaused;
-  const double pace = ledger_.Pace();
-  if (going) status.tokens_per_second = pace > 0 ? pace : roster_.ReportedPace();
-  if (!going) status.eta_seconds = 0;
+  if (status.live_trainers > 0 && Trains(status.state) && !StandsStillForStorage()) {
+    const Round* round = fragments_.empty() ? nullptr : fragments_.front().round();
+    const double pace = ledger_.Pace(round == nullptr ? 0 : ToSeconds(now - round->opened_at()));
+    status.tokens_per_second = pace > 0 ? pace : roster_.ReportedPace();
+    status.eta_seconds = ledger_.EtaSeconds(pace);
+  }
   for (const FragmentRound& fragment : fragments_) {
     FragmentStatusView view;
     view.id = fragment.layout().id;
@@ -176,7 +189,12 @@ std::optional<PrivacyView> RunBook::Privacy() const {
 std::vector<WorkerView> RunBook::Workers(bool all, MonoTime now) const {
   MutexLock lock(&mutex_);
   std::vector<WorkerView> views = roster_.Views(all, now);
-  for (WorkerView& view : views) view.offences = offences_.Of(view.name);
+  const bool trains = Trains(State());
+  for (WorkerView& view : views) {
+    view.offences = offences_.Of(view.name);
+    const Member* member = roster_.membership().Find(view.name);
+    if (!trains || member == nullptr || !member->live()) view.progress.tokens_per_second = 0;
+  }
   return views;
 }
 

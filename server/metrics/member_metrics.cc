@@ -34,7 +34,8 @@ constexpr GaugeOfMember kKnownLater[] = {
 
 constexpr GaugeOfMember kGauges[] = {
     {"atoll_member_tokens_per_second",
-     "Tokens that a worker trains on in a second while it computes, as it says.",
+     "Tokens that a worker trains on per second while it computes, over its last steps, as it reports; 0 "
+     "while nobody trains.",
      [](const WorkerView& worker) { return worker.progress.tokens_per_second; }},
     {"atoll_member_base_version", "Version that a worker trains on.",
      [](const WorkerView& worker) { return static_cast<double>(worker.progress.base.value()); }},

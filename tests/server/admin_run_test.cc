@@ -59,6 +59,31 @@ TEST(AdminRun, APausedRunKeepsWhatArrivesAndGivesNoPlans) {
   EXPECT_LT(IndexOf(seen, EventKind::kRunResumed), IndexOf(seen, EventKind::kRoundClosed));
 }
 
+TEST(AdminRun, SpeedsAreZeroWhileTheRunIsPaused) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  for (const Caller& worker : workers) {
+    HeartbeatCall call;
+    call.caller = worker;
+    call.progress.tokens_per_second = 500;
+    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+  }
+  const auto speeds = [&] {
+    std::vector<double> all = {run.coordinator().GetStatus(0).tokens_per_second};
+    for (const WorkerView& worker : run.coordinator().ListWorkers(true)) {
+      all.push_back(worker.progress.tokens_per_second);
+    }
+    return all;
+  };
+  EXPECT_EQ(speeds(), std::vector<double>({1000, 500, 500}));
+  ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kPause, "").ok());
+  EXPECT_EQ(speeds(), std::vector<double>({0, 0, 0}));
+  ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kResume, "").ok());
+  EXPECT_EQ(speeds(), std::vector<double>({1000, 500, 500}));
+  ASSERT_TRUE(run.coordinator().Leave(workers[1], "").ok());
+  EXPECT_EQ(speeds(), std::vector<double>({500, 500, 0})) << "one has left";
+}
+
 TEST(AdminRun, AWaitingPullIsAnsweredWhenTheRunGoesOn) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());

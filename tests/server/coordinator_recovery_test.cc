@@ -86,13 +86,17 @@ TEST(CoordinatorRecovery, ADiskThatIsFullAtCommitLosesNothing) {
   TestRun run;
   EventCatcher events(&run.coordinator());
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  run.clock().Advance(Seconds(2));
   Round(run, workers, 0);
+  EXPECT_GT(run.coordinator().GetStatus(0).tokens_per_second, 0);
   run.faults().commit = true;
   for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 1, DeltaOf(worker, 1)).ok());
   ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
   const StatusView failing = run.coordinator().GetStatus(0);
   EXPECT_NE(failing.storage_error.find("no space left"), std::string::npos);
   EXPECT_EQ(failing.state, RunStateView::kDegraded);
+  EXPECT_EQ(failing.tokens_per_second, 0) << "nothing arrives";
+  EXPECT_EQ(failing.eta_seconds, 0);
   EXPECT_EQ(failing.fragments[0].version, Version(1)) << "what is not on disk is not published";
   const Caller late = run.Join("c");
   EXPECT_EQ(ReasonOf(run.Push(late, 1, DeltaOf(late, 1)).status()), RefusalReason::kStaleBase);
@@ -102,6 +106,7 @@ TEST(CoordinatorRecovery, ADiskThatIsFullAtCommitLosesNothing) {
   EXPECT_TRUE(events.WaitFor(EventKind::kStorageRecovered).has_value());
   EXPECT_GT(run.faults().refused_commits, 0);
   EXPECT_EQ(run.coordinator().GetStatus(0).storage_error, "");
+  EXPECT_GT(run.coordinator().GetStatus(0).tokens_per_second, 0);
 }
 
 TEST(CoordinatorRecovery, ADiskThatIsFullAtAcceptIsTriedAgain) {

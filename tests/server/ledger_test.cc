@@ -42,8 +42,18 @@ TEST(Ledger, AccountsARound) {
   EXPECT_EQ(summary.payload_bytes, 8192);
   EXPECT_EQ(ledger.committed_tokens(), 128);
   EXPECT_EQ(ledger.Pace(), 32);
-  EXPECT_EQ(ledger.EtaSeconds(), (12800 - 128) / 32.0);
+  EXPECT_EQ(ledger.EtaSeconds(ledger.Pace()), (12800 - 128) / 32.0);
   EXPECT_EQ(ledger.PositionSteps(), 2) << "128 tokens: two steps of two workers";
+}
+
+TEST(Ledger, ThePaceFallsWhileARoundTakesLongerThanTheLastOnes) {
+  Ledger ledger(SmallRun().run);
+  EXPECT_EQ(ledger.Pace(10), 0) << "no round was closed";
+  ledger.Close(Record(1, 64, 100), Layout(), 3.5, 0.5);
+  ledger.Close(Record(2, 64, 104), Layout(), 3.5, 0.5);
+  EXPECT_EQ(ledger.Pace(4), 32) << "as long as the last ones";
+  EXPECT_EQ(ledger.Pace(12), 16);
+  EXPECT_EQ(ledger.Pace(252), 1);
 }
 
 TEST(Ledger, AnImplausibleLossCountsForNothing) {
@@ -76,7 +86,7 @@ TEST(Ledger, RestoresFromRecords) {
   EXPECT_EQ(status.pull_bytes, 6 * kSmallElements * 4) << "one pull per contribution";
   EXPECT_EQ(status.data_parallel_bytes, 6 * 2 * 8 * 800);
   EXPECT_EQ(ledger.Pace(), 0) << "the time between two lives says nothing of the pace";
-  EXPECT_EQ(ledger.EtaSeconds(), 0);
+  EXPECT_EQ(ledger.EtaSeconds(ledger.Pace()), 0);
   EXPECT_FALSE(ledger.AddEvaluation({.version = Version(0), .loss = 4, .tokens = 9}))
       << "the first one stands";
 }
