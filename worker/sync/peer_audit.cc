@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/content_hash.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "worker/sync/rejection.h"
 
@@ -48,7 +49,11 @@ void PeerAudit::Signed(const MemberRef& member, const Confirmation& mine) {
 std::vector<ConfirmationsWish> PeerAudit::Wishes(const MemberRef& member) {
   const MutexLock lock(&mutex_);
   std::vector<ConfirmationsWish> wishes;
-  if (!shown_ || epoch_ != member.epoch) return wishes;
+  if (epoch_ != member.epoch) return wishes;
+  if (not_shown_ && not_shown_->incarnation == member.incarnation &&
+      context_.clock->Now() < not_shown_->until) {
+    return wishes;
+  }
   for (const auto& [place, watched] : watched_) {
     if (wishes.empty() || wishes.back().fragment != place.first) {
       wishes.push_back({.fragment = place.first, .first = place.second, .last = place.second});
@@ -64,15 +69,21 @@ absl::Status PeerAudit::Compare(const MemberRef& member) {
   return wishes.empty() ? absl::OkStatus() : JudgeOldest();
 }
 
+void PeerAudit::NoteNotShown(const MemberRef& member) {
+  const MutexLock lock(&mutex_);
+  not_shown_ = {.incarnation = member.incarnation, .until = context_.clock->Now() + kAskAgain};
+  if (std::exchange(said_not_shown_, true)) return;
+  context_.log.Info(
+      "the coordinator does not serve confirmations: parameters are not compared with other workers until it "
+      "does",
+      {{"asks_again_after", HumanDuration(kAskAgain)}});
+}
+
 absl::Status PeerAudit::Look(const MemberRef& member, ConfirmationsWish wish) {
   for (int page = 0; page < kPages; ++page) {
     const auto shown = connection_->GetConfirmations(member, wish);
     if (absl::IsUnimplemented(shown.status())) {
-      const MutexLock lock(&mutex_);
-      if (std::exchange(shown_, false)) {
-        context_.log.Info(
-            "this coordinator does not show confirmations; parameters are not compared with other workers");
-      }
+      NoteNotShown(member);
       return absl::OkStatus();
     }
     if (!shown.ok()) {

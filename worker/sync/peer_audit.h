@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/clock.h"
 #include "common/mutex.h"
 #include "core/confirmation.h"
 #include "worker/sync/connection.h"
@@ -43,6 +45,9 @@ class PeerAudit {
   static constexpr size_t kWatched = 1024;  // versions of all fragments; the oldest are given up
   static constexpr int kPages = 8;          // of one fragment, in one look
   static constexpr size_t kSilent = 16;     // versions in a row without a pinned worker: worth a warning
+  /// Pause after UNIMPLEMENTED, unless the worker joins again. A coordinator of an earlier release answers
+  /// this for good, a proxy only while its coordinator restarts; the two cannot be told apart.
+  static constexpr Duration kAskAgain = std::chrono::seconds(60);
 
   /// `connection` outlives this object, as do the pointers of the context.
   PeerAudit(PeerAuditOptions options, CoordinatorConnection* connection, const WorkerContext& context)
@@ -64,7 +69,14 @@ class PeerAudit {
     std::map<WorkerName, ContentHash> different = {};
   };
 
+  /// Does not ask until then in this life of the worker.
+  struct NotShown {
+    Incarnation incarnation;
+    MonoTime until;
+  };
+
   std::vector<ConfirmationsWish> Wishes(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteNotShown(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Look(const MemberRef& member, ConfirmationsWish wish) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Note(const MemberRef& member, const SignedConfirmation& theirs) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status JudgeOldest() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -76,10 +88,11 @@ class PeerAudit {
   Mutex mutex_;
   Epoch epoch_ ABSL_GUARDED_BY(mutex_){};
   std::map<Place, Watched> watched_ ABSL_GUARDED_BY(mutex_);
-  std::deque<bool> outvoted_ ABSL_GUARDED_BY(mutex_);  // the last versions that others signed too
-  size_t silent_ ABSL_GUARDED_BY(mutex_) = 0;          // versions in a row that nobody else signed
-  bool shown_ ABSL_GUARDED_BY(mutex_) = true;          // the coordinator knows the call
-  bool agreed_ ABSL_GUARDED_BY(mutex_) = false;        // said once
+  std::deque<bool> outvoted_ ABSL_GUARDED_BY(mutex_);          // the last versions that others signed too
+  size_t silent_ ABSL_GUARDED_BY(mutex_) = 0;                  // versions in a row that nobody else signed
+  std::optional<NotShown> not_shown_ ABSL_GUARDED_BY(mutex_);  // after UNIMPLEMENTED
+  bool said_not_shown_ ABSL_GUARDED_BY(mutex_) = false;        // once
+  bool agreed_ ABSL_GUARDED_BY(mutex_) = false;                // said once
 };
 
 }  // namespace atoll

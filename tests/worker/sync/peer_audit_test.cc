@@ -181,7 +181,7 @@ TEST_F(PeerAuditTest, WarnsWhenPinnedWorkersAreNeverShown) {
   EXPECT_THAT(harness_.log.str(), HasSubstr("may hold their confirmations back"));
 }
 
-TEST_F(PeerAuditTest, GoesOnWithoutAnAnswerAndAsksAnOldCoordinatorOnce) {
+TEST_F(PeerAuditTest, GoesOnWithoutAnAnswerAndAsksAnOldCoordinatorSeldom) {
   PeerAudit audit({}, &connection_, harness_.context);
   Sign("w0", 1, kOther);
   Served(audit, 1);
@@ -190,8 +190,29 @@ TEST_F(PeerAuditTest, GoesOnWithoutAnAnswerAndAsksAnOldCoordinatorOnce) {
   connection_.error = absl::UnimplementedError("no such call");
   EXPECT_TRUE(audit.Compare(kMe).ok());
   const int calls = connection_.calls;
-  EXPECT_TRUE(audit.Compare(kMe).ok());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(audit.Compare(kMe).ok());
   EXPECT_EQ(connection_.calls, calls);
+  harness_.clock.Advance(PeerAudit::kAskAgain);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(audit.Compare(kMe).ok());
+  EXPECT_EQ(connection_.calls, calls + 1);
+}
+
+TEST_F(PeerAuditTest, ComparesAgainAfterAProxyAnsweredForTheCoordinator) {
+  for (const bool rejoins : {false, true}) {
+    PeerAudit audit({.any_difference = true}, &connection_, harness_.context);
+    Sign("w0", 1, kOther);
+    Served(audit, 1);
+    connection_.error = absl::UnimplementedError("404 of a proxy");
+    EXPECT_TRUE(audit.Compare(kMe).ok());
+    connection_.error = absl::OkStatus();
+    MemberRef me = kMe;
+    if (rejoins) {
+      me.incarnation = Incarnation(2);
+    } else {
+      harness_.clock.Advance(PeerAudit::kAskAgain);
+    }
+    EXPECT_EQ(ExitCodeOf(audit.Compare(me)), ExitCode::kUntrusted) << rejoins;
+  }
 }
 
 TEST_F(PeerAuditTest, AnEpochBeginsAnew) {
