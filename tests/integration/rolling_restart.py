@@ -72,8 +72,10 @@ def roll(run, restarts, complaints):
 
 
 def finish(run, complaints):
-    """Ends the run; every worker hears it and leaves."""
+    """Ends the run; every worker hears it and leaves. Returns the head and the refusals before the stop.
+    A push in flight at the stop is rightly refused."""
     head = run.head()
+    refused = [event for event in run.events() if "REFUSED" in event.get("kind", "")]
     if run.ctl("run", "stop", "--yes") is None:
         complaints.append(f"run stop failed: {run.complaint}")
     for name, process in run.workers_by_name.items():
@@ -82,7 +84,7 @@ def finish(run, complaints):
                 complaints.append(f"worker {name} ended with {process.returncode}: {run.worker_log_end(name)}")
         except Exception as error:  # noqa: BLE001
             complaints.append(f"worker {name} did not end: {error}")
-    return head
+    return head, refused
 
 
 def measure(folder, programs, arguments):
@@ -100,11 +102,10 @@ def measure(folder, programs, arguments):
             return complaints
         # The coordinator that runs now has heard it in heartbeats only: nobody joined it.
         check_hardware(run, complaints)
-        head = finish(run, complaints)
+        head, refused = finish(run, complaints)
         for version, workers in sorted(run.contributed().items()):
             if len(workers) != WORKERS and version <= head:
                 complaints.append(f"version {version} is made of the contributions of {sorted(workers)} only")
-        refused = [event for event in run.events() if "REFUSED" in event.get("kind", "")]
         if refused:
             complaints.append(f"contributions were refused: {refused}")
         verdicts = collections.Counter(line["verdict"] for line in run.lines("verify", "--json"))
