@@ -32,6 +32,8 @@ bool WorthAnnouncing(RefusalReason reason) {
 
 absl::Status NoteRefusal(const Services& services, const PushCall& call, const absl::Status& status) {
   const RefusalReason reason = ReasonOf(status);
+  // A temporary refusal, as during a commit: the worker retries, and the retry is counted.
+  if (reason == RefusalReason::kNone && absl::IsUnavailable(status)) return status;
   const std::string name(RefusalReasonName(reason));
   services.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
   services.book->CountRefused(call.caller.worker);

@@ -126,5 +126,25 @@ TEST(FreeRounds, WorkersOfEqualSpeedAreNotLate) {
   EXPECT_EQ(late, 0u) << "each of the others made a version meanwhile, as the mode is meant";
 }
 
+TEST(FreeRounds, APushThatMustWaitForACommitIsNotCountedAsRefused) {
+  TestRun run(FreeRun());
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<float> delta = Fill([](size_t) { return 0.5F; });
+  run.faults().commit = true;
+  ASSERT_TRUE(run.Push(workers[0], 0, delta).ok());
+  ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
+  EXPECT_TRUE(absl::IsUnavailable(run.Push(workers[1], 0, delta).status()));
+  EXPECT_EQ(run.coordinator().ListWorkers(false)[1].contributions_refused, 0);
+  run.faults().commit = false;
+  run.clock().Advance(Seconds(1));
+  ASSERT_TRUE(run.Pull(workers[0], 0).ok());
+  EXPECT_TRUE(run.Push(workers[1], 0, delta).ok());
+  const WorkerView again = run.coordinator().ListWorkers(false)[1];
+  EXPECT_EQ(again.contributions_accepted, 1);
+  EXPECT_EQ(again.contributions_refused, 0);
+}
+
 }  // namespace
 }  // namespace atoll
