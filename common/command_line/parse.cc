@@ -1,8 +1,10 @@
 #include "common/command_line/parse.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/command_line/help.h"
@@ -45,7 +47,8 @@ std::string Path(const CLI::App& command) {
   return parent == nullptr ? command.get_name() : absl::StrCat(Path(*parent), " ", command.get_name());
 }
 
-std::string Unknown(const std::string& kind, const std::string& word, std::vector<std::string> candidates) {
+std::string Unknown(const std::string& kind, const std::string& word,
+                    const std::vector<std::string>& candidates) {
   const std::string meant = DidYouMean(word, candidates);
   return absl::StrCat("unknown ", kind, " '", word, "'",
                       meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"));
@@ -93,6 +96,21 @@ Walk Follow(const CLI::App& app, const std::vector<std::string>& arguments) {
   return walk;
 }
 
+std::string NotFinite(const std::string& text) {
+  double value = 0;
+  if (!absl::SimpleAtod(text, &value) || std::isfinite(value)) return "";
+  return text + " is not a finite number";
+}
+
+/// CLI11 takes "nan" and "inf" for a real number, and CLI::Range lets "nan" pass: no comparison with it
+/// fails.
+void RefuseNotFinite(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (absl::StartsWith(option->get_type_name(), "FLOAT")) option->check(NotFinite);
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) RefuseNotFinite(*command);
+}
+
 std::vector<std::string> Arguments(int argc, const char* const* argv) {
   return argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>();
 }
@@ -115,6 +133,7 @@ std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arg
 std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                          const std::function<void()>& check) {
   UseHelpLayout(app);
+  RefuseNotFinite(app);
   try {
     app.parse(argc, argv);
     if (check) check();

@@ -13,8 +13,9 @@ namespace atoll {
 
 /// Parses the command line with the layout of help.h. Nothing when the program goes on; otherwise its exit
 /// code: kOk after --help or --version was printed, kUsage after a sentence on standard error says what is
-/// wrong, which command or option was probably meant, and which --help to read. `check` runs behind a command
-/// line that parses; it throws a CLI::ParseError when options are missing that only it knows to be needed.
+/// wrong, which command or option was probably meant, and which --help to read. A value of a real-number
+/// option must be finite. `check` runs behind a command line that parses; it throws a CLI::ParseError when
+/// options are missing that only it knows to be needed.
 std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                          const std::function<void()>& check = {});
 

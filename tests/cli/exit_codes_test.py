@@ -67,6 +67,15 @@ def cases():
     for folder in ("meta_pipe", "val_pipe"):
         yield ["atoll-data", "inspect", folder], FILES, "is a pipe (FIFO), not a file"
         yield [folder if word == "tokens" else word for word in worker()], FILES, "is a pipe (FIFO), not a file"
+    for number in ("nan", "-nan", "inf", "0"):
+        yield ["atollctl", "--timeout", number, "status"], USAGE, "--timeout"
+        yield ["atollctl", *AWAY, "watch", "--interval", number], USAGE, "--interval"
+    for number in ("nan", "inf"):
+        yield coordinator("--config", "run.yaml", "--worker-grace", number), USAGE, "--worker-grace"
+        yield worker("--drain-seconds", number), USAGE, "--drain-seconds"
+        yield generate("--temperature", number), USAGE, "--temperature"
+        yield ["atoll-data", "tokenize", "--out", "tokens2", "--val-fraction", number, "text"], USAGE, "--val-fraction"
+        yield ["atollctl", "plan", "run.yaml", "--step-ms", number], USAGE, "--step-ms"
     for option in ("--tls-ca", "--token-file"):
         yield ["atollctl", *AWAY, option, "absent.pem", "status"], FILES, "absent.pem"
         yield generate("--coordinator", "127.0.0.1:1", option, "absent.pem"), FILES, "absent.pem"

@@ -1,5 +1,6 @@
 #include "common/command_line/parse.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/command_line/help.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,6 +56,27 @@ TEST_F(CommandLineTest, ACommandShowsItsOwnExamplesAndExitCodes) {
   EXPECT_THAT(help, HasSubstr("    5  refused by the coordinator"));
   EXPECT_THAT(help, Not(HasSubstr("numerics")));
   EXPECT_THAT(app_.help(), HasSubstr("    7  numerics"));
+}
+
+TEST(ParseCommandLineTest, TakesOnlyFiniteNumbers) {
+  for (const bool of_command : {false, true}) {
+    for (const std::string number : {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "1e999", "2.5"}) {
+      CLI::App app{"Inspect a run", "ctl"};
+      double seconds = 0;
+      CLI::App* owner = of_command ? app.add_subcommand("workers", "")->add_subcommand("drain", "") : &app;
+      owner->add_option("--seconds", seconds, "")->check(CLI::Range(0.0, 1e9));
+      double other = 0;
+      owner->add_option("--other", other, "");
+      for (const char* const option : {"--seconds", "--other"}) {
+        std::vector<const char*> words = {"ctl"};
+        if (of_command) words.insert(words.end(), {"workers", "drain"});
+        const std::string given = absl::StrCat(option, "=", number);
+        words.push_back(given.c_str());
+        const auto code = ParseCommandLine(app, static_cast<int>(words.size()), words.data());
+        EXPECT_EQ(code.value_or(ExitCode::kOk), number == "2.5" ? ExitCode::kOk : ExitCode::kUsage) << given;
+      }
+    }
+  }
 }
 
 TEST(WrapTextTest, BreaksAtSpaces) {
