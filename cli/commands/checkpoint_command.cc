@@ -108,7 +108,10 @@ void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& ac
   auto options = std::make_shared<Options>();
   CLI::App* create =
       checkpoint->add_subcommand("create", "Create a checkpoint now; rounds continue meanwhile");
-  create->add_option("NAME", options->name, "Name of the checkpoint; default: made of version and time");
+  create->add_option("NAME", options->name, "Name of the checkpoint; default: made of version and time")
+      ->check([](const std::string& name) {
+        return name.empty() ? "is empty; leave it out for a name of version and time" : "";
+      });
   create->callback(
       [&global, &action, options] { action = [&global, options] { return Create(global, options->name); }; });
   CLI::App* list = checkpoint->add_subcommand("list", "List the checkpoints");

@@ -76,6 +76,7 @@ def cases():
         yield generate("--temperature", number), USAGE, "--temperature"
         yield ["atoll-data", "tokenize", "--out", "tokens2", "--val-fraction", number, "text"], USAGE, "--val-fraction"
         yield ["atollctl", "plan", "run.yaml", "--step-ms", number], USAGE, "--step-ms"
+    yield ["atollctl", *AWAY, "checkpoint", "create", ""], USAGE, "is empty"
     for option in ("--tls-ca", "--token-file"):
         yield ["atollctl", *AWAY, option, "absent.pem", "status"], FILES, "absent.pem"
         yield generate("--coordinator", "127.0.0.1:1", option, "absent.pem"), FILES, "absent.pem"
