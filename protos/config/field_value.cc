@@ -23,7 +23,12 @@ std::string WrongType(const FieldDescriptor* field, const std::string& text) {
 }
 
 std::string OutOfRange(const FieldDescriptor* field, const std::string& text) {
-  return absl::StrCat(text, " is out of range; allowed: ", AllowedText(field));
+  double value = 0;
+  const bool too_small = absl::SimpleAtod(text, &value) && value > 0 && RuleOf(field).exclusive_min() &&
+                         value < std::numeric_limits<float>::min();
+  return absl::StrCat(text,
+                      too_small ? " is too small for a float32; allowed: " : " is out of range; allowed: ",
+                      AllowedText(field));
 }
 
 bool IsWholeNumber(const std::string& text) {

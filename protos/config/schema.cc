@@ -98,7 +98,9 @@ bool InRange(const FieldDescriptor* field, double value) {
   if (!std::isfinite(value)) return false;
   if (rule.has_max() && value > rule.max()) return false;
   if (!rule.has_min()) return true;
-  return rule.exclusive_min() ? value > rule.min() : value >= rule.min();
+  if (!rule.exclusive_min()) return value >= rule.min();
+  // As a float32, a smaller number is denormal or 0.
+  return value > rule.min() && (rule.min() != 0 || value >= std::numeric_limits<float>::min());
 }
 
 std::string NumberText(double value) {

@@ -1,5 +1,6 @@
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "protos/config/run_config.h"
@@ -57,6 +58,16 @@ TEST(ConfigErrorTest, OutOfRange) {
       "s.yaml:3: run.workers: 99999999999999999999 is out of range; allowed: a whole number from 1 to 10000");
   EXPECT_EQ(ErrorOf(Sample("1e-3", "nan")),
             "s.yaml:16: inner.learning_rate: nan is out of range; allowed: a number above 0, at most 100");
+  for (const char* const tiny : {"1e-320", "1e-39", "1e-400"}) {
+    EXPECT_THAT(ErrorOf(Sample("1e-3", tiny)), HasSubstr("allowed: a number above 0, at most 100")) << tiny;
+    EXPECT_THAT(ErrorOf(SampleAnd(absl::StrCat("round: {quorum: ", tiny, "}\n"))),
+                HasSubstr("allowed: a number above 0, at most 1"))
+        << tiny;
+  }
+  EXPECT_EQ(ErrorOf(Sample("1e-3", "1e-320")),
+            "s.yaml:16: inner.learning_rate: 1e-320 is too small for a float32; allowed: a number above 0, "
+            "at most 100");
+  EXPECT_TRUE(ParseRunConfig(Sample("1e-3", "1e-30"), "s.yaml").ok());
   EXPECT_EQ(ErrorOf(SampleAnd("round: {grace_s: inf}\n")),
             "s.yaml:18: round.grace_s: inf is out of range; allowed: a number from 0 to 604800 s");
 }
