@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/fault_point.h"
 #include "common/file.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "storage/describe.h"
 #include "storage/meta_keys.h"
@@ -45,8 +46,8 @@ absl::Status RocksDbRunStore::CheckSpace(uint64_t bytes, const std::string& what
   ATOLL_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(dir_.root));
   if (free_bytes >= headroom_bytes_ && free_bytes - headroom_bytes_ >= bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "%s: the disk of %s is full: %d bytes free, %d needed with %d in reserve; make room and repeat", what,
-      dir_.root, free_bytes, bytes, headroom_bytes_));
+      "%s: the disk of %s is full: %s free, %s needed, including a reserve of %s; make room and retry", what,
+      dir_.root, HumanBytes(free_bytes), HumanBytes(bytes + headroom_bytes_), HumanBytes(headroom_bytes_)));
 }
 
 absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const ConfigEntry& config) {
