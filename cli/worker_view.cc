@@ -145,10 +145,10 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
       {"loss", LossText(progress)},
       {"time", TimeText(progress)},
       {"memory in use", HumanBytes(progress.memory_bytes())},
-      {"contributions", absl::StrFormat("%d accepted, %d refused", worker.contributions_accepted(),
-                                        worker.contributions_refused())},
-      {"moved",
-       absl::StrFormat("%s up, %s down", HumanBytes(worker.push_bytes()), HumanBytes(worker.pull_bytes()))},
+      {"contributions", absl::StrFormat("%d accepted, %d refused since the coordinator started",
+                                        worker.contributions_accepted(), worker.contributions_refused())},
+      {"moved", absl::StrFormat("%s up, %s down since the coordinator started",
+                                HumanBytes(worker.push_bytes()), HumanBytes(worker.pull_bytes()))},
       {"confirmed version", absl::StrFormat("%d", worker.confirmed_version())},
   };
   if (!progress.exchange_time().empty()) {
