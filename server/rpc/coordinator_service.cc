@@ -104,7 +104,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Leave(grpc::CallbackServerContext*
                                                     const v1::LeaveRequest* request, v1::LeaveReply* reply) {
   return Answer(context, request, reply, [this](const v1::LeaveRequest& in, v1::LeaveReply*) -> absl::Status {
     ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(in.worker()));
-    return call_.coordinator->Leave(caller, ShownText(in.reason()));
+    return call_.coordinator->Leave(caller, ShownText(in.reason(), kMaxLeaveReasonBytes));
   });
 }
 

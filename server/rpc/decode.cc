@@ -110,10 +110,10 @@ ProgressView DecodeProgress(const v1::Progress& in) {
 
 }  // namespace
 
-std::string ShownText(const std::string& text) {
+std::string ShownText(const std::string& text, size_t most) {
   std::string shown = Printable(text);
-  if (shown.size() <= kMaxTextBytes) return shown;
-  size_t end = kMaxTextBytes;
+  if (shown.size() <= most) return shown;
+  size_t end = most;
   while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xc0) == 0x80) --end;
   return shown.substr(0, end);
 }

@@ -23,10 +23,12 @@ inline constexpr size_t kMaxUnaryBytes = size_t{128} << 10;  // a request that i
 inline constexpr size_t kMaxTextBytes = 1024;                // what a worker says of itself, each
 inline constexpr size_t kMinSecretBytes = 16;
 inline constexpr size_t kMaxSecretBytes = 64;
+/// Of LeaveRequest.reason, which an event stores.
+inline constexpr size_t kMaxLeaveReasonBytes = 200;
 
-/// Text that is only shown is not refused: the first kMaxTextBytes of what is Printable() of it, up to the
+/// Text that is only shown is not refused: the first `most` bytes of what is Printable() of it, up to the
 /// end of a character of UTF-8.
-std::string ShownText(const std::string& text);
+std::string ShownText(const std::string& text, size_t most = kMaxTextBytes);
 
 absl::StatusOr<Caller> DecodeCaller(const v1::WorkerRef& ref);
 /// Checks the protocol's version first (PROTOCOL_MISMATCH).
