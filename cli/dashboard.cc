@@ -60,6 +60,16 @@ uint64_t HeadVersion(const v1::GetStatusReply& status) {
   return version;
 }
 
+/// The version with `progress` towards the plan. The last round may exceed the plan, so a finished run has
+/// its tokens instead, without "of".
+std::string ProgressText(const v1::GetStatusReply& status, const std::string& progress) {
+  std::string text = absl::StrFormat("version %d", HeadVersion(status));
+  if (status.state() != v1::RUN_STATE_FINISHED) return text + progress;
+  return text + absl::StrFormat(" after %s tokens (%s planned)",
+                                HumanCount(static_cast<double>(status.committed_tokens())),
+                                HumanCount(static_cast<double>(status.total_tokens())));
+}
+
 std::string LossText(double loss) { return absl::StrFormat("%.3f (perplexity %.2f)", loss, std::exp(loss)); }
 
 std::string ValidationText(const v1::GetStatusReply& status) {
@@ -252,11 +262,12 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   if (!status.state_reason().empty() && !SaidBelow(status)) state += ": " + Printable(status.state_reason());
   lines.push_back(state);
   const double fraction = Fraction(status);
-  lines.push_back(absl::StrFormat(
-      " version %d  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e  %s%s", HeadVersion(status),
-      Bar(fraction, 20), fraction * 100, HumanCount(static_cast<double>(status.total_tokens())),
-      status.position_steps(), status.total_steps(), status.learning_rate(),
-      HumanRate(status.tokens_per_second(), "tok"), UtilisationText(status)));
+  const std::string progress =
+      absl::StrFormat("  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e", Bar(fraction, 20),
+                      fraction * 100, HumanCount(static_cast<double>(status.total_tokens())),
+                      status.position_steps(), status.total_steps(), status.learning_rate());
+  lines.push_back(absl::StrFormat(" %s  %s%s", ProgressText(status, progress),
+                                  HumanRate(status.tokens_per_second(), "tok"), UtilisationText(status)));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
   if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
@@ -334,12 +345,13 @@ std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
 }
 
 std::string RenderLine(const v1::GetStatusReply& status) {
-  std::string line = absl::StrFormat(
-      "%s: version %d, %s of %s tokens, train loss %s, %s, %s, %s, %s", StateName(status.state()),
-      HeadVersion(status), HumanCount(static_cast<double>(status.committed_tokens())),
-      HumanCount(static_cast<double>(status.total_tokens())), TrainText(status), ShortValidationText(status),
-      Counted(status.live_trainers(), "worker"), HumanRate(status.tokens_per_second(), "tok"),
-      TimeLeft(status));
+  const std::string progress =
+      absl::StrFormat(", %s of %s tokens", HumanCount(static_cast<double>(status.committed_tokens())),
+                      HumanCount(static_cast<double>(status.total_tokens())));
+  std::string line = absl::StrFormat("%s: %s, train loss %s, %s, %s, %s, %s", StateName(status.state()),
+                                     ProgressText(status, progress), TrainText(status),
+                                     ShortValidationText(status), Counted(status.live_trainers(), "worker"),
+                                     HumanRate(status.tokens_per_second(), "tok"), TimeLeft(status));
   for (const auto& fragment : status.fragments()) {
     if (!fragment.waiting_for().empty()) line += "; " + fragment.waiting_for();
   }
@@ -361,7 +373,7 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
                         LossText(last.loss()), last.version()));
   }
   lines.push_back("   moved            " + TrafficText(status));
-  lines.push_back(absl::StrFormat("   tokens           %s of %s, %s parameters",
+  lines.push_back(absl::StrFormat("   tokens           %s (%s planned), %s parameters",
                                   HumanCount(status.committed_tokens()), HumanCount(status.total_tokens()),
                                   HumanCount(status.parameters())));
   lines.push_back("   data directory   " + status.data_directory());

@@ -89,6 +89,21 @@ TEST(Dashboard, AVersionBeyondThePlannedRoundsIsNoContradiction) {
   }
 }
 
+TEST(Dashboard, AFinishedRunIsNotAtAStepBeyondThePlan) {
+  v1::GetStatusReply status = Training();
+  status.set_state(v1::RUN_STATE_FINISHED);
+  status.mutable_fragments(0)->set_version(43);
+  status.set_committed_tokens(1012);
+  status.set_position_steps(2024);
+  for (const std::string& text : {Render(status, OneWorker("w0")), RenderLine(status)}) {
+    EXPECT_THAT(text, AllOf(HasSubstr("version 43 after 1.01k tokens (1.00k planned)"),
+                            Not(HasSubstr(" of 1.00k")), Not(HasSubstr("inner step"))));
+  }
+  EXPECT_THAT(RenderLine(status), HasSubstr("finished: version 43 after"));
+  EXPECT_THAT(absl::StrJoin(RenderSummary(status, {.colour = false}), "\n"),
+              HasSubstr("tokens           1.01k (1.00k planned)"));
+}
+
 TEST(Dashboard, DrawsTheCurves) {
   EXPECT_THAT(Render(Training(), OneWorker("w0")),
               AllOf(HasSubstr("train loss   "), HasSubstr("5.545 ┤"), HasSubstr("└──")));

@@ -60,7 +60,7 @@ TEST(Watch, PrintsTheEndThatComesBetweenTwoLines) {
   const Outcome lines = atollctl.Run(watch);
   EXPECT_EQ(lines.exit_code, 0) << lines.err;
   EXPECT_THAT(lines.out, StartsWith("training: version 7"));
-  EXPECT_THAT(LastLine(lines.out), StartsWith("finished: version 8"));
+  EXPECT_THAT(LastLine(lines.out), StartsWith("finished: version 8 after "));
 }
 
 TEST(Watch, ALogGetsALineWhenSomethingChanges) {
@@ -96,7 +96,7 @@ TEST(Watch, PrintsTheEndAsJson) {
 TEST(Watch, ACoordinatorMayLeaveAFinishedRunBeforeItsEvaluation) {
   const Outcome outcome = WatchUntilCoordinatorLeaves(StatusOf(v1::RUN_STATE_FINISHED, 8));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(LastLine(outcome.out), StartsWith("finished: version 8"));
+  EXPECT_THAT(LastLine(outcome.out), StartsWith("finished: version 8 after "));
   EXPECT_THAT(outcome.err, Not(HasSubstr("away")));
 }
 
