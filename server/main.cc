@@ -23,6 +23,7 @@
 #include "common/exit_codes.h"
 #include "common/fault_point.h"
 #include "common/file.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/shutdown.h"
 #include "common/status.h"
@@ -236,7 +237,10 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
 }
 
 ExitCode OpeningExitCode(const Flags& flags, const absl::Status& status) {
-  if (!flags.import_file.empty() && absl::IsNotFound(status)) return ExitCode::kBadFiles;
+  if (!flags.import_file.empty()) {
+    const bool readable = OpenInput(flags.import_file, InputKind::kFile).ok();
+    if (!readable || absl::IsNotFound(status)) return ExitCode::kBadFiles;
+  }
   const bool configured_wrongly = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
   return configured_wrongly ? ExitCode::kUsage : ExitCode::kStorage;
 }

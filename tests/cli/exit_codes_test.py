@@ -62,6 +62,7 @@ def cases():
         yield worker(option, "pipe"), FILES, "is a pipe (FIFO), not a file"
     yield generate("--config", "run.yaml", "--model", "pipe"), FILES, "is a pipe (FIFO), not a file"
     yield worker("--peer-keys", "pipe"), FILES, "is a pipe (FIFO), not a file"
+    yield coordinator("--config", "run.yaml", "--import", "pipe"), FILES, "is a pipe (FIFO), not a file"
     yield coordinator("--config", "run.yaml", "--tls-cert", "pipe", "--tls-key", "pipe"), FILES, "is a pipe (FIFO), not a file"
     yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "pipe"], FILES, "is a pipe (FIFO), not a file"
     for folder in ("meta_pipe", "val_pipe"):
