@@ -104,14 +104,44 @@ fi
 if [ ${#files[@]} -eq 0 ] && [ "$revision" = unchecked ]; then echo "lint: $unchecked_list names no file"; exit 0; fi
 [ ${#files[@]} -gt 0 ] || { echo "lint: nothing changed since $revision"; exit 0; }
 
+# "HEADER SOURCE" for each header of standard input: the .cc file that includes it over the fewest other headers, if possible one
+# that this build compiles. Many headers of interfaces are included by headers only.
+includers() {
+  cat >"$work/headers"
+  { grep -rE --include='*.cc' --include='*.h' '^ *# *include "' "${folders[@]}" || true; } | sort |
+    awk -F '"' -v top="$PWD/" -v commands="$build/compile_commands.json" -v headers="$work/headers" '
+      function includer(header,    queue, seen, first, last, count, from, i, other) {
+        queue[last = 1] = header
+        for (first = 1; first <= last; first++) {
+          count = split(by[queue[first]], from, " ")
+          for (i = 1; i <= count; i++) {
+            if (from[i] in compiled) return from[i]
+            if (from[i] in seen) continue
+            seen[from[i]]
+            if (from[i] ~ /\.h$/) queue[++last] = from[i]
+            else if (other == "") other = from[i]
+          }
+        }
+        return other
+      }
+      { file = $1; sub(/:.*/, "", file); by[$2] = by[$2] " " file }
+      END {
+        while ((getline <commands) > 0) if ($2 == "file" && index($4, top) == 1) compiled[substr($4, length(top) + 1)]
+        while ((getline <headers) > 0) if (includer($0) != "") print $0, includer($0)
+      }'
+}
+
 # In place of a header: its own .cc file, or one that includes it. stands_for: a line "SOURCE FILE" for each file.
+for file in "${files[@]}"; do
+  case "$file" in *.h) [ -f "${file%.h}.cc" ] || echo "$file" ;; esac
+done | includers >"$work/includers"
 for file in "${files[@]}"; do
   source=$file
   case "$file" in
     *.h)
       source=${file%.h}.cc
       if [ ! -f "$source" ]; then
-        source=$(grep -rlF --include='*.cc' "#include \"$file\"" "${folders[@]}" | sort | head -n 1) || true
+        source=$(awk -v header="$file" '$1 == header { print $2 }' "$work/includers")
         if [ -z "$source" ]; then echo "lint: no .cc file includes $file" >&2; continue; fi
       fi ;;
   esac

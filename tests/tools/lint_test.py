@@ -87,6 +87,19 @@ class Lint(unittest.TestCase):
         self.findings("core/a.cc core/a.h")
         self.assertEqual(self.lint("--changed", "clean")[0], 1)
 
+    def test_a_header_without_a_source_is_checked_through_one_that_includes_it(self):
+        # By headers only; and by a .cc file that this build does not compile.
+        self.write("core/deep.h", "d")
+        self.write("core/a.h", '#include "core/deep.h"\n')
+        self.write("core/b.cc", '#include <vector>\n#include "core/a.h"\n')
+        self.write("core/other.cc", '#include "core/deep.h"\n')
+        code, output, calls = self.lint("core/deep.h")
+        self.assertEqual((code, calls), (0, ["core/b.cc"]), output)
+        self.write("core/nobodys.h", "n")
+        code, output, calls = self.lint("core/b.cc", "core/nobodys.h")
+        self.assertEqual((code, calls), (0, ["core/b.cc"]), output)
+        self.assertIn("no .cc file includes core/nobodys.h", output)
+
     def test_files_that_are_not_reached_are_named(self):
         code, output, calls = self.lint("--changed", "clean", "--minutes", "-1")
         self.assertEqual((code, calls), (4, []), output)
