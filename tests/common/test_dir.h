@@ -1,7 +1,7 @@
 #ifndef ATOLL_TESTS_COMMON_TEST_DIR_H_
 #define ATOLL_TESTS_COMMON_TEST_DIR_H_
 
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
+#include <stdlib.h>  // mkdtemp
 
 #include <string>
 #include <string_view>
