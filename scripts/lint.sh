@@ -82,6 +82,9 @@ touch "$clean_list" "$unchecked_list"
 { all_files; echo .clang-tidy; } | hashes >"$work/now"
 
 if [ "$changed" = yes ] && { [ "$revision" = clean ] || [ "$revision" = unchecked ]; }; then
+  for list in "$clean_list" "$unchecked_list"; do
+    of_these_checks "$list" || echo "lint: $list does not hold the hash of this .clang-tidy: what it names counts as unknown" >&2
+  done
   if of_these_checks "$unchecked_list"; then grep -v ' \.clang-tidy$' "$unchecked_list"; fi >"$work/unchecked" || true
   { if of_these_checks "$clean_list"; then cat "$clean_list"; fi; cat "$work/unchecked"; } >"$work/known"
   grep -xFf "$work/now" "$work/unchecked" >"$work/unchecked_now" || true

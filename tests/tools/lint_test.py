@@ -118,7 +118,10 @@ class Lint(unittest.TestCase):
 
     def test_with_other_checks_nothing_has_been_checked(self):
         self.write(".clang-tidy", "Checks: b\n")
-        self.assertEqual(self.lint("--changed", "clean")[2], ["core/a.cc", "core/b.cc", "core/c.cc"])
+        code, output, calls = self.lint("--changed", "clean")
+        self.assertEqual((code, calls), (0, ["core/a.cc", "core/b.cc", "core/c.cc"]), output)
+        self.assertIn("lint_clean.txt does not hold the hash of this .clang-tidy", output)
+        self.assertIn("lint_unchecked.txt does not hold the hash of this .clang-tidy", output)
         code, output, _ = self.lint("core/c.cc", "--record")
         self.assertEqual(code, 0, output)
         self.assertEqual(self.names(self.clean), [".clang-tidy", "core/c.cc"])
