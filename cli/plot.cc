@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace atoll {
@@ -59,7 +60,10 @@ Range RobustRange(const std::vector<std::vector<double>>& lines) {
 class DotGrid {
  public:
   DotGrid(int width, int height)
-      : width_(width), height_(height), dots_(width * height, 0), owner_(dots_.size(), -1) {}
+      : width_(width),
+        height_(height),
+        dots_(static_cast<size_t>(width) * static_cast<size_t>(height), 0),
+        owner_(dots_.size(), -1) {}
 
   void Set(int x, int y, int curve) {
     // Bits of U+2800's dots by (column, row), from the Unicode braille block.
@@ -88,7 +92,7 @@ class DotGrid {
       const std::string glyph = {static_cast<char>(0xE2), static_cast<char>(0xA0 | (dots_[cell] >> 6)),
                                  static_cast<char>(0x80 | (dots_[cell] & 0x3F))};
       const std::string& sgr = curves[owner_[cell]].colour;
-      text += colour && !sgr.empty() ? "\x1b[" + sgr + "m" + glyph + "\x1b[0m" : glyph;
+      text += colour && !sgr.empty() ? absl::StrCat("\x1b[", sgr, "m", glyph, "\x1b[0m") : glyph;
     }
     return text;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -29,7 +30,7 @@ std::optional<uint64_t> NumberIn(const std::string& path) {
 std::optional<uint64_t> SmallestUpwards(const std::string& root, std::string path, const std::string& file) {
   std::optional<uint64_t> smallest;
   while (true) {
-    const std::optional<uint64_t> here = NumberIn(root + path + "/" + file);
+    const std::optional<uint64_t> here = NumberIn(absl::StrCat(root, path, "/", file));
     if (here) smallest = std::min(here, smallest ? smallest : here);
     const size_t slash = path.find_last_of('/');
     if (path.empty() || slash == std::string::npos) return smallest;

@@ -397,7 +397,7 @@ absl::StatusOr<uint64_t> MemoryStore::DiskBytes() {
 
 std::shared_ptr<MemoryDisk> NewMemoryDisk() { return std::make_shared<MemoryDisk>(); }
 
-absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(std::shared_ptr<MemoryDisk> disk) {
+absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(const std::shared_ptr<MemoryDisk>& disk) {
   MutexLock lock(&disk->mutex);
   RunLoader loader;
   for (const auto& [key, value] : disk->meta) ATOLL_RETURN_IF_ERROR(loader.Add(key, value));

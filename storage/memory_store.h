@@ -16,7 +16,7 @@ std::shared_ptr<MemoryDisk> NewMemoryDisk();
 /// The reference RunStore: the plainest thing that keeps the interface's promises, for tests and for
 /// comparing the real one with. One mutex around everything; durable as long as the disk lives. An upload
 /// must not outlive its store.
-absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(std::shared_ptr<MemoryDisk> disk);
+absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(const std::shared_ptr<MemoryDisk>& disk);
 
 }  // namespace atoll
 

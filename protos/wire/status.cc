@@ -13,7 +13,7 @@ namespace {
 // The message travels twice (grpc-message, percent-encoded, and in the details); metadata once.
 constexpr size_t kMaxMessageBytes = 1024;
 constexpr size_t kMaxMetadataBytes = 1024;
-constexpr int64_t kMaxRetrySeconds = 24 * 3600;
+constexpr int64_t kMaxRetrySeconds = int64_t{24} * 3600;
 
 std::string Shortened(std::string message) {
   if (message.size() <= kMaxMessageBytes) return message;

@@ -90,7 +90,7 @@ ServerMetrics::ServerMetrics(MetricsRegistry* registry) : registry_(registry) {
 }
 
 void ServerMetrics::AddDurations() {
-  const auto add = [this](const char* name, const char* help, std::vector<double> buckets) {
+  const auto add = [this](const char* name, const char* help, const std::vector<double>& buckets) {
     return registry_->AddHistogram(name, help, buckets);
   };
   round_seconds_ = add("atoll_round_duration_seconds",

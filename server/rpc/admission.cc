@@ -22,7 +22,7 @@ constexpr std::string_view kScheme = "Bearer ";
 constexpr char kDnsProperty[] = "peer_dns";
 constexpr char kUriProperty[] = "peer_uri";
 
-std::string Text(grpc::string_ref text) { return std::string(text.data(), text.size()); }
+std::string Text(const grpc::string_ref& text) { return std::string(text.data(), text.size()); }
 
 /// Without anything that is not printable ASCII.
 std::string MetadataText(const grpc::CallbackServerContext& context, const char* key, size_t most) {

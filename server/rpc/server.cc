@@ -91,7 +91,7 @@ absl::Status RpcServer::CheckAddress(const std::string& address, const RpcServer
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
                                                             Coordinator* coordinator, const Clock* clock,
-                                                            Logger log) {
+                                                            const Logger& log) {
   if (options.security.certificates != nullptr && options.security.access == nullptr) {
     return absl::InvalidArgumentError("TLS without a policy would let everybody in, encrypted");
   }

@@ -92,7 +92,7 @@ class RpcServer {
   ///   Unavailable      a port is in use: names it
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const RpcServerOptions& options,
                                                           Coordinator* coordinator, const Clock* clock,
-                                                          Logger log);
+                                                          const Logger& log);
   ~RpcServer();
 
   /// As bound: the ports are never 0.

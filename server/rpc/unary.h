@@ -38,7 +38,7 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const C
     if (open != nullptr) --*open;
   };
   const bool posted =
-      pool->Post([=, &call, handle = std::move(handle), trace = ReceivedTrace(context->client_metadata())] {
+      pool->Post([=, handle = std::move(handle), trace = ReceivedTrace(context->client_metadata())] {
         const ScopedTrace scope(trace);
         if (context->IsCancelled()) {
           finish(grpc::Status::CANCELLED);  // nobody waits for the answer any more

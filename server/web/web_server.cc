@@ -126,7 +126,7 @@ absl::Status WebServer::CheckAddress(const WebServerOptions& options) {
 
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebServerOptions& options,
                                                             Coordinator* coordinator, const Clock* clock,
-                                                            Logger log) {
+                                                            const Logger& log) {
   ATOLL_RETURN_IF_ERROR(CheckAddress(options));
   ATOLL_ASSIGN_OR_RETURN(BindAddress address, ParseBindAddress(options.address));
   ATOLL_ASSIGN_OR_RETURN(std::optional<WebTls> tls, ReadTls(options));

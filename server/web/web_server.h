@@ -51,7 +51,7 @@ class WebServer {
   ///   Unavailable      the port is in use: names it
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const WebServerOptions& options,
                                                           Coordinator* coordinator, const Clock* clock,
-                                                          Logger log);
+                                                          const Logger& log);
   ~WebServer();
 
   /// As bound: the port is never 0.

@@ -23,9 +23,9 @@ std::vector<uint8_t> Classes(std::string_view text);
 class TextModel {
  public:
   static constexpr uint32_t kContext = 4;
-  static constexpr uint32_t kWidth = 12;
-  static constexpr uint32_t kHidden = 48;
-  static constexpr uint32_t kInputs = kContext * kWidth;
+  static constexpr size_t kWidth = 12;
+  static constexpr size_t kHidden = 48;
+  static constexpr size_t kInputs = kContext * kWidth;
 
   static Manifest TheManifest();
 

@@ -30,7 +30,7 @@ class CoordinatorTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_TRUE(WriteFileAtomically(dir_.File("run.yaml"), kConfig).ok());
     auto started =
-        Process::Start({ATOLL_BIN_DIR "/atoll-coordinator", "--config", dir_.File("run.yaml"), "--data-dir",
+        Process::Start({(ATOLL_BIN_DIR "/atoll-coordinator"), "--config", dir_.File("run.yaml"), "--data-dir",
                         dir_.File("data"), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
                         "--metrics-listen", "", "--port-file", dir_.File("ports")},
                        dir_.File("log"));

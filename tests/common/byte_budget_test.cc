@@ -40,7 +40,7 @@ TEST(ByteBudgetTest, MovesDoNotReturnTwice) {
   ByteBudget budget("x", 100);
   ByteBudget::Reservation a = *budget.TryReserve(30);
   ByteBudget::Reservation b = std::move(a);
-  a.Release();
+  a.Release();  // NOLINT(bugprone-use-after-move): it has nothing left to return
   EXPECT_EQ(budget.used(), 30u);
   b = *budget.TryReserve(50);
   EXPECT_EQ(budget.used(), 50u);

@@ -10,6 +10,7 @@ TEST(StatusDetailTest, TravelsWithTheStatus) {
   const StatusDetail detail{
       "STALE_BASE", {{"head_version", "12"}, {"text", "a=b\nc\\"}, {"", "empty key"}}, Seconds(1.5)};
   const absl::Status status = WithDetail(absl::FailedPreconditionError("stale"), detail);
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the copy is what is tested.
   const absl::Status copy = status;
   EXPECT_EQ(copy.message(), "stale");
   EXPECT_EQ(DetailOf(copy), detail);

@@ -141,7 +141,8 @@ TEST_P(TopK, HoldsTheLargestOfEachBlockAndNoOther) {
 }
 
 TEST_P(TopK, BitsPerParameter) {
-  const double bits = static_cast<double>(codec_.EncodedSize(4096 * 1000)) * 8 / (4096 * 1000);
+  constexpr uint64_t kValues = 4'096'000;  // a thousand blocks
+  const double bits = static_cast<double>(codec_.EncodedSize(kValues)) * 8 / kValues;
   const double expected = k_ == 64 ? (two_bits_ ? 704 : 1536) / 4096.0 : (two_bits_ ? 1216 : 2944) / 4096.0;
   EXPECT_DOUBLE_EQ(bits, expected);
 }
@@ -158,10 +159,11 @@ TEST_P(TopK, FewerNonZerosThanRoomKeepTheirPlaces) {
 }
 
 TEST_P(TopK, ChecksEveryBlock) {
+  constexpr size_t kTwoBlocks = 2 * size_t{4096};
   const size_t second = codec_.EncodedSize(4096);
-  std::vector<std::byte> payload = Encoded(codec_, RandomValues(2 * 4096, 1));
+  std::vector<std::byte> payload = Encoded(codec_, RandomValues(kTwoBlocks, 1));
   payload[second] = static_cast<std::byte>(~payload[second]);
-  const absl::Status status = codec_.Validate(payload, 2 * 4096);
+  const absl::Status status = codec_.Validate(payload, kTwoBlocks);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("block 1 (values from 4096 on): the "));
 }
@@ -218,7 +220,7 @@ TEST(Int8Quantile, RefusesACodebookThatIsNone) {
                                     std::pair{255, std::numeric_limits<float>::quiet_NaN()},
                                     std::pair{128, 1e-9f}, std::pair{128, -0.0f}}) {
     std::vector<std::byte> payload = Encoded(codec, RandomValues(70000, 4));
-    std::memcpy(payload.data() + 1024 + 65536 + code * 4, &value, 4);
+    std::memcpy(payload.data() + 1024 + 65536 + ptrdiff_t{code} * 4, &value, 4);
     const absl::Status status = codec.Validate(payload, 70000);
     EXPECT_THAT(std::string(status.message()), HasSubstr("of the section from value 65536 on")) << code;
   }

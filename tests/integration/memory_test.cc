@@ -200,11 +200,11 @@ TEST(CoordinatorMemory, StaysBelowTheFormulaAndFourTimesTheModel) {
   const uint64_t model = world.elements * sizeof(float);
   ASSERT_GE(model, 1'000'000'000u);
   const CoordinatorMemory plan = PlanCoordinatorMemory(MemoryPlanInputOf(world.run, world.elements));
-  if (FreeBytes(dir.path()).value() < 3 * kWorkers * model) GTEST_SKIP() << "needs 25 GB of disk";
+  if (FreeBytes(dir.path()).value() < model * 3 * kWorkers) GTEST_SKIP() << "needs 25 GB of disk";
 
   ASSERT_TRUE(WriteFileAtomically(dir.File("run.yaml"), kConfig).ok());
   const auto coordinator =
-      Process::Start({ATOLL_BIN_DIR "/atoll-coordinator", "--config", dir.File("run.yaml"), "--data-dir",
+      Process::Start({(ATOLL_BIN_DIR "/atoll-coordinator"), "--config", dir.File("run.yaml"), "--data-dir",
                       dir.File("data"), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
                       "--metrics-listen", "", "--port-file", dir.File("ports")},
                      dir.File("log"));

@@ -177,7 +177,7 @@ TEST_P(OverlappedRoundsTest, FourWorkersFinishTogether) {
   ASSERT_EQ(status.fragments.size(), 2u);
   EXPECT_GE(status.committed_tokens, status.total_tokens);
   // No more than the steps that were under way when the budget was reached.
-  EXPECT_LE(status.committed_tokens, status.total_tokens + 4 * 10 * 24);
+  EXPECT_LE(status.committed_tokens, status.total_tokens + uint64_t{4} * 10 * 24);
   for (const FragmentStatusView& fragment : status.fragments) EXPECT_GE(fragment.version, Version(3));
   ASSERT_FALSE(status.evaluations.empty());
   EXPECT_EQ(status.evaluations.back().version, status.fragments[0].version);

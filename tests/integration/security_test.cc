@@ -45,8 +45,14 @@ class SecurityProgramTest : public CoordinatorProgram {
     return std::make_unique<SyntheticWorker>(&run_, &promises_, Address("data"), index, *security);
   }
   Finished Atollctl(const std::vector<std::string>& arguments, const std::string& who = "admin-ann") {
-    std::vector<std::string> all = {ATOLL_BIN_DIR "/atollctl", "--admin", Address("admin"), "--coordinator",
-                                    Address("data"),           "--user",  "somebody",       "--tls-ca",
+    std::vector<std::string> all = {(ATOLL_BIN_DIR "/atollctl"),
+                                    "--admin",
+                                    Address("admin"),
+                                    "--coordinator",
+                                    Address("data"),
+                                    "--user",
+                                    "somebody",
+                                    "--tls-ca",
                                     certs_.Path("ca.pem")};
     if (!who.empty()) {
       for (const char* flag : {"--tls-cert", "--tls-key"}) {
@@ -172,7 +178,7 @@ TEST_F(SecurityProgramTest, SaysLoudlyThatItIsInsecureAndRefusesToBeSoUnasked) {
   EXPECT_THAT(Log(), HasSubstr("INSECURE: other machines reach 0.0.0.0:0"));
   EXPECT_THAT(HttpGet(PortOf("metrics"), "/metrics"), HasSubstr("atoll_insecure_bind 1"));
   const Finished status =
-      RunToEnd({ATOLL_BIN_DIR "/atollctl", "--admin", Address("admin"), "status", "--json"}, Seconds(60));
+      RunToEnd({(ATOLL_BIN_DIR "/atollctl"), "--admin", Address("admin"), "status", "--json"}, Seconds(60));
   EXPECT_THAT(status.output, HasSubstr("INSECURE"));
 }
 

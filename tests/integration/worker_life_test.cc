@@ -120,7 +120,7 @@ TEST_F(WorkerLifeTest, APausedRunIsWaitedForAndAStoppedOneLeft) {
   Begin(1000);
   Control({"run", "pause"});
   const absl::Status paused = cluster_->WaitUntil("the workers to wait", Seconds(60), [&](const auto&) {
-    return Worker("w0").progress().waiting_for() != "" && Worker("w1").progress().waiting_for() != "";
+    return !Worker("w0").progress().waiting_for().empty() && !Worker("w1").progress().waiting_for().empty();
   });
   ASSERT_TRUE(paused.ok()) << paused;
   const uint64_t head = cluster_->Status()->fragments(0).version();

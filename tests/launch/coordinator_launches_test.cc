@@ -79,8 +79,8 @@ TEST_F(CoordinatorLaunchesTest, WhatWasScaledToRunsAgainAfterAKill) {
   const std::vector<std::string> extra = ShellWorkers("echo $$; exec sleep 600");
   std::unique_ptr<Process> process = Serve(extra);
   ASSERT_NE(process, nullptr);
-  const Finished scaled =
-      RunToEnd({ATOLL_BIN_DIR "/atollctl", "--admin", Address("admin"), "workers", "add", "1"}, Seconds(60));
+  const Finished scaled = RunToEnd(
+      {(ATOLL_BIN_DIR "/atollctl"), "--admin", Address("admin"), "workers", "add", "1"}, Seconds(60));
   ASSERT_EQ(scaled.exit_code, 0) << scaled.output;
   ASSERT_TRUE(WaitUntil([&] { return PidOf("w2") > 0; })) << Log();
   process->Kill();
@@ -123,7 +123,7 @@ TEST_F(CoordinatorLaunchesTest, ANewLifeAsksTheClusterForWhatWasScaledTo) {
   ASSERT_NE(process, nullptr);
   ASSERT_TRUE(WaitUntil([&] { return last() == R"({"spec":{"replicas":2}})"; })) << Log();
   const Finished scaled = RunToEnd(
-      {ATOLL_BIN_DIR "/atollctl", "--admin", Address("admin"), "workers", "scale", "5"}, Seconds(60));
+      {(ATOLL_BIN_DIR "/atollctl"), "--admin", Address("admin"), "workers", "scale", "5"}, Seconds(60));
   ASSERT_EQ(scaled.exit_code, 0) << scaled.output;
   process->Kill();
   const size_t before = (*server)->Requests("PATCH").size();

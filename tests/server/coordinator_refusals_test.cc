@@ -229,7 +229,7 @@ TEST(CoordinatorShutdown, EverythingIsAnswered) {
   call.caller = workers[0];
   call.after = Version(0);
   call.wait = Seconds(60);
-  run.coordinator().Pull(call, [&](absl::StatusOr<PullResult> result) { answer = result.status(); });
+  run.coordinator().Pull(call, [&](const absl::StatusOr<PullResult>& result) { answer = result.status(); });
   run.coordinator().Shutdown();
   run.coordinator().Shutdown();
   EXPECT_EQ(ReasonOf(answer), RefusalReason::kShuttingDown);

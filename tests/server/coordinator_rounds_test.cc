@@ -59,7 +59,7 @@ TEST(CoordinatorRounds, VersionsFollowAnIndependentComputation) {
   EXPECT_EQ(status.parameters, 800);
   EXPECT_EQ(status.committed_tokens, 5 * 2 * 64);
   EXPECT_EQ(status.data_parallel_bytes, 5 * 2 * 2 * 8 * 800);
-  EXPECT_EQ(status.push_bytes, 5 * 2 * kSmallElements * 4);
+  EXPECT_EQ(status.push_bytes, kSmallElements * 5 * 2 * 4);
 }
 
 TEST(CoordinatorRounds, BitsDoNotDependOnArrivalOrThreads) {

@@ -110,8 +110,8 @@ TEST(CoordinatorSeed, APullCanBeCancelledAndRunsOut) {
   call.caller = caller;
   call.wait = Seconds(30);
   absl::Status answer;
-  const uint64_t id =
-      run.coordinator().Pull(call, [&](absl::StatusOr<PullResult> result) { answer = result.status(); });
+  const uint64_t id = run.coordinator().Pull(
+      call, [&](const absl::StatusOr<PullResult>& result) { answer = result.status(); });
   run.coordinator().CancelPull(id);
   EXPECT_TRUE(absl::IsCancelled(answer));
   run.coordinator().CancelPull(id);

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "core/float_bits.h"
 #include "core/safetensors.h"
@@ -34,9 +35,8 @@ class ImportSeedTest : public testing::Test {
         if (dtype == "F16" || dtype == "BF16") data.append(reinterpret_cast<const char*>(&half), 2);
         if (dtype == "I8") data.push_back('\1');
       }
-      header += (header.size() > 1 ? "," : "") +
-                ("\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" +
-                 std::to_string(begin) + "," + std::to_string(data.size()) + "]}");
+      absl::StrAppend(&header, header.size() > 1 ? "," : "", "\"", name, "\":{\"dtype\":\"", dtype,
+                      "\",\"shape\":", shape, ",\"data_offsets\":[", begin, ",", data.size(), "]}");
     }
     header += "}";
     uint64_t length = header.size();

@@ -66,9 +66,9 @@ TEST(MeasuredPace, ThoseOfDifferentSpeedGetStepsToArriveTogether) {
   const std::vector<Caller> workers = run.Begin({"fast", "slow"}, Ones());
   for (const Caller& worker : workers) EXPECT_EQ(run.Pull(worker)->plan.inner_steps, 8) << "not known yet";
   run.clock().Advance(Seconds(10));
-  ASSERT_TRUE(run.Push(workers[0], 0, Small(), {.tokens = 8 * 32, .steps = 8}).ok());
+  ASSERT_TRUE(run.Push(workers[0], 0, Small(), {.tokens = 8 * kStepTokens, .steps = 8}).ok());
   run.clock().Advance(Seconds(20));
-  ASSERT_TRUE(run.Push(workers[1], 0, Small(), {.tokens = 8 * 32, .steps = 8}).ok());
+  ASSERT_TRUE(run.Push(workers[1], 0, Small(), {.tokens = 8 * kStepTokens, .steps = 8}).ok());
   ASSERT_TRUE(run.Pull(workers[0], 0).ok());
   // Rates 0.8 and 0.267 steps/s: 12 and 4 steps take both 15 s, and the mean is 8.
   EXPECT_EQ(run.Pull(workers[0])->plan.inner_steps, 12);
@@ -85,7 +85,7 @@ TEST(MeasuredPace, ThoseOfDifferentSpeedGetStepsToArriveTogether) {
     ASSERT_TRUE(run.Push(worker, 1, Small(), {.tokens = 1'000'000, .steps = 1000}).ok());
   }
   ASSERT_TRUE(run.Pull(workers[0], 1).ok());
-  EXPECT_EQ(run.coordinator().GetStatus(0).committed_tokens - before, (12 + 4) * 32);
+  EXPECT_EQ(run.coordinator().GetStatus(0).committed_tokens - before, (12 + 4) * kStepTokens);
 }
 
 TEST(MeasuredPace, IsLearnedFromTheRecordsAfterARestart) {
@@ -100,10 +100,12 @@ TEST(MeasuredPace, IsLearnedFromTheRecordsAfterARestart) {
     std::vector<uint32_t> steps;
     for (const Caller& worker : workers) steps.push_back(run.Pull(worker)->plan.inner_steps);
     run.clock().Advance(Seconds(steps[0] / 1.2));
-    ASSERT_TRUE(run.Push(workers[0], base, Small(), {.tokens = steps[0] * 32, .steps = steps[0]}).ok());
+    ASSERT_TRUE(
+        run.Push(workers[0], base, Small(), {.tokens = steps[0] * kStepTokens, .steps = steps[0]}).ok());
     const double left = steps[1] / 0.4 - steps[0] / 1.2;
     if (left > 0) run.clock().Advance(Seconds(left));
-    ASSERT_TRUE(run.Push(workers[1], base, Small(), {.tokens = steps[1] * 32, .steps = steps[1]}).ok());
+    ASSERT_TRUE(
+        run.Push(workers[1], base, Small(), {.tokens = steps[1] * kStepTokens, .steps = steps[1]}).ok());
     ASSERT_TRUE(run.Pull(workers[0], base).ok());
   }
   EXPECT_EQ(run.Pull(workers[0])->plan.inner_steps, 12);

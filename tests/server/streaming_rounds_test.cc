@@ -86,9 +86,10 @@ TEST(StreamingRounds, AContributionMayBeOfMoreStepsThanThePlanButNotOfAnyNumber)
   TestRun run(StreamingRun(100));
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  ASSERT_TRUE(run.Push(workers[0], 0, kPart, Of(0, 5 * 32, 5)).ok());
-  ASSERT_TRUE(run.Push(workers[1], 0, kPart, Of(0, 50 * 32, 50)).ok());
-  EXPECT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(0))), (5 + 8) * 32) << "four times the plan at most";
+  ASSERT_TRUE(run.Push(workers[0], 0, kPart, Of(0, 5 * kStepTokens, 5)).ok());
+  ASSERT_TRUE(run.Push(workers[1], 0, kPart, Of(0, 50 * kStepTokens, 50)).ok());
+  EXPECT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(0))), (5 + 8) * kStepTokens)
+      << "four times the plan at most";
 }
 
 TEST(StreamingRounds, TheGraceIsWhatTheFirstToArriveDoesNotFeel) {
@@ -102,7 +103,7 @@ TEST(StreamingRounds, TheGraceIsWhatTheFirstToArriveDoesNotFeel) {
   for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   run.clock().Advance(Seconds(20));
   // One step a second: of the ten seconds that are hidden, eight are given to the other.
-  ASSERT_TRUE(run.Push(workers[0], 0, kPart, Of(0, 20 * 32, 20)).ok());
+  ASSERT_TRUE(run.Push(workers[0], 0, kPart, Of(0, 20 * kStepTokens, 20)).ok());
   EXPECT_TRUE(Eventually([&] {
     return run.coordinator().GetStatus(0).fragments[0].waiting_for.find("grace running") != std::string::npos;
   }));

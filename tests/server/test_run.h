@@ -23,6 +23,8 @@ CoordinatorOptions SmallRun();
 /// 300 and 500 values: 1024 with the gaps.
 Manifest SmallManifest();
 inline constexpr uint64_t kSmallElements = 1024;
+/// Tokens of one inner step of SmallRun().
+inline constexpr uint64_t kStepTokens = 32;
 /// A vector that is zero in the gaps between the tensors of SmallManifest, value(i) elsewhere.
 std::vector<float> Fill(const std::function<float(size_t)>& value);
 

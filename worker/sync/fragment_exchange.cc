@@ -27,11 +27,10 @@ ExchangeAnswer FragmentExchange::PullHead() {
   return Take();
 }
 
-bool FragmentExchange::Start(std::optional<PushOffer> claims, std::optional<Version> after) {
+bool FragmentExchange::Start(const std::optional<PushOffer>& claims, std::optional<Version> after) {
   acknowledged_ = !claims.has_value();
   away_ = true;
-  away_ = parts_.runner->Start(
-      [this, claims = std::move(claims), after](ExchangeLane& lane) { Run(lane, claims, after); });
+  away_ = parts_.runner->Start([this, claims, after](ExchangeLane& lane) { Run(lane, claims, after); });
   return away_;
 }
 

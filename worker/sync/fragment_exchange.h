@@ -59,7 +59,7 @@ class FragmentExchange {
   ExchangeAnswer Take() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool Start(std::optional<PushOffer> claims, std::optional<Version> after);
+  bool Start(const std::optional<PushOffer>& claims, std::optional<Version> after);
   void Run(ExchangeLane& lane, const std::optional<PushOffer>& claims, std::optional<Version> after);
   absl::Status Encode(ExchangeLane& lane, const PushOffer& claims);
   /// Whether there is a version to wait for.

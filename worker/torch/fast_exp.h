@@ -28,8 +28,8 @@ inline __attribute__((always_inline)) void FastExp(Float16s& x) {
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
   // A cast between vector types keeps the bits.
-  const Int16s exponent = ((Int16s)shifted << 23) + (127 << 23);
-  x = p * (Float16s)exponent;
+  const Int16s exponent = (reinterpret_cast<Int16s>(shifted) << 23) + (127 << 23);
+  x = p * reinterpret_cast<Float16s>(exponent);
 }
 
 }  // namespace atoll

@@ -147,7 +147,7 @@ void InnerOptimizer::Save(std::vector<std::vector<float>>& moments) const {
 
 absl::Status InnerOptimizer::Load(uint64_t steps, const std::vector<std::vector<float>>& moments) {
   const torch::NoGradGuard no_grad;
-  const std::vector<torch::Tensor> vectors = Vectors();
+  std::vector<torch::Tensor> vectors = Vectors();
   bool fits = moments.size() == vectors.size();
   for (size_t i = 0; fits && i < vectors.size(); ++i) {
     fits = moments[i].size() == static_cast<size_t>(vectors[i].numel());
@@ -158,7 +158,7 @@ absl::Status InnerOptimizer::Load(uint64_t steps, const std::vector<std::vector<
                         moments.size(), vectors.size(), first_.numel()));
   }
   for (size_t i = 0; i < vectors.size(); ++i) {
-    torch::Tensor vector = vectors[i];
+    torch::Tensor& vector = vectors[i];
     // from_blob takes a mutable pointer; the tensor is only read.
     vector.copy_(torch::from_blob(const_cast<float*>(moments[i].data()), {vector.numel()}, torch::kFloat32));
   }

@@ -51,7 +51,7 @@ class TorchReplica : public Replica {
                                                          const GenerateOptions& options) = 0;
 
   /// Replaces the data partition and starts at its first sample (see Seek). Needs a dataset.
-  virtual absl::Status SetPartition(uint32_t partition, uint32_t partitions) = 0;
+  absl::Status SetPartition(uint32_t partition, uint32_t partitions) override = 0;
 
   /// SHA-256 of the dataset, for Join; empty without one.
   virtual std::string dataset_fingerprint() const = 0;

@@ -10,8 +10,8 @@
 
 namespace atoll {
 
-SyntheticWorker::SyntheticWorker(const SyntheticRun* run, Promises* promises, std::string address,
-                                 uint32_t index, std::shared_ptr<const ChannelSecurity> security)
+SyntheticWorker::SyntheticWorker(const SyntheticRun* run, Promises* promises, const std::string& address,
+                                 uint32_t index, const std::shared_ptr<const ChannelSecurity>& security)
     : run_(run), promises_(promises), name_(CrashWorkerName(index)) {
   const ChannelOptions channel{.address = address,
                                .reconnect_initial = Seconds(0.02),

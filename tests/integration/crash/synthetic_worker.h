@@ -19,8 +19,8 @@ namespace atoll {
 class SyntheticWorker {
  public:
   /// Everything outlives it. `security` may be null: plain text.
-  SyntheticWorker(const SyntheticRun* run, Promises* promises, std::string address, uint32_t index,
-                  std::shared_ptr<const ChannelSecurity> security = nullptr);
+  SyntheticWorker(const SyntheticRun* run, Promises* promises, const std::string& address, uint32_t index,
+                  const std::shared_ptr<const ChannelSecurity>& security = nullptr);
   ~SyntheticWorker();
 
   /// What a version's bits were that it should not have got; empty: nothing.

@@ -153,7 +153,7 @@ TEST_F(PullTest, ChunksArePackedForWhoeverUnpacksThemInRunsThatSaySo) {
     return result;
   };
   Serve();
-  const auto pull = [&](std::vector<v1::Compression> accepts) {
+  const auto pull = [&](const std::vector<v1::Compression>& accepts) {
     v1::PullRequest request = Request();
     for (const v1::Compression one : accepts) request.add_accepts(one);
     return Chunks(request);

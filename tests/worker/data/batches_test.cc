@@ -60,7 +60,8 @@ TEST(TrainingSamplesTest, ThePositionAloneDecidesWhatIsRead) {
   Batch all, tail;
   samples.Read(0, 30, all);  // three passes of this partition's 10 samples
   resumed.Read(24, 6, tail);
-  EXPECT_TRUE(std::equal(tail.inputs.begin(), tail.inputs.end(), all.inputs.begin() + 24 * kContext));
+  EXPECT_TRUE(
+      std::equal(tail.inputs.begin(), tail.inputs.end(), all.inputs.begin() + ptrdiff_t{24} * kContext));
 }
 
 TEST(ValidationSamplesTest, ReadsTheTextInOrderAndStopsAtItsEnd) {

@@ -48,21 +48,22 @@ void CompareWith(const InnerOptions& options,
 
 TEST(InnerOptimizerTest, AdamWIsTorchsWithDecayOnMatricesOnly) {
   const InnerOptions options = {.learning_rate = 1e-2, .weight_decay = 0.3};
-  CompareWith(options, [](std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors) {
-    const auto base = torch::optim::AdamWOptions(1e-2).betas({0.9, 0.99}).eps(1e-8);
-    std::vector<torch::optim::OptimizerParamGroup> groups;
-    groups.emplace_back(matrices, std::make_unique<torch::optim::AdamWOptions>(
-                                      torch::optim::AdamWOptions(base).weight_decay(0.3)));
-    groups.emplace_back(vectors, std::make_unique<torch::optim::AdamWOptions>(
-                                     torch::optim::AdamWOptions(base).weight_decay(0)));
-    return std::make_unique<torch::optim::AdamW>(groups, base);
-  });
+  CompareWith(options,
+              [](const std::vector<torch::Tensor>& matrices, const std::vector<torch::Tensor>& vectors) {
+                const auto base = torch::optim::AdamWOptions(1e-2).betas({0.9, 0.99}).eps(1e-8);
+                std::vector<torch::optim::OptimizerParamGroup> groups;
+                groups.emplace_back(matrices, std::make_unique<torch::optim::AdamWOptions>(
+                                                  torch::optim::AdamWOptions(base).weight_decay(0.3)));
+                groups.emplace_back(vectors, std::make_unique<torch::optim::AdamWOptions>(
+                                                 torch::optim::AdamWOptions(base).weight_decay(0)));
+                return std::make_unique<torch::optim::AdamW>(groups, base);
+              });
 }
 
 TEST(InnerOptimizerTest, AdamIsTorchsWithoutDecay) {
   const InnerOptions options = {
       .optimizer = InnerOptimizerKind::kAdam, .learning_rate = 1e-2, .weight_decay = 0.3};
-  CompareWith(options, [](std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors) {
+  CompareWith(options, [](std::vector<torch::Tensor> matrices, const std::vector<torch::Tensor>& vectors) {
     matrices.insert(matrices.end(), vectors.begin(), vectors.end());
     return std::make_unique<torch::optim::Adam>(matrices,
                                                 torch::optim::AdamOptions(1e-2).betas({0.9, 0.99}).eps(1e-8));
@@ -72,7 +73,7 @@ TEST(InnerOptimizerTest, AdamIsTorchsWithoutDecay) {
 TEST(InnerOptimizerTest, SgdIsTorchsWithMomentum) {
   const InnerOptions options = {
       .optimizer = InnerOptimizerKind::kSgd, .learning_rate = 1e-1, .momentum = 0.8};
-  CompareWith(options, [](std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors) {
+  CompareWith(options, [](std::vector<torch::Tensor> matrices, const std::vector<torch::Tensor>& vectors) {
     matrices.insert(matrices.end(), vectors.begin(), vectors.end());
     return std::make_unique<torch::optim::SGD>(matrices, torch::optim::SGDOptions(1e-1).momentum(0.8));
   });
