@@ -9,12 +9,15 @@ import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 FOLDERS = ("common", "core", "storage", "protos", "monitoring", "server", "worker", "cli", "bench", "tests")
-# FINDINGS has a line "CHECKED PATH" for each finding: PATH is where clang-tidy sees it when it checks CHECKED.
+# FINDINGS has a line "CHECKED PATH [MESSAGE]" for each finding: PATH is where clang-tidy sees it when it checks CHECKED.
 CLANG_TIDY = """#!/bin/sh
 for file; do :; done
 if [ "$file" = --version ]; then echo "version 14"; exit 0; fi
 echo "$file" >>calls
-grep "^$file " findings | while read -r checked found; do echo "$PWD/$found:1:1: error: bad [some-check]"; done
+grep "^$file " findings | while read -r checked found message; do
+  case "$found" in /*) ;; *) found=$PWD/$found ;; esac
+  echo "$found:1:1: error: ${message:-bad [some-check]}"
+done
 ! grep -q "^$file " findings
 """
 
@@ -86,6 +89,18 @@ class Lint(unittest.TestCase):
         self.assertEqual((code, calls), (0, ["core/a.cc", "core/c.cc"]), output)
         self.findings("core/a.cc core/a.h")
         self.assertEqual(self.lint("--changed", "clean")[0], 1)
+
+    def test_errors_of_the_compiler_count_in_our_files_and_where_they_end_the_reading(self):
+        self.findings("core/c.cc /usr/include/ATen/ivalue_inl.h incomplete type [clang-diagnostic-error]")
+        for arguments in (("--changed", "clean"), ("core/c.cc",)):
+            code, output, _ = self.lint(*arguments)
+            self.assertEqual(code, 0, output)
+        for found in ("core/c.cc no match [clang-diagnostic-error]", "core/b.cc no match [clang-diagnostic-error]",
+                      "/usr/include/x.h 'y.h' file not found [clang-diagnostic-error]",
+                      "/usr/include/x.h too many errors emitted, stopping now [clang-diagnostic-error]"):
+            self.findings(f"core/c.cc {found}")
+            for arguments in (("--changed", "clean"), ("core/c.cc",)):
+                self.assertEqual(self.lint(*arguments)[0], 1, found)
 
     def test_a_header_without_a_source_is_checked_through_one_that_includes_it(self):
         # By headers only; and by a .cc file that this build does not compile.
