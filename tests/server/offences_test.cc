@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <thread>
+#include <vector>
 
 #include "core/privacy.h"
 #include "server/refusal.h"
@@ -70,7 +70,7 @@ void Round(TestRun& run, const std::vector<Caller>& workers, uint64_t base,
            const std::vector<float>& attack) {
   bool waits = attack.empty();
   for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  for (const Caller& worker : std::views::reverse(workers)) {
+  for (const Caller& worker : std::vector<Caller>(workers.rbegin(), workers.rend())) {
     const bool attacker = worker.worker == "e";
     if (attacker && attack.empty()) continue;
     const auto pushed = run.Push(worker, base, attacker ? attack : Honest(worker.worker));
