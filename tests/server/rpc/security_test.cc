@@ -39,6 +39,17 @@ const google::protobuf::ServiceDescriptor& DataApi() {
   return *v1::JoinRequest::descriptor()->file()->FindServiceByName("Coordinator");
 }
 
+absl::StatusOr<v1::CreateTokenReply> CreateToken(v1::Admin::Stub& admin, grpc::ClientContext& context,
+                                                 const std::string& role, const std::string& name) {
+  v1::CreateTokenRequest request;
+  request.set_role(role);
+  request.set_name(name);
+  v1::CreateTokenReply reply;
+  const absl::Status status = StatusFromGrpc(admin.CreateToken(&context, request, &reply));
+  if (!status.ok()) return status;
+  return reply;
+}
+
 TEST_F(SecurityTest, AWorkersCertificateIsGoodForItsOwnNameOnly) {
   ServeTls();
   EXPECT_TRUE(Join(As("worker-w1"), "w1").ok());
@@ -162,28 +173,25 @@ TEST_F(SecurityTest, TokensAreMadeListedAndRevokedByProvenOperatorsAndAudited) {
   EXPECT_TRUE(absl::IsUnauthenticated(GetStatus(As(""))));
   const auto admin = Secure(WithToken(As(""), Role::kAdmin, "ann"));
   const auto stub = v1::Admin::NewStub(Connect(*admin, server_->admin_address()));
-  v1::CreateTokenRequest request;
-  request.set_role("worker");
-  request.set_name("w1");
-  v1::CreateTokenReply made;
-  ASSERT_TRUE(stub->CreateToken(ContextOf(*admin).get(), request, &made).ok());
-  EXPECT_EQ(made.warning(), "");
+  const auto made = CreateToken(*stub, *ContextOf(*admin), "worker", "w1");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->warning(), "");
   ClientSecurityFlags worker = As("");
   worker.token_file = dir_.File("worker-token");
-  ASSERT_TRUE(WriteFileAtomically(worker.token_file, made.token()).ok());
+  ASSERT_TRUE(WriteFileAtomically(worker.token_file, made->token()).ok());
   EXPECT_TRUE(Join(worker, "w1").ok());
   EXPECT_TRUE(absl::IsPermissionDenied(GetStatus(worker)));
   v1::ListTokensReply listed;
   ASSERT_TRUE(stub->ListTokens(ContextOf(*admin).get(), v1::ListTokensRequest(), &listed).ok());
   EXPECT_EQ(listed.tokens_size(), 2);
   v1::RevokeTokenRequest revoke;
-  revoke.set_id(made.info().id());
+  revoke.set_id(made->info().id());
   v1::TokenInfo revoked;
   ASSERT_TRUE(stub->RevokeToken(ContextOf(*admin).get(), revoke, &revoked).ok());
   EXPECT_TRUE(absl::IsUnauthenticated(Join(worker, "w1")));
   const auto audit = coordinator_.admin_control.asked();
   ASSERT_EQ(audit.size(), 2u);
-  EXPECT_THAT(audit[0].what, AllOf(HasSubstr("token_create"), HasSubstr(made.info().id())));
+  EXPECT_THAT(audit[0].what, AllOf(HasSubstr("token_create"), HasSubstr(made->info().id())));
   EXPECT_THAT(audit[1].what, HasSubstr("token_revoke"));
   EXPECT_EQ(audit[1].caller.proven, "ann");
   EXPECT_EQ(audit[1].caller.how, "token");
@@ -193,13 +201,9 @@ TEST_F(SecurityTest, WhereCertificatesAreRequiredANewTokenComesWithAWarning) {
   ServeTls();
   const auto admin = Secure(WithToken(As("worker-w1"), Role::kAdmin, "ann"));
   const auto stub = v1::Admin::NewStub(Connect(*admin, server_->admin_address()));
-  v1::CreateTokenRequest request;
-  request.set_role("observer");
-  request.set_name("grafana");
-  v1::CreateTokenReply made;
-  const grpc::Status status = stub->CreateToken(ContextOf(*admin).get(), request, &made);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_THAT(made.warning(), HasSubstr("--tls-client-auth optional"));
+  const auto made = CreateToken(*stub, *ContextOf(*admin), "observer", "grafana");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->warning(), HasSubstr("--tls-client-auth optional"));
 }
 
 TEST_F(SecurityTest, AnOpenRunMakesNoTokensForWhoIsNotProven) {
@@ -209,13 +213,9 @@ TEST_F(SecurityTest, AnOpenRunMakesNoTokensForWhoIsNotProven) {
   options.security.tokens = tokens_.get();
   Serve(options);
   EXPECT_TRUE(GetStatus({}).ok());
-  v1::CreateTokenRequest request;
-  request.set_role("admin");
-  request.set_name("mallory");
-  v1::CreateTokenReply reply;
-  const grpc::Status made = admin_->CreateToken(Context().get(), request, &reply);
-  EXPECT_EQ(made.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(made.error_message(), HasSubstr("access/admin.token"));
+  const absl::Status made = CreateToken(*admin_, *Context(), "admin", "mallory").status();
+  EXPECT_TRUE(absl::IsPermissionDenied(made)) << made;
+  EXPECT_THAT(std::string(made.message()), HasSubstr("access/admin.token"));
   EXPECT_TRUE(tokens_->List().empty());
   server_.reset();
 }
