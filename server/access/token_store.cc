@@ -206,8 +206,8 @@ absl::StatusOr<TokenRecord> TokenStore::Find(std::string_view text) const {
   }
   if (!found) {
     return absl::UnauthenticatedError(
-        "the token that was sent is not known to this run; ask its operator for one (atollctl tokens "
-        "create), and mind which file --token-file names");
+        "the token that was sent is not known to this run; check that it is complete and made for this run, "
+        "or ask the run's operator for another");
   }
   if (found->revoked_unix_ns != 0) {
     return absl::UnauthenticatedError(

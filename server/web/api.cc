@@ -43,6 +43,14 @@ std::string BearerIn(const std::string& authorization) {
   return authorization.substr(scheme.size());
 }
 
+/// For a call without a token. The policy's own message names options of the command-line programs.
+absl::Status TokenNeeded(const WebRequest& request) {
+  return absl::UnauthenticatedError(absl::StrCat(
+      IsRead(request) ? "only holders of a token can see this run"
+                      : "only holders of an admin token can do this",
+      ": open the page at / and enter one, or send it in the header Authorization: Bearer TOKEN"));
+}
+
 /// By its parameters too, in one order.
 std::string CacheKey(const WebRequest& request) {
   std::string key = request.path;
@@ -112,7 +120,9 @@ absl::StatusOr<Identity> WebApi::Identify(const WebRequest& request) const {
   Presented presented;
   presented.bearer = BearerIn(request.authorization);
   presented.peer = request.peer;
-  return options_.access->Identify(presented);
+  auto identity = options_.access->Identify(presented);
+  if (presented.bearer.empty() && absl::IsUnauthenticated(identity.status())) return TokenNeeded(request);
+  return identity;
 }
 
 absl::StatusOr<AdminCaller> WebApi::Operator(const WebRequest& request) const {
@@ -136,13 +146,6 @@ WebReply WebApi::Deny(const WebRequest& request, const absl::Status& why) const 
   // A visitor without a token is asked for one, and the page asks again by itself: that is no attempt.
   const bool attempt = !request.authorization.empty() || request.method == "POST";
   if (attempt && options_.on_denied) options_.on_denied(request.peer, why);
-  // The policy's own words name options of the command-line programs.
-  if (absl::IsUnauthenticated(why) && request.authorization.empty() && IsRead(request)) {
-    return ErrorReply(
-        absl::UnauthenticatedError("only holders of a token can see this run: open the page at / and enter "
-                                   "one, or send it in the header "
-                                   "Authorization: Bearer TOKEN"));
-  }
   return ErrorReply(why);
 }
 

@@ -188,6 +188,9 @@ TEST_F(WebApiTest, WhereEverybodyIsAskedNobodyLooksWithoutAToken) {
     EXPECT_THAT(reply.body, AllOf(HasSubstr("Authorization: Bearer"), Not(HasSubstr("--"))))
         << "no program's";
     EXPECT_EQ(api.Answer(Get(full, "guess")).status, 401) << path;
+    WebRequest without_token = Get(full);
+    without_token.authorization = "Basic dTpw";
+    EXPECT_EQ(api.Answer(without_token).body, reply.body) << path;
     EXPECT_EQ(api.Answer(Get(full, "observer-token")).status, 200) << path;
   }
   EXPECT_EQ(api.Answer(Get("/api/v1/status", "worker-token")).status, 403);
@@ -219,8 +222,9 @@ TEST_F(WebApiTest, NothingIsDoneWithoutAnAdminsToken) {
                         Case{&open_, "worker-token", 403}, Case{&asking_, "", 401}}) {
     WebApi& api = Api(c.access);
     for (const char* path : {"control-run", "control-worker", "scale-workers", "create-checkpoint"}) {
-      EXPECT_EQ(api.Answer(Post(std::string("/api/v1/") + path, "{}", c.token)).status, c.status)
-          << path << " " << c.token;
+      const WebReply reply = api.Answer(Post(std::string("/api/v1/") + path, "{}", c.token));
+      EXPECT_EQ(reply.status, c.status) << path << " " << c.token;
+      EXPECT_THAT(reply.body, Not(HasSubstr("--"))) << "an option of a program";
     }
   }
   EXPECT_THAT(Asked(), IsEmpty());
