@@ -377,8 +377,10 @@ if [ "$kill_one" = yes ]; then
   kill_one_worker "${begin:-0}" >"$logs/kill.log" 2>&1 8>&- & killer_pid=$! helper_pids+=("$!")
 fi
 
-# The view runs in the background, so that this script can watch the processes meanwhile.
-"$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished 8>&- &
+# The view runs in the background, so that this script can watch the processes meanwhile. Its "interrupted" is dropped:
+# this script says what it stops.
+"$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished 8>&- \
+  2> >(trap '' INT; exec sed -u '/^atollctl: interrupted$/d' >&2 8>&-) &
 watch_pid=$!
 children+=("$watch_pid")
 reason=""

@@ -88,6 +88,7 @@ class Quickstart(unittest.TestCase):
         self.wait_for(process, r"^training: version [1-9]")
         ports = self.ports()
         self.assertEqual(self.end(process), 130, self.output())
+        self.assertNotIn("interrupted", self.output())
         return ports, self.output()
 
     def test_stopped_and_continued(self):
