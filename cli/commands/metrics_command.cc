@@ -26,7 +26,7 @@ std::vector<std::vector<std::string>> Rows(const v1::GetMetricsReply& m) {
   return {
       {"wall clock", HumanDuration(Seconds(m.wall_seconds()))},
       {"version", absl::StrFormat("%d", m.version())},
-      {"tokens", absl::StrFormat("%s of %s", count(m.committed_tokens()), count(m.total_tokens()))},
+      {"tokens", absl::StrFormat("%s (%s planned)", count(m.committed_tokens()), count(m.total_tokens()))},
       {"train loss", Loss(m.train_loss())},
       {"validation loss",
        absl::StrFormat("%s, best %s", Loss(m.validation_loss()), Loss(m.best_validation_loss()))},

@@ -274,7 +274,10 @@ TEST_F(AdminCommandsTest, TheLauncherIsShown) {
 TEST_F(AdminCommandsTest, MetricsAreShownAndExported) {
   admin_.metrics.set_validation_loss(2.5);
   admin_.metrics.set_compute_utilisation(0.973);
-  EXPECT_THAT(Run({"metrics"}).out, AllOf(HasSubstr("2.5000"), HasSubstr("97.3 %")));
+  admin_.metrics.set_committed_tokens(520000);
+  admin_.metrics.set_total_tokens(461000);
+  EXPECT_THAT(Run({"metrics"}).out,
+              AllOf(HasSubstr("2.5000"), HasSubstr("97.3 %"), HasSubstr("520k (461k planned)")));
   const auto metrics = nlohmann::json::parse(Run({"metrics", "--json"}).out);
   EXPECT_EQ(metrics["validation_loss"], 2.5);
   EXPECT_FALSE(metrics.contains("train_loss")) << "not known, rather than 0";

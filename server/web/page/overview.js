@@ -8,6 +8,17 @@ const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 720
 const SHOWN_REFUSALS = 4;
 const COLOURS = ["c-s2", "c-s3", "c-s4", "c-s5", "c-s6", "c-s7"];
 
+/** How far the run is. The last round may exceed the plan, so a finished run shows its tokens without "of". */
+export function progressOf(status) {
+  const committed = num(status.committedTokens);
+  const total = num(status.totalTokens);
+  if (status.state === "RUN_STATE_FINISHED") return [`${count(committed)} tokens (${count(total)} planned)`];
+  return [
+    `${percent(total > 0 ? committed / total : 0)} of ${count(total)} tokens`,
+    `inner step ${Math.round(num(status.positionSteps))} of ${num(status.totalSteps)}`,
+  ];
+}
+
 export function showState(status) {
   const state = word(status.state, "RUN_STATE_") || "unknown";
   setText(byId("run-name"), status.runName || "Atoll");
@@ -22,8 +33,7 @@ export function showState(status) {
   const left = over ? null : num(status.etaSeconds) > 0 ? `about ${duration(status.etaSeconds)} left` : unknown;
   setText(byId("position"), [
     `version ${headVersion(status)}`,
-    `${percent(share)} of ${count(status.totalTokens)} tokens`,
-    `inner step ${Math.round(num(status.positionSteps))} of ${num(status.totalSteps)}`,
+    ...progressOf(status),
     `learning rate ${num(status.learningRate).toExponential(2)}`,
     `${duration(status.runSeconds || status.uptimeS)} ${over && state !== "paused" ? "in all" : "elapsed"}`,
     left,

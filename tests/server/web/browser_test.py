@@ -188,6 +188,13 @@ class PageTest(unittest.TestCase):
             self.shot(f"restored-{axis}")
         self.assertEqual(self.console(), [])
 
+    def test_a_finished_run_is_not_beyond_the_plan(self):
+        said = self.imported("/overview.js", """
+            const tokens = {committedTokens: "520000", totalTokens: "461000", positionSteps: 2260, totalSteps: "2000"};
+            done(["FINISHED", "TRAINING"].map((state) => module.progressOf({...tokens, state: `RUN_STATE_${state}`})))""")
+        self.assertEqual(said[0], ["520k tokens (461k planned)"])
+        self.assertEqual(said[1], ["113 % of 461k tokens", "inner step 2260 of 2000"])
+
     def test_the_axis_of_time_repeats_no_label(self):
         said = self.imported("/overview.js", """
             const labels = (step) => [0, 1, 2, 3].map((i) => 1.7e9 + i * step);
