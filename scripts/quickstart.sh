@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # One command from a bare Debian machine to a language model trained with DiLoCo: see --help.
 set -Eeuo pipefail
+caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
@@ -10,7 +11,7 @@ Trains a small GPT on this machine with DiLoCo: one coordinator, which launches 
 call compiles Atoll, which takes some minutes; the training takes a few more.
 
   ./scripts/quickstart.sh                    install missing packages, build, train, show it live
-  ./scripts/quickstart.sh                    again: continue the same run (after its end: add as many rounds again)
+  ./scripts/quickstart.sh                    again: continue the same run (after its end: add as many rounds as it was made with)
   ./scripts/quickstart.sh --fresh            delete the run and start a new one
   ./scripts/quickstart.sh --text my.txt ...  train on your own text (implies --fresh)
 
@@ -19,10 +20,14 @@ Options:
   --rounds N         rounds (outer steps) in total; default for a new run: as in configs/quickstart.yaml. A run can
                      get more rounds than it has, but not fewer
   --kill-a-worker    kill one worker (kill -9) during the run; the coordinator's launcher starts it again
-  --dir DIR          where the run lives (run/quickstart)
+  --dir DIR          where the run lives: a new or empty folder, or one that the quickstart made (default: run/quickstart
+                     in the repository)
   --preset NAME      build preset (release)
   --no-setup         do not install packages
   -h, --help
+
+Relative paths of --dir and --text begin in the current folder. --fresh and --text delete the quickstart's own files in
+DIR and nothing else.
 
 Ctrl-C stops everything cleanly. Committed versions are kept, and the same command continues from them. A run keeps the
 configuration that it began with, in run.yaml in its directory.
@@ -34,8 +39,9 @@ HELP
 die() { echo "quickstart: $*" >&2; exit 2; }
 fail() { echo "quickstart: $*" >&2; exit 1; }
 say() { printf '\n\033[1m==> %s\033[0m\n' "$*"; }
+from_caller() { if [[ $1 = /* ]]; then echo "$1"; else echo "$caller/$1"; fi; }  # PATH: absolute
 
-workers="" rounds="" fresh=no kill_one=no dir=run/quickstart preset=release setup=yes
+workers="" rounds="" fresh=no kill_one=no dir=$PWD/run/quickstart preset=release setup=yes
 texts=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -44,14 +50,14 @@ while [ $# -gt 0 ]; do
   case $1 in
     --workers) workers=$2; shift 2 ;;
     --rounds) rounds=$2; shift 2 ;;
-    --dir) dir=$2; shift 2 ;;
+    --dir) [ -n "$2" ] || die "--dir needs a folder"; dir=$(from_caller "$2"); shift 2 ;;
     --preset) preset=$2; shift 2 ;;
     --fresh) fresh=yes; shift ;;
     --kill-a-worker) kill_one=yes; shift ;;
     --no-setup) setup=no; shift ;;
     --text)
       shift
-      while [ $# -gt 0 ] && [ "${1#--}" = "$1" ]; do texts+=("$1"); shift; done
+      while [ $# -gt 0 ] && [ "${1#--}" = "$1" ]; do texts+=("$(from_caller "$1")"); shift; done
       [ ${#texts[@]} -gt 0 ] || die "--text needs at least one file"
       fresh=yes ;;
     -h|--help) usage; exit 0 ;;
@@ -60,11 +66,53 @@ while [ $# -gt 0 ]; do
 done
 [[ -z $workers || $workers =~ ^[1-9][0-9]{0,2}$ ]] || die "--workers takes a number from 1 to 999, not '$workers'"
 [[ -z $rounds || $rounds =~ ^[1-9][0-9]{0,6}$ ]] || die "--rounds takes a number from 1 on, not '$rounds'"
-for text in "${texts[@]}"; do [ -r "$text" ] || die "cannot read the text file '$text'"; done
+
+# What --fresh deletes. The lock, the mark and the ports outlive it: an open page stays valid.
+run_files=(coordinator workers tokens logs download gcide.txt run.yaml run.yaml.new rounds finished model.safetensors)
+mark=.atoll-quickstart
+
+made_by_quickstart() {
+  [ ! -f "$dir/$mark" ] || return 0
+  # Before the mark there was only the lock: then everything else must be the quickstart's too. An empty folder may be used.
+  local path known=" ${run_files[*]} .lock ports.json " entries=0
+  for path in "$dir"/* "$dir"/.[!.]* "$dir"/..?*; do
+    [ -e "$path" ] || [ -L "$path" ] || continue
+    [[ $known = *" ${path##*/} "* ]] || return 1
+    entries=$((entries + 1))
+  done
+  [ "$entries" = 0 ] || [ -f "$dir/.lock" ]
+}
+
+check_paths() {
+  local i name text
+  dir=$(realpath -m -- "$dir") || die "cannot resolve the folder of --dir"
+  [ ! -e "$dir" ] || [ -d "$dir" ] || die "$dir is not a folder; give --dir a new or empty one"
+  [ ! -d "$dir" ] || [ -r "$dir" ] || die "cannot read the folder $dir"
+  made_by_quickstart || die "$dir has files and was not made by the quickstart, which would write and delete files there. \
+Give --dir a new or empty folder"
+  for i in "${!texts[@]}"; do
+    text=$(realpath -- "${texts[$i]}" 2>/dev/null) && [ -f "$text" ] && [ -r "$text" ] ||
+      die "cannot read the text file '${texts[$i]}'"
+    for name in "${run_files[@]}"; do
+      case $text in
+        "$dir/$name"|"$dir/$name"/*) die "--text deletes $dir/$name, and $text with it. Move the text to another folder first" ;;
+      esac
+    done
+    texts[i]=$text
+  done
+}
+check_paths
+
+# The quickstart's coordinator has no TLS and asks for no token; every program is told its address.
+unset "${!ATOLL_TLS_@}" ATOLL_TOKEN_FILE ATOLL_ADMIN_TOKEN_FILE ATOLL_WORKER_TOKEN_FILE ATOLL_COORDINATOR ATOLL_ADMIN
 
 bin=build/$preset/bin
 logs=$dir/logs
 config=$dir/run.yaml
+# Commands that are shown must work where the user stands.
+if [ "$caller" -ef . ]; then here=.; else printf -v here '%q' "$PWD"; fi
+again=$here/scripts/quickstart.sh dir_option=""
+[ "$dir" = "$(realpath -m run/quickstart)" ] || printf -v dir_option ' --dir %q' "$dir"
 children=() helper_pids=() killer_pid="" coordinator_pid="" watch_pid=""
 
 # Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; if the
@@ -87,22 +135,26 @@ wait_gone() {  # PID SECONDS: true when the process is gone by then
 # Before the coordinator ends: the view would report that it does not answer.
 end_view() {
   [ -n "$watch_pid" ] || return 0
-  kill -TERM "$watch_pid" 2>/dev/null || true
-  wait_gone "$watch_pid" 5 || kill -KILL "$watch_pid" 2>/dev/null || true
+  {
+    kill -TERM "$watch_pid" || true
+    wait_gone "$watch_pid" 5 || kill -KILL "$watch_pid" || true
+  } 2>/dev/null
   watch_pid=""
 }
 
 stop_all() {
   trap - INT TERM EXIT
   local pid
-  end_view
-  for pid in "${helper_pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
-  if [ -n "$coordinator_pid" ]; then
-    kill -TERM "$coordinator_pid" 2>/dev/null || true
-    wait_gone "$coordinator_pid" 60 || kill -KILL "$coordinator_pid" 2>/dev/null || true
-  fi
-  for pid in "${children[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
-  wait 2>/dev/null || true
+  {  # the shell would report each job that is killed here
+    end_view
+    for pid in "${helper_pids[@]}"; do kill -KILL "$pid" || true; done
+    if [ -n "$coordinator_pid" ]; then
+      kill -TERM "$coordinator_pid" || true
+      wait_gone "$coordinator_pid" 60 || kill -KILL "$coordinator_pid" || true
+    fi
+    for pid in "${children[@]}"; do kill -KILL "$pid" || true; done
+    wait || true
+  } 2>/dev/null
 }
 
 interrupted() {
@@ -111,10 +163,9 @@ interrupted() {
   echo
   say "Stopping: workers first, then the coordinator"
   stop_all
-  echo "Nothing is left running. Everything committed is in $dir; continue with: ./scripts/quickstart.sh${dir_option}"
+  echo "Nothing is left running. Everything committed is in $dir; continue with: $again$dir_option"
   exit 130
 }
-dir_option=""; [ "$dir" = run/quickstart ] || dir_option=" --dir $dir"
 
 # Sets the variable NAME to how long it took since the last call, in words.
 took() { printf -v "$1" '%s' "$(human_seconds $((SECONDS - stage_began)))"; stage_began=$SECONDS; }  # NAME
@@ -122,8 +173,9 @@ took() { printf -v "$1" '%s' "$(human_seconds $((SECONDS - stage_began)))"; stag
 build() {
   # Without the tests, which need more packages; a build folder that is configured with tests keeps them.
   local options=() log=$logs/build.log
+  lock_build
   [ -f "build/$preset/CMakeCache.txt" ] || options=(-DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF)
-  if [ "$setup" = yes ]; then say "Packages"; scripts/setup.sh --groups build,torch; fi
+  if [ "$setup" = yes ]; then say "Packages"; scripts/setup.sh --groups build,torch 7>&- 8>&-; fi
   took packages_took
   say "Build (preset $preset)"
   echo "Compiling the coordinator, the worker and the tools: some minutes the first time, seconds after that. Log: $log"
@@ -131,10 +183,11 @@ build() {
   : >"$log"
   cmake --preset "$preset" "${options[@]}" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "cmake failed; see $log"; }
   run_with_progress "build" "$log" cmake --build --preset "$preset" --parallel "$(compile_jobs)" \
-    --target atoll-coordinator atoll-worker atollctl atoll-data 8>&- || {  # a sleep of its progress outlives it
+    --target atoll-coordinator atoll-worker atollctl atoll-data 7>&- 8>&- || {  # a sleep of its progress outlives it
     grep -nE -A8 'error:|FAILED' "$log" | head -n 40 >&2 || true
     fail "the build failed; see $log"
   }
+  exec 7>&-
   took build_took
   echo "Built in $build_took."
 }
@@ -168,7 +221,7 @@ recorded() { "$bin/atollctl" --json config show "$config" | "$bin/atollctl" fiel
 write_config() {
   local base=configs/quickstart.yaml total=$rounds has warmup=""
   if [ -f "$config" ]; then
-    "$bin/atollctl" config validate "$config" >/dev/null || fail "$config cannot be used; correct it, or start a new run with --fresh$dir_option"
+    "$bin/atollctl" config validate "$config" >/dev/null || fail "$config cannot be used; correct it, or start a new one: $again --fresh$dir_option"
     # Some settings are fixed when a run begins, so a continued run uses its own file.
     base=$config
     has=$(recorded workers)
@@ -183,15 +236,31 @@ write_config() {
   workers=${workers:-4}
   sed -e "s/^  workers: .*/  workers: $workers/" ${total:+-e "s/^  rounds: .*/  rounds: $total/"} \
     ${warmup:+-e "s/^  warmup_steps: .*/  warmup_steps: $warmup/"} "$base" >"$config.new"
-  "$bin/atollctl" config validate "$config.new" | sed "s/\.new//"
+  # Only of a new run: the file of a continued one does not know by how much the run was extended.
+  if [ "$base" = "$config" ]; then
+    "$bin/atollctl" config validate "$config.new" >/dev/null
+  else
+    "$bin/atollctl" config validate "$config.new" | sed "s/run\.yaml\.new/run.yaml/"
+  fi
   mv "$config.new" "$config"
 }
 
 # One quickstart at a time in a directory: a second one would delete the files of a live run.
 lock_directory() {
-  mkdir -p "$dir"
+  mkdir -p "$dir" || die "cannot create the folder $dir"
   exec 8>"$dir/.lock"
   flock -n 8 || fail "a quickstart already runs in $dir: wait for it, stop it with Ctrl-C, or give this one another place with --dir DIR"
+  echo "Made by Atoll's scripts/quickstart.sh, which deletes its own files here when it is called with --fresh or --text." >"$dir/$mark"
+}
+
+# One build at a time in a build folder, whatever the directories of the runs.
+lock_build() {
+  mkdir -p "build/$preset"
+  exec 7>"build/$preset/.quickstart.lock"
+  if ! flock -n 7; then
+    echo "Another quickstart builds in build/$preset; waiting until it has built."
+    flock 7
+  fi
 }
 
 port_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
@@ -215,32 +284,54 @@ choose_ports() {
   done
 }
 
-start_coordinator() {
-  local data admin metrics web
-  choose_ports
+launch_coordinator() {  # DATA ADMIN METRICS WEB: ports
+  local run_name
+  run_name=$(recorded name)
   rm -f "$dir/ports.json"
   touch "$logs/coordinator.log"
   log_begin=$(wc -l <"$logs/coordinator.log")
   start "$logs/coordinator.log" "$bin/atoll-coordinator" --config "$config" --data-dir "$dir/coordinator" \
-    --listen "127.0.0.1:$data" --admin-listen "127.0.0.1:$admin" --metrics-listen "127.0.0.1:$metrics" \
-    --web-listen "127.0.0.1:$web" \
+    --listen "127.0.0.1:$1" --admin-listen "127.0.0.1:$2" --metrics-listen "127.0.0.1:$3" --web-listen "127.0.0.1:$4" \
     --port-file "$dir/ports.json" --log-format json \
     --launcher process --launch-workers "$workers" --worker-command "$bin/atoll-worker" \
     --worker-state-dir "$dir/workers" --worker-log-dir "$logs" \
-    --worker-arg="--data=$dir/tokens" --worker-arg="--threads=$threads" --worker-arg=--log-format=json
+    --worker-arg="--data=$dir/tokens" --worker-arg="--threads=$threads" --worker-arg=--log-format=json \
+    --worker-arg="--expect-run=$run_name"  # another coordinator may get these ports after this one
   coordinator_pid=$started_pid
+}
+
+coordinator_serves() {  # false when it ended
   local i
   for ((i = 0; i < 300; i++)); do
-    [ ! -s "$dir/ports.json" ] || break
-    kill -0 "$coordinator_pid" 2>/dev/null || { tail -n 5 "$logs/coordinator.log"; stop_all; fail "the coordinator did not start; see $logs/coordinator.log"; }
+    [ ! -s "$dir/ports.json" ] || return 0
+    kill -0 "$coordinator_pid" 2>/dev/null || return 1
     sleep 0.1
   done
-  [ -s "$dir/ports.json" ] || { stop_all; fail "the coordinator did not say where it listens; see $logs/coordinator.log"; }
+  stop_all
+  fail "the coordinator did not say where it listens; see $logs/coordinator.log"
+}
+
+start_coordinator() {
+  local data admin metrics web attempt
+  for attempt in 1 2 3; do
+    choose_ports
+    # A port that only seemed to be free, twice: the system's choice always is.
+    if [ "$attempt" = 3 ]; then data=0 admin=0 metrics=0 web=0; fi
+    launch_coordinator "$data" "$admin" "$metrics" "$web"
+    if coordinator_serves; then break; fi
+    if [ "$attempt" = 3 ] || [ -z "$(launched 'is in use by another process')" ]; then
+      tail -n "+$((log_begin + 1))" "$logs/coordinator.log" | tail -n 5 >&2
+      stop_all
+      fail "the coordinator did not start; see $logs/coordinator.log"
+    fi
+    coordinator_pid="" children=()
+    echo "Another program took a port of this run before its coordinator did; trying other ports."
+  done
   port() { "$bin/atollctl" field "$1" <"$dir/ports.json"; }
   coordinator=$(port data) admin_address=$(port admin) metrics_address=$(port metrics) web_address=$(port web)
 }
 
-# The launcher's actions, from this script's part of the coordinator's log: earlier calls wrote to the same file.
+# What the coordinator of this call logged: earlier calls wrote to the same file.
 launched() { tail -n "+$((log_begin + 1))" "$logs/coordinator.log" | grep -oE "$1" || true; }
 
 asked() { "$bin/atollctl" --admin "$admin_address" --json "$1" 2>/dev/null | "$bin/atollctl" field "$2" 2>/dev/null || true; }
@@ -255,6 +346,13 @@ workers_gone() {  # true when every worker has exited with success, so that none
   [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped|was drained): ' | wc -l)" ]
 }
 
+# Extensions are known to the coordinator, which does not run when --rounds is checked first.
+remember_rounds() {
+  local has
+  has=$(asked status config.run.rounds)
+  [ -z "$has" ] || echo "$has" >"$dir/rounds"
+}
+
 refuse_fewer_rounds() {  # ROUNDS that the run has
   [ -n "$rounds" ] && [ "$rounds" -lt "$1" ] || return 0
   stop_all
@@ -262,7 +360,7 @@ refuse_fewer_rounds() {  # ROUNDS that the run has
 larger number (as 'atollctl run extend' does), or delete it and start a new one with --fresh"
 }
 
-# More rounds than the run has: up to --rounds; after its end as many as a new run has.
+# More rounds than the run has: up to --rounds; after its end as many as the run was made with.
 extend_run() {  # yes when the run was finished
   local have more=0
   have=$(asked status config.run.rounds)
@@ -271,7 +369,7 @@ extend_run() {  # yes when the run was finished
     refuse_fewer_rounds "${have:-0}"
     if [ "$1" = yes ] && [ "$more" = 0 ]; then echo "All $have rounds are done. For more, give a larger --rounds, or none."; fi
   elif [ "$1" = yes ]; then
-    more=$("$bin/atollctl" --json config show configs/quickstart.yaml | "$bin/atollctl" field run.rounds)
+    more=$(recorded rounds)
   fi
   if [ "$more" -le 0 ]; then return 0; fi
   "$bin/atollctl" --admin "$admin_address" run extend "$more" --yes
@@ -331,6 +429,7 @@ finish() {
   say "What it writes now"
   "$bin/atoll-worker" generate --coordinator "$coordinator" --prompt "$prompt" --tokens 240 --temperature 0.7 --top-k 40 \
     --seed 1 --threads 1 2>>"$logs/generate.log" | sed 's/^/   /'
+  remember_rounds
   touch "$dir/finished"
   stop_all
   cat <<HERE
@@ -338,14 +437,18 @@ finish() {
    model            $dir/model.safetensors (safetensors, float32)
    run directory    $dir (coordinator's state: $dir/coordinator, tokens: $dir/tokens)
    logs             $logs
-   train further    ./scripts/quickstart.sh$dir_option
-   more workers     ./scripts/quickstart.sh$dir_option --workers $((workers + 1))
-   start over       ./scripts/quickstart.sh --fresh$dir_option
+   train further    $again$dir_option
+   more workers     $again$dir_option --workers $((workers + 1))
+   start over       $again --fresh$dir_option
 HERE
 }
 
 lock_directory
-[ "$fresh" = no ] || find "$dir" -mindepth 1 -maxdepth 1 ! -name .lock ! -name ports.json -exec rm -rf {} +
+if [ "$fresh" = yes ]; then
+  for name in "${run_files[@]}"; do rm -rf "${dir:?}/$name"; done
+elif [ -s "$dir/rounds" ]; then
+  refuse_fewer_rounds "$(<"$dir/rounds")"
+fi
 mkdir -p "$logs" "$dir/workers"
 stage_began=$SECONDS packages_took="" build_took="" text_took=""
 build
@@ -362,11 +465,12 @@ trap stop_all EXIT
 say "Training: one coordinator, $workers workers"
 start_coordinator
 extend_run "$was_finished"
+remember_rounds
 rm -f "$dir/finished"
 tell_budget
 echo "In a browser:   http://$web_address/"
-echo "Live elsewhere: $bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
-echo "More workers:   $bin/atollctl --admin $admin_address workers add 1"
+echo "Live elsewhere: $here/$bin/atollctl --admin $admin_address watch      Metrics: http://$metrics_address/metrics"
+echo "More workers:   $here/$bin/atollctl --admin $admin_address workers add 1"
 if [ "$coordinator $admin_address" != "127.0.0.1:7600 127.0.0.1:7601" ]; then
   echo "For atollctl:   export ATOLL_COORDINATOR=$coordinator ATOLL_ADMIN=$admin_address"
 fi

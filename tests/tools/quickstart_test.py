@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""scripts/quickstart.sh, stopped and continued: what it prints, which ports it takes, which options it refuses.
+"""scripts/quickstart.sh, stopped, continued and extended: what it prints, deletes, refuses, and which ports it takes.
 
 Usage: quickstart_test.py BIN SOURCE
 
 Runs the script of SOURCE in a folder of its own, with the programs of BIN in place of a build, and a tiny model.
 """
+import fcntl
 import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -36,6 +38,22 @@ inner:
 MANY = "100000"  # rounds, so that only a signal ends the run
 
 
+NOISE = re.compile(r"Killed|Terminated|line \d+:|exit code \d+ from|Traceback")
+
+
+def processes_of(text):
+    """{process: arguments} of those with TEXT in an argument."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (folder / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if any(text in argument for argument in arguments):
+            found[int(folder.name)] = arguments
+    return found
+
+
 def port_of(address):
     return int(address.rsplit(":", 1)[1])
 
@@ -55,10 +73,11 @@ class Quickstart(unittest.TestCase):
         (self.folder / "path/cmake").chmod(0o755)
         (self.folder / "text").write_text("the quick brown fox jumps over the lazy dog. " * 400)
 
-    def start(self, *arguments):
-        environment = dict(os.environ, PATH=f"{self.folder / 'path'}:{os.environ['PATH']}", OMP_NUM_THREADS="1")
+    def start(self, *arguments, cwd=None, **more):
+        environment = dict(os.environ, PATH=f"{self.folder / 'path'}:{os.environ['PATH']}", OMP_NUM_THREADS="1", **more)
         with open(self.folder / "output", "w") as output:
-            process = subprocess.Popen(["scripts/quickstart.sh", "--no-setup", *arguments], cwd=self.folder, env=environment,
+            process = subprocess.Popen([self.folder / "scripts/quickstart.sh", "--no-setup", *arguments],
+                                       cwd=cwd or self.folder, env=environment,
                                        stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
         self.addCleanup(self.end, process)
         return process
@@ -69,7 +88,7 @@ class Quickstart(unittest.TestCase):
         return process.wait(100)
 
     def output(self):
-        return (self.folder / "output").read_text()
+        return (self.folder / "output").read_text(errors="replace")  # a model of bytes writes any
 
     def wait_for(self, process, pattern):
         until = time.monotonic() + 120
@@ -90,6 +109,102 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(self.end(process), 130, self.output())
         self.assertNotIn("interrupted", self.output())
         return ports, self.output()
+
+    def ended(self, code, *arguments, **more):
+        """The output of a run that ends with CODE."""
+        self.assertEqual(self.start(*arguments, **more).wait(200), code, self.output())
+        return self.output()
+
+    def test_a_folder_of_others_is_refused(self):
+        home = self.folder / "home"
+        home.mkdir()
+        book = home / "book.txt"
+        book.write_text("a book")
+        (home / "link").symlink_to(home)
+        for arguments in ((), ("--fresh",), ("--text", str(book)), ("--text", str(self.folder / "text"))):
+            for place in (home, home / "link"):
+                output = self.ended(2, "--dir", str(place), *arguments)
+                self.assertIn(f"{home} has files and was not made by the quickstart", output)
+        (home / "logs").mkdir()  # one name that the quickstart uses makes it no run of the quickstart
+        self.ended(2, "--dir", "home", "--fresh")
+        self.assertEqual(sorted(path.name for path in home.iterdir()), ["book.txt", "link", "logs"])
+        self.assertIn("is not a folder", self.ended(2, "--dir", str(book)))
+        self.assertIn("cannot read the text file", self.ended(2, "--text", "home"))
+
+    def test_a_text_that_would_be_deleted_is_refused(self):
+        place = self.folder / "run/quickstart"
+        book = place / "tokens/book.txt"
+        book.parent.mkdir(parents=True)
+        book.write_text("a book")
+        (place / ".lock").touch()  # as a quickstart left it that made no mark
+        (self.folder / "alias").symlink_to(book)
+        for text in ("run/quickstart/tokens/book.txt", "alias"):
+            self.assertIn(f"--text deletes {place}/tokens", self.ended(2, "--text", text))
+        self.assertEqual(book.read_text(), "a book")
+
+    def test_deletes_its_own_files_and_works_where_its_user_stands(self):
+        """Through a link, with a space in the folder's name, with an operator's credentials in the environment."""
+        place, stand = self.folder / "qs dir", self.folder / "stand"
+        (place / "coordinator").mkdir(parents=True)
+        stand.mkdir()
+        (stand / "link").symlink_to(place)
+        for name in (".lock", "coordinator/stale", "model.safetensors", "finished"):
+            (place / name).touch()
+        (place / "rounds").write_text("24\n")
+        (stand / "text").write_text("pack my box with five dozen liquor jugs. " * 300)  # the repository has another
+        credentials = {"ATOLL_TLS_CA": "/none/ca.pem", "ATOLL_TLS_CERT": "/none/c.pem", "ATOLL_TLS_KEY": "/none/k.pem",
+                       "ATOLL_TOKEN_FILE": "/none/token", "ATOLL_ADMIN_TOKEN_FILE": "/none/admin",
+                       "ATOLL_WORKER_TOKEN_FILE": "/none/worker", "ATOLL_ADMIN": "127.0.0.1:1", "ATOLL_COORDINATOR": "127.0.0.1:1"}
+        # Six rounds, and the file has four: after the end, as many are added as the run was made with.
+        output = self.ended(0, "--dir", "link", "--text", "text", "--workers", "1", "--rounds", "6", cwd=stand, **credentials)
+        self.assertFalse((place / "coordinator/stale").exists(), output)
+        tokens = sum(int(number) for number in re.findall(r"^(?:training|held out) +(\d+) tokens", output, re.M))
+        self.assertEqual(tokens, (stand / "text").stat().st_size, output)
+        self.assertIn("6 rounds with 1 workers", output)
+        self.assertNotRegex(output, NOISE)
+        hint = shlex.split(re.search(r"train further +(.*)", output)[1])
+        self.assertEqual(hint, [str(self.folder / "scripts/quickstart.sh"), "--dir", str(place)])
+
+        (place / "notes.txt").write_text("mine")
+        output = self.ended(0, *hint[1:], cwd="/")
+        self.assertIn("rounds           6 -> 12", output)
+        self.assertIn("12 rounds with 1 workers", output)
+        self.assertNotIn("6 rounds of", output)
+        for fewer in ("5", "11"):
+            output = self.ended(2, *hint[1:], "--rounds", fewer)
+            self.assertIn("has 12 rounds and cannot get fewer", output)
+            self.assertNotIn("==>", output)
+
+        output = self.ended(2, "--dir", "link", "--text", "/none", cwd=stand)
+        self.assertTrue((place / "model.safetensors").exists(), output)
+        process = self.start("--dir", "link", "--fresh", "--text", "text", cwd=stand)
+        self.wait_for(process, "^In a browser")
+        self.end(process)
+        self.assertFalse((place / "model.safetensors").exists(), self.output())
+        self.assertEqual((place / "notes.txt").read_text(), "mine")
+
+    def test_waits_for_another_build_takes_other_ports_and_fails_quietly(self):
+        taken = socket.socket()
+        self.addCleanup(taken.close)
+        try:
+            taken.bind(("127.0.0.1", DEFAULTS["metrics"]))  # and does not listen: no look at the port shows that it is taken
+        except OSError:
+            pass
+        with open(self.folder / "build/release/.quickstart.lock", "w") as build:
+            fcntl.flock(build, fcntl.LOCK_EX)
+            process = self.start("--text", "text", "--workers", "1", "--rounds", MANY)
+            self.wait_for(process, "Another quickstart builds in build/release")
+            self.assertNotIn("Built in", self.output())
+        self.wait_for(process, "^In a browser")
+        self.assertNotEqual(self.ports()["metrics"], DEFAULTS["metrics"])
+        own = processes_of(str(self.folder / "run/quickstart"))
+        coordinators = [number for number, arguments in own.items() if arguments[0].endswith("atoll-coordinator")]
+        self.assertEqual(len(coordinators), 1, own)
+        self.assertIn("--worker-arg=--expect-run=quickstart", own[coordinators[0]])
+        os.kill(coordinators[0], signal.SIGKILL)
+        self.assertEqual(process.wait(100), 1, self.output())
+        self.assertIn("the coordinator died", self.output())
+        self.assertNotRegex(self.output(), NOISE)
 
     def test_stopped_and_continued(self):
         taken = socket.socket()
