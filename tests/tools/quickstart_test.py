@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """scripts/quickstart.sh, stopped, continued and extended: what it prints, deletes, refuses, and which ports it takes.
+The README's block "By hand" where the coordinator cannot start.
 
 Usage: quickstart_test.py BIN SOURCE
 
@@ -205,6 +206,32 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(process.wait(100), 1, self.output())
         self.assertIn("the coordinator died", self.output())
         self.assertNotRegex(self.output(), NOISE)
+
+    def test_by_hand_starts_no_worker_when_the_coordinator_does_not_start(self):
+        """The port belongs to somebody else's coordinator, which would take these workers for its own."""
+        block = subprocess.run([sys.executable, "-B", SOURCE / "tests/docs/readme_blocks.py", "--print", "By hand"],
+                               check=True, capture_output=True, text=True).stdout
+        build, rest = block.split("\n", 1)
+        self.assertIn("cmake --build", build)
+        self.assertRegex(rest, r"atoll-worker --coordinator \S+ --expect-run small ")
+        shutil.copy(SOURCE / "configs/small.yaml", self.folder / "configs")
+        (self.folder / "docs").mkdir()
+        for name in ("README.md", "docs/page.md"):
+            shutil.copy(SOURCE / "README.md", self.folder / name)
+        place = self.folder / "atoll"
+        place.mkdir()
+        (place / "ports.json").write_text("{}")  # of an earlier start
+        with socket.socket() as taken:
+            try:
+                taken.bind(("127.0.0.1", DEFAULTS["data"]))
+            except OSError:
+                pass
+            for mode in (["-Eeo", "pipefail"], []):  # as the tests run it, and as in a shell where it was pasted
+                result = subprocess.run(["bash", *mode, "-c", rest.replace("/tmp/atoll", str(place))], cwd=self.folder,
+                                        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
+                self.assertNotEqual(result.returncode, 0, result.stdout)
+                self.assertIn("7600 is in use by another process", result.stdout)
+                self.assertEqual(list(place.glob("w*")), [])
 
     def test_stopped_and_continued(self):
         taken = socket.socket()
