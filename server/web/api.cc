@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/content_hash.h"
 #include "common/status.h"
