@@ -31,6 +31,14 @@ CheckpointView ViewOf(const CheckpointEntry& entry) {
           .damage = entry.damage};
 }
 
+/// Nobody shall find out only when the version is to be recomputed.
+std::string LeftOutText(const std::vector<std::string>& left_out) {
+  if (left_out.empty()) return "";
+  return absl::StrFormat(
+      "; without %d damaged payload(s) of versions that are stored, %s first: only 'verify' misses them",
+      left_out.size(), left_out.front());
+}
+
 }  // namespace
 
 CheckpointKeeper::CheckpointKeeper(const Services& services, RoundDriver* driver)
@@ -58,9 +66,10 @@ absl::StatusOr<CheckpointView> CheckpointKeeper::Make(const std::string& name, b
     return why;
   }
   Announce(EventKind::kCheckpointCreated, made->manifest.versions.front(),
-           absl::StrFormat("checkpoint '%s' of version %d: %s, of which %s shared, in %.1f s", name,
+           absl::StrFormat("checkpoint '%s' of version %d: %s, of which %s shared, in %.1f s%s", name,
                            made->manifest.versions.front().value(), HumanBytes(made->bytes),
-                           HumanBytes(made->shared_bytes), ToSeconds(services_.clock->Now() - started)));
+                           HumanBytes(made->shared_bytes), ToSeconds(services_.clock->Now() - started),
+                           LeftOutText(made->left_out)));
   services_.observer->OnNewestCheckpoint(made->manifest.created_unix_ns);
   return ViewOf(*made);
 }

@@ -48,6 +48,9 @@ struct CheckpointEntry {
   uint64_t bytes = 0;
   uint64_t shared_bytes = 0;  // of these, in files that the run, or another checkpoint, has too
   std::string damage = {};    // which file, and how; empty: whole, as far as was looked
+  /// Just made: payloads that it has no copy of, because they are damaged in the run. Their versions are
+  /// stored, so nothing but recomputing these versions needs them.
+  std::vector<std::string> left_out = {};
 };
 
 }  // namespace atoll

@@ -305,7 +305,11 @@ absl::StatusOr<CheckpointEntry> MemoryStore::CreateCheckpoint(const CheckpointRe
     return absl::AlreadyExistsError(absl::StrFormat("there is a checkpoint '%s' already", request.name));
   }
   MemoryCheckpoint copy{.manifest = {}, .meta = disk_->meta, .payloads = {}, .tensors = disk_->tensors};
-  for (const ContributionKey& key : ledger_.AcceptedKeys()) copy.payloads[key] = disk_->payloads.at(key);
+  for (const ContributionKey& key : ledger_.UncountedKeys()) copy.meta.erase(meta_keys::KeyOf(key));
+  for (const RunLedger::Counted& counted : ledger_.CountedContributions()) {
+    const ContributionKey& key = counted.contribution.key;
+    copy.payloads[key] = disk_->payloads.at(key);
+  }
   CheckpointManifest& manifest = copy.manifest;
   manifest.name = request.name;
   manifest.automatic = request.automatic;

@@ -259,10 +259,20 @@ std::vector<Contribution> RunLedger::Pending(FragmentId fragment) const {
   return pending;
 }
 
-std::vector<ContributionKey> RunLedger::AcceptedKeys() const {
+std::vector<ContributionKey> RunLedger::UncountedKeys() const {
   std::vector<ContributionKey> keys;
-  for (const auto& [key, entry] : accepted_) keys.push_back(key);
+  for (const auto& [key, entry] : accepted_) {
+    if (!entry.used_by) keys.push_back(key);
+  }
   return keys;
+}
+
+std::vector<RunLedger::Counted> RunLedger::CountedContributions() const {
+  std::vector<Counted> counted;
+  for (const auto& [key, entry] : accepted_) {
+    if (entry.used_by) counted.push_back({.contribution = entry.contribution, .version = *entry.used_by});
+  }
+  return counted;
 }
 
 }  // namespace atoll

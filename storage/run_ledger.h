@@ -91,7 +91,14 @@ class RunLedger {
   const Contribution* accepted(const ContributionKey& key) const;
   /// Accepted in this epoch and in no round yet, in key order.
   std::vector<Contribution> Pending(FragmentId fragment) const;
-  std::vector<ContributionKey> AcceptedKeys() const;
+  /// Accepted and in no round yet, of every fragment.
+  std::vector<ContributionKey> UncountedKeys() const;
+  /// What rounds counted and the run still keeps, in key order.
+  struct Counted {
+    Contribution contribution;
+    Version version;  // the one that it went into
+  };
+  std::vector<Counted> CountedContributions() const;
 
  private:
   struct Fragment {

@@ -50,9 +50,11 @@ absl::StatusOr<CheckpointEntry> CheckpointFolder::Create(const std::string& name
   ATOLL_RETURN_IF_ERROR(CreateDirs(folder));
   const auto make = [&]() -> absl::StatusOr<CheckpointEntry> {
     CheckpointEntry entry{.manifest = {}, .path = folder};
-    ATOLL_ASSIGN_OR_RETURN(entry.manifest, fill(folder));
+    ATOLL_ASSIGN_OR_RETURN(Filled filled, fill(folder));
+    entry.manifest = std::move(filled.manifest);
     FaultPoint("checkpoint.copied");
     ATOLL_ASSIGN_OR_RETURN(entry.manifest.files, SealFiles(folder));
+    ATOLL_ASSIGN_OR_RETURN(entry.left_out, LeaveOutDamaged(folder, filled.payloads, entry.manifest.files));
     FaultPoint("checkpoint.sealed");
     ATOLL_RETURN_IF_ERROR(WriteFileAtomically(JoinPath(folder, kCheckpointManifestFile),
                                               EncodeCheckpointManifest(entry.manifest)));
@@ -71,8 +73,8 @@ CheckpointEntry CheckpointFolder::Inspect(const std::string& name, bool check_co
   absl::Status status = manifest.status();
   if (manifest.ok()) {
     entry.manifest = *std::move(manifest);
-    status = CheckFiles(entry.path, entry.manifest.files,
-                        check_contents ? FileCheck::kContents : FileCheck::kSizes);
+    status = CheckCheckpoint(entry.path, entry.manifest,
+                             check_contents ? FileCheck::kContents : FileCheck::kSizes);
   }
   entry.manifest.name = name;  // the folder's, also when somebody renamed it
   entry.bytes = BytesOf(entry.manifest.files);

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/checkpoint.h"
+#include "storage/rocksdb/checkpoint_payloads.h"
 
 namespace atoll {
 
@@ -19,9 +20,14 @@ class CheckpointFolder {
   /// need not be there.
   static absl::StatusOr<CheckpointFolder> Open(const std::string& path);
 
-  /// `fill` puts the parts into the new folder it is given and returns the manifest but for `files`. What is
-  /// there after an error is removed.
-  using Fill = std::function<absl::StatusOr<CheckpointManifest>(const std::string& folder)>;
+  /// `fill` puts the parts into the new folder it is given. The payloads are compared with what was accepted:
+  /// DataLoss naming one that the head cannot be rebuilt without; others that are damaged are left out. What
+  /// is there after an error is removed.
+  struct Filled {
+    CheckpointManifest manifest;  // but for `files`
+    std::vector<CheckpointPayload> payloads;
+  };
+  using Fill = std::function<absl::StatusOr<Filled>(const std::string& folder)>;
   absl::StatusOr<CheckpointEntry> Create(const std::string& name, const Fill& fill) const;
   /// By time of creation, then name. What is damaged is listed with its damage.
   absl::StatusOr<std::vector<CheckpointEntry>> List(bool check_contents) const;

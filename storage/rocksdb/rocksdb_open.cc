@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "storage/describe.h"
 #include "storage/rocksdb/checkpoint_files.h"
+#include "storage/rocksdb/checkpoint_payloads.h"
 #include "storage/rocksdb/load_run.h"
 #include "storage/rocksdb/restore_note.h"
 #include "storage/rocksdb/rocksdb_run_store.h"
@@ -26,7 +27,7 @@ absl::Status AdmitCheckpoint(const DataDir& dir) {
   auto manifest = ReadCheckpointManifest(dir.checkpoint_manifest());
   if (absl::IsNotFound(manifest.status())) return absl::OkStatus();
   if (!manifest.ok()) return manifest.status();
-  const absl::Status whole = CheckFiles(dir.root, manifest->files, FileCheck::kContents);
+  const absl::Status whole = CheckCheckpoint(dir.root, *manifest, FileCheck::kContents);
   if (!whole.ok()) {
     return absl::DataLossError(absl::StrFormat("checkpoint '%s' in %s cannot be used: %s", manifest->name,
                                                dir.root, std::string(whole.message())));
@@ -76,12 +77,14 @@ absl::Status CheckPayload(const ContributionFolder& folder, const Contribution& 
       contribution.payload_bytes, path, size.ok() ? absl::StrFormat("has %d", *size) : "cannot be read"));
 }
 
-/// What replaying needs and what the open round has accepted must be there.
+/// What replaying needs and what the open round has accepted must be there. Of a checkpoint the open round is
+/// not needed: its contributions cannot enter the epoch that is about to begin.
 absl::Status CheckPayloads(const ContributionFolder& folder, const Recovery& recovery) {
   for (const FragmentRecovery& fragment : recovery.fragments) {
     for (const RoundRecord& round : fragment.to_replay) {
       for (const Contribution& c : round.contributions) ATOLL_RETURN_IF_ERROR(CheckPayload(folder, c));
     }
+    if (recovery.checkpoint) continue;
     for (const Contribution& c : fragment.accepted) ATOLL_RETURN_IF_ERROR(CheckPayload(folder, c));
   }
   return absl::OkStatus();

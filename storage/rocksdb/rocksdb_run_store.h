@@ -76,7 +76,8 @@ class RocksDbRunStore final : public RunStore {
   absl::Status CheckSpace(uint64_t bytes, const std::string& what) const;
   absl::Status RecordAccepted(const Contribution& contribution);
   absl::Status MarkStored(FragmentId fragment, Version version, uint32_t keep);
-  absl::StatusOr<CheckpointManifest> CopyParts(const CheckpointRequest& request, const std::string& folder);
+  absl::StatusOr<CheckpointFolder::Filled> CopyParts(const CheckpointRequest& request,
+                                                     const std::string& folder);
   absl::Status WriteEpoch(const EpochStart& start, const RunLedger::EpochPlan& plan);
 
   const FileLock lock_;  // first: given back when all else is closed

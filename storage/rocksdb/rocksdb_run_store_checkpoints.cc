@@ -1,4 +1,5 @@
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/fault_point.h"
@@ -6,7 +7,9 @@
 #include "common/status.h"
 #include "storage/committed_tokens.h"
 #include "storage/describe.h"
+#include "storage/meta_keys.h"
 #include "storage/rocksdb/checkpoint_files.h"
+#include "storage/rocksdb/checkpoint_payloads.h"
 #include "storage/rocksdb/checkpoint_source.h"
 #include "storage/rocksdb/load_run.h"
 #include "storage/rocksdb/restore_note.h"
@@ -16,6 +19,27 @@
 // Checkpoints and restores.
 
 namespace atoll {
+namespace {
+
+/// The run in this copy of `meta`, after removing what no round has counted. Nobody can use those
+/// contributions: a checkpoint is left for a new epoch, which they may not enter.
+absl::StatusOr<LoadedRun> LoadWithoutOpenRounds(const std::string& path) {
+  std::vector<ContributionKey> open;
+  {
+    ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta,
+                           MetaDb::Open(path, nullptr, DbAccess::kReadOnly));
+    ATOLL_ASSIGN_OR_RETURN(LoadedRun loaded, LoadRun(*meta));
+    open = loaded.ledger.UncountedKeys();
+    if (open.empty()) return loaded;
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta, MetaDb::Open(path));
+  MetaBatch batch;
+  for (const ContributionKey& key : open) batch.Delete(meta_keys::KeyOf(key));
+  ATOLL_RETURN_IF_ERROR(meta->Write(batch, Durability::kSynced));
+  return LoadRun(*meta);
+}
+
+}  // namespace
 
 absl::StatusOr<CheckpointEntry> RocksDbRunStore::CreateCheckpoint(const CheckpointRequest& request) {
   {
@@ -29,21 +53,21 @@ absl::StatusOr<CheckpointEntry> RocksDbRunStore::CreateCheckpoint(const Checkpoi
                              [&](const std::string& folder) { return CopyParts(request, folder); });
 }
 
-absl::StatusOr<CheckpointManifest> RocksDbRunStore::CopyParts(const CheckpointRequest& request,
-                                                              const std::string& folder) {
+absl::StatusOr<CheckpointFolder::Filled> RocksDbRunStore::CopyParts(const CheckpointRequest& request,
+                                                                    const std::string& folder) {
   const DataDir copy{.root = folder};
   MutexLock nothing_goes(&retention_);
   // The records first: what they name is there by then, and stays until the lock is given up. What comes
   // after them (a round, a contribution) is not named, and does not count when the copy is opened.
   ATOLL_RETURN_IF_ERROR(meta_->CopyTo(copy.meta()));
   ATOLL_RETURN_IF_ERROR(shards_->CopyTo(copy.shards()));
-  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta,
-                         MetaDb::Open(copy.meta(), nullptr, DbAccess::kReadOnly));
-  ATOLL_ASSIGN_OR_RETURN(const LoadedRun loaded, LoadRun(*meta));
+  ATOLL_ASSIGN_OR_RETURN(const LoadedRun loaded, LoadWithoutOpenRounds(copy.meta()));
   ATOLL_RETURN_IF_ERROR(CreateDirs(copy.contributions()));
-  for (const ContributionKey& key : loaded.ledger.AcceptedKeys()) {
-    ATOLL_RETURN_IF_ERROR(LinkOrCopy(contributions_->PathOf(key),
-                                     JoinPath(copy.contributions(), ContributionFolder::FileName(key))));
+  std::vector<CheckpointPayload> payloads = PayloadsOf(loaded.ledger);
+  for (const CheckpointPayload& payload : payloads) {
+    const absl::Status linked = LinkOrCopy(JoinPath(dir_.root, payload.path), JoinPath(folder, payload.path));
+    // What is missing is judged with what is damaged, when everything is there.
+    if (!linked.ok() && !absl::IsDataLoss(linked) && !absl::IsNotFound(linked)) return linked;
   }
   const RunIdentity& identity = loaded.recovery->identity;
   CheckpointManifest manifest{.name = request.name,
@@ -58,7 +82,7 @@ absl::StatusOr<CheckpointManifest> RocksDbRunStore::CopyParts(const CheckpointRe
                               .files = {}};
   for (const FragmentRecovery& fragment : loaded.recovery->fragments)
     manifest.versions.push_back(fragment.head);
-  return manifest;
+  return CheckpointFolder::Filled{.manifest = std::move(manifest), .payloads = std::move(payloads)};
 }
 
 absl::StatusOr<std::vector<CheckpointEntry>> RocksDbRunStore::ListCheckpoints(bool check) {

@@ -65,6 +65,22 @@ TEST_P(RunStoreContract, ACheckpointHoldsTheRunAsItWas) {
   EXPECT_EQ(opened->source->OpenPayload(KeyOf("b", 4)).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(RunStoreContract, ACheckpointLeavesOutTheOpenRound) {
+  CreateAndSeed();
+  PushAndCommit(1, {"a"});
+  ASSERT_TRUE(Push(KeyOf("open", 1)).ok());
+  ASSERT_TRUE(store().CreateCheckpoint(Named("first")).ok());
+  const auto opened = store().OpenCheckpoint("first");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_TRUE(opened->recovery.fragments[0].accepted.empty());
+  EXPECT_EQ(opened->source->OpenPayload(KeyOf("open", 1)).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(opened->source->OpenPayload(KeyOf("a", 0)).ok());
+  // The run still has it.
+  Reopen();
+  ASSERT_EQ(recovery().fragments[0].accepted.size(), 1u);
+  EXPECT_TRUE(store().OpenPayload(KeyOf("open", 1)).ok());
+}
+
 TEST_P(RunStoreContract, CheckpointsAreListedInOrderAndDeleted) {
   CreateAndSeed();
   EXPECT_TRUE(store().ListCheckpoints(true)->empty());

@@ -13,8 +13,10 @@
 #include "absl/strings/match.h"
 #include "common/durable_file.h"
 #include "common/file.h"
+#include "common/status.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/rocksdb/checkpoint_files.h"
+#include "storage/rocksdb/contribution_folder.h"
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/storage/store_model.h"
 #include "tests/storage/temp_dir.h"
@@ -64,6 +66,19 @@ class CheckpointTest : public testing::Test {
   }
   std::string dir() const { return temp_.path() + "/run"; }
   std::string FolderOf(const std::string& name) const { return dir() + "/checkpoints/" + name; }
+  /// The payload of worker w on this base.
+  std::string PayloadIn(const std::string& folder, Version base) const {
+    return folder + "/contributions/" + ContributionFolder::FileName(model_.KeyOf("w", base));
+  }
+  /// What a coordinator finds that starts on a copy of this folder.
+  absl::StatusOr<Recovery> RecoveryOfCopy(const std::string& folder) {
+    const std::string copy = temp_.path() + "/copy";
+    ATOLL_RETURN_IF_ERROR(RemoveAll(copy));
+    std::filesystem::copy(folder, copy, std::filesystem::copy_options::recursive);
+    ATOLL_ASSIGN_OR_RETURN(const auto store, OpenDir(copy));
+    ATOLL_ASSIGN_OR_RETURN(auto recovery, store->Recover());
+    return *std::move(recovery);
+  }
   /// The first file whose path holds this.
   static CheckpointFile FileLike(const CheckpointEntry& entry, const std::string& part) {
     for (const CheckpointFile& file : entry.manifest.files) {
@@ -86,7 +101,7 @@ TEST_F(CheckpointTest, TensorsAndPayloadsAreSharedNotCopied) {
   struct stat info;
   ASSERT_EQ(::stat((entry.path + "/" + FileLike(entry, "contributions/").path).c_str(), &info), 0);
   EXPECT_EQ(info.st_nlink, 2u);
-  ASSERT_EQ(::stat((entry.path + "/" + FileLike(entry, ".sst").path).c_str(), &info), 0);
+  ASSERT_EQ(::stat((entry.path + "/" + FileLike(entry, "shards/00/").path).c_str(), &info), 0);
   EXPECT_EQ(info.st_nlink, 2u);
   EXPECT_EQ(ReadFile(entry.path + "/checkpoint.json").value(), EncodeCheckpointManifest(entry.manifest));
 }
@@ -148,6 +163,78 @@ TEST_F(CheckpointTest, EveryDamagedFileIsNamedAndNothingIsUsed) {
   const auto listed = store_->ListCheckpoints(false);
   ASSERT_EQ(listed->size(), 1u);
   EXPECT_THAT((*listed)[0].damage, HasSubstr("is missing"));
+}
+
+TEST_F(CheckpointTest, ADamagedPushOfTheOpenRoundDoesNotEnterIt) {
+  std::filesystem::resize_file(PayloadIn(dir(), Version(2)), 10);
+  const CheckpointEntry entry = Make("one");
+  EXPECT_FALSE(FileExists(PayloadIn(entry.path, Version(2))));
+  EXPECT_TRUE(entry.left_out.empty());
+  EXPECT_EQ((*store_->ListCheckpoints(true))[0].damage, "");
+  const auto recovery = RecoveryOfCopy(entry.path);
+  ASSERT_TRUE(recovery.ok()) << recovery.status();
+  EXPECT_EQ(recovery->fragments[0].head, Version(2));
+  EXPECT_TRUE(recovery->fragments[0].accepted.empty());
+}
+
+TEST_F(CheckpointTest, IsNotMadeWithoutAPayloadThatItsHeadNeeds) {
+  const std::string payload = PayloadIn(dir(), Version(1));
+  const uint64_t size = FileSize(payload).value();
+  const auto refused = [&](const std::string& how) {
+    const auto made = store_->CreateCheckpoint({.name = "one", .created_unix_ns = 1});
+    EXPECT_EQ(made.status().code(), absl::StatusCode::kDataLoss) << made.status();
+    EXPECT_THAT(made.status().ToString(), HasSubstr(PayloadIn("", Version(1)).substr(1)));
+    EXPECT_THAT(made.status().ToString(), HasSubstr(how));
+    EXPECT_THAT(made.status().ToString(), HasSubstr("when the coordinator has stored that version"));
+    EXPECT_FALSE(FileExists(FolderOf("one")));
+  };
+  FlipByte(payload, size / 2);
+  refused("crc32c");
+  std::filesystem::resize_file(payload, 10);
+  refused("has 10 bytes instead of");
+  ASSERT_TRUE(RemoveFile(payload).ok());
+  refused("is missing");
+  // Stored, the version is no longer rebuilt from it; what is left out is told.
+  ASSERT_TRUE(model_.Store(*store_, Version(2), 2).ok());
+  const CheckpointEntry entry = Make("one");
+  ASSERT_EQ(entry.left_out.size(), 1u);
+  EXPECT_EQ("/" + entry.left_out[0], PayloadIn("", Version(1)));
+  EXPECT_EQ((*store_->ListCheckpoints(true))[0].damage, "");
+  EXPECT_TRUE(RecoveryOfCopy(entry.path).ok());
+}
+
+TEST_F(CheckpointTest, OneWithTheOpenRoundIsJudgedByWhatIsNeeded) {
+  // As older programs made them: all that was accepted, with the sizes and checksums found at that moment.
+  store_.reset();
+  const auto make = [&](const std::string& name, Version damaged) {
+    ASSERT_TRUE(CreateDirs(FolderOf(name)).ok());
+    for (const char* part : {"meta", "shards", "contributions"}) {
+      std::filesystem::copy(dir() + "/" + part, FolderOf(name) + "/" + part,
+                            std::filesystem::copy_options::recursive);
+    }
+    std::filesystem::resize_file(PayloadIn(FolderOf(name), damaged), 10);
+    CheckpointManifest manifest{.name = name, .epoch = model_.identity.epoch, .versions = {Version(2)}};
+    manifest.files = SealFiles(FolderOf(name)).value();
+    ASSERT_TRUE(
+        WriteFileAtomically(FolderOf(name) + "/checkpoint.json", EncodeCheckpointManifest(manifest)).ok());
+  };
+  make("needless", Version(2));
+  make("needed", Version(1));
+  make("later", Version(0));
+  std::filesystem::resize_file(PayloadIn(FolderOf("later"), Version(2)), 20);  // since it was made
+  auto opened = OpenDir(dir());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  for (const bool contents : {false, true}) {
+    for (const CheckpointEntry& entry : (*opened)->ListCheckpoints(contents).value()) {
+      const bool damaged = contents && entry.manifest.name == "needed";
+      EXPECT_EQ(entry.damage.empty(), !damaged) << entry.manifest.name << ": " << entry.damage;
+    }
+  }
+  EXPECT_TRUE(RecoveryOfCopy(FolderOf("needless")).ok());
+  EXPECT_TRUE(RecoveryOfCopy(FolderOf("later")).ok());
+  const auto recovery = RecoveryOfCopy(FolderOf("needed"));
+  EXPECT_THAT(recovery.status().ToString(), HasSubstr("has 10 bytes instead of"));
+  EXPECT_THAT(recovery.status().ToString(), HasSubstr("use another checkpoint"));
 }
 
 TEST_F(CheckpointTest, ADamagedManifestIsRefused) {
