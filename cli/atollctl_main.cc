@@ -15,6 +15,7 @@
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
+#include "common/process_setup.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "protos/transport/grpc_log.h"
@@ -91,6 +92,7 @@ absl::Status Run(atoll::GlobalOptions& global, const atoll::Action& action) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  atoll::SetUpProcess();
   CLI::App app("Inspect and control an Atoll run.", "atollctl");
   atoll::GlobalOptions global;
   atoll::Action action;

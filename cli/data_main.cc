@@ -16,6 +16,7 @@
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/human.h"
+#include "common/process_setup.h"
 #include "common/progress_bar.h"
 #include "common/status.h"
 #include "core/tokenizer_names.h"
@@ -210,4 +211,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace atoll
 
-int main(int argc, char** argv) { return atoll::Main(argc, argv); }
+int main(int argc, char** argv) {
+  atoll::SetUpProcess();
+  return atoll::Main(argc, argv);
+}

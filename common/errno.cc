@@ -56,6 +56,8 @@ const char* AdviceFor(int error_number) {
     case ENOSPC:
     case EDQUOT:
       return " (the disk is full: make room and try again)";
+    case EFBIG:
+      return " (raise the limit of file sizes, ulimit -f)";
     case EMFILE:
     case ENFILE:
       return " (raise the limit of open files, ulimit -n)";

@@ -8,9 +8,6 @@ namespace atoll {
 /// Descriptors that the store, uploads and the program itself are left, whoever connects.
 inline constexpr size_t kReservedDescriptors = 768;
 
-/// Raises the limit of open files of this process as far as it may, and returns it.
-size_t RaiseFileLimit();
-
 /// How many connections each of two ports can have (the health port has few): `wanted`, or what such a limit
 /// leaves. At least 16.
 size_t ConnectionsWithin(size_t wanted, size_t file_limit);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,8 +26,10 @@
 #include "common/file.h"
 #include "common/input_file.h"
 #include "common/log.h"
+#include "common/process_setup.h"
 #include "common/shutdown.h"
 #include "common/status.h"
+#include "common/thread_check.h"
 #include "monitoring/certificate_metrics.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
@@ -75,6 +78,7 @@ const HelpText& ProgramHelp() {
 }
 
 constexpr char kWebListen[] = "127.0.0.1:7604";
+constexpr size_t kThreads = 64;  // with all ports it has 54 when nobody calls; gRPC starts more for calls
 
 struct Flags {
   std::string config;
@@ -530,6 +534,8 @@ int Run(const Flags& flags) {
   log_options.format = format;
   const auto log = Logger::Create(log_options);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
+  const absl::Status threads = CheckThreads(kThreads);
+  if (!threads.ok()) return Fail(*log, threads, ExitCode::kStorage);
   const auto handshakes = std::make_shared<HandshakeFailures>();
   RouteGrpcLog(log->With("component", "grpc"), [handshakes](std::string_view line) {
     handshakes->Hear(line, std::chrono::steady_clock::now());
@@ -579,10 +585,16 @@ void KeepReceiveBuffers() {
 }  // namespace atoll
 
 int main(int argc, char** argv) {
+  atoll::SetUpProcess();
   CLI::App app("Hold the model of one training run and lead its rounds.", "atoll-coordinator");
   atoll::Flags flags;
   atoll::AddFlags(app, flags);
   if (const auto code = atoll::ParseCommandLine(app, argc, argv)) return atoll::ToInt(*code);
   atoll::KeepReceiveBuffers();
-  return atoll::Run(flags);
+  try {
+    return atoll::Run(flags);
+  } catch (const std::system_error& error) {  // of a thread: between CheckThreads and here others took them
+    std::fprintf(stderr, "atoll-coordinator: %s\n", std::string(atoll::NoThread(error).message()).c_str());
+    return atoll::ToInt(atoll::ExitCode::kStorage);
+  }
 }

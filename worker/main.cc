@@ -11,6 +11,7 @@
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
+#include "common/process_setup.h"
 #include "protos/transport/grpc_log.h"
 #include "protos/transport/security_flags.h"
 #include "worker/app/commands.h"
@@ -196,6 +197,7 @@ int Main(int argc, char** argv) {
 }  // namespace atoll
 
 int main(int argc, char** argv) {
+  atoll::SetUpProcess();
   atoll::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
   return atoll::Main(argc, argv);
 }

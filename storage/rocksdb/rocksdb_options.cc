@@ -25,6 +25,9 @@ rocksdb::Options CommonOptions() {
   options.info_log = std::make_shared<NoLog>();
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
+  // Else every open starts threads to open table files with, and RocksDB throws when it gets none: a restore
+  // on a machine without threads would end the coordinator.
+  options.max_file_opening_threads = 1;
   return options;
 }
 

@@ -7,9 +7,13 @@
 namespace atoll {
 namespace {
 
+/// EFBIG: the process has a limit of file sizes.
+bool IsTooLarge(const std::string& text) { return text.find("File too large") != std::string::npos; }
+
 absl::StatusCode CodeOf(const rocksdb::Status& status) {
   // A background error keeps its text on the way up, but not always its subcode.
-  if (status.IsNoSpace() || status.ToString().find("No space left") != std::string::npos) {
+  const std::string text = status.ToString();
+  if (status.IsNoSpace() || text.find("No space left") != std::string::npos || IsTooLarge(text)) {
     return absl::StatusCode::kResourceExhausted;
   }
   if (status.IsCorruption()) return absl::StatusCode::kDataLoss;
@@ -25,7 +29,9 @@ absl::StatusCode CodeOf(const rocksdb::Status& status) {
 
 absl::Status FromRocksDb(const rocksdb::Status& status, std::string_view doing) {
   if (status.ok()) return absl::OkStatus();
-  return absl::Status(CodeOf(status), absl::StrFormat("%s: %s", std::string(doing), status.ToString()));
+  const std::string text = status.ToString();
+  const char* const advice = IsTooLarge(text) ? " (raise the limit of file sizes, ulimit -f)" : "";
+  return absl::Status(CodeOf(status), absl::StrFormat("%s: %s%s", std::string(doing), text, advice));
 }
 
 }  // namespace atoll

@@ -1,11 +1,13 @@
 #include "storage/rocksdb/shard_set.h"
 
 #include <latch>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/status.h"
+#include "common/thread_check.h"
 #include "core/fragment_plan.h"
 #include "storage/describe.h"
 
@@ -59,6 +61,15 @@ absl::Status DropGaps(ShardDb& db, const StoredEntry& stored) {
   return db.Drop(stored.fragment, next, std::nullopt);
 }
 
+/// A restore opens the shards of a checkpoint while the run is served: without a thread it is refused.
+absl::StatusOr<std::unique_ptr<TaskQueue>> StartWriter(const std::string& shard) {
+  try {
+    return std::make_unique<TaskQueue>("shard-" + shard, ThreadPriority::kBackground);
+  } catch (const std::system_error& error) {
+    return NoThread(error);
+  }
+}
+
 }  // namespace
 
 std::string ShardSet::FolderName(uint32_t shard) { return absl::StrFormat("%02d", shard); }
@@ -78,8 +89,8 @@ absl::StatusOr<std::unique_ptr<ShardSet>> ShardSet::Open(const Options& options)
                        .unique_prefix = absl::StrFormat("%s-%s", options.unique_prefix, name),
                        .caching = caching,
                        .access = options.access}));
-    shards.push_back({.db = std::move(db),
-                      .writer = std::make_unique<TaskQueue>("shard-" + name, ThreadPriority::kBackground)});
+    ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<TaskQueue> writer, StartWriter(name));
+    shards.push_back({.db = std::move(db), .writer = std::move(writer)});
   }
   return std::unique_ptr<ShardSet>(new ShardSet(options, std::move(shards)));
 }

@@ -18,6 +18,7 @@ TEST(ErrnoTest, NamesWhatWasDoneAndGivesAdvice) {
 TEST(ErrnoTest, MapsCodes) {
   const std::pair<int, absl::StatusCode> cases[] = {
       {EDQUOT, absl::StatusCode::kResourceExhausted},
+      {EFBIG, absl::StatusCode::kResourceExhausted},
       {EMFILE, absl::StatusCode::kResourceExhausted},
       {ENOENT, absl::StatusCode::kNotFound},
       {EEXIST, absl::StatusCode::kAlreadyExists},

@@ -1,0 +1,57 @@
+// What the limits of the system do to the coordinator: an exit code of the table and a message that names the
+// limit, never a signal.
+
+#include <csignal>
+
+#include "gmock/gmock.h"
+#include "tests/integration/coordinator_program.h"
+
+namespace atoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LimitsTest : public CoordinatorProgram {
+ protected:
+  /// The command line, started by a shell after `setup`, followed by `rest`.
+  std::vector<std::string> InShell(const std::string& setup, const std::string& rest = "") const {
+    std::vector<std::string> all = {"/bin/sh", "-c", setup + " exec \"$@\" " + rest, "sh"};
+    const std::vector<std::string> arguments = Arguments({"--config", dir_.File("run.yaml")});
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return all;
+  }
+};
+
+TEST_F(LimitsTest, ALimitOfFileSizesIsNamed) {
+  // What it prints goes through a pipe, which has no limit.
+  std::vector<std::string> command = InShell("");
+  command[2] = "(ulimit -f 0; \"$@\" 2>&1; echo \"exit code $?\") | cat";
+  const Finished run = RunToEnd(command, Seconds(60));
+  EXPECT_THAT(run.output, HasSubstr("File too large (raise the limit of file sizes, ulimit -f)"));
+  EXPECT_THAT(run.output, HasSubstr("exit code 4\n"));
+}
+
+TEST_F(LimitsTest, ALimitOfThreadsIsNamed) {
+  // The stacks of its threads are the most of its address space. A user with too few processes left (ulimit
+  // -u, pids.max) looks the same to it.
+  const Finished run = RunToEnd(InShell("ulimit -v 400000;"), Seconds(60));
+  EXPECT_EQ(run.exit_code, 4) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("a thread cannot be started"));
+  EXPECT_THAT(run.output, HasSubstr("ulimit -v"));
+}
+
+TEST_F(LimitsTest, WithoutStandardOutputNothingIsWrittenIntoItsFiles) {
+  const auto process = Process::Start(InShell("", "<&- >&- 2>&-"), dir_.File("log"));
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!FileExists(dir_.File("ports")) && (*process)->running()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(ReadFile(dir_.File("data/LOCK")).value(), std::to_string((*process)->pid()) + "\n");
+  (*process)->Signal(SIGTERM);
+  EXPECT_EQ((*process)->Wait(Seconds(60)), 0);
+}
+
+}  // namespace
+}  // namespace atoll
