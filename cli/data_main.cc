@@ -86,7 +86,7 @@ absl::Status RunInspect(const std::string& folder) {
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(dataset.description().tokenizer);
   if (!tokenizer.ok()) return absl::OkStatus();
   std::vector<uint16_t> first(std::min<uint64_t>(72, dataset.train_tokens()));
-  dataset.ReadTrain(0, first);
+  ATOLL_RETURN_IF_ERROR(dataset.ReadTrain(0, first));
   absl::PrintF("begins with  %s\n", Printable((*tokenizer)->Decode(first)));
   const std::span<const uint16_t> validation = dataset.validation();
   absl::PrintF("held out     %s\n",

@@ -7,6 +7,7 @@
 #include "common/digest.h"
 #include "common/exit_codes.h"
 #include "common/file.h"
+#include "common/process_setup.h"
 #include "common/shutdown.h"
 #include "common/sleeper.h"
 #include "common/status.h"
@@ -166,6 +167,7 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
 WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   auto shutdown = Shutdown::Install();
   if (!shutdown.ok()) return Fail(log, shutdown.status(), ExitCode::kInternal);
+  RaiseFileLimit();  // each token file stays open, and there may be thousands
   const absl::Status address = CheckAddress(flags.coordinator);
   if (!address.ok()) return Fail(log, address, ExitCode::kUsage);
   const auto state = StateDirectory::Open(flags.state_dir);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/status.h"
+
 namespace atoll {
 namespace {
 
@@ -30,25 +32,28 @@ TrainingSamples::TrainingSamples(std::shared_ptr<const Dataset> dataset, uint32_
       order_(SampleCount(dataset_->train_tokens(), context), seed),
       window_(size_t{context} + 1) {}
 
-void TrainingSamples::Read(uint64_t position, uint32_t sequences, Batch& batch) {
+absl::Status TrainingSamples::Read(uint64_t position, uint32_t sequences, Batch& batch) {
   Clear(uint64_t{sequences} * context_, batch);
   for (uint32_t i = 0; i < sequences; ++i) {
     const uint64_t sample = order_.SampleAt(partition_, partitions_, position + i);
-    dataset_->ReadTrain(sample * context_, window_);
+    ATOLL_RETURN_IF_ERROR(dataset_->ReadTrain(sample * context_, window_));
     AppendWindow(window_, batch);
   }
+  return absl::OkStatus();
 }
 
 ValidationSamples::ValidationSamples(std::shared_ptr<const Dataset> dataset, uint32_t context)
     : dataset_(std::move(dataset)),
       context_(context),
-      size_(SampleCount(dataset_->validation().size(), context)) {}
+      size_(SampleCount(dataset_->validation_tokens(), context)),
+      window_(size_t{context} + 1) {}
 
-uint32_t ValidationSamples::Read(uint64_t first, uint32_t sequences, Batch& batch) const {
+absl::StatusOr<uint32_t> ValidationSamples::Read(uint64_t first, uint32_t sequences, Batch& batch) {
   const uint64_t last = std::min(size_, first + sequences);
   Clear((last - std::min(first, last)) * context_, batch);
   for (uint64_t sample = first; sample < last; ++sample) {
-    AppendWindow(dataset_->validation().subspan(sample * context_, size_t{context_} + 1), batch);
+    ATOLL_RETURN_IF_ERROR(dataset_->ReadValidation(sample * context_, window_));
+    AppendWindow(window_, batch);
   }
   return static_cast<uint32_t>(last - std::min(first, last));
 }

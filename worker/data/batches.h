@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/partition.h"
 #include "worker/data/dataset.h"
 
@@ -27,8 +29,9 @@ class TrainingSamples {
   TrainingSamples(std::shared_ptr<const Dataset> dataset, uint32_t context, uint64_t seed, uint32_t partition,
                   uint32_t partitions);
 
-  /// Fills `batch` with samples position .. position + sequences - 1.
-  void Read(uint64_t position, uint32_t sequences, Batch& batch);
+  /// Fills `batch` with samples position .. position + sequences - 1. NotFound naming a file that was
+  /// shortened while it is in use.
+  absl::Status Read(uint64_t position, uint32_t sequences, Batch& batch);
 
  private:
   const std::shared_ptr<const Dataset> dataset_;
@@ -46,13 +49,14 @@ class ValidationSamples {
 
   uint64_t size() const { return size_; }
   /// Fills `batch` with samples first .. first + sequences - 1, fewer at the end of the text. Returns how
-  /// many.
-  uint32_t Read(uint64_t first, uint32_t sequences, Batch& batch) const;
+  /// many. NotFound as above.
+  absl::StatusOr<uint32_t> Read(uint64_t first, uint32_t sequences, Batch& batch);
 
  private:
   const std::shared_ptr<const Dataset> dataset_;
   const uint32_t context_;
   const uint64_t size_;
+  std::vector<uint16_t> window_;
 };
 
 }  // namespace atoll

@@ -94,7 +94,7 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& folder, const DatasetRe
   Dataset dataset(std::move(description), std::move(train), std::move(validation));
   ATOLL_RETURN_IF_ERROR(
       CheckLength(absl::StrCat("training text in ", folder), dataset.train_tokens(), requirements.context));
-  ATOLL_RETURN_IF_ERROR(CheckLength(absl::StrCat("held-out text in ", folder), dataset.validation().size(),
+  ATOLL_RETURN_IF_ERROR(CheckLength(absl::StrCat("held-out text in ", folder), dataset.validation_tokens(),
                                     requirements.context));
   return dataset;
 }
@@ -103,7 +103,7 @@ Dataset::Dataset(DatasetDescription description, std::vector<TokenFile> train, T
     : description_(std::move(description)), train_(std::move(train)), validation_(std::move(validation)) {
   for (const TokenFile& file : train_) {
     starts_.push_back(train_tokens_);
-    train_tokens_ += file.tokens().size();
+    train_tokens_ += file.size();
   }
 }
 
@@ -119,17 +119,22 @@ absl::Status Dataset::VerifyContents() const {
   return verify(validation_, description_.validation);
 }
 
-void Dataset::ReadTrain(uint64_t begin, std::span<uint16_t> out) const {
+absl::Status Dataset::ReadTrain(uint64_t begin, std::span<uint16_t> out) const {
   size_t file =
       static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin()) - 1;
   while (!out.empty()) {
-    const std::span<const uint16_t> rest = train_[file].tokens().subspan(begin - starts_[file]);
-    const size_t size = std::min(rest.size(), out.size());
-    std::copy_n(rest.begin(), size, out.begin());
+    const uint64_t first = begin - starts_[file];
+    const size_t size = std::min<uint64_t>(train_[file].size() - first, out.size());
+    ATOLL_RETURN_IF_ERROR(train_[file].Read(first, out.first(size)));
     out = out.subspan(size);
     begin += size;
     ++file;
   }
+  return absl::OkStatus();
+}
+
+absl::Status Dataset::ReadValidation(uint64_t begin, std::span<uint16_t> out) const {
+  return validation_.Read(begin, out);
 }
 
 }  // namespace atoll

@@ -37,11 +37,15 @@ class Dataset {
   const std::string& fingerprint() const { return description_.fingerprint; }
 
   uint64_t train_tokens() const { return train_tokens_; }
+  /// See TokenFile::tokens().
   std::span<const uint16_t> validation() const { return validation_.tokens(); }
+  uint64_t validation_tokens() const { return validation_.size(); }
 
   /// Copies training tokens [begin, begin + out.size()) of the whole text, across files. Requires begin +
-  /// out.size() <= train_tokens().
-  void ReadTrain(uint64_t begin, std::span<uint16_t> out) const;
+  /// out.size() <= train_tokens(). NotFound naming a file that was shortened since Open.
+  absl::Status ReadTrain(uint64_t begin, std::span<uint16_t> out) const;
+  /// The same of the held-out text.
+  absl::Status ReadValidation(uint64_t begin, std::span<uint16_t> out) const;
 
  private:
   Dataset(DatasetDescription description, std::vector<TokenFile> train, TokenFile validation);

@@ -1,11 +1,16 @@
 #include "worker/data/token_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/errno.h"
+#include "common/input_file.h"
 #include "common/status.h"
 #include "worker/data/token_format.h"
 
@@ -77,12 +82,33 @@ absl::Status CheckTokens(const std::string& path, std::span<const uint16_t> toke
 
 absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path, uint32_t vocabulary) {
   ATOLL_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  ATOLL_ASSIGN_OR_RETURN(FileDescriptor descriptor, OpenInput(path, InputKind::kFile));
   ATOLL_ASSIGN_OR_RETURN(const uint64_t count, CheckHeader(file));
   ATOLL_RETURN_IF_ERROR(CheckSize(file, count));
   const std::byte* payload = file.bytes().data() + kTokenHeaderBytes;
   const std::span<const uint16_t> tokens(reinterpret_cast<const uint16_t*>(payload), count);
   ATOLL_RETURN_IF_ERROR(CheckTokens(path, tokens, vocabulary));
-  return TokenFile(std::move(file), tokens);
+  return TokenFile(std::move(file), std::move(descriptor), tokens);
+}
+
+absl::Status TokenFile::Read(uint64_t first, std::span<uint16_t> out) const {
+  const std::span<std::byte> bytes = std::as_writable_bytes(out);
+  const uint64_t begin = kTokenHeaderBytes + (first_ + first) * sizeof(uint16_t);
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t got = ::pread(descriptor_.get(), bytes.data() + done, bytes.size() - done,
+                                static_cast<off_t>(begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoToStatus(errno, absl::StrFormat("read token file %s", path()));
+    if (got == 0) {
+      return absl::NotFoundError(
+          absl::StrFormat("token file %s: byte %d is missing, and was there when the file was opened: it was "
+                          "truncated while in "
+                          "use; copy or tokenise it again, then start the worker again",
+                          path(), begin + done));
+    }
+    done += static_cast<size_t>(got);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace atoll

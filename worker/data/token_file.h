@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/file_descriptor.h"
 #include "common/mapped_file.h"
 
 namespace atoll {
@@ -19,17 +22,31 @@ class TokenFile {
   /// vocabulary.
   static absl::StatusOr<TokenFile> Open(const std::string& path, uint32_t vocabulary);
 
-  /// Leaves only this part in tokens(). Requires first + count <= tokens().size().
-  void Keep(uint64_t first, uint64_t count) { tokens_ = tokens_.subspan(first, count); }
+  /// Leaves only this part in tokens(). Requires first + count <= size().
+  void Keep(uint64_t first, uint64_t count) {
+    tokens_ = tokens_.subspan(first, count);
+    first_ += first;
+  }
 
+  /// The mapped tokens, for a whole pass after Open: reading them when the file was shortened since ends the
+  /// process (SIGBUS). Use Read while other programs may be at work.
   std::span<const uint16_t> tokens() const { return tokens_; }
+  uint64_t size() const { return tokens_.size(); }
+
+  /// Copies tokens [first, first + out.size()). Requires first + out.size() <= size(). NotFound naming the
+  /// file when it was shortened since Open.
+  absl::Status Read(uint64_t first, std::span<uint16_t> out) const;
+
   const std::string& path() const { return file_.path(); }
 
  private:
-  TokenFile(MappedFile file, std::span<const uint16_t> tokens) : file_(std::move(file)), tokens_(tokens) {}
+  TokenFile(MappedFile file, FileDescriptor descriptor, std::span<const uint16_t> tokens)
+      : file_(std::move(file)), descriptor_(std::move(descriptor)), tokens_(tokens) {}
 
   MappedFile file_;
+  FileDescriptor descriptor_;  // of the same file, also when another one takes its name
   std::span<const uint16_t> tokens_;
+  uint64_t first_ = 0;  // of tokens_ in the file
 };
 
 }  // namespace atoll

@@ -58,7 +58,7 @@ class GptReplica final : public TorchReplica {
   absl::Status CheckData() const;
   // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
   // reading them took.
-  double AccumulateGradients(Duration& data);
+  absl::StatusOr<double> AccumulateGradients(Duration& data);
   double BatchLoss(const Batch& batch, uint32_t sequences);
   MonoTime Now() const { return clock_ != nullptr ? clock_->Now() : MonoTime(); }
   torch::Tensor ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const;
@@ -130,7 +130,7 @@ torch::Tensor GptReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t r
   return host.to(parameters_->device());
 }
 
-double GptReplica::AccumulateGradients(Duration& data) {
+absl::StatusOr<double> GptReplica::AccumulateGradients(Duration& data) {
   if (gradients_dirty_) {
     const torch::NoGradGuard no_grad;
     torch::Tensor gradients = parameters_->gradients();
@@ -140,7 +140,8 @@ double GptReplica::AccumulateGradients(Duration& data) {
   double loss = 0;
   for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro) {
     const MonoTime begin = Now();
-    training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_);
+    ATOLL_RETURN_IF_ERROR(
+        training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_));
     const torch::Tensor inputs = ToDevice(batch_.inputs, run_.inner.batch);
     const torch::Tensor targets = ToDevice(batch_.targets, run_.inner.batch);
     data += Now() - begin;
@@ -157,7 +158,7 @@ absl::StatusOr<InnerStepResult> GptReplica::InnerStep(double learning_rate) {
     // Dropout is a function of the position in the data, so that a step can be repeated.
     if (run_.model.dropout > 0) torch::manual_seed(run_.seed + (samples_consumed_ << 16) + partition_);
     InnerStepResult result;
-    result.loss = AccumulateGradients(result.data);
+    ATOLL_ASSIGN_OR_RETURN(result.loss, AccumulateGradients(result.data));
     const double scale = 1.0 / run_.inner.accumulation;
     result.gradient_norm = optimizer_.GradientNorm(scale);
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
@@ -231,11 +232,12 @@ absl::StatusOr<EvaluationResult> GptReplica::Evaluate(uint32_t max_batches) {
   ATOLL_RETURN_IF_ERROR(CheckData());
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<EvaluationResult> {
     const torch::NoGradGuard no_grad;
-    const ValidationSamples samples(dataset_, run_.model.context);
+    ValidationSamples samples(dataset_, run_.model.context);
     EvaluationResult result;
     double total = 0;
     for (uint32_t i = 0; i < max_batches; ++i) {
-      const uint32_t sequences = samples.Read(uint64_t{i} * run_.inner.batch, run_.inner.batch, batch_);
+      ATOLL_ASSIGN_OR_RETURN(const uint32_t sequences,
+                             samples.Read(uint64_t{i} * run_.inner.batch, run_.inner.batch, batch_));
       if (sequences == 0) break;
       const uint64_t tokens = uint64_t{sequences} * run_.model.context;
       total += BatchLoss(batch_, sequences) * static_cast<double>(tokens);

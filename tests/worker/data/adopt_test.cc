@@ -57,7 +57,7 @@ TEST(AdoptTest, TakesTrainingAndValidationShardsAsTheyAre) {
   EXPECT_EQ(dataset->description().vocabulary, 50257u);
   EXPECT_EQ(dataset->train_tokens(), 20u);
   std::vector<uint16_t> across(4);
-  dataset->ReadTrain(8, across);
+  EXPECT_TRUE(dataset->ReadTrain(8, across).ok());
   EXPECT_THAT(across, ElementsAre(108, 109, 200, 201));
   EXPECT_EQ(dataset->validation().size(), 8u);
   EXPECT_EQ(dataset->validation().back(), 50256);
@@ -83,7 +83,7 @@ TEST(AdoptTest, HoldsOutTheEndWithoutAValidationShard) {
   EXPECT_EQ(dataset->validation().size(), 10u);
   EXPECT_EQ(dataset->validation().front(), 1030) << "never trained on";
   std::vector<uint16_t> last(2);
-  dataset->ReadTrain(88, last);
+  EXPECT_TRUE(dataset->ReadTrain(88, last).ok());
   EXPECT_THAT(last, ElementsAre(1028, 1029));
   // A shard that was cut, or grew, is noticed.
   WriteShard(folder, "train_1.bin", Tokens(41, 1000));

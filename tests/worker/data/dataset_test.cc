@@ -42,10 +42,10 @@ TEST(DatasetTest, ReadsAcrossFiles) {
   EXPECT_EQ(dataset->description().train.size(), 3u);
   EXPECT_EQ(dataset->train_tokens(), 24u);
   std::vector<uint16_t> all(24);
-  dataset->ReadTrain(0, all);
+  EXPECT_TRUE(dataset->ReadTrain(0, all).ok());
   EXPECT_EQ(std::string(all.begin(), all.end()), "abcdefghijklmnopqrstuvwx");
   std::vector<uint16_t> across(12);
-  dataset->ReadTrain(9, across);
+  EXPECT_TRUE(dataset->ReadTrain(9, across).ok());
   EXPECT_EQ(std::string(across.begin(), across.end()), "jklmnopqrstu");
   EXPECT_THAT(dataset->validation(), ElementsAre('y', 'z', '0', '1', '2', '3', '4', '5'));
 }

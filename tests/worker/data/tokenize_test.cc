@@ -46,7 +46,7 @@ TEST(TokenizeTest, HoldsOutTheEndOfTheText) {
   const auto dataset = Dataset::Open(JoinPath(folder, "out"), {256, 4, "bytes"});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   std::vector<uint16_t> train(950);
-  dataset->ReadTrain(0, train);
+  EXPECT_TRUE(dataset->ReadTrain(0, train).ok());
   const std::span<const uint16_t> validation = dataset->validation();
   EXPECT_EQ(ByteTokenizer().Decode(train) + ByteTokenizer().Decode(validation), text);
   EXPECT_THAT(*ListDir(JoinPath(folder, "out")),
