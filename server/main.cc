@@ -48,6 +48,7 @@
 #include "server/metrics/port_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
+#include "server/port_file.h"
 #include "server/rpc/handshake_failures.h"
 #include "server/rpc/health_listener.h"
 #include "server/rpc/port_limits.h"
@@ -105,7 +106,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--config", flags.config,
                  "Configuration of the run (YAML); required for a new run, recorded in the data directory");
   app.add_option("--data-dir", flags.data_dir, "Folder of the run's state; created if it does not exist")
-      ->required();
+      ->required()
+      ->check(NotEmpty());
   app.add_option("--import", flags.import_file,
                  "Seed a new run with the parameters of this safetensors file (F32, F16 or BF16)");
   app.add_option("--listen", flags.listen, "Address of the data port, for workers; port 0: any free port")
@@ -134,8 +136,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--log-level", flags.log_level, "Lowest level that is logged")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
-  app.add_option("--port-file", flags.port_file,
-                 "Write the addresses of all ports to this file (JSON) once they serve");
+  app.add_option(
+      "--port-file", flags.port_file,
+      "Write the addresses of all ports to this file (JSON) once they serve; replaces only a file that "
+      "a coordinator wrote");
   app.add_option(
          "--max-connections", flags.max_connections,
          "Maximum number of connections per port, half of them from one address; lowered to fit the limit of "
@@ -329,22 +333,13 @@ absl::StatusOr<std::unique_ptr<HealthListener>> StartHealth(const Flags& flags) 
 }
 
 /// Those that there may not be are null.
-struct Ports {
-  const RpcServer& rpc;
-  const MetricsEndpoint* metrics;
-  const HealthListener* health;
-  const WebServer* web;
-};
-
-absl::Status WritePortFile(const std::string& path, const Ports& ports) {
-  const std::string metrics_address = ports.metrics == nullptr ? "" : ports.metrics->address().ToString();
-  const std::string health_address = ports.health == nullptr ? "" : ports.health->address();
-  const std::string web_address = ports.web == nullptr ? "" : ports.web->address().ToString();
-  return WriteFileAtomically(
-      path, absl::StrFormat("{\"data\": \"%s\", \"admin\": \"%s\", \"metrics\": \"%s\", \"health\": \"%s\", "
-                            "\"web\": \"%s\", \"pid\": %d}\n",
-                            ports.rpc.data_address(), ports.rpc.admin_address(), metrics_address,
-                            health_address, web_address, ::getpid()));
+PortAddresses AddressesOf(const RpcServer& rpc, const MetricsEndpoint* metrics, const HealthListener* health,
+                          const WebServer* web) {
+  return {.data = rpc.data_address(),
+          .admin = rpc.admin_address(),
+          .metrics = metrics == nullptr ? "" : metrics->address().ToString(),
+          .health = health == nullptr ? "" : health->address(),
+          .web = web == nullptr ? "" : web->address().ToString()};
 }
 
 using OnDenied = std::function<void(const std::string& peer, const absl::Status& why)>;
@@ -499,8 +494,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   if (health != nullptr) health->SetServing(true);
   if (!flags.port_file.empty()) {
     const absl::Status written =
-        WritePortFile(flags.port_file,
-                      {.rpc = **rpc, .metrics = endpoint->get(), .health = health.get(), .web = web->get()});
+        WritePortFile(flags.port_file, AddressesOf(**rpc, endpoint->get(), health.get(), web->get()));
     if (!written.ok()) return Fail(log, written, LocalExitCode(written));
   }
 
@@ -549,14 +543,18 @@ int Run(const Flags& flags) {
   const SystemClock clock{};
   auto security = ServerSecurity::Load(flags.security, &clock, *log);
   if (!security.ok()) return Fail(*log, security.status(), LocalExitCode(security.status()));
-  const absl::Status addresses = CheckAddresses(flags, **security);
+  absl::Status addresses = CheckPortFile(flags.port_file);
+  if (addresses.ok()) addresses = CheckAddresses(flags, **security);
   if (!addresses.ok()) return Fail(*log, addresses, DefaultExitCode(addresses));
   auto health = StartHealth(flags);
   if (!health.ok()) return Fail(*log, health.status(), DefaultExitCode(health.status()));
   auto launcher = MakeLauncher(flags.launch, flags.data_dir, &clock, *log, security->get());
   if (!launcher.ok()) return Fail(*log, launcher.status(), ExitCode::kUsage);
   auto store = OpenRocksDbStore({.data_dir = flags.data_dir});
-  if (!store.ok()) return Fail(*log, store.status(), ExitCode::kStorage);
+  if (!store.ok()) {
+    const bool wrong_folder = absl::IsInvalidArgument(store.status());
+    return Fail(*log, store.status(), wrong_folder ? ExitCode::kUsage : ExitCode::kStorage);
+  }
   // Only now is the directory ours.
   const absl::Status tokens = (*security)->OpenTokens(flags.data_dir);
   if (!tokens.ok()) {

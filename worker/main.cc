@@ -76,7 +76,7 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
       ->check(CLI::Range(1, 16));
   app.add_option(
       "--ready-file", flags.ready_file,
-      "Keep this file while the worker is a member and reaches the coordinator; for readiness checks");
+      "Keep this empty file while the worker is a member and reaches the coordinator; for readiness checks");
   app.add_option(
       "--peer-keys", flags.peer_keys,
       "File of other workers' public keys, a name and 64 hexadecimal digits a line. Only these workers count "

@@ -126,6 +126,12 @@ CLI::Validator NotNegative() {
       /*validator_desc=*/"");
 }
 
+CLI::Validator NotEmpty() {
+  return CLI::Validator(
+      [](const std::string& text) { return std::string(text.empty() ? "it is empty" : ""); },
+      /*validator_desc=*/"");
+}
+
 std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arguments) {
   return Follow(app, arguments).problem;
 }

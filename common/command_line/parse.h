@@ -22,6 +22,10 @@ std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* co
 /// Of an option with an unsigned number: CLI11 takes -1 for the largest there is.
 CLI::Validator NotNegative();
 
+/// Of an option with a path that must be given: an empty value is mostly a variable of a script that is not
+/// set.
+CLI::Validator NotEmpty();
+
 /// What is wrong with a command or an option in `arguments` (without the program's name) that does not exist;
 /// empty when all exist.
 std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arguments);

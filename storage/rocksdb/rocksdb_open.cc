@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -15,8 +16,39 @@
 namespace atoll {
 namespace {
 
+/// What stands in a new volume: lost+found, and the hidden entries of Kubernetes' mounts.
+bool IsOfTheVolume(const std::string& name) { return name.starts_with('.') || name == "lost+found"; }
+
+/// A slip on the command line must not mix a run with other files.
+absl::Status CheckOurs(const DataDir& dir) {
+  const auto names = ListDir(dir.root);
+  if (!names.ok()) return names.status();
+  const std::string ours[] = {dir.lock(),
+                              dir.meta(),
+                              dir.shards(),
+                              dir.contributions(),
+                              dir.checkpoints(),
+                              dir.checkpoint_manifest(),
+                              dir.checkpoint_begun(),
+                              JoinPath(dir.root, "access"),
+                              JoinPath(dir.root, "workers")};
+  std::string stranger;
+  for (const std::string& name : *names) {
+    if (std::ranges::find(ours, JoinPath(dir.root, name)) != std::end(ours)) return absl::OkStatus();
+    if (stranger.empty() && !IsOfTheVolume(name)) stranger = name;
+  }
+  if (stranger.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is no data directory, and it is not empty: it holds '%s'; name a folder that is "
+                      "empty or does not exist",
+                      dir.root, stranger));
+}
+
 absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
-  if (options.create_if_missing) return CreateDirs(options.data_dir);
+  if (options.create_if_missing) {
+    ATOLL_RETURN_IF_ERROR(CreateDirs(options.data_dir));
+    return CheckOurs({.root = options.data_dir});
+  }
   if (FileExists(JoinPath(options.data_dir, "meta"))) return absl::OkStatus();
   return absl::NotFoundError(absl::StrFormat("%s holds no run", options.data_dir));
 }

@@ -53,5 +53,55 @@ TEST_F(LimitsTest, WithoutStandardOutputNothingIsWrittenIntoItsFiles) {
   EXPECT_EQ((*process)->Wait(Seconds(60)), 0);
 }
 
+TEST_F(LimitsTest, AFolderOfOthersIsNoDataDirectory) {
+  ASSERT_TRUE(CreateDirs(dir_.File("home/photos")).ok());
+  const std::vector<std::string> config = {"--config", dir_.File("run.yaml"), "--data-dir"};
+  const auto with = [&](const std::string& folder) {
+    std::vector<std::string> all = config;
+    all.push_back(folder);
+    return Run(all);
+  };
+  const Finished home = with(dir_.File("home"));
+  EXPECT_EQ(home.exit_code, 2) << home.output;
+  EXPECT_THAT(home.output, HasSubstr("'photos'"));
+  EXPECT_EQ(ListDir(dir_.File("home"))->size(), 1u) << "nothing is left there";
+  const Finished root = with("/");
+  EXPECT_EQ(root.exit_code, 2) << root.output;
+  EXPECT_THAT(root.output, HasSubstr("no data directory"));
+  const Finished empty = with("");
+  EXPECT_EQ(empty.exit_code, 2) << empty.output;
+  EXPECT_THAT(empty.output, HasSubstr("--data-dir"));
+}
+
+TEST_F(LimitsTest, AFreshVolumeIsOneAndSoIsARun) {
+  ASSERT_TRUE(CreateDirs(dir_.File("data/lost+found")).ok());
+  ASSERT_TRUE(CreateDirs(dir_.File("data/..data")).ok());
+  for (int life = 0; life < 2; ++life) {
+    const auto process = Serve({"--config", dir_.File("run.yaml")});
+    ASSERT_NE(process, nullptr);
+    process->Kill();
+  }
+}
+
+TEST_F(LimitsTest, APortFileReplacesOnlyPortFiles) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("thesis"), "chapter 1\n").ok());
+  const Finished refused = Run({"--config", dir_.File("run.yaml"), "--port-file", dir_.File("thesis")});
+  EXPECT_EQ(refused.exit_code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("another program wrote it"));
+  EXPECT_EQ(ReadFile(dir_.File("thesis")).value(), "chapter 1\n");
+  EXPECT_FALSE(FileExists(dir_.File("data"))) << "refused before anything is touched";
+  // What a killed life left, here one of 0.1.0, is replaced.
+  ASSERT_TRUE(
+      WriteFileAtomically(dir_.File("old"), R"({"data": "127.0.0.1:1", "admin": "127.0.0.1:2"})").ok());
+  const auto process = Process::Start(
+      Arguments({"--config", dir_.File("run.yaml"), "--port-file", dir_.File("old")}), dir_.File("log"));
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (ReadFile(dir_.File("old")).value_or("").find("\"pid\": ") == std::string::npos) {
+    ASSERT_TRUE((*process)->running() && std::chrono::steady_clock::now() < until) << Log();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
 }  // namespace
 }  // namespace atoll

@@ -6,8 +6,13 @@
 
 #include "common/file.h"
 #include "common/file_descriptor.h"
+#include "common/left_over.h"
 
 namespace atoll {
+
+absl::Status ReadyFile::Check(const std::string& path) {
+  return path.empty() ? absl::OkStatus() : CheckLeftOver("--ready-file", path, /*mark=*/"");
+}
 
 ReadyFile::ReadyFile(std::string path, WorkerObserver* next, const Logger& log)
     : path_(std::move(path)), next_(next), log_(log) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "common/log.h"
 #include "common/mutex.h"
 #include "worker/sync/observer.h"
@@ -16,7 +17,11 @@ class ReadyFile final : public WorkerObserver {
   /// So many heartbeats in a row unanswered, and the file is gone.
   static constexpr int kPatience = 3;
 
-  /// Removes a file that an earlier life left. `next` outlives this. An empty path: no file.
+  /// InvalidArgument when a file stands at `path` that no worker left: theirs are empty.
+  static absl::Status Check(const std::string& path);
+
+  /// Removes a file that an earlier life left. `next` outlives this. An empty path: no file. Requires that
+  /// Check said OK.
   ReadyFile(std::string path, WorkerObserver* next, const Logger& log);
   ~ReadyFile() override;
 

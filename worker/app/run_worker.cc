@@ -120,6 +120,8 @@ absl::Status StartMetrics(const WorkerFlags& flags, const Logger& log, Parts& pa
 
 WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger& log, Shutdown& shutdown) {
   Parts parts;
+  const absl::Status ready_file = ReadyFile::Check(flags.ready_file);
+  if (!ready_file.ok()) return Fail(log, ready_file, ExitCode::kUsage);
   auto security = ChannelSecurity::Create(flags.security, &parts.clock, log);
   if (!security.ok()) return Fail(log, security.status(), LocalExitCode(security.status()));
   parts.security = *std::move(security);

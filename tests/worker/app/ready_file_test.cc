@@ -46,8 +46,18 @@ TEST_F(ReadyFileTest, IsThereWhileTheCoordinatorAnswers) {
 
 TEST_F(ReadyFileTest, WhatAnEarlierLifeLeftSaysNothing) {
   ASSERT_TRUE(WriteFileAtomically(path_, "").ok());
+  EXPECT_TRUE(ReadyFile::Check(path_).ok());
   const ReadyFile ready(path_, &next_, Logger());
   EXPECT_FALSE(FileExists(path_));
+}
+
+TEST_F(ReadyFileTest, AFileWithContentsIsNotTheWorkers) {
+  EXPECT_TRUE(ReadyFile::Check("").ok());
+  EXPECT_TRUE(ReadyFile::Check(path_).ok());
+  ASSERT_TRUE(WriteFileAtomically(path_, "my thesis").ok());
+  const absl::Status refused = ReadyFile::Check(path_);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  EXPECT_EQ(ReadFile(path_).value(), "my thesis");
 }
 
 TEST_F(ReadyFileTest, HandsOnWhatItHears) {
