@@ -29,7 +29,7 @@ constexpr double kStepJitter = 0.1;
 constexpr double kStepOffset = 0.3;
 constexpr double kLeftover = 1e-3;  // bytes: a transfer with less than this is done
 
-enum class At : uint8_t { kNowhere, kPush, kOthers, kPull, kAnswered };
+enum class At : uint8_t { kNowhere, kPush, kReceived, kOthers, kPull, kAnswered };
 
 struct Exchange {
   At at = At::kNowhere;
@@ -126,18 +126,30 @@ class Simulation {
 
   void EndTransfers() {
     for (uint32_t fragment = 0; fragment < traffic_.fragments; ++fragment) {
-      bool all_there = true;
       for (Trainer& trainer : trainers_) {
         Exchange& exchange = trainer.exchanges[fragment];
         const bool done = exchange.ready <= now_ && exchange.left <= kLeftover;
         if (exchange.at == At::kPull && done) exchange.at = At::kAnswered;
-        if (exchange.at == At::kPush && done) {
-          exchange.at = At::kOthers;
-          exchange.acknowledged = now_;
-        }
-        all_there = all_there && exchange.at == At::kOthers;
+        if (exchange.at == At::kPush && done) exchange.at = At::kReceived;
       }
+    }
+    for (uint32_t fragment = 0; fragment < traffic_.fragments; ++fragment) {
+      for (Trainer& trainer : trainers_) Acknowledge(trainer, fragment);
+      const bool all_there = std::ranges::all_of(
+          trainers_, [&](const Trainer& trainer) { return trainer.exchanges[fragment].at == At::kOthers; });
       if (all_there) Publish(fragment);
+    }
+  }
+
+  /// An acknowledgement comes after what the buffers between the programs hold for this worker already, which
+  /// is most of a pull under way. So it is the end of one fragment's pull that lets the next one's begin, and
+  /// pulls follow each other where they would otherwise share the link and all end late.
+  void Acknowledge(Trainer& trainer, uint32_t fragment) {
+    const bool pulls = std::ranges::count(trainer.exchanges, At::kPull, &Exchange::at) > 0;
+    Exchange& exchange = trainer.exchanges[fragment];
+    if (exchange.at == At::kReceived && !pulls) {
+      exchange.at = At::kOthers;
+      exchange.acknowledged = now_;
     }
   }
 

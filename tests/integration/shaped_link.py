@@ -5,6 +5,9 @@ import threading
 import time
 
 PIECE = 16 << 10  # bytes that travel together
+# What a link carries for a byte of a connection: 1448 of the 1514 bytes of a packet are data (Ethernet, IP and TCP have the rest),
+# and every second packet is acknowledged by one of 66 bytes in the other direction.
+PACKET, DATA, ACKNOWLEDGEMENT = 1514, 1448, 66
 
 
 class Direction:
@@ -16,10 +19,14 @@ class Direction:
         self.free_at = 0.0
         self.bytes = 0
 
-    def sent(self, count):
-        """(when the link is free for the next piece, when this one arrives)"""
-        self.bytes += count
+    def occupy(self, count):
         self.free_at = max(self.free_at, time.monotonic()) + count / self.bytes_per_second
+
+    def sent(self, count, back):
+        """(when the link is free for the next piece, when this one arrives); `back` is the other direction"""
+        self.bytes += count
+        self.occupy(count * PACKET / DATA)
+        back.occupy(count / DATA / 2 * ACKNOWLEDGEMENT)
         return self.free_at, self.free_at + self.delay_s
 
 
@@ -52,18 +59,19 @@ class ShapedLink:
             return
         ends = {writer, far_writer}
         self.open |= ends
-        await asyncio.gather(self.pump(reader, far_writer, self.up), self.pump(far_reader, writer, self.down),
+        await asyncio.gather(self.pump(reader, far_writer, self.up, self.down),
+                             self.pump(far_reader, writer, self.down, self.up),
                              return_exceptions=True)
         self.open -= ends
         for end in ends:
             end.transport.abort()
 
-    async def pump(self, reader, writer, direction):
+    async def pump(self, reader, writer, direction, back):
         pieces, news = collections.deque(), asyncio.Event()
         delivery = asyncio.create_task(self.deliver(pieces, news, writer))
         try:
             while data := await reader.read(PIECE):
-                free_at, arrives_at = direction.sent(len(data))
+                free_at, arrives_at = direction.sent(len(data), back)
                 pieces.append((arrives_at, data))
                 news.set()
                 await asyncio.sleep(max(0.0, free_at - time.monotonic()))
