@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "core/codec.h"
+#include "core/tokenizer_names.h"
 
 namespace atoll {
 namespace {
@@ -32,10 +33,19 @@ void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
   }
 }
 
+void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
+  if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary >= kByteVocabulary) return;
+  advice.push_back(absl::StrFormat(
+      "data.tokenizer 'bytes' has %d tokens, and model.gpt.vocabulary is %d: every worker will refuse its "
+      "token files; set model.gpt.vocabulary to at least %d",
+      kByteVocabulary, run.model.vocabulary, kByteVocabulary));
+}
+
 }  // namespace
 
 std::vector<std::string> ConfigAdvice(const RunOptions& run) {
   std::vector<std::string> advice;
+  Vocabulary(run, advice);
   OneDirection(run, advice);
   return advice;
 }

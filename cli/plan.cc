@@ -232,9 +232,15 @@ struct Unit {
   double factor;
 };
 
+struct Allowed {
+  double least;
+  double most;
+  const char* text;
+};
+
 /// A number and one of the units, which may be apart; case does not matter.
 absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<Unit>& units,
-                                     const char* example) {
+                                     const Allowed& allowed, const char* example) {
   const std::string lower = absl::AsciiStrToLower(std::string(absl::StripAsciiWhitespace(text)));
   const size_t end = lower.find_first_not_of("0123456789.e+-");
   // "1e9bit/s" has its exponent before the unit; no unit begins with an e.
@@ -243,7 +249,10 @@ absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<
       number < 1e18) {
     const std::string unit(absl::StripAsciiWhitespace(lower.substr(end)));
     for (const Unit& known : units) {
-      if (unit == known.name) return number * known.factor;
+      if (unit != known.name) continue;
+      const double quantity = number * known.factor;
+      if (quantity >= allowed.least && quantity <= allowed.most) return quantity;
+      return absl::InvalidArgumentError(absl::StrFormat("'%s' is not between %s", text, allowed.text));
     }
   }
   return absl::InvalidArgumentError(absl::StrFormat("'%s' is not understood; for example %s", text, example));
@@ -298,13 +307,15 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& a
 absl::StatusOr<double> ParseBandwidth(const std::string& text) {
   static const std::vector<Unit> units = {{"bit/s", 1},     {"kbit/s", 1e3}, {"mbit/s", 1e6}, {"gbit/s", 1e9},
                                           {"tbit/s", 1e12}, {"kb/s", 8e3},   {"mb/s", 8e6},   {"gb/s", 8e9}};
-  return ParseQuantity(text, units, "100Mbit/s, 10Gbit/s or 50MB/s");
+  static constexpr Allowed kAllowed = {1e3, 1e15, "1kbit/s and 1000Tbit/s"};
+  return ParseQuantity(text, units, kAllowed, "100Mbit/s, 10Gbit/s or 50MB/s");
 }
 
 absl::StatusOr<double> ParseSpan(const std::string& text, const char* example) {
   static const std::vector<Unit> units = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
                                           {"min", 60},  {"h", 3600},  {"d", 86400}};
-  return ParseQuantity(text, units, example);
+  static constexpr Allowed kAllowed = {1e-9, 36500.0 * 86400, "1 ns and 36500 days"};
+  return ParseQuantity(text, units, kAllowed, example);
 }
 
 }  // namespace atoll

@@ -1,5 +1,6 @@
 #include "common/human.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -56,7 +57,9 @@ std::string HumanRate(double per_second, std::string_view unit) {
 }
 
 std::string HumanDuration(Duration duration) {
-  if (duration < Duration::zero()) return absl::StrCat("-", HumanDuration(-duration));
+  // The least of all has no opposite.
+  if (duration < Duration::zero())
+    return absl::StrCat("-", HumanDuration(-std::max(duration, -Duration::max())));
   const double seconds = ToSeconds(duration);
   if (seconds < 0.0009995) return absl::StrFormat("%.0f µs", seconds * 1e6);
   if (seconds < 0.9995) return absl::StrFormat("%.0f ms", seconds * 1e3);

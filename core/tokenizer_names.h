@@ -1,11 +1,14 @@
 #ifndef ATOLL_CORE_TOKENIZER_NAMES_H_
 #define ATOLL_CORE_TOKENIZER_NAMES_H_
 
+#include <cstdint>
+
 namespace atoll {
 
 /// Tokenizers that Atoll has itself (worker/data/tokenizer.h makes them). A run may name another one: its
 /// token files then come from elsewhere, and Atoll turns no text into tokens or back.
 inline constexpr const char* kTokenizerNames[] = {"bytes"};
+inline constexpr uint32_t kByteVocabulary = 256;
 
 }  // namespace atoll
 

@@ -10,6 +10,8 @@
 namespace atoll {
 namespace {
 
+const CLI::Range kMilliseconds(0.001, 86.4e6);
+
 struct PlanOptions {
   std::string file;
   uint32_t workers = 0;
@@ -58,10 +60,10 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
   plan->add_option("--latency", options->latency, "Round-trip time between a worker and the coordinator")
       ->capture_default_str();
   plan->add_option("--step-ms", options->step_ms, "Duration of one inner step on a worker, measured")
-      ->check(CLI::PositiveNumber);
+      ->check(kMilliseconds);
   plan->add_option("--evaluation-batch-ms", options->evaluation_batch_ms,
                    "Duration of one batch of an evaluation; default: a third of an inner step's")
-      ->check(CLI::PositiveNumber);
+      ->check(kMilliseconds);
   plan->callback(
       [&global, &action, options] { action = [&global, options] { return Plan(global, *options); }; });
   SetHelp(*plan, {.examples = {{"atollctl plan run.yaml --bandwidth 100Mbit/s --latency 80ms --step-ms 350"}},

@@ -257,6 +257,8 @@ TEST(Plan, ValidateWarnsToo) {
   EXPECT_THAT(warned(yaml), Not(HasSubstr("warning")));
   EXPECT_THAT(warned(absl::StrReplaceAll(yaml, {{"pull_delta: e3m0", "pull_delta: none"}})),
               HasSubstr("warning: only pushes are compressed"));
+  EXPECT_THAT(warned(absl::StrReplaceAll(yaml, {{"vocabulary: 256", "vocabulary: 100"}})),
+              HasSubstr("warning: data.tokenizer 'bytes' has 256 tokens, and model.gpt.vocabulary is 100"));
 }
 
 TEST(Plan, WarnsOfWhatWillNotWork) {
@@ -272,11 +274,23 @@ TEST(ParseBandwidth, UnitsAndRefusals) {
   EXPECT_EQ(ParseBandwidth("100Mbit/s").value(), 100e6);
   EXPECT_EQ(ParseBandwidth("1.5 Gbit/s").value(), 1.5e9);
   EXPECT_EQ(ParseBandwidth("50 MB/s").value(), 400e6);
-  for (const char* wrong : {"", "fast", "100", "-1Mbit/s", "0Mbit/s", "1 Mbit", "nanMbit/s"}) {
+  for (const char* wrong : {"", "fast", "100", "-1Mbit/s", "0Mbit/s", "1 Mbit", "nanMbit/s", "1e-300bit/s",
+                            "999bit/s", "1e17kbit/s"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseBandwidth(wrong).status())) << wrong;
   }
   EXPECT_DOUBLE_EQ(ParseSpan("50ms").value(), 0.05);
   EXPECT_DOUBLE_EQ(ParseSpan("0.2 s").value(), 0.2);
+  EXPECT_EQ(ParseSpan("1e10d").status().message(), "'1e10d' is not between 1 ns and 36500 days");
+}
+
+TEST(PlanCommand, RefusesStepsThatNoClockCanMeasure) {
+  const std::string config = ATOLL_SOURCE_DIR "/configs/small.yaml";
+  for (const char* wrong : {"nan", "1e20", "-5", "0"}) {
+    const Outcome outcome = Atollctl().Run({"plan", config, "--step-ms", wrong});
+    EXPECT_EQ(outcome.exit_code, 2) << wrong;
+    EXPECT_LT(outcome.err.size(), 400U) << wrong;
+  }
+  EXPECT_EQ(Atollctl().Run({"plan", config, "--step-ms", "86400000", "--bandwidth", "1kbit/s"}).exit_code, 0);
 }
 
 TEST(PlanCommand, PrintsForPeopleAndPrograms) {

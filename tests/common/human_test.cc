@@ -49,6 +49,8 @@ TEST(HumanTest, Durations) {
   EXPECT_EQ(HumanDuration(Seconds(7380)), "2h 03m");
   EXPECT_EQ(HumanDuration(Seconds(3 * 86400 + 4 * 3600)), "3d 04h");
   EXPECT_EQ(HumanDuration(Seconds(-2)), "-2.0 s");
+  EXPECT_EQ(HumanDuration(Duration::max()), "106751d 23h");
+  EXPECT_EQ(HumanDuration(Duration::min()), "-106751d 23h");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/tokenizer_names.h"
 
 namespace atoll {
 
@@ -15,7 +14,7 @@ std::string ByteTokenizer::Decode(std::span<const uint16_t> tokens) const {
   std::string text;
   text.reserve(tokens.size());
   for (const uint16_t token : tokens) {
-    if (token < 256) {
+    if (token < kByteVocabulary) {
       text.push_back(static_cast<char>(token));
     } else {
       text += "\xEF\xBF\xBD";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/tokenizer_names.h"
 
 namespace atoll {
 
@@ -28,7 +29,7 @@ class Tokenizer {
 class ByteTokenizer final : public Tokenizer {
  public:
   std::string_view name() const override { return "bytes"; }
-  uint32_t vocabulary() const override { return 256; }
+  uint32_t vocabulary() const override { return kByteVocabulary; }
   void Encode(std::string_view text, std::vector<uint16_t>& tokens) const override;
   std::string Decode(std::span<const uint16_t> tokens) const override;
 };
