@@ -95,7 +95,9 @@ class Handshake {
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_NONE, nullptr);
     UseRoots();
     UseOwn();
+    SSL_CTX_set_client_cert_cb(context_.get(), &NoteAsked);
     ssl_.reset(SSL_new(context_.get()));
+    SSL_set_app_data(ssl_.get(), this);
     SSL_set_fd(ssl_.get(), socket_.get());
     SSL_set_alpn_protos(ssl_.get(), kHttp2Protocol, sizeof(kHttp2Protocol));
     if (options.host.find_first_not_of("0123456789.:") != std::string::npos) {
@@ -118,6 +120,8 @@ class Handshake {
     return ERR_GET_LIB(error_) == ERR_LIB_SSL && ERR_GET_REASON(error_) != SSL_R_UNEXPECTED_EOF_WHILE_READING;
   }
   bool done() const { return done_; }
+  /// A certificate was asked for, and there was none to give.
+  bool asked_in_vain() const { return asked_in_vain_; }
   unsigned long error() const { return error_; }
   const std::string& WantedName() const {
     return options_.server_name.empty() ? options_.host : options_.server_name;
@@ -145,6 +149,11 @@ class Handshake {
   }
 
  private:
+  /// OpenSSL's callback where no certificate was set.
+  static int NoteAsked(SSL* ssl, X509** /*certificate*/, EVP_PKEY** /*key*/) {
+    static_cast<Handshake*>(SSL_get_app_data(ssl))->asked_in_vain_ = true;
+    return 0;
+  }
   bool IsSilence(int result) const {
     if (result > 0) return false;
     const int why = SSL_get_error(ssl_.get(), result);
@@ -176,6 +185,7 @@ class Handshake {
   tls::SslPtr ssl_;
   bool done_ = false;
   bool silent_ = false;
+  bool asked_in_vain_ = false;
   unsigned long error_ = 0;
 };
 
@@ -302,7 +312,9 @@ ProbeFinding Probe(const ProbeOptions& options) {
     return {.text = theirs, .looks_permanent = attempt.verdict() != X509_V_ERR_CERT_NOT_YET_VALID};
   }
   if (attempt.done() && attempt.GoesOn()) return {};
-  return {.text = OfOwnCertificate(options, attempt.error()), .looks_permanent = IsAlert(attempt.error())};
+  // The alert that says so is lost when the coordinator hangs up before it has read our greeting.
+  return {.text = OfOwnCertificate(options, attempt.error()),
+          .looks_permanent = IsAlert(attempt.error()) || attempt.asked_in_vain()};
 }
 
 std::string WhyNoConnection(const ProbeOptions& options) { return Probe(options).text; }

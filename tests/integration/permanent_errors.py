@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Workers whose coordinator can never be reached end with the cause; the others wait.
 
-Real programs: a coordinator in plain text, one with TLS, and workers that are configured wrongly, each in another way.
-It must show: after a minute of nothing but failures that look permanent a worker ends with exit code 3 and a sentence
-that names the cause; with --wait-forever it goes on; a worker whose coordinator is merely not there yet, or was there
-and is away, goes on. No line of gRPC's own is in any program's output: a log in JSON is JSON, line for line.
+Real programs: a coordinator in plain text, two with TLS, of which one asks for certificates, and workers
+that are configured wrongly, each in another way. It must show: after a minute of nothing but failures that look
+permanent a worker ends with exit code 3 and a sentence that names the cause; with --wait-forever it goes on; a worker
+whose coordinator is merely not there yet, or was there and is away, goes on. No line of gRPC's own is in any program's
+output: a log in JSON is JSON, line for line.
 
 Usage: permanent_errors.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -49,7 +50,7 @@ def certificates(folder, *who):
     return folder
 
 
-def wrong_workers(plain, secured, ours, other_ca):
+def wrong_workers(plain, secured, demanding, ours, other_ca):
     """Name: address, flags, and what the sentence must name; None: it must not end."""
     tls = ["--tls-ca", ours / "ca.pem"]
     return {
@@ -57,6 +58,7 @@ def wrong_workers(plain, secured, ours, other_ca):
         "wrong-ca": (secured.data, ["--tls-ca", other_ca / "ca.pem"], "--tls-ca does not vouch for"),
         "plain-to-tls": (secured.data, [], "this port speaks TLS"),
         "tls-to-plain": (plain.data, tls, "does not speak TLS"),
+        "no-certificate": (demanding.data, tls, "asks for a certificate, and none was given"),
         "admin-port": (plain.admin, [], "admin port"),
         "web-server": (plain.metrics_address, [], "another protocol"),
         "not-there-yet": (f"127.0.0.1:{free_port()}", [], None),
@@ -103,16 +105,17 @@ def measure(folder, programs):
     tokens = tokenize(programs, ROOT / "README.md", folder / "tokens")
     ours = certificates(folder / "certs", "--coordinator", "--worker", "w0", "--admin", "ann")
     other_ca = certificates(folder / "other", "--worker", "w0")
-    plain, secured = (HandRun(folder / name, programs, CONFIG) for name in ("plain", "secured"))
+    runs = plain, secured, demanding = [HandRun(folder / name, programs, CONFIG) for name in ("plain", "secured", "demanding")]
     plain.metrics_address = f"127.0.0.1:{free_port()}"
     try:
         plain.start_coordinator("--metrics-listen", plain.metrics_address)
-        secured.start_coordinator("--tls-cert", ours / "coordinator.pem", "--tls-key", ours / "coordinator.key",
-                                  "--tls-ca", ours / "ca.pem", "--tls-client-auth", "optional")
+        tls = ["--tls-cert", ours / "coordinator.pem", "--tls-key", ours / "coordinator.key", "--tls-ca", ours / "ca.pem"]
+        secured.start_coordinator(*tls, "--tls-client-auth", "optional")
+        demanding.start_coordinator(*tls)
         plain.start_worker("reached", tokens)
         plain.wait_for(lambda: "reached" in (plain.workers() or {}), 60, "the worker to join")
         begin = time.monotonic()
-        cases = wrong_workers(plain, secured, ours, other_ca)
+        cases = wrong_workers(plain, secured, demanding, ours, other_ca)
         address = plain.data
         for name, (plain.data, flags, _) in cases.items():
             plain.start_worker(name, tokens, *flags)
@@ -129,8 +132,8 @@ def measure(folder, programs):
         check_logs(folder, complaints)
         print(f"{sum(why is not None for _, _, why in cases.values())} ended with their cause, the others wait")
     finally:
-        plain.kill_all()
-        secured.kill_all()
+        for run in runs:
+            run.kill_all()
     return complaints
 
 
