@@ -244,6 +244,9 @@ absl::Status LeaveOldEpoch(const CoordinatorDeps& deps, MergeEngine& engine, Ope
                                       deps.clock->WallNow().time_since_epoch().count(), engine);
   ATOLL_RETURN_IF_ERROR(deps.store->BeginEpoch(start));
   recovery.identity.epoch = start.epoch;
+  // Nobody has joined this epoch yet: whoever was there when the checkpoint was made has no claim on its
+  // name.
+  for (WorkerEntry& worker : recovery.workers) worker.departed = true;
   for (FragmentRecovery& fragment : recovery.fragments) {
     const RoundRecord& record = start.records[fragment.fragment.value()];
     fragment.stored = fragment.head = record.version;

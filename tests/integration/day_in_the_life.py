@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -22,6 +23,7 @@ import sys
 import time
 
 from command_list import Given
+from hand_run import HandRun
 from real_run import RealRun, judge, tokenize
 
 PATIENCE_S = 60
@@ -261,6 +263,7 @@ class Day:
         made = json.loads(self.type("checkpoint", "list", "--check", "--json"))["checkpoints"]
         self.check(f"checkpoint list: {made}", [entry["name"] for entry in made] == ["noon"] and not made[0].get("damage"))
         tokens = int(made[0]["committed_tokens"])
+        self.start_from_a_copy("noon")
         self.next_version(3)
         before = self.run.status()
         self.check("no confirmation, no restore", self.run.ctl("checkpoint", "restore", "noon") is None)
@@ -273,6 +276,19 @@ class Day:
         self.type("checkpoint", "delete", "noon", "--yes")
         self.check("it is deleted", not json.loads(self.run.ctl("checkpoint", "list", "--json")).get("checkpoints"))
         self.check("nor is its folder left", not list((self.run.folder / "coordinator").glob("checkpoints/noon*")))
+
+    def start_from_a_copy(self, name):
+        """Another coordinator, as on another machine: those who were there when the checkpoint was made are not, and may come."""
+        copy = HandRun(self.folder / "copy", self.programs, CONFIG)
+        shutil.copytree(self.run.folder / "coordinator/checkpoints" / name, copy.folder / "coordinator")
+        try:
+            copy.start_coordinator()
+            self.check("the copy goes on in an epoch of its own", copy.status()["epoch"] != self.run.status()["epoch"])
+            copy.start_worker("w0", self.tokens)
+            copy.wait_for(lambda: (copy.workers() or {}).get("w0", {}).get("state") == "active", PATIENCE_S, "w0 to join the copy")
+            self.check(f"w0 joins at once: {copy.worker_log_end('w0')}", "another live worker" not in copy.worker_log_end("w0"))
+        finally:
+            copy.kill_all()
 
     def tokens_of_the_run(self):
         self.run.credentials = ["--token-file", self.run.folder / "coordinator/access/admin.token"]
