@@ -53,7 +53,7 @@ while [ $# -gt 0 ]; do
     --host|--worker|--observer|--admin|--days) [ $# -ge 2 ] || die "$1 needs a value; see --help" ;;
   esac
   case $1 in
-    --host) hosts+=("$2"); shift 2 ;;
+    --host) [[ " ${hosts[*]} " == *" $2 "* ]] || hosts+=("$2"); shift 2 ;;
     --worker|--observer|--admin) names+=("${1#--} $2"); shift 2 ;;
     --coordinator) coordinator=yes; shift ;;
     --days) days=$2; shift 2 ;;

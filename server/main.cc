@@ -61,6 +61,10 @@
 namespace atoll {
 namespace {
 
+constexpr char kStopped[] = "stopped; start it again with the same data directory to go on";
+constexpr char kStoppedForGood[] =
+    "stopped; the run was stopped for good: started again it serves what the run has, and trains no more";
+
 const HelpText& ProgramHelp() {
   static const auto& text = *new HelpText{
       .examples = {{"atoll-coordinator --config run.yaml --data-dir ./run1",
@@ -509,12 +513,12 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   }
   log.Info("shutting down: refusing new work, letting the round that is closing be committed and stored");
   (*rpc)->SetNotServing();
+  const bool for_good = (*coordinator)->GetStatus(0).state == RunStateView::kStopped;
   (*coordinator)->Shutdown();
   if (*web) (*web)->Shutdown();
   (*rpc)->Shutdown();
   registry.StopRefreshing();
-  log.Info("stopped; start it again with the same data directory to go on",
-           {{"data_directory", flags.data_dir}});
+  log.Info(for_good ? kStoppedForGood : kStopped, {{"data_directory", flags.data_dir}});
   return ToInt(ExitCode::kOk);
 }
 

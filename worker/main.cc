@@ -107,7 +107,9 @@ void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
       ->check(CLI::Range(0.0, 100.0));
   app.add_option("--top-k", flags.top_k, "Sample among this many most likely tokens; 0: all")
       ->capture_default_str();
-  app.add_option("--seed", flags.seed, "Seed of the sampling")->capture_default_str();
+  app.add_option("--seed", flags.seed, "Seed of the sampling")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 9007199254740992.0));  // what JSON keeps exactly
   AddClientSecurityFlags(app, flags.security);
   app.add_option("--device", flags.device, "Device to compute on: auto, cpu, cuda or cuda:N")
       ->capture_default_str();

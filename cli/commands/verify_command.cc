@@ -184,7 +184,14 @@ absl::Status VerifyConfirmations(const GlobalOptions& global, const Confirmation
   if (!report.problems.empty()) {
     return WithExitCode(absl::DataLossError(absl::StrJoin(report.problems, "; ")), ExitCode::kUntrusted);
   }
-  if (!global.json) std::printf("%zu signatures are good; all workers signed the same hashes\n", report.good);
+  if (!global.json) {
+    std::printf(
+        "%zu signatures are good; all workers signed the same hashes\n"
+        "A worker signs a version with the push of what it trained on it: a run's last version is signed by "
+        "nobody;\n"
+        "`atollctl verify` recomputes it\n",
+        report.good);
+  }
   return absl::OkStatus();
 }
 
