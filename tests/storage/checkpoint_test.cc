@@ -225,7 +225,9 @@ TEST_F(CheckpointTest, OneWithTheOpenRoundIsJudgedByWhatIsNeeded) {
   auto opened = OpenDir(dir());
   ASSERT_TRUE(opened.ok()) << opened.status();
   for (const bool contents : {false, true}) {
-    for (const CheckpointEntry& entry : (*opened)->ListCheckpoints(contents).value()) {
+    const auto entries = (*opened)->ListCheckpoints(contents);
+    ASSERT_TRUE(entries.ok()) << entries.status();
+    for (const CheckpointEntry& entry : *entries) {
       const bool damaged = contents && entry.manifest.name == "needed";
       EXPECT_EQ(entry.damage.empty(), !damaged) << entry.manifest.name << ": " << entry.damage;
     }
