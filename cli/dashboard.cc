@@ -230,9 +230,12 @@ std::string UtilisationText(const v1::GetStatusReply& status) {
 
 std::string LossCell(double loss) { return loss != 0 ? absl::StrFormat("%7.3f", loss) : "      -"; }
 
-/// Of the run; of a coordinator that does not tell that, its own.
-std::string Elapsed(const v1::GetStatusReply& status) {
-  return HumanDuration(Seconds(status.run_seconds() > 0 ? status.run_seconds() : status.uptime_s()));
+/// The run's age, in which it may have stood still; of a coordinator that does not tell that, its own.
+std::string AgeText(const v1::GetStatusReply& status) {
+  if (status.run_seconds() <= 0) return "coordinator up for " + HumanDuration(Seconds(status.uptime_s()));
+  const std::string age = HumanDuration(Seconds(status.run_seconds()));
+  const bool over = status.state() == v1::RUN_STATE_FINISHED || status.state() == v1::RUN_STATE_STOPPED;
+  return over ? "ended " + age + " after its creation" : "created " + age + " ago";
 }
 
 std::string Fit(std::string text, size_t width) {
@@ -254,7 +257,7 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   std::string left =
       absl::StrFormat(" %s  %s", Paint("atoll", "1", style), Paint(Printable(status.run_name()), "1", style));
   const std::string id = absl::StrFormat("  run %s", status.run_id());
-  const std::string right = absl::StrFormat("%s elapsed, %s", Elapsed(status), TimeLeft(status));
+  const std::string right = absl::StrFormat("%s, %s", AgeText(status), TimeLeft(status));
   const auto gap = [&] { return style.width - static_cast<int>(Columns(left) + Columns(right)) - 1; };
   if (gap() >= static_cast<int>(id.size()) + 2) left += id;
   lines.push_back(left + std::string(static_cast<size_t>(std::max(gap(), 2)), ' ') + right);

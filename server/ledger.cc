@@ -107,7 +107,7 @@ void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<E
 }
 
 RoundSummaryView Ledger::Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
-                               double commit_seconds) {
+                               double commit_seconds, double idle_seconds) {
   Account(record, layout);
   RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
   summary.open_seconds = open_seconds;
@@ -116,6 +116,7 @@ RoundSummaryView Ledger::Close(const RoundRecord& record, const FragmentLayout& 
   KeepNewest(rounds_, kKeptRounds);
   if (record.fragment == kCounted) {
     own_.push_back(summary);
+    own_.back().open_seconds = std::max(0.0, open_seconds - idle_seconds);
     KeepNewest(own_, kPaceRounds);
   }
   return summary;

@@ -39,9 +39,10 @@ class Ledger {
   /// Tokens that a round of these contributions adds to the run's.
   uint64_t TokensOf(FragmentId fragment, const std::vector<Contribution>& contributions) const;
 
-  /// A version was committed and published.
+  /// A version was committed and published. `idle_seconds`: of the open time, without any worker; the pace
+  /// leaves it out.
   RoundSummaryView Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
-                         double commit_seconds);
+                         double commit_seconds, double idle_seconds = 0);
 
   /// Privacy that was spent up to the round closed last.
   void NoteEpsilon(double epsilon) { rounds_.back().epsilon = epsilon; }
@@ -59,7 +60,8 @@ class Ledger {
   bool budget_spent() const { return committed_tokens_ >= run_.total_tokens(); }
   bool budget_spent(FragmentId fragment) const { return committed_tokens(fragment) >= run_.total_tokens(); }
   /// Tokens per second over the last rounds of fragment 0 that this coordinator closed; 0: not known.
-  /// `open_seconds`: age of the round in progress, which counts as far as it is longer than those were.
+  /// `open_seconds`: age of the round in progress, without its idle time, which counts as far as it is longer
+  /// than those were.
   double Pace(double open_seconds = 0) const;
   /// At this pace; 0: not known, or nothing is left to do.
   double EtaSeconds(double pace) const;

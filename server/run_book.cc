@@ -81,6 +81,7 @@ void RunBook::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime no
 }
 
 absl::Status RunBook::Renew(const Caller& caller, MonoTime now, Effects& effects) {
+  const bool deserted = roster_.membership().live_count(WorkerRole::kTrainer) == 0;
   ATOLL_ASSIGN_OR_RETURN(const bool returned, roster_.Renew(caller, now));
   if (!returned) return absl::OkStatus();
   effects.members.push_back(caller.worker);
@@ -89,6 +90,7 @@ absl::Status RunBook::Renew(const Caller& caller, MonoTime now, Effects& effects
   effects.rounds_changed = true;
   const Member* member = roster_.membership().Find(caller.worker);
   if (member->role == WorkerRole::kTrainer) {
+    if (deserted) trained_since_ = now;
     for (FragmentRound& fragment : fragments_) {
       if (fragment.round()) fragment.round()->Revived(caller.worker, now, roster_.membership());
     }

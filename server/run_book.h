@@ -274,6 +274,9 @@ class RunBook {
   RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string StateReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string StorageError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// How long this round was open before a trainer came to a run without one, if longer than a lease: no part
+  /// of the run's speed.
+  Duration Idle(const Round& round) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   /// A write failed after the last version was published, and still fails.
   bool StandsStillForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string SeedReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -299,6 +302,7 @@ class RunBook {
   std::optional<Manifest> manifest_ ABSL_GUARDED_BY(mutex_);
   std::string manifest_hash_ ABSL_GUARDED_BY(mutex_);
   std::vector<FragmentRound> fragments_ ABSL_GUARDED_BY(mutex_);  // empty: not seeded
+  MonoTime trained_since_ ABSL_GUARDED_BY(mutex_){};  // when a trainer last came to a run without one
   std::optional<MonoTime> finished_at_ ABSL_GUARDED_BY(mutex_);
   bool end_announced_ ABSL_GUARDED_BY(mutex_) = false;
   struct StorageFailure {

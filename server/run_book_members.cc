@@ -78,6 +78,7 @@ absl::StatusOr<JoinResult> RunBook::Admit(const JoinCall& call, MonoTime now, Ef
   if (call.role == WorkerRole::kObserver) return DescribeToObserver();
   if (call.manifest_hash.empty()) return DescribeRun();
 
+  const bool deserted = roster_.membership().live_count(WorkerRole::kTrainer) == 0;
   ATOLL_ASSIGN_OR_RETURN(const JoinOutcome outcome, roster_.Join(call, now));
   refused_joins_.Joined(call.worker);
   if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
@@ -87,6 +88,7 @@ absl::StatusOr<JoinResult> RunBook::Admit(const JoinCall& call, MonoTime now, Ef
                                 outcome.returning ? "is back" : "joined"));
   effects.rounds_changed = true;
   if (call.role == WorkerRole::kTrainer) {
+    if (deserted) trained_since_ = now;
     for (FragmentRound& fragment : fragments_) {
       if (fragment.round()) fragment.round()->Joined(call.worker, now, roster_.membership());
     }

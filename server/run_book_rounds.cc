@@ -85,7 +85,9 @@ std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double com
   MutexLock lock(&mutex_);
   FragmentRound& fragment = fragments_[record.fragment.value()];
   const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
-  RoundSummaryView summary = ledger_.Close(record, fragment.layout(), open_seconds, commit_seconds);
+  const double idle_seconds = ToSeconds(Idle(*fragment.round()));
+  RoundSummaryView summary =
+      ledger_.Close(record, fragment.layout(), open_seconds, commit_seconds, idle_seconds);
   privacy_.Note(record);
   if (const auto privacy = Privacy(); privacy && privacy->epsilon) {
     summary.epsilon = *privacy->epsilon;

@@ -65,6 +65,12 @@ bool RunBook::StandsStillForStorage() const {
   return std::ranges::any_of(storage_errors_, [&](const auto& one) { return one.second.since >= opened; });
 }
 
+Duration RunBook::Idle(const Round& round) const {
+  const Duration alone = trained_since_ - round.opened_at();
+  // Workers that return within a lease, as after a restart of the coordinator, have trained meanwhile.
+  return alone > config_->run.round.lease ? alone : Duration(0);
+}
+
 std::string RunBook::SeedReason() const {
   if (grant_.holder().empty()) return "waiting for a worker to join and seed the parameters";
   return absl::StrFormat("waiting for worker '%s' to seed the parameters", grant_.holder());
@@ -140,7 +146,8 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
   // What the last rounds say holds while somebody goes on making rounds.
   if (status.live_trainers > 0 && Trains(status.state) && !StandsStillForStorage()) {
     const Round* round = fragments_.empty() ? nullptr : fragments_.front().round();
-    const double pace = ledger_.Pace(round == nullptr ? 0 : ToSeconds(now - round->opened_at()));
+    const double pace =
+        ledger_.Pace(round == nullptr ? 0 : ToSeconds(now - round->opened_at() - Idle(*round)));
     status.tokens_per_second = pace > 0 ? pace : roster_.ReportedPace();
     status.eta_seconds = ledger_.EtaSeconds(pace);
   }

@@ -199,11 +199,14 @@ TEST(Dashboard, WhatIsNotKnownIsNotShownAsZero) {
   EXPECT_THAT(Render(status, OneWorker("w0")), HasSubstr("computing 97 %"));
 }
 
-TEST(Dashboard, ElapsedIsTheRunsNotTheCoordinators) {
-  EXPECT_THAT(Render(Training(), OneWorker("w0")), HasSubstr("2h 01m elapsed"));
+TEST(Dashboard, TheAgeIsTheRunsNotTheCoordinators) {
+  EXPECT_THAT(Render(Training(), OneWorker("w0")), HasSubstr("created 2h 01m ago"));
+  v1::GetStatusReply finished = Training();
+  finished.set_state(v1::RUN_STATE_FINISHED);
+  EXPECT_THAT(Render(finished, OneWorker("w0")), HasSubstr("ended 2h 01m after its creation, done"));
   v1::GetStatusReply older = Training();
   older.clear_run_seconds();
-  EXPECT_THAT(Render(older, OneWorker("w0")), HasSubstr("2m 13s elapsed"));
+  EXPECT_THAT(Render(older, OneWorker("w0")), HasSubstr("coordinator up for 2m 13s"));
 }
 
 TEST(Dashboard, AnEmptyRunIsNoCrash) {
@@ -253,7 +256,7 @@ TEST(Dashboard, ShowsWhatAnOperatorDid) {
   v1::ListWorkersReply workers = OneWorker("w0");
   workers.mutable_workers(0)->set_pending_command(v1::COMMAND_RESTART);
   EXPECT_THAT(Render(status, workers),
-              AllOf(HasSubstr("paused: alice: power"), HasSubstr("elapsed, paused"),
+              AllOf(HasSubstr("paused: alice: power"), HasSubstr("ago, paused"),
                     HasSubstr(" waiting for w2, w3 (2 of 4 arrived)\n"),
                     HasSubstr(" waiting for draining workers: w1, since 3.0 s, at most 12"),
                     Not(HasSubstr("9m 50s")), HasSubstr("told to restart")));

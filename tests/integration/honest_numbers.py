@@ -110,7 +110,7 @@ def check_dead(run, tokens, complaints):
     run.start(tokens, ["w0"], 1000, 0)
     run.wait_for(lambda: (run.status() or {}).get("tokens_per_second", 0) > 0 and run.head() >= 2, 60, "a pace")
     status = run.status()
-    if "elapsed" not in run.ctl("status") or not status["eta_seconds"]:
+    if "created" not in run.ctl("status") or not status["eta_seconds"]:
         complaints.append(f"no time left while it trains: {status}")
     run.workers_killed()
     run.wait_for(lambda: (run.status() or {}).get("live_trainers") == 0, 30, "the worker's end to be seen")

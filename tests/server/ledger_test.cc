@@ -56,6 +56,13 @@ TEST(Ledger, ThePaceFallsWhileARoundTakesLongerThanTheLastOnes) {
   EXPECT_EQ(ledger.Pace(252), 1);
 }
 
+TEST(Ledger, TimeWithoutWorkersIsNoPartOfThePace) {
+  Ledger ledger(SmallRun().run);
+  const RoundSummaryView summary = ledger.Close(Record(1, 64, 100), Layout(), 603.5, 0.5, 600);
+  EXPECT_EQ(summary.open_seconds, 603.5);
+  EXPECT_EQ(ledger.Pace(), 32);
+}
+
 TEST(Ledger, AnImplausibleLossCountsForNothing) {
   RoundRecord record = Record(1, 64, 100);
   record.contributions[1].mean_loss = std::nan("");

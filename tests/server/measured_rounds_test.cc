@@ -88,6 +88,31 @@ TEST(MeasuredPace, ThoseOfDifferentSpeedGetStepsToArriveTogether) {
   EXPECT_EQ(run.coordinator().GetStatus(0).committed_tokens - before, (12 + 4) * kStepTokens);
 }
 
+TEST(MeasuredPace, OfTheRunLeavesOutTheTimeWithoutWorkers) {
+  CoordinatorOptions options = PatientRun();
+  options.run.round.lease = Seconds(100);
+  TestRun run(options);
+  std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const auto round = [&](uint64_t base) {
+    PullAll(run, workers);
+    run.clock().Advance(Seconds(10));
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, Small()).ok());
+    ASSERT_TRUE(run.Pull(workers[0], base).ok());
+  };
+  round(0);
+  const double usual = run.coordinator().GetStatus(0).tokens_per_second;
+  EXPECT_GT(usual, 0);
+  for (const Caller& worker : workers) ASSERT_TRUE(run.coordinator().Leave(worker, "").ok());
+  run.clock().Advance(Seconds(600));
+  workers = {run.Join("a"), run.Join("b")};
+  EXPECT_NEAR(run.coordinator().GetStatus(0).tokens_per_second, usual, usual * 0.01)
+      << "while the round is open";
+  round(1);
+  const StatusView status = run.coordinator().GetStatus(1);
+  EXPECT_GE(status.rounds.back().open_seconds, 610);
+  EXPECT_NEAR(status.tokens_per_second, usual, usual * 0.01);
+}
+
 TEST(MeasuredPace, IsLearnedFromTheRecordsAfterARestart) {
   CoordinatorOptions options = PatientRun();
   options.run.inner.steps = 8;

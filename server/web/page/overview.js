@@ -35,10 +35,17 @@ export function showState(status) {
     `version ${headVersion(status)}`,
     ...progressOf(status),
     `learning rate ${num(status.learningRate).toExponential(2)}`,
-    `${duration(status.runSeconds || status.uptimeS)} ${over && state !== "paused" ? "in all" : "elapsed"}`,
+    ageText(status, over && state !== "paused"),
     left,
   ].filter(Boolean).join(" · "));
   setText(byId("foot"), `Atoll ${status.softwareVersion || ""} · run ${status.runId || ""} · up for ${duration(status.uptimeS)} · ${status.dataDirectory || ""}`);
+}
+
+// A run may have stood still for a part of its age.
+function ageText(status, ended) {
+  if (!num(status.runSeconds)) return `coordinator up for ${duration(status.uptimeS)}`;
+  const age = duration(status.runSeconds);
+  return ended ? `ended ${age} after its creation` : `created ${age} ago`;
 }
 
 export const headVersion = (status) => Math.max(0, ...(status.fragments || []).map((f) => num(f.version)));
