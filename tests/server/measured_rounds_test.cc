@@ -265,6 +265,7 @@ TEST(DataSet, AnOperatorResetsThePin) {
   ASSERT_TRUE(run.Seed(*wrong, Fill([](size_t) { return 1.0F; })).ok());
   ASSERT_TRUE(run.Pull(*wrong).ok());
   ASSERT_TRUE(run.Push(*wrong, 0, Fill([](size_t) { return 0.01F; })).ok());
+  ASSERT_TRUE(run.Pull(*wrong, 0).ok());
   EXPECT_EQ(DataRefusal(run, "a", "f1"), RefusalReason::kDatasetMismatch);
   ASSERT_TRUE(run.coordinator().Leave(*wrong, "sorry").ok());
   ASSERT_TRUE(run.admin().ControlRun({}, RunAction::kResetDataset, "wrong files").ok());
