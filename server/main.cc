@@ -1,6 +1,5 @@
 // atoll-coordinator: puts store, coordinator, ports and metrics together, and takes them down in order.
 #include <malloc.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -23,7 +22,6 @@
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/fault_point.h"
-#include "common/file.h"
 #include "common/input_file.h"
 #include "common/log.h"
 #include "common/process_setup.h"
