@@ -574,10 +574,8 @@ int Run(const Flags& flags) {
 /// the kernel each time, and gets it zeroed again; so a heap keeps some. Large vectors still go back at once.
 void KeepReceiveBuffers() {
 #ifdef M_TRIM_THRESHOLD
-  constexpr int kKeptPerHeap = 8 << 20;
-  constexpr int kGoesBackAtOnce = 4 << 20;
-  ::mallopt(M_TRIM_THRESHOLD, kKeptPerHeap);
-  ::mallopt(M_MMAP_THRESHOLD, kGoesBackAtOnce);
+  ::mallopt(M_TRIM_THRESHOLD, 8 << 20);  // kept
+  ::mallopt(M_MMAP_THRESHOLD, 4 << 20);  // goes back at once
 #endif
 }
 
