@@ -32,7 +32,7 @@ TEST(ProcessSetupTest, NoFileGetsTheNumberOfAClosedStandardDescriptor) {
     SetUpProcess();
     return ::open(path.c_str(), O_CREAT | O_RDWR, 0600);
   });
-  EXPECT_EQ(number, 3);
+  EXPECT_GT(number, 2);  // whoever runs the test may have more open
   EXPECT_EQ(InChild([] {
               ::close(2);
               SetUpProcess();

@@ -94,7 +94,7 @@ TEST_F(TokenStoreTest, WhatIsNotATokenIsNotKnown) {
   const NewToken made = Make(Role::kWorker, "w3");
   std::string close = made.text;
   close.back() = close.back() == '0' ? '1' : '0';
-  EXPECT_THAT(WhyNot(close), HasSubstr("atollctl tokens create"));
+  EXPECT_THAT(WhyNot(close), HasSubstr("ask the run's operator"));
   EXPECT_THAT(WhyNot(made.text + "0"), AllOf(HasSubstr("not known"), Not(HasSubstr("--"))))
       << "a web page shows it, too";
   EXPECT_TRUE(absl::IsUnauthenticated(store_->Find("").status()));
