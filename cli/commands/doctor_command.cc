@@ -70,6 +70,7 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
                        .admin = global.admin,
                        .coordinator_given = global.coordinator_given,
                        .admin_given = global.admin_given,
+                       .run = config.run ? config.run->name : "",
                        .deadline = Seconds(std::min(global.timeout_s, 3.0)),
                        .security = global.security};
   append(CheckNetwork(target, clock));

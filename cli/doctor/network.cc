@@ -108,6 +108,7 @@ AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
             .checks = {NoAnswer("admin port", target.admin, target.admin_given, trip.status())}};
   }
   std::vector<Check> checks = {JudgeRoundTrip("admin port", target.admin, ToSeconds(*trip))};
+  checks.push_back(JudgeRun(target.admin, status.config().run().name(), target.run));
   if (status.unix_nanos() != 0) checks.push_back(JudgeClock(difference, ToSeconds(*trip) / 2));
   return {.answers = true, .checks = std::move(checks)};
 }
@@ -141,6 +142,14 @@ Check JudgeRoundTrip(const std::string& name, const std::string& address, double
   const std::string text = absl::StrFormat("%s answers in %s", address, HumanDuration(Seconds(seconds)));
   if (seconds < kLongRoundTrip) return Ok(name, text);
   return Warn(name, text, "a lease must outlast several round trips: raise round.lease_s");
+}
+
+Check JudgeRun(const std::string& admin, const std::string& found, const std::string& wanted) {
+  const std::string text = absl::StrFormat("%s serves run '%s'", admin, found);
+  if (wanted.empty() || wanted == found) return Ok("run", text);
+  return Warn("run", absl::StrFormat("%s, and the configuration is of run '%s'", text, wanted),
+              "give this run's coordinator other ports (--listen, --admin-listen, --metrics-listen, "
+              "--web-listen), or ask the one that serves it (--admin, --coordinator)");
 }
 
 Check JudgeClock(double difference_s, double uncertainty_s) {

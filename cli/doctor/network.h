@@ -16,6 +16,7 @@ struct NetworkTarget {
   // Given on the command line: then somebody must answer there. Otherwise it is enough that the port is free.
   bool coordinator_given = false;
   bool admin_given = false;
+  std::string run = {};  // that a coordinator there should serve; empty: any
   Duration deadline = Seconds(3);
   SecurityPtr security = ChannelSecurity::Plain();
 };
@@ -26,6 +27,8 @@ std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock)
 
 /// The judgements without a network, for tests.
 Check JudgeRoundTrip(const std::string& name, const std::string& address, double seconds);
+/// A coordinator answers at `admin` and serves `found`; `wanted` as NetworkTarget::run.
+Check JudgeRun(const std::string& admin, const std::string& found, const std::string& wanted);
 /// The coordinator's clock minus this one's; known to `uncertainty_s`.
 Check JudgeClock(double difference_s, double uncertainty_s);
 

@@ -19,14 +19,16 @@ namespace {
 
 constexpr uint64_t kMostMetaBytes = 1 << 20;
 
-struct TokenBytes {
+constexpr uint64_t kHeaderBytes = 1024;  // of a token file
+
+struct TokenCounts {
   uint64_t train = 0;
   uint64_t held_out = 0;
 };
 
-absl::StatusOr<TokenBytes> MeasureTokens(const std::string& folder) {
+absl::StatusOr<TokenCounts> CountTokens(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
-  TokenBytes found;
+  TokenCounts found;
   for (const std::string& name : names) {
     if (!absl::EndsWith(name, ".bin")) continue;
     const std::string path = JoinPath(folder, name);
@@ -34,8 +36,9 @@ absl::StatusOr<TokenBytes> MeasureTokens(const std::string& folder) {
       return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
     }
     ATOLL_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
-    if (absl::StrContains(name, "train")) found.train += bytes;
-    if (absl::StrContains(name, "val")) found.held_out += bytes;
+    const uint64_t tokens = (bytes - std::min(bytes, kHeaderBytes)) / sizeof(uint16_t);
+    if (absl::StrContains(name, "train")) found.train += tokens;
+    if (absl::StrContains(name, "val")) found.held_out += tokens;
   }
   if (found.train == 0) return absl::NotFoundError(absl::StrFormat("no *train*.bin in %s", folder));
   return found;
@@ -57,9 +60,10 @@ absl::StatusOr<nlohmann::json> ReadMeta(const std::string& folder) {
 
 absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nlohmann::json& meta,
                                            const std::optional<ConfiguredTokens>& configured) {
-  ATOLL_ASSIGN_OR_RETURN(const TokenBytes bytes, MeasureTokens(folder));
+  ATOLL_ASSIGN_OR_RETURN(const TokenCounts counts, CountTokens(folder));
   const std::string text =
-      absl::StrFormat("%s to train on, %s held out", HumanBytes(bytes.train), HumanBytes(bytes.held_out));
+      absl::StrFormat("%s tokens to train on, %s held out", HumanCount(static_cast<double>(counts.train)),
+                      HumanCount(static_cast<double>(counts.held_out)));
   const auto found = meta.find("vocabulary");
   if (found == meta.end() || !found->is_number_unsigned()) return text;
   const auto tokens = found->get<uint64_t>();

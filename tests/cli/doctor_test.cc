@@ -81,6 +81,18 @@ TEST(Doctor, FindsTheCoordinatorAndItsClock) {
   EXPECT_THAT(CheckNamed(outcome, "clock")["text"].get<std::string>(), HasSubstr("ahead"));
 }
 
+TEST(Doctor, SaysWhoseRunAnswers) {
+  FakeAdmin admin;
+  admin.status.mutable_config()->mutable_run()->set_name("quickstart");
+  const Outcome any = Atollctl({"--admin", admin.address(), "--json"}).Run({"doctor"});
+  EXPECT_EQ(CheckNamed(any, "run")["text"], admin.address() + " serves run 'quickstart'") << any.out;
+  const Outcome other = Atollctl({"--admin", admin.address(), "--json"})
+                            .Run({"doctor", ATOLL_SOURCE_DIR "/configs/small.yaml"});
+  EXPECT_EQ(CheckNamed(other, "run")["verdict"], "warn") << other.out;
+  EXPECT_THAT(CheckNamed(other, "run")["text"].get<std::string>(), HasSubstr("of run 'small'"));
+  EXPECT_THAT(CheckNamed(other, "run")["advice"].get<std::string>(), HasSubstr("--admin-listen"));
+}
+
 TEST(Doctor, AnAddressThatWasGivenMustAnswer) {
   const Outcome outcome =
       Atollctl({"--coordinator", "127.0.0.1:1", "--timeout", "0.3", "--json"}).Run({"doctor"});
