@@ -82,8 +82,12 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
     return absl::FailedPreconditionError(absl::StrFormat("--out %s: is a folder; name a file", path));
   }
-  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial, OpenMode::kTruncate));
-  const auto exported = Pull(global, file);
+  auto file = DurableFile::Open(partial, OpenMode::kTruncate);
+  if (!file.ok()) {
+    return {file.status().code(),
+            absl::StrFormat("--out %s: %s", path, std::string(file.status().message()))};
+  }
+  const auto exported = Pull(global, *file);
   if (!exported.ok()) {
     RemoveFile(partial).IgnoreError();
     return exported.status();

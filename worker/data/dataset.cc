@@ -24,7 +24,10 @@ std::string TokensSha256(const TokenFile& file) {
 absl::Status NoDescription(const std::string& folder) {
   std::string problem = absl::StrCat("dataset folder ", folder, ": no meta.json");
   const absl::StatusOr<std::vector<std::string>> names = ListDir(folder);
-  if (!names.ok()) return names.status();
+  if (!names.ok()) {
+    return {names.status().code(),
+            absl::StrCat("cannot read the token files: ", std::string(names.status().message()))};
+  }
   for (const std::string& name : *names) {
     if (!name.ends_with(".bin")) continue;
     return absl::NotFoundError(absl::StrCat(
