@@ -167,14 +167,22 @@ TEST_F(CoordinatorProgramTest, HasAWebPageUnlessItIsToldNotTo) {
 }
 
 TEST_F(CoordinatorProgramTest, WhenThePagesPortIsTakenItSaysWhichIsFree) {
-  // Either we hold the port from here on, or somebody else does.
+  // We hold the port from here on. Tests beside this one may have it for a moment; who has it for longer
+  // keeps it.
   const FileDescriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;  // as the coordinator: connections that have ended do not count
+  ASSERT_EQ(::setsockopt(taken.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(7604);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
-    ASSERT_EQ(::listen(taken.get(), 1), 0);
+  const auto hold = [&] {
+    return ::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
+           ::listen(taken.get(), 1) == 0;
+  };
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!hold() && std::chrono::steady_clock::now() < patience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   std::vector<std::string> arguments = Arguments({"--config", dir_.File("run.yaml")});
   const auto option = std::ranges::find(arguments, "--web-listen");
