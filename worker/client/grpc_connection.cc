@@ -1,5 +1,6 @@
 #include "worker/client/grpc_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -110,13 +111,15 @@ absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& r
 
 absl::StatusOr<ShownConfirmations> GrpcConnection::GetConfirmations(const MemberRef& member,
                                                                     const ConfirmationsWish& wish) {
-  AwaitConnection();
+  // No AwaitConnection: the call may not last longer than its timeout.
   grpc::ClientContext context;
-  Begin(context, options_.unary_deadline);
+  const Duration longest = options_.unary_deadline;
+  Begin(context, wish.timeout > Duration(0) ? std::min(wish.timeout, longest) : longest);
   v1::ConfirmationPage reply;
   const grpc::Status status =
       stub_->GetConfirmations(&context, ConfirmationsRequestToProto(member, wish), &reply);
-  if (!status.ok()) return Translate(status);
+  // Not Translate, which may look at the connection for some seconds.
+  if (!status.ok()) return StatusOfCall(status, options_.address);
   return ShownConfirmationsFromProto(reply);
 }
 

@@ -277,6 +277,7 @@ struct ConfirmationsWish {
   Version first;  // both included
   Version last;
   std::optional<Cursor> after = std::nullopt;
+  Duration timeout{};  // of the call; zero: that of any other
 };
 struct ShownConfirmations {
   std::vector<SignedConfirmation> confirmations;

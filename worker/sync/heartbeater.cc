@@ -35,7 +35,7 @@ absl::Status Heartbeater::Beat() {
     context_.board->Receive(*member, *orders);
     if (orders->command != WorkerCommand::kNone && on_command_) on_command_();
     KeepTo(orders->lease);
-    Audit(*member);
+    Audit(*member, orders->lease);
   } else if (const Reaction reaction = ReactionTo(orders.status());
              RejectionOf(orders.status()) != RefusalReason::kNone &&
              (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {
@@ -45,9 +45,9 @@ absl::Status Heartbeater::Beat() {
   return orders.status();
 }
 
-void Heartbeater::Audit(const MemberRef& member) {
+void Heartbeater::Audit(const MemberRef& member, Duration lease) {
   if (audit_ == nullptr) return;
-  const absl::Status trusted = audit_->Compare(member);
+  const absl::Status trusted = audit_->Compare(member, lease);
   if (trusted.ok()) return;
   context_.board->Distrust(trusted);
   if (on_command_) on_command_();

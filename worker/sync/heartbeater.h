@@ -39,7 +39,7 @@ class Heartbeater {
 
  private:
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Audit(const MemberRef& member);
+  void Audit(const MemberRef& member, Duration lease);
   void Complain(const absl::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
   void KeepTo(Duration lease) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -60,12 +60,26 @@ std::vector<ConfirmationsWish> PeerAudit::Wishes(const MemberRef& member) {
     }
     wishes.back().last = place.second;
   }
+  const auto first = std::ranges::lower_bound(wishes, first_, {}, &ConfirmationsWish::fragment);
+  std::ranges::rotate(wishes, first);
   return wishes;
 }
 
-absl::Status PeerAudit::Compare(const MemberRef& member) {
+absl::Status PeerAudit::Compare(const MemberRef& member, Duration lease) {
   const std::vector<ConfirmationsWish> wishes = Wishes(member);
-  for (const ConfirmationsWish& wish : wishes) ATOLL_RETURN_IF_ERROR(Look(member, wish));
+  const MonoTime end =
+      context_.clock->Now() + (lease > Duration(0) ? std::min(kLongestLook, lease / 4) : kLongestLook);
+  for (const ConfirmationsWish& wish : wishes) {
+    const bool in_time = context_.clock->Now() < end;
+    bool goes_on = false;
+    if (in_time) {
+      ATOLL_ASSIGN_OR_RETURN(goes_on, Look(member, wish, end));
+    }
+    const MutexLock lock(&mutex_);
+    // Behind one that failed: it may be the only one that does.
+    first_ = FragmentId(wish.fragment.value() + (in_time ? 1 : 0));
+    if (!goes_on) break;
+  }
   return wishes.empty() ? absl::OkStatus() : JudgeOldest();
 }
 
@@ -79,17 +93,19 @@ void PeerAudit::NoteNotShown(const MemberRef& member) {
       {{"asks_again_after", HumanDuration(kAskAgain)}});
 }
 
-absl::Status PeerAudit::Look(const MemberRef& member, ConfirmationsWish wish) {
+absl::StatusOr<bool> PeerAudit::Look(const MemberRef& member, ConfirmationsWish wish, MonoTime end) {
   for (int page = 0; page < kPages; ++page) {
+    wish.timeout = end - context_.clock->Now();
+    if (wish.timeout <= Duration(0)) return false;
     const auto shown = connection_->GetConfirmations(member, wish);
     if (absl::IsUnimplemented(shown.status())) {
       NoteNotShown(member);
-      return absl::OkStatus();
+      return false;
     }
     if (!shown.ok()) {
       context_.log.Debug("confirmations could not be read; trying again",
                          {{"error", Explain(shown.status())}});
-      return absl::OkStatus();
+      return false;
     }
     for (const SignedConfirmation& one : shown->confirmations) ATOLL_RETURN_IF_ERROR(Note(member, one));
     if (!shown->next.has_value()) break;
@@ -101,7 +117,7 @@ absl::Status PeerAudit::Look(const MemberRef& member, ConfirmationsWish wish) {
         place.first == wish.fragment && place.second >= wish.first && place.second <= wish.last;
     if (looked_at) ++watched.looks;
   }
-  return absl::OkStatus();
+  return true;
 }
 
 absl::Status PeerAudit::Note(const MemberRef& member, const SignedConfirmation& theirs) {

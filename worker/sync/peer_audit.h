@@ -48,6 +48,9 @@ class PeerAudit {
   /// Pause after UNIMPLEMENTED, unless the worker joins again. A coordinator of an earlier release answers
   /// this for good, a proxy only while its coordinator restarts; the two cannot be told apart.
   static constexpr Duration kAskAgain = std::chrono::seconds(60);
+  /// All calls of one look together, however many fragments there are; a quarter of a shorter lease. A look
+  /// takes the heartbeat's thread, so it may not last as long as a lease.
+  static constexpr Duration kLongestLook = std::chrono::seconds(3);
 
   /// `connection` outlives this object, as do the pointers of the context.
   PeerAudit(PeerAuditOptions options, CoordinatorConnection* connection, const WorkerContext& context)
@@ -56,9 +59,12 @@ class PeerAudit {
   /// This worker signed `mine`, and it is what the coordinator served.
   void Signed(const MemberRef& member, const Confirmation& mine) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// One look at what others signed; after a heartbeat. OK while there is no reason to stop, also when the
-  /// coordinator does not answer. The error is for people, and makes the exit code kUntrusted.
-  absl::Status Compare(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// One look at what others signed; after a heartbeat that brought `lease`. OK while there is no reason to
+  /// stop, also when the coordinator does not answer. The error is for people, and makes the exit code
+  /// kUntrusted. The look ends with the first call that fails, and when its time is over; the next one begins
+  /// with the fragments that this one did not get to.
+  absl::Status Compare(const MemberRef& member, Duration lease = kLongestLook * 4)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Place = std::pair<FragmentId, Version>;
@@ -77,7 +83,9 @@ class PeerAudit {
 
   std::vector<ConfirmationsWish> Wishes(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteNotShown(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Look(const MemberRef& member, ConfirmationsWish wish) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Whether the look may go on with another fragment.
+  absl::StatusOr<bool> Look(const MemberRef& member, ConfirmationsWish wish, MonoTime end)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Note(const MemberRef& member, const SignedConfirmation& theirs) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status JudgeOldest() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Judge(const Place& place, const Watched& watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -88,6 +96,7 @@ class PeerAudit {
   Mutex mutex_;
   Epoch epoch_ ABSL_GUARDED_BY(mutex_){};
   std::map<Place, Watched> watched_ ABSL_GUARDED_BY(mutex_);
+  FragmentId first_ ABSL_GUARDED_BY(mutex_){};                 // of the next look
   std::deque<bool> outvoted_ ABSL_GUARDED_BY(mutex_);          // the last versions that others signed too
   size_t silent_ ABSL_GUARDED_BY(mutex_) = 0;                  // versions in a row that nobody else signed
   std::optional<NotShown> not_shown_ ABSL_GUARDED_BY(mutex_);  // after UNIMPLEMENTED

@@ -1,6 +1,8 @@
 // Every status in every call: what a worker does about it, whoever sent it.
+#include <atomic>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/codec.h"
@@ -33,7 +35,8 @@ class OneAnswer final : public v1::Coordinator::Service {
   ~OneAnswer() override { server_->Shutdown(std::chrono::system_clock::now()); }
   const std::string& address() const { return address_; }
 
-  grpc::Status status;  // set between calls
+  grpc::Status status;              // set between calls
+  std::atomic<bool> hangs = false;  // GetConfirmations, until the client gives up
 
   grpc::Status Join(grpc::ServerContext*, const v1::JoinRequest*, v1::JoinReply*) override { return status; }
   grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest*, v1::HeartbeatReply*) override {
@@ -66,8 +69,9 @@ class OneAnswer final : public v1::Coordinator::Service {
   grpc::Status Leave(grpc::ServerContext*, const v1::LeaveRequest*, v1::LeaveReply*) override {
     return status;
   }
-  grpc::Status GetConfirmations(grpc::ServerContext*, const v1::GetConfirmationsRequest*,
+  grpc::Status GetConfirmations(grpc::ServerContext* context, const v1::GetConfirmationsRequest*,
                                 v1::ConfirmationPage*) override {
+    while (hangs && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return status;
   }
 
@@ -140,6 +144,20 @@ TEST(StatusMatrixTest, EveryCodeInEveryCall) {
       EXPECT_EQ(LooksPermanent(seen), code == grpc::StatusCode::UNIMPLEMENTED) << name << ": " << seen;
     }
   }
+}
+
+TEST(StatusMatrixTest, AQuestionWithATimeoutOfItsOwnEndsThen) {
+  OneAnswer service;
+  service.hangs = true;
+  const SystemClock clock{};
+  GrpcConnectionOptions options = OptionsFor(service.address());
+  options.unary_deadline = Seconds(30);
+  GrpcConnection connection(options, MakeChannel({.address = service.address()}), &clock);
+  const MonoTime begin = clock.Now();
+  ConfirmationsWish wish;
+  wish.timeout = Seconds(0.2);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(connection.GetConfirmations({}, wish).status()));
+  EXPECT_LT(clock.Now() - begin, Seconds(15));
 }
 
 TEST(StatusMatrixTest, AnAnswerWithoutWordsLeavesNoEmptyBrackets) {

@@ -47,7 +47,9 @@ class Showing final : public CoordinatorConnection {
   absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef&,
                                                       const ConfirmationsWish& wish) override {
     ++calls;
-    if (!error.ok()) return error;
+    asked.push_back(wish.fragment.value());
+    if (clock != nullptr) clock->Advance(std::min(takes, wish.timeout));
+    if (!error.ok() || takes > wish.timeout) return error.ok() ? absl::DeadlineExceededError("late") : error;
     ShownConfirmations page;
     for (const auto& [place, one] : shown) {
       const auto& [version, worker] = place;
@@ -67,6 +69,9 @@ class Showing final : public CoordinatorConnection {
   std::map<std::pair<Version, WorkerName>, SignedConfirmation> shown;
   absl::Status error;
   int calls = 0;
+  std::vector<uint32_t> asked;  // fragments
+  FakeClock* clock = nullptr;
+  Duration takes{};  // each call
 };
 
 class PeerAuditTest : public ::testing::Test {
@@ -82,8 +87,8 @@ class PeerAuditTest : public ::testing::Test {
         ConfirmationText({.run_id = kMe.run_id, .epoch = kMe.epoch, .worker = worker}, one.confirmation));
     connection_.shown[{Version(version), worker}] = one;
   }
-  void Served(PeerAudit& audit, uint64_t version) {
-    audit.Signed(kMe, {.fragment = FragmentId(0), .version = Version(version), .published = kServed});
+  void Served(PeerAudit& audit, uint64_t version, uint32_t fragment = 0) {
+    audit.Signed(kMe, {.fragment = FragmentId(fragment), .version = Version(version), .published = kServed});
   }
   /// As many looks as a version gets.
   absl::Status Compare(PeerAudit& audit) {
@@ -195,6 +200,33 @@ TEST_F(PeerAuditTest, GoesOnWithoutAnAnswerAndAsksAnOldCoordinatorSeldom) {
   harness_.clock.Advance(PeerAudit::kAskAgain);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(audit.Compare(kMe).ok());
   EXPECT_EQ(connection_.calls, calls + 1);
+}
+
+TEST_F(PeerAuditTest, ALookThatGetsNoAnswerEndsWithItsFirstCallWithinAQuarterOfTheLease) {
+  PeerAudit audit({}, &connection_, harness_.context);
+  for (uint32_t fragment = 0; fragment < 4; ++fragment) Served(audit, 1, fragment);
+  connection_.clock = &harness_.clock;
+  connection_.takes = Seconds(3600);
+  for (const Duration lease : {Seconds(2), Seconds(15), Seconds(600), Duration(0)}) {
+    const MonoTime before = harness_.clock.Now();
+    EXPECT_TRUE(audit.Compare(kMe, lease).ok());
+    const Duration longest = lease == Seconds(2) ? Seconds(0.5) : PeerAudit::kLongestLook;
+    EXPECT_EQ(harness_.clock.Now() - before, longest) << ToSeconds(lease);
+  }
+  EXPECT_EQ(connection_.asked, (std::vector<uint32_t>{0, 1, 2, 3})) << "another one first each time";
+}
+
+TEST_F(PeerAuditTest, SlowAnswersAreSpreadOverSeveralLooksUntilEveryFragmentWasLookedAt) {
+  PeerAudit audit({}, &connection_, harness_.context);
+  for (uint32_t fragment = 0; fragment < 5; ++fragment) Served(audit, 1, fragment);
+  connection_.clock = &harness_.clock;
+  connection_.takes = Seconds(1.5);
+  for (int look = 0; look < 5; ++look) {
+    const MonoTime before = harness_.clock.Now();
+    EXPECT_TRUE(audit.Compare(kMe, Seconds(15)).ok());
+    EXPECT_LE(harness_.clock.Now() - before, PeerAudit::kLongestLook);
+  }
+  EXPECT_EQ(connection_.asked, (std::vector<uint32_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}));
 }
 
 TEST_F(PeerAuditTest, ComparesAgainAfterAProxyAnsweredForTheCoordinator) {
