@@ -21,7 +21,9 @@ namespace atoll {
 std::string CallerName(const AdminCaller& caller);
 
 /// What operators do, put together: checks, records, tells the book, announces. Actions exclude each other,
-/// so that what was checked still holds when it is done; looking does not wait for them. Thread-safe.
+/// so that what was checked still holds when it is done; looking does not wait for them. A launcher may take
+/// minutes to answer (Kubernetes, while its API is away): only actions on launched workers wait for that.
+/// Thread-safe.
 class AdminImpl final : public AdminControl {
  public:
   /// All outlive it. `launcher` may be null: nobody starts workers.
@@ -73,10 +75,17 @@ class AdminImpl final : public AdminControl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> Tell(const WorkerOrder& order, CommandView command, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<std::string> Restart(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<std::string> RestartByItself(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> ActAlone(const WorkerOrder& order, const std::string& why)
+      ABSL_LOCKS_EXCLUDED(launching_mutex_, mutex_);
+  absl::StatusOr<std::string> Restart(const WorkerOrder& order)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(launching_mutex_) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::string> RestartByItself(const WorkerOrder& order)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(launching_mutex_, mutex_);
   absl::StatusOr<std::string> RestartFromOutside(const WorkerName& worker)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(launching_mutex_) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Whether the launcher must start the worker. False: it lives, and restarts when it is told to.
+  absl::StatusOr<bool> MustBeStarted(const WorkerOrder& order)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(launching_mutex_, mutex_);
   absl::Status CheckPartitions(uint64_t wanted, std::string_view field) const;
   /// FailedPrecondition for a wanted worker of the launcher that was never a member.
   absl::Status CheckHasJoined(const WorkerName& name) const;
@@ -88,7 +97,10 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::string> SetBanned(const WorkerOrder& order, const std::string& why, bool banned)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<ScaleResult> Scale(std::optional<uint32_t> add, std::optional<uint32_t> target)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(launching_mutex_) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Checks the wish and records it: `result` then says from and to how many.
+  absl::Status RecordScale(std::optional<uint32_t> add, std::optional<uint32_t> target, ScaleResult& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(launching_mutex_, mutex_);
 
   // admin/config_actions.cc
   absl::StatusOr<ConfigView> Change(const AdminCaller& caller, const std::vector<ConfigSetting>& settings,
@@ -108,7 +120,10 @@ class AdminImpl final : public AdminControl {
   RoundDriver* const driver_;
   Launcher* const launcher_;
   std::atomic<bool> verifying_{false};
-  Mutex mutex_;  // held over the disk's and the launcher's work
+  /// Held over what changes the workers that are launched, the launcher's work included, so that what is
+  /// recorded of them and what the launcher was asked for come in the same order.
+  Mutex launching_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  Mutex mutex_;  // held over the disk's work, never over the launcher's
   Mutex configs_mutex_;
   ConfigBook configs_ ABSL_GUARDED_BY(configs_mutex_);
 };

@@ -80,6 +80,12 @@ absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, ui
     extended = Extend(caller, rounds, expected_version, dry_run);
   }
   if (dry_run) return extended;
+  // Workers that left because the run was finished are started again.
+  if (extended.ok() && extended->reopened && launcher_ != nullptr) {
+    const MutexLock launching(&launching_mutex_);
+    const absl::Status started = launcher_->StartAgain();
+    if (!started.ok()) extended = started;
+  }
   Audit(caller, "extend_run", absl::StrFormat("extend the run by %s", Counted(rounds, "round")),
         extended.status(),
         extended.ok() ? absl::StrFormat("%d rounds before, %d now; learning rate %g before, %g now",
@@ -121,8 +127,6 @@ absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint3
     services_.board->Reopen(fragment);
   }
   (void)services_.outbox->Send(effects);
-  // Workers that left because the run was finished are started again.
-  if (view.reopened && launcher_ != nullptr) ATOLL_RETURN_IF_ERROR(launcher_->StartAgain());
   return view;
 }
 

@@ -46,16 +46,26 @@ std::string Asked(const WorkerOrder& order) {
 }  // namespace
 
 absl::StatusOr<std::string> AdminImpl::ControlWorker(const AdminCaller& caller, const WorkerOrder& order) {
-  absl::StatusOr<std::string> done = std::string();
-  {
-    MutexLock lock(&mutex_);
-    const std::string why = absl::StrFormat("%s by %s%s", std::string(Name(order.action)), CallerName(caller),
-                                            order.reason.empty() ? std::string() : ": " + order.reason);
-    done = Act(order, why);
-  }
+  const std::string why = absl::StrFormat("%s by %s%s", std::string(Name(order.action)), CallerName(caller),
+                                          order.reason.empty() ? std::string() : ": " + order.reason);
+  const absl::StatusOr<std::string> done = ActAlone(order, why);
   Audit(caller, std::string(Name(order.action)) + "_worker", Asked(order), done.status(),
         done.ok() ? *done : "");
   return done;
+}
+
+absl::StatusOr<std::string> AdminImpl::ActAlone(const WorkerOrder& order, const std::string& why) {
+  if (order.action == WorkerAction::kRestart) {
+    const MutexLock launching(&launching_mutex_);
+    return Restart(order);
+  }
+  if (order.action == WorkerAction::kDrain && launcher_ != nullptr && launcher_->Owns(order.worker)) {
+    const MutexLock launching(&launching_mutex_);
+    const MutexLock lock(&mutex_);
+    return Act(order, why);
+  }
+  const MutexLock lock(&mutex_);
+  return Act(order, why);
 }
 
 absl::StatusOr<std::string> AdminImpl::Act(const WorkerOrder& order, const std::string& why) {
@@ -66,7 +76,7 @@ absl::StatusOr<std::string> AdminImpl::Act(const WorkerOrder& order, const std::
     case WorkerAction::kDrain:
       return Drain(order, when + " and leaves");
     case WorkerAction::kRestart:
-      return Restart(order);
+      break;  // ActAlone
     case WorkerAction::kResync:
       return Tell(order, CommandView::kResync, "drops its local progress and pulls the head");
     case WorkerAction::kEvict: {
@@ -129,6 +139,16 @@ absl::StatusOr<std::string> AdminImpl::Drain(const WorkerOrder& order, const std
 }
 
 absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
+  ATOLL_RETURN_IF_ERROR(ValidateWorkerName(order.worker));
+  {
+    const MutexLock lock(&mutex_);
+    ATOLL_ASSIGN_OR_RETURN(const bool must_be_started, MustBeStarted(order));
+    if (!must_be_started) return RestartByItself(order);
+  }
+  return RestartFromOutside(order.worker);
+}
+
+absl::StatusOr<bool> AdminImpl::MustBeStarted(const WorkerOrder& order) {
   const auto worker = services_.book->Worker(order.worker, services_.clock->Now());
   const bool live = worker.ok() && worker->lease_remaining_s > 0;
   if (worker.ok() && worker->banned) {
@@ -142,9 +162,9 @@ absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
     ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, services_.book->config()->run, "restart"));
     ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, "restart"));
   }
-  if (live) return RestartByItself(order);
+  if (live) return false;
   // A process that does not answer, or one that died before it ever joined, can only be ended from outside.
-  if (launcher_ != nullptr && launcher_->Owns(order.worker)) return RestartFromOutside(order.worker);
+  if (launcher_ != nullptr && launcher_->Owns(order.worker)) return true;
   if (!worker.ok()) return worker.status();
   return absl::FailedPreconditionError(absl::StrFormat(
       "worker '%s' is %s, and it is none that this coordinator launched: start it where it runs",
@@ -167,6 +187,7 @@ absl::StatusOr<std::string> AdminImpl::RestartByItself(const WorkerOrder& order)
 absl::StatusOr<std::string> AdminImpl::RestartFromOutside(const WorkerName& worker) {
   const uint32_t wanted = launcher_->view().target;
   ATOLL_RETURN_IF_ERROR(launcher_->Restart(worker));
+  const MutexLock lock(&mutex_);
   launcher_->WantAgain(worker);
   const uint32_t wanted_now = launcher_->view().target;
   if (wanted_now != wanted) {
@@ -214,7 +235,7 @@ absl::StatusOr<ScaleResult> AdminImpl::ScaleWorkers(const AdminCaller& caller, s
                                                     std::optional<uint32_t> target) {
   absl::StatusOr<ScaleResult> scaled = ScaleResult();
   {
-    MutexLock lock(&mutex_);
+    const MutexLock launching(&launching_mutex_);
     scaled = Scale(add, target);
   }
   const std::string what = add      ? absl::StrFormat("add %s", Counted(*add, "worker"))
@@ -225,7 +246,8 @@ absl::StatusOr<ScaleResult> AdminImpl::ScaleWorkers(const AdminCaller& caller, s
   return scaled;
 }
 
-absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::optional<uint32_t> target) {
+absl::Status AdminImpl::RecordScale(std::optional<uint32_t> add, std::optional<uint32_t> target,
+                                    ScaleResult& result) {
   if (add.has_value() == target.has_value()) {
     return absl::InvalidArgumentError("size: give one of add and target");
   }
@@ -235,18 +257,31 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
         "this coordinator starts no workers: start it with --launcher process or --launcher kubernetes, or "
         "start the workers where they are to run");
   }
-  ScaleResult result{.before = launcher_->view().target, .target = 0, .names = {}};
+  result.before = launcher_->view().target;
   const uint64_t wanted = target ? *target : uint64_t{result.before} + *add;
   const std::string_view field = add ? "add" : "target";
   ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, services_.book->config()->run, field));
   if (wanted > result.before) ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, field));
   result.target = static_cast<uint32_t>(wanted);
+  return RememberWorkers(result.target);
+}
+
+absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::optional<uint32_t> target) {
+  ScaleResult result;
   const ControlEntry before = services_.book->control();
-  ATOLL_RETURN_IF_ERROR(RememberWorkers(result.target));
+  {
+    const MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(RecordScale(add, target, result));
+  }
   const absl::Status scaled = launcher_->Scale(result.target);
   if (!scaled.ok()) {
-    // A number that the cluster refused is not asked for again by the coordinator's next life.
-    ATOLL_RETURN_IF_ERROR(KeepControl(before));
+    const MutexLock lock(&mutex_);
+    // A number that the cluster refused is not asked for again by the coordinator's next life. The run may
+    // have been paused or stopped meanwhile: that stays.
+    ControlEntry control = services_.book->control();
+    control.workers = before.workers;
+    control.workers_at_start = before.workers_at_start;
+    ATOLL_RETURN_IF_ERROR(KeepControl(control));
     return scaled;
   }
   // Not those that run now: those that are to end still do, and a new one may not be there yet.

@@ -24,11 +24,18 @@ class FakeLauncher final : public Launcher {
     std::set<uint32_t> wanted ABSL_GUARDED_BY(mutex);
     std::set<uint32_t> drained ABSL_GUARDED_BY(mutex);
     std::set<uint32_t> running ABSL_GUARDED_BY(mutex);
+    /// Scale and Restart wait for the other side while this is set, as a launcher does while a cluster is
+    /// away.
+    bool away ABSL_GUARDED_BY(mutex) = false;
+    int asked ABSL_GUARDED_BY(mutex) = 0;  // calls of those two
+    absl::Status answer ABSL_GUARDED_BY(mutex);
+    CondVar changed;
   };
   explicit FakeLauncher(std::shared_ptr<Log> log) : log_(std::move(log)) {}
 
   absl::Status Scale(uint32_t target) override {
     MutexLock lock(&log_->mutex);
+    if (const absl::Status answer = Answer(); !answer.ok()) return answer;
     log_->wanted = ChooseNumbers(log_->wanted, log_->drained, {}, target);
     log_->running.insert(log_->wanted.begin(), log_->wanted.end());
     return absl::OkStatus();
@@ -48,6 +55,10 @@ class FakeLauncher final : public Launcher {
     if (log_->drained.erase(NumberOf(name)) > 0) log_->wanted.insert(NumberOf(name));
   }
   absl::Status Restart(const WorkerName& name) override {
+    {
+      MutexLock lock(&log_->mutex);
+      if (const absl::Status answer = Answer(); !answer.ok()) return answer;
+    }
     WantAgain(name);
     MutexLock lock(&log_->mutex);
     log_->restarted.push_back(name);
@@ -72,6 +83,12 @@ class FakeLauncher final : public Launcher {
   void Shutdown() override {}
 
  private:
+  absl::Status Answer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_->mutex) {
+    ++log_->asked;
+    log_->changed.NotifyAll();
+    while (log_->away) log_->changed.Wait(&log_->mutex);
+    return log_->answer;
+  }
   static WorkerName NameOf(uint32_t number) { return "w-" + std::to_string(number); }
   static uint32_t NumberOf(const WorkerName& name) {
     return name.starts_with("w-") ? static_cast<uint32_t>(std::stoul(name.substr(2))) : UINT32_MAX;

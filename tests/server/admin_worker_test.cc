@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "server/refusal.h"
 #include "tests/fakes/fake_launcher.h"
 #include "tests/server/test_run.h"
@@ -308,6 +310,17 @@ class AdminLauncher : public testing::Test {
     MutexLock lock(&log_->mutex);
     return log_->restarted;
   }
+
+  void SetAway(bool away, const absl::Status& answer = absl::OkStatus()) {
+    MutexLock lock(&log_->mutex);
+    log_->away = away;
+    log_->answer = answer;
+    log_->changed.NotifyAll();
+  }
+  void AwaitAsked(int times) {
+    MutexLock lock(&log_->mutex);
+    while (log_->asked < times) log_->changed.Wait(&log_->mutex);
+  }
 };
 
 TEST_F(AdminLauncher, RestartsWhoDoesNotAnswerAndTellsWhoDoes) {
@@ -454,6 +467,43 @@ TEST(AdminWorker, ARunWithoutALauncherDoesNotCheckItsWorkers) {
   options.launch_workers = 9;
   TestRun run(options);
   EXPECT_TRUE(run.Restart().ok());
+}
+
+TEST_F(AdminLauncher, OtherActionsDoNotWaitForALauncherThatDoesNotAnswer) {
+  run_.Begin({"a", "b", "w-0"}, Ones());
+  SetAway(true);
+  auto scaling = std::async(std::launch::async,
+                            [this] { return run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).status(); });
+  AwaitAsked(1);
+  auto others = std::async(std::launch::async, [this] {
+    absl::Status done = Do(run_, "a", kDrain);
+    for (const WorkerAction action : {kResync, kBan, kUnban}) done.Update(Do(run_, "b", action));
+    done.Update(run_.admin().ControlRun(kAnn, RunAction::kPause, "").status());
+    return done;
+  });
+  EXPECT_EQ(others.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  SetAway(false, absl::UnavailableError("no route"));
+  EXPECT_TRUE(absl::IsUnavailable(scaling.get()));
+  EXPECT_TRUE(others.get().ok());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 0u) << "refused, so not remembered";
+  EXPECT_EQ(run_.coordinator().GetStatus(0).state, RunStateView::kPaused) << "the pause stays";
+}
+
+TEST_F(AdminLauncher, WhatIsRememberedIsWhatTheLauncherWasAskedForLast) {
+  run_.Begin({"w-0", "w-1", "w-2"}, Ones());
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  SetAway(true);
+  auto scaling = std::async(std::launch::async,
+                            [this] { return run_.admin().ScaleWorkers(kAnn, std::nullopt, 3).status(); });
+  AwaitAsked(2);
+  auto draining = std::async(std::launch::async, [this] { return Do(run_, "w-1", kDrain); });
+  auto restarting = std::async(std::launch::async, [this] { return Do(run_, "w-9", kRestart); });
+  SetAway(false);
+  EXPECT_TRUE(scaling.get().ok());
+  EXPECT_TRUE(draining.get().ok());
+  EXPECT_TRUE(restarting.get().ok());
+  EXPECT_EQ(run_.admin().Launched().target, 2u);
+  EXPECT_EQ(run_.admin().WantedWorkers(), 2u);
 }
 
 TEST_F(AdminLauncher, AddsAndScales) {
