@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "cli/metric_writer.h"
 #include "common/crc32c.h"
 #include "common/file.h"
+#include "common/partial_file.h"
 #include "common/status.h"
 #include "tensorboard/event.pb.h"
 
@@ -18,6 +20,8 @@ namespace atoll {
 namespace {
 
 constexpr char kFilePrefix[] = "events.out.tfevents.";
+// TensorBoard reads every file with "tfevents" in its name, complete or not.
+constexpr char kPartial[] = "export.partial";
 
 void AppendLittleEndian(std::string& out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
@@ -45,32 +49,38 @@ class Writer final : public MetricWriter {
   }
 
   absl::Status Finish() override {
+    // All are complete before the first one replaces that of an earlier export.
     for (auto& [run, file] : files_) {
       file.out.close();
       ATOLL_RETURN_IF_ERROR(Check(file));
+    }
+    for (auto& [run, file] : files_) {
+      ATOLL_RETURN_IF_ERROR(file.file->Publish());
+      ATOLL_RETURN_IF_ERROR(RemoveOthers(file));
     }
     return absl::OkStatus();
   }
 
  private:
   struct File {
-    std::string path;
+    std::string folder;
+    std::string name;
+    std::unique_ptr<PartialFile> file;
     std::ofstream out;
   };
 
   static absl::Status Check(const File& file) {
     if (file.out.good()) return absl::OkStatus();
     return absl::ResourceExhaustedError(
-        absl::StrFormat("%s cannot be written: is the disk full?", file.path));
+        absl::StrFormat("%s cannot be written: is the disk full?", file.file->partial()));
   }
 
   /// TensorBoard reads all event files of a folder as one: those of an earlier export would double the curve.
-  static absl::Status ClearFolder(const std::string& folder) {
-    ATOLL_RETURN_IF_ERROR(CreateDirs(folder));
-    ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
+  static absl::Status RemoveOthers(const File& file) {
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(file.folder));
     for (const std::string& name : names) {
-      if (absl::StartsWith(name, kFilePrefix) && absl::EndsWith(name, ".atoll")) {
-        ATOLL_RETURN_IF_ERROR(RemoveFile(JoinPath(folder, name)));
+      if (name != file.name && absl::StartsWith(name, kFilePrefix) && absl::EndsWith(name, ".atoll")) {
+        ATOLL_RETURN_IF_ERROR(RemoveFile(JoinPath(file.folder, name)));
       }
     }
     return absl::OkStatus();
@@ -85,11 +95,13 @@ class Writer final : public MetricWriter {
           absl::StrFormat("'%s' is not a worker's name; it cannot name a folder", point.worker()));
     }
     const std::string run = point.worker().empty() ? "run" : "worker-" + point.worker();
-    const std::string folder = JoinPath(folder_, run);
-    ATOLL_RETURN_IF_ERROR(ClearFolder(folder));
     File file;
-    file.path = JoinPath(folder, absl::StrFormat("%s%010.0f.atoll", kFilePrefix, WallSeconds(point)));
-    file.out.open(file.path, std::ios::binary | std::ios::trunc);
+    file.folder = JoinPath(folder_, run);
+    file.name = absl::StrFormat("%s%010.0f.atoll", kFilePrefix, WallSeconds(point));
+    ATOLL_RETURN_IF_ERROR(CreateDirs(file.folder));
+    ATOLL_ASSIGN_OR_RETURN(
+        file.file, PartialFile::Create(JoinPath(file.folder, file.name), JoinPath(file.folder, kPartial)));
+    file.out.open(file.file->partial(), std::ios::binary | std::ios::trunc);
     file.out << TensorBoardHeader(WallSeconds(point));
     ATOLL_RETURN_IF_ERROR(Check(file));
     return &files_.emplace(point.worker(), std::move(file)).first->second;

@@ -1,7 +1,5 @@
 #include <cstdio>
-#include <filesystem>
 #include <span>
-#include <system_error>
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
@@ -10,8 +8,8 @@
 #include "cli/observer_client.h"
 #include "common/command_line/help.h"
 #include "common/durable_file.h"
-#include "common/file.h"
 #include "common/human.h"
+#include "common/partial_file.h"
 #include "common/status.h"
 #include "core/fragment_plan.h"
 #include "core/safetensors.h"
@@ -77,22 +75,16 @@ absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
 }
 
 absl::Status Export(const GlobalOptions& global, const std::string& path) {
-  const std::string partial = path + ".partial";
   // Before anything is pulled: a folder that is not writable is found at once.
-  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
-    return absl::FailedPreconditionError(absl::StrFormat("--out %s: is a folder; name a file", path));
+  const auto partial = PartialFile::Create(path);
+  if (!partial.ok()) {
+    return {partial.status().code(),
+            absl::StrFormat("--out %s: %s", path, std::string(partial.status().message()))};
   }
-  auto file = DurableFile::Open(partial, OpenMode::kTruncate);
-  if (!file.ok()) {
-    return {file.status().code(),
-            absl::StrFormat("--out %s: %s", path, std::string(file.status().message()))};
-  }
-  const auto exported = Pull(global, *file);
-  if (!exported.ok()) {
-    RemoveFile(partial).IgnoreError();
-    return exported.status();
-  }
-  ATOLL_RETURN_IF_ERROR(RenameFile(partial, path));
+  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open((*partial)->partial(), OpenMode::kTruncate));
+  const auto exported = Pull(global, file);
+  if (!exported.ok()) return exported.status();
+  ATOLL_RETURN_IF_ERROR((*partial)->Publish());
   const auto version = static_cast<unsigned long long>(exported->version);
   if (global.json) {
     std::printf("{\"file\": %s, \"version\": %llu, \"parameters\": %llu}\n", JsonString(path).c_str(),

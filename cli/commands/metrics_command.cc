@@ -12,8 +12,8 @@
 #include "cli/text.h"
 #include "common/command_line/help.h"
 #include "common/errno.h"
-#include "common/file.h"
 #include "common/human.h"
+#include "common/partial_file.h"
 #include "common/status.h"
 
 namespace atoll {
@@ -74,18 +74,14 @@ std::unique_ptr<MetricWriter> StreamWriter(const std::string& format, std::ostre
   return format == "csv" ? CsvWriter(out) : JsonLinesWriter(out);
 }
 
-/// A file appears under its name only when all of it is there.
 absl::StatusOr<uint64_t> CopyToFile(const GlobalOptions& global, const ExportOptions& options) {
-  const std::string partial = options.out + ".partial";
-  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-  if (!file) return ErrnoToStatus(errno, "open " + partial);
-  const auto points = Copy(global, *StreamWriter(options.format, &file));
+  ATOLL_ASSIGN_OR_RETURN(const auto partial, PartialFile::Create(options.out));
+  std::ofstream file(partial->partial(), std::ios::binary | std::ios::trunc);
+  if (!file) return ErrnoToStatus(errno, "open " + partial->partial());
+  ATOLL_ASSIGN_OR_RETURN(const uint64_t points, Copy(global, *StreamWriter(options.format, &file)));
   file.close();
-  if (!points.ok()) {
-    RemoveFile(partial).IgnoreError();
-    return points;
-  }
-  ATOLL_RETURN_IF_ERROR(RenameFile(partial, options.out));
+  if (!file) return absl::ResourceExhaustedError(options.out + " cannot be written: is the disk full?");
+  ATOLL_RETURN_IF_ERROR(partial->Publish());
   return points;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "cli/tensorboard.h"
 #include "common/file.h"
@@ -111,6 +112,21 @@ TEST(TensorBoardWriter, ASecondExportReplacesTheFirst) {
     ASSERT_TRUE(writer->Finish().ok());
   }
   EXPECT_THAT(ListDir(dir.File("run")).value(), ElementsAre(HasSubstr("1700000002")));
+}
+
+TEST(TensorBoardWriter, AnExportThatDoesNotEndLeavesTheOneBeforeIt) {
+  TestDir dir;
+  const auto whole = TensorBoardWriter(dir.path());
+  ASSERT_TRUE(whole->Add(Point("x", "", 1, 1)).ok());
+  ASSERT_TRUE(whole->Finish().ok());
+  auto broken = TensorBoardWriter(dir.path());
+  ASSERT_TRUE(broken->Add(Point("x", "", 2, 1)).ok());
+  // TensorBoard reads every file with this in its name.
+  std::vector<std::string> read = ListDir(dir.File("run")).value();
+  std::erase_if(read, [](const std::string& name) { return !absl::StrContains(name, "tfevents"); });
+  EXPECT_THAT(read, ElementsAre(HasSubstr("1700000001")));
+  broken.reset();
+  EXPECT_THAT(ListDir(dir.File("run")).value(), ElementsAre(HasSubstr("1700000001")));
 }
 
 TEST(TensorBoardWriter, AWorkersNameIsNoPath) {
