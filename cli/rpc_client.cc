@@ -23,10 +23,18 @@ constexpr Duration kAskWhyAfter = Seconds(1);
 constexpr Duration kCancelledWithin = Seconds(0.1);
 // Above the interval that the coordinator allows its clients (server/rpc/listener.cc).
 constexpr int kPingMilliseconds = 10'000;
+// Of all confirmations of a fragment: what ten thousand workers sign of two hundred versions, in some 500 MB
+// of memory. A page looks at 256 versions at least or is full (docs/wire_format.md, "Bounds").
+constexpr int kMostConfirmations = 1 << 21;
+constexpr int kMostPages = 1 << 14;
 
 std::chrono::system_clock::time_point After(Duration duration) {
   // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
   return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+bool IsBehind(const v1::ConfirmationCursor& next, const v1::ConfirmationCursor& last) {
+  return std::pair(next.version(), next.worker()) > std::pair(last.version(), last.worker());
 }
 
 absl::Status NobodyAnswers(const std::string& address, const std::string& why) {
@@ -274,14 +282,24 @@ absl::StatusOr<v1::ConfirmationPage> AdminClient::ListConfirmations(
     const v1::ListConfirmationsRequest& request) {
   v1::ListConfirmationsRequest next = request;
   v1::ConfirmationPage all;
-  while (true) {
+  for (int pages = 0; pages < kMostPages; ++pages) {
     ATOLL_ASSIGN_OR_RETURN(v1::ConfirmationPage page,
                            Call(&v1::Admin::Stub::ListConfirmations, next, kAsLongAsItTakes));
     all.set_run_id(page.run_id());
     all.mutable_confirmations()->MergeFrom(page.confirmations());
     if (!page.has_next()) return all;
+    if (next.has_after() && !IsBehind(page.next(), next.after())) {
+      return absl::InternalError(
+          "the coordinator's pages of confirmations do not move on: it names the same place, or an earlier "
+          "one, as the next");
+    }
+    if (all.confirmations_size() > kMostConfirmations) break;
     *next.mutable_after() = page.next();
   }
+  return FromCoordinator(absl::ResourceExhaustedError(absl::StrFormat(
+      "the coordinator shows more than %d confirmations, or more than %d pages of them: ask for one version "
+      "with --version",
+      kMostConfirmations, kMostPages)));
 }
 
 absl::Status AdminClient::ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink) {

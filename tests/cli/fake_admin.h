@@ -45,6 +45,7 @@ class FakeAdmin final : public v1::Admin::Service {
   v1::LauncherStatus launcher;
   v1::ListTokensReply tokens;
   v1::ConfirmationPage confirmations;
+  bool page_repeats = false;  // names "a" as the place of every next page
   v1::ControlRunReply run_reply;
   v1::ExtendRunReply extend_reply;
   v1::SetConfigReply set_reply;
@@ -90,7 +91,7 @@ class FakeAdmin final : public v1::Admin::Service {
     reply->set_run_id(confirmations.run_id());
     if (i < confirmations.confirmations_size()) {
       *reply->add_confirmations() = confirmations.confirmations(i);
-      reply->mutable_next()->set_worker(confirmations.confirmations(i).worker());
+      reply->mutable_next()->set_worker(page_repeats ? "a" : confirmations.confirmations(i).worker());
     }
     return Note(*context, *request);
   }

@@ -62,6 +62,15 @@ TEST_F(TrustCommandsTest, SignaturesAreFetchedInPagesCheckedAndExported) {
   EXPECT_EQ(admin_.calls().size(), calls);
 }
 
+TEST_F(TrustCommandsTest, PagesThatDoNotMoveOnAreRefused) {
+  for (const char* const worker : {"a", "b", "c"}) Sign(worker, key_a_, 5);
+  admin_.page_repeats = true;
+  const Outcome outcome = Run({"verify", "--confirmations"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("do not move on"));
+  EXPECT_EQ(admin_.calls().size(), 2u);
+}
+
 TEST_F(TrustCommandsTest, DifferentHashesAndForgedSignaturesExitWithTheirOwnCode) {
   Sign("a", key_a_, 5);
   Sign("b", key_b_, 6);
