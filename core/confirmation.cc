@@ -7,7 +7,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/digest.h"
+#include "common/file.h"
 #include "common/signature.h"
+#include "common/status.h"
 #include "core/membership.h"
 
 namespace atoll {
@@ -43,6 +45,15 @@ absl::StatusOr<PeerKeys> ParsePeerKeys(std::string_view text) {
     }
   }
   return keys;
+}
+
+absl::StatusOr<PeerKeys> ReadPeerKeys(const std::string& path) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxPeerKeysBytes));
+  absl::StatusOr<PeerKeys> keys = ParsePeerKeys(text);
+  if (keys.ok() && !keys->empty()) return keys;
+  return absl::InvalidArgumentError(
+      absl::StrFormat("--peer-keys %s: %s", path,
+                      keys.ok() ? "there is no key in it" : std::string(keys.status().message())));
 }
 
 std::string_view PeerFindingName(PeerFinding finding) {

@@ -49,9 +49,13 @@ bool IsSigned(std::string_view run_id, const SignedConfirmation& one);
 using PeerKeys = std::map<WorkerName, std::string>;
 
 /// Lines of a worker's name and its public key in 64 hexadecimal digits; blank lines and lines that begin
-/// with
-/// '#' are skipped. InvalidArgument naming the line.
+/// with '#' are skipped. InvalidArgument naming the line.
 absl::StatusOr<PeerKeys> ParsePeerKeys(std::string_view text);
+
+/// The keys in a file (--peer-keys) of at most kMaxPeerKeysBytes. InvalidArgument naming option and file when
+/// a line is wrong, or when there is no key: nothing would be pinned then. Otherwise as ReadFile.
+absl::StatusOr<PeerKeys> ReadPeerKeys(const std::string& path);
+inline constexpr uint64_t kMaxPeerKeysBytes = 1 << 20;
 
 /// What a confirmation that the coordinator shows says to somebody who holds a hash of the same version.
 enum class PeerFinding : uint8_t {

@@ -17,6 +17,7 @@
 #include "common/file.h"
 #include "common/progress_bar.h"
 #include "common/status.h"
+#include "core/confirmation.h"
 #include "protos/wire/confirmation.h"
 
 namespace atoll {
@@ -164,8 +165,7 @@ absl::Status VerifyConfirmations(const GlobalOptions& global, const Confirmation
                                  std::optional<uint64_t> version) {
   PeerKeys pinned;
   if (!flags.peer_keys.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.peer_keys));
-    ATOLL_ASSIGN_OR_RETURN(pinned, ParsePeerKeys(text));
+    ATOLL_ASSIGN_OR_RETURN(pinned, ReadPeerKeys(flags.peer_keys));
   }
   auto file =
       flags.files.empty() ? FetchConfirmations(global, flags, version) : ReadConfirmations(flags.files);

@@ -82,7 +82,11 @@ def cases():
         yield ["atollctl", *AWAY, option, "absent.pem", "status"], FILES, "absent.pem"
         yield generate("--coordinator", "127.0.0.1:1", option, "absent.pem"), FILES, "absent.pem"
         yield worker(option, "absent.pem"), FILES, "absent.pem"
-    yield worker("--peer-keys", "absent.keys"), FILES, "absent.keys"
+    for name, code, words in [("absent.keys", FILES, "absent.keys"), ("large.yaml", FILES, "larger than the 1048576 bytes"),
+                              ("empty.keys", USAGE, "--peer-keys empty.keys: there is no key in it"),
+                              ("bad.keys", USAGE, "--peer-keys bad.keys: line 2")]:
+        yield worker("--peer-keys", name), code, words
+        yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "signed.json", "--peer-keys", name], code, words
     yield coordinator("--config", "run.yaml", "--tls-cert", "absent.pem", "--tls-key", "absent.key"), FILES, "absent"
     yield coordinator("--config", "run.yaml", "--import", "absent.safetensors"), FILES, "absent.safetensors"
     yield coordinator("--config", "run.yaml", "--port-file", "absent/ports"), FILES, "absent/ports"
@@ -90,6 +94,7 @@ def cases():
     yield ["atollctl", *AWAY, "export", "--out", "absent/model"], FILES, "--out absent/model: "
     yield ["atollctl", *AWAY, "export", "--out", "folder"], FILES, "folder"
     yield ["atollctl", *AWAY, "metrics", "export", "--out", "absent/m.csv"], FILES, "absent/m.csv"
+    yield ["atollctl", *AWAY, "metrics", "export", "--out", "folder"], FILES, "folder is a folder"
     yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "absent.json"], FILES, "absent.json"
     yield ["absent" if word == "tokens" else word for word in worker()], FILES, "cannot read the token files"
     yield ["atoll-data", "inspect", "absent"], FILES, "absent"
@@ -105,6 +110,9 @@ def lay_out(folder):
     (folder / "folder").mkdir()
     (folder / "run.yaml").write_text(CONFIG)
     (folder / "bad.yaml").write_text("run: {nme: x}")
+    (folder / "empty.keys").write_text("# none yet\n")
+    (folder / "bad.keys").write_text("# ours\nw0 abcd\n")
+    (folder / "signed.json").write_text('{"run_id": "r", "confirmations": []}')
     (folder / "binary.yaml").write_bytes(bytes(range(256)) * 64)
     (folder / "large.yaml").write_text("#" * (3 << 19))
     (folder / "text").write_text("some words to train on, " * 100)

@@ -11,6 +11,7 @@
 #include "common/shutdown.h"
 #include "common/sleeper.h"
 #include "common/status.h"
+#include "core/confirmation.h"
 #include "monitoring/certificate_metrics.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
@@ -36,8 +37,6 @@ constexpr uint32_t kAnyVocabulary = 65536;
 
 // Long enough for a coordinator that is started beside its workers, by hand or by a script.
 constexpr Duration kGiveUpAfter = Seconds(60);
-
-constexpr uint64_t kMaxPeerKeys = 1 << 20;  // bytes of the file
 
 DeviceFacts FactsOfDevice(const std::string& device, int threads) {
   const Hardware hardware = HardwareOf(device);
@@ -193,16 +192,8 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   options.key = *key;
   options.peers.any_difference = flags.stop_on_any_difference;
   if (!flags.peer_keys.empty()) {
-    const auto text = ReadFile(flags.peer_keys, kMaxPeerKeys);
-    const auto pinned = text.ok() ? ParsePeerKeys(*text) : absl::StatusOr<PeerKeys>(text.status());
-    if (!text.ok()) return Fail(log, text.status(), LocalExitCode(text.status()));
-    if (!pinned.ok() || pinned->empty()) {
-      return Fail(log,
-                  absl::InvalidArgumentError(absl::StrFormat(
-                      "--peer-keys %s: %s", flags.peer_keys,
-                      pinned.ok() ? "there is no key in it" : std::string(pinned.status().message()))),
-                  ExitCode::kUsage);
-    }
+    const auto pinned = ReadPeerKeys(flags.peer_keys);
+    if (!pinned.ok()) return Fail(log, pinned.status(), LocalExitCode(pinned.status()));
     options.peers.pinned = *pinned;
   }
   log.Info("signs the parameters it trains on", {{"public_key", ToHex(key->public_key())}});
