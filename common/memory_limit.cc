@@ -81,7 +81,7 @@ MemoryLimit ReadMemoryLimit(const MemoryLimitPaths& paths) {
   // Without a limit version 1 says a number beyond any machine.
   if (cgroup && (!physical || *cgroup < *physical)) return {.bytes = *cgroup, .source = "cgroup"};
   if (physical) return {.bytes = *physical, .source = "physical memory"};
-  return {.bytes = kWhenNothingIsKnown, .source = "nothing that could be read"};
+  return {.bytes = kWhenNothingIsKnown, .source = "nothing that could be read", .known = false};
 }
 
 }  // namespace atoll

@@ -10,6 +10,7 @@ namespace atoll {
 struct MemoryLimit {
   uint64_t bytes = 0;
   std::string source;
+  bool known = true;  // false: `bytes` is a guess
 };
 
 /// Where the kernel says it; other places in tests.
@@ -20,8 +21,8 @@ struct MemoryLimitPaths {
 };
 
 /// The smallest limit of the process's cgroup and the ones above it (version 1: memory.limit_in_bytes,
-/// version 2: memory.max), or the machine's physical memory where that is less. 1 GiB when nothing of it can
-/// be read. In a container that sees its own cgroup as the root, the root's limit counts.
+/// version 2: memory.max), or the machine's physical memory where that is less. 1 GiB, not `known`, when
+/// nothing of it can be read. In a container that sees its own cgroup as the root, the root's limit counts.
 MemoryLimit ReadMemoryLimit(const MemoryLimitPaths& paths = {});
 
 }  // namespace atoll

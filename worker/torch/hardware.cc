@@ -3,9 +3,7 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fstream>
@@ -21,9 +19,6 @@ namespace atoll {
 namespace {
 
 constexpr std::string_view kCuda = "cuda:";
-// Of a container: cgroup version 2, and 1.
-constexpr std::array kMemoryLimits = {"/sys/fs/cgroup/memory.max",
-                                      "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
 
 std::string Processor() {
   std::ifstream file("/proc/cpuinfo");
@@ -33,18 +28,6 @@ std::string Processor() {
   utsname machine = {};
   if (name.empty() && ::uname(&machine) == 0) name = machine.machine;
   return name.empty() ? "unknown processor" : name;
-}
-
-uint64_t MainMemory() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  const long page = ::sysconf(_SC_PAGESIZE);
-  uint64_t bytes = pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
-  for (const char* path : kMemoryLimits) {
-    std::ifstream file(path);
-    uint64_t limit = 0;  // "max" is no number
-    if (file >> limit && limit > 0) bytes = bytes == 0 ? limit : std::min(bytes, limit);
-  }
-  return bytes;
 }
 
 /// NVIDIA's driver, asked through its C interface (CUDA Driver API, "Device Management"): LibTorch for the
@@ -85,6 +68,11 @@ class Driver {
 };
 
 }  // namespace
+
+uint64_t MainMemory(const MemoryLimitPaths& paths) {
+  const MemoryLimit limit = ReadMemoryLimit(paths);
+  return limit.known ? limit.bytes : 0;
+}
 
 std::string ProcessorIn(std::string_view cpuinfo) {
   for (const absl::string_view line :

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/file.h"
 #include "gtest/gtest.h"
+#include "tests/common/test_dir.h"
 
 namespace atoll {
 namespace {
@@ -18,6 +20,20 @@ TEST(HardwareTest, FindsTheProcessorInEveryKindOfCpuinfo) {
             "Raspberry Pi 5 Model B Rev 1.0");
   EXPECT_EQ(ProcessorIn("processor\t: 0\nCPU implementer\t: 0x41\n"), "");
   EXPECT_EQ(ProcessorIn(""), "");
+}
+
+TEST(HardwareTest, TheLimitOfTheOwnCgroupIsItsMemoryAndWhatIsNotKnownIsNone) {
+  const TestDir dir;
+  const MemoryLimitPaths paths{
+      .self_cgroup = dir.File("self"), .cgroup_root = dir.File("cgroup"), .meminfo = dir.File("meminfo")};
+  EXPECT_EQ(MainMemory(paths), 0u);
+  ASSERT_TRUE(WriteFileAtomically(paths.meminfo, "MemTotal:        8388608 kB\n").ok());
+  EXPECT_EQ(MainMemory(paths), uint64_t{8} << 30);
+  ASSERT_TRUE(CreateDirs(dir.File("cgroup/system.slice/worker.service")).ok());
+  ASSERT_TRUE(WriteFileAtomically(paths.self_cgroup, "0::/system.slice/worker.service\n").ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(dir.File("cgroup/system.slice/worker.service/memory.max"), "536870912\n").ok());
+  EXPECT_EQ(MainMemory(paths), uint64_t{512} << 20) << "as systemd's MemoryMax sets it, below the root";
 }
 
 TEST(HardwareTest, ThisMachine) {
