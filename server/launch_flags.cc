@@ -13,12 +13,12 @@
 #include "server/launch/kubernetes_launcher.h"
 #include "server/launch/process_launcher.h"
 #include "server/launch/worker_command.h"
+#include "server/worker_count.h"
 
 namespace atoll {
 namespace {
 
 constexpr char kWorkerProgram[] = "atoll-worker";
-constexpr uint32_t kMostWorkers = 10'000;
 
 void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
   const std::string group = "Workers as processes (--launcher process)";
@@ -150,7 +150,7 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags) {
                  "Number of workers at the start; default: run.workers. 'atollctl workers add' and 'scale' "
                  "change it, "
                  "and the run remembers the change")
-      ->check(CLI::Range(0U, kMostWorkers))
+      ->check(CLI::Range(0U, kMostWorkersEver))
       ->group(group);
   AddProcessFlags(app, flags);
   AddKubernetesFlags(app, flags);

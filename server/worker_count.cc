@@ -6,15 +6,9 @@
 #include "absl/strings/str_format.h"
 
 namespace atoll {
-namespace {
-
-// Beyond it a typing error is more likely than a wish.
-constexpr uint32_t kMostEver = 10000;
-
-}  // namespace
 
 absl::Status CheckMostWorkers(uint64_t wanted, const RunOptions& run, std::string_view field) {
-  const uint32_t most = std::min(kMostEver, run.max_workers);
+  const uint32_t most = std::min(kMostWorkersEver, run.max_workers);
   if (wanted <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "%s: %d workers are more than limits.max_workers, which is %d", std::string(field), wanted, most));
@@ -32,7 +26,7 @@ absl::Status CheckPartsOfData(uint64_t wanted, uint64_t others, const RunOptions
 }
 
 uint32_t MostWorkers(const RunOptions& run) {
-  const uint32_t most = std::min(kMostEver, run.max_workers);
+  const uint32_t most = std::min(kMostWorkersEver, run.max_workers);
   return run.data.mode == DataMode::kShared ? std::min(most, run.data.partitions) : most;
 }
 

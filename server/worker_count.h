@@ -9,6 +9,10 @@
 
 namespace atoll {
 
+/// Workers in all, of any run: the maximum of limits.max_workers and of run.workers (run.proto). Beyond it a
+/// typing error is more likely than a wish.
+inline constexpr uint32_t kMostWorkersEver = 10000;
+
 /// Whether a launcher may be asked for `wanted` workers in all; `field` begins the message. InvalidArgument
 /// above limits.max_workers. Pure.
 absl::Status CheckMostWorkers(uint64_t wanted, const RunOptions& run, std::string_view field);
