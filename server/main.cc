@@ -142,10 +142,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "--port-file", flags.port_file,
       "Write the addresses of all ports to this file (JSON) once they serve; replaces only a file that "
       "a coordinator wrote");
-  app.add_option(
-         "--max-connections", flags.max_connections,
-         "Maximum number of connections per port, half of them from one address; lowered to fit the limit of "
-         "open files")
+  app.add_option("--max-connections", flags.max_connections,
+                 "Maximum number of connections per port, half of them from one address; lowered to fit the "
+                 "limits of "
+                 "open files and of memory, and never above 6144 on the data port and 2048 on the admin port")
       ->capture_default_str()
       ->check(CLI::Range(16, 30000));
   app.add_option(
@@ -436,11 +436,8 @@ struct DenialTrail {
 /// What an operator should know of the ports before they are open.
 void WarnOfPorts(const RpcServerOptions& options, const Flags& flags, size_t connections, const Logger& log) {
   if (!options.security.warning.empty()) log.Warning(options.security.warning);
-  if (connections < flags.max_connections) {
-    log.Warning(
-        "the limit of open files leaves fewer connections than --max-connections; raise it (ulimit -n)",
-        {{"connections", connections}});
-  }
+  const std::string fewer = WhyFewerConnections(flags.max_connections, connections, options);
+  if (!fewer.empty()) log.Warning(fewer, {{"connections", options.connections.total}});
 }
 
 /// As many connections, bytes and streams as open files and memory allow.

@@ -62,4 +62,15 @@ void LimitPorts(const MemoryBounds& bounds, size_t connections, RpcServerOptions
   options.buffer_bytes = bounds.buffers;
 }
 
+std::string WhyFewerConnections(size_t wanted, size_t connections, const RpcServerOptions& options) {
+  const size_t data = options.connections.total;
+  if (data >= wanted) return "";
+  const bool files = connections <= data;
+  return absl::StrFormat(
+      "the limit of %s leaves fewer connections than --max-connections %d: %d to the data port, %d to the "
+      "admin port; %s",
+      files ? "open files" : "memory", wanted, data, options.admin_connections.total,
+      files ? "raise it (ulimit -n)" : "give the coordinator more memory, or lower --max-connections");
+}
+
 }  // namespace atoll

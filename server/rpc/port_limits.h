@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/log.h"
@@ -21,6 +22,10 @@ absl::StatusOr<MemoryBounds> FindMemoryBounds(std::optional<uint64_t> limit_mib,
 
 /// Divides the bounds between the ports. `connections`: of each port at most (--max-connections, open files).
 void LimitPorts(const MemoryBounds& bounds, size_t connections, RpcServerOptions& options);
+
+/// Why LimitPorts gave the data port fewer than `wanted` connections (--max-connections), and the numbers in
+/// force; empty: it did not. `connections`: as LimitPorts had it. Pure.
+std::string WhyFewerConnections(size_t wanted, size_t connections, const RpcServerOptions& options);
 
 }  // namespace atoll
 
