@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/crc32c.h"
 #include "common/status.h"
+#include "common/status_detail.h"
 #include "core/codec.h"
 #include "tests/fakes/http_get.h"
 #include "worker/client/channel.h"
@@ -41,6 +42,12 @@ double P99Of(const std::string& scrape, const std::string& name) {
     if (count >= 0.99 * buckets.back().second) return 1000 * bound;
   }
   return 0;
+}
+
+/// The coordinator wants the same contribution again in a moment, as a worker sends it.
+bool AsksAgainLater(const absl::Status& status) {
+  const std::optional<StatusDetail> detail = DetailOf(status);
+  return detail.has_value() && detail->retry_after.has_value();
 }
 
 void OnThreads(uint32_t count, const std::function<void(uint32_t)>& work) {
@@ -158,7 +165,7 @@ void Crowd::Exchange(Member& member, std::vector<std::byte>& parameters) {
     uint64_t newest = newest_;
     while (newest < receipt->head.value() && !newest_.compare_exchange_weak(newest, receipt->head.value())) {
     }
-  } else if (absl::IsResourceExhausted(receipt.status())) {
+  } else if (absl::IsResourceExhausted(receipt.status()) || AsksAgainLater(receipt.status())) {
     ++postponed_;
   } else if (!absl::IsFailedPrecondition(receipt.status())) {  // the round closed without it
     Note(receipt.status());
