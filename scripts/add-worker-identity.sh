@@ -12,7 +12,8 @@ Gives k8s/overlays/tls, k8s/overlays/island, or a copy of one, its next worker: 
 (worker-1 to worker-2), and names the new worker wherever kustomization.yaml names the last one. Where the overlay has
 certs/ca.key, scripts/dev-certs.sh makes the certificate; elsewhere, make the secret NAME-tls with your own CA.
 
-Apply the overlay afterwards, which starts the worker; `atollctl workers scale N` then has the run remember it. Exit codes: 0 done, 2 this is no such overlay.
+Apply the overlay afterwards, which starts the worker; `atollctl workers scale N` then has the run remember it. What fails
+changes nothing in the overlay. Exit codes: 0 done, 1 the certificate was not made, 2 this is no such overlay.
 HELP
 }
 die() { echo "add-worker-identity: $*" >&2; exit 2; }
@@ -27,18 +28,34 @@ next=$((last + 1))
 prefix=$(sed -n 's/^namePrefix: *//p' "worker-$last/kustomization.yaml")
 before=${prefix}atoll-worker-$last after=${prefix}atoll-worker-$next
 
-cp -R "worker-$last" "worker-$next"
-sed -i "s/^nameSuffix: .*/nameSuffix: \"-$next\"/" "worker-$next/kustomization.yaml"
+[ ! -e "worker-$next" ] || die "$1/worker-$next is there already, without a kustomization.yaml; move it away first"
+
+# Everything is made beside what it replaces, and moved there last: what fails leaves the overlay as it was.
+made=$(mktemp -d .adding.XXXXXX)
+trap 'rm -rf "$made"' EXIT
+cp -R "worker-$last" "$made/folder"
+sed -i "s/^nameSuffix: .*/nameSuffix: \"-$next\"/" "$made/folder/kustomization.yaml"
 # The lines that name the last worker once more for the next one: its folder, its secret with the five lines after the name, and
 # its place in the list of sets that the launcher may scale.
 awk -v before="$before" -v after="$after" -v last="worker-$last" -v next_folder="worker-$next" '
   { line = $0 }
-  $0 ~ "value: \\[.*" before "\\]" { sub(before "]", before ", " after "]", line) }
+  $0 ~ "value: \\[.*" before "\\]" { sub(before "]", before ", " after "]", line); listed = 1 }
+  /resourceNames/ { list = 1 }
+  /secretGenerator/ { secrets = 1 }
   { print line }
-  $0 == "  - " last { print "  - " next_folder }
+  $0 == "  - " last { print "  - " next_folder; folder = 1 }
   $0 == "  - name: " before "-tls" { secret = 6 }
-  secret > 0 { kept = line; gsub(before, after, kept); block = block kept "\n"; if (--secret == 0) { printf "%s", block } }
-' kustomization.yaml >kustomization.new
-mv kustomization.new kustomization.yaml
-if [ -e certs/ca.key ]; then "$repository/scripts/dev-certs.sh" certs --worker "$after"; fi
+  secret > 0 { kept = line; gsub(before, after, kept); block = block kept "\n"; if (--secret == 0) { printf "%s", block; made = 1 } }
+  END {
+    if (!folder) missing = "\"  - " last "\" among the resources"
+    else if (list && !listed) missing = "a list that ends with \"" before "]\", of what the launcher may scale"
+    else if (secrets && !made) missing = "\"  - name: " before "-tls\" with five lines after it, in secretGenerator"
+    if (missing) { print missing >"/dev/stderr"; exit 1 }
+  }
+' kustomization.yaml >"$made/kustomization.yaml" 2>"$made/missing" ||
+  die "$1/kustomization.yaml lacks $(cat "$made/missing"); nothing is changed. Add $after by hand: the top of that file says where"
+certificate=certs/worker-$after.pem
+if [ -e certs/ca.key ] && [ ! -e "$certificate" ]; then "$repository/scripts/dev-certs.sh" certs --worker "$after"; fi
+mv "$made/folder" "worker-$next"
+mv "$made/kustomization.yaml" kustomization.yaml
 echo "added $after; apply $1, then: atollctl workers scale $((next + 1))"
