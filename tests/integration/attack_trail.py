@@ -21,8 +21,10 @@ import urllib.error
 import urllib.request
 
 from hand_run import HandRun
+from metrics_page import open_directly, page_text
 from real_run import run_as_test
 
+ANY_PORT = "127.0.0.1:0"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = """run: {name: besieged, workers: 1, rounds: 10, seed: 3}
 model: {gpt: {layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}
@@ -77,16 +79,8 @@ def log_of(run, complaints):
 
 
 def metric(run, name):
-    with urllib.request.urlopen(f"http://{run.metrics_address}/metrics", timeout=10) as page:
-        text = page.read().decode()
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    found = re.search(rf"^{re.escape(name)} (\S+)$", page_text(run.metrics_address), re.MULTILINE)
     return float(found.group(1)) if found else -1.0
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def eventually(done, seconds=10):
@@ -100,9 +94,8 @@ def besiege_tls(run, folder, complaints):
     certs = folder / "certs"
     subprocess.run([ROOT / "scripts/dev-certs.sh", certs, "--coordinator", "--worker", "w0"], check=True,
                    stdout=subprocess.DEVNULL, timeout=60)
-    run.metrics_address = f"127.0.0.1:{free_port()}"
     run.start_coordinator("--tls-cert", certs / "coordinator.pem", "--tls-key", certs / "coordinator.key", "--tls-ca",
-                          certs / "ca.pem", "--metrics-listen", run.metrics_address)
+                          certs / "ca.pem", "--metrics-listen", ANY_PORT)
     attacker = plain_text(run.data)
     for _ in range(HANDSHAKES):
         without_certificate(run.data)
@@ -118,18 +111,16 @@ def besiege_tls(run, folder, complaints):
 def besiege_tokens(run, folder, complaints):
     (folder / "guess").write_text(GUESS)
     (folder / "guess").chmod(0o600)
-    run.metrics_address = f"127.0.0.1:{free_port()}"
-    web = f"127.0.0.1:{free_port()}"
-    run.start_coordinator("--require-tokens", "--metrics-listen", run.metrics_address, "--web-listen", web)
+    run.start_coordinator("--require-tokens", "--metrics-listen", ANY_PORT, "--web-listen", ANY_PORT)
     for _ in range(CALLS):
         for command in (["status"], ["run", "pause"]):
             run.credentials = ("--token-file", folder / "guess")
             if run.ctl(*command) is not None:
                 complaints.append(f"a guessed token may {command}")
     for _ in range(WEB_REQUESTS):
-        request = urllib.request.Request(f"http://{web}/api/v1/status", headers={"Authorization": f"Bearer {GUESS}"})
+        request = urllib.request.Request(f"http://{run.web_address}/api/v1/status", headers={"Authorization": f"Bearer {GUESS}"})
         try:
-            urllib.request.urlopen(request, timeout=10)
+            open_directly(request)
             complaints.append("a guessed token opens the web page")
         except urllib.error.HTTPError:
             pass

@@ -36,6 +36,7 @@ class HandRun(RealRun):
         self.wait_for(ports.exists, 60, "the coordinator to serve")
         found = json.loads(ports.read_text())
         self.admin, self.data = found["admin"], found["data"]
+        self.metrics_address, self.web_address = found.get("metrics"), found.get("web")
 
     def stop_coordinator(self, sign=signal.SIGTERM):
         """Its exit code."""

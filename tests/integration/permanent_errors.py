@@ -106,9 +106,8 @@ def measure(folder, programs):
     ours = certificates(folder / "certs", "--coordinator", "--worker", "w0", "--admin", "ann")
     other_ca = certificates(folder / "other", "--worker", "w0")
     runs = plain, secured, demanding = [HandRun(folder / name, programs, CONFIG) for name in ("plain", "secured", "demanding")]
-    plain.metrics_address = f"127.0.0.1:{free_port()}"
     try:
-        plain.start_coordinator("--metrics-listen", plain.metrics_address)
+        plain.start_coordinator("--metrics-listen", "127.0.0.1:0")
         tls = ["--tls-cert", ours / "coordinator.pem", "--tls-key", ours / "coordinator.key", "--tls-ca", ours / "ca.pem"]
         secured.start_coordinator(*tls, "--tls-client-auth", "optional")
         demanding.start_coordinator(*tls)

@@ -1,25 +1,12 @@
 """A coordinator and workers of the real programs, the workers behind a link of a bandwidth and a latency."""
 import json
 import os
-import re
 import subprocess
 import time
-import urllib.request
 
+from metrics_page import scrape  # noqa: F401, used by the runs
 from real_run import RealRun
 from shaped_link import ShapedLink
-
-SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$', re.M)
-OPENED = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def scrape(address):
-    """{(name, ((label, value), ...)): value} of a metrics endpoint."""
-    with OPENED.open(f"http://{address}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
-    return {(name, tuple(re.findall(r'(\w+)="([^"]*)"', labels or ""))): float(value)
-            for name, labels, value in SAMPLE.findall(text)}
-
 
 def by_use(samples, name, **where):
     """Seconds by the label `use`, of the series with these labels."""

@@ -7,13 +7,13 @@ import resource
 import subprocess
 import sys
 import time
-import urllib.request
 
 import grpc
 
 import wire
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import metrics_page  # noqa: E402
 import waiting  # noqa: E402
 
 METHOD = "/atoll.v1.Coordinator/"
@@ -103,8 +103,7 @@ class Coordinator:
 
     def counters(self):
         """Series of what is counted, by name with labels."""
-        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=30) as answer:
-            lines = answer.read().decode().splitlines()
+        lines = metrics_page.page_text(self.metrics).splitlines()
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
     def atollctl(self, *arguments):
