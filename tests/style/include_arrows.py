@@ -3,7 +3,7 @@
 
     common <- core <- storage <- server          monitoring <- server, worker
               core <- protos  <- server/rpc <- server/web ;  protos <- worker/client, cli
-              core <- worker/sync <- worker/torch ;  worker/cuda <- worker/torch only
+              core <- worker/sync <- worker/torch
 
 Usage: include_arrows.py [ROOT]. Prints one line for each forbidden include; exit code 1 when there is one.
 """
@@ -25,8 +25,7 @@ ALLOWED = {
     "worker/sync": ["common", "core", "monitoring"],
     "worker/data": ["common", "core"],
     "worker/client": ["common", "core", "protos", "monitoring", "worker/sync"],
-    "worker/torch": ["common", "core", "worker/sync", "worker/data", "worker/cuda"],
-    "worker/cuda": [],
+    "worker/torch": ["common", "core", "worker/sync", "worker/data"],
     "worker/app": ["common", "core", "protos", "monitoring", "worker", "worker/sync", "worker/data", "worker/client", "worker/torch"],
     "cli": ["common", "core", "protos"],
 }
