@@ -3,9 +3,9 @@
 
 It must show: both workers stop with exit code 9 and name who signed what; a forged confirmation, and with --peer-keys an
 invented key, stop the worker that is shown them; behind a proxy that does not lie nobody stops, and the signatures of the run check out offline,
-until one byte of the export is changed.
+until one byte of the export is changed. A worker whose question is never answered keeps its lease.
 
-Usage: lying_coordinator.py --bin DIR [--ways honest,open,forge,invent] [--keep]
+Usage: lying_coordinator.py --bin DIR [--ways honest,open,forge,invent,hang] [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs or Python modules are not there.
 """
 import argparse
@@ -113,8 +113,28 @@ def check_offline(run, complaints):
     print(f"honest: {len(signed['confirmations'])} signatures of {len(by_version)} versions checked offline; changed: {done.stderr.strip()[:160]}")
 
 
+def check_lease(run, workers, proxy, complaints):
+    """The worker behind the proxy waits for an answer again and again, and stays a member."""
+    run.wait_for(lambda: proxy.hung >= 1, PATIENCE_S, "the worker to ask what the others signed")
+    # A push or a pull would keep the lease, too: in a long round only heartbeats do.
+    if run.ctl("config", "set", "inner.steps=1000000") is None:
+        complaints.append(f"hang: {run.complaint}")
+    run.wait_for(lambda: all(worker["progress"].get("steps") == 1000000 for worker in run.workers().values()), PATIENCE_S,
+                 "the workers to begin a long round")
+    before = proxy.hung
+    run.wait_for(lambda: proxy.hung >= before + 3, PATIENCE_S, "the worker to ask three times")
+    if any(event["kind"] == "WORKER_LOST" for event in run.events()):
+        complaints.append(f"hang: a worker lost its lease: ...{workers[1].text()[-600:]}")
+    workers[1].process.terminate()
+    if workers[1].end(PATIENCE_S) is None:
+        complaints.append(f"hang: told to end, the worker goes on: ...{workers[1].text()[-600:]}")
+    print(f"hang: {proxy.hung} questions without an answer")
+
+
 def trial(way, folder, programs, tokens, complaints):
-    run, workers, proxy = RealRun(folder, programs, CONFIG), [], None
+    # A call has 15 s: longer than this lease, and than four of the worker's looks.
+    config = CONFIG.replace("lease_s: 3", "lease_s: 9") if way == "hang" else CONFIG
+    run, workers, proxy = RealRun(folder, programs, config), [], None
     try:
         run.launch(programs / "atoll-worker", [], workers=0)
         proxy = LyingProxy(run.data, way, folder)
@@ -130,6 +150,9 @@ def trial(way, folder, programs, tokens, complaints):
             if any(worker.end(2) is not None for worker in workers):
                 complaints.append(f"honest: a worker stopped: {[worker.text()[-300:] for worker in workers]}")
             check_offline(run, complaints)
+            return
+        if way == "hang":
+            check_lease(run, workers, proxy, complaints)
             return
         differs = ["the coordinator served this worker other parameters"]
         said = {"w0": differs, "w1": {"open": differs, "forge": ["the key beside it did not sign"],
@@ -149,7 +172,7 @@ def trial(way, folder, programs, tokens, complaints):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, type=pathlib.Path)
-    parser.add_argument("--ways", default="honest,open,forge,invent")
+    parser.add_argument("--ways", default="honest,open,forge,invent,hang")
     parser.add_argument("--keep", action="store_true", help="leave the folder of the runs")
     arguments = parser.parse_args()
 

@@ -6,6 +6,7 @@ Ways to hide it from that worker when it asks what the others signed:
   forge    the others' hashes are replaced by the ones this worker was served; nobody signed them
   invent   the same, signed with keys that the proxy made, which it shows as the others' keys
   honest   no lie at all: the proxy only passes on
+  hang     the same, but that question is never answered
 """
 import hashlib
 import pathlib
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from concurrent import futures
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
@@ -67,7 +69,8 @@ class LyingProxy(grpc.GenericRpcHandler):
         self.way, self.folder = way, folder
         self.pb, self.types = generate(folder)
         self.channel = grpc.insecure_channel(address)
-        self.served, self.keys, self.lies = {}, {}, 0
+        self.honest = way in ("honest", "hang")
+        self.served, self.keys, self.lies, self.hung = {}, {}, 0, 0
         self.lock = threading.Lock()
         self.server = grpc.server(futures.ThreadPoolExecutor(16))
         self.server.add_generic_rpc_handlers((self,))
@@ -85,9 +88,18 @@ class LyingProxy(grpc.GenericRpcHandler):
                 lambda messages, context: self.pass_on(self.channel.stream_unary(call.method), messages, context))
         if method == "Pull":
             return grpc.unary_stream_rpc_method_handler(lambda request, context: self.pull(call.method, request, context))
+        if method == "GetConfirmations" and self.way == "hang":
+            return grpc.unary_unary_rpc_method_handler(self.hang)
         unary = self.channel.unary_unary(call.method)
         change = {"Heartbeat": self.change_heartbeat, "GetConfirmations": self.change_confirmations}.get(method, lambda reply: reply)
         return grpc.unary_unary_rpc_method_handler(lambda request, context: change(self.pass_on(unary, request, context)))
+
+    def hang(self, request, context):
+        with self.lock:
+            self.hung += 1
+        while context.is_active():
+            time.sleep(0.05)
+        context.abort(grpc.StatusCode.CANCELLED, "nobody waits for the answer any more")
 
     @staticmethod
     def pass_on(method, request, context):
@@ -106,7 +118,7 @@ class LyingProxy(grpc.GenericRpcHandler):
         except grpc.RpcError as error:
             context.set_trailing_metadata(error.trailing_metadata() or ())
             context.abort(error.code(), error.details())
-        if self.way != "honest" and messages[0].header.outcome == self.pb.PullHeader.PARAMETERS:
+        if not self.honest and messages[0].header.outcome == self.pb.PullHeader.PARAMETERS:
             self.lie(messages)
         yield from (message.SerializeToString() for message in messages)
 
@@ -128,7 +140,7 @@ class LyingProxy(grpc.GenericRpcHandler):
     def change_heartbeat(self, data):
         reply = self.pb.HeartbeatReply.FromString(data)
         # The real coordinator is honest, and tells the worker to pull again.
-        if self.way != "honest" and reply.command == self.types.COMMAND_RESYNC:
+        if not self.honest and reply.command == self.types.COMMAND_RESYNC:
             reply.command = self.types.COMMAND_NONE
         return reply.SerializeToString()
 
