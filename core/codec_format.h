@@ -49,9 +49,6 @@ static_assert(kPayloadPiece % kChunkAlignment == 0 && kPayloadPiece % kQuantileS
 static_assert(kChunkAlignment % kPlainBlock == 0 && kChunkAlignment % kScaledBlock == 0);
 static_assert(kSlotAlignment % kScaledBlock == 0, "no block holds values of two tensors");
 
-/// fp16 saturates finite values at its largest one (0x7bff), bf16 at its own (0x7f7f).
-inline constexpr float kFp16Max = 65504.0f;
-
 }  // namespace atoll
 
 #endif  // ATOLL_CORE_CODEC_FORMAT_H_

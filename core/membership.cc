@@ -192,8 +192,7 @@ absl::Status Membership::CheckCurrent(std::string_view name, Incarnation incarna
   return absl::OkStatus();
 }
 
-absl::Status Membership::Renew(std::string_view name, Incarnation incarnation, MonoTime now,
-                               const WorkerProgress* progress) {
+absl::Status Membership::Renew(std::string_view name, Incarnation incarnation, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(CheckCurrent(name, incarnation));
   Member& member = *FindMutable(name);
   if (member.state == MemberState::kLost) {
@@ -203,7 +202,6 @@ absl::Status Membership::Renew(std::string_view name, Incarnation incarnation, M
   if (member.state == MemberState::kLost) member.state = MemberState::kActive;
   member.lease_expires_at = std::max(member.lease_expires_at, now + options_.lease);
   Index(member);
-  if (progress != nullptr) member.progress = *progress;
   return absl::OkStatus();
 }
 
@@ -219,11 +217,6 @@ std::vector<WorkerName> Membership::Expire(MonoTime now) {
   }
   std::ranges::sort(lost);
   return lost;
-}
-
-std::optional<MonoTime> Membership::NextExpiry() const {
-  if (leases_.empty()) return std::nullopt;
-  return leases_.begin()->first;
 }
 
 absl::Status Membership::Leave(std::string_view name, Incarnation incarnation, MonoTime now) {

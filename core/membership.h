@@ -33,20 +33,6 @@ enum class MemberState : uint8_t { kActive = 1, kDraining = 2, kLost = 3, kLeft 
 std::string_view WorkerRoleName(WorkerRole role);
 std::string_view MemberStateName(MemberState state);
 
-/// What a worker says about itself with a heartbeat; for status and metrics, never for a decision about
-/// weights.
-struct WorkerProgress {
-  std::string phase = {};  // "computing", "pushing", "pulling", "waiting", ...
-  Version base = {};
-  uint32_t inner_step = 0;  // of inner_steps
-  uint32_t inner_steps = 0;
-  double loss = 0;  // nats per token, last inner step
-  double learning_rate = 0;
-  double tokens_per_second = 0;
-  uint64_t tokens_total = 0;
-  uint64_t memory_bytes = 0;
-};
-
 struct Member {
   WorkerName name = {};
   std::string secret_hash = {};  // SHA-256, hex, of the secret in its state directory
@@ -56,7 +42,6 @@ struct Member {
   MemberState state = MemberState::kActive;
   MonoTime joined_at = {};
   MonoTime lease_expires_at = {};
-  WorkerProgress progress = {};
 
   bool live() const { return state == MemberState::kActive || state == MemberState::kDraining; }
 };
@@ -126,13 +111,10 @@ class Membership {
   absl::Status CheckCurrent(std::string_view name, Incarnation incarnation) const;
 
   /// CheckCurrent, then a new lease; a lost worker is live again (ResourceExhausted when max_workers are).
-  absl::Status Renew(std::string_view name, Incarnation incarnation, MonoTime now,
-                     const WorkerProgress* progress = nullptr);
+  absl::Status Renew(std::string_view name, Incarnation incarnation, MonoTime now);
 
   /// Marks members whose lease ran out as lost; their names, in order.
   std::vector<WorkerName> Expire(MonoTime now);
-  /// When Expire has something to do next, if anyone is live.
-  std::optional<MonoTime> NextExpiry() const;
 
   /// CheckCurrent, then the member is left (Leave) or draining (Drain).
   absl::Status Leave(std::string_view name, Incarnation incarnation, MonoTime now);

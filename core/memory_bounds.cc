@@ -26,7 +26,6 @@ constexpr uint64_t kBytesOfConnection = 48 << 10;
 constexpr uint64_t kBytesOfStream = 20 << 10;
 
 constexpr size_t kMostConnections = 8192;
-constexpr uint64_t kMostStreams = 32768;
 
 }  // namespace
 
@@ -55,7 +54,7 @@ MemoryBounds BoundsWithin(uint64_t limit, const CoordinatorMemory& run) {
   bounds.silent_bytes = run.streams + bytes * 2 / 5;
   bounds.held_bytes = run.streams + bytes * 2 / 5;
   bounds.connections = std::min<uint64_t>(kMostConnections, bounds.strangers / 4 / kBytesOfConnection);
-  bounds.open_streams = std::min(kMostStreams, bounds.strangers / 4 / kBytesOfStream);
+  bounds.open_streams = bounds.strangers / 4 / kBytesOfStream;
   return bounds;
 }
 

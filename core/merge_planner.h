@@ -63,7 +63,6 @@ class MergePlanner {
   static constexpr double kCancelled = 1e-6;
 
  private:
-  double ScaledMedianNorm() const;
   void PlanMean();
   void Begin(const FragmentLayout& layout);
   void PlanTrimmed(double trim);

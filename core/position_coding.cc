@@ -8,8 +8,8 @@ namespace atoll {
 namespace {
 
 constexpr size_t kMostHeld = 128;
-constexpr size_t kMostUpperWords = 4;   // 128 + 4096 / 32 bits
-constexpr size_t kMostLowerBytes = 96;  // 128 times 6 bits
+constexpr size_t kMostUpperWords = (kMostHeld + 4096 / 32) / 64;
+constexpr size_t kMostLowerBytes = kMostHeld * 6 / 8;
 
 struct Words {
   std::array<uint64_t, kMostUpperWords> upper{};

@@ -133,22 +133,6 @@ size_t QuorumCount(size_t total, const RoundOptions& options) {
   return std::max({quorum, static_cast<size_t>(options.minimum), size_t{1}});
 }
 
-std::string_view RunHealthName(RunHealth health) {
-  switch (health) {
-    case RunHealth::kStarting:
-      return "starting";
-    case RunHealth::kTraining:
-      return "training";
-    case RunHealth::kDegraded:
-      return "degraded";
-    case RunHealth::kCritical:
-      return "critical";
-    case RunHealth::kFinished:
-      return "finished";
-  }
-  return "unknown";
-}
-
 std::optional<MonoTime> QuorumReachedAt(const RoundView& view, const RoundOptions& options) {
   const size_t quorum = QuorumCount(view.arrived.size() + view.expected.size(), options);
   if (view.arrived.size() < quorum) return std::nullopt;

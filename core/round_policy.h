@@ -20,8 +20,6 @@ namespace atoll {
 /// finished: the token budget is used up (set by the run, never by the policy).
 enum class RunHealth : uint8_t { kStarting = 1, kTraining = 2, kDegraded = 3, kCritical = 4, kFinished = 5 };
 
-std::string_view RunHealthName(RunHealth health);
-
 struct ArrivalView {
   WorkerName worker = {};
   MonoTime at = {};

@@ -112,17 +112,14 @@ TEST_F(MembershipTest, TheIndicesFollowEveryChange) {
     (void)members.Expire(At(now));
     std::vector<const Member*> live;
     size_t lost = 0;
-    std::optional<MonoTime> next;
     for (const Member* member : members.All()) {
       lost += member->state == MemberState::kLost ? 1 : 0;
       if (!member->live()) continue;
       live.push_back(member);
-      if (!next || member->lease_expires_at < *next) next = member->lease_expires_at;
     }
     ASSERT_EQ(members.Live(), live) << i;
     ASSERT_EQ(members.live_count(), live.size());
     ASSERT_EQ(members.lost_count(), lost);
-    ASSERT_EQ(members.NextExpiry(), next);
     ASSERT_EQ(members.DepartedBefore(At(1e6), 100).size(), members.names() - live.size());
   }
 }
@@ -188,19 +185,17 @@ TEST(MembershipNames, AreNotRememberedWithoutEnd) {
 TEST_F(MembershipTest, SilenceLosesTheLeaseAndASignOfLifeRestoresIt) {
   Join("a", 0);
   Join("b", 10);
-  EXPECT_EQ(members_.NextExpiry(), At(15));
   EXPECT_THAT(members_.Expire(At(14.9)), IsEmpty());
   EXPECT_THAT(members_.Expire(At(15)), ElementsAre("a"));
   EXPECT_THAT(members_.Expire(At(15)), IsEmpty()) << "lost once";
   EXPECT_FALSE(members_.IsLive("a"));
   EXPECT_TRUE(members_.CheckCurrent("a", Incarnation(1)).ok()) << "its place is still free";
 
-  WorkerProgress progress{.phase = "computing", .inner_step = 7};
-  EXPECT_TRUE(members_.Renew("a", Incarnation(1), At(20), &progress).ok());
+  EXPECT_TRUE(members_.Renew("a", Incarnation(1), At(20)).ok());
   EXPECT_TRUE(members_.IsLive("a"));
-  EXPECT_EQ(members_.Find("a")->progress.inner_step, 7u);
   EXPECT_THAT(members_.Expire(At(30)), ElementsAre("b"));
-  EXPECT_EQ(members_.NextExpiry(), At(35));
+  EXPECT_THAT(members_.Expire(At(34.9)), IsEmpty());
+  EXPECT_THAT(members_.Expire(At(35)), ElementsAre("a"));
 }
 
 TEST_F(MembershipTest, DepartedWorkersPartIsGivenAwayLast) {
@@ -256,7 +251,7 @@ TEST_F(MembershipTest, RestoresWhatWasStored) {
   EXPECT_EQ(restored.next_incarnation(), Incarnation(3)) << "above every record's";
   EXPECT_TRUE(restored.IsLive("a"));
   EXPECT_FALSE(restored.IsLive("b"));
-  EXPECT_EQ(restored.NextExpiry(), At(1015)) << "a fresh lease";
+  EXPECT_EQ(restored.Find("a")->lease_expires_at, At(1015)) << "a fresh lease";
   EXPECT_TRUE(restored.Renew("a", Incarnation(1), At(1001)).ok()) << "no new Join is needed";
   EXPECT_EQ(RecordOf(*restored.Find("a")), records[0]);
   EXPECT_EQ(restored.Join("a", "as", WorkerRole::kTrainer, At(1002))->partition, 0u);

@@ -162,7 +162,7 @@ TEST(RoundPolicy, Table) {
   for (const Case& c : cases) {
     const RoundDecision decision = Decide(At(c.now), c.view, c.options);
     EXPECT_EQ(decision.action, c.action) << c.what << ": " << decision.reason;
-    EXPECT_EQ(RunHealthName(decision.health), RunHealthName(c.health)) << c.what;
+    EXPECT_EQ(decision.health, c.health) << c.what;
     EXPECT_THAT(decision.reason, testing::HasSubstr(c.reason)) << c.what;
     const std::optional<MonoTime> check = c.check ? std::optional(At(*c.check)) : std::nullopt;
     EXPECT_EQ(decision.next_check, check) << c.what;

@@ -20,7 +20,6 @@ import argparse
 import collections
 import pathlib
 import random
-import subprocess
 import sys
 import time
 
