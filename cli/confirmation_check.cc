@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/content_hash.h"
 #include "common/digest.h"
 #include "common/status.h"
 
@@ -18,8 +17,6 @@ namespace atoll {
 namespace {
 
 constexpr uint64_t kLowHalf = 16;  // hexadecimal digits
-
-std::string Hex(const ContentHash& hash) { return ToHex(Hash128{.low = hash.low, .high = hash.high}); }
 
 std::optional<ContentHash> HashFromHex(const std::string& digits) {
   const std::optional<std::string> bytes = FromHex(digits);
@@ -80,7 +77,7 @@ std::string ConfirmationFileToJson(const ConfirmationFile& file) {
                     {"epoch", one.epoch.value()},
                     {"fragment", one.confirmation.fragment.value()},
                     {"version", one.confirmation.version.value()},
-                    {"published", Hex(one.confirmation.published)},
+                    {"published", ToHex(one.confirmation.published)},
                     {"signature", ToHex(one.confirmation.signature)}});
   }
   return nlohmann::json({{"run_id", file.run_id}, {"confirmations", std::move(list)}}).dump(1);
@@ -118,7 +115,7 @@ ConfirmationReport CheckConfirmations(const ConfirmationFile& file, const PeerKe
     const ContentHash& hash = one.confirmation.published;
     const PeerFinding finding = JudgePeer(file.run_id, one.epoch, pinned, hash, one);
     if (finding == PeerFinding::kEqual) {
-      shown.signers[Hex(hash)].insert(one.worker);
+      shown.signers[ToHex(hash)].insert(one.worker);
       keys[one.worker].insert(one.public_key);
       ++report.good;
       continue;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/content_hash.h"
 #include "common/ids.h"
 #include "core/offences.h"
 #include "core/run_options.h"
@@ -37,6 +38,10 @@ struct ContentHash {
   uint64_t high = 0;
   friend bool operator==(const ContentHash&, const ContentHash&) = default;
 };
+/// As that of a Hash128.
+inline std::string ToHex(const ContentHash& hash) {
+  return ToHex(Hash128{.low = hash.low, .high = hash.high});
+}
 
 /// One worker's encoded pseudo-gradient, as accepted and staged. The payload is stored beside it.
 struct Contribution {

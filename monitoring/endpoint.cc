@@ -25,8 +25,6 @@ constexpr char kPlainText[] = "text/plain; charset=utf-8";
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 constexpr char kExpositionText[] = "text/plain; version=0.0.4; charset=utf-8";
 
-bool IsRead(const WebRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
-
 WebReply Text(int status, std::string body) {
   return {.status = status, .content_type = kPlainText, .body = std::move(body)};
 }

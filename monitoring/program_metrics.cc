@@ -1,17 +1,17 @@
 #include "monitoring/program_metrics.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "atoll/version.h"
+#include "common/resident_bytes.h"
 
 namespace atoll {
 namespace {
@@ -27,12 +27,9 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-double ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t size = 0;
-  uint64_t resident = 0;
-  if (!(statm >> size >> resident)) return kUnknown;
-  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+double ResidentMemory() {
+  const std::optional<uint64_t> bytes = ResidentBytes();
+  return bytes ? static_cast<double>(*bytes) : kUnknown;
 }
 
 double OpenFiles() {
@@ -71,7 +68,7 @@ void AddProgramMetrics(MetricsRegistry* registry, std::string_view program) {
   MirroredCounter cpu(registry, "process_cpu_seconds_total", "Processor time that it used.");
   registry->BeforeScrape([open, resident, cpu]() mutable {
     open.Set(OpenFiles());
-    resident.Set(ResidentBytes());
+    resident.Set(ResidentMemory());
     cpu.Follow(CpuSeconds());
   });
 }

@@ -3,14 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "common/content_hash.h"
 #include "common/signature.h"
 #include "common/status.h"
 
 namespace atoll {
 namespace {
-
-std::string Hex(const ContentHash& hash) { return ToHex(Hash128{.low = hash.low, .high = hash.high}); }
 
 EventView Divergence(const ConfirmationAuthor& author, const Confirmation& confirmation,
                      const ContentHash& published) {
@@ -23,8 +20,8 @@ EventView Divergence(const ConfirmationAuthor& author, const Confirmation& confi
       "worker '%s' trained on other parameters than were published: version %d of fragment %d has hash %s, "
       "the "
       "worker's memory %s; it is told to pull again (damaged memory is the usual cause)",
-      author.worker, confirmation.version.value(), confirmation.fragment.value(), Hex(published),
-      Hex(confirmation.published));
+      author.worker, confirmation.version.value(), confirmation.fragment.value(), ToHex(published),
+      ToHex(confirmation.published));
   return event;
 }
 

@@ -18,19 +18,6 @@ namespace {
 
 constexpr Duration kLongestPull = Seconds(60);
 
-absl::Status ShuttingDown() {
-  return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down; re-attach when it is back");
-}
-
-/// For who waited for a version while the run was restored.
-absl::Status WrongEpoch(const Caller& caller, Epoch epoch) {
-  return Refuse(
-      RefusalReason::kWrongEpoch,
-      absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
-                      "local progress and join again",
-                      caller.worker, caller.epoch.value(), epoch.value()));
-}
-
 RunBookOptions BookOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
   return {
       .config = opened.config,
@@ -242,7 +229,8 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Snapsho
   result.state = book_.state();
   switch (outcome) {
     case SnapshotBoard::Outcome::kSnapshot:
-      if (call.caller.epoch != snapshot->epoch) return WrongEpoch(call.caller, snapshot->epoch);
+      if (call.caller.epoch != snapshot->epoch)
+        return WrongEpoch(call.caller.worker, call.caller.epoch, snapshot->epoch);
       result.outcome = PullOutcome::kParameters;
       result.zstd = call.unpacks_zstd && services_.options.run.zstd;
       if (call.have) result.delta = board_.DeltaFrom(call.fragment, *call.have);

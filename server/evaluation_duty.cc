@@ -50,11 +50,7 @@ EvaluationWorth EvaluationDuty::Weigh(const WorkerName& worker, Version version)
 
 bool EvaluationDuty::NoteIgnored(MonoTime now) {
   ++ignored_;
-  told_ = std::max(0.0, told_ - ToSeconds(now - told_at_) / ToSeconds(kEventInterval));
-  told_at_ = now;
-  if (told_ + 1 > kEventBurst) return false;
-  told_ += 1;
-  return true;
+  return events_.MayTell(now);
 }
 
 WorkerName EvaluationDuty::Holder(Version version) const {

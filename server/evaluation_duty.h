@@ -11,6 +11,7 @@
 #include "common/ids.h"
 #include "core/membership.h"
 #include "core/run_options.h"
+#include "server/event_throttle.h"
 
 namespace atoll {
 
@@ -73,8 +74,7 @@ class EvaluationDuty {
   std::map<Version, WorkerName> holders_;
   std::map<WorkerName, std::set<Version>> asked_;
   uint64_t ignored_ = 0;
-  double told_ = 0;  // events, as they drain away
-  MonoTime told_at_ = {};
+  EventThrottle events_{kEventBurst, kEventInterval};
 };
 
 }  // namespace atoll

@@ -17,10 +17,6 @@ namespace {
 constexpr Duration kBudgetRetry = Seconds(1);
 constexpr char kStagingWrites[] = "contributions";  // a kind of write in RunBook::SetStorageError
 
-absl::Status ShuttingDown() {
-  return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down; re-attach when it is back");
-}
-
 // A refusal that the client repeats by itself is no news.
 bool WorthAnnouncing(RefusalReason reason) {
   return reason != RefusalReason::kNone && reason != RefusalReason::kOverBudget &&

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/status_detail.h"
 
 namespace atoll {
@@ -57,6 +58,18 @@ absl::Status Refuse(const Refusal& refusal, std::string_view message) {
                     StatusDetail{.reason = std::string(RefusalReasonName(refusal.reason)),
                                  .metadata = refusal.metadata,
                                  .retry_after = refusal.retry_after});
+}
+
+absl::Status ShuttingDown() {
+  return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down; re-attach when it is back");
+}
+
+absl::Status WrongEpoch(const WorkerName& worker, Epoch of_caller, Epoch of_run) {
+  return Refuse(
+      RefusalReason::kWrongEpoch,
+      absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
+                      "local progress and join again",
+                      worker, of_caller.value(), of_run.value()));
 }
 
 absl::Status WithRetryAfter(absl::Status status, Duration retry_after) {

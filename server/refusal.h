@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "common/clock.h"
+#include "common/ids.h"
 #include "common/refusal_reason.h"
 
 // Why a call was refused (common/refusal_reason.h), in a form that a program can act on: it travels as a
@@ -31,6 +32,11 @@ struct Refusal {
 /// A status of the reason's code with the refusal attached.
 absl::Status Refuse(RefusalReason reason, std::string_view message);
 absl::Status Refuse(const Refusal& refusal, std::string_view message);
+
+/// What both Push and the other calls answer once the coordinator is told to end.
+absl::Status ShuttingDown();
+/// The caller joined before the run was restored.
+absl::Status WrongEpoch(const WorkerName& worker, Epoch of_caller, Epoch of_run);
 
 /// The status as it is, with "try again after" attached. Keeps a refusal that is already there.
 absl::Status WithRetryAfter(absl::Status status, Duration retry_after);

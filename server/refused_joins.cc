@@ -30,15 +30,6 @@ void RefusedJoins::MakeRoom(const std::string& address, MonoTime now) {
   entries_.erase(dropped);
 }
 
-bool RefusedJoins::MayTell(MonoTime now) {
-  const double gone = ToSeconds(now - told_at_) / ToSeconds(kEventInterval);
-  told_ = std::max(0.0, told_ - gone);
-  told_at_ = now;
-  if (told_ + 1 > kEventBurst) return false;
-  told_ += 1;
-  return true;
-}
-
 bool RefusedJoins::Note(const WorkerName& worker, const std::string& address, const absl::Status& refusal,
                         MonoTime now) {
   ++total_;
@@ -56,7 +47,7 @@ bool RefusedJoins::Note(const WorkerName& worker, const std::string& address, co
   entry.message = std::string(refusal.message());
   entry.last = now;
   ++entry.attempts;
-  return news && MayTell(now);
+  return news && events_.MayTell(now);
 }
 
 std::vector<RefusedJoinView> RefusedJoins::Views(MonoTime now) const {

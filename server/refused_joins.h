@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/ids.h"
+#include "server/event_throttle.h"
 #include "server/views.h"
 
 namespace atoll {
@@ -47,12 +48,10 @@ class RefusedJoins {
   };
   using Entries = std::map<WorkerName, Entry>;
   void MakeRoom(const std::string& address, MonoTime now);
-  bool MayTell(MonoTime now);
 
   Entries entries_;
   uint64_t total_ = 0;
-  double told_ = 0;  // events, as they drain away
-  MonoTime told_at_ = {};
+  EventThrottle events_{kEventBurst, kEventInterval};
 };
 
 /// The reason of a refusal as it is shown and counted: RefusalReasonName, else the name of the status code.

@@ -248,11 +248,7 @@ absl::Status Roster::CheckRun(const Caller& caller) const {
                                   caller.worker, caller.run_id, identity_.run_id, identity_.name));
   }
   if (caller.epoch != identity_.epoch) {
-    return Refuse(
-        RefusalReason::kWrongEpoch,
-        absl::StrFormat("worker '%s' is of epoch %016x, the run of %016x: it was restored meanwhile; drop "
-                        "local progress and join again",
-                        caller.worker, caller.epoch.value(), identity_.epoch.value()));
+    return WrongEpoch(caller.worker, caller.epoch, identity_.epoch);
   }
   return absl::OkStatus();
 }

@@ -135,6 +135,10 @@ absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view tex
   return manifest;
 }
 
+absl::Status NoSuchCheckpoint(std::string_view name) {
+  return absl::NotFoundError(absl::StrFormat("there is no checkpoint '%s'", std::string(name)));
+}
+
 absl::Status CheckCheckpointName(std::string_view name) {
   const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   const bool fits =

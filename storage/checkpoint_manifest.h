@@ -25,6 +25,9 @@ absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view tex
 /// InvalidArgument: it becomes the name of a folder. [a-z0-9][a-z0-9.-]{0,62}
 absl::Status CheckCheckpointName(std::string_view name);
 
+/// NotFound, naming it.
+absl::Status NoSuchCheckpoint(std::string_view name);
+
 }  // namespace atoll
 
 #endif  // ATOLL_STORAGE_CHECKPOINT_MANIFEST_H_

@@ -34,10 +34,6 @@ void CopyInto(const FragmentTensors& tensors, const FragmentTensorsTarget& targe
     std::ranges::copy(tensors.state[i], target.state[i].begin());
 }
 
-absl::Status NoSuchCheckpoint(const std::string& name) {
-  return absl::NotFoundError(absl::StrFormat("there is no checkpoint '%s'", name));
-}
-
 class MemoryStore final : public RunStore {
  public:
   MemoryStore(std::shared_ptr<MemoryDisk> disk, LoadedRun loaded)

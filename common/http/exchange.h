@@ -33,6 +33,9 @@ struct WebRequest {
   std::string peer;  // address, for the audit line
 };
 
+/// Whether the request only reads: GET and HEAD.
+inline bool IsRead(const WebRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
+
 struct WebReply {
   int status = 200;
   std::string content_type = "application/json";

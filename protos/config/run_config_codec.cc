@@ -24,8 +24,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-bool IsSection(const FieldDescriptor* field) { return field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE; }
-
 absl::StatusOr<v1::RunConfig> Read(const std::string& bytes) {
   v1::RunConfig config;
   if (!config.ParseFromString(bytes)) {

@@ -15,6 +15,11 @@ namespace atoll {
 
 const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor* field);
 
+/// Whether the field is a section: it has fields of its own.
+inline bool IsSection(const google::protobuf::FieldDescriptor* field) {
+  return field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
 /// YAML's spelling of an enum value: its name without the enum's prefix, in lower case (OUTER_OPTIMIZER_SGD:
 /// "sgd").
 std::string Spelling(const google::protobuf::EnumValueDescriptor* value);

@@ -35,8 +35,6 @@ WebReply OnlyBy(const std::string& allowed) {
   return reply;
 }
 
-bool IsRead(const WebRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
-
 /// "Bearer abc" -> "abc"
 std::string BearerIn(const std::string& authorization) {
   constexpr std::string_view scheme = "bearer ";

@@ -13,10 +13,6 @@
 namespace atoll {
 namespace {
 
-absl::Status NoSuchCheckpoint(const std::string& name) {
-  return absl::NotFoundError(absl::StrFormat("there is no checkpoint '%s'", name));
-}
-
 uint64_t BytesOf(const std::vector<CheckpointFile>& files) {
   uint64_t bytes = 0;
   for (const CheckpointFile& file : files) bytes += file.bytes;

@@ -1,11 +1,9 @@
 #include "worker/sync/heartbeater.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
+#include "common/resident_bytes.h"
 #include "worker/sync/rejection.h"
 
 namespace atoll {
@@ -16,19 +14,11 @@ constexpr int kTicks = 4;
 
 }  // namespace
 
-uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t total_pages = 0;
-  uint64_t resident_pages = 0;
-  if (!(statm >> total_pages >> resident_pages)) return 0;
-  return resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 absl::Status Heartbeater::Beat() {
   const auto member = context_.board->member();
   if (!member.has_value()) return absl::OkStatus();
   HeartbeatNews news = context_.board->News();
-  news.progress.memory_bytes = ResidentBytes();
+  news.progress.memory_bytes = ResidentBytes().value_or(0);
   const auto orders = connection_->Heartbeat(*member, news);
   if (orders.ok()) {
     context_.board->NewsDelivered(news);

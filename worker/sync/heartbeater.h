@@ -56,9 +56,6 @@ class Heartbeater {
   std::unique_ptr<PeriodicTask> task_ ABSL_GUARDED_BY(mutex_);
 };
 
-/// Bytes of this process in physical memory; 0 when the kernel does not say.
-uint64_t ResidentBytes();
-
 }  // namespace atoll
 
 #endif  // ATOLL_WORKER_SYNC_HEARTBEATER_H_

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/content_hash.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "worker/sync/rejection.h"
@@ -14,13 +13,11 @@ namespace {
 
 constexpr size_t kNamed = 8;  // workers in a message; the others are counted
 
-std::string Hex(const ContentHash& hash) { return ToHex(Hash128{.low = hash.low, .high = hash.high}); }
-
 std::string WhoSigned(const std::map<WorkerName, ContentHash>& signers) {
   std::vector<std::string> parts;
   for (const auto& [worker, hash] : signers) {
     if (parts.size() == kNamed) break;
-    parts.push_back(absl::StrFormat("'%s' signed %s", worker, Hex(hash)));
+    parts.push_back(absl::StrFormat("'%s' signed %s", worker, ToHex(hash)));
   }
   if (signers.size() > kNamed) parts.push_back(absl::StrFormat("%d more", signers.size() - kNamed));
   return absl::StrJoin(parts, ", ");
@@ -153,8 +150,8 @@ absl::Status PeerAudit::Note(const MemberRef& member, const SignedConfirmation& 
                      {{"worker", theirs.worker},
                       {"fragment", place.first.value()},
                       {"version", place.second.value()},
-                      {"signed", Hex(theirs.confirmation.published)},
-                      {"served", Hex(watched.mine)}});
+                      {"signed", ToHex(theirs.confirmation.published)},
+                      {"served", ToHex(watched.mine)}});
   return absl::OkStatus();
 }
 
@@ -199,7 +196,8 @@ absl::Status PeerAudit::Judge(const Place& place, const Watched& watched) {
       "the coordinator served this worker other parameters than it served others: version %d of fragment %d "
       "has hash %s "
       "here; %s (%d workers agree with this one)",
-      place.second.value(), place.first.value(), Hex(watched.mine), WhoSigned(watched.different), agree - 1));
+      place.second.value(), place.first.value(), ToHex(watched.mine), WhoSigned(watched.different),
+      agree - 1));
 }
 
 }  // namespace atoll
