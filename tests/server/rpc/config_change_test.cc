@@ -4,11 +4,14 @@
 #include <atomic>
 #include <map>
 
+#include "atoll/v1/run.pb.h"
 #include "core/codec.h"
 #include "core/schedule.h"
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
+#include "protos/config/schema.h"
 #include "server/refusal.h"
+#include "server/worker_count.h"
 #include "tests/server/rpc/configured_run.h"
 
 // What an operator sets while the run goes on: from the next round, recorded, and nothing that a run cannot
@@ -481,6 +484,11 @@ TEST(RunConfigCodecTest, NeverTakesForeignBytes) {
   EXPECT_EQ(kCodec.Parse("\xff\xff").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(kCodec.Apply("\xff\xff", {}).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(kCodec.Diff("\xff\xff", "").status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(WorkerCount, TheMostWorkersOfAnyRunAreThoseThatAConfigurationAllows) {
+  EXPECT_EQ(RuleOf(v1::LimitsSection::descriptor()->FindFieldByName("max_workers")).max(), kMostWorkersEver);
+  EXPECT_EQ(RuleOf(v1::RunSection::descriptor()->FindFieldByName("workers")).max(), kMostWorkersEver);
 }
 
 }  // namespace
