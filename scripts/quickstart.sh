@@ -13,7 +13,8 @@ call compiles Atoll, which takes some minutes; the training takes a few more.
   ./scripts/quickstart.sh                    install missing packages, build, train, show it live
   ./scripts/quickstart.sh                    again: continue the same run (after its end: add as many rounds as it was made with)
   ./scripts/quickstart.sh --fresh            delete the run and start a new one
-  ./scripts/quickstart.sh --text my.txt ...  train on your own text (implies --fresh)
+  ./scripts/quickstart.sh --text my.txt ...  train on your own text; the same text again continues its run, another text
+                                             needs --fresh or another --dir
 
 Options:
   --workers N        number of workers (new run: 4; continued run: the number it had last)
@@ -26,8 +27,8 @@ Options:
   --no-setup         do not install packages
   -h, --help
 
-Relative paths of --dir and --text begin in the current folder. --fresh and --text delete the quickstart's own files in
-DIR and nothing else.
+Relative paths of --dir and --text begin in the current folder. --fresh deletes the quickstart's own files in DIR and
+nothing else.
 
 Ctrl-C stops everything cleanly. Committed versions are kept, and the same command continues from them. A run keeps the
 configuration that it began with, in run.yaml in its directory.
@@ -58,8 +59,7 @@ while [ $# -gt 0 ]; do
     --text)
       shift
       while [ $# -gt 0 ] && [ "${1#--}" = "$1" ]; do texts+=("$(from_caller "$1")"); shift; done
-      [ ${#texts[@]} -gt 0 ] || die "--text needs at least one file"
-      fresh=yes ;;
+      [ ${#texts[@]} -gt 0 ] || die "--text needs at least one file" ;;
     -h|--help) usage; exit 0 ;;
     *) die "unknown option '$1'; see --help" ;;
   esac
@@ -68,7 +68,7 @@ done
 [[ -z $rounds || $rounds =~ ^[1-9][0-9]{0,6}$ ]] || die "--rounds takes a number from 1 on, not '$rounds'"
 
 # What --fresh deletes. The lock, the mark and the ports outlive it: an open page stays valid.
-run_files=(coordinator workers tokens logs download gcide.txt run.yaml run.yaml.new rounds finished model.safetensors)
+run_files=(coordinator workers tokens logs download gcide.txt texts run.yaml run.yaml.new rounds finished model.safetensors)
 mark=.atoll-quickstart
 
 made_by_quickstart() {
@@ -95,7 +95,7 @@ Give --dir a new or empty folder"
       die "cannot read the text file '${texts[$i]}'"
     for name in "${run_files[@]}"; do
       case $text in
-        "$dir/$name"|"$dir/$name"/*) die "--text deletes $dir/$name, and $text with it. Move the text to another folder first" ;;
+        "$dir/$name"|"$dir/$name"/*) die "--fresh deletes $dir/$name, and $text with it. Move the text to another folder first" ;;
       esac
     done
     texts[i]=$text
@@ -113,6 +113,7 @@ config=$dir/run.yaml
 if [ "$caller" -ef . ]; then here=.; else printf -v here '%q' "$PWD"; fi
 again=$here/scripts/quickstart.sh dir_option=""
 [ "$dir" = "$(realpath -m run/quickstart)" ] || printf -v dir_option ' --dir %q' "$dir"
+printf -v quoted_dir '%q' "$dir"
 children=() helper_pids=() killer_pid="" coordinator_pid="" watch_pid=""
 
 # Children run in sessions of their own, so that Ctrl-C reaches only this script, which stops them in order; if the
@@ -206,6 +207,24 @@ fetch_text() {
   rm -rf "$work"
 }
 
+sums_of_texts() { cksum -- "${texts[@]}"; }  # with a line for each: contents and path
+
+# A run goes on with its own text. A call with another one means another run, and must say what becomes of the first.
+check_text() {
+  if [ ${#texts[@]} -eq 0 ]; then
+    # Interrupted before its text was tokenized: then with the text that it was called with.
+    if [ ! -f "$dir/tokens/meta.json" ] && [ -s "$dir/texts" ]; then mapfile -t texts < <(sed -E 's/^[0-9]+ [0-9]+ //' "$dir/texts"); fi
+    return 0
+  fi
+  local sums
+  sums=$(sums_of_texts)
+  if [ -f "$dir/tokens/meta.json" ] && { [ ! -f "$dir/texts" ] || [ "$sums" != "$(<"$dir/texts")" ]; }; then
+    die "the run in $dir trains on another text. To delete it and train a new one on this text, add --fresh; to keep it, \
+give the new run another folder with --dir DIR"
+  fi
+  echo "$sums" >"$dir/texts"
+}
+
 prepare_data() {
   [ ! -f "$dir/tokens/meta.json" ] || return 0
   say "Text"
@@ -250,7 +269,7 @@ lock_directory() {
   mkdir -p "$dir" || die "cannot create the folder $dir"
   exec 8>"$dir/.lock"
   flock -n 8 || fail "a quickstart already runs in $dir: wait for it, stop it with Ctrl-C, or give this one another place with --dir DIR"
-  echo "Made by Atoll's scripts/quickstart.sh, which deletes its own files here when it is called with --fresh or --text." >"$dir/$mark"
+  echo "Made by Atoll's scripts/quickstart.sh, which deletes its own files here when it is called with --fresh." >"$dir/$mark"
 }
 
 # One build at a time in a build folder, whatever the directories of the runs.
@@ -346,6 +365,18 @@ workers_gone() {  # true when every worker has exited with success, so that none
   [ "$(launched 'started \(process' | wc -l)" = "$(launched '"w[0-9]+ (ended|finished|was stopped|was drained): ' | wc -l)" ]
 }
 
+# True when each worker has ended twice in a row with an error of its own: starting it again will not help. A worker that
+# is killed, or loses the coordinator, comes back.
+workers_failing() {
+  local failing
+  failing=$(launched '"w[0-9]+ ended: exit code [24567] [^"]*\(2 times in a row' | sort -u -k1,1 | wc -l)
+  [ "${failing:-0}" -ge "$workers" ]
+}
+
+why_workers_fail() {
+  grep -h '"level":"error"' "$logs"/w[0-9]*.log | tail -n 1 | "$bin/atollctl" field message || echo "see $logs/w0.log"
+}
+
 # Extensions are known to the coordinator, which does not run when --rounds is checked first.
 remember_rounds() {
   local has
@@ -438,6 +469,7 @@ finish() {
    run directory    $dir (coordinator's state: $dir/coordinator, tokens: $dir/tokens)
    logs             $logs
    train further    $again$dir_option
+   write more       $here/$bin/atoll-worker generate --model $quoted_dir/model.safetensors --config $quoted_dir/run.yaml --prompt "The "
    more workers     $again$dir_option --workers $((workers + 1))
    start over       $again --fresh$dir_option
 HERE
@@ -449,6 +481,7 @@ if [ "$fresh" = yes ]; then
 elif [ -s "$dir/rounds" ]; then
   refuse_fewer_rounds "$(<"$dir/rounds")"
 fi
+check_text
 mkdir -p "$logs" "$dir/workers"
 stage_began=$SECONDS packages_took="" build_took="" text_took=""
 build
@@ -491,6 +524,12 @@ reason=""
 while kill -0 "$watch_pid" 2>/dev/null; do
   sleep 0.5
   if ! kill -0 "$coordinator_pid" 2>/dev/null; then reason="the coordinator died; see $logs/coordinator.log"; break; fi
+  if workers_failing; then
+    why=$(why_workers_fail)
+    end_view
+    stop_all
+    fail "no worker can train: $why. The workers' logs are in $logs. To begin again with another text: $again --fresh --text FILE$dir_option"
+  fi
   # A worker that exited with success is not restarted: when all have, no process is left to finish the run.
   if workers_gone; then
     sleep 2  # workers exit a moment before the view sees the end of the run

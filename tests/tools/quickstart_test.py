@@ -140,7 +140,7 @@ class Quickstart(unittest.TestCase):
         (place / ".lock").touch()  # as a quickstart left it that made no mark
         (self.folder / "alias").symlink_to(book)
         for text in ("run/quickstart/tokens/book.txt", "alias"):
-            self.assertIn(f"--text deletes {place}/tokens", self.ended(2, "--text", text))
+            self.assertIn(f"--fresh deletes {place}/tokens", self.ended(2, "--text", text))
         self.assertEqual(book.read_text(), "a book")
 
     def test_deletes_its_own_files_and_works_where_its_user_stands(self):
@@ -157,7 +157,8 @@ class Quickstart(unittest.TestCase):
                        "ATOLL_TOKEN_FILE": "/none/token", "ATOLL_ADMIN_TOKEN_FILE": "/none/admin",
                        "ATOLL_WORKER_TOKEN_FILE": "/none/worker", "ATOLL_ADMIN": "127.0.0.1:1", "ATOLL_COORDINATOR": "127.0.0.1:1"}
         # Six rounds, and the file has four: after the end, as many are added as the run was made with.
-        output = self.ended(0, "--dir", "link", "--text", "text", "--workers", "1", "--rounds", "6", cwd=stand, **credentials)
+        output = self.ended(0, "--dir", "link", "--fresh", "--text", "text", "--workers", "1", "--rounds", "6", cwd=stand,
+                            **credentials)
         self.assertFalse((place / "coordinator/stale").exists(), output)
         tokens = sum(int(number) for number in re.findall(r"^(?:training|held out) +(\d+) tokens", output, re.M))
         self.assertEqual(tokens, (stand / "text").stat().st_size, output)
@@ -233,6 +234,17 @@ class Quickstart(unittest.TestCase):
                 self.assertIn("7600 is in use by another process", result.stdout)
                 self.assertEqual(list(place.glob("w*")), [])
 
+    def version(self):
+        """Of the run that was stopped last, by its own view."""
+        return int(re.findall(r"^training: version (\d+)", self.output(), re.M)[-1])
+
+    def test_ends_when_no_worker_can_train(self):
+        (self.folder / "short").write_text("hello")
+        output = self.ended(1, "--text", "short")
+        self.assertRegex(output, "no worker can train: .*tokens are too few for one sample")
+        self.assertIn("--fresh --text FILE", output)
+        self.assertNotRegex(output, NOISE)
+
     def test_stopped_and_continued(self):
         taken = socket.socket()
         self.addCleanup(taken.close)
@@ -242,6 +254,7 @@ class Quickstart(unittest.TestCase):
         except OSError:
             pass  # another program has it, which is as good
         first, output = self.run_until_trained("--text", "text", "--workers", "2", "--rounds", MANY)
+        begin = self.version()
         for name, usual in DEFAULTS.items():
             said = f"Another program uses port {usual} ({name})" in output
             self.assertEqual(first[name] != usual, said, output)
@@ -257,8 +270,14 @@ class Quickstart(unittest.TestCase):
         self.assertIn("has 100000 rounds and cannot get fewer", self.output())
         self.assertIn("--fresh", self.output())
 
+        (self.folder / "other").write_text("pack my box with five dozen liquor jugs. " * 400)
+        output = self.ended(2, "--text", "other")
+        self.assertIn("trains on another text", output)
+        self.assertNotIn("==>", output)
+
         taken.close()
-        again, output = self.run_until_trained()
+        again, output = self.run_until_trained("--text", "text")
+        self.assertGreaterEqual(int(re.search(r"^training: version (\d+)", output, re.M)[1]), begin, output)
         self.assertEqual(again, first, output)
         self.assertNotIn("first training loss", output)
         self.assertNotIn("coordinator away", output)
