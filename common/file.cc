@@ -107,7 +107,19 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
   }
 }
 
+absl::Status CheckReplaceable(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(path, error);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status) ||
+      std::filesystem::is_symlink(status) || std::filesystem::is_directory(status)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is no regular file (a device, a pipe or a socket), and would be replaced; name a file"));
+}
+
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode) {
+  ATOLL_RETURN_IF_ERROR(CheckReplaceable(path));
   const std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
   absl::Status status = WriteAndSync(temporary, contents, mode);
   if (status.ok()) status = RenameFile(temporary, path);

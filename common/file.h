@@ -23,9 +23,13 @@ constexpr Duration kPipePatience = Seconds(3);
 /// pipe with a writer (`<(command)`) is read for at most kPipePatience; without one it is refused at once.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes = uint64_t{1} << 32);
 
+/// FailedPrecondition when the name is that of a device, a pipe or a socket, which a file that takes its name
+/// would remove: as root, /dev/null for the whole machine.
+absl::Status CheckReplaceable(const std::string& path);
+
 /// Replaces the file as one: a temporary file beside it, fsync, rename, fsync of the folder. After OK the
 /// contents survive a power cut; after an error or a crash the old file stands. `mode` as chmod (0600 for
-/// secrets).
+/// secrets). Refuses as CheckReplaceable.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode = 0644);
 
 /// Makes the names in the folder (creations, renames, removals) survive a power cut.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "common/printable.h"
 
 namespace atoll {
 namespace {
@@ -32,17 +33,31 @@ const char* LevelName(LogLevel level) {
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-std::string Escape(std::string_view text, bool keep_newlines) {
+// Control characters as \xNN, without invisible ones of Unicode.
+std::string Escape(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
-    if (IsControl(c) && !(keep_newlines && c == '\n')) {
+    if (IsControl(c)) {
       absl::StrAppendFormat(&out, "\\x%02x", static_cast<unsigned char>(c));
     } else {
       out.push_back(c);
     }
   }
-  return out;
+  return Printable(out);
+}
+
+// A message may have lines, and may quote what a stranger sent: the lines after its first are indented, so
+// that none of them looks like the beginning of another entry.
+std::string Indented(std::string_view message) {
+  std::string out;
+  while (true) {
+    const size_t end = message.find('\n');
+    out += Escape(message.substr(0, end));
+    if (end == std::string_view::npos) return out;
+    out += "\n    ";
+    message.remove_prefix(end + 1);
+  }
 }
 
 std::string QuoteIfNeeded(const std::string& text) {
@@ -58,8 +73,7 @@ std::string QuoteIfNeeded(const std::string& text) {
 
 void AppendFields(const LogFields& fields, const char* first, std::string* out) {
   for (const auto& [key, value] : fields) {
-    absl::StrAppend(out, first, key, "=",
-                    Escape(QuoteIfNeeded(RenderLogValue(value)), /*keep_newlines=*/false));
+    absl::StrAppend(out, first, key, "=", Escape(QuoteIfNeeded(RenderLogValue(value))));
     first = " ";
   }
 }
@@ -101,10 +115,10 @@ std::string RenderLogValue(const LogValue& value) {
 std::string RenderTextLine(const LogLine& line) {
   std::string out;
   if (!line.component.empty()) {
-    out = Escape(line.component, /*keep_newlines=*/false);
+    out = Escape(line.component);
     out.resize(std::max(out.size() + 1, kComponentWidth), ' ');
   }
-  absl::StrAppend(&out, Escape(line.message, /*keep_newlines=*/true));
+  absl::StrAppend(&out, Indented(line.message));
   AppendFields(line.context, "  ", &out);
   AppendFields(line.fields, line.context.empty() ? "  " : " ", &out);
   return out;

@@ -6,14 +6,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/file_descriptor.h"
 
 namespace atoll {
 
 /// A file that takes long to write: it is written under another name and gets its own when it is complete.
-/// Until then, and after an error, a file that already has the name stands. Not thread-safe.
+/// Until then, and after an error, a file that already has the name stands. One writer at a time: a lock on
+/// the partial file, which the kernel drops when its process dies. A symbolic link is followed. Not
+/// thread-safe.
 class PartialFile {
  public:
-  /// Creates the file PATH.partial, empty. FailedPrecondition when `path` is a folder.
+  /// Creates the file PATH.partial, empty. FailedPrecondition when `path` is no regular file (a folder, a
+  /// device, a pipe), which would be replaced, and when another process is writing it.
   static absl::StatusOr<std::unique_ptr<PartialFile>> Create(const std::string& path);
   /// The same under the name `partial`, in the folder of `path`: for folders whose readers go by names.
   static absl::StatusOr<std::unique_ptr<PartialFile>> Create(const std::string& path,
@@ -30,10 +34,11 @@ class PartialFile {
   absl::Status Publish();
 
  private:
-  PartialFile(std::string path, std::string partial);
+  PartialFile(std::string path, std::string partial, FileDescriptor lock);
 
   const std::string path_;
   const std::string partial_;
+  const FileDescriptor lock_;
   bool published_ = false;
 };
 

@@ -1,5 +1,10 @@
 #include "common/partial_file.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "common/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,7 +31,7 @@ TEST(PartialFileTest, TheOldFileStandsUntilTheNewOneIsPublished) {
   {
     const auto file = PartialFile::Create(dir.File("m.csv"), dir.File("other"));
     ASSERT_TRUE(file.ok()) << file.status();
-    ASSERT_TRUE(WriteFileAtomically((*file)->partial(), "new").ok());
+    std::ofstream((*file)->partial()) << "new";
     EXPECT_TRUE((*file)->Publish().ok());
   }
   EXPECT_THAT(ListDir(dir.path()).value(), ElementsAre("m.csv"));
@@ -47,6 +52,42 @@ TEST(PartialFileTest, NothingIsLeftWhenTheNameCannotBeTaken) {
   EXPECT_THAT(std::string(folder.status().message()), HasSubstr("is a folder"));
   EXPECT_THAT(ListDir(dir.File("name")).value(), IsEmpty());
   EXPECT_TRUE(absl::IsNotFound(PartialFile::Create(dir.File("absent/m.csv")).status()));
+}
+
+TEST(PartialFileTest, OneWriterAtATime) {
+  TestDir dir;
+  {
+    const auto first = PartialFile::Create(dir.File("m.csv"));
+    ASSERT_TRUE(first.ok()) << first.status();
+    std::ofstream((*first)->partial()) << "first";
+    const auto second = PartialFile::Create(dir.File("m.csv"));
+    EXPECT_TRUE(absl::IsFailedPrecondition(second.status()));
+    EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process is writing"));
+    EXPECT_TRUE((*first)->Publish().ok());
+    EXPECT_EQ(ReadFile(dir.File("m.csv")).value(), "first");
+  }
+  EXPECT_TRUE(PartialFile::Create(dir.File("m.csv")).ok());
+  EXPECT_EQ(ReadFile(dir.File("m.csv")).value(), "first");
+}
+
+TEST(PartialFileTest, ReplacesFilesOnlyAndFollowsLinks) {
+  TestDir dir;
+  ASSERT_EQ(::mkfifo(dir.File("pipe").c_str(), 0600), 0);
+  const auto pipe = PartialFile::Create(dir.File("pipe"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(pipe.status()));
+  EXPECT_THAT(std::string(pipe.status().message()), HasSubstr("is no regular file"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(PartialFile::Create("/dev/null").status()));
+  ASSERT_TRUE(WriteFileAtomically(dir.File("target"), "old").ok());
+  std::filesystem::create_symlink("target", dir.File("link"));
+  {
+    const auto file = PartialFile::Create(dir.File("link"));
+    ASSERT_TRUE(file.ok()) << file.status();
+    std::ofstream((*file)->partial()) << "new";
+    EXPECT_TRUE((*file)->Publish().ok());
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.File("link")));
+  EXPECT_EQ(ReadFile(dir.File("target")).value(), "new");
+  EXPECT_THAT(ListDir(dir.path()).value(), ElementsAre("link", "pipe", "target"));
 }
 
 }  // namespace
