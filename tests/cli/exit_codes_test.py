@@ -65,6 +65,7 @@ def cases():
     yield coordinator("--config", "run.yaml", "--import", "pipe"), FILES, "is a pipe (FIFO), not a file"
     yield coordinator("--config", "run.yaml", "--tls-cert", "pipe", "--tls-key", "pipe"), FILES, "is a pipe (FIFO), not a file"
     yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "pipe"], FILES, "is a pipe (FIFO), not a file"
+    yield ["atoll-data", "tokenize", "--out", "zeros", "/dev/zero"], FILES, "/dev/zero: is a device"
     for folder in ("meta_pipe", "val_pipe"):
         yield ["atoll-data", "inspect", folder], FILES, "is a pipe (FIFO), not a file"
         yield [folder if word == "tokens" else word for word in worker()], FILES, "is a pipe (FIFO), not a file"

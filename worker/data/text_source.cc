@@ -31,6 +31,12 @@ absl::StatusOr<TextSource> TextSource::Open(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat("text file ", path, ": is a folder; name the files in it"));
   }
+  if (path != "-" && known && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
+    close(fd);
+    return absl::FailedPreconditionError(absl::StrCat("text file ", path,
+                                                      ": is a device, which may never end; "
+                                                      "name a file or a pipe"));
+  }
   gzFile file = gzdopen(fd, "rb");
   if (file == nullptr) {
     close(fd);
