@@ -53,6 +53,14 @@ TEST(LogTest, ForeignTextCannotFakeALine) {
   EXPECT_EQ(Lines(out.str()), 1);
 }
 
+TEST(LogTest, ForeignTextInAMessageCannotFakeALineEither) {
+  std::ostringstream out;
+  MakeLogger(&out, LogFormat::kText)
+      .Warning("worker 'x\n05:00:00.000 info    run        forged\x1b[31m \xe2\x80\xaetxet' is refused");
+  EXPECT_THAT(out.str(),
+              HasSubstr("worker 'x\n    05:00:00.000 info    run        forged\\x1b[31m txet' is refused\n"));
+}
+
 TEST(LogTest, JsonLine) {
   std::ostringstream out;
   const Logger logger = MakeLogger(&out, LogFormat::kJson).With("component", "round");

@@ -32,7 +32,8 @@ auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> dec
     const Reaction reaction = result.ok() ? Reaction::kExit : ReactionTo(result.status());
     if (result.ok() || RejectionOf(result.status()) != RefusalReason::kNone) patience_->Reached();
     if (!IsWorthAnother(reaction)) {
-      if (paused) patience_->Over();  // an answer, whichever
+      // An answer, whichever. What this worker cancelled itself is none.
+      if (paused && !absl::IsCancelled(result.status())) patience_->Over();
       return result;
     }
     if (patience_->GivesUp(result.status())) return GivenUp(result.status());
@@ -80,10 +81,11 @@ absl::StatusOr<PushStatus> RetryingConnection::GetPushStatus(const MemberRef& me
 }
 
 absl::Status RetryingConnection::Leave(const MemberRef& member, const std::string& reason) {
+  const Duration waited = patience_->waited();  // for something else
   while (true) {
     const absl::Status left = inner_->Leave(member, reason);
     const Reaction reaction = left.ok() ? Reaction::kExit : ReactionTo(left);
-    const bool again = IsWorthAnother(reaction) && patience_->waited() < kGoodbyePatience;
+    const bool again = IsWorthAnother(reaction) && patience_->waited() - waited < kGoodbyePatience;
     if (!again || !patience_->Pause(left, "to leave")) return left;
   }
 }

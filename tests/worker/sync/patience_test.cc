@@ -52,6 +52,16 @@ TEST(PatienceTest, SaysWhenItWillGiveUpOnlyWhileItWould) {
                                  Not(HasSubstr("will keep trying"))));
 }
 
+TEST(PatienceTest, WhatTheWorkerCancelsItselfIsNoAnswer) {
+  Harness h;
+  h.Start();
+  h.coordinator.Fail("Pull", {.status = absl::UnavailableError("away")});
+  h.coordinator.CancelPulls();
+  const auto pulled = h.connection.Pull(h.session.info().member, {}, {});
+  EXPECT_TRUE(absl::IsCancelled(pulled.status())) << pulled.status();
+  EXPECT_THAT(h.log.str(), AllOf(HasSubstr("will keep trying"), Not(HasSubstr("answers again"))));
+}
+
 TEST(PatienceTest, BacksOffUpToABound) {
   Harness h;
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(h.patience.Pause(absl::UnavailableError("x"), "to join"));
