@@ -58,6 +58,16 @@ absl::Status Same(std::string_view field, const T& recorded, const T& now) {
   return Changed(field, ValueText(recorded), ValueText(now));
 }
 
+/// First of all: what else differs between two runs is no news.
+absl::Status SameRun(const std::string& recorded, const std::string& now) {
+  if (recorded == now) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "run.name: the data directory is that of run '%s', and the configuration is of run '%s'. Nothing was "
+      "changed. Give the data directory of '%s' with --data-dir (an empty one begins a new run), or the "
+      "configuration of '%s'",
+      recorded, now, now, recorded));
+}
+
 std::string DeltaName(const RunOptions& run) {
   return run.pull_delta ? std::string(CodecName(*run.pull_delta)) : "none";
 }
@@ -144,6 +154,7 @@ absl::StatusOr<bool> IsSameFile(const StartConfig& file, const ConfigCodec& code
 
 absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
   const ConfigEntry newest = opened.recovery.configs.back();
+  ATOLL_RETURN_IF_ERROR(SameRun(opened.recovery.identity.name, options.run.name));
   ATOLL_RETURN_IF_ERROR(Same("checkpoint.shards", opened.recovery.identity.shards, options.run.shards));
   opened.config = SnapshotOf(newest, options.run);
   if (newest.bytes == options.config_bytes) return absl::OkStatus();
@@ -162,8 +173,11 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
     }
     std::optional<uint64_t> committed_tokens;
     if (!opened.recovery.rounds.empty()) committed_tokens = CommittedTokens(opened.recovery.rounds);
+    // What cannot change comes before the rounds that are left: a file of another run has others, too.
+    ATOLL_ASSIGN_OR_RETURN(const StartConfig settled, ForBegunRun(start, *deps.config_codec, recorded,
+                                                                  /*committed_tokens=*/std::nullopt));
+    ATOLL_RETURN_IF_ERROR(CheckSettled(recorded, settled.run));
     ATOLL_ASSIGN_OR_RETURN(start, ForBegunRun(start, *deps.config_codec, recorded, committed_tokens));
-    ATOLL_RETURN_IF_ERROR(CheckSettled(recorded, start.run));
     if (start.bytes == newest.bytes) {
       opened.config = SnapshotOf(newest, recorded);
       return absl::OkStatus();

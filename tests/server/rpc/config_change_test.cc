@@ -412,6 +412,30 @@ TEST_F(AdminConfig, AnExtensionIsShownRecordedAndNeverRaisesTheLearningRate) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("run extend 250"));
 }
 
+TEST_F(AdminConfig, AnotherRunsFileIsToldByItsNameAndNotByItsRounds) {
+  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (uint64_t base = 0; base < 5; ++base) {
+    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    Round(workers, base);
+  }
+  const auto refusal = [&](std::string_view from, std::string_view to) {
+    std::string yaml = kYaml;
+    yaml.replace(yaml.find("rounds: 100"), 11, "rounds: 3");
+    yaml.replace(yaml.find("warmup_steps: 10"), 16, "warmup_steps: 4");
+    yaml.replace(yaml.find(from), from.size(), to);
+    const CoordinatorOptions changed = ConfiguredRun(yaml);
+    run_.options().config_bytes = changed.config_bytes;
+    run_.options().run = changed.run;
+    return std::string(run_.Restart().message());
+  };
+  EXPECT_THAT(refusal("name: small", "name: mine"),
+              AllOf(HasSubstr("that of run 'small', and the configuration is of run 'mine'"),
+                    HasSubstr("--data-dir")));
+  EXPECT_THAT(refusal("layers: 1", "layers: 2"), HasSubstr("model.gpt.layers is fixed when a run begins"));
+  run_.options() = ConfiguredRun(kYaml);
+  ASSERT_TRUE(run_.Restart().ok());
+}
+
 TEST_F(AdminConfig, AFileEndsARunEarlierButNotInThePast) {
   const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 5; ++base) {
