@@ -112,6 +112,20 @@ absl::Status CheckKeyPair(std::string_view certificate_pem, std::string_view key
   return pair ? absl::OkStatus() : absl::InvalidArgumentError("the key is not the certificate's");
 }
 
+absl::Status CheckUse(std::string_view certificate_pem, CertificateUse use) {
+  const std::vector<tls::X509Ptr> found = tls::ReadCertificates(certificate_pem);
+  if (found.empty()) return absl::InvalidArgumentError("there is no certificate in PEM form");
+  const bool server = use == CertificateUse::kServer;
+  // All bits are set where the certificate has no such extension. OpenSSL does not take anyExtendedKeyUsage
+  // for one of the two either.
+  const uint32_t allowed = X509_get_extended_key_usage(found.front().get());
+  if ((allowed & (server ? XKU_SSL_SERVER | XKU_SGC : XKU_SSL_CLIENT)) != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("the certificate of '%s' is not for a %s: its extendedKeyUsage lacks %s",
+                      NameText(X509_get_subject_name(found.front().get())), server ? "server" : "client",
+                      server ? "serverAuth" : "clientAuth"));
+}
+
 absl::StatusOr<int> CountCertificates(std::string_view pem) {
   const auto found = static_cast<int>(tls::ReadCertificates(pem).size());
   int begun = 0;

@@ -25,12 +25,19 @@ struct CertificateFacts {
   WallTime not_after;
 };
 
+/// Which side of a connection shows a certificate.
+enum class CertificateUse { kServer, kClient };
+
 /// The first certificate in the text. InvalidArgument: there is none.
 absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem);
 
 /// Whether the key is the first certificate's. InvalidArgument: it is not, or is none, or asks for a pass
 /// phrase.
 absl::Status CheckKeyPair(std::string_view certificate_pem, std::string_view key_pem);
+
+/// Whether the first certificate may be shown by this side: its extended key usage allows it, or there is
+/// none to limit it. InvalidArgument: it may not, with the usage that it lacks.
+absl::Status CheckUse(std::string_view certificate_pem, CertificateUse use);
 
 /// How many certificates are in the text. InvalidArgument: none, or one that cannot be read.
 absl::StatusOr<int> CountCertificates(std::string_view pem);

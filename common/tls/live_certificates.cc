@@ -39,6 +39,18 @@ absl::Status CheckTime(const std::string& file, const CertificateFacts& facts, W
   return absl::OkStatus();
 }
 
+absl::Status CheckUseOf(const std::string& file, const std::string& pem, CertificateUse use) {
+  const absl::Status status = CheckUse(pem, use);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s: %s; %s", file, std::string(status.message()),
+      use == CertificateUse::kServer
+          ? "give the coordinator's own with --tls-cert and --tls-key (scripts/dev-certs.sh FOLDER "
+            "--coordinator makes one)"
+          : "give this worker's or operator's own with --tls-cert and --tls-key (scripts/dev-certs.sh FOLDER "
+            "--worker NAME or --admin NAME makes one)"));
+}
+
 absl::StatusOr<std::string> ReadRoots(const std::string& file) {
   if (file.empty()) return std::string();
   ATOLL_ASSIGN_OR_RETURN(const std::string pem, ReadFile(file, kLargestFile));
@@ -77,7 +89,8 @@ bool Same(const CertificateSet& a, const CertificateSet& b) {
 
 }  // namespace
 
-absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& files, WallTime now) {
+absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& files, CertificateUse use,
+                                                    WallTime now) {
   CertificateSet set;
   if (files.certificate.empty() != files.key.empty()) {
     return absl::InvalidArgumentError("a certificate and its key come together: --tls-cert and --tls-key");
@@ -89,6 +102,7 @@ absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& file
     ATOLL_RETURN_IF_ERROR(In(files.certificate, facts.status()));
     set.facts = *std::move(facts);
     ATOLL_RETURN_IF_ERROR(In(files.key, CheckKeyPair(set.certificate, set.key)));
+    ATOLL_RETURN_IF_ERROR(CheckUseOf(files.certificate, set.certificate, use));
     ATOLL_RETURN_IF_ERROR(CheckTime(files.certificate, set.facts, now));
   }
   ATOLL_ASSIGN_OR_RETURN(set.roots, ReadRoots(files.ca));
@@ -101,7 +115,7 @@ absl::StatusOr<std::unique_ptr<LiveCertificates>> LiveCertificates::Load(LiveCer
   std::unique_ptr<LiveCertificates> live(new LiveCertificates(std::move(options)));
   LiveCertificates& l = *live;
   ATOLL_ASSIGN_OR_RETURN(CertificateSet first,
-                         ReadCertificateFiles(l.options_.files, l.options_.clock->WallNow()));
+                         ReadCertificateFiles(l.options_.files, l.options_.use, l.options_.clock->WallNow()));
   ATOLL_RETURN_IF_ERROR(l.Show(first));
   {
     MutexLock lock(&l.mutex_);
@@ -129,7 +143,7 @@ absl::Status LiveCertificates::Show(const CertificateSet& set) {
 void LiveCertificates::Look() {
   const std::shared_ptr<const CertificateSet> old = current();
   const absl::Status before = last_outcome();
-  auto read = ReadCertificateFiles(options_.files, options_.clock->WallNow());
+  auto read = ReadCertificateFiles(options_.files, options_.use, options_.clock->WallNow());
   const bool changed = read.ok() && !Same(*read, *old);
   absl::Status outcome = read.status();
   if (changed) outcome = Show(*read);

@@ -33,6 +33,7 @@ struct CertificateSet {
 
 struct LiveCertificateOptions {
   CertificateFiles files;
+  CertificateUse use = CertificateUse::kServer;  // what `files.certificate` must allow
   const Clock* clock = nullptr;
   Duration period = Seconds(5);  // between looks at the files
   /// Other files are in force; or they cannot be used, why, and the old ones stay. Once for each change.
@@ -80,8 +81,9 @@ class LiveCertificates {
   std::unique_ptr<PeriodicTask> looking_;  // last: it uses everything above
 };
 
-/// What the files hold now, checked: the pair fits, nothing has expired at `now`.
-absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& files, WallTime now);
+/// What the files hold now, checked: the pair fits, is for this side, and has not expired at `now`.
+absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& files, CertificateUse use,
+                                                    WallTime now);
 
 }  // namespace atoll
 

@@ -251,6 +251,14 @@ std::string OfCoordinatorsCertificate(const Handshake& attempt) {
         "right?",
         UtcMinute(facts->not_before));
   }
+  if (verdict == X509_V_ERR_INVALID_PURPOSE) {
+    const absl::Status use = CheckUse(pem, CertificateUse::kServer);
+    return absl::StrFormat(
+        "--tls-ca vouches for the certificate that the coordinator shows, but %s: its operator must start it "
+        "with the coordinator's own in --tls-cert and --tls-key (scripts/dev-certs.sh FOLDER --coordinator "
+        "makes one)",
+        use.ok() ? absl::StrFormat("'%s' is not for a server", facts->subject) : std::string(use.message()));
+  }
   if (verdict != X509_V_OK) {
     return absl::StrFormat(
         "the coordinator's certificate is signed by '%s', which --tls-ca does not vouch for (%s): give the "

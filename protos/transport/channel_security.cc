@@ -34,6 +34,7 @@ LiveCertificateOptions CertificateOptions(const ClientSecurityFlags& flags, cons
                                           const Logger& log) {
   LiveCertificateOptions options;
   options.files = {.certificate = flags.tls_cert, .key = flags.tls_key, .ca = flags.tls_ca, .admin_ca = {}};
+  options.use = CertificateUse::kClient;
   options.clock = clock;
   options.on_change = [log](const absl::Status& outcome, const CertificateSet& now) {
     if (!outcome.ok()) {

@@ -80,6 +80,35 @@ TEST_F(TlsTest, SaysWhatIsWrongWithTheCoordinatorsCertificate) {
   EXPECT_TRUE(Join(flags, "w1").ok());
 }
 
+TEST_F(TlsTest, ACertificateForTheOtherSideIsRefusedAtTheStartAndNamed) {
+  LiveCertificateOptions live;
+  live.files = {.certificate = certs_.Path("worker-w1.pem"),
+                .key = certs_.Path("worker-w1.key"),
+                .ca = certs_.Path("ca.pem"),
+                .admin_ca = {}};
+  live.clock = &clock_;
+  EXPECT_THAT(std::string(LiveCertificates::Load(live).status().message()),
+              AllOf(HasSubstr("worker-w1.pem"), HasSubstr("not for a server"), HasSubstr("serverAuth"),
+                    HasSubstr("dev-certs.sh FOLDER --coordinator")));
+  const auto client = ChannelSecurity::Create(As("coordinator"), &clock_, Logger());
+  EXPECT_THAT(std::string(client.status().message()),
+              AllOf(HasSubstr("coordinator.pem"), HasSubstr("not for a client"), HasSubstr("clientAuth"),
+                    HasSubstr("--worker NAME")));
+  // A coordinator of another version shows it all the same.
+  grpc::SslServerCredentialsOptions shown;
+  shown.pem_key_cert_pairs.push_back({certs_.Read("worker-w1.key"), certs_.Read("worker-w1.pem")});
+  v1::Admin::Service service;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(shown), &port);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  EXPECT_THAT(WhyNot(As("worker-w1"), "127.0.0.1:" + std::to_string(port)),
+              AllOf(HasSubstr("--tls-ca vouches for"), HasSubstr("'CN = w1' is not for a server"),
+                    HasSubstr("--tls-cert"), ::testing::Not(HasSubstr("does not vouch"))));
+}
+
 TEST_F(TlsTest, SaysWhatTheCoordinatorDoesNotTake) {
   DevCerts others;
   others.Make("--worker w1");
