@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::
                                                                      Duration deadline,
                                                                      SecurityPtr security) {
   const auto channel = OpenChannel(address, *security);
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, *security, deadline));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, *security, deadline, CoordinatorPort::kData));
   auto stub = v1::Coordinator::NewStub(channel);
   v1::JoinRequest request;
   *request.mutable_protocol() = OurProtocolVersion();
@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::
   request.set_role(v1::ROLE_OBSERVER);
   v1::JoinReply reply;
   const grpc::Status joined = stub->Join(Context(*security, deadline).get(), request, &reply);
-  if (!joined.ok()) return FromGrpcStatus(joined, address);
+  if (!joined.ok()) return FromGrpcStatus(joined, address, CoordinatorPort::kData);
   return std::unique_ptr<ObserverClient>(
       new ObserverClient(address, std::move(security), std::move(stub), std::move(reply), name));
 }
@@ -130,7 +130,7 @@ absl::StatusOr<PulledFragment> ObserverClient::PullHead(
   const auto reader = stub_->Pull(context.get(), request);
   v1::PullChunk first;
   if (!reader->Read(&first)) {
-    const absl::Status status = FromGrpcStatus(reader->Finish(), address_);
+    const absl::Status status = FromGrpcStatus(reader->Finish(), address_, CoordinatorPort::kData);
     return status.ok() ? absl::UnavailableError("the pull ended before it began") : status;
   }
   const auto codec = CheckHeader(first.header());
@@ -170,7 +170,7 @@ absl::Status ObserverClient::Watch(uint64_t after_sequence,
     return absl::OkStatus();
   }
   const grpc::Status status = reader->Finish();
-  return status.ok() ? absl::OkStatus() : FromGrpcStatus(status, address_);
+  return status.ok() ? absl::OkStatus() : FromGrpcStatus(status, address_, CoordinatorPort::kData);
 }
 
 }  // namespace atoll

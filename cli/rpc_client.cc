@@ -67,13 +67,14 @@ std::string MetadataValue(std::string text) {
 
 }  // namespace
 
-absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address) {
+absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address, CoordinatorPort port) {
   const absl::Status translated = StatusFromGrpc(status);
   if (absl::IsUnimplemented(translated)) {
+    const bool data = port == CoordinatorPort::kData;
     return FromCoordinator(absl::UnimplementedError(absl::StrFormat(
-        "the coordinator on %s does not know this call: it is older than this atollctl, or this is not its "
-        "admin port",
-        address)));
+        "the coordinator on %s does not know this call, which goes to its %s port (%s): this is its %s port, "
+        "or it is older than this atollctl",
+        address, data ? "data" : "admin", data ? "--coordinator" : "--admin", data ? "admin" : "data")));
   }
   const bool no_answer = absl::IsUnavailable(translated) || absl::IsDeadlineExceeded(translated);
   // With details it is a refusal in the coordinator's own words.
@@ -98,7 +99,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Cha
 }
 
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
-                             const ChannelSecurity& security, Duration deadline,
+                             const ChannelSecurity& security, Duration deadline, CoordinatorPort port,
                              const std::atomic<bool>* cancelled) {
   ATOLL_RETURN_IF_ERROR(ParseTarget(address).status());
   ATOLL_RETURN_IF_ERROR(security.CheckTarget(address));
@@ -108,7 +109,7 @@ absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
   if (Connect(channel, soon, cancelled)) return absl::OkStatus();
   ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   // No waiting helps against a certificate.
-  const std::string why = security.WhyNoConnection(address, "");
+  const std::string why = security.WhyNoConnection(address, "", port);
   if (!why.empty()) return absl::UnavailableError(absl::StrFormat("no connection to %s: %s", address, why));
   if (Connect(channel, deadline - soon, cancelled)) return absl::OkStatus();
   ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
@@ -161,18 +162,20 @@ template <typename Request, typename Reply>
 absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
                                                                                 const Request&, Reply*),
                                         const Request& request, std::optional<Duration> deadline) {
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_, &cancelled_));
+  ATOLL_RETURN_IF_ERROR(
+      AwaitConnection(*channel_, address_, *security_, deadline_, CoordinatorPort::kAdmin, &cancelled_));
   Reply reply;
   const auto context = Context(deadline);
   const InProgress in_progress(*this, context.get());
   const grpc::Status status = (stub_.get()->*method)(context.get(), request, &reply);
-  if (!status.ok()) return FromGrpcStatus(status, address_);
+  if (!status.ok()) return FromGrpcStatus(status, address_, CoordinatorPort::kAdmin);
   return reply;
 }
 
 template <typename Message, typename Open>
 absl::Status AdminClient::Stream(const Open& open, const std::function<bool(const Message&)>& sink) {
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, deadline_, &cancelled_));
+  ATOLL_RETURN_IF_ERROR(
+      AwaitConnection(*channel_, address_, *security_, deadline_, CoordinatorPort::kAdmin, &cancelled_));
   const auto context = Context(kAsLongAsItTakes);
   const InProgress in_progress(*this, context.get());
   const auto reader = open(context.get());
@@ -184,7 +187,7 @@ absl::Status AdminClient::Stream(const Open& open, const std::function<bool(cons
     return absl::OkStatus();
   }
   const grpc::Status status = reader->Finish();
-  return status.ok() ? absl::OkStatus() : FromGrpcStatus(status, address_);
+  return status.ok() ? absl::OkStatus() : FromGrpcStatus(status, address_, CoordinatorPort::kAdmin);
 }
 
 absl::StatusOr<v1::GetStatusReply> AdminClient::GetStatus(uint32_t history) {

@@ -22,16 +22,18 @@ using SecurityPtr = std::shared_ptr<const ChannelSecurity>;
 /// A channel to a coordinator's port, for one-shot tools. Thread-safe.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security);
 
-/// Waits at most this long for a coordinator that is not there (yet). InvalidArgument when `address` is none,
+/// Waits at most this long for a coordinator that is not there (yet), on the port that the caller needs.
+/// InvalidArgument when `address` is none,
 /// or a token must not travel there; Unavailable when nobody answers, or certificates are in the way, and
 /// how; Cancelled soon after `*cancelled` is set.
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
-                             const ChannelSecurity& security, Duration deadline,
+                             const ChannelSecurity& security, Duration deadline, CoordinatorPort port,
                              const std::atomic<bool>* cancelled = nullptr);
 
-/// What a call to `address` came to: a coordinator that does not answer is explained, everything else
-/// translated by protos/wire and marked as its answer (cli/exit_code.h).
-absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address);
+/// What a call of this port's service to `address` came to: a coordinator that does not answer, or does not
+/// know the call, is explained, everything else translated by protos/wire and marked as its answer
+/// (cli/exit_code.h).
+absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address, CoordinatorPort port);
 
 /// The admin port, in Status. Every call waits at most the deadline for a coordinator that is not (yet)
 /// there; then those that only look have that long for their answer, and those that work on the disk as long

@@ -40,7 +40,8 @@ absl::Status PingDataPort(v1::Coordinator::Stub& stub, const NetworkTarget& targ
                        std::chrono::duration_cast<std::chrono::milliseconds>(target.deadline));
   v1::HeartbeatReply reply;
   const grpc::Status status = stub.Heartbeat(&context, v1::HeartbeatRequest(), &reply);
-  const absl::Status translated = status.ok() ? absl::OkStatus() : FromGrpcStatus(status, target.coordinator);
+  const absl::Status translated =
+      status.ok() ? absl::OkStatus() : FromGrpcStatus(status, target.coordinator, CoordinatorPort::kData);
   const bool answered = !absl::IsUnavailable(translated) && !absl::IsUnimplemented(translated);
   return answered ? absl::OkStatus() : translated;
 }
@@ -55,8 +56,11 @@ Check NotForwarded(const NetworkTarget& target) {
       "workers, `events` and `export` need it: forward it too, or give --coordinator HOST:PORT");
 }
 
-Check NoAnswer(const std::string& name, const std::string& address, bool given, const absl::Status& why) {
-  if (given) {
+Check NoAnswer(const NetworkTarget& network, CoordinatorPort port, const absl::Status& why) {
+  const bool data = port == CoordinatorPort::kData;
+  const std::string name = data ? "data port" : "admin port";
+  const std::string& address = data ? network.coordinator : network.admin;
+  if (data ? network.coordinator_given : network.admin_given) {
     return Fail(name, std::string(why.message()),
                 "start the coordinator, or correct the address; mind firewalls and --listen, --admin-listen, "
                 "--insecure-bind");
@@ -64,6 +68,13 @@ Check NoAnswer(const std::string& name, const std::string& address, bool given, 
   const auto target = ParseTarget(address);
   const absl::Status bindable = target.ok() ? CheckBindable(*target) : target.status();
   if (bindable.ok()) return Ok(name, address + " is free: no coordinator there yet");
+  const std::string found = network.security->WhyNoConnection(address, "", port);
+  if (!found.empty()) {
+    return Fail(
+        name, absl::StrFormat("%s is in use: %s", address, found),
+        "if this is the run's coordinator, do what is said there; else stop that program, or give the "
+        "coordinator another port");
+  }
   return Fail(
       name,
       absl::StrFormat("%s is in use, and not by a coordinator: %s", address, std::string(bindable.message())),
@@ -74,12 +85,12 @@ Check NoAnswer(const std::string& name, const std::string& address, bool given, 
 Check CheckDataPort(const NetworkTarget& target, bool admin_answers, const Clock& clock) {
   const auto no_answer = [&](const absl::Status& why) {
     if (admin_answers && !target.coordinator_given) return NotForwarded(target);
-    return NoAnswer("data port", target.coordinator, target.coordinator_given, why);
+    return NoAnswer(target, CoordinatorPort::kData, why);
   };
   const auto channel = OpenChannel(target.coordinator, *target.security);
   const auto stub = v1::Coordinator::NewStub(channel);
-  const absl::Status connected =
-      AwaitConnection(*channel, target.coordinator, *target.security, target.deadline);
+  const absl::Status connected = AwaitConnection(*channel, target.coordinator, *target.security,
+                                                 target.deadline, CoordinatorPort::kData);
   if (!connected.ok()) return no_answer(connected);
   const auto trip = Fastest(clock, [&] { return PingDataPort(*stub, target); });
   if (!trip.ok()) return no_answer(trip.status());
@@ -104,8 +115,7 @@ AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
     return absl::OkStatus();
   });
   if (!trip.ok()) {
-    return {.answers = false,
-            .checks = {NoAnswer("admin port", target.admin, target.admin_given, trip.status())}};
+    return {.answers = false, .checks = {NoAnswer(target, CoordinatorPort::kAdmin, trip.status())}};
   }
   std::vector<Check> checks = {JudgeRoundTrip("admin port", target.admin, ToSeconds(*trip))};
   checks.push_back(JudgeRun(target.admin, status.config().run().name(), target.run));

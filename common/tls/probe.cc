@@ -213,9 +213,10 @@ ProbeFinding OfPlainAnswer(const ProbeOptions& options) {
   char answer[64];
   const ssize_t size = ::recv(socket.get(), answer, sizeof(answer), 0);
   if (size < 4 || answer[3] == kSettings) return {};
-  return {.text =
-              "this port speaks another protocol than a coordinator's data port; is it the port of "
+  return {.text = absl::StrFormat(
+              "this port speaks another protocol than a coordinator's %s port; is it the port of "
               "--metrics-listen or --web-listen, or another program's?",
+              options.wanted == CoordinatorPort::kData ? "data" : "admin"),
           .looks_permanent = true};
 }
 

@@ -8,10 +8,14 @@
 
 namespace atoll {
 
+/// The ports of a coordinator that clients call.
+enum class CoordinatorPort { kData, kAdmin };
+
 /// How a client is about to connect.
 struct ProbeOptions {
   std::string host;
   uint16_t port = 0;
+  CoordinatorPort wanted = CoordinatorPort::kData;
   bool tls = false;
   std::string roots;        // PEM; empty: this system's
   std::string certificate;  // PEM, as the key; empty: none

@@ -112,13 +112,13 @@ absl::Status ChannelSecurity::files_outcome() const {
   return certificates_ == nullptr ? absl::OkStatus() : certificates_->last_outcome();
 }
 
-ProbeFinding ChannelSecurity::LookAtConnection(const std::string& address,
-                                               const std::string& grpc_message) const {
+ProbeFinding ChannelSecurity::LookAtConnection(const std::string& address, const std::string& grpc_message,
+                                               CoordinatorPort port) const {
   // Nobody listens: that has been said.
   if (absl::StrContains(grpc_message, "refused")) return {};
   {
     MutexLock lock(&mutex_);
-    const auto known = findings_.find(address);
+    const auto known = findings_.find({address, port});
     if (known != findings_.end() && clock_->Now() - known->second.when < kFresh) return known->second.finding;
   }
   const auto target = ParseBindAddress(address);
@@ -126,6 +126,7 @@ ProbeFinding ChannelSecurity::LookAtConnection(const std::string& address,
   ProbeOptions probe;
   probe.host = target->host;
   probe.port = target->port;
+  probe.wanted = port;
   probe.tls = flags_.UsesTls();
   if (const auto set = certificates()) {
     probe.roots = set->roots;
@@ -135,7 +136,7 @@ ProbeFinding ChannelSecurity::LookAtConnection(const std::string& address,
   probe.server_name = flags_.tls_server_name;
   const ProbeFinding found = Probe(probe);
   MutexLock lock(&mutex_);
-  findings_[address] = {.when = clock_->Now(), .finding = found};
+  findings_[{address, port}] = {.when = clock_->Now(), .finding = found};
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
@@ -52,12 +53,14 @@ class ChannelSecurity {
 
   /// Why nothing comes of connections to this address, when it has to do with certificates; else empty.
   /// `grpc_message` is what gRPC said. Looks at most every few seconds (common/tls/probe.h), else repeats
-  /// what it found.
-  std::string WhyNoConnection(const std::string& address, const std::string& grpc_message) const {
-    return LookAtConnection(address, grpc_message).text;
+  /// what it found. `port`: the one that the caller needs.
+  std::string WhyNoConnection(const std::string& address, const std::string& grpc_message,
+                              CoordinatorPort port = CoordinatorPort::kData) const {
+    return LookAtConnection(address, grpc_message, port).text;
   }
   /// The same, and whether waiting can help.
-  ProbeFinding LookAtConnection(const std::string& address, const std::string& grpc_message) const;
+  ProbeFinding LookAtConnection(const std::string& address, const std::string& grpc_message,
+                                CoordinatorPort port = CoordinatorPort::kData) const;
 
   /// What is in force; null without TLS.
   std::shared_ptr<const CertificateSet> certificates() const;
@@ -79,7 +82,7 @@ class ChannelSecurity {
   std::unique_ptr<TokenSource> token_;              // null without a token
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
   mutable Mutex mutex_;
-  mutable std::map<std::string, Finding> findings_ ABSL_GUARDED_BY(mutex_);  // by address
+  mutable std::map<std::pair<std::string, CoordinatorPort>, Finding> findings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atoll

@@ -311,7 +311,9 @@ TEST_F(AdminCommandsTest, ARefusalIsTheCoordinatorsAndKeepsItsWords) {
   admin_.refusal = absl::DataLossError("shards/00/000012.sst is damaged");
   EXPECT_EQ(Run({"checkpoint", "restore", "c1", "--yes"}).exit_code, 4);
   admin_.refusal = absl::UnimplementedError("");
-  EXPECT_THAT(Run({"metrics"}).err, HasSubstr("older than this atollctl"));
+  EXPECT_THAT(Run({"metrics"}).err,
+              AllOf(HasSubstr("older than this atollctl"),
+                    HasSubstr("goes to its admin port (--admin): this is its data port")));
 }
 
 TEST(Unreachable, IsExitCodeThreeAndSoon) {

@@ -1,5 +1,11 @@
 // Certificates that are replaced under running connections, and what is said when they are in the way.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <thread>
+
 #include "common/bind_address.h"
+#include "common/file_descriptor.h"
 #include "common/tls/probe.h"
 #include "gmock/gmock.h"
 #include "tests/server/rpc/secure_fixture.h"
@@ -107,6 +113,36 @@ TEST_F(TlsTest, ACertificateForTheOtherSideIsRefusedAtTheStartAndNamed) {
   EXPECT_THAT(WhyNot(As("worker-w1"), "127.0.0.1:" + std::to_string(port)),
               AllOf(HasSubstr("--tls-ca vouches for"), HasSubstr("'CN = w1' is not for a server"),
                     HasSubstr("--tls-cert"), ::testing::Not(HasSubstr("does not vouch"))));
+}
+
+TEST_F(TlsTest, NamesThePortThatWasWanted) {
+  // Plain HTTP, as on the port for metrics.
+  const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in place = {};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(place);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&place), size), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&place), &size), 0);
+  ASSERT_EQ(::listen(listener.get(), 8), 0);
+  std::thread http([&] {
+    while (true) {
+      const FileDescriptor one(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!one.valid()) return;
+      char asked[64];
+      if (::recv(one.get(), asked, sizeof(asked), 0) <= 0) continue;
+      constexpr std::string_view kAnswer = "HTTP/1.1 400 Bad Request\r\n\r\n";
+      ::send(one.get(), kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL);
+    }
+  });
+  const std::string address = "127.0.0.1:" + std::to_string(ntohs(place.sin_port));
+  const auto plain = Secure({});
+  EXPECT_THAT(plain->WhyNoConnection(address, "", CoordinatorPort::kAdmin),
+              HasSubstr("than a coordinator's admin port"));
+  EXPECT_THAT(plain->WhyNoConnection(address, "", CoordinatorPort::kData),
+              HasSubstr("than a coordinator's data port"));
+  ::shutdown(listener.get(), SHUT_RDWR);
+  http.join();
 }
 
 TEST_F(TlsTest, SaysWhatTheCoordinatorDoesNotTake) {
