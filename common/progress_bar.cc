@@ -13,14 +13,16 @@ namespace atoll {
 namespace {
 
 constexpr size_t kBarWidth = 24;
+// What went by before says nothing of the speed: the first piece may come from a buffer.
+constexpr Duration kSpeedAfter = Seconds(0.5);
 
 std::string Amount(uint64_t amount, ProgressUnit unit) {
   return unit == ProgressUnit::kBytes ? HumanBytes(amount) : HumanCount(static_cast<double>(amount));
 }
 
 std::string Speed(uint64_t done, Duration elapsed, ProgressUnit unit) {
+  if (elapsed < kSpeedAfter) return "";
   const double seconds = ToSeconds(elapsed);
-  if (seconds <= 0) return "";
   return absl::StrCat("  ", Amount(static_cast<uint64_t>(static_cast<double>(done) / seconds), unit), "/s");
 }
 
@@ -75,8 +77,10 @@ std::string ProgressBar::Line(bool final) const {
   const std::string bar = options_.style == ProgressStyle::kTerminal ? absl::StrCat("  ", Bar(fraction)) : "";
   std::string line = absl::StrFormat("%s%s  %3.0f%%  %s of %s%s", options_.label, bar, 100 * fraction, amount,
                                      Amount(options_.total, options_.unit), speed);
-  if (fraction > 0) {
-    absl::StrAppend(&line, "  ", HumanDuration(Seconds(ToSeconds(elapsed) * (1 / fraction - 1))), " left");
+  if (fraction > 0 && elapsed >= kSpeedAfter) {
+    const double left_s = ToSeconds(elapsed) * (1 / fraction - 1);
+    // Below a second it is a guess that is wrong as soon as it is read.
+    absl::StrAppend(&line, "  ", left_s < 1 ? "under 1 s" : HumanDuration(Seconds(left_s)), " left");
   }
   return line;
 }

@@ -55,6 +55,26 @@ TEST(ProgressBarTest, ATerminalLineIsRedrawnAndWiped) {
   EXPECT_EQ(out.str().back(), '\n');
 }
 
+TEST(ProgressBarTest, NoSpeedIsShownBeforeHalfASecondAndNoTimeLeftInFractionsOfOne) {
+  FakeClock clock;
+  std::ostringstream out;
+  ProgressBar bar(Options(ProgressStyle::kTerminal), &clock, &out);
+  clock.Advance(Seconds(0.000001));
+  bar.Update(2048);
+  EXPECT_EQ(out.str(), "\rtokenize  [============>           ]   50%  2.0 KiB of 4.0 KiB");
+  clock.Advance(Seconds(0.6));
+  out.str("");
+  bar.Update(3072);
+  EXPECT_EQ(out.str(),
+            "\rtokenize  [==================>     ]   75%  3.0 KiB of 4.0 KiB  5.0 KiB/s  under 1 s left");
+  std::ostringstream small;
+  ProgressBar short_one(Options(ProgressStyle::kPlain), &clock, &small);
+  clock.Advance(Seconds(0.0001));
+  short_one.Update(4096);
+  short_one.Finish();
+  EXPECT_EQ(small.str(), "tokenize  4.0 KiB in 100 µs\n");
+}
+
 TEST(ProgressBarTest, AnInterruptedTerminalLineIsEnded) {
   FakeClock clock;
   std::ostringstream out;
