@@ -63,22 +63,27 @@ absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, 
   return std::unique_ptr<Replica>(std::move(replica));
 }
 
-/// What the worker says of itself and of its files when it joins. The files are checked against the model
-/// when it is built, once the coordinator has said what the model is.
-absl::StatusOr<JoinParameters> Introduction(const WorkerFlags& flags, const WorkerIdentity& identity) {
+/// What the worker says of its files. They are checked against the model when it is built, once the
+/// coordinator has said what the model is.
+absl::StatusOr<DatasetFacts> FactsOfData(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(
       const Dataset dataset,
-      Dataset::Open(flags.data, {.vocabulary = kAnyVocabulary, .context = 0, .tokenizer = {}}));
+      Dataset::Open(folder, {.vocabulary = kAnyVocabulary, .context = 0, .tokenizer = {}}));
+  return DatasetFacts{.tokenizer = dataset.description().tokenizer,
+                      .vocabulary = dataset.description().vocabulary,
+                      .train_tokens = dataset.train_tokens(),
+                      .fingerprint = dataset.fingerprint()};
+}
+
+/// What the worker says of itself when it joins.
+JoinParameters Introduction(const WorkerFlags& flags, const WorkerIdentity& identity, DatasetFacts data) {
   JoinParameters join;
   join.worker = identity.name;
   join.secret = identity.secret;
   join.role = flags.role == "evaluator" ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
   join.device = FactsOfDevice(flags.device, flags.threads);
   join.expected_run = flags.expect_run;
-  join.dataset = DatasetFacts{.tokenizer = dataset.description().tokenizer,
-                              .vocabulary = dataset.description().vocabulary,
-                              .train_tokens = dataset.train_tokens(),
-                              .fingerprint = dataset.fingerprint()};
+  join.dataset = std::move(data);
   return join;
 }
 
@@ -171,6 +176,11 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   RaiseFileLimit();  // each token file stays open, and there may be thousands
   const absl::Status address = CheckAddress(flags.coordinator);
   if (!address.ok()) return Fail(log, address, ExitCode::kUsage);
+  // Before anything is written: a wrong folder leaves no state directory behind.
+  auto data = FactsOfData(flags.data);
+  if (!data.ok()) return Fail(log, data.status(), ExitCode::kBadFiles);
+  const auto device = ResolveDevice(flags.device);
+  if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
   const auto state = StateDirectory::Open(flags.state_dir);
   if (!state.ok()) return Fail(log, state.status(), ExitCode::kStorage);
   const auto identity = state->LoadOrCreate(flags.name);
@@ -178,16 +188,12 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
     return Fail(log, identity.status(),
                 absl::IsDataLoss(identity.status()) ? ExitCode::kStorage : ExitCode::kUsage);
   }
-  const auto device = ResolveDevice(flags.device);
-  if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
   WorkerFlags resolved = flags;
   resolved.device = *device;
   const auto key = state->LoadOrCreateKey();
   if (!key.ok()) return Fail(log, key.status(), ExitCode::kStorage);
-  auto join = Introduction(resolved, *identity);
-  if (!join.ok()) return Fail(log, join.status(), ExitCode::kBadFiles);
   WorkerOptions options;
-  options.join = *std::move(join);
+  options.join = Introduction(resolved, *identity, *std::move(data));
   options.join.public_key = key->public_key();
   options.key = *key;
   options.peers.any_difference = flags.stop_on_any_difference;

@@ -34,8 +34,12 @@ absl::Status NoDescription(const std::string& folder) {
         problem, ". For shards of llm.c or modded-nanogpt, name their tokenizer once: atoll-data adopt ",
         folder, " --tokenizer gpt2 --vocabulary 50257"));
   }
-  return absl::NotFoundError(absl::StrCat(
-      problem, "; make a dataset with: atoll-data tokenize --tokenizer bytes --out ", folder, " FILE..."));
+  // tokenize writes into no folder of other files.
+  const std::string out = names->empty() ? folder : JoinPath(folder, "tokens");
+  return absl::NotFoundError(
+      absl::StrCat(problem, names->empty() ? "" : " and no token files",
+                   "; make a dataset with: atoll-data tokenize --tokenizer bytes --out ", out,
+                   " FILE..., and give that folder"));
 }
 
 absl::Status CheckDescription(const std::string& folder, const DatasetDescription& description,

@@ -1,7 +1,10 @@
 #include "worker/data/tokenize.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,13 +20,14 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr char kMeta[] = "meta.json";
+constexpr char kSpool[] = "tokens.tmp";
 
 // Tokens on their way: only when all are there is it known where the held-out part begins.
 class Spool {
  public:
   static absl::StatusOr<Spool> Create(const std::string& folder) {
     ATOLL_ASSIGN_OR_RETURN(DurableFile file,
-                           DurableFile::Open(JoinPath(folder, "tokens.tmp"), OpenMode::kTruncate));
+                           DurableFile::Open(JoinPath(folder, kSpool), OpenMode::kTruncate));
     return Spool(std::move(file));
   }
   ~Spool() {
@@ -60,6 +64,50 @@ absl::Status CheckOptions(const TokenizeOptions& options) {
   }
   return absl::OkStatus();
 }
+
+/// A folder that holds something else stays as it is. What a killed call left behind is written over: it
+/// ends with the spool's removal, so the spool is there. A disk's own folder does not count.
+absl::Status CheckFolder(const std::string& folder) {
+  const auto names = ListDir(folder);
+  if (!names.ok()) return absl::OkStatus();  // it is not there, or creating it will say what is wrong
+  const bool left_over = std::ranges::find(*names, kSpool) != names->end();
+  for (const std::string& name : *names) {
+    const bool ours = name == kSpool || name == "val.bin" || name.starts_with("train_") ||
+                      name.starts_with("val.bin.") || name.starts_with("meta.json.");
+    if ((left_over && ours) || name == "lost+found") continue;
+    return absl::AlreadyExistsError(
+        absl::StrFormat("folder %s holds other files (%s): a dataset gets a folder of its own; name a new or "
+                        "empty one with --out, for example %s",
+                        folder, name, JoinPath(folder, "tokens")));
+  }
+  return absl::OkStatus();
+}
+
+/// Makes a folder, and those above it that are missing. A call that fails takes them away again.
+class NewFolder {
+ public:
+  static absl::StatusOr<NewFolder> Create(const std::string& path) {
+    NewFolder folder;
+    for (std::filesystem::path at = path; !at.empty() && !FileExists(at); at = at.parent_path()) {
+      folder.made_.push_back(at);
+    }
+    ATOLL_RETURN_IF_ERROR(CreateDirs(path));
+    return folder;
+  }
+  ~NewFolder() {
+    // Only as long as they are empty.
+    for (const std::string& path : made_) {
+      if (::rmdir(path.c_str()) != 0) return;
+    }
+  }
+  NewFolder(NewFolder&& other) noexcept : made_(std::exchange(other.made_, {})) {}
+  NewFolder& operator=(NewFolder&&) = delete;
+  void Keep() { made_.clear(); }
+
+ private:
+  NewFolder() = default;
+  std::vector<std::string> made_;  // the innermost first
+};
 
 absl::StatusOr<std::vector<TextSource>> OpenInputs(const TokenizeOptions& options) {
   std::vector<TextSource> sources;
@@ -114,7 +162,8 @@ absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const To
                                             const TokenizeProgress& progress) {
   ATOLL_RETURN_IF_ERROR(CheckOptions(options));
   ATOLL_ASSIGN_OR_RETURN(std::vector<TextSource> sources, OpenInputs(options));
-  ATOLL_RETURN_IF_ERROR(CreateDirs(options.folder));
+  ATOLL_RETURN_IF_ERROR(CheckFolder(options.folder));
+  ATOLL_ASSIGN_OR_RETURN(NewFolder folder, NewFolder::Create(options.folder));
   ATOLL_ASSIGN_OR_RETURN(Spool spool, Spool::Create(options.folder));
   ATOLL_RETURN_IF_ERROR(FillSpool(tokenizer, std::move(sources), progress, spool));
 
@@ -140,6 +189,7 @@ absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const To
                          WriteFile(spool, options.folder, "val.bin", trained, spool.tokens()));
   description.fingerprint = Fingerprint(description);
   ATOLL_RETURN_IF_ERROR(WriteFileAtomically(JoinPath(options.folder, kMeta), DescriptionToJson(description)));
+  folder.Keep();
   return description;
 }
 

@@ -14,7 +14,7 @@ namespace atoll {
 
 struct TokenizeOptions {
   std::vector<std::string> inputs;    // text files in order, plain or gzip; "-" is the standard input
-  std::string folder;                 // made when it is not there
+  std::string folder;                 // made when it is not there, removed again when the call fails
   double validation_fraction = 0.05;  // the LAST part of the text is held out; in (0, 1)
   uint64_t tokens_per_file = uint64_t{1} << 28;
 };
@@ -25,7 +25,7 @@ using TokenizeProgress = std::function<void(uint64_t done, uint64_t total)>;
 /// Tokenises the inputs, one after the other, into a dataset folder (worker/data/dataset.h). The description
 /// is written last, so a folder with meta.json is complete. Memory is bounded; the tokens pass through a
 /// temporary file in the folder. Errors name the file; AlreadyExists when the folder already holds a
-/// dataset; InvalidArgument when the text is too short to split.
+/// dataset or other files; InvalidArgument when the text is too short to split.
 absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const TokenizeOptions& options,
                                             const TokenizeProgress& progress);
 

@@ -55,19 +55,43 @@ TEST(TokenizeTest, HoldsOutTheEndOfTheText) {
 
 TEST(TokenizeTest, RefusesWhatItCannotDo) {
   const std::string folder = TemporaryFolder();
-  const std::string file = JoinPath(folder, "text");
+  const std::string file = JoinPath(folder, "text"), out = JoinPath(folder, "new/out");
   WriteBytes(file, "ab");
   const auto message = [&](const TokenizeOptions& options) {
     return std::string(Tokenize(ByteTokenizer(), options, kSilent).status().message());
   };
-  EXPECT_THAT(message({.inputs = {file}, .folder = folder}), HasSubstr("2 tokens: too few"));
-  EXPECT_THAT(message({.inputs = {folder}, .folder = folder}), HasSubstr("is a folder"));
-  EXPECT_THAT(message({.inputs = {"/nowhere"}, .folder = folder}), HasSubstr("/nowhere"));
-  EXPECT_THAT(message({.inputs = {}, .folder = folder}), HasSubstr("no text file"));
-  EXPECT_THAT(message({.inputs = {file}, .folder = folder, .validation_fraction = 1}), HasSubstr("below 1"));
-  EXPECT_FALSE(FileExists(JoinPath(folder, "tokens.tmp")));
+  EXPECT_THAT(message({.inputs = {file}, .folder = out}), HasSubstr("2 tokens: too few"));
+  EXPECT_THAT(message({.inputs = {folder}, .folder = out}), HasSubstr("is a folder"));
+  EXPECT_THAT(message({.inputs = {"/nowhere"}, .folder = out}), HasSubstr("/nowhere"));
+  EXPECT_THAT(message({.inputs = {}, .folder = out}), HasSubstr("no text file"));
+  EXPECT_THAT(message({.inputs = {file}, .folder = out, .validation_fraction = 1}), HasSubstr("below 1"));
+  EXPECT_FALSE(FileExists(JoinPath(folder, "new"))) << "what a failed call made is gone";
   WriteBytes(JoinPath(folder, "meta.json"), "{}");
   EXPECT_THAT(message({.inputs = {file}, .folder = folder}), HasSubstr("already holds a dataset"));
+}
+
+TEST(TokenizeTest, WritesIntoNoFolderOfOtherFiles) {
+  const std::string folder = TemporaryFolder(), text = JoinPath(folder, "text");
+  WriteBytes(text, std::string(1000, 'a'));
+  const TokenizeOptions into = {.inputs = {text}, .folder = folder};
+  const absl::Status refused = Tokenize(ByteTokenizer(), into, kSilent).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              ::testing::AllOf(HasSubstr("holds other files (text)"), HasSubstr(folder + "/tokens")));
+  EXPECT_THAT(*ListDir(folder), ::testing::ElementsAre("text"));
+  // An empty folder is nobody's, and a killed call's files are written over.
+  const std::string out = JoinPath(folder, "out");
+  ASSERT_TRUE(CreateDirs(out).ok());
+  for (const char* name : {"tokens.tmp", "train_000.bin", "val.bin.tmp"})
+    WriteBytes(JoinPath(out, name), "x");
+  EXPECT_TRUE(Tokenize(ByteTokenizer(), {.inputs = {text}, .folder = out}, kSilent).ok());
+  // Without the spool they are somebody's shards.
+  const std::string shards = JoinPath(folder, "shards");
+  ASSERT_TRUE(CreateDirs(shards).ok());
+  WriteBytes(JoinPath(shards, "train_000.bin"), "x");
+  EXPECT_TRUE(absl::IsAlreadyExists(
+      Tokenize(ByteTokenizer(), {.inputs = {text}, .folder = shards}, kSilent).status()));
+  EXPECT_EQ(*ReadFile(JoinPath(shards, "train_000.bin")), "x");
 }
 
 TEST(TokenizeTest, NamesADamagedGzipFile) {
@@ -83,7 +107,7 @@ TEST(TokenizeTest, NamesADamagedGzipFile) {
       Tokenize(ByteTokenizer(), {.inputs = {file}, .folder = JoinPath(folder, "out")}, kSilent).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr(file));
-  EXPECT_FALSE(FileExists(JoinPath(folder, "out/meta.json")));
+  EXPECT_FALSE(FileExists(JoinPath(folder, "out")));
 }
 
 TEST(TokenizerTest, BytesComeBack) {
