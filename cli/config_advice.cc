@@ -1,6 +1,11 @@
 #include "cli/config_advice.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/did_you_mean.h"
 #include "core/codec.h"
 #include "core/tokenizer_names.h"
 
@@ -33,6 +38,18 @@ void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
   }
 }
 
+void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
+  const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
+  const std::string& name = run.data.tokenizer;
+  if (name.empty() || std::ranges::find(known, name) != known.end()) return;
+  const std::string meant = DidYouMean(name, known);
+  advice.push_back(absl::StrFormat(
+      "data.tokenizer '%s'%s: Atoll itself has only '%s'. Another tokenizer needs token files that were made "
+      "with it, described with `atoll-data adopt FOLDER --tokenizer %s`",
+      name, meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
+      absl::StrJoin(known, "', '"), name));
+}
+
 void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
   if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary >= kByteVocabulary) return;
   advice.push_back(absl::StrFormat(
@@ -45,6 +62,7 @@ void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
 
 std::vector<std::string> ConfigAdvice(const RunOptions& run) {
   std::vector<std::string> advice;
+  OtherTokenizer(run, advice);
   Vocabulary(run, advice);
   OneDirection(run, advice);
   return advice;

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -10,10 +11,12 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "atoll/version.h"
 #include "common/clock.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
+#include "common/did_you_mean.h"
 #include "common/exit_codes.h"
 #include "common/human.h"
 #include "common/process_setup.h"
@@ -123,10 +126,23 @@ ExitCode ExitCodeFor(const absl::Status& status) {
   }
 }
 
+/// What is wrong with a tokenizer that is to make tokens; empty: nothing.
+std::string TokenizerFault(const std::string& name) {
+  const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
+  if (std::ranges::find(known, name) != known.end()) return "";
+  const std::string meant = DidYouMean(name, known);
+  return absl::StrFormat(
+      "Atoll has only '%s'%s; for another tokenizer, make uint16 token shards with a program that has it "
+      "(for "
+      "example modded-nanogpt's), then call `atoll-data adopt FOLDER --tokenizer %s --vocabulary N`",
+      absl::StrJoin(known, "', '"), meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
+      name);
+}
+
 CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& options) {
   CLI::App* tokenize = app.add_subcommand("tokenize", kTokenizeHelp);
   tokenize->add_option("--tokenizer", tokenizer, "Tokenizer; bytes makes one token per byte, vocabulary 256")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kTokenizerNames), std::end(kTokenizerNames))))
+      ->check(TokenizerFault)
       ->capture_default_str();
   tokenize->add_option("--out", options.folder, "Dataset folder to create")->required();
   tokenize

@@ -259,6 +259,9 @@ TEST(Plan, ValidateWarnsToo) {
               HasSubstr("warning: only pushes are compressed"));
   EXPECT_THAT(warned(absl::StrReplaceAll(yaml, {{"vocabulary: 256", "vocabulary: 100"}})),
               HasSubstr("warning: data.tokenizer 'bytes' has 256 tokens, and model.gpt.vocabulary is 100"));
+  EXPECT_THAT(warned(absl::StrReplaceAll(yaml, {{"tokenizer: bytes", "tokenizer: byte"}})),
+              AllOf(HasSubstr("warning: data.tokenizer 'byte' (did you mean 'bytes'?)"),
+                    HasSubstr("atoll-data adopt")));
 }
 
 TEST(Plan, WarnsOfWhatWillNotWork) {

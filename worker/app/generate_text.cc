@@ -55,8 +55,18 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> MakeModel(const GenerateFlags& fla
   return CreateTorchReplica(options);
 }
 
+/// The run's tokenizer, before anything is pulled for it.
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const RunOptions& run) {
+  auto tokenizer = MakeTokenizer(run.data.tokenizer);
+  if (tokenizer.ok()) return tokenizer;
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s, so generate cannot turn the prompt into tokens: export the model (`atollctl export --out "
+      "model.safetensors`), load it where that tokenizer is, and generate there",
+      std::string(tokenizer.status().message())));
+}
+
 absl::Status Write(const GenerateFlags& flags, const RunOptions& run, TorchReplica& model) {
-  ATOLL_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(run.data.tokenizer));
+  ATOLL_ASSIGN_OR_RETURN(const auto tokenizer, TokenizerOf(run));
   std::vector<uint16_t> prompt;
   tokenizer->Encode(flags.prompt, prompt);
   ATOLL_ASSIGN_OR_RETURN(const auto tokens, model.Generate(prompt, {.tokens = flags.tokens,
@@ -70,6 +80,7 @@ absl::Status Write(const GenerateFlags& flags, const RunOptions& run, TorchRepli
 absl::Status GenerateFromFile(const GenerateFlags& flags) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(flags.config));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
+  ATOLL_RETURN_IF_ERROR(TokenizerOf(run).status());
   ATOLL_ASSIGN_OR_RETURN(const auto model, MakeModel(flags, run));
   ATOLL_RETURN_IF_ERROR(LoadSafetensors(flags.model, *model));
   return Write(flags, run, *model);

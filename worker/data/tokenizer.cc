@@ -25,9 +25,8 @@ std::string ByteTokenizer::Decode(std::span<const uint16_t> tokens) const {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name) {
   if (name == "bytes") return std::make_unique<ByteTokenizer>();
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown tokenizer '", std::string(name),
-                   "'; known tokenizers: ", absl::StrJoin(kTokenizerNames, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat("Atoll has only '", absl::StrJoin(kTokenizerNames, "', '"),
+                                                 "', no tokenizer '", std::string(name), "'"));
 }
 
 }  // namespace atoll
