@@ -264,6 +264,19 @@ TEST(Plan, ValidateWarnsToo) {
                     HasSubstr("atoll-data adopt")));
 }
 
+TEST(Plan, TheShippedConfigurationsPromiseWhatItSays) {
+  for (const std::string name : {"small.yaml", "quickstart.yaml"}) {
+    const std::string file = ATOLL_SOURCE_DIR "/configs/" + name;
+    const std::string yaml = ReadFile(file).value();
+    const size_t end = yaml.find(" times fewer bytes than data-parallel");
+    ASSERT_NE(end, std::string::npos) << name;
+    const size_t begin = yaml.rfind(' ', end - 1) + 1;
+    EXPECT_THAT(Atollctl().Run({"plan", file}).out,
+                HasSubstr(yaml.substr(begin, end - begin) + " times as much"))
+        << name;
+  }
+}
+
 TEST(Plan, WarnsOfWhatWillNotWork) {
   EXPECT_THAT(Plan(Gpt2Small()).warnings, IsEmpty());
   RunOptions tight = Gpt2Small();
