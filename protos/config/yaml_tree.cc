@@ -13,6 +13,12 @@
 namespace atoll {
 namespace {
 
+/// One of ours: the text is YAML, and not what a configuration may hold.
+class Refusal final : public YAML::ParserException {
+ public:
+  using ParserException::ParserException;
+};
+
 /// What yaml-cpp says nothing of: it takes a tab at the beginning of a line for text.
 std::string_view TabHint(std::string_view text, int line) {
   for (int i = 0; i < line && text.find('\n') != std::string_view::npos; ++i)
@@ -37,7 +43,7 @@ class TreeBuilder final : public YAML::EventHandler {
     Add(mark, {YamlNode::Kind::kNull, Line(mark), "", false, {}, {}});
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw YAML::ParserException(mark, "aliases (*name) are not allowed");
+    throw Refusal(mark, "aliases (*name) are not allowed");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -66,21 +72,21 @@ class TreeBuilder final : public YAML::EventHandler {
   static int Line(const YAML::Mark& mark) { return mark.line + 1; }
 
   static void RefuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (anchor != 0) throw YAML::ParserException(mark, "anchors (&name) are not allowed");
+    if (anchor != 0) throw Refusal(mark, "anchors (&name) are not allowed");
   }
   static void RefuseTag(const YAML::Mark& mark, const std::string& tag) {
-    if (!tag.empty() && tag != "?") throw YAML::ParserException(mark, "tags (!name) are not allowed");
+    if (!tag.empty() && tag != "?") throw Refusal(mark, "tags (!name) are not allowed");
   }
 
   void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlNode::Kind kind) {
     RefuseAnchor(mark, anchor);
     RefuseTag(mark, tag);
     if (frames_.size() >= kMaxYamlDepth) {
-      throw YAML::ParserException(mark, absl::StrCat("nested deeper than ", kMaxYamlDepth, " levels"));
+      throw Refusal(mark, absl::StrCat("nested deeper than ", kMaxYamlDepth, " levels"));
     }
     const bool as_key =
         !frames_.empty() && frames_.back().node.kind == YamlNode::Kind::kMap && !frames_.back().pending;
-    if (as_key) throw YAML::ParserException(mark, "a field's name must be a word");
+    if (as_key) throw Refusal(mark, "a field's name must be a word");
     frames_.push_back({{kind, Line(mark), "", false, {}, {}}, std::nullopt});
   }
 
@@ -94,8 +100,7 @@ class TreeBuilder final : public YAML::EventHandler {
     const bool as_key =
         !frames_.empty() && frames_.back().node.kind == YamlNode::Kind::kMap && !frames_.back().pending;
     if (!as_key) return Attach(std::move(node));
-    if (node.kind != YamlNode::Kind::kScalar)
-      throw YAML::ParserException(mark, "a field's name must be a word");
+    if (node.kind != YamlNode::Kind::kScalar) throw Refusal(mark, "a field's name must be a word");
     frames_.back().pending = YamlEntry{std::move(node.scalar), node.line, {}};
   }
 
@@ -121,7 +126,7 @@ class TreeBuilder final : public YAML::EventHandler {
 class Discard final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
-    throw YAML::ParserException(mark, "a second document begins here; one file holds one");
+    throw Refusal(mark, "a second document begins here; one file holds one");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
@@ -151,9 +156,12 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view sourc
     Discard discard;
     parser.HandleNextDocument(discard);
     return builder.TakeRoot();
+  } catch (const Refusal& error) {
+    return absl::InvalidArgumentError(absl::StrCat(source, ":", error.mark.line + 1, ": ", error.msg));
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ":", error.mark.line + 1, ": ", error.msg,
-                                                   std::string(TabHint(text, error.mark.line))));
+    return absl::InvalidArgumentError(absl::StrCat(
+        source, ":", error.mark.line + 1, ": this is not YAML, which a configuration must be: ", error.msg,
+        std::string(TabHint(text, error.mark.line))));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.what()));
   }

@@ -96,6 +96,12 @@ TEST(ConfigErrorTest, WrongType) {
               HasSubstr("s.yaml:1: has the wrong type; allowed: a section of the fields run, "));
 }
 
+TEST(ConfigErrorTest, WhatIsNoYamlIsCalledSo) {
+  EXPECT_THAT(ErrorOf("# A page\n\n`atollctl` is a program.\n"),
+              HasSubstr("s.yaml:3: this is not YAML, which a configuration must be: unknown token"));
+  EXPECT_EQ(ErrorOf("run: &x {}\n"), "s.yaml:1: anchors (&name) are not allowed");
+}
+
 TEST(ConfigErrorTest, UnknownChoice) {
   EXPECT_EQ(ErrorOf(SampleAnd("outer: {optimizer: nestrov}\n")),
             "s.yaml:18: outer.optimizer: 'nestrov' is not known; did you mean 'nesterov'? allowed: one of "
