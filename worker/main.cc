@@ -35,6 +35,8 @@ const HelpText& ProgramHelp() {
   return text;
 }
 
+constexpr uint64_t kLargestSeed = uint64_t{1} << 53;  // what JSON keeps exactly
+
 struct LogFlags {
   std::string format = "human";
   std::string level = "info";
@@ -109,7 +111,7 @@ void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
       ->capture_default_str();
   app.add_option("--seed", flags.seed, "Seed of the sampling")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 9007199254740992.0));  // what JSON keeps exactly
+      ->check(CLI::Range(uint64_t{0}, kLargestSeed).description("0 to 2^53"));
   AddClientSecurityFlags(app, flags.security);
   app.add_option("--device", flags.device, "Device to compute on: auto, cpu, cuda or cuda:N")
       ->capture_default_str();

@@ -164,7 +164,7 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
     log.Info("restarting");
     return {.code = ExitCode::kOk, .restart = true};
   }
-  log.Info("done");
+  log.Info(end.reached ? "done" : "stopped before it reached a coordinator");
   return {.code = end.code};
 }
 

@@ -81,7 +81,9 @@ Worker::Worker(WorkerOptions options, WorkerDeps deps)
 WorkerEnd Worker::Run() {
   const absl::StatusOr<SyncEnd> end = Live();
   heartbeater_.Stop();
-  return EndOf(end);
+  WorkerEnd how = EndOf(end);
+  how.reached = reached_;
+  return how;
 }
 
 bool Worker::RequestDrain() {
@@ -102,6 +104,7 @@ void Worker::RequestStop() {
 absl::StatusOr<SyncEnd> Worker::Live() {
   EnterPhase(context_, WorkerPhase::kJoining);
   ATOLL_ASSIGN_OR_RETURN(JoinInfo described, session_.Describe());
+  reached_ = true;
   bool joins = true;
   while (true) {
     if (replica_ == nullptr || built_for_ != described.config_version) {
@@ -248,8 +251,9 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
   if (how == SyncEnd::kDrained) return EndOfDrain();
   session_.Leave(std::string(ReasonText(how)));
   if (how != SyncEnd::kDiverged) return {};
-  return {ExitCode::kNumerics,
-          absl::FailedPreconditionError("the training diverged: several rounds in a row were not finite")};
+  return {.code = ExitCode::kNumerics,
+          .status = absl::FailedPreconditionError(
+              "the training diverged: several rounds in a row were not finite")};
 }
 
 WorkerEnd Worker::EndOfDrain() {

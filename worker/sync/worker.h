@@ -55,6 +55,7 @@ struct WorkerDeps {
 struct WorkerEnd {
   ExitCode code = ExitCode::kOk;
   absl::Status status;
+  bool reached = false;  // a coordinator has described its run
   bool restart = false;  // the process is to replace itself by a fresh one with the same arguments
 };
 
@@ -109,6 +110,7 @@ class Worker {
   Rewarm rewarm_;
   std::unique_ptr<Replica> replica_;
   uint64_t built_for_ = 0;  // version of the configuration
+  bool reached_ = false;
 };
 
 }  // namespace atoll

@@ -33,4 +33,20 @@ if [ $code -ne 2 ] || ! grep -qF -- --name <<<"$said"; then
   echo "atoll-worker --name w0 generate: exit code $code: $said" >&2
   failed=1
 fi
+
+# A wrong --data leaves no state directory; a seed's range can be read.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/docs"
+touch "$work/docs/page.md"
+code=0
+said=$("$worker" --name w0 --data "$work/docs" --state-dir "$work/new/state" 2>&1) || code=$?
+if [ $code -ne 6 ] || ! grep -qF -- "--out $work/docs/tokens FILE" <<<"$said" || [ -e "$work/new" ]; then
+  echo "atoll-worker --data FOLDER-OF-TEXTS: exit code $code, left $(ls "$work"): $said" >&2
+  failed=1
+fi
+if ! "$worker" generate --help | grep -qF "0 to 2^53"; then
+  echo "atoll-worker generate --help does not say which seeds it takes" >&2
+  failed=1
+fi
 exit $failed

@@ -168,6 +168,17 @@ TEST_F(WorkerTest, StopsWhenAsked) {
   EXPECT_THAT(coordinator_.left, ElementsAre("stopped"));
 }
 
+TEST_F(WorkerTest, SaysWhetherItReachedACoordinator) {
+  coordinator_.SeedWith(1.0F);
+  EXPECT_TRUE(Run().reached);
+  // More than the sleeper sleeps before it is interrupted.
+  for (int i = 0; i < 200; ++i) coordinator_.Fail("Join", {.status = absl::UnavailableError("refused")});
+  sleeper_.on_sleep = [&](size_t) { worker_->RequestStop(); };
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
+  EXPECT_FALSE(end.reached);
+}
+
 TEST_F(WorkerTest, StopsWhileItWaits) {
   coordinator_.SeedWith(1.0F);
   coordinator_.hold_rounds = true;
