@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <iterator>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 
@@ -38,6 +40,19 @@ std::string CutToColumns(const std::string& text, size_t width) {
   return coloured ? cut + "\x1b[0m" : cut;
 }
 
+namespace {
+
+/// Whether the space at `at` stands between a number and its unit, which belong on one line.
+bool IsBeforeUnit(std::string_view text, size_t at) {
+  if (at == 0 || !absl::ascii_isdigit(static_cast<unsigned char>(text[at - 1]))) return false;
+  std::string_view word = text.substr(at + 1);
+  word = word.substr(0, word.find_first_of(" ,;:)/"));
+  constexpr std::string_view kUnits[] = {"%", "s", "ms", "µs", "B", "KiB", "MiB", "GiB", "TiB"};
+  return std::ranges::find(kUnits, word) != std::end(kUnits);
+}
+
+}  // namespace
+
 std::vector<std::string> WrapToColumns(const std::string& text, size_t width) {
   std::vector<std::string> lines;
   std::string rest = text;
@@ -47,7 +62,7 @@ std::vector<std::string> WrapToColumns(const std::string& text, size_t width) {
     size_t at = std::string::npos;
     for (size_t i = rest.find(' ', indent); i != std::string::npos; i = rest.find(' ', i + 1)) {
       if (Columns(rest.substr(0, i)) > width) break;
-      at = i;
+      if (!IsBeforeUnit(rest, i)) at = i;
     }
     if (at == std::string::npos) break;
     lines.emplace_back(absl::StripTrailingAsciiWhitespace(rest.substr(0, at)));

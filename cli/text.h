@@ -18,8 +18,8 @@ size_t Columns(const std::string& text);
 
 /// The first `width` columns of it, colours ended.
 std::string CutToColumns(const std::string& text, size_t width);
-/// Lines of at most `width` columns, broken at spaces; all but the first are indented by three. A word that
-/// is longer is cut.
+/// Lines of at most `width` columns, broken at spaces, but not between a number and its unit; all but the
+/// first are indented by three. A word that is longer is cut.
 std::vector<std::string> WrapToColumns(const std::string& text, size_t width);
 
 /// "2026-11-21 04:05:06" in the local time zone; "-" for 0.

@@ -23,6 +23,8 @@ TEST(Columns, TextIsCutAndWrappedByWhatIsSeenOfIt) {
   EXPECT_EQ(CutToColumns("\x1b[1mäbc\x1b[0mdef", 4), "\x1b[1mäbc\x1b[0md\x1b[0m");
   EXPECT_EQ(CutToColumns("abc", 3), "abc");
   EXPECT_THAT(WrapToColumns(" one two  three", 9), ElementsAre(" one two", "   three"));
+  EXPECT_THAT(WrapToColumns(" computing 84 %, 1.2 MiB/s", 14),
+              ElementsAre(" computing", "   84 %,", "   1.2 MiB/s"));
   EXPECT_THAT(WrapToColumns(" immeasurable", 5), ElementsAre(" imme"));
   EXPECT_THAT(WrapToColumns("", 5), ElementsAre(""));
 }
