@@ -41,15 +41,31 @@ struct Extension {
   bool yes = false;
 };
 
+std::string RateText(const v1::ExtendRunReply& reply) {
+  const double before = reply.learning_rate_before(), after = reply.learning_rate_after();
+  const double end = reply.final_learning_rate();
+  const std::string now = absl::StrFormat("%.6g", before), then = absl::StrFormat("%.6g", after);
+  const std::string last = absl::StrFormat("%.6g", end);
+  std::string text = "learning rate    ";
+  if (now == then) {
+    text += then == last ? now + " from now to the end," : now + ", which the extension does not change;";
+  } else {
+    text += absl::StrFormat("%s now, %s after the extension%s", now, then,
+                            then == last ? " and to the end," : ";");
+  }
+  if (then != last) text += absl::StrFormat(" it decays to %s", last);
+  return text + absl::StrFormat(" at step %d", reply.total_steps_after());
+}
+
 std::vector<std::string> ExtensionLines(const v1::ExtendRunReply& reply) {
   const double after = reply.learning_rate_after();
   std::vector<std::string> lines = {
       absl::StrFormat("rounds           %d -> %d (%d -> %d inner steps; the run is at step %.0f)",
                       reply.rounds_before(), reply.rounds_after(), reply.total_steps_before(),
                       reply.total_steps_after(), reply.position_steps()),
-      absl::StrFormat("learning rate    %.6g now, %.6g after the extension; it decays to %.6g at step %d",
-                      reply.learning_rate_before(), after, reply.final_learning_rate(),
-                      reply.total_steps_after())};
+      "                 the tokens of these rounds end the run: with fewer workers than run.workers it takes "
+      "more rounds",
+      RateText(reply)};
   if (reply.reopened()) {
     lines.emplace_back(
         "the finished run resumes; a launcher starts its workers again. Workers started in another way have "

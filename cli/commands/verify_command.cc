@@ -23,6 +23,9 @@
 namespace atoll {
 namespace {
 
+// How the coordinator ends its words on a version that no round made (server/verifier.cc).
+constexpr char kOnlyCompared[] = "what is stored is what was committed";
+
 const char* VerdictName(v1::VerifyProgress::Verdict verdict) {
   switch (verdict) {
     case v1::VerifyProgress::EQUAL:
@@ -46,6 +49,9 @@ class Verdicts {
     if (progress.verdict() == v1::VerifyProgress::DIFFERENT) {
       different_.push_back(
           absl::StrFormat("version %d of fragment %d", progress.version(), progress.fragment()));
+    }
+    if (progress.verdict() == v1::VerifyProgress::EQUAL && progress.message().ends_with(kOnlyCompared)) {
+      ++compared_;
     }
     if (json_) return PrintJson(progress, /*compact=*/true).ok() && FlushOutput().ok();
     if (!bar_.has_value()) bar_.emplace(Bar(progress.total()), &clock_, &std::cerr);
@@ -88,7 +94,15 @@ class Verdicts {
     const size_t equal = Count(v1::VerifyProgress::EQUAL);
     const size_t gone = Count(v1::VerifyProgress::NOT_KEPT);
     if (equal == 0) return "no retained version can be recomputed (checkpoint.keep_versions)";
-    std::string text = absl::StrFormat("%d recomputed, every bit equal", equal);
+    std::string text;
+    if (equal > compared_) text = absl::StrFormat("%d recomputed, every bit equal", equal - compared_);
+    if (compared_ > 0) {
+      text += absl::StrFormat(
+          "%s%d not made by a round, such as a restored version: only compared with what is stored, every "
+          "bit "
+          "equal",
+          text.empty() ? "" : "; ", compared_);
+    }
     if (gone > 0) text += absl::StrFormat("; %d could not be, for what they need is not kept", gone);
     return text;
   }
@@ -110,6 +124,7 @@ class Verdicts {
   const SystemClock clock_{};
   std::optional<ProgressBar> bar_;
   std::map<int, size_t> counts_;
+  size_t compared_ = 0;  // of the equal ones
   std::vector<std::string> different_;
   std::vector<std::vector<std::string>> rows_;
 };

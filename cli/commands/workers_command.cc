@@ -22,8 +22,13 @@ using Order = v1::ControlWorkerRequest;
 absl::Status List(const GlobalOptions& global, bool all) {
   ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply workers, MakeAdminClient(global).ListWorkers(all));
   if (global.json) return PrintJson(workers);
+  if (workers.workers_size() == 0) {
+    std::printf("%s\n", all ? "no worker has joined the run"
+                            : "no worker is in the run; `atollctl workers list --all` shows those that left");
+    return absl::OkStatus();
+  }
   PrintLines(RenderWorkers(workers, InspectTerminal().style));
-  if (workers.workers_size() > 0) PrintLines({" up, down: since the coordinator's start"});
+  PrintLines({" up, down: since the coordinator's start"});
   return absl::OkStatus();
 }
 

@@ -24,7 +24,9 @@ class AdminCommandsTest : public ::testing::Test {
 };
 
 TEST_F(AdminCommandsTest, TheListOfWorkersSaysSinceWhenItCountsBytes) {
-  EXPECT_THAT(Run({"workers"}).out, Not(HasSubstr("since")));
+  EXPECT_EQ(Run({"workers"}).out,
+            "no worker is in the run; `atollctl workers list --all` shows those that left\n");
+  EXPECT_EQ(Run({"workers", "list", "--all"}).out, "no worker has joined the run\n");
   v1::WorkerStatus* worker = admin_.workers.add_workers();
   worker->set_name("w0");
   worker->set_state("active");
@@ -159,15 +161,25 @@ TEST_F(AdminCommandsTest, AnExtensionIsShownBeforeItIsDone) {
   reply.set_final_learning_rate(0.0001);
   const Outcome shown = Run({"run", "extend", "50", "--dry-run"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.out,
-              AllOf(HasSubstr("100 -> 150 (2000 -> 3000 inner steps; the run is at step 1200)"),
-                    HasSubstr("0.00052 now, 0.00052 after the extension; it decays to 0.0001 at step 3000")));
+  EXPECT_THAT(
+      shown.out,
+      AllOf(HasSubstr("100 -> 150 (2000 -> 3000 inner steps; the run is at step 1200)"),
+            HasSubstr("0.00052, which the extension does not change; it decays to 0.0001 at step 3000"),
+            HasSubstr("tokens of these rounds end the run")));
+  reply.set_learning_rate_before(0.0001);
+  reply.set_learning_rate_after(0.0001);
+  EXPECT_THAT(Run({"run", "extend", "50", "--dry-run"}).out,
+              HasSubstr("learning rate    0.0001 from now to the end, at step 3000\n"));
+  reply.set_learning_rate_before(0.00052);
+  EXPECT_THAT(Run({"run", "extend", "50", "--dry-run"}).out,
+              HasSubstr("0.00052 now, 0.0001 after the extension and to the end, at step 3000\n"));
   const Outcome unasked = Run({"run", "extend", "50"});
   EXPECT_EQ(unasked.exit_code, 2);
   EXPECT_THAT(unasked.err, HasSubstr("--yes"));
   EXPECT_THAT(Run({"run", "extend", "50", "--yes"}).out, HasSubstr("configuration version 4"));
   EXPECT_THAT(admin_.calls(),
               ElementsAre("tester rounds: 50 dry_run: true", "tester rounds: 50 dry_run: true",
+                          "tester rounds: 50 dry_run: true", "tester rounds: 50 dry_run: true",
                           "tester rounds: 50 dry_run: true", "tester rounds: 50 expected_version: 4"));
   EXPECT_EQ(Run({"run", "extend", "0"}).exit_code, 2);
   EXPECT_THAT(shown.out, Not(HasSubstr("start them again"))) << "workers of a run that goes on are there";
@@ -245,6 +257,13 @@ TEST_F(AdminCommandsTest, VerifyTellsADifferenceByItsExitCode) {
   EXPECT_EQ(equal.exit_code, 0) << equal.err;
   EXPECT_THAT(equal.out,
               AllOf(HasSubstr("not kept"), HasSubstr("w0"), HasSubstr("1 recomputed, every bit equal")));
+  admin_.verdicts.push_back(Verdict(13, v1::VerifyProgress::EQUAL, 3));
+  admin_.verdicts[2].set_message("restored from checkpoint 'c1'; what is stored is what was committed");
+  EXPECT_THAT(
+      Run({"verify"}).out,
+      HasSubstr("1 recomputed, every bit equal; 1 not made by a round, such as a restored version: only "
+                "compared with what is stored, every bit equal"));
+  admin_.verdicts.pop_back();
   admin_.verdicts[1].set_verdict(v1::VerifyProgress::DIFFERENT);
   const Outcome different = Run({"verify", "--json"});
   EXPECT_EQ(different.exit_code, 4);
