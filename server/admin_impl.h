@@ -92,6 +92,8 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<std::string> Drain(const WorkerOrder& order, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RememberWorkers(uint32_t target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Records that drained workers are wanted again: they may not join before the coordinator's next start.
+  absl::Status KeepTakenBackDrains() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status KeepControl(const ControlEntry& control) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> Forget(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> SetBanned(const WorkerOrder& order, const std::string& why, bool banned)

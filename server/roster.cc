@@ -173,6 +173,11 @@ std::vector<WorkerName> Roster::Drained() const {
   return names;
 }
 
+bool Roster::TakeDrainBack(const WorkerName& name) {
+  const auto it = accounts_.find(name);
+  return it != accounts_.end() && std::exchange(it->second.drained, false);
+}
+
 absl::Status Roster::CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
   if (banned(call.worker)) {

@@ -39,7 +39,7 @@ struct WorkerAccount {
   CapabilitiesView capabilities;
   ProgressView progress;
   MonoTime heard_at;
-  std::string manifest_hash;        // as it joined with; empty: not known (observers; after a restart)
+  std::string manifest_hash;  // as it joined with; empty: not known (observers; after a restart)
   std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none, or not known
   bool data_counts = false;         // a contribution made of this data counted: it may pin the run
   bool drained = false;             // it left because an operator drained it
@@ -102,6 +102,8 @@ class Roster {
   std::vector<WorkerName> Drained() const;
   /// An order to drain was obeyed: remembered until the worker joins again.
   void NoteDrained(const WorkerName& name) { accounts_[name].drained = true; }
+  /// It is wanted again. Whether it was drained.
+  bool TakeDrainBack(const WorkerName& name);
 
   /// Of its confirmations; empty: it signs nothing.
   std::string PublicKey(const WorkerName& name) const;

@@ -91,6 +91,8 @@ class RunBook {
   void ResetDataset(Effects& effects);
   /// Departed because an operator drained them, and not back since.
   std::vector<WorkerName> Drained() const;
+  /// Those of Drained() that are wanted again are drained no more, whether they join or not.
+  void TakeDrainsBack(const std::vector<WorkerName>& wanted, Effects& effects);
   bool IsLiveTrainer(const WorkerName& worker) const;
   /// Live trainers other than those that `except` names: each has a part of shared data.
   uint32_t LiveTrainersExcept(const std::function<bool(const WorkerName&)>& except) const;

@@ -291,6 +291,13 @@ std::vector<WorkerName> RunBook::Drained() const {
   return roster_.Drained();
 }
 
+void RunBook::TakeDrainsBack(const std::vector<WorkerName>& wanted, Effects& effects) {
+  MutexLock lock(&mutex_);
+  for (const WorkerName& name : wanted) {
+    if (roster_.TakeDrainBack(name)) effects.members.push_back(name);
+  }
+}
+
 bool RunBook::IsLiveTrainer(const WorkerName& worker) const {
   MutexLock lock(&mutex_);
   const Member* member = roster_.membership().Find(worker);

@@ -189,6 +189,7 @@ absl::StatusOr<std::string> AdminImpl::RestartFromOutside(const WorkerName& work
   ATOLL_RETURN_IF_ERROR(launcher_->Restart(worker));
   const MutexLock lock(&mutex_);
   launcher_->WantAgain(worker);
+  ATOLL_RETURN_IF_ERROR(KeepTakenBackDrains());
   const uint32_t wanted_now = launcher_->view().target;
   if (wanted_now != wanted) {
     ATOLL_RETURN_IF_ERROR(RememberWorkers(wanted_now));
@@ -284,6 +285,11 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
     ATOLL_RETURN_IF_ERROR(KeepControl(control));
     return scaled;
   }
+  {
+    // A larger set of pods wants a drained one again.
+    const MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(KeepTakenBackDrains());
+  }
   // Not those that run now: those that are to end still do, and a new one may not be there yet.
   result.names = launcher_->view().wanted;
   return result;
@@ -294,6 +300,13 @@ absl::Status AdminImpl::CheckPartitions(uint64_t wanted, std::string_view field)
   const uint64_t others =
       services_.book->LiveTrainersExcept([this](const WorkerName& name) { return launcher_->Owns(name); });
   return CheckPartsOfData(wanted, others, run, field);
+}
+
+absl::Status AdminImpl::KeepTakenBackDrains() {
+  Effects effects;
+  services_.book->TakeDrainsBack(launcher_->view().wanted, effects);
+  const absl::Status stored = services_.outbox->Send(effects);
+  return stored.ok() ? stored : ToRefusal(stored);
 }
 
 absl::Status AdminImpl::RememberWorkers(uint32_t target) {

@@ -394,6 +394,23 @@ TEST_F(AdminLauncher, ADrainingWorkerThatIsToldToRestartIsWantedAgain) {
   EXPECT_EQ(run_.admin().WantedWorkers(), 2) << "it is recorded";
 }
 
+TEST_F(AdminLauncher, ADrainThatWasTakenBackStaysSoBeforeTheWorkerHasJoined) {
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
+  ASSERT_TRUE(run_.coordinator().Leave(workers[0], "drained").ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().DrainedWorkers(), std::vector<WorkerName>{"w-0"}) << "a restart keeps a drain";
+  ASSERT_TRUE(Do(run_, "w-0", kRestart).ok());
+  EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
+  // It goes again before it has joined: it is not drained, only not wanted.
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 1).ok());
+  EXPECT_TRUE(run_.admin().Launched().drained.empty());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 1);
+}
+
 class BoundedLauncher : public testing::Test {
  protected:
   void Begin(uint32_t partitions, uint32_t max_workers) {
