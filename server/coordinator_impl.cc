@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "core/codec.h"
@@ -25,6 +27,30 @@ RunBookOptions BookOptions(const CoordinatorOptions& options, const OpenedRun& o
       .fragments = opened.layouts.empty() ? options.fragments : static_cast<uint32_t>(opened.layouts.size()),
       .heartbeat = options.heartbeat,
       .final_evaluation_wait = options.final_evaluation_wait};
+}
+
+/// Adds why the launcher's workers do not run to what the run waits for. Without any worker it belongs to the
+/// reason of the run's state: nobody else is about to join.
+void AddLauncherTrouble(const std::string& error, StatusView& status) {
+  if (error.empty() || status.state == RunStateView::kFinished || status.state == RunStateView::kStopped) {
+    return;
+  }
+  const std::string trouble =
+      absl::StrCat("the launcher: ", error, "; `atollctl launcher` shows its workers");
+  const std::string reason = status.state_reason;
+  bool told = false;
+  if (status.live_trainers == 0 && status.state != RunStateView::kPaused && !reason.empty()) {
+    absl::StrAppend(&status.state_reason, "; ", trouble);
+    for (WaitView& wait : status.waiting) {
+      if (!absl::EndsWith(wait.what, reason)) continue;
+      absl::StrAppend(&wait.what, "; ", trouble);
+      told = true;
+    }
+    for (FragmentStatusView& fragment : status.fragments) {
+      if (fragment.waiting_for == reason) fragment.waiting_for = status.state_reason;
+    }
+  }
+  if (!told) status.waiting.push_back({.what = trouble, .from = {}});
 }
 
 }  // namespace
@@ -303,6 +329,7 @@ StatusView CoordinatorImpl::GetStatus(uint32_t history) {
     const SnapshotPtr head = board_.Head(fragment.id);
     if (head != nullptr && head->version == fragment.version) fragment.published = head->published;
   }
+  if (launcher_ != nullptr) AddLauncherTrouble(launcher_->view().error, status);
   return status;
 }
 

@@ -20,15 +20,21 @@ namespace {
 using Order = v1::ControlWorkerRequest;
 
 absl::Status List(const GlobalOptions& global, bool all) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply workers, MakeAdminClient(global).ListWorkers(all));
+  AdminClient client = MakeAdminClient(global);
+  ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply workers, client.ListWorkers(all));
   if (global.json) return PrintJson(workers);
   if (workers.workers_size() == 0) {
     std::printf("%s\n", all ? "no worker has joined the run"
                             : "no worker is in the run; `atollctl workers list --all` shows those that left");
-    return absl::OkStatus();
+  } else {
+    PrintLines(RenderWorkers(workers, InspectTerminal().style));
+    PrintLines({" up, down: since the coordinator's start"});
   }
-  PrintLines(RenderWorkers(workers, InspectTerminal().style));
-  PrintLines({" up, down: since the coordinator's start"});
+  // Launched workers that die before they join are in no row.
+  const absl::StatusOr<v1::LauncherStatus> launcher = client.GetLauncher();
+  if (launcher.ok() && !launcher->error().empty()) {
+    PrintLines({" launcher: " + Printable(launcher->error()) + "; atollctl launcher shows its workers"});
+  }
   return absl::OkStatus();
 }
 

@@ -184,8 +184,8 @@ LauncherView ProcessLauncher::view() const {
     LaunchedWorker worker = shown.worker;
     worker.next_start = std::max(Duration::zero(), worker.next_start - (now - shown_at_));
     if (!shown.trouble.empty() && troubled++ == 0) {
-      view.error = absl::StrFormat("%s %s; next start in %s", worker.name, shown.trouble,
-                                   HumanDuration(worker.next_start));
+      view.error = absl::StrFormat("%s %s; next start in %s; its log: %s", worker.name, shown.trouble,
+                                   HumanDuration(worker.next_start), shown.log);
     }
     view.workers.push_back(std::move(worker));
   }
@@ -250,7 +250,7 @@ void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
 void ProcessLauncher::Publish(MonoTime now) {
   std::vector<Shown> shown;
   for (const auto& [number, slot] : slots_)
-    shown.push_back({.worker = slot.Show(now), .trouble = slot.trouble()});
+    shown.push_back({.worker = slot.Show(now), .trouble = slot.trouble(), .log = slot.log_path()});
   MutexLock lock(&mutex_);
   shown_ = std::move(shown);
   shown_at_ = now;

@@ -58,6 +58,7 @@ class ProcessLauncher final : public Launcher {
   struct Shown {
     LaunchedWorker worker;
     std::string trouble;
+    std::string log;
   };
   struct Wishes {
     std::set<uint32_t> wanted;

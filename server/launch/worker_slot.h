@@ -55,6 +55,7 @@ class WorkerSlot {
   LaunchedWorker Show(MonoTime now) const;
   /// Why it is not running though it should; empty: nothing is wrong.
   const std::string& trouble() const { return trouble_; }
+  const std::string& log_path() const { return log_path_; }
 
  private:
   using State = LaunchedWorker::State;

@@ -95,6 +95,34 @@ TEST_F(CoordinatorLaunchesTest, WhatWasScaledToRunsAgainAfterAKill) {
   EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
 }
 
+TEST_F(CoordinatorLaunchesTest, StatusAndWorkersSayWhyNoWorkerJoins) {
+  const auto process = Serve(ShellWorkers("echo no such file >&2; exit 6"));
+  ASSERT_NE(process, nullptr);
+  const auto shown = [&](const std::vector<std::string>& command) {
+    std::vector<std::string> all = {(ATOLL_BIN_DIR "/atollctl"), "--admin", Address("admin")};
+    all.insert(all.end(), command.begin(), command.end());
+    std::string text = RunToEnd(all, Seconds(60)).output;
+    std::erase(text, '\n');
+    return text;
+  };
+  const auto says_why =
+      AllOf(HasSubstr("ended: exit code 6 (token or model files) after "), HasSubstr("times in a row"),
+            HasSubstr("its log: " + dir_.File("data/workers/w")), HasSubstr("atollctl launcher"));
+  // While a worker's next life lasts there is no trouble.
+  const auto does = [&](const std::vector<std::string>& command) {
+    return WaitUntil([&] { return testing::Value(shown(command), says_why); });
+  };
+  EXPECT_TRUE(does({"status"})) << shown({"status"});
+  EXPECT_TRUE(does({"status", "--json"})) << shown({"status", "--json"});
+  EXPECT_TRUE(does({"workers", "list"})) << shown({"workers", "list"});
+  EXPECT_TRUE(WaitUntil([&] {
+    return testing::Value(shown({"launcher"}), HasSubstr("its log: " + dir_.File("data/workers/w")));
+  })) << shown({"launcher"});
+  EXPECT_THAT(shown({"status", "--json"}), HasSubstr("waiting for a worker to join and seed the parameters"));
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+}
+
 TEST_F(CoordinatorLaunchesTest, AsksTheClusterAndLeavesItsPods) {
   auto server = ApiServer::Start();
   ASSERT_TRUE(server.ok()) << server.status();

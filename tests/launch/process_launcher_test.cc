@@ -250,7 +250,8 @@ TEST_F(ProcessLauncherTest, ACrashLoopIsShownSlowedDownAndLeft) {
       WaitUntil([&] { return launcher_->view().error.find("5 times in a row") != std::string::npos; }));
   const LauncherView view = launcher_->view();
   EXPECT_THAT(view.error,
-              AllOf(HasSubstr("w0 ended: exit code 6 (token or model files)"), HasSubstr("next start in")));
+              AllOf(HasSubstr("w0 ended: exit code 6 (token or model files)"), HasSubstr("next start in"),
+                    HasSubstr("its log: " + dir_.File("logs/w0.log"))));
   EXPECT_GE(view.workers[0].restarts, 4u);
   ASSERT_TRUE(WriteFileAtomically(dir_.File("mended"), "").ok());
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
