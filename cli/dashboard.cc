@@ -94,6 +94,16 @@ std::string TrainText(const v1::GetStatusReply& status) {
   return loss != 0 ? absl::StrFormat("%.3f", loss) : "not told";
 }
 
+/// Nothing is known until the first whole round under this coordinator was timed.
+std::string SpeedText(const v1::GetStatusReply& status) {
+  const bool trains = status.state() == v1::RUN_STATE_TRAINING || status.state() == v1::RUN_STATE_DEGRADED;
+  if (trains && status.live_trainers() > 0 && status.tokens_per_second() <= 0 &&
+      status.storage_error().empty()) {
+    return "speed not known yet";
+  }
+  return HumanRate(status.tokens_per_second(), "tok");
+}
+
 std::string TimeLeft(const v1::GetStatusReply& status) {
   if (status.state() == v1::RUN_STATE_FINISHED) return "done";
   if (status.state() == v1::RUN_STATE_STOPPED) return "stopped";
@@ -269,8 +279,8 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
       absl::StrFormat("  %s %3.0f %% of %s tokens  inner step %.0f of %d  lr %.2e", Bar(fraction, 20),
                       fraction * 100, HumanCount(static_cast<double>(status.total_tokens())),
                       status.position_steps(), status.total_steps(), status.learning_rate());
-  lines.push_back(absl::StrFormat(" %s  %s%s", ProgressText(status, progress),
-                                  HumanRate(status.tokens_per_second(), "tok"), UtilisationText(status)));
+  lines.push_back(absl::StrFormat(" %s  %s%s", ProgressText(status, progress), SpeedText(status),
+                                  UtilisationText(status)));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
   if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
@@ -288,12 +298,13 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
   for (const auto& worker : workers.workers()) {
     if (worker.role() == v1::ROLE_OBSERVER && worker.state() != "active") continue;  // somebody looked, once
     const v1::Progress& progress = worker.progress();
+    const bool silent = progress.phase() == v1::WORKER_PHASE_UNSPECIFIED;  // no heartbeat yet
     lines.push_back(absl::StrFormat(
         " %s %s %s %s %s %8s   %s %s%s", Fit(Printable(worker.name()), name_width), Fit(worker.state(), 8),
-        Fit(PhaseName(progress.phase()), 11),
-        Fit(absl::StrFormat("%d/%d", progress.step(), progress.steps()), 8), LossCell(progress.loss()),
-        HumanCount(progress.tokens_per_second()), Fit(HumanBytes(worker.push_bytes()), 9),
-        narrow ? "" : Fit(HumanBytes(worker.pull_bytes()), 9) + " ",
+        Fit(silent && worker.state() == "active" ? "preparing" : PhaseName(progress.phase()), 11),
+        Fit(silent ? "-" : absl::StrFormat("%d/%d", progress.step(), progress.steps()), 8),
+        LossCell(progress.loss()), silent ? "-" : HumanCount(progress.tokens_per_second()),
+        Fit(HumanBytes(worker.push_bytes()), 9), narrow ? "" : Fit(HumanBytes(worker.pull_bytes()), 9) + " ",
         worker.state() == "active"
             ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
             : "-"));
@@ -351,13 +362,14 @@ std::string RenderLine(const v1::GetStatusReply& status) {
   const std::string progress =
       absl::StrFormat(", %s of %s tokens", HumanCount(static_cast<double>(status.committed_tokens())),
                       HumanCount(static_cast<double>(status.total_tokens())));
-  std::string line = absl::StrFormat("%s: %s, train loss %s, %s, %s, %s, %s", StateName(status.state()),
-                                     ProgressText(status, progress), TrainText(status),
-                                     ShortValidationText(status), Counted(status.live_trainers(), "worker"),
-                                     HumanRate(status.tokens_per_second(), "tok"), TimeLeft(status));
+  std::string line =
+      absl::StrFormat("%s: %s, train loss %s, %s, %s, %s, %s", StateName(status.state()),
+                      ProgressText(status, progress), TrainText(status), ShortValidationText(status),
+                      Counted(status.live_trainers(), "worker"), SpeedText(status), TimeLeft(status));
   for (const auto& fragment : status.fragments()) {
     if (!fragment.waiting_for().empty()) line += "; " + fragment.waiting_for();
   }
+  if (status.fragments().empty() && status.waiting_size() > 0) line += "; " + status.waiting(0).what();
   return Printable(line);
 }
 

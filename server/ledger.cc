@@ -107,16 +107,16 @@ void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<E
 }
 
 RoundSummaryView Ledger::Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
-                               double commit_seconds, double idle_seconds) {
+                               double commit_seconds, std::optional<double> idle_seconds) {
   Account(record, layout);
   RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
   summary.open_seconds = open_seconds;
   summary.commit_seconds = commit_seconds;
   rounds_.push_back(summary);
   KeepNewest(rounds_, kKeptRounds);
-  if (record.fragment == kCounted) {
+  if (record.fragment == kCounted && idle_seconds) {
     own_.push_back(summary);
-    own_.back().open_seconds = std::max(0.0, open_seconds - idle_seconds);
+    own_.back().open_seconds = std::max(0.0, open_seconds - *idle_seconds);
     KeepNewest(own_, kPaceRounds);
   }
   return summary;

@@ -40,9 +40,10 @@ class Ledger {
   uint64_t TokensOf(FragmentId fragment, const std::vector<Contribution>& contributions) const;
 
   /// A version was committed and published. `idle_seconds`: of the open time, without any worker; the pace
-  /// leaves it out.
+  /// leaves it out. None: the open time says nothing of how long the work took, and the pace leaves out the
+  /// round.
   RoundSummaryView Close(const RoundRecord& record, const FragmentLayout& layout, double open_seconds,
-                         double commit_seconds, double idle_seconds = 0);
+                         double commit_seconds, std::optional<double> idle_seconds = 0.0);
 
   /// Privacy that was spent up to the round closed last.
   void NoteEpsilon(double epsilon) { rounds_.back().epsilon = epsilon; }

@@ -240,7 +240,7 @@ absl::StatusOr<JoinOutcome> Roster::Join(const JoinCall& call, MonoTime now) {
   }
   account.progress = ProgressView{};
   account.command = WorkerCommand{};  // a new life has obeyed whatever the old one was told
-  account.heard_at = now;
+  account.heard_at = account.joined_at = now;
   account.last_pushes.clear();
   if (call.role == WorkerRole::kTrainer) plans_.Joined(*membership_.Find(call.worker));
   return outcome;
@@ -422,6 +422,18 @@ double Roster::ReportedPace() const {
     if (it != accounts_.end()) sum += it->second.progress.tokens_per_second;
   }
   return sum;
+}
+
+std::optional<MonoTime> Roster::MostJoinedAfter(MonoTime since, const std::vector<WorkerName>& names) const {
+  size_t joined = 0;
+  MonoTime last = since;
+  for (const WorkerName& name : names) {
+    const auto it = accounts_.find(name);
+    if (it == accounts_.end() || it->second.joined_at <= since) continue;
+    ++joined;
+    last = std::max(last, it->second.joined_at);
+  }
+  return joined > 0 && 2 * joined >= names.size() ? std::optional(last) : std::nullopt;
 }
 
 uint32_t Roster::live_others() const {

@@ -39,6 +39,7 @@ struct WorkerAccount {
   CapabilitiesView capabilities;
   ProgressView progress;
   MonoTime heard_at;
+  MonoTime joined_at{};       // with its current incarnation; unset: in an earlier life of the coordinator
   std::string manifest_hash;  // as it joined with; empty: not known (observers; after a restart)
   std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none, or not known
   bool data_counts = false;         // a contribution made of this data counted: it may pin the run
@@ -102,6 +103,8 @@ class Roster {
   std::vector<WorkerName> Drained() const;
   /// An order to drain was obeyed: remembered until the worker joins again.
   void NoteDrained(const WorkerName& name) { accounts_[name].drained = true; }
+  /// When the last of these joined, if half of them or more joined after `since`.
+  std::optional<MonoTime> MostJoinedAfter(MonoTime since, const std::vector<WorkerName>& names) const;
   /// It is wanted again. Whether it was drained.
   bool TakeDrainBack(const WorkerName& name);
 

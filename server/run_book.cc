@@ -51,6 +51,11 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
   manifest_ = recovery.manifest;
   manifest_hash_ = ManifestHash(*manifest_);
   OpenRounds(layouts, now);
+  // Workers went on while nobody closed rounds. Those that train on past a push do so into the round after
+  // it.
+  const bool in_step =
+      config_->run.sync.mode == SyncMode::kBlocking && config_->run.round.mode == RoundMode::kBarrier;
+  untimed_rounds_ = in_step ? 1 : 2;
   for (const RoundRecord& record : recovery.rounds) fragments_[record.fragment.value()].Committed(record);
   for (const FragmentRecovery& found : recovery.fragments) {
     FragmentRound& fragment = fragments_[found.fragment.value()];

@@ -279,6 +279,10 @@ class RunBook {
   /// How long this round was open before a trainer came to a run without one, if longer than a lease: no part
   /// of the run's speed.
   Duration Idle(const Round& round) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Seconds of a closing round in which nobody worked on it; none: its open time says nothing of the pace.
+  std::optional<double> IdleSeconds(const Round& round) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// For how long the open round of fragment 0 has been worked on; 0: not known.
+  double WorkedSeconds(MonoTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   /// A write failed after the last version was published, and still fails.
   bool StandsStillForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string SeedReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -305,6 +309,8 @@ class RunBook {
   std::string manifest_hash_ ABSL_GUARDED_BY(mutex_);
   std::vector<FragmentRound> fragments_ ABSL_GUARDED_BY(mutex_);  // empty: not seeded
   MonoTime trained_since_ ABSL_GUARDED_BY(mutex_){};  // when a trainer last came to a run without one
+  // Rounds of fragment 0 still to close with contributions that may be older than this coordinator.
+  uint32_t untimed_rounds_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<MonoTime> finished_at_ ABSL_GUARDED_BY(mutex_);
   bool end_announced_ ABSL_GUARDED_BY(mutex_) = false;
   struct StorageFailure {

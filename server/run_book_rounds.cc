@@ -85,7 +85,8 @@ std::vector<FragmentId> RunBook::Committed(const RoundRecord& record, double com
   MutexLock lock(&mutex_);
   FragmentRound& fragment = fragments_[record.fragment.value()];
   const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
-  const double idle_seconds = ToSeconds(Idle(*fragment.round()));
+  const std::optional<double> idle_seconds = IdleSeconds(*fragment.round());
+  if (record.fragment == FragmentId(0) && untimed_rounds_ > 0) --untimed_rounds_;
   RoundSummaryView summary =
       ledger_.Close(record, fragment.layout(), open_seconds, commit_seconds, idle_seconds);
   privacy_.Note(record);

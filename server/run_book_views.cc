@@ -71,6 +71,26 @@ Duration RunBook::Idle(const Round& round) const {
   return alone > config_->run.round.lease ? alone : Duration(0);
 }
 
+std::optional<double> RunBook::IdleSeconds(const Round& round) const {
+  if (untimed_rounds_ > 0) return std::nullopt;
+  std::vector<WorkerName> contributors;
+  for (const Contribution& contribution : round.Contributions()) {
+    contributors.push_back(contribution.key.worker);
+  }
+  // For a part of its time too few trained; how many of them, and for how long, the tokens do not say.
+  if (roster_.MostJoinedAfter(round.opened_at(), contributors)) return std::nullopt;
+  return ToSeconds(Idle(round));
+}
+
+double RunBook::WorkedSeconds(MonoTime now) const {
+  const Round* round = fragments_.empty() ? nullptr : fragments_.front().round();
+  if (round == nullptr || untimed_rounds_ > 0) return 0;
+  MonoTime since = round->opened_at() + Idle(*round);
+  const auto joined = roster_.MostJoinedAfter(round->opened_at(), roster_.Live(WorkerRole::kTrainer));
+  if (joined) since = std::max(since, *joined);
+  return ToSeconds(now - since);
+}
+
 std::string RunBook::SeedReason() const {
   if (grant_.holder().empty()) return "waiting for a worker to join and seed the parameters";
   return absl::StrFormat("waiting for worker '%s' to seed the parameters", grant_.holder());
@@ -145,10 +165,10 @@ StatusView RunBook::Status(uint32_t history, MonoTime now) const {
   ledger_.Describe(history, status);
   // What the last rounds say holds while somebody goes on making rounds.
   if (status.live_trainers > 0 && Trains(status.state) && !StandsStillForStorage()) {
-    const Round* round = fragments_.empty() ? nullptr : fragments_.front().round();
-    const double pace =
-        ledger_.Pace(round == nullptr ? 0 : ToSeconds(now - round->opened_at() - Idle(*round)));
-    status.tokens_per_second = pace > 0 ? pace : roster_.ReportedPace();
+    const double pace = ledger_.Pace(WorkedSeconds(now));
+    // A worker's own figure includes the time in which it had no coordinator.
+    const double reported = untimed_rounds_ > 0 ? 0 : roster_.ReportedPace();
+    status.tokens_per_second = pace > 0 ? pace : reported;
     status.eta_seconds = ledger_.EtaSeconds(pace);
   }
   for (const FragmentRound& fragment : fragments_) {

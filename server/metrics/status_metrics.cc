@@ -37,7 +37,7 @@ void StatusMetrics::AddRun() {
   tokens_per_second_ =
       add("atoll_tokens_per_second",
           "Tokens per second over the last rounds; falls while the open round takes longer, 0 while nobody "
-          "trains or the disk is full.");
+          "trains or the disk is full, and after a restart until a whole round was timed.");
   learning_rate_ = add("atoll_learning_rate", "Inner learning rate at the committed position.");
   eta_ = add("atoll_run_eta_seconds", "Time to the end of the token budget, at this pace; NaN: not known.");
   parameters_ = add("atoll_model_parameters", "Parameters of the model.");

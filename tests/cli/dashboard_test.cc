@@ -80,6 +80,24 @@ TEST(Dashboard, ShowsEverythingAUserAsksFor) {
                     HasSubstr("~3m 05s left"), HasSubstr("w0"), HasSubstr("23/50")));
 }
 
+TEST(Dashboard, AWorkerThatHasNotReportedYetPrepares) {
+  v1::ListWorkersReply workers = OneWorker("w0");
+  workers.mutable_workers(0)->clear_progress();
+  const std::string text = Render(Training(), workers);
+  EXPECT_THAT(text, AllOf(HasSubstr(" preparing   -  "), Not(HasSubstr("0/0"))));
+}
+
+TEST(Dashboard, NoSpeedIsNotASpeedOfZero) {
+  v1::GetStatusReply status = Training();
+  status.set_live_trainers(2);
+  status.set_tokens_per_second(0);
+  status.set_eta_seconds(0);
+  for (const std::string& text : {Render(status, OneWorker("w0")), RenderLine(status)}) {
+    EXPECT_THAT(text, AllOf(HasSubstr("speed not known yet"), HasSubstr("time left not known yet"),
+                            Not(HasSubstr("tok/s, "))));
+  }
+}
+
 TEST(Dashboard, AVersionBeyondThePlannedRoundsIsNoContradiction) {
   // A worker missed rounds, or the run was restored: progress is by tokens, and versions go on being counted.
   v1::GetStatusReply status = Training();

@@ -56,6 +56,55 @@ TEST(CoordinatorRecovery, ARunGoesOnWhereItStoppedWithTheSameBits) {
   EXPECT_EQ(status.committed_tokens, undisturbed.coordinator().GetStatus(0).committed_tokens);
 }
 
+/// A round in which the workers train for so long.
+void TimedRound(TestRun& run, const std::vector<Caller>& workers, uint64_t base, Duration duration) {
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  run.clock().Advance(duration);
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, base)).ok());
+  ASSERT_TRUE(run.Pull(workers[0], base).ok());
+}
+
+TEST(CoordinatorRecovery, NoSpeedIsShownUntilAWholeRoundOfThisLifeWasTimed) {
+  TestRun run;
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  for (uint64_t base = 0; base < 3; ++base) TimedRound(run, workers, base, Seconds(8));
+  const auto speed = [&] { return run.coordinator().GetStatus(0).tokens_per_second; };
+  const auto left = [&] { return run.coordinator().GetStatus(0).eta_seconds; };
+  ASSERT_DOUBLE_EQ(speed(), 16);
+  run.clock().Advance(Seconds(7));
+  ASSERT_TRUE(run.Restart().ok());
+  for (const Caller& worker : workers) {
+    HeartbeatCall call;
+    call.caller = worker;
+    call.progress.tokens_per_second = 1;  // it has waited
+    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+  }
+  EXPECT_EQ(speed(), 0);
+  // Most of it was trained while the coordinator was away.
+  TimedRound(run, workers, 3, Seconds(1));
+  EXPECT_EQ(speed(), 0);
+  EXPECT_EQ(left(), 0);
+  TimedRound(run, workers, 4, Seconds(8));
+  EXPECT_DOUBLE_EQ(speed(), 16);
+  EXPECT_DOUBLE_EQ(left(), (12800 - 5 * 128) / 16.0);
+}
+
+TEST(CoordinatorRecovery, ARoundThatWaitedForItsWorkersToJoinIsNoPartOfTheSpeed) {
+  TestRun run;
+  std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  for (uint64_t base = 0; base < 2; ++base) TimedRound(run, workers, base, Seconds(8));
+  const auto speed = [&] { return run.coordinator().GetStatus(0).tokens_per_second; };
+  for (const Caller& worker : workers) ASSERT_TRUE(run.coordinator().Leave(worker, "moved").ok());
+  run.clock().Advance(Seconds(14));  // less than a lease
+  workers = {run.Join("a"), run.Join("b")};
+  EXPECT_DOUBLE_EQ(speed(), 16);
+  TimedRound(run, workers, 2, Seconds(10));
+  EXPECT_DOUBLE_EQ(speed(), 16);
+  TimedRound(run, workers, 3, Seconds(8));
+  EXPECT_DOUBLE_EQ(speed(), 16);
+}
+
 TEST(CoordinatorRecovery, VersionsThatWereNotStoredAreReplayed) {
   TestRun undisturbed;
   const std::vector<Caller> reference = undisturbed.Begin({"a", "b"}, Fill(Start));

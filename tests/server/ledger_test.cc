@@ -63,6 +63,16 @@ TEST(Ledger, TimeWithoutWorkersIsNoPartOfThePace) {
   EXPECT_EQ(ledger.Pace(), 32);
 }
 
+TEST(Ledger, ARoundWhoseTimeSaysNothingIsNoPartOfThePace) {
+  Ledger ledger(SmallRun().run);
+  ledger.Close(Record(1, 64, 100), Layout(), 0.1, 0.1, std::nullopt);
+  EXPECT_EQ(ledger.Pace(), 0);
+  EXPECT_EQ(ledger.committed_tokens(), 128);
+  ledger.Close(Record(2, 64, 104), Layout(), 3.5, 0.5);
+  EXPECT_EQ(ledger.Pace(), 32);
+  EXPECT_EQ(ledger.committed_tokens(), 256);
+}
+
 TEST(Ledger, AnImplausibleLossCountsForNothing) {
   RoundRecord record = Record(1, 64, 100);
   record.contributions[1].mean_loss = std::nan("");
