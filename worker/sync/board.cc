@@ -30,6 +30,19 @@ void Board::SetPhase(WorkerPhase phase, const std::string& waiting_for) {
   progress_.waiting_for = waiting_for;
 }
 
+void Board::AwaitCoordinator(const std::string& waiting_for) {
+  const MutexLock lock(&mutex_);
+  progress_.waiting_for = awaited_ = waiting_for;
+}
+
+bool Board::CoordinatorAnswers() {
+  const MutexLock lock(&mutex_);
+  const std::string awaited = std::exchange(awaited_, "");
+  if (awaited.empty() || progress_.waiting_for != awaited) return false;
+  progress_.waiting_for.clear();
+  return true;
+}
+
 void Board::NoteStep(uint64_t tokens, Duration took) {
   const MutexLock lock(&mutex_);
   rate_.Add(tokens, took);

@@ -41,6 +41,11 @@ class Board {
   /// `change` must not call the board.
   void Update(const std::function<void(ProgressReport&)>& change) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetPhase(WorkerPhase phase, const std::string& waiting_for = "") ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The training thread waits for the coordinator, which does not answer: for what and why, in words.
+  void AwaitCoordinator(const std::string& waiting_for) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The coordinator has answered another thread. Whether that wait was shown until now: it is over, though
+  /// its thread may not have tried again yet.
+  bool CoordinatorAnswers() ABSL_LOCKS_EXCLUDED(mutex_);
   /// Adds an inner step to the speed in the progress, which spans rounds (ComputeRate).
   void NoteStep(uint64_t tokens, Duration took) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Where the time goes is read from these, which outlive the board. Before its first use by two threads.
@@ -99,6 +104,7 @@ class Board {
   mutable Mutex mutex_;
   std::optional<MemberRef> member_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
+  std::string awaited_ ABSL_GUARDED_BY(mutex_);  // AwaitCoordinator's words; empty: it has answered since
   ComputeRate rate_ ABSL_GUARDED_BY(mutex_);
   std::vector<EvaluationReport> evaluations_ ABSL_GUARDED_BY(mutex_);
   std::vector<Confirmation> confirmations_ ABSL_GUARDED_BY(mutex_);

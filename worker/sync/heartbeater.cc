@@ -26,6 +26,8 @@ absl::Status Heartbeater::Beat() {
     if (orders->command != WorkerCommand::kNone && on_command_) on_command_();
     KeepTo(orders->lease);
     Audit(*member, orders->lease);
+    // This heartbeat still told of a wait that its answer has ended.
+    if (context_.board->CoordinatorAnswers()) Wake();
   } else if (const Reaction reaction = ReactionTo(orders.status());
              RejectionOf(orders.status()) != RefusalReason::kNone &&
              (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {

@@ -17,9 +17,15 @@ bool Patience::Pause(const absl::Status& error, const std::string& what) {
     last_said_ = now;
     Say(error, what, pause);
   }
-  context_.board->Update([&](ProgressReport& progress) {
-    progress.waiting_for = "the coordinator, " + what + ": " + std::string(error.message());
-  });
+  const std::string waiting_for = "the coordinator, " + what + ": " + std::string(error.message());
+  // One that refuses is there: its heartbeats say nothing of this call.
+  const bool away = RejectionOf(error) == RefusalReason::kNone &&
+                    (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error));
+  if (away) {
+    context_.board->AwaitCoordinator(waiting_for);
+  } else {
+    context_.board->Update([&](ProgressReport& progress) { progress.waiting_for = waiting_for; });
+  }
   context_.observer->OnRetry(error, pause);
   const Spending spending(context_.time, TimeUse::kWait);
   const bool slept = context_.sleeper->SleepFor(pause);

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
+#include "worker/sync/rejection.h"
 
 namespace atoll {
 namespace {
@@ -99,6 +100,32 @@ TEST(HeartbeaterTest, AnAbsentCoordinatorIsLoggedOnceAndEndsNoMembership) {
   const std::string log = h.log.str();
   EXPECT_EQ(log.find("heartbeats fail"), log.rfind("heartbeats fail"));
   EXPECT_THAT(log, HasSubstr("heartbeats succeed again"));
+}
+
+TEST(HeartbeaterTest, AnAnswerEndsTheWaitForTheCoordinatorAndIsToldAtOnce) {
+  BeatHarness h;
+  h.board.AwaitCoordinator("the coordinator, to push version 3: connection refused");
+  h.beats->Start(Seconds(3600));
+  h.beats->Wake();
+  h.counter.AwaitSuccesses(2);  // the second one without the period
+  h.beats->Stop();
+  EXPECT_EQ(h.board.progress().waiting_for, "");
+  // What a coordinator that answers says of a call stays.
+  h.board.Update([](ProgressReport& progress) { progress.waiting_for = "an operator"; });
+  ASSERT_TRUE(h.beats->Beat().ok());
+  EXPECT_EQ(h.board.progress().waiting_for, "an operator");
+}
+
+TEST(PatienceTest, OnlyACoordinatorThatIsAwayIsBackWithAHeartbeat) {
+  BeatHarness h;
+  ASSERT_TRUE(h.patience.Pause(absl::UnavailableError("connection refused"), "to push version 3"));
+  EXPECT_THAT(h.board.progress().waiting_for, HasSubstr("connection refused"));
+  ASSERT_TRUE(h.beats->Beat().ok());
+  EXPECT_EQ(h.board.progress().waiting_for, "");
+  ASSERT_TRUE(h.patience.Pause(
+      WithRejection(absl::UnavailableError("the disk is full"), RefusalReason::kStorageFull), "to push"));
+  ASSERT_TRUE(h.beats->Beat().ok());
+  EXPECT_THAT(h.board.progress().waiting_for, HasSubstr("the disk is full"));
 }
 
 TEST(HeartbeaterTest, SaysNothingBeforeTheJoin) {
