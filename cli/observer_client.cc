@@ -93,10 +93,11 @@ ObserverClient::~ObserverClient() {
 }
 
 absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::string& address,
-                                                                     Duration deadline,
-                                                                     SecurityPtr security) {
+                                                                     Duration deadline, SecurityPtr security,
+                                                                     const WaitNotice& notice) {
   const auto channel = OpenChannel(address, *security);
-  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, *security, deadline, CoordinatorPort::kData));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, *security, deadline, CoordinatorPort::kData,
+                                        /*cancelled=*/nullptr, notice));
   auto stub = v1::Coordinator::NewStub(channel);
   v1::JoinRequest request;
   *request.mutable_protocol() = OurProtocolVersion();

@@ -23,8 +23,9 @@ struct PulledFragment {
 class ObserverClient {
  public:
   /// Joins; leaves on destruction. Unavailable when nobody answers within `deadline`.
-  static absl::StatusOr<std::unique_ptr<ObserverClient>> Join(
-      const std::string& address, Duration deadline, SecurityPtr security = ChannelSecurity::Plain());
+  static absl::StatusOr<std::unique_ptr<ObserverClient>> Join(const std::string& address, Duration deadline,
+                                                              SecurityPtr security = ChannelSecurity::Plain(),
+                                                              const WaitNotice& notice = nullptr);
   ~ObserverClient();
 
   const v1::JoinReply& run() const { return run_; }

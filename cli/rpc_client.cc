@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/address.h"
 #include "cli/exit_code.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
@@ -20,6 +21,7 @@ constexpr int kMaxReplyBytes = 64 << 20;
 constexpr int kReconnectMilliseconds = 200;
 constexpr std::optional<Duration> kAsLongAsItTakes;
 constexpr Duration kAskWhyAfter = Seconds(1);
+constexpr Duration kWorthANotice = Seconds(1);  // of the wait that is left
 constexpr Duration kCancelledWithin = Seconds(0.1);
 // Above the interval that the coordinator allows its clients (server/rpc/listener.cc).
 constexpr int kPingMilliseconds = 10'000;
@@ -100,7 +102,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Cha
 
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
                              const ChannelSecurity& security, Duration deadline, CoordinatorPort port,
-                             const std::atomic<bool>* cancelled) {
+                             const std::atomic<bool>* cancelled, const WaitNotice& notice) {
   ATOLL_RETURN_IF_ERROR(ParseTarget(address).status());
   ATOLL_RETURN_IF_ERROR(security.CheckTarget(address));
   // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS);
@@ -111,16 +113,23 @@ absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
   // No waiting helps against a certificate.
   const std::string why = security.WhyNoConnection(address, "", port);
   if (!why.empty()) return absl::UnavailableError(absl::StrFormat("no connection to %s: %s", address, why));
+  if (notice != nullptr && deadline - soon >= kWorthANotice) {
+    notice(
+        absl::StrFormat("no coordinator answers on %s yet; trying for %s", address, HumanDuration(deadline)));
+  }
   if (Connect(channel, deadline - soon, cancelled)) return absl::OkStatus();
   ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   return NobodyAnswers(address, absl::StrFormat("tried for %.1f s", ToSeconds(deadline)));
 }
 
-AdminClient::AdminClient(std::string address, Duration deadline, std::string user, SecurityPtr security)
+AdminClient::AdminClient(std::string address, Duration deadline, std::string user, SecurityPtr security,
+                         WaitNotice notice)
     : address_(std::move(address)),
       deadline_(deadline),
+      connect_within_(deadline),
       user_(MetadataValue(std::move(user))),
       security_(std::move(security)),
+      notice_(std::move(notice)),
       channel_(OpenChannel(address_, *security_)),
       stub_(v1::Admin::NewStub(channel_)) {}
 
@@ -162,8 +171,8 @@ template <typename Request, typename Reply>
 absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
                                                                                 const Request&, Reply*),
                                         const Request& request, std::optional<Duration> deadline) {
-  ATOLL_RETURN_IF_ERROR(
-      AwaitConnection(*channel_, address_, *security_, deadline_, CoordinatorPort::kAdmin, &cancelled_));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, connect_within_,
+                                        CoordinatorPort::kAdmin, &cancelled_, notice_));
   Reply reply;
   const auto context = Context(deadline);
   const InProgress in_progress(*this, context.get());
@@ -174,8 +183,8 @@ absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(
 
 template <typename Message, typename Open>
 absl::Status AdminClient::Stream(const Open& open, const std::function<bool(const Message&)>& sink) {
-  ATOLL_RETURN_IF_ERROR(
-      AwaitConnection(*channel_, address_, *security_, deadline_, CoordinatorPort::kAdmin, &cancelled_));
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, connect_within_,
+                                        CoordinatorPort::kAdmin, &cancelled_, notice_));
   const auto context = Context(kAsLongAsItTakes);
   const InProgress in_progress(*this, context.get());
   const auto reader = open(context.get());

@@ -1,6 +1,7 @@
 #ifndef ATOLL_CLI_RPC_CLIENT_H_
 #define ATOLL_CLI_RPC_CLIENT_H_
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -22,13 +23,18 @@ using SecurityPtr = std::shared_ptr<const ChannelSecurity>;
 /// A channel to a coordinator's port, for one-shot tools. Thread-safe.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security);
 
+/// Takes a line for the user about a wait that lasts; null: nobody wants to hear.
+using WaitNotice = std::function<void(const std::string&)>;
+
 /// Waits at most this long for a coordinator that is not there (yet), on the port that the caller needs.
 /// InvalidArgument when `address` is none,
 /// or a token must not travel there; Unavailable when nobody answers, or certificates are in the way, and
-/// how; Cancelled soon after `*cancelled` is set.
+/// how; Cancelled soon after `*cancelled` is set. Calls `notice` once, after a second, when there is more to
+/// wait.
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
                              const ChannelSecurity& security, Duration deadline, CoordinatorPort port,
-                             const std::atomic<bool>* cancelled = nullptr);
+                             const std::atomic<bool>* cancelled = nullptr,
+                             const WaitNotice& notice = nullptr);
 
 /// What a call of this port's service to `address` came to: a coordinator that does not answer, or does not
 /// know the call, is explained, everything else translated by protos/wire and marked as its answer
@@ -43,7 +49,10 @@ class AdminClient {
  public:
   /// `user` goes into the audit line of what is changed, beside who is proven; empty: nobody is named.
   AdminClient(std::string address, Duration deadline, std::string user = "",
-              SecurityPtr security = ChannelSecurity::Plain());
+              SecurityPtr security = ChannelSecurity::Plain(), WaitNotice notice = nullptr);
+
+  /// From now on a call waits only so long, instead of the deadline, for a coordinator that is not there.
+  void ConnectWithin(Duration patience) { connect_within_ = std::min(patience, deadline_); }
 
   /// Ends the call in progress, and every later one, with Cancelled.
   void Cancel();
@@ -89,8 +98,10 @@ class AdminClient {
 
   const std::string address_;
   const Duration deadline_;
+  Duration connect_within_;
   const std::string user_;
   const SecurityPtr security_;
+  const WaitNotice notice_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Admin::Stub> stub_;
 

@@ -1,6 +1,7 @@
 #ifndef ATOLL_CLI_COMMANDS_COMMANDS_H_
 #define ATOLL_CLI_COMMANDS_COMMANDS_H_
 
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,8 +34,14 @@ struct GlobalOptions {
 
 using Action = std::function<absl::Status()>;
 
+/// Onto standard error; none for programs that read JSON.
+inline WaitNotice WaitNoticeFor(const GlobalOptions& global) {
+  if (global.json) return nullptr;
+  return [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+}
+
 inline AdminClient MakeAdminClient(const GlobalOptions& global) {
-  return {global.admin, Seconds(global.timeout_s), global.user, global.security};
+  return {global.admin, Seconds(global.timeout_s), global.user, global.security, WaitNoticeFor(global)};
 }
 
 /// The data port that `command` calls. InvalidArgument when only the admin port was given: the default data

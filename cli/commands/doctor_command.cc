@@ -72,7 +72,8 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
                        .admin_given = global.admin_given,
                        .run = config.run ? config.run->name : "",
                        .deadline = Seconds(std::min(global.timeout_s, 3.0)),
-                       .security = global.security};
+                       .security = global.security,
+                       .notice = WaitNoticeFor(global)};
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) append(CheckDisk(options.dir, disk, clock));
   std::optional<ConfiguredTokens> tokens;

@@ -49,8 +49,8 @@ struct Exported {
 
 absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
   ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "export"));
-  ATOLL_ASSIGN_OR_RETURN(const auto client,
-                         ObserverClient::Join(port, Seconds(global.timeout_s), global.security));
+  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(port, Seconds(global.timeout_s),
+                                                                 global.security, WaitNoticeFor(global)));
   const v1::JoinReply& run = client->run();
   if (run.manifest().tensors().empty()) {
     return FromCoordinator(absl::FailedPreconditionError(

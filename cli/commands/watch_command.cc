@@ -19,6 +19,8 @@ namespace atoll {
 namespace {
 
 constexpr double kLeastTimeout = 0.5;
+// Of a connection to a coordinator that has answered before: whoever watches is soon told that it is away.
+constexpr Duration kConnectPatience = Seconds(1);
 
 struct WatchOptions {
   double interval_s = 0.5;
@@ -54,6 +56,8 @@ class TheEnd {
 
 // A log gets a line this often while nothing changes, so that its reader knows that the run is watched.
 constexpr Duration kQuietLineInterval = Seconds(30);
+// And that the coordinator is away, this often.
+constexpr Duration kAwayLineInterval = Seconds(10);
 
 /// A change of these is worth a line in a log.
 struct Milestone {
@@ -76,6 +80,7 @@ class Screen {
   }
 
   absl::Status Show(const v1::GetStatusReply& status, const v1::ListWorkersReply& workers, MonoTime now) {
+    last_away_.reset();
     if (live_.has_value()) {
       const DashboardStyle style = InspectTerminal().style;  // the window may have changed
       live_->Draw(RenderDashboard(status, workers, style), style.height);
@@ -97,11 +102,14 @@ class Screen {
     return FlushOutput();
   }
 
-  void ShowAway(const absl::Status& status) {
-    const std::string line = absl::StrFormat(" coordinator away, trying again: %s", status.message());
+  /// `silence`: since the last answer.
+  void ShowAway(const absl::Status& status, Duration silence, MonoTime now) {
+    const std::string line = absl::StrFormat(" coordinator away, trying again (no answer for %s): %s",
+                                             HumanDuration(silence), status.message());
     if (live_.has_value()) {
       live_->Draw({line}, 2);
-    } else {
+    } else if (!last_away_.has_value() || now - *last_away_ >= kAwayLineInterval) {
+      last_away_ = now;
       std::fprintf(stderr, "%s\n", line.c_str());
     }
   }
@@ -128,6 +136,7 @@ class Screen {
   std::optional<LiveView> live_;
   MonoTime last_line_{};
   std::optional<Milestone> last_milestone_;
+  std::optional<MonoTime> last_away_;
 };
 
 /// Why nobody can say whether the run finished.
@@ -146,7 +155,7 @@ absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const Watch
   TheEnd end;
   bool seen = false;
   bool away = false;
-  MonoTime away_since{};
+  MonoTime away_since{}, answered{};
   for (; !shutdown.requested(); shutdown.WaitFor(Seconds(options.interval_s))) {
     const auto status = client.GetStatus(1000);
     if (status.ok()) last = *status;
@@ -164,11 +173,13 @@ absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const Watch
       if (options.until_finished && silence > Seconds(options.give_up_after_s)) {
         return EndUnknown(last, workers.status(), silence);
       }
-      screen.ShowAway(workers.status());
+      screen.ShowAway(workers.status(), now - answered, now);
       continue;
     }
+    if (!seen) client.ConnectWithin(kConnectPatience);
     seen = true;
     away = false;
+    answered = now;
     if (options.until_finished && end.Reached(last, now)) return true;
     ATOLL_RETURN_IF_ERROR(screen.Show(last, *workers, now));
   }

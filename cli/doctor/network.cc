@@ -89,8 +89,9 @@ Check CheckDataPort(const NetworkTarget& target, bool admin_answers, const Clock
   };
   const auto channel = OpenChannel(target.coordinator, *target.security);
   const auto stub = v1::Coordinator::NewStub(channel);
-  const absl::Status connected = AwaitConnection(*channel, target.coordinator, *target.security,
-                                                 target.deadline, CoordinatorPort::kData);
+  const absl::Status connected =
+      AwaitConnection(*channel, target.coordinator, *target.security, target.deadline, CoordinatorPort::kData,
+                      /*cancelled=*/nullptr, target.notice);
   if (!connected.ok()) return no_answer(connected);
   const auto trip = Fastest(clock, [&] { return PingDataPort(*stub, target); });
   if (!trip.ok()) return no_answer(trip.status());
@@ -104,7 +105,7 @@ struct AdminChecks {
 
 /// And the wall clock of the coordinator, when it has said something a moment ago that bears a time.
 AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
-  AdminClient client(target.admin, target.deadline, "", target.security);
+  AdminClient client(target.admin, target.deadline, "", target.security, target.notice);
   v1::GetStatusReply status;
   double difference = 0;
   const auto trip = Fastest(clock, [&]() -> absl::Status {

@@ -19,6 +19,7 @@ struct NetworkTarget {
   std::string run = {};  // that a coordinator there should serve; empty: any
   Duration deadline = Seconds(3);
   SecurityPtr security = ChannelSecurity::Plain();
+  WaitNotice notice = nullptr;
 };
 
 /// Whether the two ports answer, how long a call takes there and back, whose clock is ahead, whether what

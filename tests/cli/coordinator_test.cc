@@ -79,6 +79,40 @@ TEST_F(CoordinatorTest, NamesThePortThatACommandNeeds) {
   EXPECT_THAT(status.err, HasSubstr("goes to its admin port (--admin): this is its data port"));
 }
 
+TEST_F(CoordinatorTest, WatchSaysSoonThatTheCoordinatorIsAway) {
+  const std::string log = dir_.File("watch.log");
+  auto watch =
+      Process::Start({(ATOLL_BIN_DIR "/atollctl"), "--admin", first_[1], "--timeout", "600", "watch"}, log);
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  const auto logged = [&](const std::string& text) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (ReadFile(log).value_or("").find(text) == std::string::npos) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
+  };
+  ASSERT_TRUE(logged("starting: version 0")) << ReadFile(log).value_or("");
+  EXPECT_TRUE(logged("waiting for a worker to join and seed the parameters"));
+  process_->Kill();
+  process_ = nullptr;
+  EXPECT_TRUE(logged("coordinator away, trying again (no answer for ")) << ReadFile(log).value_or("");
+  (*watch)->Signal(SIGINT);
+  EXPECT_TRUE((*watch)->Wait(Seconds(60)).has_value());
+}
+
+TEST_F(CoordinatorTest, ACommandSaysThatItWaits) {
+  process_->Kill();
+  process_ = nullptr;
+  for (const std::string command : {"status", "export", "doctor"}) {
+    std::vector<std::string> arguments = {"--timeout", "2.5", command};
+    if (command == "export") arguments.insert(arguments.end(), {"--out", dir_.File("model.safetensors")});
+    EXPECT_THAT(Run(arguments).err, AllOf(HasSubstr("no coordinator answers on 127.0.0.1:"),
+                                          HasSubstr(" yet; trying for 2.5 s\n")));
+  }
+  EXPECT_THAT(Run({"--timeout", "2.5", "--json", "status"}).err, testing::Not(HasSubstr("trying for")));
+}
+
 TEST_F(CoordinatorTest, AnAdminPortAloneLeadsToNoOtherRunsData) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"events"}, {"export", "--out", "model.safetensors"}}) {
