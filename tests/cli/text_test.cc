@@ -11,7 +11,6 @@ namespace atoll {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(RenderTable, ColumnsAsWideAsTheyMustBe) {
   EXPECT_THAT(
