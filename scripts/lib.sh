@@ -25,6 +25,23 @@ compile_jobs() {
   echo "$jobs"
 }
 
+# A number of a process that has ended may be another's a moment later, on a machine that compiles within seconds: a process
+# is its number and the time at which it began.
+declare -A _process_began=()
+_began() {  # PID: in clock ticks since the machine's start; nothing when it has ended
+  local stat
+  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 0
+  read -ra stat <<<"${stat##*) }"
+  [ "${stat[0]}" = Z ] || echo "${stat[19]}"
+}
+remember_process() { _process_began[$1]=$(_began "$1"); }  # PID
+alive() {  # PID: true while the process that was remembered runs
+  local began
+  began=$(_began "$1")
+  [ -n "$began" ] && [ "$began" = "${_process_began[$1]:-}" ]
+}
+signal_process() { if alive "$2"; then kill "-$1" "$2" || true; fi; }  # SIGNAL PID: of a remembered process
+
 human_seconds() {
   if [ "$1" -ge 60 ]; then echo "$(($1 / 60)) min $(($1 % 60)) s"; else echo "$1 s"; fi
 }

@@ -124,12 +124,13 @@ start() {
   setsid setpriv --pdeathsig TERM "$@" >>"$log" 2>&1 </dev/null 8>&- &  # without the lock
   started_pid=$!
   disown "$started_pid"  # else the shell prints "Killed" in the middle of the view
+  remember_process "$started_pid"
   children+=("$started_pid")
 }
 
 wait_gone() {  # PID SECONDS: true when the process is gone by then
   local i
-  for ((i = 0; i < $2 * 10; i++)); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done
+  for ((i = 0; i < $2 * 10; i++)); do alive "$1" || return 0; sleep 0.1; done
   return 1
 }
 
@@ -137,8 +138,8 @@ wait_gone() {  # PID SECONDS: true when the process is gone by then
 end_view() {
   [ -n "$watch_pid" ] || return 0
   {
-    kill -TERM "$watch_pid" || true
-    wait_gone "$watch_pid" 5 || kill -KILL "$watch_pid" || true
+    signal_process TERM "$watch_pid"
+    wait_gone "$watch_pid" 5 || signal_process KILL "$watch_pid"
   } 2>/dev/null
   watch_pid=""
 }
@@ -148,12 +149,12 @@ stop_all() {
   local pid
   {  # the shell would report each job that is killed here
     end_view
-    for pid in "${helper_pids[@]}"; do kill -KILL "$pid" || true; done
+    for pid in "${helper_pids[@]}"; do signal_process KILL "$pid"; done
     if [ -n "$coordinator_pid" ]; then
-      kill -TERM "$coordinator_pid" || true
-      wait_gone "$coordinator_pid" 60 || kill -KILL "$coordinator_pid" || true
+      signal_process TERM "$coordinator_pid"
+      wait_gone "$coordinator_pid" 60 || signal_process KILL "$coordinator_pid"
     fi
-    for pid in "${children[@]}"; do kill -KILL "$pid" || true; done
+    for pid in "${children[@]}"; do signal_process KILL "$pid"; done
     wait || true
   } 2>/dev/null
 }
@@ -323,7 +324,7 @@ coordinator_serves() {  # false when it ended
   local i
   for ((i = 0; i < 300; i++)); do
     [ ! -s "$dir/ports.json" ] || return 0
-    kill -0 "$coordinator_pid" 2>/dev/null || return 1
+    alive "$coordinator_pid" || return 1
     sleep 0.1
   done
   stop_all
@@ -508,10 +509,11 @@ if [ "$coordinator $admin_address" != "127.0.0.1:7600 127.0.0.1:7601" ]; then
   echo "For atollctl:   export ATOLL_COORDINATOR=$coordinator ATOLL_ADMIN=$admin_address"
 fi
 begin=$(version_now)
-if [ "${begin:-0}" = 0 ]; then tell_first_loss 8>&- & helper_pids+=("$!"); fi
+if [ "${begin:-0}" = 0 ]; then tell_first_loss 8>&- & remember_process "$!"; helper_pids+=("$!"); fi
 if [ "$kill_one" = yes ]; then
   touch "$logs/kill.log"
   kill_one_worker "${begin:-0}" >"$logs/kill.log" 2>&1 8>&- & killer_pid=$! helper_pids+=("$!")
+  remember_process "$killer_pid"
 fi
 
 # The view runs in the background, so that this script can watch the processes meanwhile. Its "interrupted" is dropped:
@@ -519,11 +521,12 @@ fi
 "$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished 8>&- \
   2> >(trap '' INT; exec sed -u '/^atollctl: interrupted$/d' >&2 8>&-) &
 watch_pid=$!
+remember_process "$watch_pid"
 children+=("$watch_pid")
 reason=""
-while kill -0 "$watch_pid" 2>/dev/null; do
+while alive "$watch_pid"; do
   sleep 0.5
-  if ! kill -0 "$coordinator_pid" 2>/dev/null; then reason="the coordinator died; see $logs/coordinator.log"; break; fi
+  if ! alive "$coordinator_pid"; then reason="the coordinator died; see $logs/coordinator.log"; break; fi
   if workers_failing; then
     why=$(why_workers_fail)
     end_view
@@ -533,7 +536,7 @@ while kill -0 "$watch_pid" 2>/dev/null; do
   # A worker that exited with success is not restarted: when all have, no process is left to finish the run.
   if workers_gone; then
     sleep 2  # workers exit a moment before the view sees the end of the run
-    kill -0 "$watch_pid" 2>/dev/null || break
+    alive "$watch_pid" || break
     if workers_gone; then reason="all workers ended before the run did; see $logs/w0.log"; break; fi
   fi
 done
@@ -547,7 +550,7 @@ wait "$watch_pid" || { stop_all; fail "the live view failed; see above"; }
 watch_pid=""
 killed=yes
 if [ "$kill_one" = yes ]; then
-  if kill -0 "$killer_pid" 2>/dev/null; then
+  if alive "$killer_pid"; then
     killed=no
     echo "the run ended before a worker was killed and started again" >>"$logs/kill.log"
   else
