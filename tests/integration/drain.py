@@ -5,7 +5,8 @@ Two workers train; w1 is slowed down (stopped for most of the time) and drained 
 heartbeat, 10 s later, it does not know of the order and begins more rounds. It must show, in blocking, overlapped and free
 mode: no push of w1 is refused, w1 exits with code 0 and its log says that nothing is lost, the WORKER_DRAINED event names
 its last push as counted, and the round records hold that push. In the last part a round closes without w1 by its own rules
-(quorum): w1 then exits with code 8, and the event and its log say that the last push did not count.
+(quorum): w1 then exits with code 8, and the event and its log say that the last push did not count. Whether the slowed w1
+loses that race is chance, so the part is repeated until it does; exit code, event and log must agree each time.
 
 Usage: drain.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -20,6 +21,7 @@ import time
 from real_run import RealRun, run_as_test, tokenize
 
 PATIENCE_S = 90
+RACES = 6
 CONFIG = """run: {name: drain, workers: 2, rounds: 100000, seed: 3}
 model: {gpt: {layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}
 data: {tokenizer: bytes, partitions: 4}
@@ -74,8 +76,9 @@ def exit_of(run, worker):
     return None
 
 
-def drain(folder, programs, tokens, name, complaints):
-    run = RealRun(folder / name.replace(" ", "-"), programs, CONFIG + PARTS[name])
+def drain(folder, programs, tokens, name, complaints, attempt=0):
+    """The exit code of the drained worker."""
+    run = RealRun(folder / f"{name.replace(' ', '-')}-{attempt}", programs, CONFIG + PARTS[name])
     say = lambda what: complaints.append(f"{name}: {what}")
     try:
         run.launch(programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"])
@@ -97,9 +100,10 @@ def drain(folder, programs, tokens, name, complaints):
         after = int(run.workers()["w1"].get("contributions_accepted", 0)) - accepted
         print(f"{name}: exit code {code}, {len(refused)} refused, {after} accepted after the drain, {drained}")
         if name == "too late":
-            if code != 8 or not drained or "does not count" not in drained[0] or "did not count" not in log:
-                say(f"the loss of the last push is not told: exit code {code}, {drained}, {log[-500:]}")
-            return
+            event, line = (("does not count", "did not count") if code == 8 else ("counted", "nothing that was pushed last is lost"))
+            if code not in (0, 8) or not drained or event not in drained[0] or line not in log:
+                say(f"exit code, event and log do not agree: exit code {code}, {drained}, {log[-500:]}")
+            return code
         if refused:
             say(f"{len(refused)} pushes of the drained worker were refused, the last one: {refused[-1]}")
         if code != 0 or "nothing that was pushed last is lost" not in log:
@@ -107,6 +111,7 @@ def drain(folder, programs, tokens, name, complaints):
         found = re.search(r"its last push, on version (\d+) of fragment (\d+), counted", drained[0] if drained else "")
         if not found:
             say(f"the event does not say that its last push counted: {drained}")
+        return code
     finally:
         run.end()
 
@@ -116,7 +121,10 @@ def measure(folder, programs):
     tokens = tokenize(programs, folder / "text", folder / "tokens")
     complaints = []
     for name in PARTS:
-        drain(folder, programs, tokens, name, complaints)
+        if name != "too late":
+            drain(folder, programs, tokens, name, complaints)
+        elif all(drain(folder, programs, tokens, name, complaints, attempt) != 8 for attempt in range(RACES)):
+            complaints.append(f"{name}: the last push counted {RACES} times; no loss was there to be told")
     return complaints
 
 
