@@ -1,12 +1,17 @@
 #include "common/errno.h"
 
 #include <cerrno>
+#include <string>
 #include <system_error>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace atoll {
 namespace {
+
+constexpr char kErrnoUrl[] = "atoll.errno";
 
 absl::StatusCode CodeFor(int error_number) {
   switch (error_number) {
@@ -71,9 +76,18 @@ const char* AdviceFor(int error_number) {
 }  // namespace
 
 absl::Status ErrnoToStatus(int error_number, std::string_view doing) {
-  return absl::Status(CodeFor(error_number),
+  absl::Status status(CodeFor(error_number),
                       absl::StrCat(std::string(doing), ": ", std::generic_category().message(error_number),
                                    AdviceFor(error_number)));
+  status.SetPayload(kErrnoUrl, absl::Cord(absl::StrCat(error_number)));
+  return status;
+}
+
+std::optional<int> ErrnoOf(const absl::Status& status) {
+  int error_number = 0;
+  const auto payload = status.GetPayload(kErrnoUrl);
+  if (!payload || !absl::SimpleAtoi(std::string(*payload), &error_number)) return std::nullopt;
+  return error_number;
 }
 
 }  // namespace atoll

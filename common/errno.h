@@ -1,6 +1,7 @@
 #ifndef ATOLL_COMMON_ERRNO_H_
 #define ATOLL_COMMON_ERRNO_H_
 
+#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -13,6 +14,9 @@ namespace atoll {
 /// Unavailable. EINVAL, ENAMETOOLONG: InvalidArgument. ENOTDIR, EISDIR, ELOOP, ENXIO, ENOTEMPTY, EBUSY:
 /// FailedPrecondition. EIO and kin: DataLoss. The rest: Internal.
 absl::Status ErrnoToStatus(int error_number, std::string_view doing);
+
+/// The error number of a status that ErrnoToStatus made; nullopt for any other.
+std::optional<int> ErrnoOf(const absl::Status& status);
 
 }  // namespace atoll
 

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, static_cast<size_t>(RefusalReason::kShutt
     "NOT_SEEDED",
     "OVER_BUDGET",
     "STORAGE_FULL",
+    "STORAGE_FAILING",
     "SHUTTING_DOWN",
 };
 static_assert(!kNames.back().empty(), "every reason has a name");

@@ -31,7 +31,8 @@ enum class RefusalReason : uint8_t {
   kNotSeeded,
   kOverBudget,
   kStorageFull,
-  kShuttingDown,  // the last one
+  kStorageFailing,  // since 0.2.0; a worker of before goes by its code
+  kShuttingDown,    // the last one
 };
 
 /// "STALE_BASE"; empty for kNone.

@@ -160,6 +160,9 @@ struct RunOptions {
   uint32_t workers = 0;
   uint32_t rounds = 0;  // extensions included
   ExtensionOptions extension;
+  uint64_t planned_tokens =
+      0;                     // the token budget, where it is no whole number of rounds; 0: that of `rounds`
+  uint32_t file_rounds = 0;  // run.rounds of the coordinator's file, where `rounds` differs; 0: the same
   uint64_t seed = 1337;
   GptOptions model;
   DataOptions data;
@@ -194,10 +197,22 @@ struct RunOptions {
 
   /// Tokens of one inner step on one worker: batch * accumulation * context.
   uint64_t tokens_per_step() const { return uint64_t{inner.batch} * inner.accumulation * model.context; }
-  /// Inner steps of the planned run.
-  uint64_t total_steps() const { return uint64_t{rounds} * inner.steps; }
-  /// The token budget that ends the run: rounds * H * tokens per step * planned workers.
-  uint64_t total_tokens() const { return uint64_t{rounds} * inner.steps * tokens_per_step() * workers; }
+  /// Tokens by which one inner step of all planned workers moves the schedule.
+  uint64_t tokens_per_position() const { return tokens_per_step() * workers; }
+  /// Tokens of a round of all planned workers.
+  uint64_t tokens_per_round() const { return inner.steps * tokens_per_position(); }
+  /// Inner steps of the planned run, rounded up.
+  uint64_t total_steps() const {
+    if (planned_tokens == 0) return uint64_t{rounds} * inner.steps;
+    return (planned_tokens + tokens_per_position() - 1) / tokens_per_position();
+  }
+  /// The token budget that ends the run: rounds * H * tokens per step * planned workers, unless it was kept
+  /// when one of these changed.
+  uint64_t total_tokens() const { return planned_tokens > 0 ? planned_tokens : rounds * tokens_per_round(); }
+  /// Rounds that take `tokens`, rounded up.
+  uint64_t rounds_for(uint64_t tokens) const {
+    return (tokens + tokens_per_round() - 1) / tokens_per_round();
+  }
 };
 
 }  // namespace atoll

@@ -32,11 +32,13 @@ double LearningRateAt(const RunOptions& run, double position) {
   const ExtensionOptions& extension = run.extension;
   // The ramp reaches the peak at position warmup - 1; a fractional position just after it must not pass the
   // peak.
-  if (position < warmup) return peak * std::min(1.0, (position + 1) / warmup);
-  const auto total = static_cast<double>(run.total_steps());
+  const bool decays_again = extension.at_step > 0 && position >= extension.at_step;
+  if (position < warmup && !decays_again) return peak * std::min(1.0, (position + 1) / warmup);
+  const double total = run.planned_tokens > 0 ? SchedulePosition(run, static_cast<double>(run.planned_tokens))
+                                              : static_cast<double>(run.total_steps());
   if (extension.at_step <= 0) return Decayed(position, {warmup, peak}, {total, floor});
   const double from = std::max(peak * extension.from, floor);
-  if (position >= extension.at_step) return Decayed(position, {extension.at_step, from}, {total, floor});
+  if (decays_again) return Decayed(position, {extension.at_step, from}, {total, floor});
   const double planned = total - static_cast<double>(extension.steps_added);
   return std::max(from, Decayed(position, {warmup, peak}, {planned, floor}));
 }
@@ -44,6 +46,7 @@ double LearningRateAt(const RunOptions& run, double position) {
 RunOptions Extended(const RunOptions& run, uint32_t rounds, double position) {
   RunOptions extended = run;
   extended.rounds += rounds;
+  if (run.planned_tokens > 0) extended.planned_tokens += rounds * run.tokens_per_round();
   extended.extension.steps_added += uint64_t{rounds} * run.inner.steps;
   // The decay has not begun: nothing to keep continuous.
   if (run.extension.at_step <= 0 && position <= run.inner.warmup_steps) return extended;

@@ -15,8 +15,9 @@ double SchedulePosition(const RunOptions& run, double tokens);
 /// after. This is nanoGPT's schedule over the run's TOTAL inner steps; it is never reset per round.
 ///
 /// An extension never raises the rate: from extension.at_step on, a second cosine leads from the rate there
-/// to the floor at the new total. Before it the schedule is the one that was planned, but never below the
-/// rate at extension.at_step (a restored checkpoint may lie before several extensions). docs/training.md
+/// to the floor at the new total, whatever the warmup says. Before it the schedule is the one that was
+/// planned, but never below the rate at extension.at_step (a restored checkpoint may lie before several
+/// extensions). docs/training.md
 double LearningRateAt(const RunOptions& run, double position);
 
 /// The run with `rounds` more, as it is recorded: `position` is where the next round will begin. Requires

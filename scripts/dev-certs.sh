@@ -110,13 +110,19 @@ make_ca() {  # FILE NAME
   echo "made $dir/$1.pem"
 }
 
+# OpenSSL 3.5 takes no end before the start, and 3.0 no start but now.
+validity=(-days "$days")
+if [ "$days" -lt 0 ] && [[ $(openssl x509 -help 2>&1) == *-not_before* ]]; then
+  validity=(-not_before "$(date -u -d "$((days - 1)) days" +%Y%m%d%H%M%SZ)" -not_after "$(date -u -d "$days days" +%Y%m%d%H%M%SZ)")
+fi
+
 make_certificate() {  # FILE CA COMMON_NAME SAN USAGE
   new_key "$work/$1.key"
   run req -new -key "$work/$1.key" -subj "/CN=$3" -out "$work/request"
   printf 'subjectAltName=%s\nextendedKeyUsage=%s\nkeyUsage=critical,digitalSignature\nbasicConstraints=critical,CA:false\n' \
     "$4" "$5" >"$work/extensions"
   run x509 -req -in "$work/request" -CA "$dir/$2.pem" -CAkey "$dir/$2.key" -set_serial "0x$(openssl rand -hex 16)" \
-    -days "$days" -extfile "$work/extensions" -out "$work/$1.pem"
+    "${validity[@]}" -extfile "$work/extensions" -out "$work/$1.pem"
   put "$1"
   echo "made $dir/$1.pem, for $4"
 }

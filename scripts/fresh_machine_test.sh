@@ -76,7 +76,7 @@ inside_pids() {  # processes whose root folder is the chroot
 unmount_all() {
   local target
   while read -r target; do umount "$target" || umount -l "$target"; done < <(
-    awk -v r="$root/" 'index($2, r) == 1 { print $2 }' /proc/self/mounts | sort -r)
+    awk -v r="$root" '$2 == r || index($2, r "/") == 1 { print $2 }' /proc/self/mounts | sort -r)
 }
 cleanup() {
   local code=$? pid
@@ -84,7 +84,7 @@ cleanup() {
   for pid in $(inside_pids); do kill -KILL "$pid" 2>/dev/null || true; done
   unmount_all
   # Never remove the folder while something is mounted in it: that would empty the host's own /dev.
-  if [ "$keep" = no ] && ! grep -qF " $root/" /proc/self/mounts; then
+  if [ "$keep" = no ] && ! grep -qE " $root[/ ]" /proc/self/mounts; then
     rm -rf --one-file-system "$root"
   else
     say "left in $root"
@@ -134,6 +134,8 @@ make_base() {
 }
 
 mount_kernel_folders() {
+  # As on a machine, / is a mount point: unshare --mount asks for that.
+  mount --bind "$root" "$root" && mount --make-rprivate "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /sys "$root/sys" && mount --make-rslave "$root/sys"
   mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev"

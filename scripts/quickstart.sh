@@ -44,6 +44,19 @@ from_caller() { if [[ $1 = /* ]]; then echo "$1"; else echo "$caller/$1"; fi; } 
 
 workers="" rounds="" fresh=no kill_one=no dir=$PWD/run/quickstart preset=release setup=yes
 texts=()
+# The option that was probably meant, "; did you mean X?": the one whose letters are the same, or that differs by one letter.
+did_you_mean() {  # OPTION
+  local known i
+  for known in --workers --rounds --fresh --text --kill-a-worker --dir --preset --no-setup --help; do
+    if [ "$(fold -w 1 <<<"$1" | sort)" = "$(fold -w 1 <<<"$known" | sort)" ]; then echo "; did you mean $known?"; return; fi
+    for ((i = 2; i <= ${#known}; i++)); do  # a letter too few, a wrong one, one too many
+      case $1 in
+        "${known:0:i}${known:i+1}"|"${known:0:i}"?"${known:i+1}"|"${known:0:i}"?"${known:i}") echo "; did you mean $known?"; return ;;
+      esac
+    done
+  done
+}
+
 while [ $# -gt 0 ]; do
   case $1 in
     --workers|--rounds|--dir|--preset) [ $# -ge 2 ] || die "$1 needs a value; see --help" ;;
@@ -61,11 +74,14 @@ while [ $# -gt 0 ]; do
       while [ $# -gt 0 ] && [ "${1#--}" = "$1" ]; do texts+=("$(from_caller "$1")"); shift; done
       [ ${#texts[@]} -gt 0 ] || die "--text needs at least one file" ;;
     -h|--help) usage; exit 0 ;;
-    *) die "unknown option '$1'; see --help" ;;
+    *) die "unknown option '$1'$(did_you_mean "$1"); see --help" ;;
   esac
 done
 [[ -z $workers || $workers =~ ^[1-9][0-9]{0,2}$ ]] || die "--workers takes a number from 1 to 999, not '$workers'"
 [[ -z $rounds || $rounds =~ ^[1-9][0-9]{0,6}$ ]] || die "--rounds takes a number from 1 on, not '$rounds'"
+grep -o '"name": "[^"]*"' CMakePresets.json 2>/dev/null | grep -qxF "\"name\": \"$preset\"" ||
+  die "--preset $preset: CMakePresets.json has no such preset; it has $(grep -o '"name": "[^"]*"' CMakePresets.json |
+    cut -d '"' -f 4 | sort -u | paste -sd ' ')"
 
 # What --fresh deletes. The lock, the mark and the ports outlive it: an open page stays valid.
 run_files=(coordinator workers tokens logs download gcide.txt texts run.yaml run.yaml.new rounds finished model.safetensors)
@@ -91,6 +107,7 @@ check_paths() {
   made_by_quickstart || die "$dir has files and was not made by the quickstart, which would write and delete files there. \
 Give --dir a new or empty folder"
   for i in "${!texts[@]}"; do
+    [ ! -d "${texts[$i]}" ] || die "'${texts[$i]}' is a folder; name the text files in it"
     text=$(realpath -- "${texts[$i]}" 2>/dev/null) && [ -f "$text" ] && [ -r "$text" ] ||
       die "cannot read the text file '${texts[$i]}'"
     for name in "${run_files[@]}"; do
@@ -155,6 +172,8 @@ stop_all() {
       wait_gone "$coordinator_pid" 60 || signal_process KILL "$coordinator_pid"
     fi
     for pid in "${children[@]}"; do signal_process KILL "$pid"; done
+    # A signal may come between the start of a helper and its entry in the list, and "wait" waits for every job.
+    for pid in $(jobs -p); do kill -KILL "$pid" || true; done
     wait || true
   } 2>/dev/null
 }
@@ -246,7 +265,9 @@ write_config() {
     base=$config
     has=$(recorded workers)
     workers=${workers:-$has}
-    if [ "$has" != "$workers" ]; then echo "This run was planned for $has workers; now there are $workers."; fi
+    if [ "$has" != "$workers" ]; then
+      echo "This run was planned for $has workers; now it is for $workers. Its token budget stays: the number of rounds follows."
+    fi
     # A file cannot extend a run; extend_run does.
     total=$(recorded rounds)
     refuse_fewer_rounds "$total"  # before anything starts; extend_run refuses for a run that was extended
@@ -411,6 +432,7 @@ extend_run() {  # yes when the run was finished
 tell_first_loss() {
   local loss version training_took
   while sleep 0.2; do
+    alive $$ || return 0
     version=$(version_now)
     if [ "${version:-0}" -gt 0 ]; then break; fi
   done
@@ -426,7 +448,11 @@ tell_first_loss() {
 kill_one_worker() {  # VERSION at the start
   local victim=w$((workers - 1)) goal version="" pid again i
   goal=$(($1 + ($(asked status config.run.rounds) - $1) / 3 + 1))
-  while [ "${version:-0}" -lt "$goal" ]; do sleep 0.2; version=$(version_now); done
+  while [ "${version:-0}" -lt "$goal" ]; do
+    sleep 0.2
+    alive $$ || return 1
+    version=$(version_now)
+  done
   pid=$(worker_pid "$victim")
   kill -KILL "$pid" || { echo "worker $victim (process '$pid') could not be killed at version $version"; return 1; }
   echo "killed worker $victim (process $pid, kill -9) at version $version"
@@ -494,6 +520,10 @@ rm -f "$logs/first_loss" "$logs/kill.log"
 prompt=${QUICKSTART_PROMPT:-"Wood "}
 threads=$(( $(nproc) / workers )); [ "$threads" -ge 1 ] || threads=1
 
+# Processes that share processors must not spin while they wait, or one that waits takes the time of one that computes.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+
+remember_process $$  # helpers end with this script
 trap interrupted INT TERM
 trap stop_all EXIT
 say "Training: one coordinator, $workers workers"
@@ -517,8 +547,8 @@ if [ "$kill_one" = yes ]; then
 fi
 
 # The view runs in the background, so that this script can watch the processes meanwhile. Its "interrupted" is dropped:
-# this script says what it stops.
-"$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished 8>&- \
+# this script says what it stops. Should the script be killed, the kernel ends the view.
+setpriv --pdeathsig TERM "$bin/atollctl" --admin "$admin_address" --timeout 60 watch --until-finished 8>&- \
   2> >(trap '' INT; exec sed -u '/^atollctl: interrupted$/d' >&2 8>&-) &
 watch_pid=$!
 remember_process "$watch_pid"

@@ -68,12 +68,22 @@ absl::StatusOr<std::vector<CheckpointView>> AdminImpl::ListCheckpoints(bool chec
 absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& caller,
                                                            const std::string& name) {
   absl::StatusOr<RestoreResult> restored = absl::InternalError("not tried");
+  bool was_finished = false;
   {
     MutexLock lock(&mutex_);
+    was_finished = services_.book->finished();
     const ControlEntry control = services_.book->control();
     restored = control.mode == RunMode::kStopped
                    ? absl::FailedPreconditionError("the run is stopped, for good; a restore could not go on")
                    : keeper_->Restore(name);
+  }
+  // Workers that left because the run was finished are started again, where it goes on.
+  if (restored.ok() && was_finished && launcher_ != nullptr) {
+    const MutexLock launching(&launching_mutex_);
+    if (const absl::Status started = launcher_->StartAgain(); !started.ok()) {
+      services_.log.Warning("the launcher did not start the workers of the restored run",
+                            {{"error", started.ToString()}});
+    }
   }
   Audit(caller, "checkpoint_restore", absl::StrFormat("checkpoint restore '%s'", name), restored.status(),
         restored.ok() ? absl::StrFormat("the run goes on in epoch %016x", restored->epoch.value()) : "");

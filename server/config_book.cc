@@ -2,23 +2,25 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "core/schedule.h"
 
 namespace atoll {
 namespace {
 
+std::string BudgetText(uint64_t tokens) { return HumanCount(static_cast<double>(tokens)); }
+
 constexpr std::string_view kInnerSteps = "inner.steps";
 constexpr std::string_view kRounds = "run.rounds";
+constexpr std::string_view kPlannedTokens = "run.planned_tokens";
 
 // What the coordinator reads at the opening of a round or whenever it is needed, and what workers read again
 // when a plan names a newer configuration than theirs.
@@ -90,37 +92,32 @@ absl::Status CheckChangeable(const std::string& path) {
       path));
 }
 
-/// Rounds of `steps` that come closest to `planned` steps.
-uint64_t RoundsFor(uint64_t planned, uint32_t steps) {
-  return std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(static_cast<double>(planned) / steps)));
-}
-
-/// The planned steps of `after`, where those of the configuration `before` it are `planned`.
-uint64_t PlannedAfter(uint64_t planned, const RunOptions& before, const RunOptions& after) {
-  if (after.inner.steps != before.inner.steps) {
-    const bool rounded = after.extension.steps_added == before.extension.steps_added &&
-                         after.rounds == RoundsFor(planned, after.inner.steps);
-    return rounded ? planned : after.total_steps();
-  }
-  const uint64_t added = after.total_steps() - std::min(after.total_steps(), before.total_steps());
-  const bool extended = added > 0 && after.extension.steps_added == before.extension.steps_added + added;
-  if (extended) return planned + added;
-  return after.rounds == before.rounds ? planned : after.total_steps();
-}
-
-/// The settings, and what has to be set with them.
-std::vector<ConfigSetting> Completed(const std::vector<ConfigSetting>& settings, const RunOptions& run,
-                                     uint64_t planned) {
+/// The settings, and what has to be set with them. What is no number is refused by the codec, in its words.
+std::vector<ConfigSetting> Completed(const std::vector<ConfigSetting>& settings, const RunOptions& run) {
   std::vector<ConfigSetting> all = settings;
   for (const ConfigSetting& setting : settings) {
-    uint32_t steps = 0;
-    // What is no number is refused by the codec, in its words.
-    if (setting.path != kInnerSteps || !absl::SimpleAtoi(setting.value, &steps) || steps == 0) continue;
-    if (steps == run.inner.steps) continue;
-    all.push_back({std::string(kRounds), std::to_string(RoundsFor(planned, steps))});
+    RunOptions changed = run;
+    if (setting.path != kInnerSteps || !absl::SimpleAtoi(setting.value, &changed.inner.steps)) continue;
+    if (changed.inner.steps == 0 || changed.inner.steps == run.inner.steps) continue;
+    const uint64_t budget = run.total_tokens(), rounds = changed.rounds_for(budget);
+    const bool whole = rounds * changed.tokens_per_round() == budget;
+    all.push_back({std::string(kRounds), std::to_string(rounds)});
+    all.push_back({std::string(kPlannedTokens), std::to_string(whole ? 0 : budget)});
     break;
   }
   return all;
+}
+
+/// The budget stays, but a last round that is longer than it would exceed it without end.
+absl::Status CheckRoundFits(const RunOptions& before, const RunOptions& after) {
+  const uint64_t budget = before.total_tokens();
+  if (after.inner.steps == before.inner.steps || after.tokens_per_round() <= budget) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "inner.steps: one round of %d steps would have %s tokens, %.3g times the token budget of the whole run "
+      "(%s); at most %d steps",
+      after.inner.steps, BudgetText(after.tokens_per_round()),
+      static_cast<double>(after.tokens_per_round()) / static_cast<double>(budget), BudgetText(budget),
+      budget / after.tokens_per_position()));
 }
 
 std::vector<std::string> Texts(const std::vector<ConfigChange>& changes) {
@@ -141,9 +138,10 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
     return absl::InvalidArgumentError("settings: there is nothing to set; give path and value");
   }
   for (const ConfigSetting& setting : settings) {
-    if (setting.path == kRounds) {
+    if (setting.path == kRounds || setting.path == kPlannedTokens) {
       return absl::FailedPreconditionError(
-          "run.rounds: is not set but extended, with `atollctl run extend ROUNDS`, which shows what becomes "
+          setting.path +
+          ": is not set but extended, with `atollctl run extend ROUNDS`, which shows what becomes "
           "of the "
           "learning rate");
     }
@@ -151,31 +149,32 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
   ATOLL_RETURN_IF_ERROR(CheckVersion(expected_version));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions before, codec_->Parse(newest.bytes));
   std::vector<ConfigChange> changes;
-  ATOLL_ASSIGN_OR_RETURN(Proposal proposal,
-                         Next(Completed(settings, before, PlannedSteps()), author, now_unix_ns, changes));
+  ATOLL_ASSIGN_OR_RETURN(Proposal proposal, Next(Completed(settings, before), author, now_unix_ns, changes));
   if (changes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrFormat("the configuration has these values already, in version %d", newest.version));
   }
   for (const ConfigChange& change : changes) {
-    if (change.path != kRounds) ATOLL_RETURN_IF_ERROR(CheckChangeable(change.path));
+    if (change.path == kRounds || change.path == kPlannedTokens) continue;
+    ATOLL_RETURN_IF_ERROR(CheckChangeable(change.path));
+  }
+  ATOLL_RETURN_IF_ERROR(CheckRoundFits(before, proposal.snapshot->run));
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].path != kRounds) continue;
+    proposal.changes[i] += absl::StrFormat(" (with inner.steps, so that the token budget stays %s tokens)",
+                                           BudgetText(before.total_tokens()));
   }
   return proposal;
 }
 
-uint64_t ConfigBook::PlannedSteps() const {
-  uint64_t planned = 0;
-  std::optional<RunOptions> before;
+std::map<uint64_t, RunOptions> ConfigBook::Runs() const {
+  std::map<uint64_t, RunOptions> runs;
   for (const ConfigEntry& entry : recorded_) {
-    const absl::StatusOr<RunOptions> run = codec_->Parse(entry.bytes);
-    if (!run.ok()) {  // of another version of the program: the next one is taken as it is
-      before.reset();
-      continue;
-    }
-    planned = before ? PlannedAfter(planned, *before, *run) : run->total_steps();
-    before = *run;
+    if (codec_ == nullptr) break;
+    // One of another version of the program may not be readable.
+    if (const auto run = codec_->Parse(entry.bytes); run.ok()) runs.emplace(entry.version, *run);
   }
-  return planned;
+  return runs;
 }
 
 absl::Status ConfigBook::CheckVersion(uint64_t expected) const {
@@ -205,7 +204,8 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::ProposeExtension(uint32_t round
   return Next({{std::string(kRounds), std::to_string(after.rounds)},
                {"run.extended_at_step", absl::StrFormat("%.17g", after.extension.at_step)},
                {"run.extended_from", absl::StrFormat("%.17g", after.extension.from)},
-               {"run.extended_steps", std::to_string(after.extension.steps_added)}},
+               {"run.extended_steps", std::to_string(after.extension.steps_added)},
+               {std::string(kPlannedTokens), std::to_string(after.planned_tokens)}},
               author, now_unix_ns, changes);
 }
 

@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_CONFIG_BOOK_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,10 @@ class ConfigBook {
     std::vector<std::string> changes;  // "path: old -> new"
   };
   /// The newest configuration with these values, as the next version. When H is among them, run.rounds is set
-  /// with it so that the token budget, and with it the learning rate schedule, stays what it was planned to
-  /// be (to within half a round, however often H changes).
-  ///   InvalidArgument     nothing to set; a path or value that is not allowed: names it
+  /// with it, and run.planned_tokens where these rounds are more, so that the token budget, and with it the
+  /// learning rate schedule, stays what it was.
+  ///   InvalidArgument     nothing to set; a path or value that is not allowed, or an H of which one round
+  ///                       exceeds the budget: names it
   ///   FailedPrecondition  a field that a run cannot change, or values that it has already
   ///   Aborted             expected_version is not 0 and not the newest
   absl::StatusOr<Proposal> Propose(const std::vector<ConfigSetting>& settings, uint64_t expected_version,
@@ -50,10 +52,10 @@ class ConfigBook {
   /// All, ascending, each with what differs from the one before.
   absl::StatusOr<std::vector<ConfigView>> List() const;
 
+  /// Those that can be read, by version; empty without a codec.
+  std::map<uint64_t, RunOptions> Runs() const;
+
  private:
-  /// Inner steps that the run was given, extensions included, before H changed: run.rounds of another H come
-  /// as close to them as whole rounds can. Follows the recorded configurations. Requires a codec.
-  uint64_t PlannedSteps() const;
   absl::Status CheckVersion(uint64_t expected) const;
   absl::StatusOr<Proposal> Next(const std::vector<ConfigSetting>& settings, const std::string& author,
                                 int64_t now_unix_ns, std::vector<ConfigChange>& changes) const;

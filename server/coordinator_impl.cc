@@ -117,6 +117,9 @@ void CoordinatorImpl::Start(OpenedRun opened) {
                     : absl::StrFormat("the coordinator serves run '%s', which has no parameters yet",
                                       opened.recovery.identity.name));
   if (seeded) effects.events.back().version = opened.fragments.front().version;
+  if (!opened.config_changed.empty()) {
+    effects.Event(EventKind::kConfigChanged, "", opened.config_changed);
+  }
   if (opened.recovery.checkpoint) {
     effects.Event(EventKind::kRunRestored, "",
                   absl::StrFormat("the run goes on from checkpoint '%s' under a new epoch",

@@ -167,7 +167,7 @@ void Ledger::Describe(uint32_t history, StatusView& status) const {
   status.committed_tokens = committed_tokens_;
   status.total_tokens = run_.total_tokens();
   status.position_steps = PositionSteps();
-  status.total_steps = uint64_t{run_.rounds} * run_.inner.steps;
+  status.total_steps = run_.total_steps();
   status.learning_rate = LearningRateAt(run_, status.position_steps);
   status.push_bytes = push_bytes_;
   status.pull_bytes = pull_bytes_;

@@ -66,6 +66,9 @@ class MergeEngine {
   /// The snapshot and hashes of what `state` holds; with delta pulls, without a difference to anything.
   ComputedVersion Publish(const FragmentState& state);
 
+  /// work(0) .. work(pieces - 1) on the threads of the merge.
+  void ForEach(size_t pieces, const std::function<void(size_t)>& work) { parallel_.Run(pieces, work); }
+
  private:
   struct Seals;
   /// Runs `make` on every piece, and hashes, checksums and encodes the piece while it is in the cache.

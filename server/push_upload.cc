@@ -17,11 +17,15 @@ namespace {
 constexpr Duration kBudgetRetry = Seconds(1);
 constexpr char kStagingWrites[] = "contributions";  // a kind of write in RunBook::SetStorageError
 
+bool OfStorage(RefusalReason reason) {
+  return reason == RefusalReason::kStorageFull || reason == RefusalReason::kStorageFailing;
+}
+
 // A refusal that the client repeats by itself is no news.
 bool WorthAnnouncing(RefusalReason reason) {
-  return reason != RefusalReason::kNone && reason != RefusalReason::kOverBudget &&
-         reason != RefusalReason::kStorageFull && reason != RefusalReason::kShuttingDown &&
-         reason != RefusalReason::kNotAMember && reason != RefusalReason::kWrongRun;
+  return reason != RefusalReason::kNone && reason != RefusalReason::kOverBudget && !OfStorage(reason) &&
+         reason != RefusalReason::kShuttingDown && reason != RefusalReason::kNotAMember &&
+         reason != RefusalReason::kWrongRun;
 }
 
 }  // namespace
@@ -37,8 +41,8 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
     services.book->RefusedFor(Offence::kNotFinite, call);
   }
   Effects effects;
-  if (reason == RefusalReason::kStorageFull) {
-    // No news for the worker, which repeats it by itself, but the operator has to make room.
+  if (OfStorage(reason)) {
+    // No news for the worker, which repeats it by itself, but the operator has to mend it.
     services.book->SetStorageError(kStagingWrites, std::string(status.message()), services.clock->Now(),
                                    effects);
     (void)services.outbox->Send(effects);
@@ -239,7 +243,7 @@ absl::StatusOr<PushResult> PushUpload::Finish() {
   const absl::Status checked = CheckPayload();
   if (!checked.ok()) {
     // Bytes that are wrong are of no use to a resumed upload.
-    if (ReasonOf(checked) != RefusalReason::kStorageFull) upload_->Discard();
+    if (!OfStorage(ReasonOf(checked))) upload_->Discard();
     upload_.reset();
     return NoteRefusal(services_, call_, checked);
   }

@@ -53,13 +53,25 @@ absl::StatusOr<MergeInputs> MapInputs(VersionSource& source, const std::vector<C
   return mapped;
 }
 
-absl::Status CheckPayloads(const MergeInputs& mapped, const std::vector<Contribution>& contributions) {
+namespace {
+
+std::string InFile(const Payload& payload) {
+  const std::string path = payload.path();
+  return path.empty() ? "" : absl::StrFormat(" (file %s)", path);
+}
+
+}  // namespace
+
+absl::Status CheckPayloads(const MergeInputs& mapped, const std::vector<Contribution>& contributions,
+                           MergeEngine& engine) {
+  std::vector<uint32_t> crcs(contributions.size());
+  engine.ForEach(crcs.size(), [&](size_t i) { crcs[i] = Crc32c(mapped.payloads[i]->bytes()); });
   for (size_t i = 0; i < contributions.size(); ++i) {
-    const uint32_t crc = Crc32c(mapped.payloads[i]->bytes());
-    if (crc == contributions[i].payload_crc32c) continue;
+    if (crcs[i] == contributions[i].payload_crc32c) continue;
     return absl::DataLossError(
-        absl::StrFormat("the payload of the %s is damaged: its crc32c is %08x instead of %08x",
-                        Describe(contributions[i].key), crc, contributions[i].payload_crc32c));
+        absl::StrFormat("the payload of the %s is damaged: its crc32c is %08x instead of %08x%s",
+                        Describe(contributions[i].key), crcs[i], contributions[i].payload_crc32c,
+                        InFile(*mapped.payloads[i])));
   }
   return absl::OkStatus();
 }
@@ -86,7 +98,7 @@ absl::Status Replay(VersionSource& source, MergeEngine& engine, const RoundRecor
       .parameters = record.parameters, .state = record.state, .published = record.published};
   if (!computed.ok() || computed->hashes != committed) {
     // The rare case pays for the question whose fault it is.
-    const absl::Status payloads = CheckPayloads(*mapped, record.contributions);
+    const absl::Status payloads = CheckPayloads(*mapped, record.contributions, engine);
     if (!payloads.ok()) return lost(std::string(payloads.message()));
     if (!computed.ok()) return lost(std::string(computed.status().message()));
     return lost("the replayed bits are not the ones that were committed");

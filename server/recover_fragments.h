@@ -36,8 +36,9 @@ struct MergeInputs {
 absl::StatusOr<MergeInputs> MapInputs(VersionSource& source, const std::vector<Contribution>& contributions,
                                       const std::vector<float>& weights);
 
-/// DataLoss naming the first payload whose checksum is not the one that it was accepted with.
-absl::Status CheckPayloads(const MergeInputs& mapped, const std::vector<Contribution>& contributions);
+/// DataLoss naming the first payload whose checksum is not the one that it was accepted with, and its file.
+absl::Status CheckPayloads(const MergeInputs& mapped, const std::vector<Contribution>& contributions,
+                           MergeEngine& engine);
 
 }  // namespace atoll
 

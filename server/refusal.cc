@@ -37,6 +37,7 @@ constexpr std::array kCodes = {
     ReasonRow{kNotSeeded, absl::StatusCode::kFailedPrecondition},
     ReasonRow{kOverBudget, absl::StatusCode::kResourceExhausted},
     ReasonRow{kStorageFull, absl::StatusCode::kResourceExhausted},
+    ReasonRow{kStorageFailing, absl::StatusCode::kUnavailable},
     ReasonRow{kShuttingDown, absl::StatusCode::kUnavailable},
 };
 

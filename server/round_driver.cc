@@ -113,9 +113,11 @@ void RoundDriver::MergeLane(Lane& lane, std::vector<Contribution> contributions)
   std::vector<float> weights =
       NormalisedWeights(lane.config->run.merge.weights, contributions, lane.state.version);
   const auto mapped = MapInputs(*services_.store, contributions, weights);
-  if (!mapped.ok()) {
+  // What a disk has changed since it was accepted must not get into a version.
+  const absl::Status whole = mapped.ok() ? CheckPayloads(*mapped, contributions, *engine_) : mapped.status();
+  if (!whole.ok()) {
     ReportStorage(lane, absl::StrFormat("contributions cannot be read back: %s; trying again",
-                                        std::string(mapped.status().message())));
+                                        std::string(whole.message())));
     lane.retry_at = started + services_.options.storage_retry;
     return;
   }

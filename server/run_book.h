@@ -102,7 +102,7 @@ class RunBook {
   double NextRoundPosition() const;
   double Position() const;
   /// FailedPrecondition when the run is stopped.
-  absl::Status CheckExtendable() const;
+  absl::Status CheckNotStopped() const;
   /// The budget was raised: fragments that were finished go on. Returns them.
   std::vector<FragmentId> GoOn(MonoTime now, Effects& effects);
   /// Forgets one departed worker. NotFound, FailedPrecondition (it is live, or banned).

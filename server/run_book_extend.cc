@@ -21,7 +21,7 @@ double RunBook::NextRoundPosition() const {
   return here + config_->run.inner.steps * active / config_->run.workers;
 }
 
-absl::Status RunBook::CheckExtendable() const {
+absl::Status RunBook::CheckNotStopped() const {
   MutexLock lock(&mutex_);
   return control_.mode == RunMode::kStopped ? CheckOpenLocked() : absl::OkStatus();
 }

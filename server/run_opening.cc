@@ -78,7 +78,10 @@ ConfigPtr SnapshotOf(const ConfigEntry& entry, const RunOptions& run) {
 }
 
 StartConfig FileOf(const CoordinatorOptions& options) {
-  return {.bytes = options.config_bytes, .run = options.run, .staleness_open = options.staleness_open};
+  return {.bytes = options.config_bytes,
+          .run = options.run,
+          .staleness_open = options.staleness_open,
+          .notes = {}};
 }
 
 /// A remembered number that is too large is lowered (AdminControl::WantedWorkers); one that was just typed is
@@ -142,16 +145,6 @@ std::string ChangesText(const ConfigCodec* codec, const ConfigEntry& before, con
   return absl::StrJoin(texts, ", ");
 }
 
-/// Whether the last start that brought a configuration brought this one.
-absl::StatusOr<bool> IsSameFile(const StartConfig& file, const ConfigCodec& codec,
-                                const std::vector<ConfigEntry>& configs) {
-  const ConfigEntry& last = LastStarted(configs);
-  if (file.bytes == last.bytes) return true;
-  ATOLL_ASSIGN_OR_RETURN(const RunOptions recorded, ReadRecorded(codec, last));
-  const auto then = ForBegunRun(file, codec, recorded, /*committed_tokens=*/std::nullopt);
-  return then.ok() && then->bytes == last.bytes;
-}
-
 absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
   const ConfigEntry newest = opened.recovery.configs.back();
   ATOLL_RETURN_IF_ERROR(SameRun(opened.recovery.identity.name, options.run.name));
@@ -161,7 +154,8 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
   StartConfig start = FileOf(options);
   if (deps.config_codec != nullptr) {
     ATOLL_ASSIGN_OR_RETURN(const RunOptions recorded, ReadRecorded(*deps.config_codec, newest));
-    ATOLL_ASSIGN_OR_RETURN(const bool same, IsSameFile(start, *deps.config_codec, opened.recovery.configs));
+    const ConfigEntry& last = LastStarted(opened.recovery.configs);
+    ATOLL_ASSIGN_OR_RETURN(const bool same, IsFileOfLastStart(start, *deps.config_codec, last.bytes));
     // A supervisor starts the coordinator with the file that it was begun with: what was set since stays.
     if (same) {
       opened.config = SnapshotOf(newest, recorded);
@@ -171,13 +165,13 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
       }
       return absl::OkStatus();
     }
-    std::optional<uint64_t> committed_tokens;
-    if (!opened.recovery.rounds.empty()) committed_tokens = CommittedTokens(opened.recovery.rounds);
+    BegunRun run{.recorded = recorded, .last_start = recorded, .committed_tokens = std::nullopt};
+    ATOLL_ASSIGN_OR_RETURN(run.last_start, ReadRecorded(*deps.config_codec, last));
     // What cannot change comes before the rounds that are left: a file of another run has others, too.
-    ATOLL_ASSIGN_OR_RETURN(const StartConfig settled, ForBegunRun(start, *deps.config_codec, recorded,
-                                                                  /*committed_tokens=*/std::nullopt));
+    ATOLL_ASSIGN_OR_RETURN(const StartConfig settled, ForBegunRun(start, *deps.config_codec, run));
     ATOLL_RETURN_IF_ERROR(CheckSettled(recorded, settled.run));
-    ATOLL_ASSIGN_OR_RETURN(start, ForBegunRun(start, *deps.config_codec, recorded, committed_tokens));
+    if (!opened.recovery.rounds.empty()) run.committed_tokens = CommittedTokens(opened.recovery.rounds);
+    ATOLL_ASSIGN_OR_RETURN(start, ForBegunRun(start, *deps.config_codec, run));
     if (start.bytes == newest.bytes) {
       opened.config = SnapshotOf(newest, recorded);
       return absl::OkStatus();
@@ -190,8 +184,14 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
   ATOLL_RETURN_IF_ERROR(deps.store->PutConfig(config));
   opened.config = SnapshotOf(config, start.run);
   opened.recovery.configs.push_back(config);
+  const std::string changes = ChangesText(deps.config_codec, newest, config);
   deps.log.Info("the configuration changed; it is in force from the next round on",
-                {{"version", config.version}, {"changes", ChangesText(deps.config_codec, newest, config)}});
+                {{"version", config.version}, {"changes", changes}});
+  for (const std::string& note : start.notes) deps.log.Warning(note);
+  start.notes.insert(start.notes.begin(), changes);
+  opened.config_changed =
+      absl::StrFormat("configuration version %d by the file, in force from the next round: %s",
+                      config.version, absl::StrJoin(start.notes, "; "));
   return absl::OkStatus();
 }
 
@@ -221,7 +221,9 @@ absl::Status ReadRoundConfigs(const CoordinatorDeps& deps, OpenedRun& opened) {
     ConfigPtr config = opened.config;
     if (fragment.config_version != config->version && deps.config_codec != nullptr) {
       const ConfigEntry& entry = opened.recovery.configs[fragment.config_version - 1];
-      ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ReadRecorded(*deps.config_codec, entry));
+      ATOLL_ASSIGN_OR_RETURN(RunOptions run, ReadRecorded(*deps.config_codec, entry));
+      // No more workers are waited for than there will be.
+      run.round.start_workers = std::min(run.round.start_workers, opened.config->run.round.start_workers);
       config = SnapshotOf(entry, run);
     }
     opened.round_configs.push_back(std::move(config));

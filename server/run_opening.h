@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct OpenedRun {
   std::vector<FragmentLayout> layouts;   // empty: not seeded
   std::vector<FragmentState> fragments;  // at their heads
   std::vector<ConfigPtr> round_configs;  // by fragment: that its open round was opened with
+  std::string config_changed;            // by the file of this start, and what was made of it; else empty
 };
 
 /// Begins a run in an empty store; else reads the newest stored versions and replays the rounds after them.

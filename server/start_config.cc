@@ -7,18 +7,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "core/partition.h"
+#include "core/schedule.h"
 
 namespace atoll {
 namespace {
+
+std::string TokenText(uint64_t tokens) { return HumanCount(static_cast<double>(tokens)); }
 
 constexpr char kPartitions[] = "data.partitions";
 
 absl::StatusOr<StartConfig> With(const StartConfig& config, const ConfigCodec& codec,
                                  const std::vector<ConfigSetting>& settings) {
   if (settings.empty()) return config;
-  StartConfig changed{.bytes = {}, .run = {}, .staleness_open = config.staleness_open};
+  StartConfig changed;
+  changed.staleness_open = config.staleness_open;
+  changed.notes = config.notes;
   ATOLL_ASSIGN_OR_RETURN(changed.bytes, codec.Apply(config.bytes, settings));
   ATOLL_ASSIGN_OR_RETURN(changed.run, codec.Parse(changed.bytes));
   return changed;
@@ -32,32 +38,9 @@ absl::StatusOr<bool> LeavesPartitions(const StartConfig& file, const ConfigCodec
   return changes.empty();
 }
 
-/// The same number of steps, but for what is lost where it is no whole number of rounds.
-bool SameSteps(uint64_t a, uint64_t b, uint64_t round) { return std::max(a, b) - std::min(a, b) < round; }
-
-/// A budget that is spent already would end the run, and nobody asked for that.
-absl::Status CheckBudgetLeft(const RunOptions& recorded, const RunOptions& now, uint64_t committed_tokens) {
-  const uint64_t budget = now.total_tokens(), had = recorded.total_tokens();
-  const uint64_t round = budget / now.rounds;
-  if (committed_tokens < budget || budget >= had || had - budget < round) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "run.rounds: the file's %d rounds are a budget of %d tokens, and the run has trained on %d already (it "
-      "has %d rounds, %d tokens). The run would end at once. Nothing was changed. Start with at least %d "
-      "rounds, or without --config. To end the run, call `atollctl run stop`",
-      now.rounds, budget, committed_tokens, recorded.rounds, had, committed_tokens / round + 1));
-}
-
-}  // namespace
-
-absl::StatusOr<StartConfig> ForNewRun(const StartConfig& file, const ConfigCodec& codec) {
-  ATOLL_ASSIGN_OR_RETURN(const bool open, LeavesPartitions(file, codec));
-  if (!open) return file;
-  return With(file, codec, {{kPartitions, absl::StrCat(DefaultPartitions(file.run.workers))}});
-}
-
-absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCodec& codec,
-                                        const RunOptions& recorded,
-                                        std::optional<uint64_t> committed_tokens) {
+/// What the file leaves open of a begun run.
+absl::StatusOr<std::vector<ConfigSetting>> OpenFields(const StartConfig& file, const ConfigCodec& codec,
+                                                      const RunOptions& recorded) {
   std::vector<ConfigSetting> settings;
   ATOLL_ASSIGN_OR_RETURN(const bool open, LeavesPartitions(file, codec));
   if (open && file.run.data.partitions != recorded.data.partitions) {
@@ -69,30 +52,190 @@ absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCod
     // A merge that the file has changed may not know late contributions.
     if (codec.Apply(file.bytes, kept).ok()) settings.insert(settings.end(), kept.begin(), kept.end());
   }
-  const ExtensionOptions& extension = recorded.extension;
-  const uint64_t wanted = file.run.total_steps(), have = recorded.total_steps();
-  const uint64_t round = std::max(file.run.inner.steps, recorded.inner.steps);
-  const uint64_t planned = have - std::min(have, extension.steps_added);
-  const bool extended = extension.steps_added > 0 && file.run.extension.steps_added == 0;
-  if (extended && (SameSteps(wanted, planned, round) || SameSteps(wanted, have, round))) {
-    const double rounds = static_cast<double>(have) / file.run.inner.steps;
-    settings.push_back({"run.rounds", absl::StrCat(std::max<int64_t>(1, std::llround(rounds)))});
-    settings.push_back({"run.extended_at_step", absl::StrFormat("%.17g", extension.at_step)});
-    settings.push_back({"run.extended_from", absl::StrFormat("%.17g", extension.from)});
-    settings.push_back({"run.extended_steps", absl::StrCat(extension.steps_added)});
-  } else if (committed_tokens && wanted > have && !SameSteps(wanted, have, round)) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("run.rounds: the file asks for %d rounds of %d steps, the run has %d of %d. A file "
-                        "cannot extend a run: the "
-                        "learning rate would jump up. Start with the rounds that the file had, or without "
-                        "--config, then call `atollctl "
-                        "run extend %d`",
-                        file.run.rounds, file.run.inner.steps, recorded.rounds, recorded.inner.steps,
-                        std::max<uint64_t>(1, (wanted - have) / recorded.inner.steps)));
+  return settings;
+}
+
+void AddExtension(const ExtensionOptions& extension, std::vector<ConfigSetting>& settings) {
+  settings.push_back({"run.extended_at_step", absl::StrFormat("%.17g", extension.at_step)});
+  settings.push_back({"run.extended_from", absl::StrFormat("%.17g", extension.from)});
+  settings.push_back({"run.extended_steps", absl::StrCat(extension.steps_added)});
+}
+
+void AddBudget(uint64_t rounds, uint64_t planned_tokens, uint64_t file_rounds,
+               std::vector<ConfigSetting>& settings) {
+  settings.push_back({"run.rounds", absl::StrCat(rounds)});
+  settings.push_back({"run.planned_tokens", absl::StrCat(planned_tokens)});
+  settings.push_back({"run.file_rounds", absl::StrCat(file_rounds)});
+}
+
+/// Whether the file of the last start may have said so many rounds.
+bool SaidAtLastStart(const RunOptions& last, uint32_t rounds) {
+  if (last.file_rounds > 0) return rounds == last.file_rounds;
+  if (rounds == last.rounds) return true;
+  // As recorded before run.file_rounds was there.
+  const uint64_t steps = last.total_steps() - std::min(last.total_steps(), last.extension.steps_added);
+  return rounds == std::llround(static_cast<double>(steps) / last.inner.steps);
+}
+
+/// In steps of `to`, which need not have as many tokens as those of `from`.
+ExtensionOptions Converted(const RunOptions& from, const RunOptions& to) {
+  const double ratio =
+      static_cast<double>(from.tokens_per_position()) / static_cast<double>(to.tokens_per_position());
+  const double added = static_cast<double>(from.extension.steps_added) * ratio;
+  return {.at_step = from.extension.at_step * ratio,
+          .from = from.extension.from,
+          .steps_added = static_cast<uint64_t>(std::llround(added))};
+}
+
+absl::Status CheckMoreRounds(const RunOptions& file, const RunOptions& recorded) {
+  const uint64_t budget = recorded.total_tokens(), wanted = file.total_tokens();
+  const uint64_t more = (wanted - budget + file.tokens_per_round() - 1) / file.tokens_per_round();
+  const uint32_t said = recorded.file_rounds > 0 ? recorded.file_rounds : recorded.rounds;
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "run.rounds: the file asks for %s, %s tokens, and the run is planned for %s tokens. A file cannot "
+      "extend a run. Nothing was changed. Put run.rounds back to %d, or start without --config, then call "
+      "`atollctl run extend %d`",
+      Counted(file.rounds, "round"), TokenText(wanted), TokenText(budget), said, more));
+}
+
+/// A budget that is spent already would end the run, and nobody asked for that.
+absl::Status CheckBudgetLeft(const RunOptions& file, const RunOptions& recorded, uint64_t committed_tokens) {
+  if (committed_tokens < file.total_tokens()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "run.rounds: the file's %d rounds are a budget of %d tokens, and the run has trained on %d already (it "
+      "has %d rounds, %d tokens). The run would end at once. Nothing was changed. Start with at least %d "
+      "rounds, or without --config. To end the run, call `atollctl run stop`",
+      file.rounds, file.total_tokens(), committed_tokens, recorded.rounds, recorded.total_tokens(),
+      committed_tokens / file.tokens_per_round() + 1));
+}
+
+absl::Status CheckRoundFits(const RunOptions& file, uint64_t budget) {
+  if (file.tokens_per_round() <= budget) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "inner.steps: one round of the file, %d steps of %d workers, has %s tokens, and the run is planned for "
+      "%s tokens in all. Nothing was changed. Make the round smaller: at most %d steps with these workers "
+      "and "
+      "this batch",
+      file.inner.steps, file.workers, TokenText(file.tokens_per_round()), TokenText(budget),
+      budget / file.tokens_per_position()));
+}
+
+/// The learning rate as a fraction of the peak, and where.
+struct RatePoint {
+  double position = 0;
+  double rate = 0;
+  double fraction = 0;
+};
+
+RatePoint RateAtTokenText(const RunOptions& run, double tokens) {
+  const double position = SchedulePosition(run, tokens);
+  const double rate = LearningRateAt(run, position);
+  return {.position = position, .rate = rate, .fraction = rate / run.inner.learning_rate};
+}
+
+/// Where the schedule of the file would move the learning rate although the file says nothing of it, a second
+/// decay from the rate that is reached takes its place. Before the decay there is only the warmup to follow.
+absl::StatusOr<StartConfig> WithSteadyRate(const StartConfig& start, const ConfigCodec& codec,
+                                           const RunOptions& recorded, uint64_t committed_tokens) {
+  const auto end = static_cast<double>(recorded.total_tokens());
+  const auto committed = static_cast<double>(committed_tokens);
+  // The open round keeps the old schedule to its end.
+  const double tokens = committed >= end
+                            ? committed
+                            : std::min(end, committed + static_cast<double>(recorded.tokens_per_round()));
+  const RatePoint before = RateAtTokenText(recorded, tokens), after = RateAtTokenText(start.run, tokens);
+  const bool other_steps = start.run.tokens_per_position() != recorded.tokens_per_position();
+  const bool same_schedule =
+      start.run.inner.warmup_steps == recorded.inner.warmup_steps &&
+      start.run.inner.min_learning_rate_ratio == recorded.inner.min_learning_rate_ratio;
+  const bool rises = same_schedule && after.fraction > before.fraction * (1 + 1e-9);
+  const bool warms_up = recorded.extension.at_step <= 0 && before.position <= recorded.inner.warmup_steps;
+  StartConfig steady = start;
+  if (!warms_up && (other_steps || rises)) {
+    std::vector<ConfigSetting> settings;
+    AddExtension({.at_step = std::max(after.position, 1.0),
+                  .from = std::clamp(before.fraction, 0.0, 1.0),
+                  .steps_added = start.run.extension.steps_added},
+                 settings);
+    ATOLL_ASSIGN_OR_RETURN(steady, With(start, codec, settings));
   }
-  ATOLL_ASSIGN_OR_RETURN(StartConfig start, With(file, codec, settings));
-  if (committed_tokens) ATOLL_RETURN_IF_ERROR(CheckBudgetLeft(recorded, start.run, *committed_tokens));
-  return start;
+  const RatePoint now = RateAtTokenText(steady.run, tokens);
+  if (std::abs(now.rate - before.rate) > 1e-6 * before.rate) {
+    steady.notes.push_back(
+        absl::StrFormat("the learning rate from the next round on: %.6g -> %.6g", before.rate, now.rate));
+  }
+  return steady;
+}
+
+/// Of a run that has trained.
+absl::StatusOr<StartConfig> WithBudget(const StartConfig& file, const ConfigCodec& codec, const BegunRun& run,
+                                       uint64_t committed_tokens) {
+  const RunOptions& recorded = run.recorded;
+  const uint64_t budget = recorded.total_tokens(), wanted = file.run.total_tokens();
+  const uint64_t round = std::max(file.run.tokens_per_round(), recorded.tokens_per_round());
+  const uint64_t apart = std::max(wanted, budget) - std::min(wanted, budget);
+  const bool same = SaidAtLastStart(run.last_start, file.run.rounds) || apart < round;
+  const bool finished = committed_tokens >= budget;
+  if (!same && wanted > budget) return CheckMoreRounds(file.run, recorded);
+  if (!same && !finished) {
+    ATOLL_RETURN_IF_ERROR(CheckBudgetLeft(file.run, recorded, committed_tokens));
+    return file;
+  }
+  if (!finished) ATOLL_RETURN_IF_ERROR(CheckRoundFits(file.run, budget));
+  const uint64_t rounds = file.run.rounds_for(budget);
+  const bool whole = rounds * file.run.tokens_per_round() == budget;
+  std::vector<ConfigSetting> settings;
+  AddBudget(rounds, whole ? 0 : budget, rounds == file.run.rounds ? 0 : file.run.rounds, settings);
+  AddExtension(Converted(recorded, file.run), settings);
+  ATOLL_ASSIGN_OR_RETURN(StartConfig kept, With(file, codec, settings));
+  if (file.run.tokens_per_round() != recorded.tokens_per_round() || (!same && wanted < budget)) {
+    kept.notes.push_back(absl::StrFormat(
+        "a file does not change the token budget of a begun run, which stays %s tokens%s: run.rounds is %d "
+        "(before: %d rounds of %s tokens; now a round has %s). `atollctl run extend` adds rounds",
+        TokenText(budget), finished ? ", and the run stays finished" : "", rounds, recorded.rounds,
+        TokenText(recorded.tokens_per_round()), TokenText(file.run.tokens_per_round())));
+  }
+  return kept;
+}
+
+}  // namespace
+
+absl::StatusOr<StartConfig> ForNewRun(const StartConfig& file, const ConfigCodec& codec) {
+  ATOLL_ASSIGN_OR_RETURN(const bool open, LeavesPartitions(file, codec));
+  if (!open) return file;
+  return With(file, codec, {{kPartitions, absl::StrCat(DefaultPartitions(file.run.workers))}});
+}
+
+absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCodec& codec,
+                                        const BegunRun& run) {
+  ATOLL_ASSIGN_OR_RETURN(std::vector<ConfigSetting> settings, OpenFields(file, codec, run.recorded));
+  if (run.committed_tokens) {
+    ATOLL_ASSIGN_OR_RETURN(const StartConfig filled, With(file, codec, settings));
+    ATOLL_ASSIGN_OR_RETURN(const StartConfig start, WithBudget(filled, codec, run, *run.committed_tokens));
+    return WithSteadyRate(start, codec, run.recorded, *run.committed_tokens);
+  }
+  // Nothing was trained that a new budget could harm; an extension stays.
+  const RunOptions& recorded = run.recorded;
+  if (recorded.extension.steps_added > 0 && SaidAtLastStart(run.last_start, file.run.rounds)) {
+    const uint64_t rounds = file.run.rounds_for(recorded.total_tokens());
+    AddBudget(rounds, 0, rounds == file.run.rounds ? 0 : file.run.rounds, settings);
+    AddExtension(Converted(recorded, file.run), settings);
+  }
+  return With(file, codec, settings);
+}
+
+absl::StatusOr<bool> IsFileOfLastStart(const StartConfig& file, const ConfigCodec& codec,
+                                       const std::string& last_bytes) {
+  if (file.bytes == last_bytes) return true;
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions last, codec.Parse(last_bytes));
+  if (!SaidAtLastStart(last, file.run.rounds)) return false;
+  ATOLL_ASSIGN_OR_RETURN(std::vector<ConfigSetting> settings, OpenFields(file, codec, last));
+  AddBudget(last.rounds, last.planned_tokens, last.file_rounds, settings);
+  AddExtension(last.extension, settings);
+  const auto then = codec.Apply(file.bytes, settings);
+  if (!then.ok()) return false;  // the values of that file do not fit to this one
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> changes, codec.Diff(last_bytes, *then));
+  return changes.empty();
 }
 
 }  // namespace atoll

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/config_codec.h"
@@ -15,23 +16,41 @@ namespace atoll {
 struct StartConfig {
   std::string bytes;  // serialised RunConfig
   RunOptions run;
-  bool staleness_open = false;  // it does not give round.staleness_limit
+  bool staleness_open = false;     // it does not give round.staleness_limit
+  std::vector<std::string> notes;  // what was made of it, and why
 };
 
 /// Of a new run: data.partitions is filled in when the file leaves it open (DefaultPartitions), so that the
 /// recorded configuration says what the data order is.
 absl::StatusOr<StartConfig> ForNewRun(const StartConfig& file, const ConfigCodec& codec);
 
-/// Of a run that was begun: what the file leaves open stays as it is `recorded` (data.partitions,
-/// round.staleness_limit), and so do extensions of run.rounds, which no file has, while the file asks for the
-/// rounds that were planned, or for those that the run has. `committed_tokens`: of the run; nullopt: nothing
-/// is committed yet. FailedPrecondition, naming the command, when something is committed and the file
-///   asks for more steps than the run has     the learning rate would jump up
-///   gives less than was trained already      the run would be over at once
-/// A file that lowers the budget to more than that is taken: the run ends earlier, and the learning rate
-/// falls to the schedule of the shorter run.
+/// What a start finds of a run that was begun.
+struct BegunRun {
+  RunOptions recorded;                       // the newest configuration
+  RunOptions last_start;                     // as it was recorded at the last start that brought a file
+  std::optional<uint64_t> committed_tokens;  // of the run; nullopt: nothing is committed yet
+};
+
+/// Of a run that was begun: what the file leaves open stays as it is recorded (data.partitions,
+/// round.staleness_limit).
+///
+/// Once something is committed the token budget stays as well, whatever the file makes of a round's size
+/// (run.workers, inner.steps, inner.batch, ...): run.rounds becomes the rounds of the new size that the
+/// budget takes, rounded up, and run.planned_tokens records the budget. So a finished run stays finished. The
+/// learning rate goes on from where it is: the second decay of core/schedule.h begins at the next round. Only
+/// what the file says of the rate itself changes it. `notes` says all of this for the operator.
+///
+/// Fewer run.rounds than the file had before end the run earlier. FailedPrecondition, naming what works, when
+/// the file
+///   asks for more rounds than it did    `atollctl run extend` does that
+///   leaves less than was trained        the run would be over at once
+///   makes one round exceed the budget   the budget could not be kept
 absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCodec& codec,
-                                        const RunOptions& recorded, std::optional<uint64_t> committed_tokens);
+                                        const BegunRun& run);
+
+/// Whether this is the file that the last start brought, which recorded `last_bytes`.
+absl::StatusOr<bool> IsFileOfLastStart(const StartConfig& file, const ConfigCodec& codec,
+                                       const std::string& last_bytes);
 
 }  // namespace atoll
 

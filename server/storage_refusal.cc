@@ -1,5 +1,9 @@
 #include "server/storage_refusal.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/errno.h"
 #include "server/refusal.h"
 
 namespace atoll {
@@ -7,6 +11,21 @@ namespace {
 
 constexpr Duration kDiskRetry = Seconds(2);
 constexpr Duration kBusyRetry = Seconds(0.5);
+
+/// Not a rule of the store, but its files: an errno, or a code that only RocksDB's failures have.
+bool IsTrouble(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kUnknown:
+      return true;
+    default:
+      return ErrnoOf(status).has_value();
+  }
+}
 
 }  // namespace
 
@@ -16,6 +35,12 @@ absl::Status ToRefusal(const absl::Status& storage_status) {
                   std::string(storage_status.message()));
   }
   if (absl::IsAborted(storage_status)) return WithRetryAfter(storage_status, kBusyRetry);
+  if (IsTrouble(storage_status)) {
+    return Refuse(
+        Refusal{.reason = RefusalReason::kStorageFailing, .metadata = {}, .retry_after = kDiskRetry},
+        absl::StrCat("the coordinator cannot use its data directory: ",
+                     std::string(storage_status.message())));
+  }
   return storage_status;
 }
 

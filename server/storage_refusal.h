@@ -5,8 +5,10 @@
 
 namespace atoll {
 
-/// What a client is told of a failure of the store: a full disk is STORAGE_FULL with a retry delay, an upload
-/// that is still held by an earlier stream may be retried, anything else stays what it is.
+/// What a client is told of a failure of the store. A full disk is STORAGE_FULL, trouble with the
+/// coordinator's files is STORAGE_FAILING (no client can do anything about it, so it waits), an upload that
+/// is still held by an earlier stream may be retried: these three with a retry delay. A refusal by the rules
+/// of the store (FailedPrecondition, AlreadyExists, InvalidArgument without an errno) stays what it is.
 absl::Status ToRefusal(const absl::Status& storage_status);
 
 }  // namespace atoll

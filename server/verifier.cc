@@ -116,7 +116,7 @@ absl::StatusOr<Verifier::Source> Verifier::LoadSource(const FragmentLayout& layo
                                                       const RoundRecord& record) {
   Source source;
   ATOLL_ASSIGN_OR_RETURN(source.mapped, MapInputs(*store_, record.contributions, record.weights));
-  ATOLL_RETURN_IF_ERROR(CheckPayloads(source.mapped, record.contributions));
+  ATOLL_RETURN_IF_ERROR(CheckPayloads(source.mapped, record.contributions, engine_));
   ATOLL_ASSIGN_OR_RETURN(source.base, LoadFragment(*store_, engine_.delta_pulls(), record.epoch, layout,
                                                    Version(record.version.value() - 1)));
   source.base.outer_steps = record.outer_steps - 1;

@@ -173,6 +173,8 @@ class Payload {
  public:
   virtual ~Payload() = default;
   virtual std::span<const std::byte> bytes() const = 0;
+  /// The file, for messages; empty when there is none.
+  virtual std::string path() const { return ""; }
 };
 
 /// One contribution on its way in. Bytes are written in ascending order without gaps. Not thread-safe; one

@@ -3,6 +3,7 @@
 #include <memory>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -32,8 +33,9 @@ std::string Entry(const std::string& name, const std::string& description) {
 class Layout final : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    return Entry(make_option_name(option, is_positional) + make_option_opts(option),
-                 make_option_desc(option));
+    std::string name = make_option_name(option, is_positional) + make_option_opts(option);
+    absl::StripTrailingAsciiWhitespace(&name);  // CLI11 2.4 ends a default value with a space
+    return Entry(name, make_option_desc(option));
   }
   std::string make_subcommand(const CLI::App* command) const override {
     return Entry(command->get_name(), command->get_description());

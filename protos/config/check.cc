@@ -112,7 +112,8 @@ class Together {
   void Steps() {
     const v1::InnerSection& inner = config_.inner();
     const uint64_t total = uint64_t{config_.run().rounds()} * inner.steps();
-    if (inner.warmup_steps() > total) {
+    // After an extension the warmup counts no more.
+    if (inner.warmup_steps() > total && config_.run().extended_at_step() == 0) {
       Add("inner.warmup_steps", absl::StrCat(inner.warmup_steps(), " is above the run's total of ", total,
                                              " inner steps (run.rounds x inner.steps)"));
     }
@@ -123,6 +124,12 @@ class Together {
       Add("run.rounds",
           absl::StrCat("the run would take ", NumberText(tokens),
                        " tokens, more than can be counted; lower run.rounds, inner.steps or inner.batch"));
+    }
+    const auto planned = static_cast<double>(config_.run().planned_tokens());
+    const double round = tokens / config_.run().rounds();
+    if (planned > 0 && (planned > tokens * (1 + 1e-12) || planned <= (tokens - round) * (1 - 1e-12))) {
+      Add("run.planned_tokens", absl::StrCat(NumberText(planned), " tokens are not those of ",
+                                             config_.run().rounds(), " rounds; leave the field out"));
     }
   }
 

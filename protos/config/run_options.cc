@@ -154,6 +154,8 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.extension = {.at_step = config.run().extended_at_step(),
                        .from = config.run().extended_from(),
                        .steps_added = config.run().extended_steps()};
+  options.planned_tokens = config.run().planned_tokens();
+  options.file_rounds = config.run().file_rounds();
   options.model = GptOptionsOf(config.model().gpt());
   options.data.tokenizer = config.data().tokenizer();
   options.data.mode = As<DataMode>(config.data().mode());

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -53,6 +54,13 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
   ATOLL_RETURN_IF_ERROR(services_.book->CheckOpen());
   ATOLL_RETURN_IF_ERROR(CheckBudget(proposal->snapshot->run));
   ATOLL_RETURN_IF_ERROR(CheckLease(proposal->snapshot->run));
+  const double position = services_.book->NextRoundPosition();
+  const double rate = LearningRateAt(services_.book->config()->run, position);
+  const double new_rate = LearningRateAt(proposal->snapshot->run, position);
+  if (std::abs(new_rate - rate) > 1e-6 * rate) {
+    proposal->changes.push_back(
+        absl::StrFormat("the learning rate of the next round: %.6g -> %.6g", rate, new_rate));
+  }
   if (!dry_run) ATOLL_RETURN_IF_ERROR(Keep(*proposal, author));
   return ConfigView{.version = proposal->entry.version,
                     .bytes = proposal->entry.bytes,
@@ -97,7 +105,7 @@ absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, ui
 
 absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint32_t rounds,
                                                 uint64_t expected_version, bool dry_run) {
-  ATOLL_RETURN_IF_ERROR(services_.book->CheckExtendable());
+  ATOLL_RETURN_IF_ERROR(services_.book->CheckNotStopped());
   const std::string author = CallerName(caller);
   const RunOptions before = services_.book->config()->run;
   absl::StatusOr<ConfigBook::Proposal> proposal = ConfigBook::Proposal();

@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<MetricPointView>> RoundSource::Next() {
     const auto record = store_->ReadRound(fragment_, last_);
     if (absl::IsNotFound(record.status())) continue;
     ATOLL_RETURN_IF_ERROR(record.status());
-    return PointsOf(*record, run_);
+    return PointsOf(*record, runs_.At(record->config_version));
   }
   return std::vector<MetricPointView>();
 }

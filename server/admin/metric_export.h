@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,19 +26,30 @@ class MetricSource {
   virtual absl::StatusOr<std::vector<MetricPointView>> Next() = 0;
 };
 
+/// The configurations that rounds were opened with: for the learning rate that was in force then.
+struct RecordedRuns {
+  std::map<uint64_t, RunOptions> by_version;
+  RunOptions newest;  // in the place of one that cannot be read
+
+  const RunOptions& At(uint64_t version) const {
+    const auto it = by_version.find(version);
+    return it == by_version.end() ? newest : it->second;
+  }
+};
+
 /// What the record of every round of a fragment holds: the round's values, and those of each contribution.
-/// Reads one record at a time. `run`: for the learning rate.
+/// Reads one record at a time.
 class RoundSource final : public MetricSource {
  public:
-  RoundSource(RunStore* store, FragmentId fragment, Version head, const RunOptions& run)
-      : store_(store), fragment_(fragment), head_(head), run_(run) {}
+  RoundSource(RunStore* store, FragmentId fragment, Version head, RecordedRuns runs)
+      : store_(store), fragment_(fragment), head_(head), runs_(std::move(runs)) {}
   absl::StatusOr<std::vector<MetricPointView>> Next() override;
 
  private:
   RunStore* const store_;
   const FragmentId fragment_;
   const Version head_;
-  const RunOptions run_;
+  const RecordedRuns runs_;
   Version last_;
 };
 

@@ -123,10 +123,14 @@ MetricsView AdminImpl::GetMetrics() {
 absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {
   const StatusView status =
       services_.book->Status(std::numeric_limits<uint32_t>::max(), services_.clock->Now());
-  const RunOptions run = services_.book->config()->run;
+  RecordedRuns runs{.by_version = {}, .newest = services_.book->config()->run};
+  {
+    MutexLock lock(&configs_mutex_);
+    runs.by_version = configs_.Runs();
+  }
   std::vector<std::unique_ptr<MetricSource>> sources;
   for (const FragmentStatusView& fragment : status.fragments) {
-    sources.push_back(std::make_unique<RoundSource>(services_.store, fragment.id, fragment.version, run));
+    sources.push_back(std::make_unique<RoundSource>(services_.store, fragment.id, fragment.version, runs));
   }
   sources.push_back(std::make_unique<DurationSource>(services_.store));
   sources.push_back(std::make_unique<EvaluationSource>(services_.store, status.evaluations));

@@ -149,6 +149,7 @@ absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
 }
 
 absl::StatusOr<bool> AdminImpl::MustBeStarted(const WorkerOrder& order) {
+  ATOLL_RETURN_IF_ERROR(services_.book->CheckNotStopped());
   const auto worker = services_.book->Worker(order.worker, services_.clock->Now());
   const bool live = worker.ok() && worker->lease_remaining_s > 0;
   if (worker.ok() && worker->banned) {
@@ -258,6 +259,8 @@ absl::Status AdminImpl::RecordScale(std::optional<uint32_t> add, std::optional<u
         "this coordinator starts no workers: start it with --launcher process or --launcher kubernetes, or "
         "start the workers where they are to run");
   }
+  // They would end at once.
+  ATOLL_RETURN_IF_ERROR(services_.book->CheckNotStopped());
   result.before = launcher_->view().target;
   const uint64_t wanted = target ? *target : uint64_t{result.before} + *add;
   const std::string_view field = add ? "add" : "target";

@@ -183,9 +183,11 @@ LauncherView ProcessLauncher::view() const {
   for (const Shown& shown : shown_) {
     LaunchedWorker worker = shown.worker;
     worker.next_start = std::max(Duration::zero(), worker.next_start - (now - shown_at_));
-    if (!shown.trouble.empty() && troubled++ == 0) {
-      view.error = absl::StrFormat("%s %s; next start in %s; its log: %s", worker.name, shown.trouble,
-                                   HumanDuration(worker.next_start), shown.log);
+    const bool troubles = !shown.trouble.empty() && (!shown.settles_at || now < *shown.settles_at);
+    if (troubles && troubled++ == 0) {
+      const std::string next =
+          shown.settles_at ? "started again" : "next start in " + HumanDuration(worker.next_start);
+      view.error = absl::StrFormat("%s %s; %s; its log: %s", worker.name, shown.trouble, next, shown.log);
     }
     view.workers.push_back(std::move(worker));
   }
@@ -250,7 +252,10 @@ void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
 void ProcessLauncher::Publish(MonoTime now) {
   std::vector<Shown> shown;
   for (const auto& [number, slot] : slots_)
-    shown.push_back({.worker = slot.Show(now), .trouble = slot.trouble(), .log = slot.log_path()});
+    shown.push_back({.worker = slot.Show(now),
+                     .trouble = slot.trouble(),
+                     .settles_at = slot.settles_at(),
+                     .log = slot.log_path()});
   MutexLock lock(&mutex_);
   shown_ = std::move(shown);
   shown_at_ = now;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -58,6 +59,7 @@ class ProcessLauncher final : public Launcher {
   struct Shown {
     LaunchedWorker worker;
     std::string trouble;
+    std::optional<MonoTime> settles_at;
     std::string log;
   };
   struct Wishes {

@@ -86,6 +86,7 @@ void WorkerSlot::Restart(MonoTime now) {
   Ask(now);
   if (process_) return;
   backoff_.Reset();
+  failures_ = 0;
   StartAt(now, State::kStarting);
 }
 
@@ -103,6 +104,7 @@ void WorkerSlot::OnFailure(MonoTime now, const std::string& what, std::vector<La
 void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launcher::Event>& events) {
   const Duration lived = now - started_;
   process_.reset();
+  trouble_.clear();
   shown_.handle.clear();
   shown_.last_exit = absl::StrFormat("%s after %s", Describe(exit), HumanDuration(lived));
   if (lived >= options_.settled) {
@@ -155,7 +157,8 @@ void WorkerSlot::Launch(MonoTime now, const std::string& coordinator, std::vecto
   shown_.state = State::kRunning;
   shown_.handle = absl::StrCat(process_->pid());
   shown_.restarts = lives_++;
-  trouble_.clear();
+  // One that failed again and again has only begun another short life, as far as anybody knows.
+  if (failures_ < 2) trouble_.clear();
   Report(true,
          absl::StrFormat("%s started (process %d; its log: %s)", shown_.name, process_->pid(), log_path_),
          events);
@@ -177,6 +180,10 @@ std::optional<MonoTime> WorkerSlot::due() const {
   const bool timed = shown_.state == State::kStarting || shown_.state == State::kWaiting ||
                      (shown_.state == State::kStopping && !killed_);
   return timed ? std::optional(due_) : std::nullopt;
+}
+
+std::optional<MonoTime> WorkerSlot::settles_at() const {
+  return process_ ? std::optional(started_ + options_.settled) : std::nullopt;
 }
 
 LaunchedWorker WorkerSlot::Show(MonoTime now) const {

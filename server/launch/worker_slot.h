@@ -53,8 +53,12 @@ class WorkerSlot {
   std::optional<MonoTime> due() const;
 
   LaunchedWorker Show(MonoTime now) const;
-  /// Why it is not running though it should; empty: nothing is wrong.
+  /// Why it is not running though it should, or why its lives before this one ended, when that were two or
+  /// more in a row; empty: nothing is wrong. Holds until settles_at().
   const std::string& trouble() const { return trouble_; }
+  /// When the life that is under way will have been long enough to forget those before; none without a
+  /// process.
+  std::optional<MonoTime> settles_at() const;
   const std::string& log_path() const { return log_path_; }
 
  private:

@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/rocksdb/checkpoint_files.h"
+#include "storage/rocksdb/data_dir.h"
 
 namespace atoll {
 namespace {
@@ -33,6 +34,8 @@ absl::StatusOr<CheckpointFolder> CheckpointFolder::Open(const std::string& path)
   for (const std::string& name : names) {
     const std::string each = JoinPath(path, name);
     if (!CheckCheckpointName(name).ok() || FileExists(JoinPath(each, kCheckpointManifestFile))) continue;
+    // A coordinator of 0.1.0 was started in it: it is a run by now.
+    if (FileExists(DataDir{.root = each}.lock())) continue;
     ATOLL_RETURN_IF_ERROR(RemoveAll(each));
   }
   return folder;

@@ -24,11 +24,14 @@ struct DataDir {
   std::string checkpoint_manifest() const { return JoinPath(root, "checkpoint.json"); }
   /// The same, checked: the run begins its new epoch, and then this goes.
   std::string checkpoint_begun() const { return JoinPath(root, "checkpoint.begun.json"); }
+  /// Tensors of a version above the head may be there: a new epoch is being written, or was when the process
+  /// ended.
+  std::string epoch_begun() const { return JoinPath(root, "epoch.begun"); }
   /// A restore is under way, or was when the process ended.
   std::string restore_note() const { return JoinPath(root, "restore.begun"); }
 };
 
-/// The run's shards in this directory; for writing, created when they are not there.
+/// The run's shards in this directory.
 absl::StatusOr<std::unique_ptr<ShardSet>> OpenShards(const DataDir& dir, const RunIdentity& identity,
                                                      DbAccess access = DbAccess::kReadWrite);
 

@@ -6,8 +6,9 @@
 namespace atoll {
 
 /// How a database is opened. kReadOnly changes nothing on disk and takes no lock, so that a checkpoint stays
-/// what its manifest says.
-enum class DbAccess : uint8_t { kReadWrite, kReadOnly };
+/// what its manifest says. kCreate makes the database if it is not there; with the others, a database without
+/// its files is an error: RocksDB would put an empty one in its place and remove the files of the old one.
+enum class DbAccess : uint8_t { kReadWrite, kReadOnly, kCreate };
 
 }  // namespace atoll
 

@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<Payload>> MappedPayload::Open(const std::string& 
     return absl::DataLossError(
         absl::StrFormat("payload %s has %d bytes instead of %d", path, file->size(), expected_bytes));
   }
-  return std::unique_ptr<Payload>(new MappedPayload(*std::move(file)));
+  return std::unique_ptr<Payload>(new MappedPayload(*std::move(file), path));
 }
 
 absl::StatusOr<std::unique_ptr<Upload>> FileUpload::Start(std::shared_ptr<ContributionFolder> folder,

@@ -18,10 +18,12 @@ class MappedPayload final : public Payload {
  public:
   static absl::StatusOr<std::unique_ptr<Payload>> Open(const std::string& path, uint64_t expected_bytes);
   std::span<const std::byte> bytes() const override { return file_.bytes(); }
+  std::string path() const override { return path_; }
 
  private:
-  explicit MappedPayload(MappedFile file) : file_(std::move(file)) {}
+  MappedPayload(MappedFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
   const MappedFile file_;
+  const std::string path_;
 };
 
 /// An upload into a file of the folder. The file is as long as what was received; a file is never shortened

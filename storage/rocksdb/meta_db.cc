@@ -1,12 +1,14 @@
 #include "storage/rocksdb/meta_db.h"
 
 #include <rocksdb/db.h>
+#include <rocksdb/metadata.h>
 #include <rocksdb/write_batch.h>
 
 #include <mutex>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "common/file.h"
 #include "common/status.h"
 #include "storage/rocksdb/copy_database.h"
@@ -41,13 +43,13 @@ MetaDb::~MetaDb() = default;
 
 absl::Status MetaDb::OpenDatabase() {
   rocksdb::DB* database = nullptr;
-  rocksdb::Options options = MetaOptions();
+  rocksdb::Options options = MetaOptions(access_);
   if (env_ != nullptr) options.env = env_;
   const rocksdb::Status status = access_ == DbAccess::kReadOnly
                                      ? rocksdb::DB::OpenForReadOnly(options, path_, &database)
                                      : rocksdb::DB::Open(options, path_, &database);
   database_.reset(database);
-  return FromRocksDb(status, absl::StrFormat("open %s", path_));
+  return FromOpening(status, path_);
 }
 
 absl::Status MetaDb::Write(const MetaBatch& batch, Durability durability) {
@@ -120,6 +122,14 @@ absl::Status MetaDb::Scan(std::string_view begin, std::string_view end, const Vi
     if (!more) break;
   }
   return FromRocksDb(it->status(), absl::StrFormat("read %s", path_));
+}
+
+std::vector<std::string> MetaDb::TableFiles() const {
+  std::vector<rocksdb::LiveFileMetaData> files;
+  database_->GetLiveFilesMetaData(&files);
+  std::vector<std::string> names;
+  for (const rocksdb::LiveFileMetaData& file : files) names.emplace_back(absl::StripPrefix(file.name, "/"));
+  return names;
 }
 
 absl::Status MetaDb::CopyTo(const std::string& path) {

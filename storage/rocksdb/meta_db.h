@@ -49,7 +49,7 @@ class MetaDb {
  public:
   /// `env` (RocksDB's own when null) outlives the database; tests inject faults with it.
   static absl::StatusOr<std::unique_ptr<MetaDb>> Open(const std::string& path, rocksdb::Env* env = nullptr,
-                                                      DbAccess access = DbAccess::kReadWrite);
+                                                      DbAccess access = DbAccess::kCreate);
   ~MetaDb();
 
   /// ResourceExhausted when the disk is full; the same write may be repeated when there is room.
@@ -59,6 +59,9 @@ class MetaDb {
   /// Unavailable while the database could not be reopened after a failed write.
   using Visitor = std::function<absl::StatusOr<bool>(std::string_view key, std::string_view value)>;
   absl::Status Scan(std::string_view begin, std::string_view end, const Visitor& visit);
+
+  /// Names of the table files that it consists of. For a database that nobody writes to.
+  std::vector<std::string> TableFiles() const;
 
   /// A copy of every record acknowledged by now, in the folder `path`, which is not there yet.
   absl::Status CopyTo(const std::string& path);

@@ -16,9 +16,9 @@ class NoLog final : public rocksdb::Logger {
   void Logv(const char* format, va_list arguments) override {}
 };
 
-rocksdb::Options CommonOptions() {
+rocksdb::Options CommonOptions(DbAccess access) {
   rocksdb::Options options;
-  options.create_if_missing = true;
+  options.create_if_missing = access == DbAccess::kCreate;
   options.compression = rocksdb::kNoCompression;  // float32 noise does not compress; records are small
   // RocksDB's own text log goes nowhere: every error comes back as a status, and with assertions on (Debian's
   // build) the second line that it cannot write to a full disk aborts the process.
@@ -33,18 +33,19 @@ rocksdb::Options CommonOptions() {
 
 }  // namespace
 
-rocksdb::Options MetaOptions() {
-  rocksdb::Options options = CommonOptions();
+rocksdb::Options MetaOptions(DbAccess access) {
+  rocksdb::Options options = CommonOptions(access);
   options.write_buffer_size = kMetaWriteBufferBytes;
   options.target_file_size_base = 16 << 20;
   // Whatever a power cut tore is behind the last synced write, and nothing behind a tear was promised: the
-  // log is read up to the first tear.
+  // log is read up to the first tear. RocksDB takes any damage for a tear; log_check.h, which is asked
+  // before, does not.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   return options;
 }
 
-rocksdb::Options ShardOptions() {
-  rocksdb::Options options = CommonOptions();
+rocksdb::Options ShardOptions(DbAccess access) {
+  rocksdb::Options options = CommonOptions(access);
   // Nothing overlaps, so there is nothing to compact: every version is its own key range.
   options.disable_auto_compactions = true;
   // Never written to, except that RocksDB must have one.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "storage/rocksdb/db_access.h"
 #include "storage/rocksdb/file_caching.h"
 
 // All tuning of RocksDB, in one place, with its reasons in the .cc.
@@ -20,9 +21,9 @@ inline constexpr uint64_t kMetaWriteBufferBytes = uint64_t{4} << 20;
 inline constexpr uint64_t kMetaReopenBytes = 2 * kMetaWriteBufferBytes;
 
 /// `meta`: small records, every promise a synced write of the log.
-rocksdb::Options MetaOptions();
+rocksdb::Options MetaOptions(DbAccess access);
 /// A shard: values of some MiB that arrive as finished files and leave as whole files.
-rocksdb::Options ShardOptions();
+rocksdb::Options ShardOptions(DbAccess access = DbAccess::kReadWrite);
 /// How a file that is on its way into a shard is written.
 rocksdb::EnvOptions TensorFileOptions(FileCaching caching);
 rocksdb::IngestExternalFileOptions IngestOptions();

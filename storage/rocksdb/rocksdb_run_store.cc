@@ -59,7 +59,7 @@ absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const Confi
   // What an earlier attempt left may have another number of shards.
   shards_.reset();
   ATOLL_RETURN_IF_ERROR(RemoveAll(dir_.shards()));
-  ATOLL_ASSIGN_OR_RETURN(shards_, OpenShards(dir_, identity));
+  ATOLL_ASSIGN_OR_RETURN(shards_, OpenShards(dir_, identity, DbAccess::kCreate));
   MetaBatch batch;
   Put(batch, identity);
   Put(batch, config);

@@ -32,7 +32,8 @@ absl::StatusOr<LoadedRun> LoadWithoutOpenRounds(const std::string& path) {
     open = loaded.ledger.UncountedKeys();
     if (open.empty()) return loaded;
   }
-  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta, MetaDb::Open(path));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta,
+                         MetaDb::Open(path, nullptr, DbAccess::kReadWrite));
   MetaBatch batch;
   for (const ContributionKey& key : open) batch.Delete(meta_keys::KeyOf(key));
   ATOLL_RETURN_IF_ERROR(meta->Write(batch, Durability::kSynced));
@@ -120,6 +121,9 @@ absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
   uint64_t bytes = 0;
   for (const FragmentTensorsView& view : start.tensors) bytes += BytesOf(view);
   ATOLL_RETURN_IF_ERROR(CheckSpace(bytes, "restore"));
+  // From here on tensors are above the head, which is otherwise a sign that records were lost. After an error
+  // the note stays until the next start, as they do.
+  ATOLL_RETURN_IF_ERROR(WriteFileAtomically(dir_.epoch_begun(), ""));
   for (size_t i = 0; i < start.layouts.size(); ++i) {
     ATOLL_RETURN_IF_ERROR(shards_->Store(start.layouts[i].id, start.records[i].version, start.tensors[i]));
   }
@@ -134,6 +138,7 @@ absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
   for (const HeadEntry& head : plan->heads) contributions_->LeaveBehind(head.fragment, head.version);
   // From here on this is a run like any other; should the note stay, the next open sees that it is outdated.
   RemoveFile(dir_.checkpoint_begun()).IgnoreError();
+  RemoveFile(dir_.epoch_begun()).IgnoreError();
   FsyncDir(dir_.root).IgnoreError();
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "common/file.h"
 
 namespace atoll {
 namespace {
@@ -32,6 +33,19 @@ absl::Status FromRocksDb(const rocksdb::Status& status, std::string_view doing) 
   const std::string text = status.ToString();
   const char* const advice = IsTooLarge(text) ? " (raise the limit of file sizes, ulimit -f)" : "";
   return absl::Status(CodeOf(status), absl::StrFormat("%s: %s%s", std::string(doing), text, advice));
+}
+
+absl::Status FromOpening(const rocksdb::Status& status, const std::string& path) {
+  const std::string doing = absl::StrFormat("open %s", path);
+  const std::string current = JoinPath(path, "CURRENT");
+  if (!status.ok() && !FileExists(current)) {
+    return absl::DataLossError(absl::StrFormat("%s: the file %s is missing", doing, current));
+  }
+  const absl::Status converted = FromRocksDb(status, doing);
+  // RocksDB calls a database without its files an I/O error, a wrong argument or not found.
+  const bool incomplete = status.IsNotFound() || status.IsPathNotFound() || status.IsInvalidArgument() ||
+                          converted.message().find("No such file") != absl::string_view::npos;
+  return incomplete ? absl::DataLossError(converted.message()) : converted;
 }
 
 }  // namespace atoll

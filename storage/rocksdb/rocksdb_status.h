@@ -3,6 +3,7 @@
 
 #include <rocksdb/status.h>
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -13,6 +14,10 @@ namespace atoll {
 /// disk is ResourceExhausted, corruption DataLoss, a missing key or file NotFound, anything else Unavailable
 /// or Internal.
 absl::Status FromRocksDb(const rocksdb::Status& status, std::string_view doing);
+
+/// The same, of opening the database in `path`. DataLoss, naming the file, also where files of it are
+/// missing.
+absl::Status FromOpening(const rocksdb::Status& status, const std::string& path);
 
 }  // namespace atoll
 

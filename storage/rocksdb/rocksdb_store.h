@@ -18,12 +18,14 @@ struct RocksDbStoreOptions {
   uint64_t headroom_bytes = uint64_t{64} << 20;
 };
 
-/// The store of docs/storage_format.md. Opening recovers: leftovers of a crash are removed, and what was
-/// promised is checked to be there. An upload must not outlive its store.
+/// The store of docs/storage_format.md. Opening recovers: what was promised is checked to be there, and then
+/// leftovers of a crash are removed. When the check fails, nothing is changed. An upload must not outlive its
+/// store.
 ///
-/// FailedPrecondition: another process holds the directory (its id is named), or the directory has another
-/// number of shards. NotFound: no directory, and it shall not be created. DataLoss: something promised is
-/// missing or damaged; the message names it. ResourceExhausted: the disk is full.
+/// InvalidArgument: the directory is a checkpoint among those of a run. FailedPrecondition: another process
+/// holds the directory (its id is named), or the directory has another number of shards. NotFound: no
+/// directory, and it shall not be created. DataLoss: something promised is missing or damaged; the message
+/// names it. ResourceExhausted: the disk is full.
 absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options);
 
 }  // namespace atoll

@@ -2,6 +2,7 @@
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/metadata.h>
 #include <rocksdb/table_properties.h>
 
 #include <cstring>
@@ -31,11 +32,12 @@ ShardDb::~ShardDb() = default;
 
 absl::Status ShardDb::OpenDatabase() {
   rocksdb::DB* database = nullptr;
+  const rocksdb::Options options = ShardOptions(options_.access);
   const rocksdb::Status status = options_.access == DbAccess::kReadOnly
-                                     ? rocksdb::DB::OpenForReadOnly(ShardOptions(), options_.path, &database)
-                                     : rocksdb::DB::Open(ShardOptions(), options_.path, &database);
+                                     ? rocksdb::DB::OpenForReadOnly(options, options_.path, &database)
+                                     : rocksdb::DB::Open(options, options_.path, &database);
   database_.reset(database);
-  return FromRocksDb(status, absl::StrFormat("open %s", options_.path));
+  return FromOpening(status, options_.path);
 }
 
 absl::Status ShardDb::EnsureHealthy() {
@@ -133,6 +135,18 @@ absl::StatusOr<uint64_t> ShardDb::CountValues(FragmentId fragment, Version versi
   uint64_t values = 0;
   for (const auto& [file, properties] : tables) values += properties->num_entries;
   return values;
+}
+
+std::vector<std::pair<FragmentId, Version>> ShardDb::Versions() const {
+  std::vector<rocksdb::LiveFileMetaData> files;
+  database_->GetLiveFilesMetaData(&files);
+  std::vector<std::pair<FragmentId, Version>> versions;
+  for (const rocksdb::LiveFileMetaData& file : files) {
+    // A file holds values of one version.
+    const auto version = VersionOfTensorKey(file.smallestkey);
+    if (version) versions.push_back(*version);
+  }
+  return versions;
 }
 
 }  // namespace atoll

@@ -66,6 +66,9 @@ class ShardDb {
   /// How many values a version has here, without reading them.
   absl::StatusOr<uint64_t> CountValues(FragmentId fragment, Version version) const;
 
+  /// The versions that something is here of, without order.
+  std::vector<std::pair<FragmentId, Version>> Versions() const;
+
  private:
   explicit ShardDb(Options options);
 

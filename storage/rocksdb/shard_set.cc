@@ -75,13 +75,13 @@ absl::StatusOr<std::unique_ptr<TaskQueue>> StartWriter(const std::string& shard)
 std::string ShardSet::FolderName(uint32_t shard) { return absl::StrFormat("%02d", shard); }
 
 absl::StatusOr<std::unique_ptr<ShardSet>> ShardSet::Open(const Options& options) {
-  const bool writing = options.access == DbAccess::kReadWrite;
+  const bool writing = options.access != DbAccess::kReadOnly;
   const FileCaching caching = writing ? ProbeFileCaching(options.staging) : FileCaching::kCached;
   std::vector<Shard> shards;
   for (uint32_t i = 0; i < options.shards; ++i) {
     const std::string name = FolderName(i);
     const std::string path = JoinPath(options.folder, name);
-    if (writing) ATOLL_RETURN_IF_ERROR(CreateDirs(path));
+    if (options.access == DbAccess::kCreate) ATOLL_RETURN_IF_ERROR(CreateDirs(path));
     ATOLL_ASSIGN_OR_RETURN(
         std::unique_ptr<ShardDb> db,
         ShardDb::Open({.path = path,
@@ -151,6 +151,16 @@ absl::Status ShardSet::DropAllBut(const std::vector<StoredEntry>& all) {
     for (const StoredEntry& stored : all) ATOLL_RETURN_IF_ERROR(DropGaps(db, stored));
     return db.DropFragmentsFrom(FragmentId(static_cast<uint32_t>(all.size())));
   });
+}
+
+std::vector<ShardSet::Found> ShardSet::Versions() const {
+  std::vector<Found> found;
+  for (uint32_t i = 0; i < shards_.size(); ++i) {
+    for (const auto& [fragment, version] : shards_[i].db->Versions()) {
+      found.push_back({.shard = i, .fragment = fragment, .version = version});
+    }
+  }
+  return found;
 }
 
 absl::Status ShardSet::CheckComplete(const StoredEntry& stored) {

@@ -30,7 +30,7 @@ class ShardSet {
     uint64_t chunk_elements = 0;
     DbAccess access = DbAccess::kReadWrite;
   };
-  /// Creates what is not there.
+  /// kCreate makes the folders and databases; otherwise DataLoss when one is not there.
   static absl::StatusOr<std::unique_ptr<ShardSet>> Open(const Options& options);
   /// "00", "01" ..: a shard's folder.
   static std::string FolderName(uint32_t shard);
@@ -44,6 +44,13 @@ class ShardSet {
   absl::Status Drop(FragmentId fragment, const std::vector<Version>& versions);
   /// Drops everything but what these entries name. `all` is in order of fragments, dense from 0.
   absl::Status DropAllBut(const std::vector<StoredEntry>& all);
+  /// The versions that something is there of in any shard, with the number of the shard.
+  struct Found {
+    uint32_t shard = 0;
+    FragmentId fragment;
+    Version version;
+  };
+  std::vector<Found> Versions() const;
   /// DataLoss naming the shard when the newest version of the entry has not all of its chunks.
   absl::Status CheckComplete(const StoredEntry& stored);
 

@@ -52,6 +52,14 @@ std::string TensorKey(FragmentId fragment, Version version, uint8_t vector, uint
   return key;
 }
 
+std::optional<std::pair<FragmentId, Version>> VersionOfTensorKey(std::string_view key) {
+  if (key.size() < TensorKeysBegin(FragmentId(0), Version(0)).size()) return std::nullopt;
+  uint64_t fragment = 0, version = 0;
+  for (size_t i = 0; i < 4; ++i) fragment = fragment << 8 | static_cast<uint8_t>(key[i]);
+  for (size_t i = 4; i < 12; ++i) version = version << 8 | static_cast<uint8_t>(key[i]);
+  return std::pair(FragmentId(static_cast<uint32_t>(fragment)), Version(version));
+}
+
 absl::StatusOr<std::vector<std::string>> WriteTensorFiles(FragmentId fragment, Version version,
                                                           const std::vector<ChunkValue>& values,
                                                           FileCaching caching,

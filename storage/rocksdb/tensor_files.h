@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +20,9 @@ namespace atoll {
 std::string TensorKey(FragmentId fragment, Version version, uint8_t vector, uint32_t chunk);
 /// The smallest key of a version.
 std::string TensorKeysBegin(FragmentId fragment, Version version);
+
+/// What TensorKeysBegin was given, from a key; none when the key is too short.
+std::optional<std::pair<FragmentId, Version>> VersionOfTensorKey(std::string_view key);
 
 /// Writes the values into finished, synced SST files of at most kMaxTensorFileBytes each (one value more at
 /// most), whose paths `new_path` gives, and returns them; none are left after an error.

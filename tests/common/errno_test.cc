@@ -34,7 +34,12 @@ TEST(ErrnoTest, MapsCodes) {
       {EIO, absl::StatusCode::kDataLoss},
       {EPIPE, absl::StatusCode::kInternal},
   };
-  for (const auto& [error, code] : cases) EXPECT_EQ(ErrnoToStatus(error, "x").code(), code) << error;
+  for (const auto& [error, code] : cases) {
+    EXPECT_EQ(ErrnoToStatus(error, "x").code(), code) << error;
+    EXPECT_EQ(ErrnoOf(ErrnoToStatus(error, "x")), error);
+  }
+  EXPECT_EQ(ErrnoOf(absl::NotFoundError("x")), std::nullopt);
+  EXPECT_EQ(ErrnoOf(absl::OkStatus()), std::nullopt);
 }
 
 }  // namespace

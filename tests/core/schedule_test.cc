@@ -89,6 +89,19 @@ TEST(Schedule, BeforeTheDecayAnExtensionOnlyMovesTheEnd) {
   }
 }
 
+TEST(Schedule, ABudgetThatIsNoWholeNumberOfRoundsEndsTheDecay) {
+  RunOptions run = SmallRun();
+  run.inner.steps = 300;
+  run.planned_tokens = run.total_tokens() / 6;
+  run.rounds = 4;
+  EXPECT_EQ(run.total_steps(), 1000u);
+  EXPECT_EQ(run.total_tokens(), SmallRun().total_tokens());
+  for (const double step : {0.0, 150.0, 550.0, 1000.0}) {
+    EXPECT_DOUBLE_EQ(LearningRateAt(run, step), LearningRateAt(SmallRun(), step)) << step;
+  }
+  EXPECT_EQ(Extended(run, 2, 550).total_steps(), 1600u);
+}
+
 TEST(Schedule, WithoutWarmupItStartsAtThePeak) {
   RunOptions run = SmallRun();
   run.inner.warmup_steps = 0;

@@ -27,6 +27,7 @@ class FakeLauncher final : public Launcher {
     /// Scale and Restart wait for the other side while this is set, as a launcher does while a cluster is
     /// away.
     bool away ABSL_GUARDED_BY(mutex) = false;
+    int started_again ABSL_GUARDED_BY(mutex) = 0;
     int asked ABSL_GUARDED_BY(mutex) = 0;  // calls of those two
     absl::Status answer ABSL_GUARDED_BY(mutex);
     CondVar changed;
@@ -38,6 +39,11 @@ class FakeLauncher final : public Launcher {
     if (const absl::Status answer = Answer(); !answer.ok()) return answer;
     log_->wanted = ChooseNumbers(log_->wanted, log_->drained, {}, target);
     log_->running.insert(log_->wanted.begin(), log_->wanted.end());
+    return absl::OkStatus();
+  }
+  absl::Status StartAgain() override {
+    MutexLock lock(&log_->mutex);
+    ++log_->started_again;
     return absl::OkStatus();
   }
   absl::StatusOr<std::string> LetGo(const WorkerName& name) override {

@@ -2,8 +2,12 @@
 #define ATOLL_TESTS_FAKES_FAULTY_STORE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "storage/run_store.h"
 
@@ -19,9 +23,23 @@ struct Faults {
   std::atomic<bool> member{false};
   std::atomic<bool> checkpoint{false};
   std::atomic<bool> epoch{false};
+  std::atomic<bool> payload{false};     // the disk returns another bit than was written
   std::atomic<int> started_uploads{0};  // all of them
   std::atomic<int> refused_commits{0};
   std::atomic<int> refused_stores{0};
+};
+
+/// A payload with one bit changed.
+class DamagedPayload final : public Payload {
+ public:
+  explicit DamagedPayload(const Payload& whole) : bytes_(whole.bytes().begin(), whole.bytes().end()) {
+    bytes_[bytes_.size() / 2] ^= std::byte{1};
+  }
+  std::span<const std::byte> bytes() const override { return bytes_; }
+  std::string path() const override { return "/disk/payload"; }
+
+ private:
+  std::vector<std::byte> bytes_;
 };
 
 /// A store whose disk is full when the test says so.
@@ -69,7 +87,9 @@ class FaultyStore final : public RunStore {
   }
   uint64_t StagedBytes(const ContributionKey& key) override { return store_->StagedBytes(key); }
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override {
-    return store_->OpenPayload(key);
+    auto payload = store_->OpenPayload(key);
+    if (!payload.ok() || !faults_->payload) return payload;
+    return std::make_unique<DamagedPayload>(**payload);
   }
   void KeepLate(uint32_t versions) override { store_->KeepLate(versions); }
   absl::Status CommitRound(const RoundRecord& record,

@@ -11,6 +11,8 @@ data     a worker with other token files joins first and leaves before round 1: 
 extend   a finished run is extended: `--dry-run` shows the learning rate and changes nothing, `--yes` goes on with workers
          that are started again, and the learning rate of no round is above that of the round before. A file with more
          rounds is refused and names the command.
+planned  a finished run stays finished when its file has other run.workers: tokens, budget and learning rate stay, the rounds
+         follow, an event says it; `run extend` goes on from the step and the rate that are true.
 
 Usage: elastic.py --bin DIR [--keep] [PART...]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -328,7 +330,36 @@ def extend(folder, programs, tokens):
     return part.complaints
 
 
-PARTS = {"add": add, "full": full, "drained": drained, "stuck": stuck, "free": free, "budget": budget, "data": data, "extend": extend}
+def planned(folder, programs, tokens):
+    part = Part(folder, programs, config(rounds=6))
+    run = part.run
+    shown = lambda status: {name: status[name] for name in ("state", "committed_tokens", "total_tokens", "learning_rate")}
+
+    def again(text):
+        run.end()
+        (run.folder / "run.yaml").write_text(text)
+        (run.folder / "ports.json").unlink()
+        part.launch(tokens)
+    try:
+        part.launch(tokens)
+        run.wait_for(lambda: run.status()["state"] == "RUN_STATE_FINISHED", PATIENCE_S, "the end")
+        end = shown(run.status())
+        for workers, rounds in ((4, 3), (1, 12)):
+            again(config(rounds=6).replace("workers: 2", f"workers: {workers}"))
+            part.check(shown(run.status()) == end, f"planned: {workers} workers in the file made {end} {shown(run.status())}")
+            part.check(int(run.status()["config"]["run"]["rounds"]) == rounds, f"planned: not {rounds} rounds")
+            messages = [event["message"] for event in run.events() if event["kind"] == "CONFIG_CHANGED"]
+            part.check("the token budget of a begun run, which stays" in (messages or [""])[-1], f"planned: the events say {messages}")
+        text = run.ctl("run", "extend", "12", "--yes") or run.complaint
+        part.check("12 -> 24 (120 -> 240 inner steps; the run is at step 120)" in text and "0.0005 from now to the end" in text,
+                   f"planned: extend says {text}")
+        run.wait_for(lambda: run.status()["state"] == "RUN_STATE_FINISHED", PATIENCE_S, "the end of the extension")
+    finally:
+        part.end()
+    return part.complaints
+
+
+PARTS = {"planned": planned, "add": add, "full": full, "drained": drained, "stuck": stuck, "free": free, "budget": budget, "data": data, "extend": extend}
 
 
 def main():

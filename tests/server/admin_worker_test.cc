@@ -523,6 +523,44 @@ TEST_F(AdminLauncher, WhatIsRememberedIsWhatTheLauncherWasAskedForLast) {
   EXPECT_EQ(run_.admin().WantedWorkers(), 2u);
 }
 
+TEST(AdminLaunch, ARestoreIntoAFinishedRunStartsItsWorkersAgain) {
+  const auto log = std::make_shared<FakeLauncher::Log>();
+  CoordinatorOptions options = SmallRun();
+  options.run.rounds = 2;
+  TestRun run(options, {.make_launcher = [log] { return std::make_unique<FakeLauncher>(log); }});
+  const auto started_again = [&] {
+    const MutexLock lock(&log->mutex);
+    return log->started_again;
+  };
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const auto round = [&](uint64_t base) {
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, Step()).ok());
+    ASSERT_TRUE(run.Pull(workers[0], base).ok());
+    run.WaitForStored(base + 1);
+  };
+  round(0);
+  ASSERT_TRUE(run.admin().CreateCheckpoint(kAnn, "one").ok());
+  round(1);
+  ASSERT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(started_again(), 0);
+  ASSERT_TRUE(run.admin().RestoreCheckpoint(kAnn, "one").ok());
+  EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(started_again(), 1);
+  ASSERT_TRUE(run.admin().RestoreCheckpoint(kAnn, "one").ok());
+  EXPECT_EQ(started_again(), 1) << "nobody had left";
+}
+
+TEST_F(AdminLauncher, AStoppedRunStartsNoWorkers) {
+  ASSERT_TRUE(run_.admin().ControlRun(kAnn, RunAction::kStop, "enough").ok());
+  const auto stopped = AllOf(HasSubstr("the run is stopped by ann"), HasSubstr("enough"));
+  EXPECT_THAT(std::string(Do(run_, "w-0", kRestart).message()), stopped);
+  EXPECT_THAT(std::string(run_.admin().ScaleWorkers(kAnn, std::nullopt, 5).status().message()), stopped);
+  EXPECT_THAT(std::string(run_.admin().ScaleWorkers(kAnn, 1, std::nullopt).status().message()), stopped);
+  const MutexLock lock(&log_->mutex);
+  EXPECT_TRUE(log_->restarted.empty());
+}
+
 TEST_F(AdminLauncher, AddsAndScales) {
   const auto added = run_.admin().ScaleWorkers(kAnn, 3, std::nullopt);
   ASSERT_TRUE(added.ok()) << added.status();

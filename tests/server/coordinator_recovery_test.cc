@@ -158,6 +158,27 @@ TEST(CoordinatorRecovery, ADiskThatIsFullAtCommitLosesNothing) {
   EXPECT_GT(run.coordinator().GetStatus(0).tokens_per_second, 0);
 }
 
+TEST(CoordinatorRecovery, ADamagedContributionIsNotMerged) {
+  TestRun run;
+  EventCatcher events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  Round(run, workers, 0);
+  run.faults().payload = true;
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 1, DeltaOf(worker, 1)).ok());
+  ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
+  const StatusView failing = run.coordinator().GetStatus(0);
+  EXPECT_THAT(failing.storage_error,
+              testing::AllOf(HasSubstr("contributions cannot be read back"), HasSubstr("worker a"),
+                             HasSubstr("crc32c"), HasSubstr("/disk/payload")));
+  EXPECT_EQ(failing.fragments[0].version, Version(1));
+  // The memory, and not the disk, may have been at fault.
+  run.faults().payload = false;
+  run.clock().Advance(Seconds(1));
+  EXPECT_TRUE(run.Pull(workers[0], 1).ok());
+  EXPECT_TRUE(events.WaitFor(EventKind::kStorageRecovered).has_value());
+}
+
 TEST(CoordinatorRecovery, ADiskThatIsFullAtAcceptIsTriedAgain) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));

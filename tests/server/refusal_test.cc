@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
+#include "common/errno.h"
+#include "server/storage_refusal.h"
+
 namespace atoll {
 namespace {
 
@@ -34,6 +39,31 @@ TEST(Refusal, ARetryDelayKeepsTheReason) {
   EXPECT_TRUE(absl::IsAborted(plain));
   EXPECT_EQ(ReasonOf(plain), RefusalReason::kNone);
   EXPECT_TRUE(RefusalOf(plain)->retry_after.has_value());
+}
+
+TEST(StorageRefusal, TroubleWithFilesIsNoFaultOfTheClient) {
+  // What a read-only, moved or broken disk gives, and RocksDB's own.
+  for (const absl::Status& status :
+       {ErrnoToStatus(ENOENT, "statvfs /data"), ErrnoToStatus(EROFS, "open /data/x"),
+        ErrnoToStatus(EPERM, "open /data/x"), ErrnoToStatus(EIO, "write /data/x"),
+        ErrnoToStatus(ENOTDIR, "open /data/x"), ErrnoToStatus(EEXIST, "open /data/x"),
+        absl::UnavailableError("put: IO error"), absl::DataLossError("get: Corruption"),
+        absl::InternalError("put: Aborted")}) {
+    const absl::Status told = ToRefusal(status);
+    EXPECT_EQ(ReasonOf(told), RefusalReason::kStorageFailing) << status;
+    EXPECT_TRUE(absl::IsUnavailable(told)) << status;
+    EXPECT_TRUE(RefusalOf(told)->retry_after.has_value()) << status;
+    EXPECT_NE(told.message().find(status.message()), absl::string_view::npos) << told;
+  }
+  EXPECT_EQ(ReasonOf(ToRefusal(ErrnoToStatus(ENOSPC, "write /data/x"))), RefusalReason::kStorageFull);
+}
+
+TEST(StorageRefusal, ARuleOfTheStoreStaysWhatItIs) {
+  for (const absl::Status& status :
+       {absl::FailedPreconditionError("not seeded"), absl::AlreadyExistsError("accepted"),
+        absl::InvalidArgumentError("the payload is empty")}) {
+    EXPECT_EQ(ToRefusal(status), status);
+  }
 }
 
 }  // namespace

@@ -95,8 +95,8 @@ TEST_F(RocksDbStoreTest, AnEmptiedShardIsNamed) {
   store_.reset();
   ASSERT_TRUE(RemoveAll(InRun("shards/01")).ok());
   ASSERT_TRUE(CreateDirs(InRun("shards/01")).ok());
-  EXPECT_THAT(OpenError(),
-              testing::AllOf(HasSubstr("DATA_LOSS"), HasSubstr("shard 01: fragment 0 version 0 has 0 of")));
+  EXPECT_THAT(OpenError(), testing::AllOf(HasSubstr("DATA_LOSS"), HasSubstr("shards/01/CURRENT is missing")));
+  EXPECT_EQ(FilesIn("shards/01"), 0u) << "nothing is made in its place";
 }
 
 TEST_F(RocksDbStoreTest, AForeignShardIsRefused) {
@@ -162,7 +162,9 @@ TEST_F(RocksDbStoreTest, LeftoversOfACrashAreRemoved) {
 }
 
 TEST_F(RocksDbStoreTest, ASeedThatWasNeverRecordedLeavesNothing) {
-  MakeRun();
+  Open();
+  ASSERT_TRUE(model_.CreateRun(*store_).ok());
+  ASSERT_TRUE(model_.Seed(*store_).ok());
   store_.reset();
   // The shards of a seeded run under the meta of a run that was not: as after a crash before the record.
   const TempDir other;
@@ -181,6 +183,22 @@ TEST_F(RocksDbStoreTest, ASeedThatWasNeverRecordedLeavesNothing) {
   EXPECT_EQ(FilesIn("contributions"), 0u);
   ASSERT_TRUE(model_.Seed(*store_).ok());
   EXPECT_TRUE(model_.CheckVersion(*store_, Version(0)).ok());
+}
+
+TEST_F(RocksDbStoreTest, WhatOnlyASeededRunHasIsNotRemovedWhenTheSeedIsUnknown) {
+  MakeRun();
+  store_.reset();
+  const TempDir other;
+  {
+    auto unseeded =
+        OpenRocksDbStore({.data_dir = other.path(), .create_if_missing = true, .headroom_bytes = 0});
+    ASSERT_TRUE(model_.CreateRun(**unseeded).ok());
+  }
+  ASSERT_TRUE(RemoveAll(InRun("meta")).ok());
+  ASSERT_TRUE(RenameFile(other.path() + "/meta", InRun("meta")).ok());
+  EXPECT_THAT(OpenError(), testing::AllOf(HasSubstr("DATA_LOSS"), HasSubstr("records were lost")));
+  EXPECT_EQ(FilesIn("contributions"), 1u);
+  EXPECT_GT(TensorFiles(), 0u);
 }
 
 TEST_F(RocksDbStoreTest, DroppedVersionsFreeTheirFiles) {

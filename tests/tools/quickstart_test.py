@@ -68,6 +68,7 @@ class Quickstart(unittest.TestCase):
             (self.folder / name).mkdir(parents=True)
         for name in ("quickstart.sh", "lib.sh"):
             shutil.copy(SOURCE / "scripts" / name, self.folder / "scripts")
+        shutil.copy(SOURCE / "CMakePresets.json", self.folder)
         (self.folder / "configs/quickstart.yaml").write_text(CONFIG)
         (self.folder / "build/release/bin").symlink_to(BIN)
         (self.folder / "path/cmake").write_text("#!/bin/sh\n")
@@ -98,8 +99,11 @@ class Quickstart(unittest.TestCase):
             self.assertIsNone(process.poll(), self.output())
             time.sleep(0.1)
 
+    def ports_text(self):
+        return json.loads((self.folder / "run/quickstart/ports.json").read_text())
+
     def ports(self):
-        text = json.loads((self.folder / "run/quickstart/ports.json").read_text())
+        text = self.ports_text()
         return {name: port_of(text[name]) for name in DEFAULTS}
 
     def run_until_trained(self, *arguments):
@@ -130,7 +134,7 @@ class Quickstart(unittest.TestCase):
         self.ended(2, "--dir", "home", "--fresh")
         self.assertEqual(sorted(path.name for path in home.iterdir()), ["book.txt", "link", "logs"])
         self.assertIn("is not a folder", self.ended(2, "--dir", str(book)))
-        self.assertIn("cannot read the text file", self.ended(2, "--text", "home"))
+        self.assertIn("is a folder; name the text files in it", self.ended(2, "--text", "home"))
 
     def test_a_text_that_would_be_deleted_is_refused(self):
         place = self.folder / "run/quickstart"
@@ -176,6 +180,12 @@ class Quickstart(unittest.TestCase):
             output = self.ended(2, *hint[1:], "--rounds", fewer)
             self.assertIn("has 12 rounds and cannot get fewer", output)
             self.assertNotIn("==>", output)
+        # Rounds of two workers: the finished run is where it was, at its last step and the lowest rate.
+        output = self.ended(0, *hint[1:], "--workers", "2")
+        self.assertIn("was planned for 1 workers; now it is for 2. Its token budget stays", output)
+        self.assertIn("rounds           6 -> 12 (12 -> 24 inner steps; the run is at step 12)", output)
+        self.assertIn("learning rate    0.0001 from now to the end, at step 24", output)
+        self.assertIn("12 rounds with 2 workers", output)
 
         output = self.ended(2, "--dir", "link", "--text", "/none", cwd=stand)
         self.assertTrue((place / "model.safetensors").exists(), output)
@@ -237,6 +247,34 @@ class Quickstart(unittest.TestCase):
     def version(self):
         """Of the run that was stopped last, by its own view."""
         return int(re.findall(r"^training: version (\d+)", self.output(), re.M)[-1])
+
+    def test_wrong_usage_leaves_nothing_behind(self):
+        output = self.ended(2, "--preset", "nope", "--dir", "new")
+        self.assertIn("no such preset", output)
+        self.assertIn(" release", output)
+        self.assertFalse((self.folder / "build/nope").exists())
+        self.assertFalse((self.folder / "new").exists())
+        self.assertIn("did you mean --workers?", self.ended(2, "--wokers", "3"))
+        self.assertIn("did you mean --fresh?", self.ended(2, "--frehs"))
+        self.assertNotIn("did you mean", self.ended(2, "--zebra"))
+
+    def test_nothing_outlives_a_killed_quickstart(self):
+        process = self.start("--text", "text", "--workers", "1", "--rounds", MANY)
+        self.wait_for(process, r"^training: version [1-9]")
+        own = processes_of(str(self.folder))  # the script, the coordinator, its worker
+        own |= {number: arguments for number, arguments in processes_of("watch").items() if "--until-finished" in arguments
+                and any(self.ports_text()["admin"] in argument for argument in arguments)}
+        self.assertGreaterEqual(len(own), 4, own)
+        workers = [number for number, arguments in own.items() if arguments[0].endswith("atoll-worker")]
+        environment = pathlib.Path(f"/proc/{workers[0]}/environ").read_bytes().split(b"\0")
+        self.assertIn(b"OMP_WAIT_POLICY=passive", environment)
+        process.kill()
+        process.wait()
+        until = time.monotonic() + 60  # a coordinator that ends waits for its worker
+        left = lambda: processes_of(str(self.folder / "scripts")) | {n: a for n, a in own.items() if pathlib.Path(f"/proc/{n}").exists()}
+        while left() and time.monotonic() < until:
+            time.sleep(0.2)
+        self.assertEqual(left(), {})
 
     def test_ends_when_no_worker_can_train(self):
         (self.folder / "short").write_text("hello")

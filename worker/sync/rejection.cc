@@ -40,6 +40,7 @@ constexpr std::array kRows = {
     Row{RefusalReason::kNotSeeded, Reaction::kRetry},
     Row{RefusalReason::kOverBudget, Reaction::kRetry},
     Row{RefusalReason::kStorageFull, Reaction::kRetry},
+    Row{RefusalReason::kStorageFailing, Reaction::kRetry},
     Row{RefusalReason::kShuttingDown, Reaction::kRetry},
 };
 

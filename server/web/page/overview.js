@@ -96,7 +96,8 @@ export function showTiles(status, metrics) {
     ["Validation loss", loss(validation), validation
       ? `perplexity ${Math.exp(validation).toPrecision(3)}${first ? `, from ${loss(first)}` : ""}` : "not evaluated yet"],
     ["Training loss", loss(metrics.trainLoss), "mean of the last round"],
-    ["Speed", `${count(metrics.tokensPerSecond)} tok/s`, `${num(metrics.liveTrainers)} ${num(metrics.liveTrainers) === 1 ? "worker trains" : "workers train"}`],
+    // Nothing is known until the first whole round under this coordinator was timed.
+    ["Speed", num(metrics.tokensPerSecond) || !num(metrics.liveTrainers) ? `${count(metrics.tokensPerSecond)} tok/s` : "–", `${num(metrics.liveTrainers)} ${num(metrics.liveTrainers) === 1 ? "worker trains" : "workers train"}`],
     ["Round", num(metrics.roundSecondsMean) ? duration(metrics.roundSecondsMean) : "–", `of it ${duration(metrics.commitSecondsMean)} to commit, on average`],
     ["Computing", num(metrics.computeUtilisation) ? percent(num(metrics.computeUtilisation)) : "–", "of the workers' time"],
     ["Traffic", num(metrics.communicationReduction) ? `${num(metrics.communicationReduction) < 10 ? num(metrics.communicationReduction).toFixed(1) : Math.round(num(metrics.communicationReduction))}× less` : "–", `${bytes(moved)} moved so far`],

@@ -3,7 +3,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -45,15 +44,13 @@ class Coordinator:
                      "--port-file", self.folder / "ports.json", "--log-format", "json",
                      "--max-connections", str(max_connections), *more]
 
-        def limit_files():
-            resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
-            if enter is not None:
-                enter(os.getpid())
-
+        # No preexec_fn: with it Python forks, and on Debian 13 gRPC then waits for ever for its threads.
+        limited = ["prlimit", f"--nofile={open_files}:{open_files}", "setpriv", "--pdeathsig", "KILL"]
+        if enter is not None:
+            limited = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', enter, *limited]
         with open(self.folder / "log", "wb") as log:
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-coordinator", *arguments],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=limit_files)
+                [*limited, self.programs / "atoll-coordinator", *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.wait_for((self.folder / "ports.json").exists, 60, "the coordinator to serve")
         ports = json.loads((self.folder / "ports.json").read_text())
         self.data, self.admin, self.metrics, self.health = (ports[port] for port in ("data", "admin", "metrics", "health"))

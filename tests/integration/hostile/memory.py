@@ -69,8 +69,10 @@ class Cgroup:
     def __init__(self, folder):
         self.folder = folder
 
-    def enter(self, pid):
-        (self.folder / "cgroup.procs").write_text(str(pid))
+    @property
+    def entrance(self):
+        """The file that takes the numbers of processes."""
+        return self.folder / "cgroup.procs"
 
     def remove(self):
         for _ in range(50):
@@ -197,7 +199,7 @@ def main():
     coordinator = calm = None
     try:
         coordinator = Coordinator(folder / "run", programs, max_connections=4096, budget_mib=64, more=more,
-                                  enter=cgroup.enter if cgroup else None)
+                                  enter=cgroup.entrance if cgroup else None)
         calm = Coordinator(folder / "calm", programs, max_connections=4096, budget_mib=64)
         return 0 if under_flood(coordinator, calm, arguments.seconds, arguments.limit_mib) else 1
     finally:

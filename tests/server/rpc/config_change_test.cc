@@ -70,8 +70,11 @@ TEST_F(AdminConfig, IsInForceFromTheNextRound) {
   const auto set = Set({{"outer.learning_rate", "0.25"}, {"inner.steps", "4"}, {"round.deadline_s", "50"}});
   ASSERT_TRUE(set.ok()) << set.status();
   EXPECT_EQ(set->version, 2);
-  EXPECT_THAT(set->changes, ElementsAre("run.rounds: 100 -> 50", "inner.steps: 2 -> 4",
-                                        "outer.learning_rate: 0.7 -> 0.25", "round.deadline_s: 100 -> 50"));
+  EXPECT_THAT(
+      set->changes,
+      ElementsAre("run.rounds: 100 -> 50 (with inner.steps, so that the token budget stays 12.8k "
+                  "tokens)",
+                  "inner.steps: 2 -> 4", "outer.learning_rate: 0.7 -> 0.25", "round.deadline_s: 100 -> 50"));
   EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 2) << "the open round keeps its own";
   Round(workers, 0);
   EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 4);
@@ -99,16 +102,17 @@ TEST_F(AdminConfig, StepsThatAreSetBackBringBackTheRounds) {
     EXPECT_TRUE(set.ok()) << set.status();
     return kCodec.Parse(run_.coordinator().GetStatus(0).config_bytes)->rounds;
   };
-  EXPECT_EQ(rounds_with(150), 1u);
-  EXPECT_EQ(rounds_with(7), 29u) << "203 steps for the 200 that were planned, not 147";
+  EXPECT_EQ(rounds_with(150), 2u) << "the second one ends with the budget";
+  EXPECT_EQ(rounds_with(7), 29u) << "for the 200 steps that were planned";
   EXPECT_EQ(rounds_with(2), 100u);
   // Also when it is extended in between, over restarts, and where a value is set that has nothing to do with
   // it.
-  EXPECT_EQ(rounds_with(150), 1u);
+  EXPECT_EQ(rounds_with(150), 2u);
+  EXPECT_EQ(run_.coordinator().GetStatus(0).total_tokens, run_.options().run.total_tokens());
   run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 2, 0, false).ok());
   ASSERT_TRUE(run_.Restart().ok());
-  EXPECT_EQ(rounds_with(7), 71u) << "200 steps and the 300 of the extension";
+  EXPECT_EQ(rounds_with(7), 72u) << "200 steps and the 300 of the extension";
   ASSERT_TRUE(Set({{"round.deadline_s", "50"}}).ok());
   EXPECT_EQ(rounds_with(2), 250u);
 }

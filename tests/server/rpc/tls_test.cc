@@ -2,6 +2,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "common/bind_address.h"
@@ -16,7 +18,37 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-using TlsTest = SecureFixture;
+class TlsTest : public SecureFixture {
+ protected:
+  /// What a coordinator says at its start about the certificate NAME.pem.
+  absl::Status CoordinatorTakes(const std::string& name) {
+    LiveCertificateOptions live;
+    live.files = {.certificate = certs_.Path(name + ".pem"),
+                  .key = certs_.Path(name + ".key"),
+                  .ca = certs_.Path("ca.pem"),
+                  .admin_ca = {}};
+    live.clock = &clock_;
+    return LiveCertificates::Load(live).status();
+  }
+
+  /// Starts a server that shows NAME.pem whatever is wrong with it, as a coordinator of another version
+  /// might. Returns its address.
+  std::string Show(const std::string& name) {
+    grpc::SslServerCredentialsOptions shown;
+    shown.pem_key_cert_pairs.push_back({certs_.Read(name + ".key"), certs_.Read(name + ".pem")});
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(shown), &port);
+    builder.RegisterService(&shown_service_);
+    shown_server_ = builder.BuildAndStart();
+    EXPECT_NE(shown_server_, nullptr);
+    return "127.0.0.1:" + std::to_string(port);
+  }
+
+ private:
+  v1::Admin::Service shown_service_;
+  std::unique_ptr<grpc::Server> shown_server_;
+};
 
 TEST_F(TlsTest, CertificatesAndTheCaAreReplacedUnderAConnectedWorker) {
   ServeTls();
@@ -87,30 +119,14 @@ TEST_F(TlsTest, SaysWhatIsWrongWithTheCoordinatorsCertificate) {
 }
 
 TEST_F(TlsTest, ACertificateForTheOtherSideIsRefusedAtTheStartAndNamed) {
-  LiveCertificateOptions live;
-  live.files = {.certificate = certs_.Path("worker-w1.pem"),
-                .key = certs_.Path("worker-w1.key"),
-                .ca = certs_.Path("ca.pem"),
-                .admin_ca = {}};
-  live.clock = &clock_;
-  EXPECT_THAT(std::string(LiveCertificates::Load(live).status().message()),
+  EXPECT_THAT(std::string(CoordinatorTakes("worker-w1").message()),
               AllOf(HasSubstr("worker-w1.pem"), HasSubstr("not for a server"), HasSubstr("serverAuth"),
                     HasSubstr("dev-certs.sh FOLDER --coordinator")));
   const auto client = ChannelSecurity::Create(As("coordinator"), &clock_, Logger());
   EXPECT_THAT(std::string(client.status().message()),
               AllOf(HasSubstr("coordinator.pem"), HasSubstr("not for a client"), HasSubstr("clientAuth"),
                     HasSubstr("--worker NAME")));
-  // A coordinator of another version shows it all the same.
-  grpc::SslServerCredentialsOptions shown;
-  shown.pem_key_cert_pairs.push_back({certs_.Read("worker-w1.key"), certs_.Read("worker-w1.pem")});
-  v1::Admin::Service service;
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(shown), &port);
-  builder.RegisterService(&service);
-  const auto server = builder.BuildAndStart();
-  ASSERT_NE(server, nullptr);
-  EXPECT_THAT(WhyNot(As("worker-w1"), "127.0.0.1:" + std::to_string(port)),
+  EXPECT_THAT(WhyNot(As("worker-w1"), Show("worker-w1")),
               AllOf(HasSubstr("--tls-ca vouches for"), HasSubstr("'CN = w1' is not for a server"),
                     HasSubstr("--tls-cert"), ::testing::Not(HasSubstr("does not vouch"))));
 }
@@ -180,24 +196,8 @@ TEST_F(TlsTest, AnExpiredCertificateIsRefusedOnBothSides) {
               AllOf(HasSubstr("our certificate expired on"), HasSubstr("--tls-cert")));
   server_.reset();
   certs_.Make("--renew --coordinator --days -1");
-  LiveCertificateOptions live;
-  live.files = {.certificate = certs_.Path("coordinator.pem"),
-                .key = certs_.Path("coordinator.key"),
-                .ca = certs_.Path("ca.pem"),
-                .admin_ca = {}};
-  live.clock = &clock_;
-  EXPECT_THAT(std::string(LiveCertificates::Load(live).status().message()), HasSubstr("expired on"));
-  // And one that shows it all the same.
-  grpc::SslServerCredentialsOptions shown;
-  shown.pem_key_cert_pairs.push_back({certs_.Read("coordinator.key"), certs_.Read("coordinator.pem")});
-  v1::Admin::Service service;
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(shown), &port);
-  builder.RegisterService(&service);
-  const auto server = builder.BuildAndStart();
-  ASSERT_NE(server, nullptr);
-  EXPECT_THAT(WhyNot(As("worker-w1"), "127.0.0.1:" + std::to_string(port)),
+  EXPECT_THAT(std::string(CoordinatorTakes("coordinator").message()), HasSubstr("expired on"));
+  EXPECT_THAT(WhyNot(As("worker-w1"), Show("coordinator")),
               AllOf(HasSubstr("the coordinator's certificate expired on"), HasSubstr("--tls-key")));
 }
 

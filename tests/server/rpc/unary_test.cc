@@ -149,6 +149,7 @@ INSTANTIATE_TEST_SUITE_P(All, RefusalTest,
                                            ReasonCase{kNotSeeded, StatusCode::FAILED_PRECONDITION},
                                            ReasonCase{kOverBudget, StatusCode::RESOURCE_EXHAUSTED},
                                            ReasonCase{kStorageFull, StatusCode::RESOURCE_EXHAUSTED},
+                                           ReasonCase{kStorageFailing, StatusCode::UNAVAILABLE},
                                            ReasonCase{kShuttingDown, StatusCode::UNAVAILABLE}),
                          [](const auto& each) { return std::string(RefusalReasonName(each.param.reason)); });
 
