@@ -83,7 +83,7 @@ function(_atoll_register_test name timeout labels)
 endfunction()
 
 # atoll_test(NAME core_merge_test SRCS ... DEPS ... [LABELS unit] [TIMEOUT s] [PCH test]): a GoogleTest program, one ctest entry.
-# ATOLL_SOURCE_DIR and ATOLL_BIN_DIR name the source tree and the folder of our programs.
+# "tests/paths.h" names the source tree and the folder of our programs.
 # The target <folder>_tests builds all tests of a folder.
 function(atoll_test)
   cmake_parse_arguments(A "" "NAME;TIMEOUT;PCH" "SRCS;DEPS;LABELS" ${ARGN})
@@ -91,7 +91,6 @@ function(atoll_test)
   _atoll_pch(${A_NAME} "${A_PCH}" test)
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${A_NAME} PRIVATE atoll_compiler ${A_DEPS} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${A_NAME} PRIVATE ATOLL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ATOLL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   if(NOT TARGET ${folder}_tests)
     add_custom_target(${folder}_tests)

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "tests/common/test_dir.h"
+#include "tests/paths.h"
 
 namespace atoll {
 

@@ -10,6 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/atollctl.h"
 #include "tests/integration/process.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

@@ -8,6 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/atollctl.h"
 #include "tests/cli/fake_admin.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/common/test_dir.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

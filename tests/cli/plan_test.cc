@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/atollctl.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {
@@ -122,6 +123,7 @@ TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {
   EXPECT_EQ(plan.disk.versions, 3u);
   EXPECT_EQ(plan.disk.contribution_bytes, 12 * plan.push_bytes);
   EXPECT_EQ(plan.disk.checkpoints, 3u + 10 / 5);
+  EXPECT_EQ(plan.disk.checkpoint_bytes, 2 * plan.disk.version_bytes + 8 * plan.push_bytes);
 }
 
 TEST(Plan, TimesFollowTheLinks) {

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/core/merge_fixture.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "core/payload_stats.h"
 #include "gtest/gtest.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

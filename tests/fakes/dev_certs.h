@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
+#include "tests/paths.h"
 
 namespace atoll {
 

@@ -10,6 +10,7 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

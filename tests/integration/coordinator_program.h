@@ -13,6 +13,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/common/test_dir.h"
 #include "tests/integration/process.h"
+#include "tests/paths.h"
 
 namespace atoll {
 

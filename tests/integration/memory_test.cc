@@ -26,6 +26,7 @@
 #include "protos/config/run_config.h"
 #include "tests/common/test_dir.h"
 #include "tests/integration/process.h"
+#include "tests/paths.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 

@@ -11,6 +11,7 @@
 #include "core/codec.h"
 #include "core/fragment_plan.h"
 #include "storage/rocksdb/rocksdb_store.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

@@ -9,6 +9,7 @@
 #include "tests/fakes/http_get.h"
 #include "tests/integration/coordinator_program.h"
 #include "tests/integration/crash/synthetic_worker.h"
+#include "tests/paths.h"
 #include "worker/client/channel.h"
 
 namespace atoll {

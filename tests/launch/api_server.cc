@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "tests/launch/wait_until.h"
+#include "tests/paths.h"
 
 namespace atoll {
 

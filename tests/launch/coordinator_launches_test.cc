@@ -7,6 +7,7 @@
 #include "tests/integration/coordinator_program.h"
 #include "tests/launch/api_server.h"
 #include "tests/launch/wait_until.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

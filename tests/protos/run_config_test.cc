@@ -5,6 +5,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 #include "protos/config/explain.h"
+#include "tests/paths.h"
 #include "tests/protos/sample_config.h"
 
 namespace atoll {

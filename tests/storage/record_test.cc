@@ -13,6 +13,7 @@
 #include "common/digest.h"
 #include "common/file.h"
 #include "common/random.h"
+#include "tests/paths.h"
 #include "tests/storage/record_samples.h"
 
 namespace atoll {

@@ -27,6 +27,7 @@
 #include "common/status.h"
 #include "tests/integration/crash/judge.h"
 #include "tests/integration/crash/synthetic_worker.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

@@ -14,6 +14,7 @@
 #include "storage/rocksdb/checkpoint_folder.h"
 #include "storage/rocksdb/data_dir.h"
 #include "storage/rocksdb/load_run.h"
+#include "tests/paths.h"
 #include "worker/client/channel.h"
 
 namespace atoll {

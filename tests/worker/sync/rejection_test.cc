@@ -5,6 +5,7 @@
 
 #include "common/status_detail.h"
 #include "gtest/gtest.h"
+#include "tests/paths.h"
 
 namespace atoll {
 namespace {

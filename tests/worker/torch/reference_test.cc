@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "core/outer_optimizer.h"
 #include "core/schedule.h"
+#include "tests/paths.h"
 #include "tests/worker/torch/tiny_run.h"
 
 namespace atoll {
