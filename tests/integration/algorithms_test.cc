@@ -104,11 +104,15 @@ class AlgorithmsTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
     cluster = *std::move(created);
     ASSERT_TRUE(cluster->StartCoordinator().ok());
-    ASSERT_TRUE(cluster->StartWorker("w0").ok());
+    // The run begins with the second worker, so that the slow one is there from the first round on.
     ASSERT_TRUE(cluster->StartWorker("w1").ok());
+    const auto joined = [](const v1::GetStatusReply& status) { return status.live_trainers() == 1; };
+    const absl::Status first = cluster->WaitUntil("w1 to join", Seconds(60), joined);
+    ASSERT_TRUE(first.ok()) << first;
     {
       std::optional<Slowed> slowed;
       if (slow_factor > 1) slowed.emplace(&cluster->worker("w1"), slow_factor);
+      ASSERT_TRUE(cluster->StartWorker("w0").ok());
       const absl::Status finished = cluster->WaitForFinish(Seconds(120));
       ASSERT_TRUE(finished.ok()) << finished;
     }
@@ -197,7 +201,8 @@ TEST_F(AlgorithmsTest, FreeRoundsWithDelayedNesterov) {
       return one.key.base.value() + 1 < round.version.value();
     });
   });
-  EXPECT_TRUE(stale) << "with two workers, some contribution has a base before the head";
+  EXPECT_TRUE(stale) << "the slow worker's contributions have a base before the head; w1's log:\n"
+                     << cluster->Log("w1");
   const nlohmann::json right = {
       {"outer_optimizer", "delayed_nesterov"}, {"outer_delay", 2}, {"outer_spread", 0.25}};
   nlohmann::json result;
