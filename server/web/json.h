@@ -17,7 +17,7 @@ namespace atoll {
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 
 /// An empty body is an empty message. InvalidArgument for what is not JSON of this message, unknown fields
-/// included.
+/// and fields that are there twice included.
 absl::Status FromJson(const std::string& body, google::protobuf::Message* message);
 
 }  // namespace atoll

@@ -280,9 +280,11 @@ TEST_F(WebApiTest, WhatIsNoActionIsRefusedAndSaysWhy) {
   EXPECT_THAT(refused("control-run", "{}"), HasSubstr("action"));
   EXPECT_THAT(refused("control-run", R"({"action":"FORMAT"})"), HasSubstr("ControlRunRequest"));
   EXPECT_THAT(refused("control-run", R"({"action":"PAUSE","extra":1})"), HasSubstr("extra"));
+  EXPECT_THAT(refused("control-worker", R"({"action":"DRAIN","worker":"a","worker":"b"})"),
+              HasSubstr("'worker' is there twice"));
   for (const std::string& body :
        {std::string("{"), std::string("[]"), std::string("\0\xff", 2), std::string(9000, '['),
-        std::string("action=PAUSE"), std::string("<xml/>")}) {
+        std::string("action=PAUSE"), std::string("<xml/>"), std::string("{action: 'PAUSE'}")}) {
     refused("control-run", body);
   }
   refused("control-worker", R"({"action":"DRAIN"})");
