@@ -290,7 +290,8 @@ absl::Status CheckNotInsideARun(const DataDir& dir) {
   if (error) return absl::OkStatus();  // opening it says why
   for (std::filesystem::path each = path; each.has_relative_path(); each = each.parent_path()) {
     const DataDir run{.root = each.parent_path().parent_path().string()};
-    if (each.parent_path() != std::filesystem::path(run.checkpoints()) || !FileExists(run.meta())) continue;
+    const bool checkpoints = each.parent_path() == std::filesystem::path(run.checkpoints());
+    if (!checkpoints || !FileExists(JoinPath(run.meta(), "CURRENT"))) continue;
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s lies in the data directory of another run, %s, which removes or checks its checkpoints. Copy the "
         "folder and start from the copy, or call `atollctl checkpoint restore %s` on that run",

@@ -49,18 +49,23 @@ absl::Status MetaDb::OpenDatabase() {
                                      ? rocksdb::DB::OpenForReadOnly(options, path_, &database)
                                      : rocksdb::DB::Open(options, path_, &database);
   database_.reset(database);
-  return FromOpening(status, path_);
+  ATOLL_RETURN_IF_ERROR(FromOpening(status, path_, access_));
+  if (access_ == DbAccess::kCreate) access_ = DbAccess::kReadWrite;
+  return absl::OkStatus();
 }
 
 absl::Status MetaDb::Write(const MetaBatch& batch, Durability durability) {
   while (true) {
-    {
-      std::shared_lock shared(gate_);
-      if (!broken_.load()) return WriteLocked(batch, durability);
-    }
-    std::unique_lock alone(gate_);
-    if (broken_.load()) ATOLL_RETURN_IF_ERROR(Repair());
+    ATOLL_RETURN_IF_ERROR(Settle());
+    std::shared_lock shared(gate_);
+    if (!broken_.load()) return WriteLocked(batch, durability);
   }
+}
+
+absl::Status MetaDb::Settle() {
+  if (!broken_.load()) return absl::OkStatus();
+  std::unique_lock alone(gate_);
+  return broken_.load() ? Repair() : absl::OkStatus();
 }
 
 absl::Status MetaDb::WriteLocked(const MetaBatch& batch, Durability durability) {

@@ -55,6 +55,10 @@ class MetaDb {
   /// ResourceExhausted when the disk is full; the same write may be repeated when there is room.
   absl::Status Write(const MetaBatch& batch, Durability durability);
 
+  /// Repairs the database after a failed write, if there was one: no write is in doubt after that. Errors as
+  /// of Write.
+  absl::Status Settle();
+
   /// Calls `visit` for keys in [begin, end) in order until it says false; its error ends the scan.
   /// Unavailable while the database could not be reopened after a failed write.
   using Visitor = std::function<absl::StatusOr<bool>(std::string_view key, std::string_view value)>;
@@ -76,7 +80,7 @@ class MetaDb {
 
   const std::string path_;
   rocksdb::Env* const env_;
-  const DbAccess access_;
+  DbAccess access_;  // as it is opened next: a database is made once
   // Shared by everyone who uses database_, alone by who replaces it.
   std::shared_mutex gate_;
   std::unique_ptr<rocksdb::DB> database_;  // null after a reopening that failed

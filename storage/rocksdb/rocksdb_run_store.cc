@@ -196,6 +196,9 @@ absl::StatusOr<std::unique_ptr<Upload>> RocksDbRunStore::StartUpload(const Contr
     MutexLock lock(&mutex_);
     return ledger_.CheckAccept(key, payload_bytes, contribution);
   };
+  // The log may hold the record of an acceptance that failed. Its payload must stay as it is until the record
+  // is gone: after a crash the record may count.
+  ATOLL_RETURN_IF_ERROR(meta_->Settle());
   ATOLL_RETURN_IF_ERROR(admit());
   ATOLL_RETURN_IF_ERROR(CheckSpace(payload_bytes, Describe(key)));
   return FileUpload::Start(contributions_, key, payload_bytes,

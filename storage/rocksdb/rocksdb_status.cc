@@ -35,13 +35,14 @@ absl::Status FromRocksDb(const rocksdb::Status& status, std::string_view doing) 
   return absl::Status(CodeOf(status), absl::StrFormat("%s: %s%s", std::string(doing), text, advice));
 }
 
-absl::Status FromOpening(const rocksdb::Status& status, const std::string& path) {
-  const std::string doing = absl::StrFormat("open %s", path);
+absl::Status FromOpening(const rocksdb::Status& status, const std::string& path, DbAccess access) {
+  const absl::Status converted = FromRocksDb(status, absl::StrFormat("open %s", path));
+  // A database that is being made has no files yet, and a full disk is no damage.
+  if (status.ok() || access == DbAccess::kCreate || absl::IsResourceExhausted(converted)) return converted;
   const std::string current = JoinPath(path, "CURRENT");
-  if (!status.ok() && !FileExists(current)) {
-    return absl::DataLossError(absl::StrFormat("%s: the file %s is missing", doing, current));
+  if (!FileExists(current)) {
+    return absl::DataLossError(absl::StrFormat("open %s: the file %s is missing", path, current));
   }
-  const absl::Status converted = FromRocksDb(status, doing);
   // RocksDB calls a database without its files an I/O error, a wrong argument or not found.
   const bool incomplete = status.IsNotFound() || status.IsPathNotFound() || status.IsInvalidArgument() ||
                           converted.message().find("No such file") != absl::string_view::npos;

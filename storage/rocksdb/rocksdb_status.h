@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "storage/rocksdb/db_access.h"
 
 namespace atoll {
 
@@ -16,8 +17,8 @@ namespace atoll {
 absl::Status FromRocksDb(const rocksdb::Status& status, std::string_view doing);
 
 /// The same, of opening the database in `path`. DataLoss, naming the file, also where files of it are
-/// missing.
-absl::Status FromOpening(const rocksdb::Status& status, const std::string& path);
+/// missing, unless it is being made.
+absl::Status FromOpening(const rocksdb::Status& status, const std::string& path, DbAccess access);
 
 }  // namespace atoll
 

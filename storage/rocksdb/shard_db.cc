@@ -37,7 +37,9 @@ absl::Status ShardDb::OpenDatabase() {
                                      ? rocksdb::DB::OpenForReadOnly(options, options_.path, &database)
                                      : rocksdb::DB::Open(options, options_.path, &database);
   database_.reset(database);
-  return FromOpening(status, options_.path);
+  ATOLL_RETURN_IF_ERROR(FromOpening(status, options_.path, options_.access));
+  if (options_.access == DbAccess::kCreate) options_.access = DbAccess::kReadWrite;
+  return absl::OkStatus();
 }
 
 absl::Status ShardDb::EnsureHealthy() {

@@ -78,7 +78,7 @@ class ShardDb {
   absl::Status DropRange(const std::string& begin, const std::string& end);
   absl::Status IngestFiles(const std::vector<std::string>& files);
 
-  const Options options_;
+  Options options_;                        // `access` is as it is opened next: a database is made once
   std::unique_ptr<rocksdb::DB> database_;  // null after a reopening that failed
   bool broken_ = false;
   uint64_t next_file_ = 0;

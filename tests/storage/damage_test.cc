@@ -321,5 +321,10 @@ TEST_F(DamageTest, ACheckpointAmongThoseOfARunIsNotServedInPlace) {
   EXPECT_TRUE(OpenIn(damaged()).ok());
 }
 
+TEST_F(DamageTest, AFolderNamedCheckpointsIsNotAlwaysOfARun) {
+  fs::create_directories(InDamaged("meta"));
+  EXPECT_TRUE(OpenIn(InDamaged("checkpoints/run1")).ok()) << "there is no run around it";
+}
+
 }  // namespace
 }  // namespace atoll

@@ -123,6 +123,29 @@ TEST_F(MetaDbTest, TheFaultLeavesTheWriteInTheLog) {
   EXPECT_EQ(All(), (Records{{"head", "2"}}));
 }
 
+TEST_F(MetaDbTest, SettlingRemovesAWriteInDoubtFromTheDisk) {
+  ASSERT_TRUE(Put("head", "1").ok());
+  FailSyncs(true);
+  EXPECT_FALSE(Put("head", "2").ok());
+  FailSyncs(false);
+  ASSERT_TRUE(meta_->Settle().ok());
+  std::filesystem::copy(temp_.path() + "/meta", temp_.path() + "/crashed",
+                        std::filesystem::copy_options::recursive);
+  EXPECT_EQ(AllOf(**MetaDb::Open(temp_.path() + "/crashed")), (Records{{"head", "1"}}));
+}
+
+TEST_F(MetaDbTest, ADatabaseThatWasTakenAwayIsNotReplacedByAnEmptyOne) {
+  ASSERT_TRUE(Put("head", "1").ok());
+  FailSyncs(true);
+  EXPECT_FALSE(Put("head", "2").ok());
+  FailSyncs(false);
+  std::filesystem::rename(temp_.path() + "/meta", temp_.path() + "/away");
+  std::filesystem::create_directory(temp_.path() + "/meta");  // the mount point without its volume
+  const absl::Status refused = Put("head", "3");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
+  EXPECT_FALSE(std::filesystem::exists(temp_.path() + "/meta/CURRENT"));
+}
+
 TEST_F(MetaDbTest, ADeletionThatFailedIsUndone) {
   ASSERT_TRUE(Put("a", "1").ok());
   FailSyncs(true);
