@@ -99,6 +99,7 @@ std::vector<ConfigSetting> Completed(const std::vector<ConfigSetting>& settings,
     RunOptions changed = run;
     if (setting.path != kInnerSteps || !absl::SimpleAtoi(setting.value, &changed.inner.steps)) continue;
     if (changed.inner.steps == 0 || changed.inner.steps == run.inner.steps) continue;
+    if (changed.tokens_per_round() == 0) continue;  // too many to be counted: the codec refuses them
     const uint64_t budget = run.total_tokens(), rounds = changed.rounds_for(budget);
     const bool whole = rounds * changed.tokens_per_round() == budget;
     all.push_back({std::string(kRounds), std::to_string(rounds)});

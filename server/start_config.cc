@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -87,10 +88,11 @@ ExtensionOptions Converted(const RunOptions& from, const RunOptions& to) {
           .steps_added = static_cast<uint64_t>(std::llround(added))};
 }
 
-absl::Status CheckMoreRounds(const RunOptions& file, const RunOptions& recorded) {
+absl::Status CheckMoreRounds(const RunOptions& file, const RunOptions& recorded,
+                             const RunOptions& last_start) {
   const uint64_t budget = recorded.total_tokens(), wanted = file.total_tokens();
   const uint64_t more = (wanted - budget + file.tokens_per_round() - 1) / file.tokens_per_round();
-  const uint32_t said = recorded.file_rounds > 0 ? recorded.file_rounds : recorded.rounds;
+  const uint32_t said = last_start.file_rounds > 0 ? last_start.file_rounds : last_start.rounds;
   return absl::FailedPreconditionError(absl::StrFormat(
       "run.rounds: the file asks for %s, %s tokens, and the run is planned for %s tokens. A file cannot "
       "extend a run. Nothing was changed. Put run.rounds back to %d, or start without --config, then call "
@@ -127,10 +129,27 @@ struct RatePoint {
   double fraction = 0;
 };
 
-RatePoint RateAtTokenText(const RunOptions& run, double tokens) {
+RatePoint RateAtTokens(const RunOptions& run, double tokens) {
   const double position = SchedulePosition(run, tokens);
   const double rate = LearningRateAt(run, position);
   return {.position = position, .rate = rate, .fraction = rate / run.inner.learning_rate};
+}
+
+/// The second decay that has this fraction of the peak at `tokens`. It begins where the open round did: if
+/// that round counts fewer tokens than planned, the next one begins before `tokens`, and is not to go by the
+/// schedule that is replaced.
+ExtensionOptions DecayThrough(double fraction, double tokens, double committed, const RunOptions& run) {
+  const double at = std::max(SchedulePosition(run, committed), 1.0);
+  const double here = std::max(SchedulePosition(run, tokens), at);
+  const double end = SchedulePosition(run, static_cast<double>(run.total_tokens()));
+  const double floor = run.inner.min_learning_rate_ratio;
+  // What the cosine keeps of the way down to the floor.
+  const double left = 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, (here - at) / (end - at))));
+  const bool near_the_end = !(left > 0.5);
+  const double from = near_the_end ? fraction : floor + (fraction - floor) / left;
+  return {.at_step = near_the_end ? here : at,
+          .from = std::clamp(from, 0.0, 1.0),
+          .steps_added = run.extension.steps_added};
 }
 
 /// Where the schedule of the file would move the learning rate although the file says nothing of it, a second
@@ -143,7 +162,7 @@ absl::StatusOr<StartConfig> WithSteadyRate(const StartConfig& start, const Confi
   const double tokens = committed >= end
                             ? committed
                             : std::min(end, committed + static_cast<double>(recorded.tokens_per_round()));
-  const RatePoint before = RateAtTokenText(recorded, tokens), after = RateAtTokenText(start.run, tokens);
+  const RatePoint before = RateAtTokens(recorded, tokens), after = RateAtTokens(start.run, tokens);
   const bool other_steps = start.run.tokens_per_position() != recorded.tokens_per_position();
   const bool same_schedule =
       start.run.inner.warmup_steps == recorded.inner.warmup_steps &&
@@ -153,13 +172,10 @@ absl::StatusOr<StartConfig> WithSteadyRate(const StartConfig& start, const Confi
   StartConfig steady = start;
   if (!warms_up && (other_steps || rises)) {
     std::vector<ConfigSetting> settings;
-    AddExtension({.at_step = std::max(after.position, 1.0),
-                  .from = std::clamp(before.fraction, 0.0, 1.0),
-                  .steps_added = start.run.extension.steps_added},
-                 settings);
+    AddExtension(DecayThrough(before.fraction, tokens, committed, start.run), settings);
     ATOLL_ASSIGN_OR_RETURN(steady, With(start, codec, settings));
   }
-  const RatePoint now = RateAtTokenText(steady.run, tokens);
+  const RatePoint now = RateAtTokens(steady.run, tokens);
   if (std::abs(now.rate - before.rate) > 1e-6 * before.rate) {
     steady.notes.push_back(
         absl::StrFormat("the learning rate from the next round on: %.6g -> %.6g", before.rate, now.rate));
@@ -176,7 +192,7 @@ absl::StatusOr<StartConfig> WithBudget(const StartConfig& file, const ConfigCode
   const uint64_t apart = std::max(wanted, budget) - std::min(wanted, budget);
   const bool same = SaidAtLastStart(run.last_start, file.run.rounds) || apart < round;
   const bool finished = committed_tokens >= budget;
-  if (!same && wanted > budget) return CheckMoreRounds(file.run, recorded);
+  if (!same && wanted > budget) return CheckMoreRounds(file.run, recorded, run.last_start);
   if (!same && !finished) {
     ATOLL_RETURN_IF_ERROR(CheckBudgetLeft(file.run, recorded, committed_tokens));
     return file;

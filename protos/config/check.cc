@@ -112,8 +112,10 @@ class Together {
   void Steps() {
     const v1::InnerSection& inner = config_.inner();
     const uint64_t total = uint64_t{config_.run().rounds()} * inner.steps();
-    // After an extension the warmup counts no more.
-    if (inner.warmup_steps() > total && config_.run().extended_at_step() == 0) {
+    // Of a begun run the coordinator may have changed the rounds, and after an extension the warmup counts no
+    // more.
+    const bool by_file = config_.run().extended_at_step() == 0 && config_.run().file_rounds() == 0;
+    if (inner.warmup_steps() > total && by_file) {
       Add("inner.warmup_steps", absl::StrCat(inner.warmup_steps(), " is above the run's total of ", total,
                                              " inner steps (run.rounds x inner.steps)"));
     }

@@ -118,7 +118,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(TokenBudget, TheLearningRateGoesOnFromWhereItIs) {
   Train(2);
-  const double reached = LearningRateAt(Now(), SchedulePosition(Now(), 3 * kRound));
+  const RunOptions before = Now();
+  const double reached = LearningRateAt(before, SchedulePosition(before, 3 * kRound));
   for (const std::string& file :
        {With({{"workers: 2", "workers: 3"}}), With({{"batch: 4", "batch: 2, accumulation: 3"}}),
         With({{"workers: 2", "workers: 1"}, {"steps: 2", "steps: 3"}})}) {
@@ -134,6 +135,12 @@ TEST_F(TokenBudget, TheLearningRateGoesOnFromWhereItIs) {
     const double rate = LearningRateAt(after, SchedulePosition(after, 3 * kRound));
     EXPECT_LE(rate, reached * (1 + 1e-9)) << "where the next round begins";
     EXPECT_GE(rate, reached * 0.9) << "the pace may change twice within a round";
+    // The open round may count fewer tokens than planned.
+    for (double tokens = 2 * kRound; tokens < 3 * kRound; tokens += kStepTokens) {
+      const double early = LearningRateAt(after, SchedulePosition(after, tokens));
+      EXPECT_LE(early, LearningRateAt(before, SchedulePosition(before, 2 * kRound)) * (1 + 1e-9)) << tokens;
+      EXPECT_GE(early, rate) << tokens;
+    }
     EXPECT_NEAR(last, 1e-4, 1e-12);
   }
   ASSERT_TRUE(Start(kYaml).ok());
@@ -174,6 +181,22 @@ TEST_F(TokenBudget, ARefusalLeadsOut) {
       Start(With({{"steps: 2", "steps: 8"}, {"rounds: 6", "rounds: 9"}, {"workers: 2", "workers: 1"}})).ok());
   EXPECT_EQ(Status().total_tokens, 9 * kRound / 2);
   EXPECT_EQ(Now().rounds, 3u);
+}
+
+TEST_F(TokenBudget, ARefusalNamesTheRoundsOfTheFile) {
+  Train(1);
+  ASSERT_TRUE(run_.admin().SetConfig(kAnn, {{"inner.steps", "4"}}, 0, false).ok());
+  EXPECT_EQ(Now().rounds, 3u);
+  const absl::Status refused = Start(With({{"rounds: 6", "rounds: 9"}}));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("Put run.rounds back to 6"));
+}
+
+TEST_F(TokenBudget, AWarmupThatIsOverIsNoReasonToRefuse) {
+  Train(2);
+  const absl::Status started =
+      Start(With({{"steps: 2", "steps: 1"}, {"batch: 4", "batch: 4, accumulation: 12"}}));
+  ASSERT_TRUE(started.ok()) << started;
+  EXPECT_EQ(Now().rounds, 1u) << "fewer steps than the warmup has";
 }
 
 TEST_F(TokenBudget, OneRoundDoesNotExceedIt) {
