@@ -145,6 +145,11 @@ def check_end(run, tokens, complaints):
         complaints.append(f"a coordinator that heard of no worker knows their utilisation: {again}, {text}")
 
 
+def start_evaluator(run, tokens, name):
+    run.processes[name] = run.begin(name, "atoll-worker", "--role", "evaluator", "--coordinator", run.data, "--name", name, "--data", tokens,
+                                    "--state-dir", run.folder / name, "--threads", "1", "--device", "cpu")
+
+
 def check_evaluator(run, tokens, complaints):
     """Nobody evaluates until an evaluator joins; its lease is 2 s."""
     waits = lambda: [wait["what"] for wait in (run.status() or {}).get("waiting", []) if "evaluator" in wait["what"]]
@@ -157,12 +162,14 @@ def check_evaluator(run, tokens, complaints):
     # For two leases more it is not repeated.
     enough = run.status()["run_seconds"] + 4
     run.wait_for(lambda: run.status()["run_seconds"] >= enough, 30, "two leases")
-    run.processes["eval"] = run.begin("eval", "atoll-worker", "--role", "evaluator", "--coordinator", run.data, "--name", "eval", "--data",
-                                      tokens, "--state-dir", run.folder / "eval", "--threads", "1", "--device", "cpu")
+    start_evaluator(run, tokens, "eval")
     run.wait_for(lambda: not waits(), 60, "the words to go")
     run.wait_for(lambda: run.status(history=100).get("evaluations"), 60, "an evaluation")
     if len(told()) != 1 or "--role evaluator" in run.ctl("status"):
         complaints.append(f"an evaluator is there: {told()}, {run.ctl('status')}")
+    run.ctl("config", "set", "evaluation.by=worker")
+    start_evaluator(run, tokens, "idle")
+    run.wait_for(lambda: "this evaluator evaluates nothing" in (run.folder / "idle.log").read_text(), 60, "an idle evaluator's words")
 
 
 # A tmpfs of 96 MiB that nobody else sees; the folder, MiB that are taken, a limit of a file's bytes, the program.

@@ -12,6 +12,7 @@
 #include "common/sleeper.h"
 #include "common/status.h"
 #include "core/confirmation.h"
+#include "core/membership.h"
 #include "monitoring/certificate_metrics.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
@@ -176,7 +177,11 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   RaiseFileLimit();  // each token file stays open, and there may be thousands
   const absl::Status address = CheckAddress(flags.coordinator);
   if (!address.ok()) return Fail(log, address, ExitCode::kUsage);
-  // Before anything is written: a wrong folder leaves no state directory behind.
+  // Before anything is written: a wrong name or folder leaves no state directory behind.
+  if (!flags.name.empty()) {
+    const absl::Status name = ValidateWorkerName(flags.name);
+    if (!name.ok()) return Fail(log, name, ExitCode::kUsage);
+  }
   auto data = FactsOfData(flags.data);
   if (!data.ok()) return Fail(log, data.status(), ExitCode::kBadFiles);
   const auto device = ResolveDevice(flags.device);
@@ -185,8 +190,8 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   if (!state.ok()) return Fail(log, state.status(), ExitCode::kStorage);
   const auto identity = state->LoadOrCreate(flags.name);
   if (!identity.ok()) {
-    return Fail(log, identity.status(),
-                absl::IsDataLoss(identity.status()) ? ExitCode::kStorage : ExitCode::kUsage);
+    const bool other_name = absl::IsFailedPrecondition(identity.status());
+    return Fail(log, identity.status(), other_name ? ExitCode::kUsage : ExitCode::kStorage);
   }
   WorkerFlags resolved = flags;
   resolved.device = *device;

@@ -55,8 +55,12 @@ absl::StatusOr<WorkerIdentity> StateDirectory::LoadOrCreate(std::string_view wan
   if (!wanted_name.empty()) ATOLL_RETURN_IF_ERROR(ValidateWorkerName(wanted_name));
   const std::string file = JoinPath(path_, "identity");
   if (FileExists(file)) {
-    ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kMaxIdentityFile));
-    ATOLL_ASSIGN_OR_RETURN(WorkerIdentity identity, ParseIdentity(file, text));
+    const absl::StatusOr<std::string> text = ReadFile(file, kMaxIdentityFile);
+    if (absl::IsFailedPrecondition(text.status())) {
+      return Damaged(file, std::string(text.status().message()));
+    }
+    ATOLL_RETURN_IF_ERROR(text.status());
+    ATOLL_ASSIGN_OR_RETURN(WorkerIdentity identity, ParseIdentity(file, *text));
     if (!wanted_name.empty() && identity.name != wanted_name) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "%s belongs to worker '%s', not to '%s'; use another --state-dir for another worker", path_,

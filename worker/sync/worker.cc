@@ -205,6 +205,11 @@ absl::StatusOr<SyncEnd> Worker::Synchronise() {
                    context_);
     return sync.Run();
   }
+  if (info.run.evaluated_by != EvaluatedBy::kEvaluator) {
+    context_.log.Warning(
+        "this evaluator evaluates nothing: evaluation.by of the run is 'worker'; an operator changes it with "
+        "`atollctl config set evaluation.by=evaluator`");
+  }
   EvaluatorLoop loop(&session_, replica_.get(), std::move(layout), &heartbeater_, context_);
   return loop.Run();
 }

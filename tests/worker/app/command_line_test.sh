@@ -45,6 +45,19 @@ if [ $code -ne 6 ] || ! grep -qF -- "--out $work/docs/tokens FILE" <<<"$said" ||
   echo "atoll-worker --data FOLDER-OF-TEXTS: exit code $code, left $(ls "$work"): $said" >&2
   failed=1
 fi
+# A wrong name is wrong use and leaves no state directory; a state directory that cannot be read is a matter of storage.
+yes "enough text for a few sequences of a tiny model" | head -n 400 >"$work/text.txt"
+"$(dirname "$worker")/atoll-data" tokenize --tokenizer bytes --out "$work/tokens" "$work/text.txt" >/dev/null
+mkdir -p "$work/damaged/identity"
+for wanted in "2 w/0 $work/new" "4 w0 $work/damaged"; do
+  read -r expected name state <<<"$wanted"
+  code=0
+  said=$("$worker" --name "$name" --data "$work/tokens" --state-dir "$state" 2>&1) || code=$?
+  if [ $code -ne "$expected" ] || [ -e "$work/new" ]; then
+    echo "atoll-worker --name $name --state-dir $state: exit code $code, expected $expected: $said" >&2
+    failed=1
+  fi
+done
 if ! "$worker" generate --help | grep -qF "0 to 2^53"; then
   echo "atoll-worker generate --help does not say which seeds it takes" >&2
   failed=1

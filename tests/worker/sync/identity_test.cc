@@ -66,8 +66,9 @@ TEST_F(IdentityTest, ABadNameIsRefused) {
 
 TEST_F(IdentityTest, DamageIsSaid) {
   ASSERT_TRUE(Load("a").ok());
-  for (const char* text : {"", "[]", "{\"name\": \"a\"}", "{\"name\": \"a\", \"secret\": \"12\"}",
-                           "{\"name\": 3, \"secret\": \"x\"}"}) {
+  for (const std::string& text : {std::string(), std::string("[]"), std::string("{\"name\": \"a\"}"),
+                                  std::string("{\"name\": \"a\", \"secret\": \"12\"}"),
+                                  std::string("{\"name\": 3, \"secret\": \"x\"}"), std::string(5000, '{')}) {
     ASSERT_TRUE(WriteFileAtomically(JoinPath(path_, "state/identity"), text).ok());
     const auto loaded = Load("a");
     EXPECT_EQ(loaded.status().code(), absl::StatusCode::kDataLoss) << text;
