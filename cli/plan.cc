@@ -54,7 +54,9 @@ PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
   disk.version_bytes = plan.elements * sizeof(float) * (1 + OuterStateVectors(run.outer.optimizer));
   disk.versions = run.keep_versions + 1;
   // Those of the rounds after the oldest retained version, of the one being stored, and of the open round.
-  disk.contribution_bytes = uint64_t{run.keep_versions + 1} * plan.assumptions.workers * plan.push_bytes;
+  const uint64_t round_bytes = plan.assumptions.workers * plan.push_bytes;
+  disk.contribution_bytes = (run.keep_versions + uint64_t{1}) * round_bytes;
+  disk.checkpoint_bytes = run.keep_versions * (disk.version_bytes + round_bytes);
   if (run.checkpoint_every > 0) {
     const uint64_t made = run.rounds / run.checkpoint_every;
     disk.checkpoints = std::min<uint64_t>(made, run.checkpoint_keep);
@@ -200,9 +202,6 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
                         "allows %s: some will be "
                         "told to wait and try again",
                         HumanBytes(in_flight), HumanBytes(run.contribution_budget_bytes)));
-  }
-  if (plan.push_bytes > run.contribution_budget_bytes) {
-    warnings.push_back("not even one contribution fits limits.contribution_budget_mib: no push can succeed");
   }
   if (run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kEvaluator) {
     warnings.push_back(

@@ -72,8 +72,9 @@ void DiskRows(const RunPlan& plan, Lines& lines) {
   lines.Row("versions", HumanBytes(disk.version_bytes * disk.versions),
             absl::StrFormat("%d retained, one being written", disk.versions - 1));
   lines.Row("contributions", HumanBytes(disk.contribution_bytes), "of retained rounds and the open one");
-  lines.Row("automatic checkpoints", HumanBytes(disk.version_bytes * disk.checkpoints),
-            absl::StrFormat("%d at the end of the run", disk.checkpoints));
+  lines.Row("automatic checkpoints", HumanBytes(disk.checkpoint_bytes * disk.checkpoints),
+            absl::StrFormat("%d at the end of the run, each with %s", disk.checkpoints,
+                            Counted(disk.versions - 1, "version")));
   lines.Row("peak", HumanBytes(disk.peak()));
 }
 
@@ -180,6 +181,7 @@ Json DiskJson(const PlannedDisk& disk) {
           {"versions", disk.versions},
           {"contributions", disk.contribution_bytes},
           {"checkpoints", disk.checkpoints},
+          {"checkpoint", disk.checkpoint_bytes},
           {"peak", disk.peak()}};
 }
 

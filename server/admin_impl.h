@@ -112,7 +112,6 @@ class AdminImpl final : public AdminControl {
                                        bool dry_run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Keep(const ConfigBook::Proposal& proposal, const std::string& author)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckBudget(const RunOptions& run) const;
   absl::Status CheckLease(const RunOptions& run) const;
   void PutInForce(const ConfigBook::Proposal& proposal, const std::string& author)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

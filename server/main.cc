@@ -15,6 +15,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "common/bind_address.h"
@@ -22,12 +23,14 @@
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/fault_point.h"
+#include "common/file.h"
 #include "common/input_file.h"
 #include "common/log.h"
 #include "common/process_setup.h"
 #include "common/shutdown.h"
 #include "common/status.h"
 #include "common/thread_check.h"
+#include "core/model_check.h"
 #include "monitoring/certificate_metrics.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
@@ -46,6 +49,7 @@
 #include "server/metrics/port_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
+#include "server/model_memory.h"
 #include "server/port_file.h"
 #include "server/rpc/handshake_failures.h"
 #include "server/rpc/health_listener.h"
@@ -206,6 +210,14 @@ absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
     result.staleness_open = file.staleness_open;
   }
   ATOLL_ASSIGN_OR_RETURN(result.options, RunConfigCodec().Parse(result.bytes));
+  // A begun run keeps what it is: its file may say less than `atollctl config set` has said since.
+  const bool begun = FileExists(JoinPath(flags.data_dir, "meta"));
+  if (!begun) {
+    ATOLL_ASSIGN_OR_RETURN(const auto layouts, LayOutModel(result.options));
+    ATOLL_RETURN_IF_ERROR(CheckContributionBudget(result.options, layouts));
+    const absl::Status fits = CheckModelMemory(layouts);
+    if (!fits.ok()) return absl::InvalidArgumentError(absl::StrCat("model.gpt: ", fits.message()));
+  }
   return result;
 }
 

@@ -1,17 +1,16 @@
 #include "server/seed_upload.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "core/codec.h"
+#include "core/model_check.h"
 #include "core/outer_optimizer.h"
 #include "core/payload_stats.h"
 #include "server/merge_engine.h"
+#include "server/model_memory.h"
 #include "server/refusal.h"
 #include "server/storage_refusal.h"
 
@@ -38,34 +37,6 @@ absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> valu
   return check(layout.elements);
 }
 
-absl::Status CheckBudget(const Services& services, const std::vector<FragmentLayout>& layouts) {
-  for (const FragmentLayout& layout : layouts) {
-    const uint64_t bytes = CodecFor(services.book->config()->run.push_codec).EncodedSize(layout.elements);
-    if (bytes <= services.budget->capacity()) continue;
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "one contribution to fragment %d takes %d bytes, more than the whole budget of %d; raise "
-        "limits.contribution_budget_mib",
-        layout.id.value(), bytes, services.budget->capacity()));
-  }
-  return absl::OkStatus();
-}
-
-/// A manifest of a kilobyte can announce terabytes, and a seed that is coming in has its memory from the
-/// start.
-absl::Status CheckMemory(const std::vector<FragmentLayout>& layouts) {
-  // Parameters, those of the next version, one vector of state: docs/architecture.md, "Memory of the
-  // coordinator".
-  constexpr uint64_t kBytesPerElement = 12;
-  const uint64_t physical =
-      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
-  uint64_t elements = 0;
-  for (const FragmentLayout& layout : layouts) elements += layout.elements;
-  if (elements <= physical / kBytesPerElement) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "a model of %d values takes at least %d bytes here; this machine has %d bytes of memory", elements,
-      elements * kBytesPerElement, physical));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Services& services, const Caller& caller,
@@ -84,8 +55,9 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Services& s
   ATOLL_ASSIGN_OR_RETURN(
       std::vector<FragmentLayout> layouts,
       PlanFragments(manifest, services.options.fragments, services.options.run.sync.pattern));
-  ATOLL_RETURN_IF_ERROR(CheckBudget(services, layouts));
-  ATOLL_RETURN_IF_ERROR(CheckMemory(layouts));
+  const absl::Status held = CheckContributionBudget(services.book->config()->run, layouts);
+  if (!held.ok()) return absl::FailedPreconditionError(held.message());
+  ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
   return std::unique_ptr<SeedSession>(
       new SeedUpload(services, caller, manifest, std::move(layouts), std::move(adopt)));
 }

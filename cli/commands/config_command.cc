@@ -9,6 +9,7 @@
 #include "common/command_line/help.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "core/model_check.h"
 #include "protos/config/explain.h"
 #include "protos/config/run_config.h"
 
@@ -55,6 +56,7 @@ void Recommend(const GlobalOptions& global, const RunOptions& run, bool stranger
 absl::Status Validate(const GlobalOptions& global, const std::string& file, bool strangers) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(file));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
+  ATOLL_RETURN_IF_ERROR(CheckModel(run));
   Recommend(global, run, strangers);
   if (global.json) return PrintJson(config);
   std::printf("%s is valid: run '%s', %s, %s of %s, %s tokens in all\n", file.c_str(), run.name.c_str(),

@@ -5,6 +5,7 @@
 #include "cli/text.h"
 #include "common/command_line/help.h"
 #include "common/status.h"
+#include "core/model_check.h"
 #include "protos/config/run_config.h"
 
 namespace atoll {
@@ -25,6 +26,7 @@ struct PlanOptions {
 absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(options.file));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
+  ATOLL_RETURN_IF_ERROR(CheckModel(run));
   PlanAssumptions assumptions;
   assumptions.workers = options.workers;
   ATOLL_ASSIGN_OR_RETURN(assumptions.bandwidth_bits_per_s, ParseBandwidth(options.bandwidth));

@@ -5,7 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "common/human.h"
 #include "common/status.h"
-#include "core/codec.h"
+#include "core/model_check.h"
 #include "core/schedule.h"
 #include "server/admin_impl.h"
 #include "server/storage_refusal.h"
@@ -52,7 +52,7 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
   }
   ATOLL_RETURN_IF_ERROR(proposal.status());
   ATOLL_RETURN_IF_ERROR(services_.book->CheckOpen());
-  ATOLL_RETURN_IF_ERROR(CheckBudget(proposal->snapshot->run));
+  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(proposal->snapshot->run, services_.book->Layouts()));
   ATOLL_RETURN_IF_ERROR(CheckLease(proposal->snapshot->run));
   const double position = services_.book->NextRoundPosition();
   const double rate = LearningRateAt(services_.book->config()->run, position);
@@ -136,17 +136,6 @@ absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint3
   }
   (void)services_.outbox->Send(effects);
   return view;
-}
-
-absl::Status AdminImpl::CheckBudget(const RunOptions& run) const {
-  for (const FragmentLayout& layout : services_.book->Layouts()) {
-    const uint64_t payload = CodecFor(run.push_codec).EncodedSize(layout.elements);
-    if (payload <= run.contribution_budget_bytes) continue;
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "limits.contribution_budget_mib: %s would hold no contribution to fragment %d, which takes %s",
-        HumanBytes(run.contribution_budget_bytes), layout.id.value(), HumanBytes(payload)));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status AdminImpl::CheckLease(const RunOptions& run) const {

@@ -31,6 +31,13 @@ CHANGES = [*ORDERS, ["workers", "ban", "w9"], ["workers", "add", "1"], ["workers
            ["checkpoint", "create"], ["checkpoint", "restore", "c1", "--yes"], ["checkpoint", "delete", "c1", "--yes"],
            ["tokens", "create", "--role", "admin", "--name", "ann"], ["tokens", "list"], ["tokens", "revoke", "00000000"]]
 
+LARGE = """run: {{name: large, workers: 2, rounds: 4}}
+model: {{gpt: {{layers: {layers}, heads: 8, width: {width}, context: 16, vocabulary: 256}}}}
+data: {{tokenizer: bytes}}
+inner: {{steps: 2, learning_rate: 0.001, batch: 1}}
+limits: {{contribution_budget_mib: {budget}}}
+"""
+
 
 class Test:
     def __init__(self, programs, folder):
@@ -194,6 +201,11 @@ class Test:
             self.expect([*command, "absent.yaml"], (6,), ("absent.yaml",))
             self.expect([*command, "bad.yaml"], (2,), ("nme",))
             self.expect([*command, "binary.yaml"], (2,), ("binary.yaml",))
+        for name, layers, width, words in (("tight", 4, 512, ("limits.contribution_budget_mib", "at least")),
+                                           ("endless", 1024, 65536, ("model.gpt",))):
+            (self.folder / f"{name}.yaml").write_text(LARGE.format(layers=layers, width=width, budget=1))
+            for command in (["config", "validate"], ["plan"]):
+                self.expect([*command, f"{name}.yaml"], (2,), words)
         self.expect(["doctor", "absent.yaml"], (1,), ())
         self.expect(["export", "--out", "."], (6,), ("folder",))
         self.expect(["export", "--out", "absent/model"], (6,), ("absent/model",))
@@ -202,6 +214,15 @@ class Test:
         self.expect(["status"], (6,), ("absent.token",), [*self.there[:4], "--token-file", "absent.token"])
         self.expect(["status"], (6,), ("absent.pem",), [*self.there[:4], "--tls-ca", "absent.pem"])
 
+    def model_of_another_machine(self):
+        """Terabytes: `plan` says so, a coordinator does not begin."""
+        (self.folder / "huge.yaml").write_text(LARGE.format(layers=64, width=16384, budget=1 << 20))
+        self.expect(["plan", "huge.yaml"], (0,), ())
+        done = subprocess.run([self.programs / "atoll-coordinator", "--config", "huge.yaml", "--data-dir", "huge"], cwd=self.folder,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode != 2 or "model.gpt" not in done.stderr or (self.folder / "huge").exists():
+            self.complaints.append(f"a coordinator of terabytes ended with {done.returncode}: {done.stdout}{done.stderr}")
+
 
 def main():
     programs = pathlib.Path(sys.argv[1]).resolve()
@@ -209,7 +230,7 @@ def main():
         test = Test(programs, pathlib.Path(folder))
         test.start_coordinator()
         try:
-            for part in (test.unknown_names, test.bad_files, test.away, test.readers_that_go, test.full_disk, test.ctrl_c,
+            for part in (test.unknown_names, test.bad_files, test.model_of_another_machine, test.away, test.readers_that_go, test.full_disk, test.ctrl_c,
                          test.frozen_coordinator):
                 begun = time.monotonic()
                 part()

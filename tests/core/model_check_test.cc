@@ -1,0 +1,51 @@
+#include "core/model_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace atoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+RunOptions Small() {
+  RunOptions run;
+  run.model = {.layers = 2, .heads = 2, .width = 64, .context = 32, .vocabulary = 256};
+  run.push_codec = CodecKind::kFp32;
+  return run;
+}
+
+std::string Refusal(const RunOptions& run) { return std::string(CheckModel(run).message()); }
+
+TEST(ModelCheck, ABudgetHoldsTheLargestContribution) {
+  RunOptions run = Small();
+  uint64_t largest = 0;
+  const auto layouts = LayOutModel(run);
+  ASSERT_TRUE(layouts.ok()) << layouts.status();
+  for (const FragmentLayout& layout : *layouts) largest = std::max(largest, layout.elements * sizeof(float));
+  run.contribution_budget_bytes = largest;
+  EXPECT_TRUE(CheckModel(run).ok()) << CheckModel(run);
+  run.contribution_budget_bytes = largest - 1;
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckModel(run)));
+  EXPECT_THAT(Refusal(run), AllOf(HasSubstr("limits.contribution_budget_mib"), HasSubstr("at least 1")));
+  run.push_codec = CodecKind::kInt4;
+  EXPECT_TRUE(CheckModel(run).ok()) << "a shorter contribution";
+  run.push_codec = CodecKind::kFp32;
+  run.sync.fragments = 2;
+  EXPECT_TRUE(CheckModel(run).ok()) << "one fragment at a time";
+}
+
+TEST(ModelCheck, NamesTheFieldOfAModelThatCannotBe) {
+  RunOptions run = Small();
+  run.sync.fragments = 1000;
+  EXPECT_THAT(Refusal(run), HasSubstr("sync.fragments: "));
+  run = Small();
+  run.model = {.layers = 1024, .heads = 2, .width = 65536, .context = 1 << 20, .vocabulary = 65536};
+  EXPECT_THAT(Refusal(run), HasSubstr("model.gpt: "));
+}
+
+}  // namespace
+}  // namespace atoll
