@@ -78,6 +78,10 @@ function overlayWithTokens(folder) {
   }
 }
 
+/** For a comparison: the order of flags and tolerations is that of the components. */
+const bag = objects => JSON.parse(JSON.stringify(Object.fromEntries(canonical(objects))), (key, value) => (['args', 'tolerations'].includes(key)
+    ? [...value].sort((x, y) => (JSON.stringify(x) < JSON.stringify(y) ? -1 : 1)) : value));
+
 async function componentsGoTogether() {
   const all = path.join(k8s, 'overlays/all-of-them');
   overlayWithTokens(all);
@@ -90,12 +94,36 @@ async function componentsGoTogether() {
   const fromChart = template(chart, ...values('base', 'tls', 'gpu', 'spot', 'monitoring', 'expose'), '--set', 'tokens.enabled=true',
                              ...certificates('tls'));
   const rest = o => o.filter(x => !x.metadata.name.endsWith('-token'));
-  const sorted = o => Object.fromEntries(canonical(o));
-  // The order of flags and tolerations is that of the components.
-  const bag = o => JSON.parse(JSON.stringify(sorted(o)), (key, value) => (['args', 'tolerations'].includes(key)
-      ? [...value].sort((x, y) => (JSON.stringify(x) < JSON.stringify(y) ? -1 : 1)) : value));
   expect('kustomize and helm render all of them alike', differences(bag(rest(objects)), bag(fromChart)));
   fs.rmSync(all, {recursive: true});
+}
+
+/** A kustomization of the base, or of an overlay, with these components; null and what kubectl says when it cannot be built. */
+function withComponents(components, resource = 'base') {
+  const folder = path.join(k8s, 'overlays', `of-${[resource.replace('/', '-'), ...components].join('-')}`);
+  fs.mkdirSync(folder);
+  fs.writeFileSync(path.join(folder, 'kustomization.yaml'), YAML.stringify({apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization',
+    resources: [`../../${resource}`], components: components.map(name => `../../components/${name}`)}));
+  try {
+    return [kustomize(folder), ''];
+  } catch (error) {
+    return [null, `${error.message}${error.stderr ?? ''}`];
+  } finally {
+    fs.rmSync(folder, {recursive: true});
+  }
+}
+
+/** The Job of components/job gets what the others give the set, when it is there before them; else nothing is built. */
+async function componentsGoWithTheJob() {
+  const others = ['gpu', 'spot', 'monitoring'];
+  const [objects, error] = withComponents(['job', ...others, 'sample-text']);
+  if (!objects) return expect('the job goes with the others', [error]);
+  expect('the job goes with the others', await problems(objects));
+  const fromChart = template(chart, ...values('base', 'job', ...others), '--set', 'worker.data.sampleText=true');
+  expect('kustomize and helm render the job with the others alike', differences(bag(objects), bag(fromChart)));
+  const refused = [...['gpu', 'spot', 'sample-text'].map(name => withComponents([name, 'job'])), withComponents(['job'], 'overlays/tls')];
+  expect('the job after the others, or with tls, is refused', refused.flatMap(([built, text], i) =>
+      (built ? [`${i}: it is built`] : /components\/job'?: (testing value|.*multiple matches)/.test(text) ? [] : [text])));
 }
 
 /** Kubernetes alerts as any other Prometheus does: the object is monitoring/prometheus/atoll.rules.yaml, read again. */
@@ -299,6 +327,7 @@ await toolsFitThePrograms();
 await certificatesFitThePods();
 await renderingsAreValidAndAgreedOn();
 await componentsGoTogether();
+await componentsGoWithTheJob();
 await rulesAreThoseOfTheFile();
 dashboardsLoadByThemselves();
 await aReleaseByAnotherName();
