@@ -307,6 +307,18 @@ function versionsAreOne() {
   expect(`k8s/ names version ${version} only`, wrong);
 }
 
+/** Files of k8s/ that others name, in a comment or elsewhere. */
+function namedFilesAreThere() {
+  const missing = [];
+  for (const file of fs.readdirSync(k8s, {recursive: true}).filter(f => /\.(yaml|tpl|txt)$/.test(f))) {
+    const text = fs.readFileSync(path.join(k8s, file), 'utf8');
+    for (const [, named] of text.matchAll(/(?<![\w./])(?:k8s\/)?((?:base|components|overlays|tools|chart)\/[\w./-]*\w)/g)) {
+      if (!fs.existsSync(path.join(k8s, named))) missing.push(`${file}: ${named}`);
+    }
+  }
+  expect('files that k8s/ names are there', missing);
+}
+
 /** The checks above find what they are for: each break of a good rendering is found, in its own words. */
 async function breaksAreFound() {
   for (const {title, rendering, change, words} of mutations) {
@@ -320,6 +332,7 @@ async function breaksAreFound() {
 }
 
 versionsAreOne();
+namedFilesAreThere();
 buildStagesHaveTheirScripts();
 await theDefaultsInstall();
 await podsTakeWhatClustersAskFor();
