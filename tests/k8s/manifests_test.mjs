@@ -12,7 +12,7 @@ import {referenceErrors} from './lib/references.mjs';
 import {certificateValues, copyOfManifests, kustomize, template} from './lib/render.mjs';
 import {launcherCalls} from './lib/rules/access.mjs';
 import {strictErrors} from './lib/strict.mjs';
-import {helm, run, source, YAML} from './lib/tools.mjs';
+import {helm, run, source, tools, YAML} from './lib/tools.mjs';
 
 const golden = path.join(source, 'tests/golden/k8s');
 const k8s = copyOfManifests();
@@ -246,19 +246,42 @@ async function podsTakeWhatClustersAskFor() {
 /** By cert-manager: the secrets that the pods mount, for the names that they prove. */
 async function certificatesFitThePods() {
   const objects = template(chart, ...local, ...values('tls'), '--set', 'tls.create=false,tls.certManager.enabled=true,' +
-      'tls.certManager.issuer.name=atoll-ca,tls.certManager.hosts[0]=atoll.example.org,tls.certManager.admins[0]=ann,worker.replicas=3');
+      'tls.certManager.issuer.name=atoll-ca,tls.certManager.hosts={atoll.example.org,192.0.2.7},tls.certManager.admins[0]=ann,worker.replicas=3');
   const made = objects.filter(o => o.kind === 'Certificate');
   const secrets = made.map(o => ({kind: 'Secret', metadata: {name: o.spec.secretName, labels: o.metadata.labels},
                                   data: {'tls.crt': '', 'tls.key': '', 'ca.crt': ''}}));
   const errors = referenceErrors([...objects.filter(o => o.kind !== 'Certificate'), ...secrets], calls);
   expect('cert-manager makes what the pods mount', errors);
-  const proven = Object.fromEntries(made.map(o => [o.spec.secretName, [...(o.spec.uris ?? o.spec.dnsNames), ...o.spec.usages].join(' ')]));
+  const proven = Object.fromEntries(made.map(({spec}) =>
+      [spec.secretName, [...(spec.uris ?? spec.dnsNames), ...(spec.ipAddresses ?? []), ...spec.usages].join(' ')]));
   const worker = i => [`atoll-worker-${i}-tls`, `spiffe://atoll/worker/atoll-worker-${i} digital signature client auth`];
+  // The addresses are those of scripts/dev-certs.sh: atollctl calls 127.0.0.1 through a port-forward.
   expect('certificates prove their owners', differences(proven, {
     'atoll-coordinator-tls': 'localhost atoll-coordinator atoll-coordinator.default atoll-coordinator.default.svc atoll-admin ' +
-        'atoll-admin.default atoll-admin.default.svc atoll.example.org digital signature server auth',
+        'atoll-admin.default atoll-admin.default.svc atoll.example.org 127.0.0.1 ::1 192.0.2.7 digital signature server auth',
     'atoll-admin-ann-tls': 'spiffe://atoll/admin/ann digital signature client auth',
     ...Object.fromEntries([worker(0), worker(1), worker(2)])}));
+}
+
+/** Where cert-manager makes the certificates, the notes fetch the operator's: their commands are run. */
+function notesFetchTheOperatorsCertificate() {
+  const notesOf = (...args) => helm('install', 'words', chart, '--dry-run=client', '--namespace', 'ml', ...local, '--set',
+      'tls.enabled=true,tls.certManager.enabled=true,tls.certManager.issuer.name=atoll-ca', ...args);
+  expect('without an operator the notes say how to name one', notesOf().includes('--set tls.certManager.admins=') ? [] : [notesOf()]);
+  const notes = notesOf('--set', 'tls.certManager.admins={ann}');
+  const commands = /^ *mkdir -p certs(?:.*\n)*? *done$/m.exec(notes)?.[0];
+  if (!commands) return expect('the notes fetch the certificate', [notes]);
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-notes-'));
+  // kubectl prints a secret that it would create as it prints one of the cluster.
+  fs.writeFileSync(path.join(folder, 'kubectl'), `#!/bin/bash
+    [ "\${*:1:5}" = "--namespace ml get secret words-atoll-admin-ann-tls" ] || exit 1
+    exec ${path.join(tools, 'bin/kubectl')} create secret generic x --dry-run=client \
+      --from-literal=ca.crt=is-ca.crt --from-literal=tls.crt=is-tls.crt --from-literal=tls.key=is-tls.key "\${@:6}"\n`, {mode: 0o755});
+  run('bash', ['-euc', commands], {cwd: folder, env: {...process.env, PATH: `${folder}:${process.env.PATH}`}});
+  const named = [...notes.matchAll(/--tls-\w+ (\S+)/g)].map(m => m[1]);
+  expect('the notes name the files that they made', named.length !== 3 ? [notes] : named.filter(file =>
+      fs.readFileSync(path.join(folder, file), 'utf8') !== `is-${path.basename(file)}`));
+  fs.rmSync(folder, {recursive: true});
 }
 
 function badValuesAreRefused() {
@@ -341,6 +364,7 @@ await theDefaultsInstall();
 await podsTakeWhatClustersAskFor();
 await toolsFitThePrograms();
 await certificatesFitThePods();
+notesFetchTheOperatorsCertificate();
 await renderingsAreValidAndAgreedOn();
 await componentsGoTogether();
 await componentsGoWithTheJob();
