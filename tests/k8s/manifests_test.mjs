@@ -9,10 +9,10 @@ import {canonical, differences} from './lib/canonical.mjs';
 import {Cluster, containersOf} from './lib/cluster.mjs';
 import {mutations} from './lib/mutations.mjs';
 import {referenceErrors} from './lib/references.mjs';
-import {certificateValues, copyOfManifests, kustomize, template} from './lib/render.mjs';
+import {certificateValues, copyOfManifests, kustomize, parse, template} from './lib/render.mjs';
 import {launcherCalls} from './lib/rules/access.mjs';
 import {strictErrors} from './lib/strict.mjs';
-import {helm, run, source, tools, YAML} from './lib/tools.mjs';
+import {helm, kubectl, run, source, tools, YAML} from './lib/tools.mjs';
 
 const golden = path.join(source, 'tests/golden/k8s');
 const k8s = copyOfManifests();
@@ -208,6 +208,11 @@ async function toolsFitThePrograms() {
     expect(`tools/${name} is valid`, (await Promise.all(objects.map(strictErrors))).flat());
     const [claim, tool] = ['PersistentVolumeClaim', 'Pod'].map(kind => objects.find(o => o.kind === kind));
     const program = kustomize(path.join(k8s, 'base')).find(o => o.kind === 'StatefulSet').spec.template.spec;
+    const file = path.join(k8s, 'tools', name, 'kustomization.yaml'), text = fs.readFileSync(file, 'utf8');
+    fs.writeFileSync(file, text.replace(/(newName: )localhost(\/\S+\n *newTag: ).*/, '$1registry.example.org$2"9.9"'));
+    const [edited] = parse(kubectl('kustomize', path.dirname(file))).filter(o => o.kind === 'Pod').map(o => o.spec.containers[0].image);
+    fs.writeFileSync(file, text);
+    expect(`tools/${name} takes its image from a registry`, edited === 'registry.example.org/atoll/coordinator:9.9' ? [] : [edited]);
     const own = ({securityContext, containers: [{image, securityContext: container}]}) => ({securityContext, image, container});
     expect(`tools/${name} runs as the coordinator does`, differences(own(tool.spec), own({...program, containers: program.containers})));
     expect(`tools/${name} mounts its claim`, tool.spec.volumes[0].persistentVolumeClaim.claimName === claim.metadata.name ? [] : [claim.metadata.name]);
@@ -328,7 +333,7 @@ function versionsAreOne() {
   for (const file of fs.readdirSync(path.join(source, 'k8s'), {recursive: true}).filter(f => /\.(yaml|md|Dockerfile)$/.test(f))) {
     const text = fs.readFileSync(path.join(source, 'k8s', file), 'utf8');
     for (const [found, of] of text.matchAll(/atoll\/(?:coordinator|worker-\w+):([\w.]+)/g)) if (of !== version) wrong.push(`${file}: ${found}`);
-    for (const [found, of] of text.matchAll(/^(?:version|appVersion): "?([\w.]+)"?$/gm)) if (of !== version) wrong.push(`${file}: ${found}`);
+    for (const [found, of] of text.matchAll(/^ *(?:version|appVersion|newTag): "?([\w.]+)"?$/gm)) if (of !== version) wrong.push(`${file}: ${found}`);
   }
   expect(`k8s/ names version ${version} only`, wrong);
 }
