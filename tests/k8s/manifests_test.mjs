@@ -173,12 +173,20 @@ function dashboardsLoadByThemselves() {
 }
 
 async function aReleaseByAnotherName() {
-  const objects = template(chart, ...local).map(o => JSON.stringify(o));
-  const other = helm('template', 'words', chart, ...local, '--namespace', 'ml').split(/^---$/m).filter(t => t.trim()).map(t => YAML.parse(t)).filter(Boolean);
+  const own = [...local, '--set', 'worker.data.sampleText=false'];
+  const objects = template(chart, ...own).map(o => JSON.stringify(o));
+  const words = (...args) => parse(helm('template', 'words', chart, ...own, '--namespace', 'ml', ...args));
+  const other = words();
   expect('a release by another name fits together', await problems(other));
-  const shared = other.filter(o => o.kind !== 'PersistentVolumeClaim' && objects.some(text => JSON.parse(text).kind === o.kind &&
+  const shared = other.filter(o => objects.some(text => JSON.parse(text).kind === o.kind &&
       JSON.parse(text).metadata.name === o.metadata.name));
-  expect('two releases in one namespace share nothing but the data', shared.map(o => `${o.kind}/${o.metadata.name}`));
+  expect('two releases in one namespace share nothing', shared.map(o => `${o.kind}/${o.metadata.name}`));
+  // The claim that the release creates, and the one that its workers mount.
+  const claims = of => [of.filter(o => o.kind === 'PersistentVolumeClaim'), of.flatMap(o => o.spec?.template?.spec.volumes ?? []).map(v => v.persistentVolumeClaim).filter(Boolean)]
+      .map(list => list.map(c => c.claimName ?? c.metadata.name).join());
+  expect('a release has a data claim of its own', differences(claims(other), ['words-atoll-data', 'words-atoll-data']));
+  expect('a release uses the claim of tools/tokens', differences(claims(words('--set', 'worker.data.create=false')), ['', 'atoll-data']));
+  expect('a release names its claim as asked for', differences(claims(words('--set', 'worker.data.claim=text')), ['text', 'text']));
 }
 
 /** Nothing is given but the registry: objects for a cluster with a default storage class, and what to do next. */

@@ -184,7 +184,7 @@ def operate(desk, text):
     expect(set(STEPS) <= set(seen), f"without commands: {set(STEPS) - set(seen)}")
 
 
-def with_helm(desk, _text):
+def with_helm(desk, text):
     """The chart installed, scaled, upgraded, removed and installed again; its volumes stay."""
     helm, settings = desk.tools / "helm", "--set registry=localhost --set-file run=run.yaml"
     install_it = f"{helm} install atoll k8s/chart --namespace atoll {settings}"
@@ -207,14 +207,37 @@ def with_helm(desk, _text):
     desk.run(f"{helm} install atoll k8s/chart --namespace atoll {own}")
     desk.until(lambda: desk.is_ready("atoll-coordinator-0"), "the release is back")
     print("helm: installed, scaled, upgraded, removed with its volumes kept, and back", flush=True)
+    beside_each_other(desk)
+    desk.run("helm uninstall atoll --namespace atoll\nkubectl delete namespace atoll\nkubectl apply -f k8s/namespace.yaml")
+    tokens, install_with_helm = own_run_commands(text)
+    desk.run(tokens)
+    desk.run(install_with_helm)
+    desk.until(lambda: desk.is_ready("atoll-worker-1"), "workers train on the files of k8s/tools/tokens", 120)
+    print("helm: installed on a claim that was there before", flush=True)
+
+
+def beside_each_other(desk):
+    """A second release in the namespace, as far as the API server is asked: no object is another's, and what chart 0.1.0 made is kept."""
+    second = "helm install words k8s/chart --namespace atoll --dry-run=server --set registry=localhost,worker.data.sampleText=false"
+    expect("claimName: words-atoll-data" in desk.run(second), "a second release uses another's claim")
+    desk.run("kubectl -n atoll annotate persistentvolumeclaim atoll-data meta.helm.sh/release-name=words --overwrite")
+    expect("claimName: atoll-data" in desk.run(second), "an upgrade from 0.1.0 leaves the claim with the token files")
+    desk.run("kubectl -n atoll annotate persistentvolumeclaim atoll-data meta.helm.sh/release-name=atoll --overwrite")
+
+
+def own_run_commands(text):
+    """The two blocks of "A run of your own": the token files, and Helm's way to start the run."""
+    tokens, install_with_helm = (commands for _, commands in page.blocks(page.section(text, "A run of your own")))
+    expect(install_with_helm.startswith("helm install"), install_with_helm)
+    return tokens, install_with_helm
 
 
 def own_run(desk, text):
     """k8s/README.md, the other blocks: files that a pod without fsGroup could not write, and identities."""
     desk.run("kubectl apply -f k8s/namespace.yaml")
-    for heading in ("A run of your own", "TLS"):
-        for _, commands in page.blocks(page.section(text, heading)):
-            desk.run(commands)
+    desk.run(own_run_commands(text)[0])
+    for _, commands in page.blocks(page.section(text, "TLS")):
+        desk.run(commands)
     desk.until(lambda: desk.is_ready("atoll-worker-1-0"), "the workers join", 120)
 
 

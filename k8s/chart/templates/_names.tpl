@@ -83,6 +83,20 @@ capabilities:
   drop: [ALL]
 {{- end -}}
 
+{{/* The claim with the token files: the release's own, or that of k8s/tools/tokens. A release of chart 0.1.0 created atoll-data: it
+keeps that name, since an upgrade deletes what it does not name. */}}
+{{- define "atoll.dataClaim" -}}
+{{- $before := lookup "v1" "PersistentVolumeClaim" .Release.Namespace "atoll-data" | default dict -}}
+{{- $owner := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $before -}}
+{{- if .Values.worker.data.claim -}}
+{{- .Values.worker.data.claim -}}
+{{- else if and .Values.worker.data.create (ne $owner .Release.Name) -}}
+{{- include "atoll.name" . -}}-data
+{{- else -}}
+atoll-data
+{{- end -}}
+{{- end -}}
+
 {{/* Whether each worker has a set and secrets of its own. */}}
 {{- define "atoll.identities" -}}
 {{- if or .Values.tls.enabled .Values.tokens.enabled -}}yes{{- end -}}

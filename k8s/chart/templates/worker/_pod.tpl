@@ -220,7 +220,7 @@ spec:
         sizeLimit: 64Mi
       {{- else }}
       persistentVolumeClaim:
-        claimName: {{ .Values.worker.data.claim }}
+        claimName: {{ include "atoll.dataClaim" . }}
         readOnly: true
       {{- end }}
     {{- if or $job (not .Values.worker.state.persistent) }}
