@@ -239,6 +239,20 @@ def own_run(desk, text):
     for _, commands in page.blocks(page.section(text, "TLS")):
         desk.run(commands)
     desk.until(lambda: desk.is_ready("atoll-worker-1-0"), "the workers join", 120)
+    island(desk, text)
+
+
+def island(desk, text):
+    """k8s/README.md, "Islands in other clusters": workers of a second cluster join with certificates that the first one's CA signed."""
+    store = desk.add_cluster("island-a")
+    expose, sign, apply, one_more = (commands for _, commands in page.blocks(page.section(text, "Islands in other clusters")))
+    for commands in (expose, sign, apply, own_run_commands(text)[0].replace("kubectl ", "kubectl --context island-a ")):
+        desk.run(commands)
+    desk.until(lambda: all(desk.is_ready(f"island-a-atoll-worker-{i}-0", store) for i in range(2)), "the island's workers join", 120)
+    expect(not (desk.folder / "k8s/overlays/island/certs/ca.key").exists(), "the island has the CA's key")
+    desk.run(one_more)
+    desk.until(lambda: desk.is_ready("island-a-atoll-worker-2-0", store), "the island's third worker joins", 120)
+    print("an island's workers joined from another cluster", flush=True)
 
 
 PARTS = {"operations": operate, "trying out": trying_out, "helm": with_helm, "own run": own_run}

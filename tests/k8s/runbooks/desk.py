@@ -72,10 +72,8 @@ class Desk:
         (self.folder / "run.yaml").write_text(RUN, encoding="utf-8")
         (self.folder / "k8s/base/coordinator/run.yaml").write_text(RUN, encoding="utf-8")
         data, admin = free_ports(2)
-        self.kubelet = Kubelet(self.root, self.bin, source, {"7600": data, "7601": admin})
-        self.store = Store(self.kubelet)
-        self.kubelet.store = self.store
-        self.kubelet.api = self.api = Api(self.store, self.kubelet, self.root)
+        self.source, self.clusters = source, []
+        self.store, self.kubelet, self.api = self.cluster(self.root, {"7600": data, "7601": admin})
         self.environment = {**os.environ, "KUBECONFIG": str(self.api.kubeconfig), "HOME": str(self.root),
                             "PATH": f"{self.root}/bin:{self.bin}:{self.tools}:{os.environ['PATH']}",
                             "ATOLL_ADMIN": f"127.0.0.1:{admin}", "ATOLL_COORDINATOR": f"127.0.0.1:{data}"}
@@ -85,6 +83,24 @@ class Desk:
             (self.root / "bin" / name).chmod(0o755)
         self.exports = ""
         self.run("atoll-data tokenize --out tokens docs/*.md")
+
+    def cluster(self, folder, ports):
+        kubelet = Kubelet(folder, self.bin, self.source, ports)
+        kubelet.store = Store(kubelet)
+        kubelet.api = Api(kubelet.store, kubelet, folder)
+        self.clusters.append(kubelet)
+        return kubelet.store, kubelet, kubelet.api
+
+    def add_cluster(self, context):
+        """Another cluster, under a context of kubectl. Its workers reach the coordinator of the first. Returns its store."""
+        folder = self.root / context
+        folder.mkdir(mode=0o755)
+        store, _, api = self.cluster(folder, self.kubelet.ports)
+        known, new = (json.loads(one.kubeconfig.read_text(encoding="utf-8")) for one in (self.api, api))
+        known["clusters"].append({**new["clusters"][0], "name": context})
+        known["contexts"].append({"name": context, "context": {"cluster": context, "user": "me"}})
+        self.api.kubeconfig.write_text(json.dumps(known), encoding="utf-8")
+        return store
 
     def run(self, commands, seconds=240):
         """What they print. They run as they stand, in one shell that ends at the first that fails."""
@@ -105,9 +121,10 @@ class Desk:
         with self.store.lock:
             return list(self.store.history)
 
-    def is_ready(self, pod):
-        with self.store.lock:
-            found = self.store.objects.get((("v1", "pods"), "atoll", pod))
+    def is_ready(self, pod, store=None):
+        store = store or self.store
+        with store.lock:
+            found = store.objects.get((("v1", "pods"), "atoll", pod))
             return found is not None and ready(found)
 
     def status(self):
@@ -129,11 +146,12 @@ class Desk:
         raise AssertionError(f"not within {seconds} s: {what}")
 
     def keep_logs(self):
-        for log in sorted(self.root.glob("*.log")):
+        for log in sorted([*self.root.glob("*.log"), *self.root.glob("island-*/*.log")]):
             print(f"--- {log.name}\n{log.read_text(encoding='utf-8', errors='replace')[-3000:]}", flush=True)
         print("\n".join(self.history()[-40:]), flush=True)
 
     def close(self):
-        self.api.close()
-        self.kubelet.close()
+        for kubelet in self.clusters:
+            kubelet.api.close()
+            kubelet.close()
         self.guard.communicate(timeout=60)
