@@ -10,10 +10,12 @@ Usage: scripts/add-worker-identity.sh OVERLAY
 
 Gives k8s/overlays/tls, k8s/overlays/island, or a copy of one, its next worker: copies the folder of the last one
 (worker-1 to worker-2), and names the new worker wherever kustomization.yaml names the last one. Where the overlay has
-certs/ca.key, scripts/dev-certs.sh makes the certificate; elsewhere, make the secret NAME-tls with your own CA.
+certs/ca.key, scripts/dev-certs.sh makes the certificate. Where that key is elsewhere (an island), sign certs/worker-NAME.pem
+and .key there and copy both. With another CA, make the secret NAME-tls by it.
 
-Apply the overlay afterwards, which starts the worker; `atollctl workers scale N` then has the run remember it. What fails
-changes nothing in the overlay. Exit codes: 0 done, 1 the certificate was not made, 2 this is no such overlay.
+Apply the overlay afterwards, which starts the worker; `atollctl workers scale N` then has the run remember it. (An island has
+no launcher: there is nothing to scale.) What fails changes nothing in the overlay. Exit codes: 0 done, 1 the certificate was
+not made, 2 this is no such overlay.
 HELP
 }
 die() { echo "add-worker-identity: $*" >&2; exit 2; }
@@ -58,4 +60,6 @@ certificate=certs/worker-$after.pem
 if [ -e certs/ca.key ] && [ ! -e "$certificate" ]; then "$repository/scripts/dev-certs.sh" certs --worker "$after"; fi
 mv "$made/folder" "worker-$next"
 mv "$made/kustomization.yaml" kustomization.yaml
-echo "added $after; apply $1, then: atollctl workers scale $((next + 1))"
+[ -e "$certificate" ] || ! grep -q "$certificate" kustomization.yaml ||
+  echo "$certificate and .key are missing: sign them where ca.key is (scripts/dev-certs.sh DIR --worker $after), and copy both here"
+if [ -n "$prefix" ]; then echo "added $after; apply $1"; else echo "added $after; apply $1, then: atollctl workers scale $((next + 1))"; fi

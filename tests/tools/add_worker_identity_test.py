@@ -55,6 +55,15 @@ class AddWorkerIdentity(unittest.TestCase):
         self.assertEqual((overlay / "certs/worker-atoll-worker-2.pem").read_bytes(), kept)
         self.assertTrue((overlay / "certs/worker-atoll-worker-3.key").exists())
 
+    def test_names_the_files_that_an_island_lacks(self):
+        overlay = self.overlay("island")
+        done = self.add(overlay)
+        self.assertIn("certs/worker-island-a-atoll-worker-2.pem and .key are missing: sign them where ca.key is", done.stdout)
+        self.assertNotIn("workers scale", done.stdout)
+        (overlay / "certs").mkdir()
+        (overlay / "certs/worker-island-a-atoll-worker-3.pem").write_text("signed elsewhere")
+        self.assertNotIn("missing", self.add(overlay).stdout)
+
     def test_changes_nothing_when_a_place_or_the_certificate_is_missing(self):
         for place, said in (("  - worker-1\n", "among the resources"), ("  - name: atoll-worker-1-tls\n", "secretGenerator"),
                             ("atoll-worker-0, atoll-worker-1]", "launcher may scale")):
