@@ -18,14 +18,19 @@ about 12 GB of disk, and a Debian mirror. Stages:
   killed         scripts/quickstart.sh --kill-a-worker, a short run
   rest           the README's other blocks
 
-  --only STAGE   only that stage (and the base, when it is not there yet); also: setup, quickstart (two rounds, for the
-                 time to the first loss), test
-  --root DIR     where the Debian goes (default: a new folder under $TMPDIR or /tmp); one that is there is used again
-  --keep         leave the folder behind, to look into it or to use it again with --root
+  --only STAGE   only that stage (and the base, when it is not there yet; before rest also scripts/setup.sh); also: setup,
+                 quickstart (two rounds, for the time to the first loss), test
+  --root DIR     where the Debian goes (default: a new folder under $TMPDIR or /tmp): a new or empty folder, or a Debian
+                 that this script made and kept, which it uses again and changes
+  --keep         keep the Debian, to look into it or to use it again with --root. Without it the Debian is deleted at the
+                 end, also after Ctrl-C and also one that an earlier call kept
   --mirror URI   the mirror (default: the one in this machine's own apt configuration)
   -h, --help     this text
 
-Exit codes: 0 every stage passed, 1 a stage failed or left a process running, 2 wrong usage,
+The script recognises its own Debian by the file .atoll-fresh-machine in DIR. It refuses a folder that has other files and
+not this one.
+
+Exit codes: 0 every stage passed, 1 a stage failed or left a process running, 2 wrong usage or a folder of others,
 3 this machine cannot do it (not root, no debootstrap, no mirror known).
 HELP
 }
@@ -52,6 +57,38 @@ case "$only" in
   all|base|try|killed|rest|setup|test|quickstart) ;;
   *) die 2 "--only takes base, try, killed, rest, setup, quickstart or test, not '$only'" ;;
 esac
+
+# The Debian that this script made: it changes and deletes no other folder.
+mark=.atoll-fresh-machine
+root_was_there=no
+
+mounts_inside() { awk -v r="$root" '$2 == r || index($2, r "/") == 1 { print $2 }' /proc/self/mounts | sort -r; }
+
+# /proc/self/mounts, debootstrap and apt write other characters in ways of their own.
+check_characters() {  # OPTION PATH
+  [[ $2 =~ ^[a-zA-Z0-9/._+@:=,-]+$ ]] || die 2 "$1 $2: use a path of letters, digits and ./_+@:=,- only"
+}
+
+check_root() {
+  local path mounted
+  path=$(realpath -m -- "$root") || die 2 "cannot resolve the folder of --root"
+  root=$path
+  [ "$root" != / ] || die 2 "--root must not be /"
+  check_characters --root "$root"
+  [ -e "$root" ] || return 0
+  [ -d "$root" ] || die 2 "--root $root is not a folder; name a new or empty one"
+  # At the end this script unmounts all that is mounted there.
+  mounted=$(mounts_inside | paste -sd ' ')
+  [ -z "$mounted" ] || die 2 "--root $root: $mounted is mounted. If a killed call of this script left it, unmount it: \
+umount --recursive $root; otherwise name another folder"
+  [ ! -f "$root/$mark" ] || return 0
+  [ -z "$(ls -A "$root")" ] || die 2 "--root $root has files and lacks the mark $mark, so this script did not make it. \
+It would overwrite and delete what is there. Name a new or empty folder; if the folder is a Debian that an older version of this \
+script made, and nothing in it is needed, create the mark: touch $root/$mark"
+  root_was_there=yes
+}
+if [ -n "$root" ]; then check_root; else check_characters "the folder of temporary files" "${TMPDIR:-/tmp}"; fi
+
 [ "$(id -u)" -eq 0 ] || die 3 "must be root (chroot and mount)"
 command -v debootstrap >/dev/null || die 3 "debootstrap is missing; run scripts/setup.sh --groups fresh"
 
@@ -62,10 +99,11 @@ mirror=${mirror:-$(apt_uri Debian)}
 security=$(apt_uri Debian-Security)
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-if [ -z "$root" ]; then root=$(mktemp -d "${TMPDIR:-/tmp}/atoll-fresh-$release.XXXXXX"); fi
-mkdir -p "$root"
-root=$(cd "$root" && pwd)
-[ "$root" != / ] || die 2 "--root must not be /"
+if [ -z "$root" ]; then
+  root=$(mktemp -d "${TMPDIR:-/tmp}/atoll-fresh-$release.XXXXXX")
+  root=$(realpath -- "$root")
+fi
+debootstrap_log=$(mktemp)
 
 inside_pids() {  # processes whose root folder is the chroot
   local p
@@ -75,17 +113,25 @@ inside_pids() {  # processes whose root folder is the chroot
 }
 unmount_all() {
   local target
-  while read -r target; do umount "$target" || umount -l "$target"; done < <(
-    awk -v r="$root" '$2 == r || index($2, r "/") == 1 { print $2 }' /proc/self/mounts | sort -r)
+  while read -r target; do umount "$target" || umount -l "$target"; done < <(mounts_inside)
+}
+delete_root() {
+  if [ "$root_was_there" = yes ]; then
+    find "$root" -xdev -mindepth 1 -delete  # the empty folder is its owner's
+  else
+    rm -rf --one-file-system "$root"
+  fi
 }
 cleanup() {
   local code=$? pid
   trap - EXIT INT TERM
+  rm -f "$debootstrap_log"
+  [ -f "$root/$mark" ] || exit "$code"
   for pid in $(inside_pids); do kill -KILL "$pid" 2>/dev/null || true; done
   unmount_all
   # Never remove the folder while something is mounted in it: that would empty the host's own /dev.
-  if [ "$keep" = no ] && ! grep -qE " $root[/ ]" /proc/self/mounts; then
-    rm -rf --one-file-system "$root"
+  if [ "$keep" = no ] && [ -z "$(mounts_inside)" ]; then
+    delete_root
   else
     say "left in $root"
   fi
@@ -94,6 +140,8 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+mkdir -p "$root"
+echo "Made by Atoll's scripts/fresh_machine_test.sh, which changes and deletes this folder." >"$root/$mark"
 
 copy_network_settings() {
   local file line
@@ -124,9 +172,8 @@ make_base() {
   if [ -x "$root/usr/bin/apt-get" ]; then
     say "using the Debian that is in $root"
   else
-    debootstrap --variant=minbase --keyring="$keyring" "$suite" "$root" "$mirror" >"$root.debootstrap.log" 2>&1 ||
-      { tail -n 20 "$root.debootstrap.log" >&2; return 1; }
-    rm -f "$root.debootstrap.log"
+    debootstrap --variant=minbase --keyring="$keyring" "$suite" "$root" "$mirror" >"$debootstrap_log" 2>&1 ||
+      { tail -n 20 "$debootstrap_log" >&2; return 1; }
   fi
   copy_network_settings
   write_sources
@@ -181,6 +228,8 @@ if [ "$failed" = no ]; then
   if wanted try; then stage try in_chroot "$(python3 -B tests/docs/readme_blocks.py --print "Try it")"; fi
   if wanted killed; then stage killed in_chroot "./scripts/quickstart.sh --fresh --rounds 6 --kill-a-worker"; fi
   if wanted rest; then
+    # In a Debian without the stage try: Python, and the certificates' openssl, come with the packages.
+    if ! in_chroot "./scripts/setup.sh --check" >/dev/null 2>&1; then stage setup in_chroot ./scripts/setup.sh; fi
     stage rest in_chroot "python3 -B tests/docs/readme_blocks.py --run 'By hand' --run 'Running for real'"
   fi
 fi

@@ -52,7 +52,8 @@ def base_archive():
                               check=False)
         if made.returncode != 0:
             skip("scripts/fresh_machine_test.sh could not make a base")
-        excluded = [f"--exclude=./{name}" for name in ("src/atoll", "var/cache/apt/archives/*.deb", "var/cache/apt/*.bin", "var/lib/apt/lists/*")]
+        excluded = [f"--exclude=./{name}" for name in (".atoll-fresh-machine", "src/atoll", "var/cache/apt/archives/*.deb",
+                                                       "var/cache/apt/*.bin", "var/lib/apt/lists/*")]
         run("tar", "-C", root, "--one-file-system", *excluded, "-cf", archive.with_suffix(".new"), ".")
         archive.with_suffix(".new").rename(archive)
     finally:
