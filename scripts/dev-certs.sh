@@ -13,6 +13,7 @@ each operator. For trying out and for small runs; where there is a CA already (c
   scripts/dev-certs.sh certs --worker gpu-1 --worker gpu-2
                                                           these workers only; later, with the CA that is there: more of them
   scripts/dev-certs.sh certs --renew --worker gpu-1       a new certificate in place of the old one; read without a restart
+  scripts/dev-certs.sh certs --renew --coordinator        the same for the coordinator, under the host names that it has
   scripts/dev-certs.sh certs --separate-admin-ca          operators are signed by a CA of their own (admin-ca.pem)
 
 Then, all in one folder DIR:
@@ -28,14 +29,17 @@ Whom a certificate proves stands in its subject alternative name:
   operator NAME     URI spiffe://atoll/admin/NAME: it can do everything; the audit line names it
 
 Options:
-  --host NAME          name or address of the coordinator, besides localhost, 127.0.0.1 and ::1; may be given again
+  --host NAME          name or address of the coordinator, besides localhost, 127.0.0.1 and ::1; may be given again. With
+                       --renew: in place of the names that it has; without --host it keeps them
   --worker NAME        may be given again
   --observer NAME      may be given again
   --admin NAME         may be given again
   --coordinator        only with other names given: the coordinator's, too
   --days N             how long they are valid (90); the CA's own ten years
   --separate-admin-ca  a CA of its own for operators
-  --new-ca             with --renew: another CA, in place of the old one (keep old and new in --tls-ca while both are used)
+  --new-ca             with --renew: another CA signs from now on. ca.pem then has the new and the old one, so that
+                       certificates of both are accepted; the old one is kept in ca-old.pem and ca-old.key. How to end
+                       the change: docs/operations.md, "Rotate"
   --renew              replace what is there; without it nothing is ever overwritten
   -h, --help
 
@@ -47,13 +51,14 @@ HELP
 die() { echo "dev-certs: $*" >&2; exit 2; }
 
 dir="" days=90 renew=no new_ca=no separate=no coordinator=no
-hosts=(localhost 127.0.0.1 ::1) names=()
+hosts=(localhost 127.0.0.1 ::1) names=() named_hosts=no
 while [ $# -gt 0 ]; do
   case $1 in
     --host|--worker|--observer|--admin|--days) [ $# -ge 2 ] || die "$1 needs a value; see --help" ;;
   esac
   case $1 in
-    --host) [[ " ${hosts[*]} " == *" $2 "* ]] || hosts+=("$2"); shift 2 ;;
+    --host) named_hosts=yes
+            [[ " ${hosts[*]} " == *" $2 "* ]] || hosts+=("$2"); shift 2 ;;
     --worker|--observer|--admin) names+=("${1#--} $2"); shift 2 ;;
     --coordinator) coordinator=yes; shift ;;
     --days) days=$2; shift 2 ;;
@@ -68,6 +73,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$dir" ] || die "which folder? For example: scripts/dev-certs.sh certs; see --help"
 [[ $days =~ ^-?[0-9]{1,5}$ ]] || die "--days takes a number, not '$days'"
+days=${days%%[0-9]*}$((10#${days#-}))  # decimal, also with zeros before it
 [ $new_ca = no ] || [ $renew = yes ] || die "--new-ca replaces a CA: say --renew too"
 command -v openssl >/dev/null || die "openssl is missing; install it (apt-get install openssl)"
 for entry in "${names[@]}"; do
@@ -100,14 +106,38 @@ refuse() {
   done
 }
 
+# The old CA of one change at a time: its key may still be needed.
+refuse_old_ca() {  # FILE
+  local file
+  for file in "$1.pem" "$1.key"; do
+    if [ -e "$dir/${file/./-old.}" ] && ! cmp -s "$dir/$file" "$dir/${file/./-old.}"; then
+      die "$dir/${file/./-old.} is there, of an earlier --new-ca. When no certificate of that CA is in use any more, take it out \
+of $1.pem and delete $1-old.pem and $1-old.key (docs/operations.md, \"Rotate\")"
+    fi
+  done
+}
+
+keep_old_ca() {  # FILE
+  if [ -e "$dir/$1.pem" ]; then cp -pf "$dir/$1.pem" "$dir/$1-old.pem"; fi
+  if [ -e "$dir/$1.key" ]; then cp -pf "$dir/$1.key" "$dir/$1-old.key"; fi
+}
+
 make_ca() {  # FILE NAME
   if [ -e "$dir/$1.key" ] && [ $new_ca = no ]; then return; fi
   [ ! -e "$dir/$1.pem" ] || [ $new_ca = yes ] || die "$dir/$1.pem is there without its key: bring $1.key back to sign with it"
   new_key "$work/$1.key"
   run req -x509 -new -key "$work/$1.key" -out "$work/$1.pem" -days 3650 -subj "/CN=$2 $(date -u +%Y%m%d%H%M%S)" \
     -addext "keyUsage=critical,keyCertSign,cRLSign"
+  if [ ! -e "$dir/$1.pem" ]; then
+    put "$1"
+    echo "made $dir/$1.pem"
+    return
+  fi
+  keep_old_ca "$1"
+  # The new one first: openssl signs with the first certificate of the file.
+  cat "$dir/$1-old.pem" >>"$work/$1.pem"
   put "$1"
-  echo "made $dir/$1.pem"
+  echo "made $dir/$1.pem, with the old CA behind the new one; $1-old.pem and $1-old.key keep the old one"
 }
 
 # OpenSSL 3.5 takes no end before the start, and 3.0 no start but now.
@@ -127,22 +157,34 @@ make_certificate() {  # FILE CA COMMON_NAME SAN USAGE
   echo "made $dir/$1.pem, for $4"
 }
 
-host_names() {
+# Sets san to the coordinator's names: those of its certificate, when it is renewed and the call names none.
+find_host_names() {
   local all=() host
+  if [ $renew = yes ] && [ $named_hosts = no ] && [ -e "$dir/coordinator.pem" ]; then
+    san=$(openssl x509 -in "$dir/coordinator.pem" -noout -ext subjectAltName 2>/dev/null |
+      sed -nE '2 { s/IP Address:/IP:/g; s/ //g; p }') || true
+    [ -n "$san" ] || die "cannot read the host names in $dir/coordinator.pem; name them with --host"
+    return
+  fi
   for host in "${hosts[@]}"; do
     if [[ $host =~ ^[0-9.]+$ || $host == *:* ]]; then all+=("IP:$host"); else all+=("DNS:$host"); fi
   done
   local IFS=,
-  echo "${all[*]}"
+  san="${all[*]}"
 }
 
 [ $coordinator = no ] || refuse coordinator
 for entry in "${names[@]}"; do refuse "${entry% *}-${entry#* }"; done
 [ ! -e "$dir/admin-ca.key" ] || separate=yes
+if [ $new_ca = yes ]; then
+  refuse_old_ca ca
+  [ $separate = no ] || refuse_old_ca admin-ca
+fi
+[ $coordinator = no ] || find_host_names
 make_ca ca "Atoll development CA"
 [ $separate = no ] || make_ca admin-ca "Atoll operators' CA"
 
-[ $coordinator = no ] || make_certificate coordinator ca coordinator "$(host_names)" serverAuth
+[ $coordinator = no ] || make_certificate coordinator ca coordinator "$san" serverAuth
 for entry in "${names[@]}"; do
   role=${entry% *} name=${entry#* } ca=ca
   [ "$role$separate" != adminyes ] || ca=admin-ca

@@ -2,7 +2,8 @@
 """Real workers train over TLS: certificates, a token, and those that have neither.
 
 The coordinator launches two workers, each with its own certificate; a third one comes with a token in place of a
-certificate. It must show: all three train to the end of the run and every version can be recomputed; a worker with
+certificate. The CA is being replaced: ca.pem has two, the new one signed the coordinator's and w1's certificate, the old one
+w0's and the operator's. It must show: all three train to the end of the run and every version can be recomputed; a worker with
 another's certificate, one without any, one that speaks plain text, and an operator with a worker's certificate are turned
 away, each with a sentence that says why; the audit log names who was proven.
 
@@ -69,8 +70,9 @@ def measure(folder, programs):
     complaints = []
     tokens = tokenize(programs, ROOT / "README.md", folder / "tokens")
     certs = folder / "certs"
-    subprocess.run([ROOT / "scripts/dev-certs.sh", certs, "--coordinator", "--worker", "w0", "--worker", "w1", "--admin", "ann"],
-                   check=True, stdout=subprocess.DEVNULL, timeout=60)
+    for who in (["--coordinator", "--worker", "w0", "--worker", "w1", "--admin", "ann"],
+                ["--renew", "--new-ca", "--coordinator", "--worker", "w1"]):
+        subprocess.run([ROOT / "scripts/dev-certs.sh", certs, *who], check=True, stdout=subprocess.DEVNULL, timeout=60)
     run = RealRun(folder / "run", programs, CONFIG)
     run.credentials = show(certs, "admin-ann")
     run.launch(programs / "atoll-worker",

@@ -64,6 +64,16 @@ class AddWorkerIdentity(unittest.TestCase):
         (overlay / "certs/worker-island-a-atoll-worker-3.pem").write_text("signed elsewhere")
         self.assertNotIn("missing", self.add(overlay).stdout)
 
+    def test_the_certificate_is_accepted_while_the_ca_is_replaced(self):
+        overlay = self.overlay("tls")
+        self.certify(overlay, "--coordinator", "--worker", "atoll-worker-1")
+        self.certify(overlay, "--renew", "--new-ca", "--coordinator")
+        done = self.add(overlay)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("worker-atoll-worker-1.pem", "worker-atoll-worker-2.pem"):
+            subprocess.run(["openssl", "verify", "-CAfile", overlay / "certs/ca.pem", overlay / "certs" / name], check=True,
+                           stdout=subprocess.DEVNULL, timeout=60)
+
     def test_changes_nothing_when_a_place_or_the_certificate_is_missing(self):
         for place, said in (("  - worker-1\n", "among the resources"), ("  - name: atoll-worker-1-tls\n", "secretGenerator"),
                             ("atoll-worker-0, atoll-worker-1]", "launcher may scale")):
