@@ -95,17 +95,23 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 # Debian starts a service when its package is installed. Prometheus and docker-registry are here for tests that start them
-# themselves, so keep them from starting now and at boot; a policy that the machine already has stays as it is.
+# themselves, so keep those that are installed now from starting, and at boot too. What the machine has already is its user's:
+# an installed package, a unit of the same name, a policy.
 policy=/usr/sbin/policy-rc.d
 wrote_policy=no
-new_service=no
-case " ${missing[*]} " in *" prometheus "*|*" docker-registry "*) new_service=yes ;; esac
+new_services=() new_units=()
+for package in prometheus docker-registry; do
+  case " ${missing[*]} " in *" $package "*) ;; *) continue ;; esac
+  new_services+=("$package" "$package.service")
+  systemctl cat "$package.service" >/dev/null 2>&1 || new_units+=("$package.service")
+done
 restore() {
   if [ "$wrote_policy" = yes ]; then "${as_root[@]}" rm -f "$policy"; fi
 }
 trap restore EXIT
-if [ "$new_service" = yes ] && [ ! -e "$policy" ]; then
-  printf '#!/bin/sh\ncase "$1" in prometheus*|docker-registry*) exit 101 ;; esac\nexit 0\n' | "${as_root[@]}" tee "$policy" >/dev/null
+if [ ${#new_services[@]} -gt 0 ] && [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\ncase "$1" in %s) exit 101 ;; esac\nexit 0\n' "$(IFS='|'; echo "${new_services[*]}")" |
+    "${as_root[@]}" tee "$policy" >/dev/null
   wrote_policy=yes
   "${as_root[@]}" chmod 755 "$policy"
 fi
@@ -121,7 +127,7 @@ apt install -qq -y --no-install-recommends "${missing[@]}" </dev/null >"${TMPDIR
   die 1 "apt-get install failed (log: ${TMPDIR:-/tmp}/atoll-setup.$$.log); Debian 12 and 13 have all of these packages"
 }
 rm -f "${TMPDIR:-/tmp}/atoll-setup.$$.log"
-if [ "$new_service" = yes ] && [ -d /run/systemd/system ]; then
-  "${as_root[@]}" systemctl --quiet disable prometheus.service docker-registry.service 2>/dev/null || true
+if [ ${#new_units[@]} -gt 0 ] && command -v systemctl >/dev/null; then
+  "${as_root[@]}" systemctl --quiet disable "${new_units[@]}" 2>/dev/null || true
 fi
 echo "setup: installed ${#missing[@]} packages in $((SECONDS - start)) s"
