@@ -8,14 +8,16 @@ usage() {
   cat <<'HELP'
 Usage: scripts/release.sh --registry REGISTRY [options]
 
-Builds the container images of the committed source, pushes them and the Helm chart to REGISTRY, and signs all of them:
+Builds the container images of the committed source, pushes them and the chart of the same source to REGISTRY, and signs all:
 
   REGISTRY/atoll/coordinator:VERSION
   REGISTRY/atoll/worker-cpu:VERSION
   REGISTRY/atoll/worker-cuda:VERSION        only with --libtorch
   oci://REGISTRY/atoll/charts/atoll         VERSION; its value `registry` is REGISTRY
 
-VERSION is that of CMakeLists.txt. Log in to the registry first (docker login, podman login or skopeo login).
+VERSION is that of CMakeLists.txt. Log in to the registry first (docker login, podman login or skopeo login). The source is
+`git archive HEAD`: nothing is published while a file of it is changed and not committed, and files that git does not track
+(certificates, keys, packages) never get into an image or the chart.
 
   --registry NAME   host and path, for example ghcr.io/acme
   --key FILE        sign with this private key (EC, P-256, PEM); make one:
@@ -27,7 +29,7 @@ VERSION is that of CMakeLists.txt. Log in to the registry first (docker login, p
   --base IMAGE      base image instead of debian:trixie-slim
   --build-arg A=B   for the build of every image; may be given again
   --libtorch DIR    LibTorch with CUDA, for worker-cuda; --build-base IMAGE: a base with CUDA's compiler
-  --no-build        push images that were built before, under the same names
+  --no-build        push images that were built before, under the same names; what they were built of is not checked
   --helm PROGRAM    (default: helm)
   --plain-http      the registry has no TLS: a registry on this machine
   --out FILE        list of what was pushed, by digest (default: build/release-VERSION.txt)
@@ -73,14 +75,13 @@ while [ $# -gt 0 ]; do
 done
 
 version=$(sed -n 's/^project(atoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 out=${out:-build/release-$version.txt}
 parts=coordinator,worker-cpu,chart
 if [ -n "$libtorch" ]; then parts=coordinator,worker-cpu,worker-cuda,chart; fi
 parts=${only:-$parts}
 
 check() {
-  local part program needed=(skopeo sha256sum)
+  local part program changed needed=(skopeo sha256sum)
   [ -n "$registry" ] || die "which registry? For example --registry ghcr.io/acme; see --help"
   [[ $registry != *://* ]] || die "--registry is a host and a path, without '${registry%%://*}://'"
   for part in ${parts//,/ }; do
@@ -100,10 +101,11 @@ check() {
       if [ -z "$engine" ] && command -v $program >/dev/null; then engine=$program; fi
     done
     needed+=("${engine:?release: none of docker, podman and buildah is installed}")
-    if [ $build = yes ] && [ -n "$(git status --porcelain 2>/dev/null)" ]; then
-      die "there are changes that are not committed: an image must be of a revision that others can look at"
-    fi
   fi
+  changed=$(git status --porcelain --untracked-files=no 2>/dev/null) ||
+    die "this is no git checkout: only a committed revision is published"
+  [ -z "$changed" ] || die "there are changes that are not committed: a release must be of a revision that others can look at. \
+Commit them, or look at them with git status"
   for program in "${needed[@]}"; do command -v "$program" >/dev/null || die "$program is not installed"; done
 }
 
@@ -124,7 +126,7 @@ build_image() {  # build_image PART TAG
     if [ -n "$build_base" ]; then command+=(--build-arg "BUILD_BASE=$build_base"); fi
   fi
   "${command[@]}" "${arguments[@]}" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" \
-    -f "k8s/images/$1.Dockerfile" -t "$2" .
+    -f "$source/k8s/images/$1.Dockerfile" -t "$2" "$source"
 }
 
 push_image() {  # push_image TAG
@@ -134,7 +136,7 @@ push_image() {  # push_image TAG
 }
 
 push_chart() {
-  cp -R k8s/chart "$work/chart"
+  cp -R "$source/k8s/chart" "$work/chart"
   sed -i "s|^registry: \"\"\$|registry: \"$registry\"|" "$work/chart/values.yaml"
   grep -q "^registry: \"$registry\"\$" "$work/chart/values.yaml"
   "$helm" package --version "$version" --app-version "$version" --destination "$work" "$work/chart" >/dev/null
@@ -180,6 +182,10 @@ finish() {  # finish REPOSITORY: what was pushed there, by digest, signed
 check
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+revision=$(git rev-parse HEAD)
+source=$work/source
+mkdir "$source"
+git -c tar.umask=0022 archive --format=tar HEAD | tar -x -C "$source"
 for part in ${parts//,/ }; do
   if [ "$part" = chart ]; then
     say "chart $version"
