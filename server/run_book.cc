@@ -42,7 +42,12 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
                       const std::vector<ConfigPtr>& round_configs, MonoTime now) {
   MutexLock lock(&mutex_);
   if (recovery.control) control_ = *recovery.control;
-  roster_.Restore(recovery.workers, recovery.partitions, now);
+  std::vector<WorkerEntry> workers = recovery.workers;
+  if (!recovery.manifest) {
+    // Whose model may seed the run is known from a Join only, and is not on disk: all of them join again.
+    for (WorkerEntry& worker : workers) worker.departed = true;
+  }
+  roster_.Restore(workers, recovery.partitions, now);
   if (config_->run.inner.pace == InnerPace::kAdaptive) roster_.plans().LearnPace(recovery.rounds);
   ledger_.Restore(recovery.rounds, recovery.evaluations, layouts);
   RestoreOffences(recovery);

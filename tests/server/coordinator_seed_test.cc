@@ -120,5 +120,20 @@ TEST(CoordinatorSeed, APullCanBeCancelledAndRunsOut) {
   EXPECT_NE(none->waiting_for.find("'a' to seed"), std::string::npos) << none->waiting_for;
 }
 
+TEST(CoordinatorSeed, AWorkerThatJoinedBeforeARestartSeedsTheRun) {
+  TestRun run;
+  const Caller first = run.Join("a");
+  const Caller second = run.Join("b");
+  ASSERT_TRUE(run.Restart().ok());
+  // The coordinator has forgotten which models they have, so both join again.
+  EXPECT_EQ(ReasonOf(run.Heartbeat(first).status()), RefusalReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Pull(second).status()), RefusalReason::kNotAMember);
+  const Caller again = run.Join("b");
+  ASSERT_TRUE(run.Heartbeat(again).ok());
+  EXPECT_TRUE(run.Heartbeat(again)->seed_granted);
+  EXPECT_TRUE(run.Seed(again, Ones()).ok());
+  EXPECT_FALSE(run.TryJoin("a")->seed_granted);
+}
+
 }  // namespace
 }  // namespace atoll
