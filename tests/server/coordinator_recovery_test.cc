@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 
@@ -156,6 +157,25 @@ TEST(CoordinatorRecovery, ADiskThatIsFullAtCommitLosesNothing) {
   EXPECT_GT(run.faults().refused_commits, 0);
   EXPECT_EQ(run.coordinator().GetStatus(0).storage_error, "");
   EXPECT_GT(run.coordinator().GetStatus(0).tokens_per_second, 0);
+}
+
+/// What the metrics are told of the data directory.
+struct StorageWatch final : CoordinatorObserver {
+  void OnStorageFailing(bool now) override { failing = now; }
+  std::atomic<bool> failing{false};
+};
+
+TEST(CoordinatorRecovery, TheMetricsAreToldThatTheDiskFailsAndWhenItWorksAgain) {
+  StorageWatch watch;
+  TestRun run(SmallRun(), {.observer = &watch});
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  EXPECT_FALSE(watch.failing);
+  run.faults().commit = true;
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, DeltaOf(worker, 0)).ok());
+  EXPECT_TRUE(Eventually([&] { return watch.failing.load(); }));
+  run.faults().commit = false;
+  run.clock().Advance(Seconds(1));
+  EXPECT_TRUE(Eventually([&] { return !watch.failing; }));
 }
 
 TEST(CoordinatorRecovery, ADamagedContributionIsNotMerged) {
