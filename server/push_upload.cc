@@ -15,10 +15,22 @@ namespace atoll {
 namespace {
 
 constexpr Duration kBudgetRetry = Seconds(1);
+constexpr Duration kOvertakenRetry = Seconds(0.2);
 constexpr char kStagingWrites[] = "contributions";  // a kind of write in RunBook::SetStorageError
 
 bool OfStorage(RefusalReason reason) {
   return reason == RefusalReason::kStorageFull || reason == RefusalReason::kStorageFailing;
+}
+
+/// Why the store did not begin an upload that the run has admitted. A rule of the store refuses it only when
+/// a restore, a commit or another stream of the same contribution came in between: asked again, the run
+/// itself says what became of the contribution.
+absl::Status NotBegun(const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status) && !absl::IsAlreadyExists(status)) return ToRefusal(status);
+  return WithRetryAfter(
+      absl::UnavailableError(absl::StrFormat("the run has changed since the push began (%s); ask again",
+                                             std::string(status.message()))),
+      kOvertakenRetry);
 }
 
 // A refusal that the client repeats by itself is no news.
@@ -95,7 +107,7 @@ absl::Status PushUpload::Open() {
   }
   reservation_ = *std::move(reservation);
   auto upload = services_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
-  if (!upload.ok()) return ToRefusal(upload.status());
+  if (!upload.ok()) return NotBegun(upload.status());
   upload_ = *std::move(upload);
   return absl::OkStatus();
 }
@@ -108,7 +120,7 @@ absl::Status PushUpload::StartOver() {
   upload_->Discard();
   upload_.reset();
   auto upload = services_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
-  if (!upload.ok()) return ToRefusal(upload.status());
+  if (!upload.ok()) return NotBegun(upload.status());
   upload_ = *std::move(upload);
   return absl::OkStatus();
 }

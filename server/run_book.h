@@ -111,7 +111,7 @@ class RunBook {
   size_t ForgetOlderThan(Duration age, MonoTime now, Effects& effects);
 
   // Restore (run_book_restore.cc).
-  /// No acceptance begins until Release: Unavailable, with a retry delay.
+  /// No push is admitted and no acceptance begins until Release: Unavailable, with a retry delay.
   void HoldAcceptances();
   void ReleaseAcceptances();
   /// Unavailable when those in flight do not end within `patience`.

@@ -41,6 +41,11 @@ absl::Status CheckLoss(const PushCall& call) {
                                 kLargestLoss));
 }
 
+absl::Status BeingRestored() {
+  return WithRetryAfter(absl::UnavailableError("a checkpoint is just being restored; ask again"),
+                        Seconds(0.2));
+}
+
 absl::Status CheckForm(const PushCall& call, CodecKind codec, uint64_t elements) {
   if (call.codec != codec) {
     return Refuse(RefusalReason::kWrongCodec,
@@ -62,6 +67,8 @@ absl::Status CheckForm(const PushCall& call, CodecKind codec, uint64_t elements)
 absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
   ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  // The store may be in the new epoch already, and would refuse the upload for good.
+  if (acceptances_held_) return BeingRestored();
   const Member* member = roster_.membership().Find(call.caller.worker);
   if (member->role != WorkerRole::kTrainer) {
     return absl::PermissionDeniedError(absl::StrFormat("'%s' joined as %s; only trainers contribute",
@@ -117,10 +124,7 @@ void RunBook::Missed(FragmentRound& fragment, const Contribution& contribution, 
 absl::Status RunBook::BeginAccept(const Caller& caller, const Admission& admission, MonoTime now) {
   MutexLock lock(&mutex_);
   ATOLL_RETURN_IF_ERROR(roster_.Check(caller));
-  if (acceptances_held_) {
-    return WithRetryAfter(absl::UnavailableError("a checkpoint is just being restored; ask again"),
-                          Seconds(0.2));
-  }
+  if (acceptances_held_) return BeingRestored();
   FragmentRound& fragment = fragments_[admission.contribution.key.fragment.value()];
   const absl::Status begun = fragment.BeginAccept(admission.contribution);
   if (!begun.ok()) Missed(fragment, admission.contribution, admission.claimed_position, begun, now);

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +29,9 @@ struct Faults {
   std::atomic<int> started_uploads{0};  // all of them
   std::atomic<int> refused_commits{0};
   std::atomic<int> refused_stores{0};
+  // Called once, by the thread that uses the store; set while nobody does.
+  std::function<void()> before_upload = nullptr;
+  std::function<void()> after_epoch = nullptr;
 };
 
 /// A payload with one bit changed.
@@ -80,6 +85,7 @@ class FaultyStore final : public RunStore {
   }
   absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key, uint64_t bytes) override {
     ++faults_->started_uploads;
+    Meanwhile(faults_->before_upload);
     if (faults_->upload) return Full();
     auto upload = store_->StartUpload(key, bytes);
     if (!upload.ok()) return upload;
@@ -123,11 +129,16 @@ class FaultyStore final : public RunStore {
   }
   absl::Status DeleteCheckpoint(const std::string& name) override { return store_->DeleteCheckpoint(name); }
   absl::Status BeginEpoch(const EpochStart& start) override {
-    return faults_->epoch ? Full() : store_->BeginEpoch(start);
+    const absl::Status begun = faults_->epoch ? Full() : store_->BeginEpoch(start);
+    Meanwhile(faults_->after_epoch);
+    return begun;
   }
   absl::StatusOr<uint64_t> DiskBytes() override { return store_->DiskBytes(); }
 
  private:
+  static void Meanwhile(std::function<void()>& what) {
+    if (const auto once = std::exchange(what, nullptr)) once();
+  }
   static absl::Status Full() { return absl::ResourceExhaustedError("no space left on device (injected)"); }
 
   class FaultyUpload final : public Upload {

@@ -285,5 +285,63 @@ TEST_F(RestoreTest, RestoresWhileWorkersPushNeverMixEpochs) {
   EXPECT_GE(run_.coordinator().GetStatus(0).fragments[0].version, last);
 }
 
+/// A refusal that a worker repeats by itself, after a while.
+void ExpectRetry(const absl::Status& refused) {
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_EQ(ReasonOf(refused), RefusalReason::kNone);
+  ASSERT_TRUE(RefusalOf(refused).has_value());
+  EXPECT_TRUE(RefusalOf(refused)->retry_after.has_value());
+}
+
+TEST_F(RestoreTest, APushThatMeetsTheRestoreIsToComeAgain) {
+  Begin();
+  Round(0);
+  ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
+  absl::Status refused;
+  run_.faults().after_epoch = [&] { refused = run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status(); };
+  (void)Restore("one");
+  ExpectRetry(refused);
+  EXPECT_EQ(ReasonOf(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status()), RefusalReason::kWrongEpoch)
+      << "then it learns of the restore";
+}
+
+TEST_F(RestoreTest, AnUploadThatBeginsAsTheRestoreEndsIsToComeAgain) {
+  Begin();
+  Round(0);
+  ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
+  run_.faults().before_upload = [&] { (void)Restore("one"); };
+  ExpectRetry(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status());
+  EXPECT_EQ(ReasonOf(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status()),
+            RefusalReason::kWrongEpoch);
+}
+
+TEST_F(RestoreTest, AnUploadThatStartsOverAfterTheRestoreIsToComeAgain) {
+  Begin();
+  Round(0);
+  ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
+  const std::vector<float> values = DeltaOf(workers_[0], 1);
+  const PushCall call = run_.MakePush(workers_[0], 1, AsBytes(values));
+  {
+    const auto broken = run_.coordinator().StartPush(call);
+    ASSERT_TRUE(broken.ok()) << broken.status();
+    ASSERT_TRUE((*broken)->Append(0, AsBytes(values).first(1000)).ok());
+  }
+  const auto session = run_.coordinator().StartPush(call);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_EQ((*session)->received_bytes(), 1000);
+  run_.faults().before_upload = [&] { (void)Restore("one"); };
+  ExpectRetry((*session)->Append(0, AsBytes(values)));
+}
+
+TEST_F(RestoreTest, AnUploadThatAnotherStreamOvertookIsToComeAgain) {
+  Begin();
+  Round(0);
+  run_.faults().before_upload = [&] { ASSERT_TRUE(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).ok()); };
+  ExpectRetry(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status());
+  const auto again = run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->duplicate);
+}
+
 }  // namespace
 }  // namespace atoll
