@@ -103,7 +103,8 @@ void CoordinatorImpl::Start(OpenedRun opened) {
   uint32_t late = opened.config->run.round.staleness_limit;
   for (const ConfigPtr& open : opened.round_configs) late = std::max(late, open->run.round.staleness_limit);
   store_->KeepLate(late);
-  book_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
+  const std::vector<FragmentId> finished =
+      book_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
   confirmations_.Restore(opened.recovery.rounds);
   board_.TellFirst([this](const Snapshot& snapshot) {
     confirmations_.Published(snapshot.fragment, snapshot.version, snapshot.published);
@@ -133,9 +134,7 @@ void CoordinatorImpl::Start(OpenedRun opened) {
     std::vector<Version> stored;
     for (const FragmentRecovery& fragment : opened.recovery.fragments) stored.push_back(fragment.stored);
     driver_.Adopt(std::move(opened.fragments), stored);
-    if (book_.finished()) {
-      for (const FragmentLayout& layout : opened.layouts) board_.Finish(layout.id);
-    }
+    for (const FragmentId fragment : finished) board_.Finish(fragment);
   }
   housekeeping_ = std::make_unique<PeriodicTask>("ticks", services_.options.tick, [this] { Tick(); });
   FollowLauncher();

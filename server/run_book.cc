@@ -38,8 +38,8 @@ void RunBook::Configure(ConfigPtr config, Effects& effects) {
   effects.rounds_changed = true;
 }
 
-void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
-                      const std::vector<ConfigPtr>& round_configs, MonoTime now) {
+std::vector<FragmentId> RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
+                                         const std::vector<ConfigPtr>& round_configs, MonoTime now) {
   MutexLock lock(&mutex_);
   if (recovery.control) control_ = *recovery.control;
   std::vector<WorkerEntry> workers = recovery.workers;
@@ -52,7 +52,7 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
   ledger_.Restore(recovery.rounds, recovery.evaluations, layouts);
   RestoreOffences(recovery);
   for (const EvaluationEntry& evaluation : recovery.evaluations) duty_.Reported(evaluation.version);
-  if (!recovery.manifest) return;
+  if (!recovery.manifest) return {};
   manifest_ = recovery.manifest;
   manifest_hash_ = ManifestHash(*manifest_);
   OpenRounds(layouts, now);
@@ -71,7 +71,7 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
       roster_.plans().Accepted(contribution, contribution.samples_consumed, now);
     }
   }
-  FinishWhatIsDone(now);
+  std::vector<FragmentId> done = FinishWhatIsDone(now);
   const FragmentRound& first = fragments_.front();
   std::set<WorkerName> asked;
   const bool by_worker = config_->run.evaluated_by == EvaluatedBy::kWorker;
@@ -81,6 +81,7 @@ void RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout
   }
   duty_.Inherit(first.head(), first.finished(), asked);
   if (Finished()) end_announced_ = duty_.HasReport(first.head());
+  return done;
 }
 
 void RunBook::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now) {

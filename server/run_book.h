@@ -46,9 +46,10 @@ class RunBook {
   explicit RunBook(const RunBookOptions& options);
 
   /// Once, before anything else: what was on disk. `layouts`, and the configurations that the open rounds
-  /// were opened with, are empty when the run is not seeded.
-  void Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
-               const std::vector<ConfigPtr>& round_configs, MonoTime now);
+  /// were opened with, are empty when the run is not seeded. Returns the fragments that will have no further
+  /// version.
+  std::vector<FragmentId> Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
+                                  const std::vector<ConfigPtr>& round_configs, MonoTime now);
 
   /// The newest configuration.
   ConfigPtr config() const;

@@ -115,5 +115,22 @@ TEST(StreamingRounds, TheGraceIsWhatTheFirstToArriveDoesNotFeel) {
   EXPECT_THAT(status.rounds.back().close_reason, HasSubstr("the grace of 8.0 s is over; without b"));
 }
 
+TEST(StreamingRounds, AFinishedFragmentSaysSoAfterARestartBeforeTheOthersFinished) {
+  CoordinatorOptions options = StreamingRun(1);
+  options.run.sync.mode = SyncMode::kBlocking;
+  TestRun run(options);
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 64)).ok());
+  ASSERT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(0))), 128);
+  ASSERT_TRUE(run.Restart().ok());
+  const auto ended = run.Pull(workers[0], 1, FragmentId(0), Duration(0));
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(ended->outcome, PullOutcome::kRunFinished);
+  EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kFinished) << "fragment 1 is at version 0";
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 64)).ok());
+  EXPECT_EQ(run.Pull(workers[0], 1, FragmentId(1))->outcome, PullOutcome::kRunFinished);
+  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+}
+
 }  // namespace
 }  // namespace atoll
