@@ -20,6 +20,12 @@ bool SameContent(const Contribution& a, const Contribution& b) {
          a.payload_crc32c == b.payload_crc32c;
 }
 
+/// Whether somebody of this name trains now. One that came back as evaluator does not.
+bool Trains(const Membership& membership, std::string_view name) {
+  const Member* member = membership.Find(name);
+  return member != nullptr && member->live() && member->role == WorkerRole::kTrainer;
+}
+
 }  // namespace
 
 Round::Round(const RoundOpening& opening, const RoundOptions& options)
@@ -44,7 +50,7 @@ void Round::EndGatheringIfComplete(MonoTime now, size_t candidates) {
 
 size_t Round::LiveCandidates(const Membership& membership) const {
   return static_cast<size_t>(std::count_if(candidates_.begin(), candidates_.end(),
-                                           [&](const WorkerName& name) { return membership.IsLive(name); }));
+                                           [&](const WorkerName& name) { return Trains(membership, name); }));
 }
 
 /// Draining workers that are no candidates, and have begun to pull this base.
@@ -59,7 +65,7 @@ std::vector<WorkerName> Round::Finishing(const Membership& membership) const {
 }
 
 bool Round::Abandoned(const Membership& membership) const {
-  const auto counts = [&](const WorkerName& name) { return membership.IsLive(name) || HasArrived(name); };
+  const auto counts = [&](const WorkerName& name) { return Trains(membership, name) || HasArrived(name); };
   return std::none_of(candidates_.begin(), candidates_.end(), counts) && Finishing(membership).empty();
 }
 
@@ -157,8 +163,7 @@ std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membersh
   }
   const bool may_yet_pull = now < StartedAt(now) + options_.lease;  // also when it drains: it may not know
   for (const WorkerName& name : candidates_) {
-    const Member* member = membership.Find(name);
-    if (member == nullptr || !member->live() || HasArrived(name) || refused_.contains(name)) continue;
+    if (!Trains(membership, name) || HasArrived(name) || refused_.contains(name)) continue;
     if (pulled_.contains(name) || may_yet_pull) expected.push_back(name);
   }
   const auto candidates = static_cast<ptrdiff_t>(expected.size());

@@ -37,11 +37,11 @@ struct RoundOpening {
 /// later is not expected: it may contribute if it is in time, and is a candidate in the next round; so a
 /// joiner never delays others. Only when no candidate is live and none has contributed are such workers
 /// waited for. One whose contribution was refused for its content (not finite, a replay) is not waited for,
-/// since the next would be no better. A silent worker that is lost is not waited for, and is again when it
-/// renews its lease. A draining worker is a candidate as any other until it leaves: it may not have heard of
-/// the order yet, and begins rounds until it has. What arrived from a worker stays, wherever it goes. Without
-/// barriers (RoundMode::kFree) every live trainer whose contribution on this base is not there is named as
-/// waited for; nothing hangs on it.
+/// since the next would be no better. Nor is one that came back as evaluator. A silent worker that is lost is
+/// not waited for, and is again when it renews its lease. A draining worker is a candidate as any other until
+/// it leaves: it may not have heard of the order yet, and begins rounds until it has. What arrived from a
+/// worker stays, wherever it goes. Without barriers (RoundMode::kFree) every live trainer whose contribution
+/// on this base is not there is named as waited for; nothing hangs on it.
 ///
 /// Late contributions. A contribution on an earlier base may arrive too (whether it still may is decided
 /// before, FragmentRound): it becomes part of the round, but neither takes the place of its worker's

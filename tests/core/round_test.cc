@@ -426,5 +426,36 @@ TEST_F(RoundTest, ContributionsComeInSummationOrder) {
   EXPECT_THAT(order, ElementsAre("a", "w-10", "w-2", "z"));
 }
 
+TEST_F(RoundTest, ATrainerThatComesBackAsEvaluatorIsNotWaitedFor) {
+  for (const char* worker : {"a", "b", "c"}) Join(worker, 0);
+  Open(1, 0);
+  Pull({"a", "b", "c"});
+  Push("a", 1);
+  Push("b", 1);
+  EXPECT_THAT(Expected(2), ElementsAre("c"));
+  Join("c", 3, WorkerRole::kEvaluator);
+  EXPECT_THAT(Expected(4), IsEmpty());
+  EXPECT_EQ(Decision(4), Action::kClose);
+}
+
+TEST_F(RoundTest, ARoundWhoseTrainersBecameEvaluatorsGathersOthers) {
+  Join("a", 0);
+  Open(1, 0);
+  Pull({"a"});
+  Join("a", 1, WorkerRole::kEvaluator);
+  Join("b", 2);
+  EXPECT_TRUE(round_->Gathering(At(3)));
+  EXPECT_THAT(Expected(3), ElementsAre("b"));
+}
+
+TEST_F(RoundTest, AnEvaluatorDoesNotEndTheGathering) {
+  for (const char* worker : {"a", "b"}) Join(worker, 0);
+  Open(0, 0);
+  Join("b", 1, WorkerRole::kEvaluator);
+  Join("c", 2);
+  EXPECT_EQ(round_->View(At(3), members_).gathered, 2);
+  EXPECT_TRUE(round_->Gathering(At(3))) << "two of three";
+}
+
 }  // namespace
 }  // namespace atoll
