@@ -84,13 +84,14 @@ void PrivacyLedger::Note(const RoundRecord& record) {
   double squares = 0;
   for (const float weight : record.weights) squares += double{weight} * double{weight};
   summed_ = summed_ && IsFixedSum(record.merge) && record.weights.size() == record.contributions.size();
+  // A worker may be in a version twice, with a late contribution and its own: both are zero without it.
+  std::map<WorkerName, double> weights;
   for (size_t i = 0; i < record.contributions.size(); ++i) {
     const WorkerName& worker = record.contributions[i].key.worker;
     local_[worker] += release;
-    if (!summed_ || squares <= 0) continue;
-    const double weight = record.weights[i];
-    published_[worker] += release * weight * weight / squares;
+    if (summed_ && squares > 0) weights[worker] += double{record.weights[i]};
   }
+  for (const auto& [worker, weight] : weights) published_[worker] += release * weight * weight / squares;
 }
 
 double PrivacyLedger::local_rho() const { return Largest(local_); }

@@ -84,6 +84,14 @@ TEST(PrivacyLedger, TheHeavyOneIsTheLeastHidden) {
   EXPECT_DOUBLE_EQ(*ledger.published_rho(), 0.125 * 0.5625 / 0.625);
 }
 
+TEST(PrivacyLedger, AddsTheWeightsOfAWorkerThatIsInAVersionTwice) {
+  // a's late contribution and its own: sensitivity (0.25 + 0.5) C, noise of variance 0.375 sigma^2 C^2.
+  PrivacyLedger ledger(1);
+  ledger.Note(Round({"a", "b", "a"}, {0.25F, 0.25F, 0.5F}));
+  EXPECT_DOUBLE_EQ(*ledger.published_rho(), 0.125 * 0.75 * 0.75 / 0.375);
+  EXPECT_DOUBLE_EQ(ledger.local_rho(), 2 * 0.125) << "each push has noise of its own";
+}
+
 TEST(PrivacyLedger, CountsAFragmentAsItsShareOfARound) {
   PrivacyLedger whole(1);
   PrivacyLedger parts(4);
