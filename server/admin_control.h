@@ -196,7 +196,8 @@ class AdminControl {
   /// coordinator, unless this start says something else than the start of that life did. At most as many as
   /// the run can have now; the rest is logged.
   virtual uint32_t WantedWorkers() const = 0;
-  /// Workers that an operator drained, and that have not joined since: the launcher leaves them alone.
+  /// Workers that an operator drained, and that have not joined since, and those that were told to drain and
+  /// have not obeyed yet: the launcher leaves them alone.
   virtual std::vector<WorkerName> DrainedWorkers() const = 0;
   /// kind "none" when there is none.
   virtual LauncherView Launched() = 0;

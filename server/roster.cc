@@ -168,14 +168,19 @@ std::vector<WorkerName> Roster::ForgetData() {
 std::vector<WorkerName> Roster::Drained() const {
   std::vector<WorkerName> names;
   for (const auto& [name, account] : accounts_) {
-    if (account.drained && !membership_.IsLive(name)) names.push_back(name);
+    const bool has_drained = account.drained && !membership_.IsLive(name);
+    if (has_drained || account.command.command == CommandView::kDrain) names.push_back(name);
   }
   return names;
 }
 
 bool Roster::TakeDrainBack(const WorkerName& name) {
   const auto it = accounts_.find(name);
-  return it != accounts_.end() && std::exchange(it->second.drained, false);
+  if (it == accounts_.end()) return false;
+  WorkerAccount& account = it->second;
+  const bool ordered = account.command.command == CommandView::kDrain && !membership_.IsLive(name);
+  if (ordered) account.command = WorkerCommand{};
+  return std::exchange(account.drained, false) || ordered;
 }
 
 absl::Status Roster::CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now) {
@@ -288,7 +293,9 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
   const auto account = accounts_.find(name);
   const WorkerCommand told = account == accounts_.end() ? WorkerCommand() : account->second.command;
   const bool kept = member->live() && IsKept(told.command);
-  const bool drained = !member->live() && account != accounts_.end() && account->second.drained;
+  // One that was lost before it obeyed stays drained.
+  const bool drained = !member->live() && account != accounts_.end() &&
+                       (account->second.drained || told.command == CommandView::kDrain);
   return WorkerEntry{.name = member->name,
                      .secret_hash = member->secret_hash,
                      .incarnation = member->incarnation,

@@ -99,13 +99,14 @@ class Roster {
   bool NoteData(const WorkerName& name);
   /// The next contribution pins the run anew. Names of the members whose records changed.
   std::vector<WorkerName> ForgetData();
-  /// Departed because an operator drained them, and not back since; in order of name.
+  /// Told to drain and not obeyed yet, live or lost, or departed because an operator drained them, and not
+  /// back since; in order of name.
   std::vector<WorkerName> Drained() const;
   /// An order to drain was obeyed: remembered until the worker joins again.
   void NoteDrained(const WorkerName& name) { accounts_[name].drained = true; }
   /// When the last of these joined, if half of them or more joined after `since`.
   std::optional<MonoTime> MostJoinedAfter(MonoTime since, const std::vector<WorkerName>& names) const;
-  /// It is wanted again. Whether it was drained.
+  /// It is wanted again. Whether it was drained, or told to and lost. A live one is told on.
   bool TakeDrainBack(const WorkerName& name);
 
   /// Of its confirmations; empty: it signs nothing.

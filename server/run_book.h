@@ -90,7 +90,7 @@ class RunBook {
 
   /// The next contribution pins the token files of the run anew.
   void ResetDataset(Effects& effects);
-  /// Departed because an operator drained them, and not back since.
+  /// See Roster.
   std::vector<WorkerName> Drained() const;
   /// Those of Drained() that are wanted again are drained no more, whether they join or not.
   void TakeDrainsBack(const std::vector<WorkerName>& wanted, Effects& effects);

@@ -411,6 +411,38 @@ TEST_F(AdminLauncher, ADrainThatWasTakenBackStaysSoBeforeTheWorkerHasJoined) {
   EXPECT_EQ(run_.admin().WantedWorkers(), 1);
 }
 
+TEST_F(AdminLauncher, ADrainThatTheWorkerHadNoTimeToObeyIsKept) {
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  run_.Begin({"w-0", "w-1"}, Ones());
+  ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
+  // Its process dies with the coordinator, so nobody is left to obey.
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().DrainedWorkers(), std::vector<WorkerName>{"w-0"});
+  const auto lost = [&] { return ViewOf(run_, "w-0").lease_remaining_s == 0; };
+  run_.clock().Advance(Seconds(20));
+  ASSERT_TRUE(Eventually(lost));
+  EXPECT_EQ(run_.admin().DrainedWorkers(), std::vector<WorkerName>{"w-0"});
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.admin().DrainedWorkers(), std::vector<WorkerName>{"w-0"}) << "also the second time";
+  ASSERT_TRUE(Do(run_, "w-0", kRestart).ok());
+  EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
+}
+
+TEST_F(AdminLauncher, ALostWorkerThatIsWantedAgainIsNotToldToDrain) {
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
+  run_.clock().Advance(Seconds(20));
+  ASSERT_TRUE(Eventually([&] { return ViewOf(run_, "w-0").lease_remaining_s == 0; }));
+  ASSERT_TRUE(Do(run_, "w-0", kRestart).ok());
+  EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
+  const auto back = run_.Heartbeat(workers[0]);  // it was only silent
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->command, CommandView::kNone);
+}
+
 class BoundedLauncher : public testing::Test {
  protected:
   void Begin(uint32_t partitions, uint32_t max_workers) {
