@@ -64,7 +64,8 @@ class Launcher {
   virtual absl::StatusOr<std::string> LetGo(const WorkerName& name) { return std::string(); }
   /// Whether this worker was let go and is not wanted again yet.
   virtual bool IsLetGo(const WorkerName& name) const { return false; }
-  /// A worker that was let go is wanted again. Its process is left alone: it restarts by itself.
+  /// A worker that was let go is wanted again. Its process is left alone: it restarts by itself, or ends
+  /// because it was draining, and is then started.
   virtual void WantAgain(const WorkerName& name) {}
   /// A worker that was let go has left the run.
   virtual void Left(const WorkerName& name) {}

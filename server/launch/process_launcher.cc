@@ -242,7 +242,7 @@ void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
       }
       continue;
     }
-    slot.Want();
+    slot.Want(now);
     if (wishes.revive || wishes.start_again) slot.Revive(now);
     if (wishes.start_again) slot.ExpectEnd(now);
     if (wishes.restart.contains(number)) slot.Restart(now);

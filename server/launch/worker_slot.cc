@@ -53,7 +53,7 @@ void WorkerSlot::Ask(MonoTime now) {
 }
 
 void WorkerSlot::Stop(MonoTime now) {
-  again_ = false;
+  again_ = drains_ = false;
   trouble_.clear();
   Ask(now);
   if (process_) return;
@@ -62,15 +62,19 @@ void WorkerSlot::Stop(MonoTime now) {
 }
 
 void WorkerSlot::LetGo() {
-  again_ = false;
+  again_ = drains_ = false;
   trouble_.clear();
   if (shown_.state == State::kRunning) shown_.state = State::kDraining;
   if (!process_) shown_.state = State::kDrained;
 }
 
-void WorkerSlot::Want() {
+void WorkerSlot::Want(MonoTime now) {
   again_ = again_ || shown_.state == State::kStopping;
-  if (shown_.state == State::kDraining) shown_.state = State::kRunning;
+  if (shown_.state == State::kDraining) {
+    shown_.state = State::kRunning;
+    drains_ = true;
+  }
+  if (shown_.state == State::kDrained) StartAt(now, State::kStarting);
 }
 
 void WorkerSlot::Revive(MonoTime now) {
@@ -125,6 +129,10 @@ void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launc
            absl::StrFormat("%s was drained: %s; started again only by `atollctl workers restart %s`",
                            shown_.name, shown_.last_exit, shown_.name),
            events);
+  } else if (exit.clean() && drains_) {
+    Report(false, absl::StrFormat("%s was drained: %s; it is wanted again", shown_.name, shown_.last_exit),
+           events);
+    StartAt(now, State::kStarting);
   } else if (exit.clean() && now < expected_until_) {
     expected_until_ = MonoTime();
     Report(false, absl::StrFormat("%s finished: %s; there is work again", shown_.name, shown_.last_exit),
@@ -153,6 +161,7 @@ void WorkerSlot::Launch(MonoTime now, const std::string& coordinator, std::vecto
     return;
   }
   process_.emplace(*std::move(process));
+  drains_ = false;
   started_ = now;
   shown_.state = State::kRunning;
   shown_.handle = absl::StrCat(process_->pid());

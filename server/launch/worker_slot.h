@@ -32,8 +32,9 @@ class WorkerSlot {
   void Stop(MonoTime now);
   /// It is drained: left to end by itself, and not started again however it ends.
   void LetGo();
-  /// It is wanted (still, or again): a process that is ending is followed by another one.
-  void Want();
+  /// It is wanted (still, or again): a process that is ending is followed by another one, also one that ends
+  /// by itself because it was draining; one that has drained is started.
+  void Want(MonoTime now);
   /// Starts it when it ended by itself, having nothing more to do.
   void Revive(MonoTime now);
   /// A life that is under way may be about to end because there was nothing more to do: should it end so
@@ -83,6 +84,7 @@ class WorkerSlot {
   uint32_t failures_ = 0;      // in a row
   MonoTime expected_until_{};  // ExpectEnd
   bool again_ = false;         // kStopping: another start follows
+  bool drains_ = false;        // kRunning: it was wanted again while it drained, and may still leave
   bool killed_ = false;        // kStopping: the grace is over
   bool gone_ = false;
 };

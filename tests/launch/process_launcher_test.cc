@@ -193,6 +193,37 @@ TEST_F(ProcessLauncherTest, OneThatIsDrainingAndWantedAgainIsKeptRunning) {
   EXPECT_TRUE(WaitUntil([&] { return Workers().at(1).restarts == 1 && AllAre(State::kRunning, 2); }));
 }
 
+TEST_F(ProcessLauncherTest, OneThatIsWantedAgainWhileItDrainsIsStartedWhenItHasEnded) {
+  const std::string go = dir_.File("go");
+  Launch(Options("echo $4 runs; while ! test -e " + go + "; do sleep 0.01; done; rm " + go), 1);
+  ASSERT_TRUE(Logged("w0", "runs"));
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
+  ASSERT_TRUE(launcher_->LetGo("w0").ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kDraining, 1); }));
+  launcher_->WantAgain("w0");
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
+  // It had begun to leave, and does.
+  ASSERT_TRUE(WriteFileAtomically(go, "").ok());
+  EXPECT_TRUE(HasEvent("-w0 was drained", "wanted again"));
+  EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\n"));
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
+  // Once: after that it ends when there is nothing more to do.
+  ASSERT_TRUE(WriteFileAtomically(go, "").ok());
+  EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kStopped, 1); }));
+}
+
+TEST_F(ProcessLauncherTest, OneThatHasDrainedIsStartedAtOnceWhenItIsWantedAgain) {
+  const std::string go = dir_.File("go");
+  Launch(Options("echo $4 runs; while ! test -e " + go + "; do sleep 0.01; done; rm " + go), 1);
+  ASSERT_TRUE(Logged("w0", "runs"));
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
+  ASSERT_TRUE(launcher_->LetGo("w0").ok());
+  ASSERT_TRUE(WriteFileAtomically(go, "").ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kDrained, 1); }));
+  launcher_->WantAgain("w0");
+  EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1) && Workers()[0].restarts == 1; }));
+}
+
 TEST_F(ProcessLauncherTest, TellsAtOnceWhoIsWanted) {
   ProcessLauncherOptions options = Options("trap '' TERM; echo $4 runs; while :; do sleep 0.01; done");
   options.grace = Seconds(1);
