@@ -70,7 +70,9 @@ void Confirmations::Published(FragmentId fragment, Version version, const Conten
   published_[{fragment, version}] = hash;
   const auto first = published_.lower_bound({fragment, Version(0)});
   const auto end = published_.upper_bound({fragment, Version(~uint64_t{0})});
-  if (static_cast<size_t>(std::distance(first, end)) > kVersionsRemembered) published_.erase(first);
+  if (static_cast<size_t>(std::distance(first, end)) <= kVersionsRemembered) return;
+  diverged_.erase(first->first);
+  published_.erase(first);
 }
 
 std::optional<ContentHash> Confirmations::Hash(FragmentId fragment, Version version) const {
@@ -191,8 +193,15 @@ void Confirmations::Confirmed(const WorkerName& worker, const Confirmation& conf
   if (!added) it->second = std::max(it->second, confirmation.version);
 }
 
+bool Confirmations::IsNews(const WorkerName& worker, const Confirmation& confirmation, MonoTime now) {
+  const MutexLock lock(&mutex_);
+  const VersionKey key(confirmation.fragment, confirmation.version);
+  return published_.contains(key) && diverged_[key].insert(worker).second &&
+         divergences_[worker].MayTell(now);
+}
+
 Confirmations::Result Confirmations::Take(const ConfirmationAuthor& author, std::string_view public_key,
-                                          std::span<const Confirmation> confirmations) {
+                                          std::span<const Confirmation> confirmations, MonoTime now) {
   Result result;
   for (const Confirmation& confirmation : confirmations) {
     const std::optional<ContentHash> published = Hash(confirmation.fragment, confirmation.version);
@@ -206,7 +215,9 @@ Confirmations::Result Confirmations::Take(const ConfirmationAuthor& author, std:
       case ConfirmationVerdict::kDiverged:
         Keep(author, public_key, confirmation);
         result.diverged = true;
-        result.events.push_back(Divergence(author, confirmation, *published));
+        if (IsNews(author.worker, confirmation, now)) {
+          result.events.push_back(Divergence(author, confirmation, *published));
+        }
         break;
       case ConfirmationVerdict::kForged:
         log_.Warning("a confirmation was not signed by its worker's key; dropped", fields);

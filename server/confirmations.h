@@ -5,16 +5,19 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mutex.h"
 #include "core/confirmation.h"
 #include "server/confirmation_page.h"
+#include "server/event_throttle.h"
 #include "server/views.h"
 #include "storage/run_store.h"
 
@@ -55,13 +58,15 @@ class Confirmations {
   void Published(FragmentId fragment, Version version, const ContentHash& hash) ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct Result {
-    bool diverged = false;                      // the worker is to pull again
-    std::vector<EventView> events;              // REPLICA_DIVERGED, naming worker, version and both hashes
+    bool diverged = false;  // the worker is to pull again
+    /// REPLICA_DIVERGED, naming worker, version and both hashes: once for each, and not too many of one
+    /// worker.
+    std::vector<EventView> events;
     std::vector<ConfirmationVerdict> verdicts;  // of each, in order
   };
   /// Those of one heartbeat. Signed ones are stored, of whatever hash; others are logged and dropped.
   Result Take(const ConfirmationAuthor& author, std::string_view public_key,
-              std::span<const Confirmation> confirmations) ABSL_LOCKS_EXCLUDED(mutex_);
+              std::span<const Confirmation> confirmations, MonoTime now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Confirmations kept in memory beside those on disk, so that the workers can compare the last versions
   /// though their tensors are gone (checkpoint.keep_versions): those of the newest versions, of all fragments
@@ -92,12 +97,17 @@ class Confirmations {
   /// Versions outside of it have no confirmations.
   ConfirmationQuery Narrowed(ConfirmationQuery query) const ABSL_LOCKS_EXCLUDED(mutex_);
   void Confirmed(const WorkerName& worker, const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Whether this divergence is news; it is not from here on.
+  bool IsNews(const WorkerName& worker, const Confirmation& confirmation, MonoTime now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   RunStore* const store_;
   const Logger log_;
   mutable Mutex mutex_;
   std::map<VersionKey, ContentHash> published_ ABSL_GUARDED_BY(mutex_);
   std::map<WorkerName, Version> newest_ ABSL_GUARDED_BY(mutex_);
+  std::map<VersionKey, std::set<WorkerName>> diverged_ ABSL_GUARDED_BY(mutex_);  // of published_, noted
+  std::map<WorkerName, EventThrottle> divergences_ ABSL_GUARDED_BY(mutex_);      // announced
   std::map<Version, std::map<FragmentId, Signers>> shown_ ABSL_GUARDED_BY(mutex_);
   size_t shown_count_ ABSL_GUARDED_BY(mutex_) = 0;
 };

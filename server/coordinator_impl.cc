@@ -182,7 +182,7 @@ void CoordinatorImpl::HearConfirmations(const HeartbeatCall& call, HeartbeatResu
   if (call.confirmations.empty()) return;
   const Confirmations::Result heard = confirmations_.Take(
       {.run_id = call.caller.run_id, .epoch = call.caller.epoch, .worker = call.caller.worker},
-      book_.PublicKey(call.caller.worker), call.confirmations);
+      book_.PublicKey(call.caller.worker), call.confirmations, services_.clock->Now());
   effects.events.insert(effects.events.end(), heard.events.begin(), heard.events.end());
   for (const ConfirmationVerdict verdict : heard.verdicts) observer_->OnConfirmation(VerdictName(verdict));
   // Who is to leave anyway takes no diverged parameters along.

@@ -11,6 +11,11 @@ namespace atoll {
 /// that strangers cannot fill the event log. Not thread-safe.
 class EventThrottle {
  public:
+  /// What one member, or all strangers together, may put into the log.
+  static constexpr double kBurst = 20;
+  static constexpr Duration kInterval = Seconds(30);
+
+  EventThrottle() : EventThrottle(kBurst, kInterval) {}
   EventThrottle(double burst, Duration interval) : burst_(burst), interval_(interval) {}
 
   /// Whether to tell it now; counts it if so. `now` never goes back.

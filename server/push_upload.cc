@@ -48,7 +48,7 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
   if (reason == RefusalReason::kNone && absl::IsUnavailable(status)) return status;
   const std::string name(RefusalReasonName(reason));
   services.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
-  services.book->CountRefused(call.caller.worker);
+  const bool may_tell = services.book->CountRefused(call.caller.worker, services.clock->Now());
   if (reason == RefusalReason::kNotFinite) {
     services.book->RefusedFor(Offence::kNotFinite, call);
   }
@@ -60,9 +60,11 @@ absl::Status NoteRefusal(const Services& services, const PushCall& call, const a
     (void)services.outbox->Send(effects);
   }
   if (!WorthAnnouncing(reason)) return status;
-  effects.Event(EventKind::kContributionRefused, call.caller.worker, std::string(status.message()));
-  effects.events.back().fragment = call.fragment;
-  effects.events.back().version = call.base;
+  if (may_tell) {
+    effects.Event(EventKind::kContributionRefused, call.caller.worker, std::string(status.message()));
+    effects.events.back().fragment = call.fragment;
+    effects.events.back().version = call.base;
+  }
   effects.rounds_changed = true;  // the round may have waited for this one only
   (void)services.outbox->Send(effects);
   return status;

@@ -51,7 +51,8 @@ class PushUpload final : public PushSession {
   uint32_t crc32c_ = 0;  // of what `scan_` has seen
 };
 
-/// Counts and announces a contribution that was refused; hands the status back.
+/// Counts a contribution that was refused, and announces it unless its worker's refusals fill the event log;
+/// hands the status back.
 absl::Status NoteRefusal(const Services& services, const PushCall& call, const absl::Status& status);
 
 }  // namespace atoll

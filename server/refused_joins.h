@@ -25,8 +25,8 @@ class RefusedJoins {
   static constexpr size_t kMostPerAddress = 8;
   static constexpr Duration kForgetAfter = Seconds(600);
   /// Events at once, and the time after which another one may follow.
-  static constexpr double kEventBurst = 20;
-  static constexpr Duration kEventInterval = Seconds(30);
+  static constexpr double kEventBurst = EventThrottle::kBurst;
+  static constexpr Duration kEventInterval = EventThrottle::kInterval;
 
   /// True when it is worth an event: a worker that was not on the list, or another reason than before.
   bool Note(const WorkerName& worker, const std::string& address, const absl::Status& refusal, MonoTime now);
@@ -51,7 +51,7 @@ class RefusedJoins {
 
   Entries entries_;
   uint64_t total_ = 0;
-  EventThrottle events_{kEventBurst, kEventInterval};
+  EventThrottle events_;
 };
 
 /// The reason of a refusal as it is shown and counted: RefusalReasonName, else the name of the status code.

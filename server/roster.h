@@ -15,6 +15,7 @@
 #include "core/membership.h"
 #include "core/run_options.h"
 #include "server/coordinator.h"
+#include "server/event_throttle.h"
 #include "server/join_gate.h"
 #include "server/round_plans.h"
 #include "storage/run_store.h"
@@ -48,6 +49,7 @@ struct WorkerAccount {
   std::map<FragmentId, LastPush> last_pushes;
   uint64_t accepted = 0;
   uint64_t refused = 0;
+  EventThrottle refusals;  // those that are announced
   uint64_t push_bytes = 0;
   uint64_t pull_bytes = 0;
 };

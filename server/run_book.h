@@ -19,6 +19,7 @@
 #include "server/coordinator.h"
 #include "server/effects.h"
 #include "server/evaluation_duty.h"
+#include "server/event_throttle.h"
 #include "server/fragment_round.h"
 #include "server/ledger.h"
 #include "server/offence_book.h"
@@ -157,7 +158,9 @@ class RunBook {
   PushResult Arrivals(FragmentId fragment, MonoTime now) const;
   void CountPush(const WorkerName& worker, uint64_t bytes);
   void CountPull(const WorkerName& worker, uint64_t bytes);
-  void CountRefused(const WorkerName& worker);
+  /// Counts a refused push. Whether it may be announced: a worker that goes on pushing what is refused must
+  /// not fill the event log.
+  bool CountRefused(const WorkerName& worker, MonoTime now);
   /// Its push to this fragment was refused for what it contains.
   void RefusedFor(Offence offence, const PushCall& call);
   /// ALREADY_PUSHED when its worker pushed the same bytes for another base that is remembered: no training
@@ -304,6 +307,7 @@ class RunBook {
   SeedGrant grant_ ABSL_GUARDED_BY(mutex_);
   EvaluationDuty duty_ ABSL_GUARDED_BY(mutex_);
   RefusedJoins refused_joins_ ABSL_GUARDED_BY(mutex_);
+  EventThrottle refused_strangers_ ABSL_GUARDED_BY(mutex_);  // pushes under names that are no members'
   std::optional<MonoTime> no_evaluator_since_ ABSL_GUARDED_BY(mutex_);
   MonoTime evaluator_missed_ ABSL_GUARDED_BY(mutex_){};  // that was announced
   std::optional<Manifest> manifest_ ABSL_GUARDED_BY(mutex_);

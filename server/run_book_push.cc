@@ -179,9 +179,12 @@ void RunBook::CountPull(const WorkerName& worker, uint64_t bytes) {
   if (roster_.membership().Find(worker) != nullptr) roster_.account(worker).pull_bytes += bytes;
 }
 
-void RunBook::CountRefused(const WorkerName& worker) {
+bool RunBook::CountRefused(const WorkerName& worker, MonoTime now) {
   MutexLock lock(&mutex_);
-  if (roster_.membership().Find(worker) != nullptr) ++roster_.account(worker).refused;
+  if (roster_.membership().Find(worker) == nullptr) return refused_strangers_.MayTell(now);
+  WorkerAccount& account = roster_.account(worker);
+  ++account.refused;
+  return account.refusals.MayTell(now);
 }
 
 absl::StatusOr<PushStatusResult> RunBook::PushStatus(const PushStatusCall& call, MonoTime now,

@@ -69,10 +69,33 @@ TEST(ConfirmationsTest, OldVersionsAreForgotten) {
   const SigningKey key = SigningKey::Generate();
   const auto diverged = [&](uint64_t version) {
     const Confirmation wrong = Signed(key, kAuthor, Version(version), {.low = 9, .high = 9});
-    return confirmations.Take(kAuthor, key.public_key(), {{wrong}}).diverged;
+    return confirmations.Take(kAuthor, key.public_key(), {{wrong}}, MonoTime()).diverged;
   };
   EXPECT_FALSE(diverged(0));
   EXPECT_TRUE(diverged(1));
+}
+
+TEST(ConfirmationsTest, OneWorkersDivergencesDoNotFillTheEventLog) {
+  const std::shared_ptr<MemoryDisk> disk = NewMemoryDisk();
+  auto store = OpenMemoryStore(disk);
+  ASSERT_TRUE(store.ok());
+  Confirmations confirmations(store->get(), Logger());
+  const SigningKey key = SigningKey::Generate();
+  std::vector<Confirmation> wrong;
+  for (uint64_t v = 0; v < 200; ++v) {
+    confirmations.Published(FragmentId(0), Version(v), kHash);
+    wrong.push_back(Signed(key, kAuthor, Version(v), {.low = 9, .high = 9}));
+  }
+  const MonoTime now(Seconds(1000));
+  const std::span<const Confirmation> all(wrong);
+  const auto told = confirmations.Take(kAuthor, key.public_key(), all.first(199), now);
+  EXPECT_TRUE(told.diverged);
+  EXPECT_EQ(told.verdicts.size(), 199);
+  EXPECT_EQ(told.events.size(), 20);
+  EXPECT_TRUE(
+      confirmations.Take(kAuthor, key.public_key(), all.first(199), now + Seconds(3600)).events.empty())
+      << "no news";
+  EXPECT_EQ(confirmations.Take(kAuthor, key.public_key(), all.last(1), now + Seconds(3600)).events.size(), 1);
 }
 
 /// A run of two workers that sign, on a coordinator with everything in it.
@@ -143,6 +166,26 @@ TEST_F(ConfirmedRunTest, ARightOneIsCountedAndAWrongOneMeansPullAgain) {
   EXPECT_EQ(Beat(b, {})->command, CommandView::kResync);
   ASSERT_TRUE(run_.Pull(b).ok());
   EXPECT_EQ(Beat(b, {})->command, CommandView::kNone);
+}
+
+TEST_F(ConfirmedRunTest, ADivergenceIsAnnouncedOnce) {
+  const Caller a = Join("a", key_a_);
+  const Caller b = Join("b", key_b_);
+  const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
+  ASSERT_TRUE(seeded.ok()) << seeded.status();
+  EventCatcher events(&run_.coordinator());
+  ContentHash wrong = seeded->published.front();
+  wrong.high ^= 1;
+  const std::vector<Confirmation> all(256, Sign(b, key_b_, Version(0), wrong));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Beat(b, all)->command, CommandView::kResync);
+  EXPECT_EQ(Beat(a, {Sign(a, key_a_, Version(0), wrong)})->command, CommandView::kResync);
+  ASSERT_TRUE(run_.coordinator().Leave(b, "enough").ok());
+  ASSERT_TRUE(events.WaitFor(EventKind::kWorkerLeft).has_value());
+  std::vector<WorkerName> told;
+  for (const EventView& event : events.events()) {
+    if (event.kind == EventKind::kReplicaDiverged) told.push_back(event.worker);
+  }
+  EXPECT_THAT(told, testing::ElementsAre("b", "a"));
 }
 
 TEST_F(ConfirmedRunTest, AForgedOneChangesNothing) {

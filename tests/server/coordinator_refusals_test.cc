@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
+#include <string>
 
 #include "server/refusal.h"
 #include "tests/server/test_run.h"
@@ -236,6 +238,35 @@ TEST(CoordinatorShutdown, EverythingIsAnswered) {
   EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RefusalReason::kShuttingDown);
   EXPECT_EQ(ReasonOf(run.Push(workers[0], 0, Delta()).status()), RefusalReason::kShuttingDown);
   EXPECT_EQ(ReasonOf(run.Pull(workers[0]).status()), RefusalReason::kShuttingDown);
+}
+
+TEST_F(CoordinatorRefusals, OneWorkersRefusedPushesDoNotFillTheEventLog) {
+  EventCatcher events(&run_.coordinator());
+  Caller stranger = workers_[0];
+  stranger.worker = "stranger";
+  stranger.epoch = Epoch(99);
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(Reason(workers_[0], 0, Delta(), {.codec = CodecKind::kBf16}), RefusalReason::kWrongCodec);
+    stranger.worker = "stranger-" + std::to_string(i);
+    EXPECT_EQ(Reason(stranger, 0, Delta()), RefusalReason::kWrongEpoch);
+  }
+  EXPECT_EQ(Reason(workers_[1], 0, Delta(), {.codec = CodecKind::kBf16}), RefusalReason::kWrongCodec);
+  ASSERT_TRUE(run_.coordinator().Leave(workers_[1], "enough").ok());
+  ASSERT_TRUE(events.WaitFor(EventKind::kWorkerLeft).has_value());
+  std::map<WorkerName, int> told;
+  for (const EventView& event : events.events()) {
+    if (event.kind == EventKind::kContributionRefused) ++told[event.worker.substr(0, 8)];
+  }
+  EXPECT_GE(told["a"], 1);
+  EXPECT_LE(told["a"], 20);
+  EXPECT_LE(told["stranger"], 20);
+  EXPECT_EQ(told["b"], 1) << "others are still heard of";
+  EXPECT_EQ(run_.coordinator().ListWorkers(false)[0].contributions_refused, 200) << "all are counted";
+  // Half an hour later there is room for news again.
+  run_.clock().Advance(Seconds(1800));
+  const Caller back = run_.Join("a");
+  EXPECT_EQ(Reason(back, 0, Delta(), {.codec = CodecKind::kBf16}), RefusalReason::kWrongCodec);
+  EXPECT_TRUE(events.WaitFor(EventKind::kContributionRefused, told["a"] + told["stranger"] + 1).has_value());
 }
 
 }  // namespace
