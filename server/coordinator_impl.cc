@@ -100,11 +100,9 @@ void CoordinatorImpl::Start(OpenedRun opened) {
   outbox_.WakeRoundsBy([this] { driver_.Wake(); });
   driver_.OnStored(
       [this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
-  uint32_t late = opened.config->run.round.staleness_limit;
-  for (const ConfigPtr& open : opened.round_configs) late = std::max(late, open->run.round.staleness_limit);
-  store_->KeepLate(late);
   const std::vector<FragmentId> finished =
       book_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
+  store_->KeepLate(book_.StalenessLimit());
   confirmations_.Restore(opened.recovery.rounds);
   board_.TellFirst([this](const Snapshot& snapshot) {
     confirmations_.Published(snapshot.fragment, snapshot.version, snapshot.published);

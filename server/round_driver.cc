@@ -193,8 +193,9 @@ void RoundDriver::Prepare(Lane& lane, std::vector<Contribution> contributions, s
 void RoundDriver::Commit(Lane& lane) {
   Pending& pending = *lane.pending;
   const MonoTime started = services_.clock->Now();
-  // Before the head moves: who is in the middle of sending something late may go on with it.
-  services_.store->KeepLate(lane.config->run.round.staleness_limit);
+  // Before the head moves: who is in the middle of sending something late may go on with it. The next round
+  // may take what is later than this one does, and so may those of other fragments.
+  services_.store->KeepLate(services_.book->StalenessLimit());
   const absl::Status committed = services_.store->CommitRound(pending.record, pending.partitions);
   if (!committed.ok()) {
     ReportStorage(

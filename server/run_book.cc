@@ -28,6 +28,15 @@ ConfigPtr RunBook::RoundConfig(FragmentId fragment) const {
   return fragment.value() < fragments_.size() ? fragments_[fragment.value()].shared_config() : config_;
 }
 
+uint32_t RunBook::StalenessLimit() const {
+  MutexLock lock(&mutex_);
+  uint32_t limit = config_->run.round.staleness_limit;
+  for (const FragmentRound& fragment : fragments_) {
+    limit = std::max(limit, fragment.config().run.round.staleness_limit);
+  }
+  return limit;
+}
+
 void RunBook::Configure(ConfigPtr config, Effects& effects) {
   MutexLock lock(&mutex_);
   config_ = std::move(config);

@@ -56,6 +56,8 @@ class RunBook {
   ConfigPtr config() const;
   /// The one that the fragment's open round was opened with: a round keeps it to its end.
   ConfigPtr RoundConfig(FragmentId fragment) const;
+  /// The largest round.staleness_limit of the newest configuration and of all open rounds.
+  uint32_t StalenessLimit() const;
   /// In force from the next round of each fragment; what belongs to no round (limits, evaluations) at once.
   void Configure(ConfigPtr config, Effects& effects);
 

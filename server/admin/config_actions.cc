@@ -155,9 +155,8 @@ void AdminImpl::PutInForce(const ConfigBook::Proposal& proposal, const std::stri
     configs_.Record(proposal.entry);
   }
   const RunOptions& run = proposal.snapshot->run;
-  // The open round keeps its own limit to its end.
-  const uint32_t open_limit = services_.book->config()->run.round.staleness_limit;
-  services_.store->KeepLate(std::max(open_limit, run.round.staleness_limit));
+  // Open rounds keep their own limit to their end.
+  services_.store->KeepLate(std::max(services_.book->StalenessLimit(), run.round.staleness_limit));
   services_.budget->SetCapacity(run.contribution_budget_bytes);
   Effects effects;
   services_.book->Configure(proposal.snapshot, effects);

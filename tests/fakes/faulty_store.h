@@ -29,6 +29,7 @@ struct Faults {
   std::atomic<int> started_uploads{0};  // all of them
   std::atomic<int> refused_commits{0};
   std::atomic<int> refused_stores{0};
+  std::atomic<uint32_t> kept_late{0};  // of the last KeepLate
   // Called once, by the thread that uses the store; set while nobody does.
   std::function<void()> before_upload = nullptr;
   std::function<void()> after_epoch = nullptr;
@@ -97,7 +98,10 @@ class FaultyStore final : public RunStore {
     if (!payload.ok() || !faults_->payload) return payload;
     return std::make_unique<DamagedPayload>(**payload);
   }
-  void KeepLate(uint32_t versions) override { store_->KeepLate(versions); }
+  void KeepLate(uint32_t versions) override {
+    faults_->kept_late = versions;
+    store_->KeepLate(versions);
+  }
   absl::Status CommitRound(const RoundRecord& record,
                            const std::vector<PartitionEntry>& partitions) override {
     if (!faults_->commit) return store_->CommitRound(record, partitions);

@@ -186,5 +186,34 @@ TEST(LateContributions, AnUploadThatIsOvertakenByACommitGoesOn) {
   EXPECT_TRUE((*session)->Finish().ok());
 }
 
+/// "config-1" allows one version, "config-2" three.
+struct TwoLimits final : ConfigCodec {
+  absl::StatusOr<RunOptions> Parse(const std::string& bytes) const override {
+    return LateRun(bytes == "config-1" ? 1 : 3).run;
+  }
+  absl::StatusOr<std::string> Apply(const std::string&, std::span<const ConfigSetting>) const override {
+    return absl::UnimplementedError("not of use here");
+  }
+  absl::StatusOr<std::vector<ConfigChange>> Diff(const std::string&, const std::string&) const override {
+    return std::vector<ConfigChange>();
+  }
+};
+
+TEST(LateContributions, ALargerLimitHoldsInTheStoreFromTheStart) {
+  const TwoLimits codec;
+  TestRun run(LateRun(1), {.config_codec = &codec});
+  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  RoundWithout(run, workers[0], 0);
+  EXPECT_EQ(run.faults().kept_late, 1);
+  run.options() = LateRun(3);
+  run.options().config_bytes = "config-2";
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.faults().kept_late, 3);
+  // The round that closes was opened with 1; the one that opens then takes what is late by 3.
+  RoundWithout(run, workers[0], 1);
+  EXPECT_EQ(run.faults().kept_late, 3);
+}
+
 }  // namespace
 }  // namespace atoll
