@@ -87,6 +87,12 @@ std::optional<Version> Confirmations::Newest(const WorkerName& worker) const {
   return it == newest_.end() ? std::nullopt : std::optional(it->second);
 }
 
+void Confirmations::Forget(const WorkerName& worker) {
+  const MutexLock lock(&mutex_);
+  newest_.erase(worker);
+  divergences_.erase(worker);
+}
+
 void Confirmations::Remember(const SignedConfirmation& one) {
   const MutexLock lock(&mutex_);
   Signers& signers = shown_[one.confirmation.version][one.confirmation.fragment];

@@ -98,6 +98,7 @@ Services CoordinatorImpl::MakeServices(CoordinatorOptions options, const Coordin
 
 void CoordinatorImpl::Start(OpenedRun opened) {
   outbox_.WakeRoundsBy([this] { driver_.Wake(); });
+  outbox_.OnForgotten([this](const WorkerName& name) { confirmations_.Forget(name); });
   driver_.OnStored(
       [this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
   const std::vector<FragmentId> finished =

@@ -78,6 +78,12 @@ Version OffenceBook::forgiven_until(const WorkerName& worker) const {
   return it == forgiven_.end() ? Version() : it->second;
 }
 
+void OffenceBook::Forget(const WorkerName& worker) {
+  records_.erase(worker);
+  forgiven_.erase(worker);
+  for (auto& [fragment, refused] : refused_) refused.erase(worker);
+}
+
 void OffenceBook::BeginEpoch() {
   refused_.clear();
   for (auto& [worker, record] : records_) record.Forgive();

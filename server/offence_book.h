@@ -36,6 +36,8 @@ class OffenceBook {
   /// What this worker sent up to this version is not held against it any more.
   void Forgive(const WorkerName& worker, Version until);
   Version forgiven_until(const WorkerName& worker) const;
+  /// Whoever joins under its name is new.
+  void Forget(const WorkerName& worker);
   /// The run goes on from other contents: windows begin anew.
   void BeginEpoch();
 

@@ -55,6 +55,10 @@ absl::Status Outbox::Send(const Effects& effects) {
     log_.Warning("a member's record could not be stored", {{"worker", name}, {"error", stored}});
     first.Update(stored);
   }
+  if (forget_) {
+    for (const WorkerName& name : effects.forgotten) forget_(name);
+    for (const WorkerEntry& tombstone : effects.tombstones) forget_(tombstone.name);
+  }
   const bool forgets = !effects.forgotten.empty() || !effects.tombstones.empty();
   const absl::Status forgotten = forgets ? ForgetMembers(effects) : absl::OkStatus();
   if (!forgotten.ok()) {

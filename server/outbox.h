@@ -24,6 +24,9 @@ class Outbox {
   /// Called when a round may be ready to close. Set once, before the first Send.
   void WakeRoundsBy(std::function<void()> wake) { wake_ = std::move(wake); }
 
+  /// Called with the name of each member that was forgotten. Set once, before the first Send.
+  void OnForgotten(std::function<void(const WorkerName&)> forget) { forget_ = std::move(forget); }
+
   /// Stores, announces, wakes, in this order. The status is that of storing and deleting members: a Join must
   /// not be answered before its incarnation is on disk. Everything else is done whatever fails.
   absl::Status Send(const Effects& effects);
@@ -39,6 +42,7 @@ class Outbox {
   CoordinatorObserver* const observer_;
   const Logger log_;
   std::function<void()> wake_;
+  std::function<void(const WorkerName&)> forget_;
   // Orders the writes of members, so that the newest record is the one that stays: it is read from the book
   // and written under this lock, which nobody takes for anything else.
   Mutex members_mutex_;

@@ -359,7 +359,7 @@ absl::Status Roster::Forget(const WorkerName& name) {
   }
   ATOLL_RETURN_IF_ERROR(membership_.Forget(name));
   accounts_.erase(name);
-  plans_.Left(name);
+  plans_.Forget(name);
   return absl::OkStatus();
 }
 

@@ -61,6 +61,11 @@ void RoundPlans::Joined(const Member& member) {
   }
 }
 
+void RoundPlans::Forget(const WorkerName& worker) {
+  Left(worker);
+  accounts_.erase(worker);
+}
+
 const RoundPlans::Assignment* RoundPlans::Find(const WorkerName& worker, Version base) const {
   const auto account = accounts_.find(worker);
   if (account == accounts_.end()) return nullptr;

@@ -34,6 +34,8 @@ class RoundPlans {
   /// data that it was reading from, which it gets again.
   void Joined(const Member& member);
   void Left(const WorkerName& worker) { shares_.Release(worker); }
+  /// Left; whoever joins under its name is new.
+  void Forget(const WorkerName& worker);
 
   struct Given {
     uint32_t steps = 0;

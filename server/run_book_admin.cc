@@ -325,6 +325,7 @@ absl::Status RunBook::ForgetOne(const WorkerName& name, Effects& effects) {
   const Incarnation incarnation = member->incarnation;
   ATOLL_RETURN_IF_ERROR(roster_.Forget(name));
   duty_.Forget(name);
+  offences_.Forget(name);
   if (Incarnation(incarnation.value() + 1) != roster_.membership().next_incarnation()) {
     effects.forgotten.push_back(name);
     return absl::OkStatus();

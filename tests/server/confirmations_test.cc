@@ -188,6 +188,22 @@ TEST_F(ConfirmedRunTest, ADivergenceIsAnnouncedOnce) {
   EXPECT_THAT(told, testing::ElementsAre("b", "a"));
 }
 
+TEST_F(ConfirmedRunTest, WhatAForgottenWorkerConfirmedIsForgotten) {
+  const Caller a = Join("a", key_a_);
+  const Caller b = Join("b", key_b_);
+  const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
+  ASSERT_TRUE(seeded.ok()) << seeded.status();
+  ASSERT_TRUE(Beat(b, {Sign(b, key_b_, Version(0), seeded->published.front())}).ok());
+  ASSERT_EQ(Confirmed("b"), Version(0));
+  ASSERT_TRUE(run_.coordinator().Leave(b, "enough").ok());
+  ASSERT_TRUE(run_.admin()
+                  .ControlWorker({.user = "ann", .peer = "here"},
+                                 {.worker = "b", .action = WorkerAction::kForget, .reason = ""})
+                  .ok());
+  Join("b", key_b_);
+  EXPECT_EQ(Confirmed("b"), std::nullopt) << "the name is new";
+}
+
 TEST_F(ConfirmedRunTest, AForgedOneChangesNothing) {
   const Caller a = Join("a", key_a_);
   const Caller b = Join("b", key_b_);

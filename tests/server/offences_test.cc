@@ -144,6 +144,20 @@ TEST(Offences, AreKnownAfterARestartAndSoIsWhatWasForgiven) {
   EXPECT_TRUE(Eventually([&] { return ViewOf(run, "e").banned; }));
 }
 
+TEST(Offences, OfAForgottenNameAreForgottenToo) {
+  TestRun run(Options({.ban_after = 2, .within = 4}));
+  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  Round(run, workers, 0, Honest("e", -50));
+  ASSERT_EQ(ViewOf(run, "e").offences.recent(), 1u);
+  ASSERT_TRUE(run.coordinator().Leave(workers.back(), "enough").ok());
+  ASSERT_TRUE(run.admin()
+                  .ControlWorker({.user = "ann", .peer = "here"},
+                                 {.worker = "e", .action = WorkerAction::kForget, .reason = ""})
+                  .ok());
+  ASSERT_TRUE(run.TryJoin("e", "of another owner").ok());
+  EXPECT_EQ(ViewOf(run, "e").offences.recent(), 0u) << "the name is new";
+}
+
 TEST(Offences, WhatIsNotFiniteCountsThoughItIsNeverMerged) {
   TestRun run(Options({.ban_after = 3, .within = 3}));
   const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
