@@ -344,7 +344,7 @@ void CoordinatorImpl::Tick() {
   const MonoTime now = services_.clock->Now();
   Effects effects;
   book_.Tick(now, effects);
-  for (const FragmentId fragment : book_.FinishStopped(now)) board_.Finish(fragment);
+  for (const FragmentId fragment : book_.FinishEnded(now)) board_.Finish(fragment);
   (void)outbox_.Send(effects);
   board_.Expire(now);
   ShowNumbers();

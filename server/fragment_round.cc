@@ -49,6 +49,12 @@ void FragmentRound::Reopen(Version head, ConfigPtr config, const Membership& mem
   next_config_ = std::move(newest);
 }
 
+void FragmentRound::GoOn(const Membership& membership, MonoTime now) {
+  finished_ = false;
+  if (Idle()) return Open(head_, membership, now);
+  round_->Resumed(now);
+}
+
 uint64_t FragmentRound::Lateness(Version base) const {
   return head_.value() + (closing_ ? 1 : 0) - base.value();
 }

@@ -52,12 +52,12 @@ class FragmentRound {
   void Open(Version head, const Membership& membership, MonoTime now);
   /// After a restart: with the configuration that it was opened with; the newest is that of the next round.
   void Reopen(Version head, ConfigPtr config, const Membership& membership, MonoTime now);
-  void Finish() { finished_ = true; }
-  /// It was finished; there will be further versions after all.
-  void GoOn(const Membership& membership, MonoTime now) {
-    finished_ = false;
-    Open(head_, membership, now);
+  void Finish() {
+    finished_ = true;
+    ending = false;
   }
+  /// It was finished; there will be further versions after all. What has arrived stays.
+  void GoOn(const Membership& membership, MonoTime now);
   /// Null while finished.
   Round* round() { return round_ && !finished_ ? &*round_ : nullptr; }
   const Round* round() const { return round_ && !finished_ ? &*round_ : nullptr; }
@@ -111,6 +111,9 @@ class FragmentRound {
   bool awaits_storage = false;
   GraceEstimate grace;
   Version stored;
+  /// No further round is wanted, but the open one has contributions that were acknowledged: it closes with
+  /// them, and the fragment is finished then.
+  bool ending = false;
   /// Set by an operator: the open round closes for this reason, whatever the policy says.
   std::string close_now;
 

@@ -72,8 +72,9 @@ class RunBook {
   /// Closes the open round of every fragment that has contributions; how many those are. FailedPrecondition
   /// when nothing arrived, or no round closes now.
   absl::StatusOr<uint32_t> CloseRounds(const std::string& why, Effects& effects);
-  /// Of a stopped run: fragments with nothing left to count have no further version. Returns them.
-  std::vector<FragmentId> FinishStopped(MonoTime now);
+  /// Of a run that is stopped or whose budget is spent: fragments with nothing left to count have no further
+  /// version. Returns them.
+  std::vector<FragmentId> FinishEnded(MonoTime now);
   bool finished() const;
   /// FailedPrecondition when the run is stopped or finished.
   absl::Status CheckOpen() const;
@@ -246,6 +247,7 @@ class RunBook {
   /// What an operator decided of this round; nullopt: nothing.
   std::optional<RoundDecision> OrderedDecision(const FragmentRound& fragment) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<FragmentId> FinishEnding(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentId> FinishIdle(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -160,7 +160,11 @@ std::optional<RoundDecision> RunBook::OrderedDecision(const FragmentRound& fragm
     decision.reason = fragment.close_now;
     return decision;
   }
-  if (control_.mode != RunMode::kPaused) return std::nullopt;
+  if (control_.mode != RunMode::kPaused) {
+    if (!fragment.ending || arrived == 0) return std::nullopt;
+    decision.reason = absl::StrFormat("the token budget is spent; with %s", Counted(arrived, "contribution"));
+    return decision;
+  }
   decision.action = Action::kWait;
   decision.reason = absl::StrFormat("%s; %s kept", ControlText(),
                                     Counted(arrived, "contribution") + (arrived == 1 ? " is" : " are"));
@@ -199,9 +203,9 @@ std::vector<FragmentId> RunBook::FinishIdle(MonoTime now) {
   return done;
 }
 
-std::vector<FragmentId> RunBook::FinishStopped(MonoTime now) {
+std::vector<FragmentId> RunBook::FinishEnded(MonoTime now) {
   MutexLock lock(&mutex_);
-  if (control_.mode != RunMode::kStopped) return {};
+  if (control_.mode != RunMode::kStopped) return FinishEnding(now);
   if (!fragments_.empty()) return FinishIdle(now);
   std::vector<FragmentId> all;  // nobody will seed it
   for (uint32_t id = 0; id < options_.fragments; ++id) all.emplace_back(id);

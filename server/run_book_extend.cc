@@ -32,7 +32,9 @@ std::vector<FragmentId> RunBook::GoOn(MonoTime now, Effects& effects) {
   if (control_.mode == RunMode::kStopped) return reopened;
   const bool ended = Finished();
   for (FragmentRound& fragment : fragments_) {
-    if (!fragment.finished() || BudgetSpent(fragment)) continue;
+    if (BudgetSpent(fragment)) continue;
+    fragment.ending = false;
+    if (!fragment.finished()) continue;
     fragment.GoOn(roster_.membership(), now);
     reopened.push_back(fragment.layout().id);
   }

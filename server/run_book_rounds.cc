@@ -120,7 +120,16 @@ std::vector<FragmentId> RunBook::FinishWhatIsDone(MonoTime now) {
   if (fragments_.empty()) return done;
   if (control_.mode == RunMode::kStopped) return FinishIdle(now);
   for (FragmentRound& fragment : fragments_) {
-    if (fragment.finished() || !BudgetSpent(fragment)) continue;
+    if (!fragment.finished()) fragment.ending = BudgetSpent(fragment);
+  }
+  return FinishEnding(now);
+}
+
+std::vector<FragmentId> RunBook::FinishEnding(MonoTime now) {
+  std::vector<FragmentId> done;
+  for (FragmentRound& fragment : fragments_) {
+    // What was acknowledged, as a late contribution to the last version, becomes part of one more.
+    if (!fragment.ending || !fragment.Idle()) continue;
     fragment.Finish();
     done.push_back(fragment.layout().id);
   }

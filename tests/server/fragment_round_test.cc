@@ -136,5 +136,17 @@ TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
       << "nor in a later round";
 }
 
+TEST_F(FragmentRoundTest, WhatArrivedIsStillThereWhenItGoesOn) {
+  ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
+  fragment_.EndAccept(From("a"), /*durable=*/true, kNow);
+  fragment_.Finish();
+  EXPECT_EQ(fragment_.round(), nullptr);
+  fragment_.GoOn(membership_, kNow + Seconds(1000));
+  ASSERT_NE(fragment_.round(), nullptr);
+  EXPECT_TRUE(fragment_.round()->HasArrived("a"));
+  EXPECT_EQ(fragment_.round()->View(kNow + Seconds(1001), membership_).started_at, kNow + Seconds(1000))
+      << "its deadline counts from here";
+}
+
 }  // namespace
 }  // namespace atoll

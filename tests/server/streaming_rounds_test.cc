@@ -132,5 +132,60 @@ TEST(StreamingRounds, AFinishedFragmentSaysSoAfterARestartBeforeTheOthersFinishe
   EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
 }
 
+/// Fragment 1 is at its last version, and has accepted b's late contribution to the one before; fragment 0
+/// waits for b.
+std::vector<Caller> AlmostFinished(TestRun& run) {
+  std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers) {
+    for (const uint32_t fragment : {0U, 1U}) {
+      EXPECT_TRUE(run.Pull(worker, std::nullopt, FragmentId(fragment)).ok());
+    }
+  }
+  EXPECT_TRUE(run.Push(workers[0], 0, kPart, Of(1, 64)).ok());
+  run.clock().Advance(Seconds(6));
+  EXPECT_TRUE(run.Pull(workers[0], 0, FragmentId(1)).ok());
+  EXPECT_TRUE(run.Push(workers[1], 0, kPart, Of(1, 64)).ok());
+  EXPECT_TRUE(run.Push(workers[0], 0, kPart, Of(0, 64)).ok());
+  return workers;
+}
+
+CoordinatorOptions LateBlockingRun() {
+  CoordinatorOptions options = StreamingRun(1);
+  options.run.sync.mode = SyncMode::kBlocking;
+  options.run.round.staleness_limit = 1;
+  options.run.round.quorum = 0.5;
+  options.run.round.grace_mode = GraceMode::kFixed;
+  options.run.round.grace = Seconds(5);
+  options.run.round.lease = options.run.round.deadline = Seconds(10000);
+  return options;
+}
+
+PushState StateOf(TestRun& run, const Caller& worker) {
+  const auto status = run.coordinator().GetPushStatus(
+      {.caller = worker, .fragment = FragmentId(1), .base = Version(0), .sequence = 0});
+  EXPECT_TRUE(status.ok()) << status.status();
+  return status.ok() ? status->state : PushState::kUnknown;
+}
+
+TEST(StreamingRounds, WhatIsAcceptedAtTheEndOfTheRunBecomesPartOfAVersion) {
+  for (const bool restarts : {false, true}) {
+    TestRun run(LateBlockingRun());
+    const std::vector<Caller> workers = AlmostFinished(run);
+    EXPECT_EQ(StateOf(run, workers[1]), PushState::kAccepted);
+    run.faults().commit = restarts;
+    ASSERT_TRUE(run.Push(workers[1], 0, kPart, Of(0, 64)).ok());
+    if (restarts) {
+      ASSERT_TRUE(Eventually([&] { return run.faults().refused_commits > 0; }));
+      run.faults().commit = false;
+      ASSERT_TRUE(run.Restart().ok());
+      run.clock().Advance(Seconds(6));
+    }
+    EXPECT_TRUE(Eventually([&] { return run.coordinator().GetStatus(0).state == RunStateView::kFinished; }));
+    EXPECT_EQ(StateOf(run, workers[1]), PushState::kCommitted) << restarts;
+    EXPECT_EQ(run.coordinator().GetStatus(0).fragments[1].version, Version(2));
+    EXPECT_EQ(run.Pull(workers[0], 2, FragmentId(1))->outcome, PullOutcome::kRunFinished);
+  }
+}
+
 }  // namespace
 }  // namespace atoll
