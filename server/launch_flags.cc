@@ -42,7 +42,8 @@ void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
                  "Folder of the workers' logs, NAME.log; default: the folder of their states")
       ->group(group);
   app.add_option("--worker-grace", flags.grace_s,
-                 "Seconds between SIGTERM and SIGKILL when a worker is stopped")
+                 "Seconds between SIGTERM and SIGKILL when a worker is stopped; keep it above the workers' "
+                 "--drain-seconds")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0))
       ->group(group);

@@ -27,7 +27,7 @@ struct LaunchFlags {
   std::string prefix = "w";
   std::string state_dir;  // empty: DATA_DIR/workers
   std::string log_dir;    // empty: the same
-  double grace_s = 20;
+  double grace_s = 30;
 
   std::string kube_host;
   std::string kube_port = "443";

@@ -22,7 +22,8 @@ struct ProcessLauncherOptions {
   WorkerCommand command;
   std::string log_dir;  // this and the state root are made when they are not there
   std::string name_prefix = "w";
-  Duration grace = Seconds(20);
+  // Longer than a worker takes to end (its --drain-seconds), so that it can say goodbye.
+  Duration grace = Seconds(30);
   // Lived so long: what happens next has nothing to do with how it began.
   Duration settled = Seconds(30);
   BackoffOptions backoff = {.initial = Seconds(1), .maximum = Seconds(60), .multiplier = 2};

@@ -224,6 +224,11 @@ TEST_F(ProcessLauncherTest, OneThatHasDrainedIsStartedAtOnceWhenItIsWantedAgain)
   EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1) && Workers()[0].restarts == 1; }));
 }
 
+TEST_F(ProcessLauncherTest, AWorkerHasMoreTimeToEndThanItTakes) {
+  // atoll-worker --drain-seconds is 20, and it says goodbye after that.
+  EXPECT_GE(ProcessLauncherOptions().grace, Seconds(30));
+}
+
 TEST_F(ProcessLauncherTest, TellsAtOnceWhoIsWanted) {
   ProcessLauncherOptions options = Options("trap '' TERM; echo $4 runs; while :; do sleep 0.01; done");
   options.grace = Seconds(1);
