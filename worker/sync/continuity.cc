@@ -7,17 +7,6 @@
 #include "worker/sync/rejection.h"
 
 namespace atoll {
-namespace {
-
-/// The coordinator remembers the contributions of at least so many rounds. Asked about an older one it can
-/// only say that it does not know it, though it may have counted.
-constexpr uint64_t kRoundsRemembered = 32;
-
-bool IsForgotten(const PushOffer& offer, const DeliveryReport& report) {
-  return report.verdict == Verdict::kLost && report.head.value() > offer.key.base.value() + kRoundsRemembered;
-}
-
-}  // namespace
 
 absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
                                 std::vector<ContributionPacker>& packers, Epoch epoch,
@@ -50,7 +39,7 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, KeptPush& kept, std:
   if (asks && !sends) {
     // The verdict decides what is restored: content that counts must not be carried as well.
     ATOLL_ASSIGN_OR_RETURN(report, delivery.Conclude(kept.offer));
-    kept.verdict = IsForgotten(kept.offer, *report) ? Verdict::kCounted : report->verdict;
+    kept.verdict = report->verdict;
   }
   if (const absl::Status usable = packer.Restore(kept); !usable.ok()) {
     GiveUp(kept.offer.key.fragment, usable);
@@ -60,11 +49,8 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, KeptPush& kept, std:
     ATOLL_ASSIGN_OR_RETURN(report, delivery.Resume(packer.offer(), packer.payload()));
   }
   if (report.has_value()) {
-    if (IsForgotten(kept.offer, *report)) {
-      context_.log.Warning(
-          "the coordinator no longer knows whether it counted; its content is not sent again",
-          {{"base", kept.offer.key.base.value()}, {"head", report->head.value()}});
-      packer.Forget();
+    if (report->forgotten) {
+      Forget(packer, *report);
       return absl::OkStatus();
     }
     Conclude(packer, kept, *report);
@@ -109,6 +95,20 @@ void PushKeeper::Keep(Epoch epoch, const ContributionPacker& packer, TimeAccount
       "a contribution is sent without having been kept; killed now, what its encoding lost "
       "would be gone",
       {{"fragment", packer.offer().key.fragment.value()}, {"error", Explain(kept)}});
+}
+
+void PushKeeper::Forget(ContributionPacker& packer, const DeliveryReport& report) {
+  const PushKey& key = packer.offer().key;
+  context_.log.Warning(
+      "the coordinator no longer knows whether it counted; its content is not sent again",
+      {{"fragment", key.fragment.value()}, {"base", key.base.value()}, {"head", report.head.value()}});
+  packer.Forget();
+  context_.board->NotePush(key, /*counted=*/false);
+}
+
+void PushKeeper::Settle(ContributionPacker& packer, const DeliveryReport& report, TimeAccount* time) {
+  if (report.forgotten) return Forget(packer, report);
+  Settle(packer, report.verdict, time);
 }
 
 void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict, TimeAccount* time) {

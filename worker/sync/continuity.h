@@ -42,7 +42,8 @@ class PushKeeper {
   /// `time` is of the calling thread, and may be null.
   void Keep(Epoch epoch, const ContributionPacker& packer, TimeAccount* time);
 
-  /// The verdict on what was packed, for the packer and on disk.
+  /// What became of what was packed, for the packer and on disk. A forgotten one has no verdict on disk.
+  void Settle(ContributionPacker& packer, const DeliveryReport& report, TimeAccount* time);
   void Settle(ContributionPacker& packer, Verdict verdict, TimeAccount* time);
 
  private:
@@ -50,6 +51,8 @@ class PushKeeper {
                       Delivery& delivery, Replica& replica);
   /// What the coordinator answered about one without a verdict, after Restore.
   void Conclude(ContributionPacker& packer, const KeptPush& kept, const DeliveryReport& report);
+  /// Nobody can tell whether it counted: its content is not given back, and it is no success either.
+  void Forget(ContributionPacker& packer, const DeliveryReport& report);
   void WriteDown(FragmentId fragment, Verdict verdict);
   void GiveUp(FragmentId fragment, const absl::Status& why);
 

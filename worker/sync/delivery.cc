@@ -11,6 +11,16 @@
 namespace atoll {
 namespace {
 
+/// The coordinator remembers the contributions of at least so many rounds. Asked about an older one, it can
+/// only say that it does not know it, although it may have counted.
+constexpr uint64_t kRoundsRemembered = 32;
+
+bool IsForgotten(const PushOffer& offer, Version head) {
+  return head.value() > offer.key.base.value() + kRoundsRemembered;
+}
+
+DeliveryReport Forgotten(Version head) { return {.head = head, .forgotten = true}; }
+
 DeliveryReport LostBecause(const absl::Status& refusal) {
   const bool not_finite = RejectionOf(refusal) == RefusalReason::kNotFinite;
   return {.verdict = not_finite ? Verdict::kNotFinite : Verdict::kLost, .refusal = refusal};
@@ -23,6 +33,7 @@ std::optional<DeliveryReport> VerdictIn(const PushStatus& status, const PushOffe
     case PushFate::kCommitted:
       return DeliveryReport{.duplicate = true, .head = status.head};
     case PushFate::kMissed: {
+      if (IsForgotten(offer, status.head)) return Forgotten(status.head);
       DeliveryReport lost = LostBecause(absl::FailedPreconditionError(
           absl::StrFormat("the round on version %d closed without it; the head is %d", offer.key.base.value(),
                           status.head.value())));
@@ -37,6 +48,7 @@ std::optional<DeliveryReport> VerdictIn(const PushStatus& status, const PushOffe
 }
 
 PushResultKind ResultOf(const DeliveryReport& report) {
+  if (report.forgotten) return PushResultKind::kDropped;
   switch (report.verdict) {
     case Verdict::kCounted:
       return report.duplicate ? PushResultKind::kDuplicate : PushResultKind::kAccepted;
@@ -72,7 +84,7 @@ absl::StatusOr<DeliveryReport> Delivery::Timed(const PushOffer& offer, std::span
                                 context_.clock->Now() - started);
     context_.log.Debug("pushed", {{"fragment", offer.key.fragment.value()},
                                   {"base", offer.key.base.value()},
-                                  {"counted", report->verdict == Verdict::kCounted}});
+                                  {"counted", report->verdict == Verdict::kCounted && !report->forgotten}});
   }
   return report;
 }
@@ -125,7 +137,9 @@ absl::StatusOr<DeliveryReport> Delivery::AskForVerdict(const PushOffer& offer) {
     std::optional<DeliveryReport> report = VerdictIn(status, offer);
     // Without a byte that is staged, "partial" is an upload that is being accepted at this moment.
     const bool being_accepted = status.fate == PushFate::kPartial && status.received_bytes == 0;
-    if (!report.has_value() && !being_accepted) {
+    if (!report.has_value() && !being_accepted && IsForgotten(offer, status.head)) {
+      report = Forgotten(status.head);
+    } else if (!report.has_value() && !being_accepted) {
       report = LostBecause(absl::FailedPreconditionError(
           absl::StrFormat("the coordinator does not have it and takes nothing more in codec %s",
                           std::string(CodecName(offer.codec)))));

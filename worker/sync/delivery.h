@@ -28,14 +28,16 @@ struct DeliveryReport {
   uint64_t wire_bytes = 0;  // of the upload that was acknowledged
   uint32_t arrived = 0;     // contributions of the round on the coordinator, when known
   uint32_t expected = 0;
-  Version head = {};                        // when known
-  bool open = false;                        // kLost: the round on this base still takes another one
+  Version head = {};       // when known
+  bool open = false;       // kLost: the round on this base still takes another one
+  bool forgotten = false;  // kCounted: the coordinator no longer knows whether it counted; it may have
   absl::Status refusal = absl::OkStatus();  // kLost, kNotFinite: why
 };
 
 /// Brings one contribution to the coordinator, for as long as it takes. After every failure GetPushStatus
 /// decides: what was accepted is not sent again, what arrived in part is resumed, the same bytes are sent
-/// otherwise.
+/// otherwise. The coordinator remembers the contributions of a limited number of rounds. A report about an
+/// older one is `forgotten`: its content must not be sent again.
 ///   Cancelled   the worker is stopping; the fate is not known
 ///   others      final refusals (the reason is attached), or WRONG_EPOCH from Session::Rejoin
 class Delivery {

@@ -85,7 +85,7 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   auto report = lane.delivery().Deliver(parts_.packer->offer(), parts_.packer->payload());
   answer.status = report.status();
   if (!report.ok()) return false;
-  parts_.keeper->Settle(*parts_.packer, report->verdict, lane.time());
+  parts_.keeper->Settle(*parts_.packer, *report, lane.time());
   const bool goes_on = report->verdict != Verdict::kNotFinite;
   answer.report = *std::move(report);
   acknowledged_ = true;

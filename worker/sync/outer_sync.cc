@@ -196,7 +196,7 @@ absl::StatusOr<std::optional<OuterSync::NextMove>> OuterSync::Deliver(size_t fra
     return NextMove{.end = SyncEnd::kStopped};
   }
   ATOLL_RETURN_IF_ERROR(report.status());
-  pushes_.Settle(packer, report->verdict, context_.time);
+  pushes_.Settle(packer, *report, context_.time);
   if (report->verdict == Verdict::kNotFinite) return DropRound(report->refusal);
   const LogFields fields = {{"fragment", packer.offer().key.fragment.value()},
                             {"base", packer.offer().key.base.value()},

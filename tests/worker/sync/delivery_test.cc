@@ -107,6 +107,21 @@ TEST_F(DeliveryTest, ARoundThatClosedWithoutItIsLost) {
   EXPECT_EQ(coordinator().Calls("Push"), 1u);
 }
 
+TEST_F(DeliveryTest, WhatTheCoordinatorHasForgottenIsNotLost) {
+  for (const uint64_t rounds : {32U, 33U}) {
+    coordinator().Fail("Push", {.status = absl::UnavailableError("away"), .before = [&] {
+                                  for (uint64_t i = 0; i < rounds; ++i) coordinator().PublishWithout(0);
+                                }});
+    offer_.key.base = coordinator().head();
+    const auto report = Deliver();
+    ASSERT_TRUE(report.ok()) << report.status();
+    const bool forgotten = rounds > 32;
+    EXPECT_EQ(report->forgotten, forgotten) << rounds;
+    EXPECT_EQ(report->verdict, forgotten ? Verdict::kCounted : Verdict::kLost) << rounds;
+    EXPECT_EQ(h_.observer.pushed.back(), forgotten ? PushResultKind::kDropped : PushResultKind::kRefused);
+  }
+}
+
 TEST_F(DeliveryTest, RefusalsOfTheContentAreVerdicts) {
   struct Row {
     absl::StatusCode code;

@@ -40,6 +40,8 @@ class FakeCoordinator final : public CoordinatorConnection {
   void SeedWith(float value);
   /// Another worker's round: the head moves on, theta += shift, without this worker.
   void PublishWithout(float shift);
+  /// From now on nobody knows which contributions counted.
+  void Forget() { committed_.clear(); }
   /// As after an admin restore: the same contents as version head + 1 under a new epoch.
   void Restore();
   float first_parameter() const { return theta_[0][0]; }

@@ -77,6 +77,26 @@ TEST(OuterSyncTest, AStalePushGivesItsContentBackAndAdoptsTheHead) {
   EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
 }
 
+TEST(OuterSyncTest, AnAnswerThatIsLostForTooLongCountsAtMostOnce) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.finish_at = 35;
+  // The push counts as version 1. Its answer is lost, and the coordinator is away until it has forgotten it.
+  h.coordinator.Fail("Push", {.status = absl::UnavailableError("reset"), .applied = true});
+  h.coordinator.Fail("GetPushStatus", {.status = absl::UnavailableError("away"), .before = [&] {
+                                         while (h.coordinator.head() < Version(34)) {
+                                           h.coordinator.PublishWithout(0);
+                                         }
+                                         h.coordinator.Forget();
+                                       }});
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_EQ(h.coordinator.offers.size(), 2u);
+  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(34));
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 8), 1e-5) << "two rounds, not three";
+  EXPECT_THAT(h.log.str(), HasSubstr("no longer knows whether it counted"));
+  EXPECT_THAT(h.observer.pushed, ElementsAre(PushResultKind::kDropped, PushResultKind::kAccepted));
+}
+
 TEST(OuterSyncTest, WhatEncodingLosesIsCarriedOn) {
   Harness h;
   h.coordinator.SeedWith(1.0F);

@@ -199,6 +199,26 @@ TEST(OverlappedSync, ALostAnswerIsAskedForAndNothingIsSentTwice) {
   EXPECT_THAT(h.observer.used[0], ElementsAre(0, 1, 1));
 }
 
+TEST(OverlappedSync, AnAnswerThatIsLostForTooLongCountsAtMostOnce) {
+  StreamingHarness h;
+  int pushes = 0;
+  h.coordinator.after_push = [&](const PushOffer&) {
+    if (++pushes != 1) return absl::OkStatus();
+    for (int i = 0; i < 33; ++i) h.coordinator.PublishWithout(FragmentId(0), 0.0F);
+    h.coordinator.Forget();
+    return absl::UnavailableError("reset");
+  };
+  At(h, {}, 7);
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 34));
+  // As in TheBaseIsWhatWasPublishedAndNeverTheBlend: the first push counted once.
+  const float first = Descend(1.0F, 5.0F, 1);
+  const float local = 0.5F * first + 0.5F * Descend(1.0F, 5.0F, 2);
+  EXPECT_NEAR(h.coordinator.first_parameter(0), Descend(local, 5.0F, 3), 1e-5);
+  EXPECT_EQ(h.observer.pushed.front(), PushResultKind::kDropped);
+  EXPECT_THAT(h.log.str(), HasSubstr("no longer knows whether it counted"));
+}
+
 TEST(OverlappedSync, ExchangesTakeNoneOfTheTrainingsTime) {
   StreamingHarness h;
   h.coordinator.before_push = [&](const PushOffer&) {

@@ -252,6 +252,11 @@ absl::StatusOr<PushStatus> StreamingCoordinator::GetPushStatus(const MemberRef& 
   return status;
 }
 
+void StreamingCoordinator::Forget() {
+  const MutexLock lock(&mutex_);
+  counted_.clear();
+}
+
 void StreamingCoordinator::CancelPulls() {
   const MutexLock lock(&mutex_);
   cancelled_ = true;

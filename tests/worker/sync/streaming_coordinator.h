@@ -25,6 +25,8 @@ class StreamingCoordinator final : public CoordinatorConnection {
   void SeedWith(float value);
   /// As after an admin restore: the same contents as version head + 1 under a new epoch.
   void Restore();
+  /// From now on nobody knows which contributions counted.
+  void Forget();
   /// Another worker's round: the head moves on, theta += shift.
   void PublishWithout(FragmentId fragment, float shift);
 
