@@ -92,7 +92,12 @@ absl::StatusOr<DeliveryReport> Delivery::Timed(const PushOffer& offer, std::span
 absl::StatusOr<DeliveryReport> Delivery::Insist(const PushOffer& offer, std::span<const std::byte> payload,
                                                 Begin begin) {
   uint64_t from = 0;
-  for (bool send = begin == Begin::kBySending;; send = true) {
+  bool again = false;
+  for (bool send = begin == Begin::kBySending;; send = again = true) {
+    if (again && context_.board->orders().stop) {
+      return absl::CancelledError(absl::StrFormat(
+          "stopped before the contribution to version %d was acknowledged", offer.key.base.value()));
+    }
     if (send) {
       const MemberRef member = session_->member();
       const auto receipt = connection_->Push(member, offer, payload, from);

@@ -170,5 +170,17 @@ TEST_F(DeliveryTest, AStoppingWorkerGivesUp) {
   EXPECT_EQ(Deliver().status().code(), absl::StatusCode::kCancelled);
 }
 
+TEST_F(DeliveryTest, AnOrderToStopEndsTheRetries) {
+  for (int i = 0; i < 50; ++i) {
+    coordinator().Fail(
+        "Push",
+        {.status = Refusal(absl::StatusCode::kResourceExhausted, RefusalReason::kOverBudget), .before = [&] {
+           if (coordinator().Calls("Push") == 3) h_.board.RequestStop();
+         }});
+  }
+  EXPECT_EQ(Deliver().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(coordinator().Calls("Push"), 3u);
+}
+
 }  // namespace
 }  // namespace atoll
