@@ -63,6 +63,10 @@ class Delivery {
                                        Begin begin);
   absl::StatusOr<DeliveryReport> Insist(const PushOffer& offer, std::span<const std::byte> payload,
                                         Begin begin);
+  /// Tells the coordinator of a push whose round closed without it, as a direct refusal would have: the
+  /// samples that it was trained on are in the residual, and are not due again. Returns what became of it.
+  DeliveryReport Claim(const PushOffer& offer, std::span<const std::byte> payload,
+                       const DeliveryReport& missed);
   absl::StatusOr<DeliveryReport> AskForVerdict(const PushOffer& offer);
   absl::StatusOr<PushStatus> AskForStatus(const PushOffer& offer);
   /// A verdict, or none and where to send from.

@@ -107,6 +107,36 @@ TEST_F(DeliveryTest, ARoundThatClosedWithoutItIsLost) {
   EXPECT_EQ(coordinator().Calls("Push"), 1u);
 }
 
+TEST_F(DeliveryTest, SharedSamplesOfALostRoundAreClaimedWithoutTheirPayload) {
+  offer_.partition = 2;
+  for (const auto& answer :
+       {Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase),
+        absl::UnavailableError("away"), Refusal(absl::StatusCode::kNotFound, RefusalReason::kNotAMember)}) {
+    offer_.key.base = coordinator().head();
+    offer_.samples_consumed += 12;
+    coordinator().Fail("Push", {.status = absl::UnavailableError("reset"),
+                                .before = [&] { coordinator().PublishWithout(1); }});
+    coordinator().Fail("Push", {.status = answer});
+    const size_t before = coordinator().offers.size();
+    const auto report = Deliver();
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->verdict, Verdict::kLost) << answer;
+    ASSERT_EQ(coordinator().offers.size(), before + 2);
+    EXPECT_EQ(coordinator().offers.back(), offer_);
+    EXPECT_EQ(coordinator().starts.back(), payload_.size()) << "nothing behind the header";
+  }
+  EXPECT_EQ(h_.observer.rejoined, 0);
+}
+
+TEST_F(DeliveryTest, SharedSamplesOfAForgottenRoundAreNotClaimed) {
+  offer_.partition = 2;
+  coordinator().Fail("Push", {.status = absl::UnavailableError("reset"), .before = [&] {
+                                for (int i = 0; i < 33; ++i) coordinator().PublishWithout(0);
+                              }});
+  ASSERT_TRUE(Deliver().ok());
+  EXPECT_EQ(coordinator().Calls("Push"), 1u);
+}
+
 TEST_F(DeliveryTest, WhatTheCoordinatorHasForgottenIsNotLost) {
   for (const uint64_t rounds : {32U, 33U}) {
     coordinator().Fail("Push", {.status = absl::UnavailableError("away"), .before = [&] {
