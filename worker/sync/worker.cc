@@ -120,12 +120,14 @@ absl::StatusOr<SyncEnd> Worker::Live() {
     if (described.config_version != built_for_) continue;
     auto end = Synchronise();
     if (end.ok() && *end == SyncEnd::kReconfigured) {
-      ATOLL_RETURN_IF_ERROR(session_.Reconfigure());
-    } else if (!end.ok() && RejectionOf(end.status()) == RefusalReason::kWrongEpoch) {
+      // The run may have been restored since.
+      if (const absl::Status known = session_.Reconfigure(); !known.ok()) end = known;
+    }
+    if (!end.ok() && RejectionOf(end.status()) == RefusalReason::kWrongEpoch) {
       context_.log.Warning("beginning anew from the published parameters",
                            {{"because", Explain(end.status())}});
       joins = true;
-    } else {
+    } else if (!end.ok() || *end != SyncEnd::kReconfigured) {
       return end;
     }
     described = session_.info();

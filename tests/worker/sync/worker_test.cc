@@ -157,6 +157,24 @@ TEST_F(WorkerTest, ARoundWithAnotherConfigurationIsTrainedWithIt) {
   EXPECT_EQ(coordinator_.offers[2].samples_consumed, 40u + 14 * 3) << "no sample twice";
 }
 
+TEST_F(WorkerTest, ARestoreRightAfterAConfigurationChangeIsJoined) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.finish_at = 4;
+  on_step_ = [&](uint64_t step) {
+    if (step == 5) coordinator_.config_version = 2;
+    return absl::OkStatus();
+  };
+  // The description of the run, the membership, and the description of the new configuration.
+  for (int i = 0; i < 2; ++i) coordinator_.Fail("Join", {});
+  coordinator_.Fail("Join", {.before = [&] { coordinator_.Restore(); }});
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
+  EXPECT_EQ(built_, 2);
+  ASSERT_EQ(coordinator_.joins.size(), 4u);
+  EXPECT_TRUE(coordinator_.joins[3].BecomesMember());
+  EXPECT_THAT(coordinator_.left, ElementsAre("the run is finished"));
+}
+
 TEST_F(WorkerTest, StopsWhenAsked) {
   coordinator_.SeedWith(1.0F);
   on_step_ = [&](uint64_t step) {
