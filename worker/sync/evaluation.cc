@@ -19,7 +19,16 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
   EnterPhase(context, WorkerPhase::kEvaluating);
   const Spending spending(context.time, TimeUse::kEvaluate);
   const MonoTime begin = context.clock->Now();
-  ATOLL_ASSIGN_OR_RETURN(const EvaluationResult result, replica.Evaluate(max_batches));
+  const absl::StatusOr<EvaluationResult> evaluated = replica.Evaluate(max_batches);
+  if (absl::IsOutOfRange(evaluated.status())) {
+    // The worker must outlive it: a restore needs workers that go on from the restored version.
+    context.log.Warning(
+        "the run has diverged: the published parameters have no finite loss, so this version has no "
+        "evaluation. Restore an earlier version with `atollctl checkpoint restore`",
+        {{"version", version.value()}, {"error", Explain(evaluated.status())}});
+    return absl::OkStatus();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const EvaluationResult result, evaluated);
   const Duration took = context.clock->Now() - begin;
   const EvaluationReport report{.version = version, .loss = result.loss, .tokens = result.tokens};
   context.board->AddEvaluation(report);

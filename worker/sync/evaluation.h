@@ -12,7 +12,7 @@
 namespace atoll {
 
 /// Evaluates the replica, which must hold exactly the published parameters of `version`, and reports the loss
-/// with a heartbeat that is sent at once.
+/// with a heartbeat that is sent at once. A loss that is not finite is logged and not reported.
 absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
                              Heartbeater& heartbeater, const WorkerContext& context);
 

@@ -75,7 +75,7 @@ class Replica {
   virtual absl::Status LoadState(const ReplicaState& state) = 0;
 
   /// Loss of the parameters as they are now on the first `max_batches` batches of the held-out text, dropout
-  /// off.
+  /// off. OutOfRange when it is not finite.
   virtual absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) = 0;
 };
 

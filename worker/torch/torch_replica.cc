@@ -245,7 +245,7 @@ absl::StatusOr<EvaluationResult> GptReplica::Evaluate(uint32_t max_batches) {
     }
     result.loss = total / static_cast<double>(result.tokens);
     if (!std::isfinite(result.loss)) {
-      return absl::FailedPreconditionError("the loss on held-out text is not finite: the model has diverged");
+      return absl::OutOfRangeError("the loss on held-out text is not finite: the model has diverged");
     }
     return result;
   });

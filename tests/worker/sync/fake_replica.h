@@ -89,6 +89,7 @@ class FakeReplica final : public Replica {
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override {
     ++evaluations;
     if (on_evaluate) on_evaluate();
+    if (!evaluation_error.ok()) return evaluation_error;
     return EvaluationResult{.loss = tensors_[0][0], .tokens = max_batches};
   }
 
@@ -103,6 +104,7 @@ class FakeReplica final : public Replica {
   /// Before each step, with its number from 1; an error ends the step.
   std::function<absl::Status(uint64_t)> on_step;
   std::function<void()> on_evaluate;
+  absl::Status evaluation_error;
   /// Of each value of each tensor; none: one target for all.
   std::function<float(size_t tensor, size_t i)> target_of;
 

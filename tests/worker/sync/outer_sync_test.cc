@@ -177,6 +177,20 @@ TEST(OuterSyncTest, EvaluatesPublishedParametersWhenAsked) {
   EXPECT_FLOAT_EQ(static_cast<float>(h.coordinator.evaluations[3].loss), h.coordinator.first_parameter());
 }
 
+TEST(OuterSyncTest, AnEvaluationThatIsNotFiniteDoesNotEndTheWorker) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.evaluate_all = true;
+  h.replica.evaluation_error = absl::OutOfRangeError("the loss is nan");
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kFinished);
+  EXPECT_EQ(h.replica.evaluations, 4u);
+  ASSERT_TRUE(h.heartbeater.Beat().ok());
+  EXPECT_TRUE(h.coordinator.evaluations.empty());
+  EXPECT_THAT(h.log.str(), HasSubstr("atollctl checkpoint restore"));
+}
+
 TEST(OuterSyncTest, EverySecondIsInOneUse) {
   Harness h;
   h.coordinator.SeedWith(1.0F);

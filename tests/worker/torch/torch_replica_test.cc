@@ -130,7 +130,7 @@ TEST(TorchReplicaTest, ANonFiniteStepIsNotTaken) {
   EXPECT_EQ(step.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(step.status().message(), HasSubstr("not finite"));
   EXPECT_EQ(replica->samples_consumed(), 0u);
-  EXPECT_EQ(replica->Evaluate(1).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(replica->Evaluate(1).status().code(), absl::StatusCode::kOutOfRange);
   // Nothing of it stays: with good parameters again the run is the one that never failed.
   ASSERT_TRUE(replica->WriteFragment(layout, good).ok());
   EXPECT_EQ(Parameters(*replica), good);
