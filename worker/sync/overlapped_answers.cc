@@ -59,6 +59,8 @@ absl::Status OverlappedSync::Adopt(StreamedFragment& fragment, const ExchangeAns
   const uint64_t counted_to = pushed ? first_pushed_at_ : schedule_->now();
   const uint64_t age = schedule_->Used(fragment.index(), StepsIn(answer.waited));
   ATOLL_RETURN_IF_ERROR(TakeAnswer(fragment, as_published));
+  // The steps since the push are gone with the local parameters: the next push must not claim them.
+  if (as_published) fragment.window = InnerRound();
   base.values.swap(fragment.exchange->buffer());
   base.version = pulled.version;
   base.served = pulled.published;

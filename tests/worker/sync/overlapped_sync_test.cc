@@ -186,6 +186,37 @@ TEST(OverlappedSync, ARefusedPushComesBackInTheNextAndLeavesNothingBehind) {
   }
 }
 
+TEST(OverlappedSync, StepsThatARefusalDropsAreNotClaimed) {
+  StreamingHarness h;
+  int pushes = 0;
+  h.coordinator.before_push = [&](const PushOffer& offer) {
+    if (offer.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
+    h.coordinator.PublishWithout(FragmentId(0), 0.5F);
+    return Stale();
+  };
+  // Pushed after step 1; refused, and the head adopted, after step 3.
+  At(h,
+     {{1, [&] { h.runner->hold = true; }},
+      {3,
+       [&] {
+         h.runner->RunHeld();
+         h.runner->hold = false;
+       }}},
+     8);
+  ASSERT_TRUE(h.Start().Run().ok());
+  const auto offers = h.coordinator.offers();
+  const auto payloads = h.coordinator.payloads();
+  const auto next = std::ranges::find(offers, PushKey{FragmentId(0), Version(1), 0}, &PushOffer::key);
+  ASSERT_NE(next, offers.end());
+  EXPECT_EQ(next->steps, 3u) << "steps 4, 5 and 6: 2 and 3 were dropped with the local parameters";
+  EXPECT_EQ(next->tokens, 3u * 24);
+  std::vector<float> sent(512);
+  CodecFor(next->codec)
+      .DecodeRange(payloads[static_cast<size_t>(next - offers.begin())], sent.size(), 0, sent);
+  const float lost = 1.0F - Descend(1.0F, 5.0F, 1);
+  EXPECT_NEAR(sent[0], lost + 1.5F - Descend(1.5F, 5.0F, 3), 1e-5);
+}
+
 TEST(OverlappedSync, ALostAnswerIsAskedForAndNothingIsSentTwice) {
   StreamingHarness h;
   int pushes = 0;
