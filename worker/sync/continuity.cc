@@ -72,7 +72,7 @@ void PushKeeper::Conclude(ContributionPacker& packer, const KeptPush& kept, cons
   if (!report.open) {
     // After Restore the file's verdict is the one that is left for the packer.
     packer.Settle(kept.verdict.value_or(report.verdict));
-    WriteDown(key.fragment, report.verdict);
+    WriteDown(kept.offer, report.verdict);
   }
   // An open one has no verdict on disk: the next life must not take its base for done either.
   context_.log.Info(
@@ -115,13 +115,13 @@ void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict, TimeAccount
   const Spending spending(time, TimeUse::kSave);
   packer.Settle(verdict);
   context_.board->NotePush(packer.offer().key, verdict == Verdict::kCounted);
-  WriteDown(packer.offer().key.fragment, verdict);
+  WriteDown(packer.offer(), verdict);
 }
 
-void PushKeeper::WriteDown(FragmentId fragment, Verdict verdict) {
+void PushKeeper::WriteDown(const PushOffer& offer, Verdict verdict) {
   if (disk_ == nullptr) return;
   // Without it the next life asks the coordinator, so that a failure only costs a question.
-  const absl::Status settled = disk_->SettlePush(fragment, verdict);
+  const absl::Status settled = disk_->SettlePush(offer.key, offer.payload_crc32c, verdict);
   if (!settled.ok() && !absl::IsNotFound(settled)) {
     context_.log.Debug("a verdict could not be written down", {{"error", Explain(settled)}});
   }

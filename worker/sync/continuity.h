@@ -53,7 +53,7 @@ class PushKeeper {
   void Conclude(ContributionPacker& packer, const KeptPush& kept, const DeliveryReport& report);
   /// Nobody can tell whether it counted: its content is not given back, and it is no success either.
   void Forget(ContributionPacker& packer, const DeliveryReport& report);
-  void WriteDown(FragmentId fragment, Verdict verdict);
+  void WriteDown(const PushOffer& offer, Verdict verdict);
   void GiveUp(FragmentId fragment, const absl::Status& why);
 
   LocalState* const disk_;

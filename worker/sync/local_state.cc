@@ -20,6 +20,7 @@ constexpr std::string_view kRoundPrefix = "round-";
 
 // Marks of a push file.
 constexpr uint8_t kOpenMark = 0;
+constexpr uint8_t kVoidMark = 0xff;  // a newer push could not be kept
 uint8_t MarkOf(Verdict verdict) { return static_cast<uint8_t>(static_cast<uint8_t>(verdict) + 1); }
 std::optional<Verdict> VerdictOf(uint8_t mark) {
   if (mark == kOpenMark || mark > MarkOf(Verdict::kNotFinite)) return std::nullopt;
@@ -228,16 +229,45 @@ absl::Status LocalState::WritePush(Epoch epoch, const PushOffer& offer, std::spa
     file.Vector(zero ? std::span<const float>() : residual);
     return file.Commit();
   };
+  {
+    const MutexLock lock(&mutex_);
+    recorded_.erase(offer.key.fragment);
+  }
   const absl::Status written = write();
-  if (!written.ok()) static_cast<void>(RemoveFile(path));
-  return written;
+  if (!written.ok()) {
+    VoidPush(path);
+    return written;
+  }
+  const MutexLock lock(&mutex_);
+  recorded_[offer.key.fragment] = {offer.key, offer.payload_crc32c};
+  return absl::OkStatus();
 }
 
-absl::Status LocalState::SettlePush(FragmentId fragment, Verdict verdict) {
-  return MarkStateFile(PushPath(fragment), MarkOf(verdict));
+void LocalState::VoidPush(const std::string& path) const {
+  const absl::Status removed = RemoveFile(path);
+  if (removed.ok()) return;
+  const absl::Status marked = MarkStateFile(path, kVoidMark);
+  if (marked.ok()) return;
+  log_.Warning(
+      "the record of an earlier contribution can be neither removed nor marked as void; remove it "
+      "before the worker starts again, or its residual, which is in a newer contribution, counts twice",
+      {{"file", path}, {"removing", Explain(removed)}, {"marking", Explain(marked)}});
 }
 
-absl::StatusOr<KeptPush> LocalState::LoadPush(FragmentId fragment) const {
+absl::Status LocalState::SettlePush(const PushKey& push, uint32_t payload_crc32c, Verdict verdict) {
+  const std::string path = PushPath(push.fragment);
+  {
+    const MutexLock lock(&mutex_);
+    const auto recorded = recorded_.find(push.fragment);
+    if (recorded == recorded_.end() || recorded->second != Recorded{push, payload_crc32c}) {
+      return absl::NotFoundError(
+          absl::StrFormat("%s does not hold the contribution to version %d", path, push.base.value()));
+    }
+  }
+  return MarkStateFile(path, MarkOf(verdict));
+}
+
+absl::StatusOr<KeptPush> LocalState::LoadPush(FragmentId fragment) {
   const std::string path = PushPath(fragment);
   ATOLL_ASSIGN_OR_RETURN(StateFileReader file, StateFileReader::Open(path, StateFileKind::kPush));
   ATOLL_RETURN_IF_ERROR(CheckOwner(path, file, owner_));
@@ -252,6 +282,12 @@ absl::StatusOr<KeptPush> LocalState::LoadPush(FragmentId fragment) const {
       Crc32c(push.payload) != push.offer.payload_crc32c) {
     return absl::DataLossError(absl::StrFormat("%s contradicts itself", path));
   }
+  if (file.mark() == kVoidMark) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%s is void: the contribution after it could not be kept", path));
+  }
+  const MutexLock lock(&mutex_);
+  recorded_[fragment] = {push.offer.key, push.offer.payload_crc32c};
   return push;
 }
 

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -71,23 +73,27 @@ class LocalState {
   /// FailedPrecondition when none of those that were can be used.
   absl::StatusOr<KeptRound> LoadRound();
 
-  /// Blocks until it is on disk. On an error the former record is gone too: its residual went into this
-  /// payload, and must not come back.
+  /// Blocks until it is on disk. On an error the former record is removed or marked as void: its residual
+  /// went into this payload, and must not come back. Failing in that is logged.
   absl::Status WritePush(Epoch epoch, const PushOffer& offer, std::span<const std::byte> payload,
                          std::span<const float> residual);
-  /// Writes down what became of the fragment's latest push.
-  absl::Status SettlePush(FragmentId fragment, Verdict verdict);
+  /// Writes down what became of this push. NotFound when the fragment's record is not of it, as after a
+  /// WritePush that failed.
+  absl::Status SettlePush(const PushKey& push, uint32_t payload_crc32c, Verdict verdict);
   /// NotFound, or why it cannot be used.
-  absl::StatusOr<KeptPush> LoadPush(FragmentId fragment) const;
+  absl::StatusOr<KeptPush> LoadPush(FragmentId fragment);
 
   const std::string& folder() const { return folder_; }
 
  private:
+  using Recorded = std::pair<PushKey, uint32_t>;  // and the crc32c of its payload
+
   LocalState(std::string folder, StateOwner owner, const Logger& log)
       : folder_(std::move(folder)), owner_(std::move(owner)), log_(log), queue_("worker-state") {}
 
   std::string RoundPath(uint64_t number) const;
   std::string PushPath(FragmentId fragment) const;
+  void VoidPush(const std::string& path) const;
   absl::StatusOr<std::vector<uint64_t>> RoundNumbers() const;
   absl::Status WriteRound(const KeptRound& round);
   absl::StatusOr<KeptRound> ReadRound(const std::string& path) const;
@@ -101,7 +107,8 @@ class LocalState {
   bool failing_ = false;      // the background thread's
   Mutex mutex_;
   bool saving_ ABSL_GUARDED_BY(mutex_) = false;
-  TaskQueue queue_;  // last: its thread uses everything above
+  std::map<FragmentId, Recorded> recorded_ ABSL_GUARDED_BY(mutex_);  // written or loaded by this object
+  TaskQueue queue_;                                                  // last: its thread uses everything above
 };
 
 }  // namespace atoll

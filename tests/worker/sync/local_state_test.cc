@@ -1,5 +1,8 @@
 #include "worker/sync/local_state.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -159,7 +162,7 @@ TEST_F(LocalStateTest, APushComesBackWithItsVerdict) {
   EXPECT_EQ(push->residual, residual);
   EXPECT_EQ(push->verdict, std::nullopt);
   for (const Verdict verdict : {Verdict::kCounted, Verdict::kLost, Verdict::kNotFinite}) {
-    ASSERT_TRUE(state->SettlePush(FragmentId(1), verdict).ok());
+    ASSERT_TRUE(state->SettlePush(Offer(payload).key, Offer(payload).payload_crc32c, verdict).ok());
     EXPECT_EQ(state->LoadPush(FragmentId(1))->verdict, verdict);
   }
   Damage("push-1", 1);  // half of the mark
@@ -184,6 +187,53 @@ TEST_F(LocalStateTest, APushThatCannotBeWrittenLeavesNoOlderOne) {
   ASSERT_TRUE(CreateDirs(JoinPath(folder_, "push-1.tmp")).ok());
   EXPECT_FALSE(state->WritePush(Epoch(7), Offer(payload), payload, {}).ok());
   EXPECT_TRUE(absl::IsNotFound(state->LoadPush(FragmentId(1)).status()));
+}
+
+TEST_F(LocalStateTest, AVerdictOnAnotherPushMarksNothing) {
+  auto state = Open();
+  const std::vector<std::byte> payload(5);
+  const PushOffer offer = Offer(payload);
+  ASSERT_TRUE(state->WritePush(Epoch(7), offer, payload, {}).ok());
+  PushKey newer = offer.key;
+  newer.base = Version(newer.base.value() + 1);
+  EXPECT_TRUE(absl::IsNotFound(state->SettlePush(newer, offer.payload_crc32c, Verdict::kLost)));
+  EXPECT_TRUE(absl::IsNotFound(state->SettlePush(offer.key, offer.payload_crc32c + 1, Verdict::kLost)));
+  EXPECT_EQ(state->LoadPush(FragmentId(1))->verdict, std::nullopt);
+  // Another life knows what it loaded.
+  state = Open();
+  EXPECT_TRUE(absl::IsNotFound(state->SettlePush(offer.key, offer.payload_crc32c, Verdict::kLost)));
+  ASSERT_TRUE(state->LoadPush(FragmentId(1)).ok());
+  EXPECT_TRUE(state->SettlePush(offer.key, offer.payload_crc32c, Verdict::kLost).ok());
+  EXPECT_EQ(state->LoadPush(FragmentId(1))->verdict, Verdict::kLost);
+}
+
+TEST_F(LocalStateTest, AnOlderPushThatCannotBeRemovedIsVoid) {
+  auto state = Open();
+  const std::vector<std::byte> payload(5);
+  const PushOffer offer = Offer(payload);
+  ASSERT_TRUE(state->WritePush(Epoch(7), offer, payload, {}).ok());
+  // In this folder nothing can be made or removed, but the file in it can be changed.
+  const std::string path = JoinPath(folder_, "push-1");
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  ASSERT_EQ(::chmod(folder_.c_str(), 0555), 0);
+  const uid_t user = ::geteuid();
+  constexpr uid_t kNobody = 65534;
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(kNobody), 0);
+  }
+  PushOffer newer = offer;
+  newer.key.base = Version(offer.key.base.value() + 1);
+  const absl::Status written = state->WritePush(Epoch(7), newer, payload, {});
+  const absl::Status settled = state->SettlePush(newer.key, newer.payload_crc32c, Verdict::kCounted);
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(user), 0);
+  }
+  ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+  EXPECT_FALSE(written.ok());
+  EXPECT_TRUE(absl::IsNotFound(settled));
+  const absl::Status loaded = state->LoadPush(FragmentId(1)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(loaded)) << loaded;
+  EXPECT_THAT(std::string(loaded.message()), HasSubstr("is void"));
 }
 
 }  // namespace
