@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "common/durable_file.h"
 #include "common/file.h"
+#include "common/partial_file.h"
 #include "common/status.h"
 #include "worker/data/text_source.h"
 #include "worker/data/token_file_writer.h"
@@ -22,16 +23,19 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr char kMeta[] = "meta.json";
 constexpr char kSpool[] = "tokens.tmp";
 
-// Tokens on their way: only when all are there is it known where the held-out part begins.
+// Tokens on their way: only when all are there is it known where the held-out part begins. Its lock keeps
+// other calls out of the folder.
 class Spool {
  public:
   static absl::StatusOr<Spool> Create(const std::string& folder) {
-    ATOLL_ASSIGN_OR_RETURN(DurableFile file,
-                           DurableFile::Open(JoinPath(folder, kSpool), OpenMode::kTruncate));
-    return Spool(std::move(file));
-  }
-  ~Spool() {
-    if (file_.is_open()) RemoveFile(file_.path()).IgnoreError();
+    auto held = PartialFile::Create(JoinPath(folder, kMeta), JoinPath(folder, kSpool));
+    if (absl::IsFailedPrecondition(held.status())) {
+      return absl::FailedPreconditionError(
+          absl::StrFormat("folder %s is in use: %s", folder, std::string(held.status().message())));
+    }
+    ATOLL_RETURN_IF_ERROR(held.status());
+    ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open((*held)->partial(), OpenMode::kOpenExisting));
+    return Spool(*std::move(held), std::move(file));
   }
   Spool(Spool&&) noexcept = default;
   Spool& operator=(Spool&&) = delete;
@@ -47,10 +51,18 @@ class Spool {
   uint64_t tokens() const { return tokens_; }
 
  private:
-  explicit Spool(DurableFile file) : file_(std::move(file)) {}
+  Spool(std::unique_ptr<PartialFile> held, DurableFile file)
+      : held_(std::move(held)), file_(std::move(file)) {}
+  std::unique_ptr<PartialFile> held_;  // never published: its end removes it
   DurableFile file_;
   uint64_t tokens_ = 0;
 };
+
+absl::Status CheckNoDataset(const std::string& folder) {
+  if (!FileExists(JoinPath(folder, kMeta))) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(
+      "folder ", folder, " already holds a dataset (meta.json); remove it or name another folder"));
+}
 
 absl::Status CheckOptions(const TokenizeOptions& options) {
   if (options.inputs.empty()) return absl::InvalidArgumentError("no text file given");
@@ -58,11 +70,7 @@ absl::Status CheckOptions(const TokenizeOptions& options) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "the held-out fraction is %g; it must be above 0 and below 1", options.validation_fraction));
   }
-  if (FileExists(JoinPath(options.folder, kMeta))) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "folder ", options.folder, " already holds a dataset (meta.json); remove it or name another folder"));
-  }
-  return absl::OkStatus();
+  return CheckNoDataset(options.folder);
 }
 
 /// A folder that holds something else stays as it is. What a killed call left behind is written over: it
@@ -165,6 +173,8 @@ absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const To
   ATOLL_RETURN_IF_ERROR(CheckFolder(options.folder));
   ATOLL_ASSIGN_OR_RETURN(NewFolder folder, NewFolder::Create(options.folder));
   ATOLL_ASSIGN_OR_RETURN(Spool spool, Spool::Create(options.folder));
+  // Another call may have ended since.
+  ATOLL_RETURN_IF_ERROR(CheckNoDataset(options.folder));
   ATOLL_RETURN_IF_ERROR(FillSpool(tokenizer, std::move(sources), progress, spool));
 
   const auto held_out =

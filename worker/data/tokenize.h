@@ -25,7 +25,8 @@ using TokenizeProgress = std::function<void(uint64_t done, uint64_t total)>;
 /// Tokenises the inputs, one after the other, into a dataset folder (worker/data/dataset.h). The description
 /// is written last, so a folder with meta.json is complete. Memory is bounded; the tokens pass through a
 /// temporary file in the folder. Errors name the file; AlreadyExists when the folder already holds a
-/// dataset or other files; InvalidArgument when the text is too short to split.
+/// dataset or other files; FailedPrecondition when another call writes into it; InvalidArgument when the text
+/// is too short to split.
 absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const TokenizeOptions& options,
                                             const TokenizeProgress& progress);
 

@@ -94,6 +94,27 @@ TEST(TokenizeTest, WritesIntoNoFolderOfOtherFiles) {
   EXPECT_EQ(*ReadFile(JoinPath(shards, "train_000.bin")), "x");
 }
 
+TEST(TokenizeTest, TwoCallsNeverWriteIntoOneFolder) {
+  const std::string folder = TemporaryFolder();
+  const std::string first = JoinPath(folder, "first"), second = JoinPath(folder, "second");
+  const std::string out = JoinPath(folder, "out");
+  WriteBytes(first, std::string(1000, 'a'));
+  WriteBytes(second, std::string(500, 'b'));
+  absl::Status refused;
+  const auto made = Tokenize(ByteTokenizer(), {.inputs = {first}, .folder = out}, [&](uint64_t, uint64_t) {
+    refused = Tokenize(ByteTokenizer(), {.inputs = {second}, .folder = out}, kSilent).status();
+  });
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("folder " + out + " is in use"));
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto dataset = Dataset::Open(out, {256, 4, "bytes"});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::vector<uint16_t> train(950);
+  EXPECT_TRUE(dataset->ReadTrain(0, train).ok());
+  EXPECT_EQ(ByteTokenizer().Decode(train), std::string(950, 'a'));
+  EXPECT_THAT(*ListDir(out), ::testing::ElementsAre("meta.json", "train_000.bin", "val.bin"));
+}
+
 TEST(TokenizeTest, NamesADamagedGzipFile) {
   const std::string folder = TemporaryFolder();
   const std::string file = JoinPath(folder, "text.gz");
