@@ -170,7 +170,7 @@ int Main(int argc, char** argv) {
       *generating,
       {.examples = {{"atoll-worker generate --coordinator 127.0.0.1:7600 --prompt \"Once \" --tokens 200"},
                     {"atoll-worker generate --model model.safetensors --config run.yaml --prompt \"Once \""}},
-       .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
+       .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused, ExitCode::kBadFiles}});
   const auto required = [&] {
     if (generating->parsed()) TakeOverOptions(app, *generating);
     if (generating->parsed() || (!worker.data.empty() && !worker.state_dir.empty())) return;

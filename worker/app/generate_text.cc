@@ -10,6 +10,7 @@
 #include "protos/config/run_config.h"
 #include "worker/app/commands.h"
 #include "worker/app/load_safetensors.h"
+#include "worker/app/write_output.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 #include "worker/data/tokenizer.h"
@@ -73,8 +74,7 @@ absl::Status Write(const GenerateFlags& flags, const RunOptions& run, TorchRepli
                                                                     .temperature = flags.temperature,
                                                                     .top_k = flags.top_k,
                                                                     .seed = flags.seed}));
-  std::printf("%s%s\n", flags.prompt.c_str(), tokenizer->Decode(tokens).c_str());
-  return absl::OkStatus();
+  return WriteOutput(flags.prompt + tokenizer->Decode(tokens) + "\n", stdout);
 }
 
 absl::Status GenerateFromFile(const GenerateFlags& flags) {
