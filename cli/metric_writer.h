@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "atoll/v1/admin.pb.h"
 
 namespace atoll {
@@ -29,8 +30,10 @@ std::unique_ptr<MetricWriter> JsonLinesWriter(std::ostream* out);
 
 /// TensorBoard event files under `folder`: those of the run in run/, those of a worker in worker-NAME/, which
 /// TensorBoard shows as runs over each other. Tag: the point's name; step: its version; the value is rounded
-/// to float32. The folder's own event files of an earlier export are replaced.
-std::unique_ptr<MetricWriter> TensorBoardWriter(std::string folder);
+/// to float32. The files have `run_id` in their names and replace those of earlier exports of the same run,
+/// and of no other. InvalidArgument when it cannot be part of a file's name. Each worker takes two open files
+/// until the end: raises the process's limit of open files (common/process_setup.h).
+absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder, std::string run_id);
 
 }  // namespace atoll
 

@@ -13,6 +13,7 @@
 #include "common/crc32c.h"
 #include "common/file.h"
 #include "common/partial_file.h"
+#include "common/process_setup.h"
 #include "common/status.h"
 #include "tensorboard/event.pb.h"
 
@@ -37,9 +38,15 @@ double WallSeconds(const v1::MetricPoint& point) {
   return nanos * 1e-9;
 }
 
+/// A name from elsewhere that becomes part of a path: only the form that the coordinator allows.
+bool IsPlainName(std::string_view name) {
+  return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string_view::npos;
+}
+
 class Writer final : public MetricWriter {
  public:
-  explicit Writer(std::string folder) : folder_(std::move(folder)) {}
+  Writer(std::string folder, const std::string& run_id)
+      : folder_(std::move(folder)), suffix_(absl::StrFormat(".%s.atoll", run_id)) {}
 
   absl::Status Add(const v1::MetricPoint& point) override {
     ATOLL_ASSIGN_OR_RETURN(File * file, FileOf(point));
@@ -76,10 +83,10 @@ class Writer final : public MetricWriter {
   }
 
   /// TensorBoard reads all event files of a folder as one: those of an earlier export would double the curve.
-  static absl::Status RemoveOthers(const File& file) {
+  absl::Status RemoveOthers(const File& file) const {
     ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(file.folder));
     for (const std::string& name : names) {
-      if (name != file.name && absl::StartsWith(name, kFilePrefix) && absl::EndsWith(name, ".atoll")) {
+      if (name != file.name && absl::StartsWith(name, kFilePrefix) && absl::EndsWith(name, suffix_)) {
         ATOLL_RETURN_IF_ERROR(RemoveFile(JoinPath(file.folder, name)));
       }
     }
@@ -89,15 +96,14 @@ class Writer final : public MetricWriter {
   absl::StatusOr<File*> FileOf(const v1::MetricPoint& point) {
     const auto found = files_.find(point.worker());
     if (found != files_.end()) return &found->second;
-    // A worker's name becomes a folder's: only the form that the coordinator allows.
-    if (point.worker().find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") != std::string::npos) {
+    if (!IsPlainName(point.worker())) {
       return absl::InvalidArgumentError(
           absl::StrFormat("'%s' is not a worker's name; it cannot name a folder", point.worker()));
     }
     const std::string run = point.worker().empty() ? "run" : "worker-" + point.worker();
     File file;
     file.folder = JoinPath(folder_, run);
-    file.name = absl::StrFormat("%s%010.0f.atoll", kFilePrefix, WallSeconds(point));
+    file.name = absl::StrFormat("%s%010.0f%s", kFilePrefix, WallSeconds(point), suffix_);
     ATOLL_RETURN_IF_ERROR(CreateDirs(file.folder));
     ATOLL_ASSIGN_OR_RETURN(
         file.file, PartialFile::Create(JoinPath(file.folder, file.name), JoinPath(file.folder, kPartial)));
@@ -108,6 +114,7 @@ class Writer final : public MetricWriter {
   }
 
   const std::string folder_;
+  const std::string suffix_;           // of the file names: of this run's exports
   std::map<std::string, File> files_;  // by worker; "": the run
 };
 
@@ -139,8 +146,13 @@ std::string TensorBoardScalar(const std::string& tag, int64_t step, double wall_
   return TfRecord(event.SerializeAsString());
 }
 
-std::unique_ptr<MetricWriter> TensorBoardWriter(std::string folder) {
-  return std::make_unique<Writer>(std::move(folder));
+absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder, std::string run_id) {
+  if (run_id.empty() || !IsPlainName(run_id)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("'%s' is not a run's id; it cannot be part of a file's name", run_id));
+  }
+  RaiseFileLimit();
+  return std::make_unique<Writer>(std::move(folder), run_id);
 }
 
 }  // namespace atoll

@@ -85,6 +85,12 @@ absl::StatusOr<uint64_t> CopyToFile(const GlobalOptions& global, const ExportOpt
   return points;
 }
 
+absl::StatusOr<uint64_t> CopyToFolder(const GlobalOptions& global, const ExportOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::GetStatusReply status, MakeAdminClient(global).GetStatus(0));
+  ATOLL_ASSIGN_OR_RETURN(const auto writer, TensorBoardWriter(options.out, status.run_id()));
+  return Copy(global, *writer);
+}
+
 absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
   if (options.out.empty() || options.out == "-") {
     if (options.format == "tensorboard") {
@@ -93,8 +99,8 @@ absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
     const EndWithReader end_with_reader;
     return Copy(global, *StreamWriter(options.format, &std::cout)).status();
   }
-  const auto points = options.format == "tensorboard" ? Copy(global, *TensorBoardWriter(options.out))
-                                                      : CopyToFile(global, options);
+  const auto points =
+      options.format == "tensorboard" ? CopyToFolder(global, options) : CopyToFile(global, options);
   ATOLL_RETURN_IF_ERROR(points.status());
   const auto number = static_cast<unsigned long long>(*points);
   if (global.json) {

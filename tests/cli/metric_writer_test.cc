@@ -1,5 +1,7 @@
 #include "cli/metric_writer.h"
 
+#include <sys/resource.h>
+
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -84,9 +86,15 @@ std::vector<json> ReadBack(const std::string& folder, int* exit_code) {
   return events;
 }
 
+std::unique_ptr<MetricWriter> Events(const TestDir& dir, const std::string& run_id = "0123abcd") {
+  auto writer = TensorBoardWriter(dir.path(), run_id);
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  return *std::move(writer);
+}
+
 TEST(TensorBoardWriter, AnotherReaderFindsWhatWasWritten) {
   TestDir dir;
-  const auto writer = TensorBoardWriter(dir.path());
+  const auto writer = Events(dir);
   ASSERT_TRUE(writer->Add(Point("train/loss", "", 1, 5.25)).ok());
   ASSERT_TRUE(writer->Add(Point("worker/norm", "w0", 1, 0.1)).ok());
   ASSERT_TRUE(writer->Add(Point("train/loss", "", 300, 4.5)).ok());
@@ -108,19 +116,46 @@ TEST(TensorBoardWriter, AnotherReaderFindsWhatWasWritten) {
 TEST(TensorBoardWriter, ASecondExportReplacesTheFirst) {
   TestDir dir;
   for (const uint64_t version : {1, 2}) {
-    const auto writer = TensorBoardWriter(dir.path());
+    const auto writer = Events(dir);
     ASSERT_TRUE(writer->Add(Point("x", "", version, 1)).ok());
     ASSERT_TRUE(writer->Finish().ok());
   }
   EXPECT_THAT(ListDir(dir.File("run")).value(), ElementsAre(HasSubstr("1700000002")));
 }
 
+TEST(TensorBoardWriter, AnExportLeavesTheFilesOfOtherRuns) {
+  TestDir dir;
+  for (const std::string run : {"0123abcd", "4567ef01"}) {
+    const auto writer = Events(dir, run);
+    ASSERT_TRUE(writer->Add(Point("x", "", 1, 1)).ok());
+    ASSERT_TRUE(writer->Finish().ok());
+  }
+  EXPECT_THAT(ListDir(dir.File("run")).value(),
+              ElementsAre(HasSubstr("1700000001.0123abcd"), HasSubstr("1700000001.4567ef01")));
+  EXPECT_TRUE(absl::IsInvalidArgument(TensorBoardWriter(dir.path(), "../other").status()));
+}
+
+TEST(TensorBoardWriter, MoreWorkersThanTheLimitOfOpenFiles) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_GE(before.rlim_max, 300U);
+  const rlimit low{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  TestDir dir;
+  const auto writer = Events(dir);
+  absl::Status added;
+  for (int i = 0; i < 100; ++i) added.Update(writer->Add(Point("x", "w" + std::to_string(i), 1, 1)));
+  added.Update(writer->Finish());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(added.ok()) << added;
+}
+
 TEST(TensorBoardWriter, AnExportThatDoesNotEndLeavesTheOneBeforeIt) {
   TestDir dir;
-  const auto whole = TensorBoardWriter(dir.path());
+  const auto whole = Events(dir);
   ASSERT_TRUE(whole->Add(Point("x", "", 1, 1)).ok());
   ASSERT_TRUE(whole->Finish().ok());
-  auto broken = TensorBoardWriter(dir.path());
+  auto broken = Events(dir);
   ASSERT_TRUE(broken->Add(Point("x", "", 2, 1)).ok());
   // TensorBoard reads every file with this in its name.
   std::vector<std::string> read = ListDir(dir.File("run")).value();
@@ -132,7 +167,7 @@ TEST(TensorBoardWriter, AnExportThatDoesNotEndLeavesTheOneBeforeIt) {
 
 TEST(TensorBoardWriter, AWorkersNameIsNoPath) {
   TestDir dir;
-  EXPECT_TRUE(absl::IsInvalidArgument(TensorBoardWriter(dir.path())->Add(Point("x", "../w", 1, 1))));
+  EXPECT_TRUE(absl::IsInvalidArgument(Events(dir)->Add(Point("x", "../w", 1, 1))));
 }
 
 TEST(TfRecord, TheReaderFindsAFlippedBit) {
