@@ -1,6 +1,8 @@
 #include "cli/observer_client.h"
 
+#include <chrono>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -9,16 +11,16 @@
 #include "common/content_hash.h"
 #include "common/crc32c.h"
 #include "common/digest.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/membership.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/completion_queue.h"
 #include "protos/wire/protocol.h"
 
 namespace atoll {
 namespace {
-
-constexpr uint64_t kMaxElements = uint64_t{1} << 36;
 
 std::unique_ptr<grpc::ClientContext> Context(const ChannelSecurity& security, Duration deadline) {
   auto context = std::make_unique<grpc::ClientContext>();
@@ -28,33 +30,93 @@ std::unique_ptr<grpc::ClientContext> Context(const ChannelSecurity& security, Du
   return context;
 }
 
+/// The messages of a pull. It ends when nothing comes for a while: as long as bytes move, a stream may take
+/// its time.
+class PullStream {
+ public:
+  PullStream(v1::Coordinator::Stub& stub, const ChannelSecurity& security, const v1::PullRequest& request,
+             Duration stall)
+      : stall_(stall) {
+    security.Authorize(context_);
+    reader_ = stub.AsyncPull(&context_, request, &queue_, this);
+    Await();
+  }
+  ~PullStream() {
+    context_.TryCancel();
+    queue_.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+  PullStream(const PullStream&) = delete;
+  PullStream& operator=(const PullStream&) = delete;
+
+  bool Read(v1::PullChunk& chunk) {
+    if (stalled_) return false;
+    reader_->Read(&chunk, this);
+    return Await();
+  }
+  /// Why Read was false: the stream ended early.
+  absl::Status Finish(const std::string& address) {
+    grpc::Status status;
+    if (!stalled_) {
+      reader_->Finish(&status, this);
+      Await();
+    }
+    if (stalled_) {
+      return absl::UnavailableError(
+          absl::StrFormat("the pull stalled: %s sent nothing for %s", address, HumanDuration(stall_)));
+    }
+    return FromGrpcStatus(status, address, CoordinatorPort::kData);
+  }
+
+ private:
+  bool Await() {
+    void* tag = nullptr;
+    bool ok = false;
+    const auto until = std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::system_clock::duration>(stall_);
+    if (queue_.AsyncNext(&tag, &ok, until) == grpc::CompletionQueue::GOT_EVENT) return ok;
+    stalled_ = true;
+    context_.TryCancel();
+    queue_.Next(&tag, &ok);  // what was begun ends now, and uses the caller's memory no longer
+    return false;
+  }
+
+  const Duration stall_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::PullChunk>> reader_;
+  bool stalled_ = false;
+};
+
 /// Fills `payload` from the stream behind the header, checking order and checksum of each chunk.
-absl::Status ReadChunks(grpc::ClientReader<v1::PullChunk>& reader, std::span<std::byte> payload,
-                        const std::function<void(uint64_t, uint64_t)>& progress) {
+absl::Status ReadChunks(PullStream& stream, std::span<std::byte> payload, const std::string& address) {
   v1::PullChunk chunk;
   uint64_t received = 0;
-  while (received < payload.size() && reader.Read(&chunk)) {
+  while (received < payload.size() && stream.Read(chunk)) {
     const std::string& data = chunk.data();
     if (chunk.offset() != received || data.size() > payload.size() - received) {
       return absl::DataLossError(
           absl::StrFormat("the pull went on at byte %d instead of %d", chunk.offset(), received));
     }
+    if (data.empty()) return absl::DataLossError(absl::StrFormat("the chunk at byte %d is empty", received));
     if (Crc32c(data) != chunk.crc32c()) {
       return absl::DataLossError(
           absl::StrFormat("the chunk at byte %d arrived damaged; try again", received));
     }
     std::memcpy(payload.data() + received, data.data(), data.size());
     received += data.size();
-    if (progress) progress(received, payload.size());
   }
-  if (received < payload.size()) {
-    return absl::UnavailableError(
-        absl::StrFormat("the pull broke off at byte %d of %d", received, payload.size()));
-  }
-  return absl::OkStatus();
+  if (received == payload.size()) return absl::OkStatus();
+  const absl::Status ended = stream.Finish(address);
+  const std::string why = ended.ok() ? "" : ": " + std::string(ended.message());
+  return absl::UnavailableError(
+      absl::StrFormat("the pull broke off at byte %d of %d%s", received, payload.size(), why));
 }
 
-absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header) {
+absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header, const PullLimits& limits) {
   if (header.outcome() != v1::PullHeader::PARAMETERS) {
     return absl::FailedPreconditionError(
         "the run has no parameters yet; it waits for " +
@@ -65,7 +127,11 @@ absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header) {
     return absl::UnimplementedError(
         absl::StrFormat("the run publishes with codec %d, which this program lacks", header.codec()));
   }
-  if (header.elements() > kMaxElements || header.payload_bytes() != codec->EncodedSize(header.elements())) {
+  if (header.elements() != limits.elements) {
+    return absl::DataLossError(absl::StrFormat("the fragment has %d values, and its tensors have %d",
+                                               header.elements(), limits.elements));
+  }
+  if (header.payload_bytes() != codec->EncodedSize(header.elements())) {
     return absl::DataLossError("the pull's header contradicts itself");
   }
   return codec;
@@ -121,30 +187,20 @@ v1::WorkerRef ObserverClient::Self() const {
   return self;
 }
 
-absl::StatusOr<PulledFragment> ObserverClient::PullHead(
-    uint32_t fragment, const std::function<void(uint64_t, uint64_t)>& progress) {
+absl::StatusOr<PulledFragment> ObserverClient::PullHead(uint32_t fragment, const PullLimits& limits) {
   v1::PullRequest request;
   *request.mutable_worker() = Self();
   request.set_fragment(fragment);
-  auto context = std::make_unique<grpc::ClientContext>();
-  security_->Authorize(*context);
-  const auto reader = stub_->Pull(context.get(), request);
+  PullStream stream(*stub_, *security_, request, limits.stall);
   v1::PullChunk first;
-  if (!reader->Read(&first)) {
-    const absl::Status status = FromGrpcStatus(reader->Finish(), address_, CoordinatorPort::kData);
+  if (!stream.Read(first)) {
+    const absl::Status status = stream.Finish(address_);
     return status.ok() ? absl::UnavailableError("the pull ended before it began") : status;
   }
-  const auto codec = CheckHeader(first.header());
-  if (!codec.ok()) {
-    context->TryCancel();
-    reader->Finish().ok();
-    return FromCoordinator(codec.status());
-  }
+  const auto codec = CheckHeader(first.header(), limits);
+  if (!codec.ok()) return FromCoordinator(codec.status());
   std::vector<std::byte> payload(first.header().payload_bytes());
-  const absl::Status read = ReadChunks(*reader, payload, progress);
-  context->TryCancel();
-  reader->Finish().ok();
-  ATOLL_RETURN_IF_ERROR(read);
+  ATOLL_RETURN_IF_ERROR(ReadChunks(stream, payload, address_));
   const Hash128 hash = HashBytes(payload);
   if (hash.low != first.header().published().low() || hash.high != first.header().published().high()) {
     return absl::DataLossError("the parameters do not have the published hash; try again");

@@ -19,6 +19,12 @@ struct PulledFragment {
   std::vector<float> values;
 };
 
+/// What is accepted of a pull.
+struct PullLimits {
+  uint64_t elements = 0;         // of the fragment, by the run's manifest; nothing is allocated for others
+  Duration stall = Seconds(30);  // between two messages
+};
+
 /// A reader on the data port: joins as an observer, for which no round waits. Not thread-safe.
 class ObserverClient {
  public:
@@ -30,10 +36,9 @@ class ObserverClient {
 
   const v1::JoinReply& run() const { return run_; }
 
-  /// The head of one fragment, checked against every chunk's crc32c and the published content hash.
-  /// `progress` is called with bytes received and bytes in all.
-  absl::StatusOr<PulledFragment> PullHead(uint32_t fragment,
-                                          const std::function<void(uint64_t, uint64_t)>& progress = {});
+  /// The head of one fragment, checked against every chunk's crc32c and the published content hash. DataLoss
+  /// when it has another size than the limits say; Unavailable when nothing comes for as long as they allow.
+  absl::StatusOr<PulledFragment> PullHead(uint32_t fragment, const PullLimits& limits);
 
   /// Calls `sink` with each event after `after_sequence` until it returns false or the stream ends.
   absl::Status Watch(uint64_t after_sequence, const std::function<bool(const v1::RunEvent&)>& sink);

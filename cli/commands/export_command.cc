@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <span>
 
@@ -63,11 +64,9 @@ absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
       PlanFragments(manifest, static_cast<uint32_t>(run.fragments_size()), options.sync.pattern));
   std::vector<PulledFragment> fragments;
   for (const FragmentLayout& layout : layouts) {
-    ATOLL_ASSIGN_OR_RETURN(PulledFragment fragment, client->PullHead(layout.id.value()));
-    if (fragment.values.size() != layout.elements) {
-      return absl::DataLossError(absl::StrFormat("fragment %d has %d values, its tensors %d",
-                                                 layout.id.value(), fragment.values.size(), layout.elements));
-    }
+    const PullLimits limits{.elements = layout.elements,
+                            .stall = std::max(Seconds(global.timeout_s), PullLimits().stall)};
+    ATOLL_ASSIGN_OR_RETURN(PulledFragment fragment, client->PullHead(layout.id.value(), limits));
     fragments.push_back(std::move(fragment));
   }
   ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments));
