@@ -22,6 +22,9 @@
 namespace atoll {
 namespace {
 
+// For a version that other fragments have already: it is on its way.
+constexpr uint32_t kNewerWaitMs = 2000;
+
 std::unique_ptr<grpc::ClientContext> Context(const ChannelSecurity& security, Duration deadline) {
   auto context = std::make_unique<grpc::ClientContext>();
   security.Authorize(*context);
@@ -191,11 +194,19 @@ absl::StatusOr<PulledFragment> ObserverClient::PullHead(uint32_t fragment, const
   v1::PullRequest request;
   *request.mutable_worker() = Self();
   request.set_fragment(fragment);
+  if (limits.newer_than.has_value()) {
+    request.set_after_version(*limits.newer_than);
+    request.set_wait_ms(kNewerWaitMs);
+  }
   PullStream stream(*stub_, *security_, request, limits.stall);
   v1::PullChunk first;
   if (!stream.Read(first)) {
     const absl::Status status = stream.Finish(address_);
     return status.ok() ? absl::UnavailableError("the pull ended before it began") : status;
+  }
+  if (limits.newer_than.has_value() && first.header().outcome() != v1::PullHeader::PARAMETERS) {
+    return absl::NotFoundError(
+        absl::StrFormat("fragment %d has no version above %d", fragment, *limits.newer_than));
   }
   const auto codec = CheckHeader(first.header(), limits);
   if (!codec.ok()) return FromCoordinator(codec.status());

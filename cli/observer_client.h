@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct PulledFragment {
 struct PullLimits {
   uint64_t elements = 0;         // of the fragment, by the run's manifest; nothing is allocated for others
   Duration stall = Seconds(30);  // between two messages
+  std::optional<uint64_t> newer_than = std::nullopt;  // wait a moment for a version above this one
 };
 
 /// A reader on the data port: joins as an observer, for which no round waits. Not thread-safe.
@@ -37,7 +39,8 @@ class ObserverClient {
   const v1::JoinReply& run() const { return run_; }
 
   /// The head of one fragment, checked against every chunk's crc32c and the published content hash. DataLoss
-  /// when it has another size than the limits say; Unavailable when nothing comes for as long as they allow.
+  /// when it has another size than the limits say; Unavailable when nothing comes for as long as they allow;
+  /// NotFound when there is no version above limits.newer_than.
   absl::StatusOr<PulledFragment> PullHead(uint32_t fragment, const PullLimits& limits);
 
   /// Calls `sink` with each event after `after_sequence` until it returns false or the stream ends.

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <span>
+#include <string>
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/observer_client.h"
+#include "cli/pull_model.h"
 #include "common/command_line/help.h"
 #include "common/durable_file.h"
 #include "common/human.h"
@@ -23,15 +26,23 @@ namespace {
 /// Writes the manifest's tensors from the fragments' flat vectors, without their padding.
 absl::Status WriteTensors(DurableFile& file, const Manifest& manifest,
                           const std::vector<FragmentLayout>& layouts,
-                          const std::vector<PulledFragment>& fragments) {
+                          const std::vector<PulledFragment>& fragments, SyncMode mode) {
   std::vector<std::span<const float>> tensors(manifest.tensors.size());
   for (size_t f = 0; f < layouts.size(); ++f) {
     for (const TensorSlot& slot : layouts[f].slots) {
       tensors[slot.tensor] = std::span(fragments[f].values).subspan(slot.offset, slot.elements);
     }
   }
-  const std::string header = SafetensorsHeader(
-      manifest, {{"format", "pt"}, {"atoll_version", absl::StrFormat("%d", fragments.front().version)}});
+  std::map<std::string, std::string> metadata = {
+      {"format", "pt"}, {"atoll_version", absl::StrFormat("%d", fragments.front().version)}};
+  // In an overlapped run each fragment has a version of its own.
+  if (mode == SyncMode::kOverlapped) {
+    for (size_t f = 0; f < fragments.size(); ++f) {
+      metadata[absl::StrFormat("atoll_version_of_fragment_%d", f)] =
+          absl::StrFormat("%d", fragments[f].version);
+    }
+  }
+  const std::string header = SafetensorsHeader(manifest, metadata);
   ATOLL_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(header))));
   uint64_t offset = header.size();
   for (const std::span<const float> tensor : tensors) {
@@ -62,14 +73,9 @@ absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
   ATOLL_ASSIGN_OR_RETURN(
       const auto layouts,
       PlanFragments(manifest, static_cast<uint32_t>(run.fragments_size()), options.sync.pattern));
-  std::vector<PulledFragment> fragments;
-  for (const FragmentLayout& layout : layouts) {
-    const PullLimits limits{.elements = layout.elements,
-                            .stall = std::max(Seconds(global.timeout_s), PullLimits().stall)};
-    ATOLL_ASSIGN_OR_RETURN(PulledFragment fragment, client->PullHead(layout.id.value(), limits));
-    fragments.push_back(std::move(fragment));
-  }
-  ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments));
+  const Duration stall = std::max(Seconds(global.timeout_s), PullLimits().stall);
+  ATOLL_ASSIGN_OR_RETURN(const auto fragments, PullModel(*client, layouts, options.sync.mode, stall));
+  ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments, options.sync.mode));
   return Exported{fragments.front().version, manifest.tensors.size(), manifest.elements()};
 }
 

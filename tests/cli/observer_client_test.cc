@@ -2,12 +2,15 @@
 
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cli/pull_model.h"
 #include "common/content_hash.h"
 #include "common/crc32c.h"
 #include "core/membership.h"
@@ -44,6 +47,14 @@ class Publisher final : public v1::Coordinator::Service {
                     grpc::ServerWriter<v1::PullChunk>* writer) override {
     v1::PullChunk chunk;
     v1::PullHeader& header = *chunk.mutable_header();
+    if (on_pull) on_pull(*request);
+    const uint64_t version = versions[request->fragment()];
+    if (request->has_after_version() && version <= request->after_version()) {
+      header.set_outcome(v1::PullHeader::NOT_YET);
+      writer->Write(chunk);
+      return grpc::Status::OK;
+    }
+    header.set_version(version);
     header.set_outcome(v1::PullHeader::PARAMETERS);
     header.set_codec(v1::CODEC_FP32);
     header.set_elements(elements);
@@ -63,6 +74,8 @@ class Publisher final : public v1::Coordinator::Service {
   }
 
   // Set between calls.
+  std::map<uint32_t, uint64_t> versions;  // of the fragments
+  std::function<void(const v1::PullRequest&)> on_pull;
   uint64_t elements = 4;
   bool stalls = false;  // behind the header
 
@@ -96,6 +109,62 @@ TEST_F(ObserverClientTest, APullThatStallsEnds) {
   const absl::Status stalled = client_->PullHead(0, {.elements = 4, .stall = Seconds(0.2)}).status();
   EXPECT_TRUE(absl::IsUnavailable(stalled)) << stalled;
   EXPECT_THAT(std::string(stalled.message()), HasSubstr("stalled"));
+}
+
+/// A round of fragment 0 ends after its first pull.
+class PullModelTest : public ObserverClientTest {
+ protected:
+  PullModelTest() {
+    publisher_.versions = {{0, 7}, {1, 7}};
+    publisher_.on_pull = [this](const v1::PullRequest& request) {
+      ++pulls_[request.fragment()];
+      if (request.fragment() == 1 && pulls_[1] == 1) publisher_.versions[1] = publisher_.versions[0] = 8;
+    };
+  }
+  static FragmentLayout Fragment(uint32_t id) {
+    FragmentLayout layout;
+    layout.id = FragmentId(id);
+    layout.elements = 4;
+    return layout;
+  }
+  absl::StatusOr<std::vector<PulledFragment>> Pull(SyncMode mode) {
+    return PullModel(*client_, {Fragment(0), Fragment(1)}, mode, Seconds(30));
+  }
+  std::map<uint32_t, int> pulls_;  // by fragment
+};
+
+TEST_F(PullModelTest, FragmentsOfABlockingRunAreOfOneVersion) {
+  const auto model = Pull(SyncMode::kBlocking);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->at(0).version, 8u);
+  EXPECT_EQ(model->at(1).version, 8u);
+  EXPECT_EQ(pulls_[0], 2);
+  EXPECT_EQ(pulls_[1], 1);
+}
+
+TEST_F(PullModelTest, FragmentsOfAnOverlappedRunHaveVersionsOfTheirOwn) {
+  const auto model = Pull(SyncMode::kOverlapped);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->at(0).version, 7u);
+  EXPECT_EQ(model->at(1).version, 8u);
+}
+
+TEST_F(PullModelTest, FragmentsThatOvertakeEachOtherAreUnavailable) {
+  uint64_t latest = 10;
+  publisher_.on_pull = [&](const v1::PullRequest& request) {
+    ++pulls_[request.fragment()];
+    publisher_.versions[request.fragment()] = ++latest;
+  };
+  const absl::Status mixed = Pull(SyncMode::kBlocking).status();
+  EXPECT_TRUE(absl::IsUnavailable(mixed)) << mixed;
+  EXPECT_THAT(std::string(mixed.message()), HasSubstr("also after 5 further pulls"));
+  EXPECT_EQ(pulls_[0] + pulls_[1], 2 + 5);
+}
+
+TEST_F(PullModelTest, AFragmentThatStaysBehindIsUnavailable) {
+  publisher_.on_pull = nullptr;
+  publisher_.versions = {{0, 7}, {1, 8}};
+  EXPECT_TRUE(absl::IsUnavailable(Pull(SyncMode::kBlocking).status()));
 }
 
 }  // namespace

@@ -5,10 +5,9 @@
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/status.h"
-#include "core/codec.h"
-#include "core/fragment_plan.h"
 #include "protos/config/run_config.h"
 #include "worker/app/commands.h"
+#include "worker/app/load_published.h"
 #include "worker/app/load_safetensors.h"
 #include "worker/app/write_output.h"
 #include "worker/client/channel.h"
@@ -19,34 +18,6 @@
 
 namespace atoll {
 namespace {
-
-/// The head of every fragment, decoded and put into the replica.
-absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& info, Replica& replica) {
-  if (info.fragments.empty()) {
-    return absl::FailedPreconditionError(
-        "the run has no parameters yet: no worker has seeded it; start a worker first");
-  }
-  ATOLL_ASSIGN_OR_RETURN(
-      const auto layouts,
-      PlanFragments(replica.manifest(), static_cast<uint32_t>(info.fragments.size()), info.run.sync.pattern));
-  const Codec& codec = CodecFor(info.run.pull_codec);
-  for (const FragmentLayout& layout : layouts) {
-    std::vector<std::byte> payload(codec.EncodedSize(layout.elements));
-    PullWish wish;
-    wish.fragment = layout.id;
-    wish.codec = info.run.pull_codec;
-    wish.elements = layout.elements;
-    wish.zstd = info.run.zstd;
-    ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection.Pull(info.member, wish, payload));
-    if (pulled.kind != PullKind::kParameters) {
-      return absl::UnavailableError("the coordinator has no parameters to give now; try again");
-    }
-    std::vector<float> values(layout.elements);
-    codec.DecodeRange(payload, layout.elements, 0, values);
-    ATOLL_RETURN_IF_ERROR(replica.WriteFragment(layout, values));
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<std::unique_ptr<TorchReplica>> MakeModel(const GenerateFlags& flags, const RunOptions& run) {
   TorchReplicaOptions options;

@@ -1,0 +1,91 @@
+#include "worker/app/load_published.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "core/fragment_plan.h"
+
+namespace atoll {
+namespace {
+
+constexpr int kAttempts = 5;
+// For a version that other fragments have already: it is on its way.
+constexpr Duration kNewerWait = Seconds(2);
+
+/// Pulls one fragment at a time into the replica.
+class Loading {
+ public:
+  Loading(CoordinatorConnection& connection, const JoinInfo& info, Replica& replica)
+      : connection_(connection), info_(info), replica_(replica), codec_(CodecFor(info.run.pull_codec)) {}
+
+  /// The head, or a version above `after`; none: there is no such version yet.
+  absl::StatusOr<std::optional<Version>> Load(const FragmentLayout& layout, std::optional<Version> after) {
+    payload_.resize(codec_.EncodedSize(layout.elements));
+    PullWish wish;
+    wish.fragment = layout.id;
+    wish.after = after;
+    if (after.has_value()) wish.wait = kNewerWait;
+    wish.codec = info_.run.pull_codec;
+    wish.elements = layout.elements;
+    wish.zstd = info_.run.zstd;
+    ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_.Pull(info_.member, wish, payload_));
+    if (pulled.kind != PullKind::kParameters) return std::nullopt;
+    values_.resize(layout.elements);
+    codec_.DecodeRange(payload_, layout.elements, 0, values_);
+    ATOLL_RETURN_IF_ERROR(replica_.WriteFragment(layout, values_));
+    return pulled.version;
+  }
+
+ private:
+  CoordinatorConnection& connection_;
+  const JoinInfo& info_;
+  Replica& replica_;
+  const Codec& codec_;
+  std::vector<std::byte> payload_;
+  std::vector<float> values_;
+};
+
+}  // namespace
+
+absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& info, Replica& replica) {
+  if (info.fragments.empty()) {
+    return absl::FailedPreconditionError(
+        "the run has no parameters yet: no worker has seeded it; start a worker first");
+  }
+  ATOLL_ASSIGN_OR_RETURN(
+      const auto layouts,
+      PlanFragments(replica.manifest(), static_cast<uint32_t>(info.fragments.size()), info.run.sync.pattern));
+  Loading loading(connection, info, replica);
+  std::vector<Version> versions;
+  for (const FragmentLayout& layout : layouts) {
+    ATOLL_ASSIGN_OR_RETURN(const std::optional<Version> version, loading.Load(layout, std::nullopt));
+    if (!version.has_value()) {
+      return absl::UnavailableError("the coordinator has no parameters to give now; try again");
+    }
+    versions.push_back(*version);
+  }
+  if (info.run.sync.mode == SyncMode::kOverlapped) return absl::OkStatus();
+  for (int attempt = 0;; ++attempt) {
+    const auto [oldest, newest] = std::ranges::minmax(versions);
+    if (oldest == newest) return absl::OkStatus();
+    if (attempt == kAttempts) {
+      return absl::UnavailableError(absl::StrFormat(
+          "the fragments are of versions %d to %d, also after %d further pulls: a new version is published "
+          "while the others are pulled. Pause the run (`atollctl run pause`), or try again",
+          oldest.value(), newest.value(), kAttempts));
+    }
+    for (size_t i = 0; i < versions.size(); ++i) {
+      if (versions[i] == newest) continue;
+      ATOLL_ASSIGN_OR_RETURN(const std::optional<Version> version,
+                             loading.Load(layouts[i], Version(newest.value() - 1)));
+      versions[i] = version.value_or(versions[i]);
+    }
+  }
+}
+
+}  // namespace atoll
