@@ -127,16 +127,16 @@ void PushKeeper::WriteDown(const PushOffer& offer, Verdict verdict) {
   }
 }
 
-void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
-               Replica& replica, const WorkerContext& context) {
-  if (continuity.disk == nullptr) return;
+bool CaptureRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
+                  Replica& replica, const WorkerContext& context) {
+  if (continuity.disk == nullptr) return false;
   const Spending spending(context.time, TimeUse::kSave);
   // Who leaves comes back with this state: it is worth waiting for the last one to be written.
   if (context.board->orders().drain) continuity.disk->Flush();
   KeptRound* const round = continuity.disk->BeginRound();
   if (round == nullptr) {
     context.log.Debug("the state of the last round is still being written; that of this one is not kept");
-    return;
+    return false;
   }
   round->epoch = epoch;
   round->base = base;
@@ -144,11 +144,15 @@ void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t
   round->rewarm_steps = continuity.rewarm->steps();
   round->rewarm_left = continuity.rewarm->left();
   const absl::Status saved = replica.SaveState(round->replica);
-  if (saved.ok()) {
-    continuity.disk->SaveRound();
-  } else {
+  if (!saved.ok()) {
     context.log.Warning("the inner optimizer's state cannot be saved", {{"error", Explain(saved)}});
   }
+  return saved.ok();
+}
+
+void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
+               Replica& replica, const WorkerContext& context) {
+  if (CaptureRound(continuity, epoch, base, committed_tokens, replica, context)) continuity.disk->SaveRound();
 }
 
 void BeginRewarm(const Continuity& continuity, const RunOptions& run, const PlannedRound& plan,

@@ -60,8 +60,14 @@ class PushKeeper {
   const WorkerContext context_;
 };
 
-/// Writes down, in the background, what else the next life needs: the state of the inner optimizer in a round
-/// on this base. Not at all while the state of the round before is still being written.
+/// Copies what else the next life needs: the state of the inner optimizer in a round on this base. False, and
+/// nothing is kept, while the state of the round before is still being written. Followed by
+/// LocalState::SaveRound, from any thread, once the push of fragment 0 is kept: a round on disk whose push is
+/// not there would skip the push's samples.
+bool CaptureRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
+                  Replica& replica, const WorkerContext& context);
+
+/// CaptureRound, and writes it down in the background.
 void KeepRound(const Continuity& continuity, Epoch epoch, Version base, uint64_t committed_tokens,
                Replica& replica, const WorkerContext& context);
 

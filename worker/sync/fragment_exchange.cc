@@ -18,7 +18,10 @@ DeliveryReport NotFinite(const absl::Status& why) { return {.verdict = Verdict::
 
 }  // namespace
 
-bool FragmentExchange::StartPush(const PushOffer& claims) { return Start(claims, claims.key.base); }
+bool FragmentExchange::StartPush(const PushOffer& claims, bool saves_round) {
+  saves_round_ = saves_round;
+  return Start(claims, claims.key.base);
+}
 
 bool FragmentExchange::StartPull(std::optional<Version> after) { return Start(std::nullopt, after); }
 
@@ -76,6 +79,7 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   answer.status = encoded;
   if (!encoded.ok()) return false;
   parts_.keeper->Keep(member.epoch, *parts_.packer, lane.time());
+  if (saves_round_) parts_.continuity->disk->SaveRound();
   if (parts_.continuity->key != nullptr) {
     const Spending spending(lane.time(), TimeUse::kEncode);
     const FragmentBase& base = *parts_.base;

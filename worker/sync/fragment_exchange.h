@@ -49,7 +49,8 @@ class FragmentExchange {
   std::vector<float>& buffer() { return buffer_; }
 
   /// Sends what is in the buffer, then waits for a version above the base. False: no lane is free.
-  bool StartPush(const PushOffer& claims);
+  /// `saves_round`: the round that was captured is saved as soon as the push is kept.
+  bool StartPush(const PushOffer& claims, bool saves_round);
   /// Only waits for a version above `after`; none: takes the head.
   bool StartPull(std::optional<Version> after);
   /// The head, on the calling thread.
@@ -71,6 +72,7 @@ class FragmentExchange {
   const Parts parts_;
   std::vector<float> buffer_;
   bool away_ = false;
+  bool saves_round_ = false;  // constant while it is away
   std::atomic<bool> acknowledged_{false};
   Mutex mutex_;
   std::optional<ExchangeAnswer> answer_ ABSL_GUARDED_BY(mutex_);

@@ -64,7 +64,7 @@ class LocalState {
                                                           const Logger& log);
 
   /// Where to put the state of the round that has just ended, or null while the one before is still being
-  /// written: training never waits for this disk. Followed by SaveRound.
+  /// written: training never waits for this disk. Followed by SaveRound, from any thread, or by BeginRound.
   KeptRound* BeginRound() ABSL_LOCKS_EXCLUDED(mutex_);
   void SaveRound();
   /// Waits for the save in progress.

@@ -214,15 +214,16 @@ absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
       .partition = partition_,
       .samples_consumed = parts_.replica->samples_consumed(),
       .mean_loss = fragment.window.mean_loss()};
-  if (!exchange.StartPush(claims)) return false;
+  const bool captured = fragment.index() == 0 &&
+                        CaptureRound(continuity_, parts_.session->member().epoch, *fragment.base.version,
+                                     committed_tokens_, *parts_.replica, context_);
+  if (!exchange.StartPush(claims, captured)) return false;
   schedule_->Pushed(fragment.index());
   fragment.generation = generation_;
   fragment.pushed_to_leave = leaving_;
   if (fragment.index() == 0) {
     first_pushed_at_ = schedule_->now();
     pushed_position_ = claims.samples_consumed;
-    KeepRound(continuity_, parts_.session->member().epoch, *fragment.base.version, committed_tokens_,
-              *parts_.replica, context_);
     const MonoTime now = context_.clock->Now();
     context_.observer->OnRound(fragment.window.steps, fragment.window.tokens, fragment.window.mean_loss(),
                                now - std::exchange(round_began_, now));

@@ -505,6 +505,29 @@ TEST_F(OverlappedLivesTest, EachFragmentsLastPushIsSettledAfterAKill) {
   }
 }
 
+TEST_F(OverlappedLivesTest, ARoundIsSavedOnlyWhenItsPushIsKept) {
+  StreamingHarness h;
+  const auto disk = Disk(h);
+  const auto kept = [&] {
+    disk->Flush();
+    return ListDir(folder_).value();
+  };
+  std::vector<std::string> before, after;
+  At(h,
+     {{1, [&] { h.runner->hold = true; }},
+      {2,
+       [&] {
+         before = kept();
+         h.runner->RunHeld();
+         after = kept();
+         h.runner->hold = false;
+       }}},
+     4);
+  ASSERT_TRUE(h.Start(disk.get()).Run().ok());
+  EXPECT_THAT(before, IsEmpty()) << "killed now, the next life trains on the samples of this push again";
+  EXPECT_THAT(after, ElementsAre("push-0", "round-000001"));
+}
+
 /// A life ends with an accepted push; the next one trains from `expected` on when the answer comes.
 void NextLifeOnlyWantsTheAnswer(AnswerUse answer, float expected) {
   RunOptions run = StreamingRun();
