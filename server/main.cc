@@ -15,7 +15,6 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
 #include "common/bind_address.h"
@@ -30,7 +29,6 @@
 #include "common/shutdown.h"
 #include "common/status.h"
 #include "common/thread_check.h"
-#include "core/model_check.h"
 #include "monitoring/certificate_metrics.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/metrics.h"
@@ -211,13 +209,7 @@ absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
   }
   ATOLL_ASSIGN_OR_RETURN(result.options, RunConfigCodec().Parse(result.bytes));
   // A begun run keeps what it is: its file may say less than `atollctl config set` has said since.
-  const bool begun = FileExists(JoinPath(flags.data_dir, "meta"));
-  if (!begun) {
-    ATOLL_ASSIGN_OR_RETURN(const auto layouts, LayOutModel(result.options));
-    ATOLL_RETURN_IF_ERROR(CheckContributionBudget(result.options, layouts));
-    const absl::Status fits = CheckModelMemory(layouts);
-    if (!fits.ok()) return absl::InvalidArgumentError(absl::StrCat("model.gpt: ", fits.message()));
-  }
+  if (!FileExists(JoinPath(flags.data_dir, "meta"))) ATOLL_RETURN_IF_ERROR(CheckNewModel(result.options));
   return result;
 }
 

@@ -2,8 +2,13 @@
 
 #include <unistd.h>
 
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/human.h"
+#include "common/status.h"
+#include "core/model_check.h"
 
 namespace atoll {
 
@@ -20,6 +25,13 @@ absl::Status CheckModelMemory(std::span<const FragmentLayout> layouts) {
       absl::StrFormat("a model of %d values takes at least %s in the coordinator; this machine has %s of "
                       "memory (`atollctl plan` shows what it needs)",
                       elements, HumanBytes(elements * kBytesPerElement), HumanBytes(physical)));
+}
+
+absl::Status CheckNewModel(const RunOptions& run) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layouts, LayOutModel(run));
+  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
+  const absl::Status fits = CheckModelMemory(layouts);
+  return fits.ok() ? fits : absl::InvalidArgumentError(absl::StrCat("model.gpt: ", fits.message()));
 }
 
 }  // namespace atoll
