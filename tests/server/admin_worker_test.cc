@@ -418,7 +418,7 @@ TEST_F(AdminLauncher, ADrainThatTheWorkerHadNoTimeToObeyIsKept) {
   // Its process dies with the coordinator, so nobody is left to obey.
   ASSERT_TRUE(run_.Restart().ok());
   EXPECT_EQ(run_.admin().DrainedWorkers(), std::vector<WorkerName>{"w-0"});
-  const auto lost = [&] { return ViewOf(run_, "w-0").lease_remaining_s == 0; };
+  const auto lost = [&] { return ViewOf(run_, "w-0").state == "lost"; };
   run_.clock().Advance(Seconds(20));
   ASSERT_TRUE(Eventually(lost));
   EXPECT_EQ(run_.admin().DrainedWorkers(), std::vector<WorkerName>{"w-0"});
@@ -435,7 +435,7 @@ TEST_F(AdminLauncher, ALostWorkerThatIsWantedAgainIsNotToldToDrain) {
   const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
   ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
   run_.clock().Advance(Seconds(20));
-  ASSERT_TRUE(Eventually([&] { return ViewOf(run_, "w-0").lease_remaining_s == 0; }));
+  ASSERT_TRUE(Eventually([&] { return ViewOf(run_, "w-0").state == "lost"; }));
   ASSERT_TRUE(Do(run_, "w-0", kRestart).ok());
   EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
   const auto back = run_.Heartbeat(workers[0]);  // it was only silent

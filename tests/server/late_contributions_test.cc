@@ -191,11 +191,14 @@ struct TwoLimits final : ConfigCodec {
   absl::StatusOr<RunOptions> Parse(const std::string& bytes) const override {
     return LateRun(bytes == "config-1" ? 1 : 3).run;
   }
-  absl::StatusOr<std::string> Apply(const std::string&, std::span<const ConfigSetting>) const override {
-    return absl::UnimplementedError("not of use here");
+  absl::StatusOr<std::string> Apply(const std::string& bytes,
+                                    std::span<const ConfigSetting> settings) const override {
+    return bytes;
   }
-  absl::StatusOr<std::vector<ConfigChange>> Diff(const std::string&, const std::string&) const override {
-    return std::vector<ConfigChange>();
+  absl::StatusOr<std::vector<ConfigChange>> Diff(const std::string& before,
+                                                 const std::string& after) const override {
+    if (before == after) return std::vector<ConfigChange>();
+    return std::vector<ConfigChange>{{"round.staleness_limit", before, after}};
   }
 };
 
