@@ -285,7 +285,7 @@ TEST(Plan, WarnsOfWhatWillNotWork) {
   tight.contribution_budget_bytes = 1 << 20;
   tight.round.deadline = Seconds(1);
   EXPECT_THAT(absl::StrJoin(Plan(tight).warnings, "\n"),
-              AllOf(HasSubstr("no push can succeed"), HasSubstr("round.deadline_s is 1.0 s")));
+              AllOf(HasSubstr("some will be told to wait"), HasSubstr("round.deadline_s is 1.0 s")));
 }
 
 TEST(ParseBandwidth, UnitsAndRefusals) {

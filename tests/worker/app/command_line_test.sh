@@ -46,7 +46,7 @@ if [ $code -ne 6 ] || ! grep -qF -- "--out $work/docs/tokens FILE" <<<"$said" ||
   failed=1
 fi
 # A wrong name is wrong use and leaves no state directory; a state directory that cannot be read is a matter of storage.
-yes "enough text for a few sequences of a tiny model" | head -n 400 >"$work/text.txt"
+for _ in {1..400}; do echo "enough text for a few sequences of a tiny model"; done >"$work/text.txt"
 "$(dirname "$worker")/atoll-data" tokenize --tokenizer bytes --out "$work/tokens" "$work/text.txt" >/dev/null
 mkdir -p "$work/damaged/identity"
 for wanted in "2 w/0 $work/new" "4 w0 $work/damaged"; do

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "common/file.h"
@@ -56,6 +60,16 @@ class MortalReplica final : public Replica {
   const uint64_t dies_at_step_;  // of this process; 0: never
   uint64_t steps_ = 0;
 };
+
+void AwaitSavedRound(const std::string& folder) {
+  const auto saved = [&] {
+    const auto names = ListDir(folder);
+    return names.ok() && std::ranges::any_of(*names, [](const auto& n) { return n.starts_with("round-"); });
+  };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!saved() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_TRUE(saved()) << folder;
+}
 
 class ResumeTest : public ::testing::Test {
  protected:
@@ -138,7 +152,8 @@ TEST_F(ResumeTest, KilledWhileItPushedItEndsWithTheSameBits) {
   for (const bool arrived : {false, true}) {
     auto coordinator = Coordinator();
     const std::string folder = Folder(arrived ? "after_push" : "before_push");
-    coordinator->Fail("Push", {});
+    // A state is not saved while the one before it is: rounds of milliseconds must wait for a busy disk here.
+    coordinator->Fail("Push", {.before = [&] { AwaitSavedRound(folder); }});
     coordinator->Fail("Push", {.status = absl::UnauthenticatedError("killed here"), .applied = arrived});
     EXPECT_NE(Live(*coordinator, folder), ExitCode::kOk);
     EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
