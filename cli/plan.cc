@@ -54,13 +54,13 @@ PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
   disk.version_bytes = plan.elements * sizeof(float) * (1 + OuterStateVectors(run.outer.optimizer));
   disk.versions = run.keep_versions + 1;
   // Those of the rounds after the oldest retained version, of the one being stored, and of the open round.
-  const uint64_t round_bytes = plan.assumptions.workers * plan.push_bytes;
-  disk.contribution_bytes = (run.keep_versions + uint64_t{1}) * round_bytes;
-  disk.checkpoint_bytes = run.keep_versions * (disk.version_bytes + round_bytes);
+  disk.contribution_bytes = (run.keep_versions + uint64_t{1}) * plan.assumptions.workers * plan.push_bytes;
   if (run.checkpoint_every > 0) {
     const uint64_t made = run.rounds / run.checkpoint_every;
     disk.checkpoints = std::min<uint64_t>(made, run.checkpoint_keep);
+    disk.replaced = made > disk.checkpoints ? 1 : 0;
     if (run.checkpoint_keep_every > 0) disk.checkpoints += made / run.checkpoint_keep_every;
+    disk.checkpoint_bytes = disk.version_bytes * disk.versions + disk.contribution_bytes;
   }
   return disk;
 }

@@ -31,11 +31,11 @@ struct PlannedDisk {
   uint64_t versions = 0;            // retained, and the one that is being written
   uint64_t contribution_bytes = 0;  // kept for replay, and those of the open round
   uint64_t checkpoints = 0;         // automatic ones, at the run's end
-  // One of them, when the run has let go of what it holds: the versions that were retained then, and the
-  // contributions of their rounds.
+  // One of them, when the run has let go of what it holds: what the data directory held when it was made.
   uint64_t checkpoint_bytes = 0;
+  uint64_t replaced = 0;  // checkpoints that are there until the one in their place is complete
   uint64_t peak() const {
-    return version_bytes * versions + contribution_bytes + checkpoint_bytes * checkpoints;
+    return version_bytes * versions + contribution_bytes + checkpoint_bytes * (checkpoints + replaced);
   }
 };
 

@@ -74,7 +74,7 @@ void DiskRows(const RunPlan& plan, Lines& lines) {
   lines.Row("contributions", HumanBytes(disk.contribution_bytes), "of retained rounds and the open one");
   lines.Row("automatic checkpoints", HumanBytes(disk.checkpoint_bytes * disk.checkpoints),
             absl::StrFormat("%d at the end of the run, each with %s", disk.checkpoints,
-                            Counted(disk.versions - 1, "version")));
+                            Counted(disk.versions, "version")));
   lines.Row("peak", HumanBytes(disk.peak()));
 }
 

@@ -123,7 +123,9 @@ TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {
   EXPECT_EQ(plan.disk.versions, 3u);
   EXPECT_EQ(plan.disk.contribution_bytes, 12 * plan.push_bytes);
   EXPECT_EQ(plan.disk.checkpoints, 3u + 10 / 5);
-  EXPECT_EQ(plan.disk.checkpoint_bytes, 2 * plan.disk.version_bytes + 8 * plan.push_bytes);
+  EXPECT_EQ(plan.disk.checkpoint_bytes, 3 * plan.disk.version_bytes + 12 * plan.push_bytes);
+  EXPECT_EQ(plan.disk.peak(), 7 * plan.disk.checkpoint_bytes)
+      << "the run, five, and the one that is replaced";
 }
 
 TEST(Plan, TimesFollowTheLinks) {

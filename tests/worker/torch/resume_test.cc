@@ -24,7 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TinyDataset;
 using testing::TinyReplica;
-using testing::WholeModel;
 
 constexpr uint32_t kRounds = 4;
 constexpr uint32_t kSteps = 5;
