@@ -33,7 +33,8 @@ std::unique_ptr<MetricWriter> JsonLinesWriter(std::ostream* out);
 /// to float32. The files have `run_id` in their names and replace those of earlier exports of the same run,
 /// and of no other. InvalidArgument when it cannot be part of a file's name. Each worker takes two open files
 /// until the end: raises the process's limit of open files (common/process_setup.h).
-absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder, std::string run_id);
+absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder,
+                                                                const std::string& run_id);
 
 }  // namespace atoll
 

@@ -146,7 +146,8 @@ std::string TensorBoardScalar(const std::string& tag, int64_t step, double wall_
   return TfRecord(event.SerializeAsString());
 }
 
-absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder, std::string run_id) {
+absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder,
+                                                                const std::string& run_id) {
   if (run_id.empty() || !IsPlainName(run_id)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("'%s' is not a run's id; it cannot be part of a file's name", run_id));
