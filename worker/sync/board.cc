@@ -188,16 +188,16 @@ void Board::SeedGrantUsed() {
   orders_.seed_granted = false;
 }
 
-void Board::NotePush(const PushKey& push, bool counted) {
+void Board::NotePush(const PushKey& push, PushOutcome outcome) {
   const MutexLock lock(&mutex_);
-  if (counted) {
+  if (outcome == PushOutcome::kCounted) {
     uncounted_.erase(push.fragment);
   } else {
-    uncounted_.insert_or_assign(push.fragment, push);
+    uncounted_.insert_or_assign(push.fragment, UncountedPush{push, outcome});
   }
 }
 
-std::optional<PushKey> Board::UncountedPush() const {
+std::optional<UncountedPush> Board::LastUncounted() const {
   const MutexLock lock(&mutex_);
   return uncounted_.empty() ? std::nullopt : std::optional(uncounted_.begin()->second);
 }

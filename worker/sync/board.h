@@ -1,6 +1,7 @@
 #ifndef ATOLL_WORKER_SYNC_BOARD_H_
 #define ATOLL_WORKER_SYNC_BOARD_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,6 +29,19 @@ struct Orders {
   bool paused = false;        // the run: nobody trains until it is resumed
   bool run_stopped = false;   // the run, for good
   absl::Status membership;    // not OK: a heartbeat was refused like this, or Distrust; join again, or exit
+};
+
+/// What became of a push, and of the content that it carried.
+enum class PushOutcome : uint8_t {
+  kCounted,
+  kCarried,    // it does not count; the content is kept and goes into the next push
+  kDropped,    // it does not count; the content was not finite
+  kForgotten,  // the coordinator no longer knows whether it counted; the content is not sent again
+};
+
+struct UncountedPush {
+  PushKey key;
+  PushOutcome outcome = PushOutcome::kCarried;
 };
 
 /// The notice board between the training thread, which reports progress and follows orders, and the heartbeat
@@ -89,10 +103,11 @@ class Board {
   /// The grant was used; a heartbeat may bring another one.
   void SeedGrantUsed() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// The coordinator's verdict on the newest push of a fragment.
-  void NotePush(const PushKey& push, bool counted) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// A fragment's newest push that did not count; none: every newest push counted, or nothing was pushed.
-  std::optional<PushKey> UncountedPush() const ABSL_LOCKS_EXCLUDED(mutex_);
+  /// What became of the newest push of a fragment.
+  void NotePush(const PushKey& push, PushOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// A fragment's newest push that is not known to count; none: every newest push counted, or nothing was
+  /// pushed.
+  std::optional<UncountedPush> LastUncounted() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void FollowRunState(RunState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -111,7 +126,7 @@ class Board {
   Orders orders_ ABSL_GUARDED_BY(mutex_);
   absl::Status distrust_ ABSL_GUARDED_BY(mutex_);
   bool secret_losses_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<FragmentId, PushKey> uncounted_ ABSL_GUARDED_BY(mutex_);
+  std::map<FragmentId, UncountedPush> uncounted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atoll

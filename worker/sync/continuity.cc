@@ -7,6 +7,21 @@
 #include "worker/sync/rejection.h"
 
 namespace atoll {
+namespace {
+
+PushOutcome OutcomeOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kCounted:
+      return PushOutcome::kCounted;
+    case Verdict::kLost:
+      return PushOutcome::kCarried;
+    case Verdict::kNotFinite:
+      break;
+  }
+  return PushOutcome::kDropped;
+}
+
+}  // namespace
 
 absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
                                 std::vector<ContributionPacker>& packers, Epoch epoch,
@@ -68,7 +83,7 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, KeptPush& kept, std:
 void PushKeeper::Conclude(ContributionPacker& packer, const KeptPush& kept, const DeliveryReport& report) {
   const Spending spending(context_.time, TimeUse::kSave);
   const PushKey& key = kept.offer.key;
-  context_.board->NotePush(key, report.verdict == Verdict::kCounted);
+  context_.board->NotePush(key, OutcomeOf(report.verdict));
   if (!report.open) {
     // After Restore the file's verdict is the one that is left for the packer.
     packer.Settle(kept.verdict.value_or(report.verdict));
@@ -103,7 +118,7 @@ void PushKeeper::Forget(ContributionPacker& packer, const DeliveryReport& report
       "the coordinator no longer knows whether it counted; its content is not sent again",
       {{"fragment", key.fragment.value()}, {"base", key.base.value()}, {"head", report.head.value()}});
   packer.Forget();
-  context_.board->NotePush(key, /*counted=*/false);
+  context_.board->NotePush(key, PushOutcome::kForgotten);
 }
 
 void PushKeeper::Settle(ContributionPacker& packer, const DeliveryReport& report, TimeAccount* time) {
@@ -114,7 +129,7 @@ void PushKeeper::Settle(ContributionPacker& packer, const DeliveryReport& report
 void PushKeeper::Settle(ContributionPacker& packer, Verdict verdict, TimeAccount* time) {
   const Spending spending(time, TimeUse::kSave);
   packer.Settle(verdict);
-  context_.board->NotePush(packer.offer().key, verdict == Verdict::kCounted);
+  context_.board->NotePush(packer.offer().key, OutcomeOf(verdict));
   WriteDown(packer.offer(), verdict);
 }
 

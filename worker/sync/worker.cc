@@ -34,6 +34,22 @@ std::string_view ReasonText(SyncEnd end) {
   return "its rounds are not finite";
 }
 
+std::string_view WhatBecameOfIt(PushOutcome outcome) {
+  switch (outcome) {
+    case PushOutcome::kForgotten:
+      return "the coordinator was not asked before it forgot that round. Its content is not sent again, so "
+             "that nothing counts twice";
+    case PushOutcome::kDropped:
+      return "its values were not finite, so its content was dropped";
+    case PushOutcome::kCounted:
+    case PushOutcome::kCarried:
+      break;
+  }
+  return "its round closed without it. Where the run uses error feedback, a worker that starts with this "
+         "state "
+         "directory adds the content to its next push";
+}
+
 /// The accounts of the exchange threads of one configuration.
 class LaneTimes {
  public:
@@ -264,20 +280,20 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
 }
 
 WorkerEnd Worker::EndOfDrain() {
-  const std::optional<PushKey> uncounted = board_.UncountedPush();
-  if (!uncounted.has_value()) {
+  const std::optional<UncountedPush> last = board_.LastUncounted();
+  if (!last.has_value()) {
     session_.Leave(std::string(ReasonText(SyncEnd::kDrained)));
     context_.log.Info("drained: nothing that was pushed last is lost");
     return {};
   }
-  const std::string what = absl::StrFormat("the last push, on version %d of fragment %d, did not count",
-                                           uncounted->base.value(), uncounted->fragment.value());
+  const bool forgotten = last->outcome == PushOutcome::kForgotten;
+  const std::string what =
+      absl::StrFormat("the last push, on version %d of fragment %d, %s", last->key.base.value(),
+                      last->key.fragment.value(), forgotten ? "may not count" : "did not count");
   session_.Leave("drained; " + what);
   return {.code = ExitCode::kUncounted,
-          .status = absl::FailedPreconditionError(absl::StrFormat(
-              "drained, but %s: its round closed without it. Its content is kept in the state directory and "
-              "goes into the next push of a worker that starts with it",
-              what))};
+          .status = absl::FailedPreconditionError(
+              absl::StrFormat("drained, but %s: %s", what, WhatBecameOfIt(last->outcome)))};
 }
 
 }  // namespace atoll

@@ -7,6 +7,7 @@
 namespace atoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -226,6 +227,27 @@ TEST_F(WorkerTest, ADrainSaysWhenTheLastPushDidNotCount) {
   EXPECT_EQ(end.code, ExitCode::kUncounted);
   EXPECT_THAT(end.status.ToString(), HasSubstr("on version 0 of fragment 0, did not count"));
   EXPECT_THAT(coordinator_.left, ElementsAre(HasSubstr("did not count")));
+}
+
+TEST_F(WorkerTest, ADrainSaysThatALastPushMayHaveCounted) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.finish_at = 100;
+  on_step_ = [&](uint64_t step) {
+    if (step == 2) worker_->RequestDrain();
+    return absl::OkStatus();
+  };
+  coordinator_.Fail("Push", {.status = absl::UnavailableError("reset"), .applied = true});
+  coordinator_.Fail("GetPushStatus", {.status = absl::UnavailableError("away"), .before = [&] {
+                                        while (coordinator_.head() < Version(34)) {
+                                          coordinator_.PublishWithout(0);
+                                        }
+                                        coordinator_.Forget();
+                                      }});
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kUncounted);
+  EXPECT_THAT(end.status.ToString(),
+              AllOf(HasSubstr("may not count"), HasSubstr("Its content is not sent again")));
+  EXPECT_THAT(coordinator_.left, ElementsAre(HasSubstr("may not count")));
 }
 
 TEST_F(WorkerTest, ADrainWhoseLastPushCountedIsACleanEnd) {
