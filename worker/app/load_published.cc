@@ -1,19 +1,17 @@
 #include "worker/app/load_published.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/fragment_plan.h"
+#include "core/one_version.h"
 
 namespace atoll {
 namespace {
 
-constexpr int kAttempts = 5;
 // For a version that other fragments have already: it is on its way.
 constexpr Duration kNewerWait = Seconds(2);
 
@@ -70,22 +68,8 @@ absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& in
     versions.push_back(*version);
   }
   if (info.run.sync.mode == SyncMode::kOverlapped) return absl::OkStatus();
-  for (int attempt = 0;; ++attempt) {
-    const auto [oldest, newest] = std::ranges::minmax(versions);
-    if (oldest == newest) return absl::OkStatus();
-    if (attempt == kAttempts) {
-      return absl::UnavailableError(absl::StrFormat(
-          "the fragments are of versions %d to %d, also after %d further pulls: a new version is published "
-          "while the others are pulled. Pause the run (`atollctl run pause`), or try again",
-          oldest.value(), newest.value(), kAttempts));
-    }
-    for (size_t i = 0; i < versions.size(); ++i) {
-      if (versions[i] == newest) continue;
-      ATOLL_ASSIGN_OR_RETURN(const std::optional<Version> version,
-                             loading.Load(layouts[i], Version(newest.value() - 1)));
-      versions[i] = version.value_or(versions[i]);
-    }
-  }
+  return PullUntilOneVersion(versions,
+                             [&](size_t i, Version after) { return loading.Load(layouts[i], after); });
 }
 
 }  // namespace atoll

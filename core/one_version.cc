@@ -1,0 +1,34 @@
+#include "core/one_version.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+
+namespace atoll {
+namespace {
+
+constexpr int kPasses = 5;
+
+}  // namespace
+
+absl::Status PullUntilOneVersion(std::span<Version> versions, PullAgain pull) {
+  if (versions.empty()) return absl::OkStatus();
+  for (int pass = 0;; ++pass) {
+    const auto [oldest, newest] = std::ranges::minmax(versions);
+    if (oldest == newest) return absl::OkStatus();
+    if (pass == kPasses) {
+      return absl::UnavailableError(absl::StrFormat(
+          "the fragments are of versions %d to %d, also after %d further pulls: a new version is published "
+          "while the others are pulled. Pause the run (`atollctl run pause`), or try again",
+          oldest.value(), newest.value(), kPasses));
+    }
+    for (size_t i = 0; i < versions.size(); ++i) {
+      if (versions[i] == newest) continue;
+      ATOLL_ASSIGN_OR_RETURN(const std::optional<Version> version, pull(i, Version(newest.value() - 1)));
+      versions[i] = version.value_or(versions[i]);
+    }
+  }
+}
+
+}  // namespace atoll
