@@ -1,7 +1,6 @@
 #ifndef ATOLL_TESTS_CLI_FAKE_ADMIN_H_
 #define ATOLL_TESTS_CLI_FAKE_ADMIN_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,8 +8,8 @@
 #include "atoll/v1/admin.grpc.pb.h"
 #include "common/mutex.h"
 #include "grpcpp/grpcpp.h"
-#include "gtest/gtest.h"
 #include "protos/wire/status.h"
+#include "tests/fakes/loopback_server.h"
 
 namespace atoll {
 
@@ -18,18 +17,7 @@ namespace atoll {
 /// put there, or with `refusal`. On a free port of this machine. Set the answers before the calls.
 class FakeAdmin final : public v1::Admin::Service {
  public:
-  FakeAdmin() {
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr) ADD_FAILURE() << "no server";
-    address_ = "127.0.0.1:" + std::to_string(port);
-  }
-  ~FakeAdmin() override { server_->Shutdown(); }
-
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_.address(); }
   /// "USER request fields", one a call.
   std::vector<std::string> calls() const {
     const MutexLock lock(&mutex_);
@@ -124,8 +112,7 @@ class FakeAdmin final : public v1::Admin::Service {
   mutable Mutex mutex_;
   std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);
   size_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::string address_;
-  std::unique_ptr<grpc::Server> server_;
+  LoopbackServer server_{this};
 };
 
 }  // namespace atoll

@@ -1,6 +1,5 @@
 #include "cli/observer_client.h"
 
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -15,9 +14,8 @@
 #include "common/crc32c.h"
 #include "core/membership.h"
 #include "gmock/gmock.h"
-#include "grpcpp/server.h"
-#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/loopback_server.h"
 
 namespace atoll {
 namespace {
@@ -27,16 +25,7 @@ using ::testing::HasSubstr;
 /// Publishes fragments of float32 values, or what a test wants a client to meet.
 class Publisher final : public v1::Coordinator::Service {
  public:
-  Publisher() {
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-    address_ = "127.0.0.1:" + std::to_string(port);
-  }
-  ~Publisher() override { server_->Shutdown(std::chrono::system_clock::now()); }
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_.address(); }
 
   grpc::Status Join(grpc::ServerContext*, const v1::JoinRequest*, v1::JoinReply* reply) override {
     reply->set_incarnation(kObserverIncarnation.value());
@@ -80,8 +69,7 @@ class Publisher final : public v1::Coordinator::Service {
   bool stalls = false;  // behind the header
 
  private:
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  LoopbackServer server_{this};
 };
 
 class ObserverClientTest : public ::testing::Test {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +14,7 @@
 #include "common/file.h"
 #include "storage/rocksdb/contribution_folder.h"
 #include "storage/rocksdb/rocksdb_store.h"
+#include "tests/common/file_tree.h"
 #include "tests/storage/store_model.h"
 #include "tests/storage/temp_dir.h"
 
@@ -28,17 +28,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 namespace fs = std::filesystem;
-
-/// Every file below the folder but the lock, whose text is the process that tries.
-std::map<std::string, std::string> TreeOf(const std::string& folder) {
-  std::map<std::string, std::string> tree;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string path = fs::relative(entry.path(), folder).string();
-    if (path == "LOCK") continue;
-    tree[path] = entry.is_regular_file() ? ReadFile(entry.path().string()).value() : "";
-  }
-  return tree;
-}
 
 void Write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;  // unsynced: there are hundreds

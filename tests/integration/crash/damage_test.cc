@@ -4,13 +4,13 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/file.h"
+#include "tests/common/file_tree.h"
 #include "tests/common/test_dir.h"
 #include "tests/integration/crash/synthetic_worker.h"
 #include "tests/integration/crash/victim.h"
@@ -25,16 +25,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 namespace fs = std::filesystem;
-
-std::map<std::string, std::string> TreeOf(const std::string& folder) {
-  std::map<std::string, std::string> tree;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string path = fs::relative(entry.path(), folder).string();
-    if (path == "LOCK") continue;  // names the process that tries
-    tree[path] = entry.is_regular_file() ? ReadFile(entry.path().string()).value() : "";
-  }
-  return tree;
-}
 
 class DamagedRunTest : public testing::Test {
  protected:

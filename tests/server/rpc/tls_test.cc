@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include "common/file_descriptor.h"
 #include "common/tls/probe.h"
 #include "gmock/gmock.h"
+#include "tests/fakes/loopback_server.h"
 #include "tests/server/rpc/secure_fixture.h"
 
 namespace atoll {
@@ -36,18 +38,13 @@ class TlsTest : public SecureFixture {
   std::string Show(const std::string& name) {
     grpc::SslServerCredentialsOptions shown;
     shown.pem_key_cert_pairs.push_back({certs_.Read(name + ".key"), certs_.Read(name + ".pem")});
-    int port = 0;
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(shown), &port);
-    builder.RegisterService(&shown_service_);
-    shown_server_ = builder.BuildAndStart();
-    EXPECT_NE(shown_server_, nullptr);
-    return "127.0.0.1:" + std::to_string(port);
+    shown_server_.emplace(&shown_service_, grpc::SslServerCredentials(shown));
+    return shown_server_->address();
   }
 
  private:
   v1::Admin::Service shown_service_;
-  std::unique_ptr<grpc::Server> shown_server_;
+  std::optional<LoopbackServer> shown_server_;
 };
 
 TEST_F(TlsTest, CertificatesAndTheCaAreReplacedUnderAConnectedWorker) {

@@ -2,33 +2,18 @@
 #define ATOLL_TESTS_WORKER_CLIENT_SCRIPTED_SERVICE_H_
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "atoll/v1/coordinator.grpc.pb.h"
-#include "grpcpp/server.h"
-#include "grpcpp/server_builder.h"
-#include "gtest/gtest.h"
+#include "tests/fakes/loopback_server.h"
 
 namespace atoll {
 
 /// A data port that answers as a test tells it to. Hooks are set before the first call.
 class ScriptedService final : public v1::Coordinator::Service {
  public:
-  ScriptedService() {
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(this);
-    builder.SetMaxReceiveMessageSize(2 << 20);
-    server_ = builder.BuildAndStart();
-    EXPECT_NE(server_, nullptr);
-    address_ = "127.0.0.1:" + std::to_string(port);
-  }
-  ~ScriptedService() override { server_->Shutdown(std::chrono::system_clock::now()); }
-
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_.address(); }
 
   std::function<grpc::Status(const v1::JoinRequest&, v1::JoinReply*)> on_join;
   std::function<grpc::Status(grpc::ServerContext*, const v1::PullRequest&,
@@ -64,8 +49,7 @@ class ScriptedService final : public v1::Coordinator::Service {
   }
 
  private:
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  LoopbackServer server_{this};
 };
 
 }  // namespace atoll

@@ -7,9 +7,8 @@
 
 #include "core/codec.h"
 #include "gmock/gmock.h"
-#include "grpcpp/server.h"
-#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/loopback_server.h"
 #include "tests/worker/client/raw_http2.h"
 #include "worker/client/call_status.h"
 #include "worker/client/channel.h"
@@ -24,16 +23,7 @@ using ::testing::HasSubstr;
 /// Answers every call with one status, or, for pulls in parts, the side streams only.
 class OneAnswer final : public v1::Coordinator::Service {
  public:
-  OneAnswer() {
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-    address_ = "127.0.0.1:" + std::to_string(port);
-  }
-  ~OneAnswer() override { server_->Shutdown(std::chrono::system_clock::now()); }
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_.address(); }
 
   grpc::Status status;              // set between calls
   std::atomic<bool> hangs = false;  // GetConfirmations, until the client gives up
@@ -78,8 +68,7 @@ class OneAnswer final : public v1::Coordinator::Service {
   static constexpr uint64_t kElements = 1 << 19;  // two chunks
 
  private:
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  LoopbackServer server_{this};
 };
 
 using Calls = std::map<std::string, std::function<absl::Status(GrpcConnection&)>>;
