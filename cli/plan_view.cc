@@ -41,11 +41,13 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
             models < 20 ? absl::StrFormat("%.2f times the model", models) : "");
   lines.Row("and for a slow reader", HumanBytes(memory.old_snapshot),
             "the version before, until it is through");
-  lines.Row("peak", HumanBytes(memory.peak()), "give the machine this");
-  lines.Row("after an overflow", HumanBytes(memory.worst()), "reading the state back from disk");
+  lines.Row("peak", HumanBytes(memory.peak()), "the most while it trains");
+  lines.Row("after an overflow", HumanBytes(memory.worst()),
+            "the run has diverged, and the state is read back from disk");
   lines.Row("memory limit", HumanBytes(plan.bounds.limit),
-            absl::StrFormat("give a container at least this: %s are for clients that misbehave",
-                            HumanBytes(plan.bounds.strangers)));
+            absl::StrFormat(
+                "give the container or the machine at least this; it leaves %s for clients that misbehave",
+                HumanBytes(plan.bounds.strangers)));
   lines.Row("mapped contributions", HumanBytes(memory.mapped),
             "page cache, taken back by the kernel at need");
 }

@@ -59,7 +59,8 @@ MemoryBounds BoundsWithin(uint64_t limit, const CoordinatorMemory& run) {
 }
 
 uint64_t RecommendedMemoryLimit(const CoordinatorMemory& run) {
-  const uint64_t least = run.peak() + kRecommendedForStrangers / kRoomPart * kRoomParts;
+  const uint64_t least =
+      std::max(run.peak() + kRecommendedForStrangers / kRoomPart * kRoomParts, run.worst());
   return (least + kRoundedTo - 1) / kRoundedTo * kRoundedTo;
 }
 

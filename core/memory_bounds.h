@@ -35,8 +35,8 @@ absl::StatusOr<CoordinatorMemory> PlanCoordinatorMemory(const RunOptions& run);
 
 MemoryBounds BoundsWithin(uint64_t limit, const CoordinatorMemory& run);
 
-/// The least memory limit with which a run should be started: its peak and what strangers may take then,
-/// rounded up to 256 MiB.
+/// The least memory limit with which a run should be started: its peak and what strangers may take then, and
+/// not less than what it takes after an overflow; rounded up to 256 MiB.
 uint64_t RecommendedMemoryLimit(const CoordinatorMemory& run);
 
 }  // namespace atoll

@@ -204,6 +204,15 @@ in_chroot() {
 $1" </dev/null
 }
 
+# The commands that still run in the chroot. A worker that was told to end may take 20 s for its last push.
+left_running() {
+  local until=$((SECONDS + 30)) pids p
+  while pids=$(inside_pids) && [ -n "$pids" ] && [ $SECONDS -lt $until ]; do sleep 0.5; done
+  for p in $pids; do
+    printf '%s %s; ' "$p" "$(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null | cut -c1-120)"
+  done
+}
+
 declare -a names times results
 failed=no
 stage() {  # stage NAME COMMAND...
@@ -211,7 +220,7 @@ stage() {  # stage NAME COMMAND...
   shift
   say "stage $name"
   "$@" || result="FAILED ($?)"
-  left=$(inside_pids | tr '\n' ' ')
+  left=$(left_running)
   if [ -n "$left" ]; then result="FAILED (left running: $left)"; fi
   names+=("$name") times+=("$((SECONDS - start))") results+=("$result")
   if [ "$result" != passed ]; then failed=yes; fi

@@ -138,8 +138,8 @@ void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
     if (what == v1::ControlRunRequest::STOP) codes.push_back(ExitCode::kInterrupted);
     SetHelp(*command, {.examples = {example}, .exit_codes = codes});
   };
-  add("pause", "Pause the run: workers finish their round, push it, and wait", v1::ControlRunRequest::PAUSE,
-      {"atollctl run pause --reason \"power cut at noon\""});
+  add("pause", "Pause the run: workers stop after the inner step in progress and wait",
+      v1::ControlRunRequest::PAUSE, {"atollctl run pause --reason \"power cut at noon\""});
   add("resume", "Continue a paused run", v1::ControlRunRequest::RESUME, {"atollctl run resume"});
   add("stop",
       "Stop the run permanently: close the open round with the contributions received, publish it, and let "

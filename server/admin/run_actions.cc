@@ -63,7 +63,11 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
     case RunAction::kPause:
       ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kPaused, caller, reason));
       return std::string(
-          "the run is paused: workers finish their inner steps, push, and wait; nothing is lost");
+          "the run is paused: workers stop after the inner step in progress and wait. Contributions on their "
+          "way "
+          "are kept. To switch a worker's machine off, end the worker with SIGTERM first: it pushes the "
+          "steps of "
+          "its open round");
     case RunAction::kResume:
       ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kRunning, caller, reason));
       return std::string("the run goes on; the deadline of the open round counts from now");

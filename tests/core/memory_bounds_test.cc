@@ -67,5 +67,13 @@ TEST(MemoryBounds, TheRecommendedLimitHasRoomForBoth) {
   }
 }
 
+TEST(MemoryBounds, TheRecommendedLimitOutlastsAnOverflow) {
+  RunOptions options = Small();
+  options.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50304};
+  const auto run = PlanCoordinatorMemory(options);
+  ASSERT_TRUE(run.ok());
+  EXPECT_GE(RecommendedMemoryLimit(*run), run->worst());
+}
+
 }  // namespace
 }  // namespace atoll

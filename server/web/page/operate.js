@@ -142,7 +142,7 @@ export class Operator {
   }
 
   async pause() {
-    if (!await confirmed("Pause the run?", "Workers finish their round and wait. Contributions on their way are kept and count when the run continues.", "Pause")) return;
+    if (!await confirmed("Pause the run?", "Workers stop after the inner step in progress and wait. Contributions on their way are kept and count when the run continues.", "Pause")) return;
     await this.run("control-run", { action: "PAUSE", reason: "" }, (reply) => reply.message);
   }
 
