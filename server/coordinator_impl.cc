@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "core/codec.h"
 #include "server/admin/metrics_view.h"
 #include "server/push_upload.h"
 #include "server/refusal.h"
@@ -222,10 +221,8 @@ uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
                             .worker = call.caller.worker,
                             .sequence = call.sequence};
   // Left by an upload of another size, the file is of no use.
-  const uint64_t payload =
-      CodecFor(book_.RoundConfig(call.fragment)->run.push_codec).EncodedSize(head->elements);
   const uint64_t staged = store_->StagedBytes(key);
-  return staged <= payload ? staged : 0;
+  return staged <= book_.LargestPush(call.fragment, head->elements) ? staged : 0;
 }
 
 absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatusCall& call) {

@@ -24,10 +24,16 @@ bool SameContent(const Contribution& a, const Contribution& b) {
 FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, ConfigPtr config)
     : layout_(std::move(layout)), epoch_(epoch), config_(config), next_config_(std::move(config)) {}
 
+void FragmentRound::Configure(ConfigPtr config) {
+  push_codecs_.insert(config->run.push_codec);
+  next_config_ = std::move(config);
+}
+
 void FragmentRound::Open(Version head, const Membership& membership, MonoTime now) {
   head_ = head;
   decided_since = now;
   config_ = next_config_;
+  push_codecs_ = {config_->run.push_codec};
   closing_ = false;
   close_now.clear();
   awaits_storage = false;
@@ -43,10 +49,12 @@ void FragmentRound::Open(Version head, const Membership& membership, MonoTime no
                  config_->run.round);
 }
 
-void FragmentRound::Reopen(Version head, ConfigPtr config, const Membership& membership, MonoTime now) {
-  ConfigPtr newest = std::exchange(next_config_, std::move(config));
+void FragmentRound::Reopen(Version head, const OpenRoundConfig& opened_with, const Membership& membership,
+                           MonoTime now) {
+  ConfigPtr newest = std::exchange(next_config_, opened_with.config);
   Open(head, membership, now);
-  next_config_ = std::move(newest);
+  push_codecs_.insert(opened_with.push_codecs.begin(), opened_with.push_codecs.end());
+  Configure(std::move(newest));
 }
 
 void FragmentRound::GoOn(const Membership& membership, MonoTime now) {

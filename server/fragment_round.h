@@ -42,16 +42,20 @@ class FragmentRound {
   /// No further version will be made.
   bool finished() const { return finished_; }
 
-  /// In force from the next Open on.
-  void Configure(ConfigPtr config) { next_config_ = std::move(config); }
+  /// In force from the next Open on. Its push codec is accepted at once.
+  void Configure(ConfigPtr config);
   /// Of the open round, to its end.
   const ConfigSnapshot& config() const { return *config_; }
   const ConfigPtr& shared_config() const { return config_; }
+  /// The codecs that pushes to the open round may have: its configuration's and those of the ones recorded
+  /// since. A worker encodes all fragments by the newest configuration that it knows, while the rounds of
+  /// different fragments end at different times, and so does one that joins in the middle of a round.
+  const std::set<CodecKind>& push_codecs() const { return push_codecs_; }
 
   /// Opens the round on `head`.
   void Open(Version head, const Membership& membership, MonoTime now);
   /// After a restart: with the configuration that it was opened with; the newest is that of the next round.
-  void Reopen(Version head, ConfigPtr config, const Membership& membership, MonoTime now);
+  void Reopen(Version head, const OpenRoundConfig& opened_with, const Membership& membership, MonoTime now);
   void Finish() {
     finished_ = true;
     ending = false;
@@ -126,6 +130,7 @@ class FragmentRound {
   const Epoch epoch_;
   ConfigPtr config_;
   ConfigPtr next_config_;
+  std::set<CodecKind> push_codecs_;
   Version head_;
   std::optional<Round> round_;
   uint32_t active_at_open_ = 0;

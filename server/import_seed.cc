@@ -124,7 +124,7 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
   }
   ATOLL_RETURN_IF_ERROR(deps.store->Seed(manifest, opened.layouts, tensors));
   opened.recovery.manifest = manifest;
-  opened.round_configs.assign(opened.layouts.size(), opened.config);
+  opened.round_configs.assign(opened.layouts.size(), OpenRoundConfig{.config = opened.config});
   deps.log.Info("the run is seeded from a file",
                 {{"file", options.import_path}, {"parameters", manifest.elements()}});
   return absl::OkStatus();

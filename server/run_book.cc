@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "core/codec.h"
 #include "server/refusal.h"
 
 namespace atoll {
@@ -28,6 +29,15 @@ ConfigPtr RunBook::RoundConfig(FragmentId fragment) const {
   return fragment.value() < fragments_.size() ? fragments_[fragment.value()].shared_config() : config_;
 }
 
+uint64_t RunBook::LargestPush(FragmentId fragment, uint64_t elements) const {
+  MutexLock lock(&mutex_);
+  uint64_t largest = 0;
+  for (const CodecKind codec : fragments_[fragment.value()].push_codecs()) {
+    largest = std::max(largest, CodecFor(codec).EncodedSize(elements));
+  }
+  return largest;
+}
+
 uint32_t RunBook::StalenessLimit() const {
   MutexLock lock(&mutex_);
   uint32_t limit = config_->run.round.staleness_limit;
@@ -48,7 +58,7 @@ void RunBook::Configure(ConfigPtr config, Effects& effects) {
 }
 
 std::vector<FragmentId> RunBook::Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
-                                         const std::vector<ConfigPtr>& round_configs, MonoTime now) {
+                                         const std::vector<OpenRoundConfig>& round_configs, MonoTime now) {
   MutexLock lock(&mutex_);
   if (recovery.control) control_ = *recovery.control;
   std::vector<WorkerEntry> workers = recovery.workers;

@@ -50,12 +50,14 @@ class RunBook {
   /// were opened with, are empty when the run is not seeded. Returns the fragments that will have no further
   /// version.
   std::vector<FragmentId> Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
-                                  const std::vector<ConfigPtr>& round_configs, MonoTime now);
+                                  const std::vector<OpenRoundConfig>& round_configs, MonoTime now);
 
   /// The newest configuration.
   ConfigPtr config() const;
   /// The one that the fragment's open round was opened with: a round keeps it to its end.
   ConfigPtr RoundConfig(FragmentId fragment) const;
+  /// Bytes of the largest payload that a push of `elements` to the fragment's open round may have.
+  uint64_t LargestPush(FragmentId fragment, uint64_t elements) const;
   /// The largest round.staleness_limit of the newest configuration and of all open rounds.
   uint32_t StalenessLimit() const;
   /// In force from the next round of each fragment; what belongs to no round (limits, evaluations) at once.

@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "core/codec.h"
 #include "server/refusal.h"
@@ -46,20 +50,23 @@ absl::Status BeingRestored() {
                         Seconds(0.2));
 }
 
-absl::Status CheckForm(const PushCall& call, CodecKind codec, uint64_t elements) {
-  if (call.codec != codec) {
+absl::Status CheckForm(const PushCall& call, const std::set<CodecKind>& codecs, uint64_t elements) {
+  if (!codecs.contains(call.codec)) {
+    const auto name = [](std::string* out, CodecKind codec) {
+      absl::StrAppend(out, std::string(CodecName(codec)));
+    };
     return Refuse(RefusalReason::kWrongCodec,
                   absl::StrFormat("worker '%s' pushes with codec %s, the run's is %s", call.caller.worker,
-                                  std::string(CodecName(call.codec)), std::string(CodecName(codec))));
+                                  std::string(CodecName(call.codec)), absl::StrJoin(codecs, " or ", name)));
   }
-  const uint64_t expected = CodecFor(codec).EncodedSize(elements);
+  const uint64_t expected = CodecFor(call.codec).EncodedSize(elements);
   if (call.payload_bytes == expected) return absl::OkStatus();
   return Refuse(
       RefusalReason::kWrongSize,
       absl::StrFormat("worker '%s' announces a payload of %d bytes for fragment %d; %d values in codec %s "
                       "take %d",
                       call.caller.worker, call.payload_bytes, call.fragment.value(), elements,
-                      std::string(CodecName(codec)), expected));
+                      std::string(CodecName(call.codec)), expected));
 }
 
 }  // namespace
@@ -99,7 +106,7 @@ absl::StatusOr<RunBook::Admission> RunBook::AdmitPush(const PushCall& call, Mono
     Missed(fragment, admission.contribution, admission.claimed_position, arrival.status(), now);
     return arrival.status();
   }
-  ATOLL_RETURN_IF_ERROR(CheckForm(call, fragment.config().run.push_codec, admission.elements));
+  ATOLL_RETURN_IF_ERROR(CheckForm(call, fragment.push_codecs(), admission.elements));
   ATOLL_RETURN_IF_ERROR(CheckLoss(call));
   admission.duplicate = *arrival == Round::Arrival::kDuplicate;
   admission.capped =

@@ -218,15 +218,19 @@ void TellInterruptedRestore(const Recovery& recovery, const Logger& log) {
 /// Without a codec only the newest can be read; it stands in for the others.
 absl::Status ReadRoundConfigs(const CoordinatorDeps& deps, OpenedRun& opened) {
   for (const FragmentRecovery& fragment : opened.recovery.fragments) {
-    ConfigPtr config = opened.config;
-    if (fragment.config_version != config->version && deps.config_codec != nullptr) {
-      const ConfigEntry& entry = opened.recovery.configs[fragment.config_version - 1];
+    OpenRoundConfig round{.config = opened.config};
+    const uint64_t newest = opened.config->version;
+    for (uint64_t version = fragment.config_version; version < newest && deps.config_codec != nullptr;
+         ++version) {
+      const ConfigEntry& entry = opened.recovery.configs[version - 1];
       ATOLL_ASSIGN_OR_RETURN(RunOptions run, ReadRecorded(*deps.config_codec, entry));
+      round.push_codecs.insert(run.push_codec);
+      if (version > fragment.config_version) continue;
       // No more workers are waited for than there will be.
       run.round.start_workers = std::min(run.round.start_workers, opened.config->run.round.start_workers);
-      config = SnapshotOf(entry, run);
+      round.config = SnapshotOf(entry, run);
     }
-    opened.round_configs.push_back(std::move(config));
+    opened.round_configs.push_back(std::move(round));
   }
   return absl::OkStatus();
 }

@@ -197,6 +197,33 @@ TEST_F(AdminConfig, ANewCodecIsThatOfTheNextRound) {
   EXPECT_EQ(run_.Pull(workers[0], 1)->snapshot->version, Version(2));
 }
 
+TEST_F(AdminConfig, ARoundTakesTheCodecsThatWereSetSinceItWasOpened) {
+  std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  ASSERT_TRUE(Set({{"codec.push", "fp16"}}).ok());
+  ASSERT_TRUE(Set({{"codec.push", "bf16"}}).ok());
+  // A worker that joins in the middle of the round is told of the newest configuration only; one that knows
+  // the one before pushes to a fragment whose round began under the first.
+  ASSERT_TRUE(run_.Restart().ok());
+  const std::vector<float> values = Fill([](size_t) { return 0.01F; });
+  for (const auto& [worker, kind] :
+       {std::pair(workers[0], CodecKind::kFp16), std::pair(workers[1], CodecKind::kBf16)}) {
+    const Caller back = run_.Join(worker.worker);
+    ASSERT_TRUE(run_.Pull(back).ok());
+    std::vector<std::byte> payload(CodecFor(kind).EncodedSize(values.size()));
+    CodecFor(kind).Encode(values, payload);
+    const auto session = run_.coordinator().StartPush(run_.MakePush(back, 0, payload, {.codec = kind}));
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE((*session)->Append(0, payload).ok());
+    ASSERT_TRUE((*session)->Finish().ok());
+    workers[0] = back;
+  }
+  EXPECT_EQ(run_.Pull(workers[0], 0)->snapshot->version, Version(1));
+  EXPECT_EQ(run_.Pull(workers[0])->plan.config_version, 3);
+  EXPECT_EQ(ReasonOf(run_.Push(workers[0], 1, values).status()), RefusalReason::kWrongCodec)
+      << "what was set before the round began is over";
+}
+
 TEST_F(AdminConfig, WhatIsSettledIsRefusedByName) {
   using absl::StatusCode;
   for (const auto& [path, value] : std::map<std::string, std::string>{{"model.gpt.layers", "2"},
