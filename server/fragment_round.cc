@@ -32,8 +32,8 @@ void FragmentRound::Configure(ConfigPtr config) {
 void FragmentRound::Open(Version head, const Membership& membership, MonoTime now) {
   head_ = head;
   decided_since = now;
+  push_codecs_ = {config_->run.push_codec, next_config_->run.push_codec};
   config_ = next_config_;
-  push_codecs_ = {config_->run.push_codec};
   closing_ = false;
   close_now.clear();
   awaits_storage = false;

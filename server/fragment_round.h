@@ -47,9 +47,10 @@ class FragmentRound {
   /// Of the open round, to its end.
   const ConfigSnapshot& config() const { return *config_; }
   const ConfigPtr& shared_config() const { return config_; }
-  /// The codecs that pushes to the open round may have: its configuration's and those of the ones recorded
-  /// since. A worker encodes all fragments by the newest configuration that it knows, while the rounds of
-  /// different fragments end at different times, and so does one that joins in the middle of a round.
+  /// The codecs that pushes to the open round may have: its configuration's, that of the round before it, and
+  /// those of the configurations recorded since. A worker encodes all fragments by one configuration, while
+  /// the rounds of different fragments begin one after the other; one that joins in the middle of a round
+  /// knows only the newest; and a contribution that comes late may count in the next round.
   const std::set<CodecKind>& push_codecs() const { return push_codecs_; }
 
   /// Opens the round on `head`.

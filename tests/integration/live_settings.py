@@ -6,6 +6,9 @@ outer.learning_rate at once. It must show, from the round records: the open roun
 every later one has the new values (payload bytes, steps, outer learning rate), no contribution is lost on the way, the
 run finishes with the tokens that were planned, and `atollctl verify` recomputes every version with the values of its round.
 
+Then runs of several fragments, blocking and overlapped, whose codec.push is changed again and again, also while all workers
+are killed and started: every fragment goes on, and no push is refused for its codec.
+
 Usage: live_settings.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
@@ -26,6 +29,7 @@ evaluation: {{every: 0}}
 checkpoint: {{shards: 1, keep_versions: 40}}
 """
 NEW_STEPS, NEW_RATE = STEPS // 2, 0.25
+CHANGES = 12
 PATIENCE_S = 180
 
 
@@ -63,10 +67,51 @@ def check(metrics, refused, status, complaints):
         complaints.append(f"{tokens} tokens were committed, {planned} were planned")
 
 
+def behind(run):
+    """The version of the fragment that is furthest behind."""
+    fragments = (run.status() or {}).get("fragments", [])
+    return min((int(fragment["version"]) for fragment in fragments), default=0)
+
+
+def change_codecs(folder, programs, tokens, sync, complaints):
+    config = (CONFIG.replace(f"rounds: {ROUNDS}", "rounds: 100000").replace("deadline_s: 60", "deadline_s: 20, lease_s: 5")
+              + f"sync: {sync}\n")
+    folder.mkdir()
+    run = RealRun(folder, programs, config)
+    try:
+        run.launch(programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"])
+        run.wait_for(lambda: behind(run) >= 2, PATIENCE_S, "version 2 of every fragment")
+        for change in range(CHANGES):
+            codec, before = ("fp16", "int8", "bf16")[change % 3], behind(run)
+            if run.ctl("config", "set", f"codec.push={codec}") is None:
+                raise RuntimeError(f"atollctl config set failed: {run.complaint}")
+            if change % 4 == 3:  # lives that know only the newest configuration, in a round of the one before
+                for worker in run.workers():
+                    run.ctl("workers", "evict", worker)
+            # Without a wait for the round: two changes may come in one.
+            run.wait_for(lambda: behind(run) >= before + change % 3, PATIENCE_S,
+                         f"every fragment's version {before + change % 3}, after change {change + 1} to {codec} with sync {sync}")
+        last = behind(run)
+        run.wait_for(lambda: behind(run) >= last + 2, PATIENCE_S, f"two more versions of every fragment with sync {sync}")
+        for log in folder.rglob("*.log"):
+            complaints += [f"{sync}: {line[:300]}" for line in log.read_text(errors="replace").splitlines() if "pushes with codec" in line]
+        print(f"sync {sync}: {CHANGES} changes of codec.push, every fragment at version {behind(run)} or above")
+    finally:
+        run.end()
+
+
 def measure(folder, programs):
     (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
     tokens = tokenize(programs, folder / "text", folder / "tokens")
-    run, complaints = RealRun(folder, programs, CONFIG), []
+    complaints = []
+    measure_one_change(folder, programs, tokens, complaints)
+    for name, sync in (("blocking", "{mode: blocking, fragments: 3}"), ("overlapped", "{mode: overlapped, fragments: 3, delay_steps: 2}")):
+        change_codecs(folder / name, programs, tokens, sync, complaints)
+    return complaints
+
+
+def measure_one_change(folder, programs, tokens, complaints):
+    run = RealRun(folder, programs, CONFIG)
     try:
         run.launch(programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"])
         run.wait_for(lambda: run.head() >= 2, PATIENCE_S, "version 2")
@@ -83,7 +128,6 @@ def measure(folder, programs):
         print(f"{len(metrics['round/config_version'])} versions, {verdicts['EQUAL']} of them recomputed")
     finally:
         run.end()
-    return complaints
 
 
 if __name__ == "__main__":

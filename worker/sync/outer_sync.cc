@@ -74,7 +74,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::Obey() {
 absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
   NoteDoneBases();
   const PlannedRound& plan = follower_.plan();
-  if (plan.config_version > session_->info().config_version) {
+  if (follower_.config_version() > session_->info().config_version) {
     return NextMove{.end = SyncEnd::kReconfigured};
   }
   if (plan.evaluate && evaluated_ != follower_.version()) {

@@ -118,6 +118,12 @@ ContentHash ParameterFollower::HashBase(size_t fragment) {
   return HashPublished(fragments_[fragment].values, session_->info().run.pull_codec, payload_);
 }
 
+uint64_t ParameterFollower::config_version() const {
+  uint64_t newest = 0;
+  for (const FragmentBase& fragment : fragments_) newest = std::max(newest, fragment.plan.config_version);
+  return newest;
+}
+
 absl::StatusOr<bool> ParameterFollower::Adopt(FragmentBase& fragment, const PulledVersion& pulled,
                                               PullWish& wish) {
   const Spending spending(context_.time, TimeUse::kApply);

@@ -62,6 +62,9 @@ class ParameterFollower {
   Version version() const { return fragments_.front().version.value_or(Version()); }
   /// What to do with the versions adopted last: that of the first fragment, with which tokens are counted.
   const PlannedRound& plan() const { return fragments_.front().plan; }
+  /// The newest configuration that is in force in a round of the versions adopted last. Fragments' rounds end
+  /// one after the other, so they may differ.
+  uint64_t config_version() const;
   /// For a loop that goes on by itself; nothing may be called after it.
   std::vector<FragmentBase> TakeFragments() && { return std::move(fragments_); }
   RunState run_state() const { return run_state_; }

@@ -77,6 +77,18 @@ TEST(OuterSyncTest, AStalePushGivesItsContentBackAndAdoptsTheHead) {
   EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
 }
 
+TEST(OuterSyncTest, ANewConfigurationOfAnyFragmentComesFirst) {
+  Harness h(2);
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.Fail("Pull", {});
+  // Between the rounds of fragment 0 and of fragment 1 an operator has set something.
+  h.coordinator.Fail("Pull", {.before = [&] { h.coordinator.config_version = 2; }});
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kReconfigured);
+  EXPECT_EQ(h.coordinator.Calls("Push"), 0u);
+}
+
 TEST(OuterSyncTest, AnAnswerThatIsLostForTooLongCountsAtMostOnce) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
