@@ -352,7 +352,7 @@ void CoordinatorImpl::ShowNumbers() {
   observer_->OnWorkers(numbers.active_trainers, numbers.live_others, numbers.lost);
   observer_->OnRunState(numbers.state);
   observer_->OnCommittedTokens(numbers.committed_tokens, numbers.total_tokens);
-  observer_->OnStorageFailing(numbers.storage_failing);
+  observer_->OnStorageFailing(!numbers.storage_error.empty());
   observer_->OnConfigVersion(book_.config()->version);
   observer_->OnContributionBudget(budget_.used(), budget_.capacity());
   for (const FragmentStatusView& fragment : numbers.fragments) {

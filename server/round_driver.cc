@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -52,6 +53,12 @@ absl::Status RoundDriver::WhilePaused(Duration patience, const std::function<voi
     return std::ranges::any_of(lanes_, [](const auto& lane) { return lane->storing.load(); });
   };
   for (; storing(); std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+    if (const std::string error = services_.book->numbers().storage_error; !error.empty()) {
+      return absl::UnavailableError(
+          absl::StrFormat("%s. Make room in the data directory, for example with `atollctl checkpoint "
+                          "delete`, then try again",
+                          error));
+    }
     if (std::chrono::steady_clock::now() < deadline) continue;
     return absl::UnavailableError(
         "the tensors of the newest version are still being written; try again later");

@@ -218,7 +218,7 @@ class RunBook {
     RunStateView state = RunStateView::kStarting;
     uint64_t committed_tokens = 0;
     uint64_t total_tokens = 0;
-    bool storage_failing = false;
+    std::string storage_error;                  // empty: the data directory can be written
     std::vector<FragmentStatusView> fragments;  // id, version, stored
   };
   Numbers numbers() const;

@@ -138,7 +138,7 @@ RunBook::Numbers RunBook::numbers() const {
       .state = State(),
       .committed_tokens = ledger_.committed_tokens(),
       .total_tokens = config_->run.total_tokens(),
-      .storage_failing = !storage_errors_.empty(),
+      .storage_error = StorageError(),
       .fragments = {}};
   for (const FragmentRound& fragment : fragments_) {
     FragmentStatusView view;

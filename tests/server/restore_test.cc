@@ -15,6 +15,7 @@
 namespace atoll {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -188,6 +189,25 @@ TEST_F(RestoreTest, ARestoreThatTheDiskRefusesChangesNothing) {
   EXPECT_EQ(admin().RestoreCheckpoint(kAnn, "none").status().code(), absl::StatusCode::kNotFound);
   Round(2);
   EXPECT_EQ(run_.coordinator().GetStatus(0).epoch, workers_[0].epoch);
+}
+
+TEST_F(RestoreTest, ARestoreWaitsForNoVersionThatTheDiskRefuses) {
+  Begin();
+  Round(0);
+  ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
+  run_.WaitForStored(1);
+  run_.faults().store = true;
+  EventCatcher events(&run_.coordinator());
+  Round(1);
+  ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
+  const absl::Status refused = admin().RestoreCheckpoint(kAnn, "one").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("version 2 of fragment 0 is committed, but its tensors cannot be written"),
+                    HasSubstr("atollctl checkpoint delete")));
+  run_.faults().store = false;
+  run_.WaitForStored(2);
+  Restore("one");
 }
 
 TEST_F(RestoreTest, AutomaticCheckpointsAreMadeAndRotated) {
