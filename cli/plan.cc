@@ -7,11 +7,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cli/config_advice.h"
 #include "cli/overlap_forecast.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/disk_plan.h"
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
 #include "core/outer_optimizer.h"
@@ -51,6 +53,8 @@ std::vector<std::pair<std::string, uint64_t>> Groups(const Manifest& manifest) {
 
 PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
   PlannedDisk disk;
+  disk.directory_bytes = EmptyDirectoryBytes(run.shards);
+  disk.reserve_bytes = kDiskReserveBytes;
   disk.version_bytes = plan.elements * sizeof(float) * (1 + OuterStateVectors(run.outer.optimizer));
   disk.versions = run.keep_versions + 1;
   // Those of the rounds after the oldest retained version, of the one being stored, and of the open round.
@@ -59,7 +63,8 @@ PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
     const uint64_t made = run.rounds / run.checkpoint_every;
     disk.checkpoints = std::min<uint64_t>(made, run.checkpoint_keep);
     disk.replaced = made > disk.checkpoints ? 1 : 0;
-    if (run.checkpoint_keep_every > 0) disk.checkpoints += made / run.checkpoint_keep_every;
+    if (run.checkpoint_keep_every > 0) disk.kept_checkpoints = made / run.checkpoint_keep_every;
+    disk.checkpoints += disk.kept_checkpoints;
     disk.checkpoint_bytes = disk.version_bytes * disk.versions + disk.contribution_bytes;
   }
   return disk;
@@ -261,6 +266,18 @@ absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<
 
 double PlannedTime::round_s() const {
   return overlapped ? std::max(between_pushes_s, busy_s()) : exchange_s() + busy_s();
+}
+
+std::string PlannedDisk::remedy() const {
+  std::vector<std::string> remedies = {"a larger disk"};
+  if (kept_checkpoints > 0) {
+    remedies.push_back(
+        absl::StrFormat("a larger checkpoint.keep_every, which keeps %s permanently (0 keeps none)",
+                        Counted(kept_checkpoints, "checkpoint")));
+  }
+  if (checkpoints > kept_checkpoints + 1) remedies.push_back("fewer checkpoint.keep");
+  if (versions > 2) remedies.push_back("fewer checkpoint.keep_versions");
+  return absl::StrJoin(remedies, ", or ");
 }
 
 absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions) {

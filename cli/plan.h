@@ -27,16 +27,23 @@ struct PlanAssumptions {
 };
 
 struct PlannedDisk {
+  uint64_t directory_bytes = 0;     // of a data directory without tensors
+  uint64_t reserve_bytes = 0;       // kept free: with less, nothing that trains is accepted
   uint64_t version_bytes = 0;       // theta and outer state
   uint64_t versions = 0;            // retained, and the one that is being written
   uint64_t contribution_bytes = 0;  // kept for replay, and those of the open round
   uint64_t checkpoints = 0;         // automatic ones, at the run's end
+  uint64_t kept_checkpoints = 0;    // of these, kept permanently: every checkpoint.keep_every-th
   // One of them, when the run has let go of what it holds: what the data directory held when it was made.
   uint64_t checkpoint_bytes = 0;
   uint64_t replaced = 0;  // checkpoints that are there until the one in their place is complete
+  /// A run never gets through on a smaller disk.
   uint64_t peak() const {
-    return version_bytes * versions + contribution_bytes + checkpoint_bytes * (checkpoints + replaced);
+    return directory_bytes + reserve_bytes + version_bytes * versions + contribution_bytes +
+           checkpoint_bytes * (checkpoints + replaced);
   }
+  /// What to do about a disk that is too small: "a larger disk, or fewer checkpoint.keep_versions".
+  std::string remedy() const;
 };
 
 /// Of one round, without stragglers: from one push of a parameter to its next.

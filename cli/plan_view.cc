@@ -74,10 +74,16 @@ void DiskRows(const RunPlan& plan, Lines& lines) {
   lines.Row("versions", HumanBytes(disk.version_bytes * disk.versions),
             absl::StrFormat("%d retained, one being written", disk.versions - 1));
   lines.Row("contributions", HumanBytes(disk.contribution_bytes), "of retained rounds and the open one");
-  lines.Row("automatic checkpoints", HumanBytes(disk.checkpoint_bytes * disk.checkpoints),
-            absl::StrFormat("%d at the end of the run, each with %s", disk.checkpoints,
-                            Counted(disk.versions, "version")));
-  lines.Row("peak", HumanBytes(disk.peak()));
+  lines.Row(
+      "automatic checkpoints", HumanBytes(disk.checkpoint_bytes * disk.checkpoints),
+      absl::StrFormat(
+          "%d at the end of the run%s, each with %s", disk.checkpoints,
+          disk.kept_checkpoints > 0 ? absl::StrFormat(" (%d kept permanently)", disk.kept_checkpoints) : "",
+          Counted(disk.versions, "version")));
+  lines.Row("data directory", HumanBytes(disk.directory_bytes), "logs and indices, without any tensor");
+  lines.Row("kept free", HumanBytes(disk.reserve_bytes),
+            "for small records: with less, no version is stored");
+  lines.Row("peak", HumanBytes(disk.peak()), "give the data directory at least this");
 }
 
 void TimeRows(const RunPlan& plan, Lines& lines) {
@@ -183,7 +189,10 @@ Json DiskJson(const PlannedDisk& disk) {
           {"versions", disk.versions},
           {"contributions", disk.contribution_bytes},
           {"checkpoints", disk.checkpoints},
+          {"kept_checkpoints", disk.kept_checkpoints},
           {"checkpoint", disk.checkpoint_bytes},
+          {"directory", disk.directory_bytes},
+          {"reserve", disk.reserve_bytes},
           {"peak", disk.peak()}};
 }
 

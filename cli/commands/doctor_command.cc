@@ -59,11 +59,12 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
     config = CheckConfig(options.config);
     append({config.check});
   }
-  std::optional<uint64_t> coordinator, worker, disk;
+  std::optional<uint64_t> coordinator, worker;
+  std::optional<DiskNeed> disk;
   if (config.plan) {
     coordinator = config.plan->coordinator.peak();
     worker = config.plan->worker.total();
-    disk = config.plan->disk.peak();
+    disk = {config.plan->disk.peak(), config.plan->disk.remedy()};
   }
   append(CheckHost(coordinator, worker));
   NetworkTarget target{.coordinator = global.coordinator,

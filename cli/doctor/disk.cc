@@ -88,18 +88,18 @@ Check JudgeSyncLatency(double seconds) {
   return Warn("disk sync", text, "every version waits for a few of them: an SSD for the data directory");
 }
 
-Check JudgeFreeSpace(uint64_t free_bytes, std::optional<uint64_t> needed_bytes) {
+Check JudgeFreeSpace(uint64_t free_bytes, const std::optional<DiskNeed>& need) {
   const std::string text = HumanBytes(free_bytes) + " free";
-  if (!needed_bytes) {
+  if (!need) {
     if (free_bytes >= kLittleSpace) return Ok("disk space", text);
     return Warn("disk space", text, "give a CONFIG, and what the run needs is compared with this");
   }
-  const std::string both = absl::StrFormat("%s, the run needs %s", text, HumanBytes(*needed_bytes));
-  if (free_bytes >= *needed_bytes) return Ok("disk space", both);
-  return Fail("disk space", both, "a larger disk, or fewer checkpoint.keep_versions and checkpoint.keep");
+  const std::string both = absl::StrFormat("%s, the run needs %s", text, HumanBytes(need->bytes));
+  if (free_bytes >= need->bytes) return Ok("disk space", both);
+  return Fail("disk space", both, need->remedy);
 }
 
-std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_t> needed_bytes,
+std::vector<Check> CheckDisk(const std::string& directory, const std::optional<DiskNeed>& need,
                              const Clock& clock) {
   const std::string folder = NearestFolder(directory);
   const std::string probe = JoinPath(folder, absl::StrFormat(".atoll-doctor-%d", ::getpid()));
@@ -107,7 +107,7 @@ std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_
   if (!space.ok())
     return {
         Fail("disk", static_cast<std::string>(space.status().message()), "name a folder of this machine")};
-  std::vector<Check> checks = {JudgeFreeSpace(*space, needed_bytes)};
+  std::vector<Check> checks = {JudgeFreeSpace(*space, need)};
   const uint64_t probe_bytes = ProbeBytes(*space);
   if (probe_bytes == 0) {
     checks.push_back(Warn("disk speed", absl::StrFormat("not measured: only %s free", HumanBytes(*space)),

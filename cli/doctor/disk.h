@@ -11,10 +11,16 @@
 
 namespace atoll {
 
+/// What a run needs of the disk.
+struct DiskNeed {
+  uint64_t bytes = 0;
+  std::string remedy;  // when the disk is smaller
+};
+
 /// Speed of the disk under a coordinator's data directory, which need not exist yet (its nearest parent is
 /// measured), and its free space against what the run will need. Writes a file of ProbeBytes there and
 /// removes it.
-std::vector<Check> CheckDisk(const std::string& directory, std::optional<uint64_t> needed_bytes,
+std::vector<Check> CheckDisk(const std::string& directory, const std::optional<DiskNeed>& need,
                              const Clock& clock);
 
 /// What is written to measure a disk with so much free space: at most 256 MiB, and at most an eighth of what
@@ -24,7 +30,7 @@ uint64_t ProbeBytes(uint64_t free_bytes);
 /// The judgements without a disk, for tests.
 Check JudgeDiskSpeed(double bytes_per_second);
 Check JudgeSyncLatency(double seconds);
-Check JudgeFreeSpace(uint64_t free_bytes, std::optional<uint64_t> needed_bytes);
+Check JudgeFreeSpace(uint64_t free_bytes, const std::optional<DiskNeed>& need);
 
 }  // namespace atoll
 

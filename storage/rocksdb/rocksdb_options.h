@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "core/disk_plan.h"
 #include "storage/rocksdb/db_access.h"
 #include "storage/rocksdb/file_caching.h"
 
@@ -15,8 +16,6 @@ namespace atoll {
 
 /// A new file of tensors is begun beyond this many bytes of values.
 inline constexpr uint64_t kMaxTensorFileBytes = uint64_t{512} << 20;
-/// Of meta's memtable; also about what its write-ahead log reserves ahead.
-inline constexpr uint64_t kMetaWriteBufferBytes = uint64_t{4} << 20;
 /// Reopening meta after a full disk flushes the memtable and starts new files.
 inline constexpr uint64_t kMetaReopenBytes = 2 * kMetaWriteBufferBytes;
 

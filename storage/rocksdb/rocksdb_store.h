@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/disk_plan.h"
 #include "storage/run_store.h"
 
 namespace atoll {
@@ -13,9 +14,8 @@ namespace atoll {
 struct RocksDbStoreOptions {
   std::string data_dir;
   bool create_if_missing = true;
-  /// Payloads and tensors leave this much of the disk free, so that the small records which promises rest on
-  /// still find room when the disk fills up.
-  uint64_t headroom_bytes = uint64_t{64} << 20;
+  /// See kDiskReserveBytes.
+  uint64_t headroom_bytes = kDiskReserveBytes;
 };
 
 /// The store of docs/storage_format.md. Opening recovers: what was promised is checked to be there, and then

@@ -39,8 +39,10 @@ TEST(Judge, DiskAndNetwork) {
   EXPECT_EQ(ProbeBytes(uint64_t{100} << 30), uint64_t{256} << 20);
   EXPECT_EQ(ProbeBytes(uint64_t{1} << 30), uint64_t{128} << 20) << "an eighth of what is free";
   EXPECT_EQ(ProbeBytes(uint64_t{20} << 20), 0u) << "nothing is written to a disk that is nearly full";
-  EXPECT_EQ(JudgeFreeSpace(10, 11).verdict, Verdict::kFail);
-  EXPECT_EQ(JudgeFreeSpace(11, 11).verdict, Verdict::kOk);
+  const DiskNeed need{.bytes = 11, .remedy = "a larger disk"};
+  EXPECT_EQ(JudgeFreeSpace(10, need).verdict, Verdict::kFail);
+  EXPECT_EQ(JudgeFreeSpace(10, need).advice, need.remedy);
+  EXPECT_EQ(JudgeFreeSpace(11, need).verdict, Verdict::kOk);
   EXPECT_EQ(JudgeRoundTrip("data port", "a:1", 0.7).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeClock(3600, 0.01).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeClock(-5.4, 0.5).verdict, Verdict::kOk) << "the round trip may explain it";

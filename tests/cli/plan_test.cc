@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_join.h"
+#include "core/disk_plan.h"
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
 #include "gmock/gmock.h"
@@ -17,6 +18,7 @@ namespace atoll {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -124,8 +126,30 @@ TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {
   EXPECT_EQ(plan.disk.contribution_bytes, 12 * plan.push_bytes);
   EXPECT_EQ(plan.disk.checkpoints, 3u + 10 / 5);
   EXPECT_EQ(plan.disk.checkpoint_bytes, 3 * plan.disk.version_bytes + 12 * plan.push_bytes);
-  EXPECT_EQ(plan.disk.peak(), 7 * plan.disk.checkpoint_bytes)
+  EXPECT_EQ(plan.disk.directory_bytes, EmptyDirectoryBytes(run.shards));
+  EXPECT_EQ(plan.disk.peak(), plan.disk.directory_bytes + kDiskReserveBytes + 7 * plan.disk.checkpoint_bytes)
       << "the run, five, and the one that is replaced";
+  EXPECT_THAT(
+      absl::StrJoin(RenderPlan(plan), "\n"),
+      AllOf(ContainsRegex("kept free +64.0 MiB"), HasSubstr("5 at the end of the run (2 kept permanently)")));
+  const auto json = nlohmann::json::parse(PlanToJson(plan))["disk"];
+  EXPECT_EQ(json["reserve"], kDiskReserveBytes);
+  EXPECT_EQ(json["directory"], plan.disk.directory_bytes);
+  EXPECT_EQ(json["kept_checkpoints"], 2);
+}
+
+TEST(Plan, ASmallerDiskNeedsWhatFillsIt) {
+  RunOptions run = Gpt2Small();
+  EXPECT_EQ(Plan(run).disk.remedy(), "a larger disk, or fewer checkpoint.keep_versions");
+  run.keep_versions = 1;
+  EXPECT_EQ(Plan(run).disk.remedy(), "a larger disk");
+  run.checkpoint_every = 10;
+  EXPECT_EQ(Plan(run).disk.remedy(), "a larger disk, or fewer checkpoint.keep");
+  run.checkpoint_keep = 1;
+  run.checkpoint_keep_every = 2;
+  EXPECT_EQ(Plan(run).disk.remedy(),
+            "a larger disk, or a larger checkpoint.keep_every, which keeps 5 checkpoints permanently (0 "
+            "keeps none)");
 }
 
 TEST(Plan, TimesFollowTheLinks) {

@@ -2,14 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "core/disk_plan.h"
 #include "storage/rocksdb/contribution_folder.h"
 #include "tests/storage/store_model.h"
 #include "tests/storage/temp_dir.h"
@@ -231,6 +234,33 @@ TEST_F(RocksDbStoreTest, TheReserveOfTheDiskIsRefusedToPayloadsAndTensors) {
   const absl::Status seeded = model_.Seed(**tight);
   EXPECT_EQ(seeded.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(seeded.ToString(), testing::AllOf(HasSubstr(dir()), HasSubstr("make room")));
+}
+
+/// Of all files below the folder, what is reserved for them included.
+uint64_t AllocatedBytes(const std::string& folder) {
+  uint64_t blocks = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    struct stat file {};
+    if (::stat(entry.path().c_str(), &file) == 0) blocks += static_cast<uint64_t>(file.st_blocks);
+  }
+  return blocks * 512;
+}
+
+TEST_F(RocksDbStoreTest, ANewDirectoryTakesWhatThePlanCounts) {
+  for (const uint32_t shards : {1U, 4U, 64U}) {
+    const TempDir temp;
+    const RocksDbStoreOptions options{.data_dir = temp.path() + "/run"};
+    StoreModel model = model_;
+    model.identity.shards = shards;
+    for (const bool created : {false, true}) {
+      auto store = OpenRocksDbStore(options);
+      ASSERT_TRUE(store.ok()) << store.status();
+      if (!created) {
+        ASSERT_TRUE(model.CreateRun(**store).ok());
+      }
+      EXPECT_LE(AllocatedBytes(temp.path()), EmptyDirectoryBytes(shards)) << shards << " shards";
+    }
+  }
 }
 
 TEST(ContributionFolderTest, FileNamesRoundTripAndForeignOnesDoNot) {
