@@ -18,10 +18,6 @@ constexpr Duration kBudgetRetry = Seconds(1);
 constexpr Duration kOvertakenRetry = Seconds(0.2);
 constexpr char kStagingWrites[] = "contributions";  // a kind of write in RunBook::SetStorageError
 
-bool OfStorage(RefusalReason reason) {
-  return reason == RefusalReason::kStorageFull || reason == RefusalReason::kStorageFailing;
-}
-
 /// Why the store did not begin an upload that the run has admitted. A rule of the store refuses it only when
 /// a restore, a commit or another stream of the same contribution came in between: asked again, the run
 /// itself says what became of the contribution.

@@ -46,7 +46,7 @@ RunStateView RunBook::State() const {
   if (Finished()) return RunStateView::kFinished;
   if (!fault_.empty()) return RunStateView::kCritical;
   if (control_.mode == RunMode::kPaused) return RunStateView::kPaused;
-  if (fragments_.empty()) return RunStateView::kStarting;
+  if (fragments_.empty() && storage_errors_.empty()) return RunStateView::kStarting;
   RunHealth worst = RunHealth::kStarting;
   for (const FragmentRound& fragment : fragments_) {
     if (!fragment.finished()) worst = std::max(worst, fragment.decision.health);

@@ -53,7 +53,7 @@ std::vector<WaitView> RunBook::Waits(MonoTime now) const {
     if (!fragment.finished()) waits.push_back(RoundWait(fragment, now));
   }
   for (const auto& [where, failure] : storage_errors_) {
-    waits.push_back({.what = absl::StrFormat("the disk, for the %s: %s", where, failure.error),
+    waits.push_back({.what = absl::StrFormat("the disk (%s): %s", where, failure.error),
                      .from = {},
                      .since_s = ToSeconds(now - failure.since)});
   }

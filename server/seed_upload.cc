@@ -17,6 +17,8 @@
 namespace atoll {
 namespace {
 
+constexpr char kSeedWrite[] = "seed";  // a kind of write in RunBook::SetStorageError
+
 // The values between the tensors are zero in every vector of a fragment, so that no norm or codec sees them.
 absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> values) {
   uint64_t end = 0;
@@ -124,6 +126,15 @@ absl::Status SeedUpload::CheckGrant() const {
   return may;
 }
 
+absl::Status SeedUpload::NotStored(const absl::Status& refusal) const {
+  if (!OfStorage(ReasonOf(refusal))) return refusal;
+  Effects effects;
+  services_.book->SetStorageError(kSeedWrite, std::string(refusal.message()), services_.clock->Now(),
+                                  effects);
+  (void)services_.outbox->Send(effects);
+  return refusal;
+}
+
 absl::Status SeedUpload::StoreVersionZero() {
   const size_t vectors = OuterStateVectors(services_.options.run.outer.optimizer);
   std::vector<FragmentState> fragments;
@@ -139,8 +150,9 @@ absl::Status SeedUpload::StoreVersionZero() {
   }
   // The store takes one seed only: of two that come this far, one is refused.
   const absl::Status stored = services_.store->Seed(manifest_, layouts_, tensors);
-  if (!stored.ok()) return ToRefusal(stored);
+  if (!stored.ok()) return NotStored(ToRefusal(stored));
   Effects effects;
+  services_.book->SetStorageError(kSeedWrite, "", services_.clock->Now(), effects);
   services_.book->Seeded(manifest_, layouts_, caller_.worker, services_.clock->Now(), effects);
   adopt_(std::move(fragments));
   (void)services_.outbox->Send(effects);

@@ -35,6 +35,8 @@ class SeedUpload final : public SeedSession {
   absl::Status CheckComplete() const;
   absl::Status CheckValues() const;
   absl::Status CheckGrant() const;
+  /// Passes `refusal` on. A disk that refuses the seed is the run's trouble, shown until a seed is stored.
+  absl::Status NotStored(const absl::Status& refusal) const;
   absl::Status StoreVersionZero();
 
   const Services& services_;

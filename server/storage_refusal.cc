@@ -44,4 +44,8 @@ absl::Status ToRefusal(const absl::Status& storage_status) {
   return storage_status;
 }
 
+bool OfStorage(RefusalReason reason) {
+  return reason == RefusalReason::kStorageFull || reason == RefusalReason::kStorageFailing;
+}
+
 }  // namespace atoll

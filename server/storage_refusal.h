@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_STORAGE_REFUSAL_H_
 
 #include "absl/status/status.h"
+#include "common/refusal_reason.h"
 
 namespace atoll {
 
@@ -10,6 +11,9 @@ namespace atoll {
 /// is still held by an earlier stream may be retried: these three with a retry delay. A refusal by the rules
 /// of the store (FailedPrecondition, AlreadyExists, InvalidArgument without an errno) stays what it is.
 absl::Status ToRefusal(const absl::Status& storage_status);
+
+/// STORAGE_FULL or STORAGE_FAILING: the client repeats the call by itself, an operator has to mend the disk.
+bool OfStorage(RefusalReason reason);
 
 }  // namespace atoll
 

@@ -18,6 +18,7 @@ namespace atoll {
 /// What fails, shared between a test and the FaultyStore that it gave away. Counters count attempts that were
 /// refused.
 struct Faults {
+  std::atomic<bool> seed{false};
   std::atomic<bool> commit{false};
   std::atomic<bool> store{false};
   std::atomic<bool> upload{false};
@@ -82,7 +83,7 @@ class FaultyStore final : public RunStore {
   }
   absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                     const std::vector<FragmentTensorsView>& tensors) override {
-    return store_->Seed(manifest, layouts, tensors);
+    return faults_->seed ? Full() : store_->Seed(manifest, layouts, tensors);
   }
   absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key, uint64_t bytes) override {
     ++faults_->started_uploads;

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -9,6 +10,8 @@
 
 namespace atoll {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::vector<float> Ones() {
   return Fill([](size_t) { return 1.0F; });
@@ -87,6 +90,29 @@ TEST(CoordinatorSeed, WhatIsWrongIsRefusedAndNothingIsSeeded) {
   EXPECT_EQ(run.Pull(caller, std::nullopt, FragmentId(0), Duration(0))->outcome, PullOutcome::kNotYet);
   EXPECT_EQ(ReasonOf(run.Push(caller, 0, Ones()).status()), RefusalReason::kNotSeeded);
   EXPECT_TRUE(run.Seed(caller, Ones()).ok());
+}
+
+TEST(CoordinatorSeed, ADiskThatRefusesItIsShownUntilItTakesIt) {
+  TestRun run;
+  EventCatcher events(&run.coordinator());
+  const Caller seeder = run.Join("a");
+  run.faults().seed = true;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_EQ(ReasonOf(run.Seed(seeder, Ones()).status()), RefusalReason::kStorageFull);
+  }
+  const auto failing = events.WaitFor(EventKind::kStorageFailing);
+  ASSERT_TRUE(failing.has_value());
+  EXPECT_THAT(failing->message, HasSubstr("no space left"));
+  const StatusView full = run.coordinator().GetStatus(0);
+  EXPECT_EQ(full.state, RunStateView::kDegraded);
+  EXPECT_THAT(full.state_reason, HasSubstr("no space left"));
+  EXPECT_THAT(full.storage_error, HasSubstr("no space left"));
+  ASSERT_EQ(full.waiting.size(), 2U);
+  EXPECT_THAT(full.waiting[1].what, HasSubstr("the disk (seed)"));
+  run.faults().seed = false;
+  ASSERT_TRUE(run.Seed(seeder, Ones()).ok());
+  EXPECT_TRUE(events.WaitFor(EventKind::kStorageRecovered).has_value());
+  EXPECT_EQ(run.coordinator().GetStatus(0).storage_error, "");
 }
 
 TEST(CoordinatorSeed, APullWaitsForIt) {

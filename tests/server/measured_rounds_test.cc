@@ -173,7 +173,7 @@ TEST(Waits, EveryOneSaysWhatForFromWhomAndUntilWhen) {
   const std::vector<WaitView> failing = run.coordinator().GetStatus(0).waiting;
   ASSERT_EQ(failing.size(), 2);
   EXPECT_THAT(failing[0].what, HasSubstr("version 1 is being merged and committed"));
-  EXPECT_THAT(failing[1].what, HasSubstr("the disk, for the rounds of fragment 0"));
+  EXPECT_THAT(failing[1].what, HasSubstr("the disk (rounds of fragment 0)"));
   run.clock().Advance(Seconds(7));
   const auto since = [&run] {
     const std::vector<WaitView> now = run.coordinator().GetStatus(0).waiting;
