@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -89,9 +90,10 @@ std::string ShortValidationText(const v1::GetStatusReply& status) {
 }
 
 std::string TrainText(const v1::GetStatusReply& status) {
-  if (status.rounds().empty()) return "-";
-  const double loss = status.rounds(status.rounds_size() - 1).train_loss();
-  return loss != 0 ? absl::StrFormat("%.3f", loss) : "not told";
+  if (status.rounds().empty()) return "not known yet";
+  const auto& last = status.rounds(status.rounds_size() - 1);
+  if (last.train_loss() == 0) return "not told";
+  return absl::StrFormat("%.3f at version %d", last.train_loss(), last.version());
 }
 
 /// Nothing is known until the first whole round under this coordinator was timed.
@@ -216,9 +218,13 @@ std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const Dash
   for (const auto& round : status.rounds()) {
     if (round.fragment() != 0 || tokens_per_step <= 0) continue;
     const double step = static_cast<double>(round.committed_tokens()) / tokens_per_step;
-    // A restore abandons the rounds after the checkpoint: only those that led to the head are drawn.
+    // A restore abandons the rounds after the checkpoint: only those that led to the head are drawn. A
+    // coordinator leaves the others out, one of before 0.2.0 sends them too.
+    const bool skipped = before && round.version() > *before + 1;
+    before = round.version();
     const auto abandoned = [step](const auto& known) { return known.second > step; };
-    if (std::erase_if(step_of, abandoned) > 0) {
+    if (std::erase_if(step_of, abandoned) > 0 || skipped) {
+  std::optional<uint64_t> before;
       train.name = absl::StrFormat("train loss, restored at step %.0f", step);
       std::erase_if(train.points, [step](const auto& point) { return point.first > step; });
     }

@@ -1,7 +1,9 @@
 #include "server/ledger.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "core/codec.h"
@@ -29,6 +31,19 @@ RoundSummaryView Summarise(const RoundRecord& record, uint64_t tokens) {
   summary.close_reason = record.close_reason;
   summary.closed_unix_ns = record.closed_unix_ns;
   return summary;
+}
+
+/// The version of whose contents `restore` made a new one; `before`: the fragment's earlier records. Their
+/// parameters tell; where a record of an earlier release is without them, the tokens do.
+Version SourceOf(const RoundRecord& restore, std::span<const RoundRecord> before) {
+  std::optional<Version> by_tokens;
+  for (auto record = before.rbegin(); record != before.rend() && record->fragment == restore.fragment;
+       ++record) {
+    if (restore.parameters != ContentHash() && record->parameters == restore.parameters)
+      return record->version;
+    if (!by_tokens && record->committed_tokens == restore.committed_tokens) by_tokens = record->version;
+  }
+  return by_tokens.value_or(Version(0));
 }
 
 template <typename T>
@@ -81,7 +96,11 @@ void Ledger::Restore(const std::vector<RoundRecord>& rounds, const std::vector<E
     if (record.fragment.value() >= layouts.size()) continue;
     const FragmentLayout& layout = layouts[record.fragment.value()];
     Account(record, layout);
-    if (record.contributions.empty()) continue;  // a restore
+    if (record.contributions.empty()) {  // a restore
+      const std::span<const RoundRecord> before(rounds.data(), &record - rounds.data());
+      lineages_[record.fragment].Restored(record.version, SourceOf(record, before));
+      continue;
+    }
     RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
     push_bytes_ += summary.payload_bytes;
     // One pull for each contribution, which is not on record: a worker's first is whole, those after it
@@ -122,7 +141,8 @@ RoundSummaryView Ledger::Close(const RoundRecord& record, const FragmentLayout& 
   return summary;
 }
 
-void Ledger::Restored(uint64_t committed_tokens) {
+void Ledger::Restored(uint64_t committed_tokens, const std::vector<RestoredFragment>& fragments) {
+  for (const RestoredFragment& one : fragments) lineages_[one.fragment].Restored(one.version, one.source);
   committed_tokens_ = restored_tokens_ = committed_tokens;
   fragment_tokens_.clear();
   own_.clear();
@@ -137,6 +157,11 @@ double Ledger::CommitSeconds() const {
   double seconds = 0;
   for (const RoundSummaryView& round : own_) seconds += round.commit_seconds;
   return own_.empty() ? 0 : seconds / static_cast<double>(own_.size());
+}
+
+bool Ledger::LedToHead(FragmentId fragment, Version version) const {
+  const auto it = lineages_.find(fragment);
+  return it == lineages_.end() || it->second.LedToHead(version);
 }
 
 bool Ledger::AddEvaluation(const EvaluationView& evaluation) {
@@ -173,13 +198,28 @@ void Ledger::Describe(uint32_t history, StatusView& status) const {
   status.pull_bytes = pull_bytes_;
   status.data_parallel_bytes = data_parallel_bytes_;
   status.last_closed_unix_ns = rounds_.empty() ? 0 : rounds_.back().closed_unix_ns;
-  const size_t rounds = std::min<size_t>(history, rounds_.size());
-  status.rounds.assign(rounds_.end() - static_cast<ptrdiff_t>(rounds), rounds_.end());
-  const size_t evaluations = std::min<size_t>(history, evaluations_.size());
-  auto first = evaluations_.end();
-  std::advance(first, -static_cast<ptrdiff_t>(evaluations));
-  for (auto it = first; it != evaluations_.end(); ++it) status.evaluations.push_back(it->second);
+  status.rounds.clear();
+  status.evaluations.clear();
+  status.abandoned_evaluations.clear();
+  for (auto it = rounds_.rbegin(); it != rounds_.rend() && status.rounds.size() < history; ++it) {
+    if (LedToHead(it->fragment, it->version)) status.rounds.push_back(*it);
+  }
+  std::ranges::reverse(status.rounds);
+  for (auto it = evaluations_.rbegin(); it != evaluations_.rend(); ++it) {
+    std::vector<EvaluationView>& line =
+        LedToHead(kCounted, it->first) ? status.evaluations : status.abandoned_evaluations;
+    if (status.evaluations.size() < history && line.size() < history) line.push_back(it->second);
+  }
+  std::ranges::reverse(status.evaluations);
+  std::ranges::reverse(status.abandoned_evaluations);
   if (!evaluations_.empty()) status.first_evaluation = evaluations_.begin()->second;
+}
+
+std::vector<EvaluationView> AllEvaluations(const StatusView& status) {
+  std::vector<EvaluationView> all;
+  std::ranges::merge(status.evaluations, status.abandoned_evaluations, std::back_inserter(all), {},
+                     &EvaluationView::version, &EvaluationView::version);
+  return all;
 }
 
 }  // namespace atoll

@@ -10,6 +10,7 @@
 #include "core/contribution.h"
 #include "core/fragment_plan.h"
 #include "core/run_options.h"
+#include "server/lineage.h"
 #include "server/views.h"
 #include "storage/run_store.h"
 
@@ -48,8 +49,14 @@ class Ledger {
   /// Privacy that was spent up to the round closed last.
   void NoteEpsilon(double epsilon) { rounds_.back().epsilon = epsilon; }
 
+  /// A fragment whose contents are those of an older version now, under a new number.
+  struct RestoredFragment {
+    FragmentId fragment;
+    Version version;
+    Version source;
+  };
   /// The run goes on from other contents.
-  void Restored(uint64_t committed_tokens);
+  void Restored(uint64_t committed_tokens, const std::vector<RestoredFragment>& fragments);
   /// False when this version has one already.
   bool AddEvaluation(const EvaluationView& evaluation);
   void CountPush(uint64_t bytes) { push_bytes_ += bytes; }
@@ -75,6 +82,7 @@ class Ledger {
 
  private:
   void Account(const RoundRecord& record, const FragmentLayout& layout);
+  bool LedToHead(FragmentId fragment, Version version) const;
 
   RunOptions run_;
   uint64_t committed_tokens_ = 0;
@@ -86,7 +94,11 @@ class Ledger {
   std::deque<RoundSummaryView> rounds_;  // the newest, in order of closing
   std::deque<RoundSummaryView> own_;     // of fragment 0, closed by this coordinator: for the pace
   std::map<Version, EvaluationView> evaluations_;
+  std::map<FragmentId, Lineage> lineages_;  // of those that were ever restored
 };
+
+/// Those that led to the head and those that were abandoned, ascending versions.
+std::vector<EvaluationView> AllEvaluations(const StatusView& status);
 
 }  // namespace atoll
 

@@ -60,6 +60,8 @@ absl::StatusOr<RestoreResult> Replace(const Services& services, RoundDriver& dri
   std::vector<Version> heads;
   for (const FragmentStatusView& fragment : services.book->numbers().fragments)
     heads.push_back(fragment.version);
+  std::vector<Version> sources;
+  for (const FragmentState& fragment : contents.fragments) sources.push_back(fragment.version);
   const EpochStart start = StartEpoch(contents.fragments, heads, contents.small, *services.book->config(),
                                       services.clock->WallNow().time_since_epoch().count(), engine);
   ATOLL_RETURN_IF_ERROR(services.store->BeginEpoch(start));
@@ -67,7 +69,8 @@ absl::StatusOr<RestoreResult> Replace(const Services& services, RoundDriver& dri
       .epoch = start.epoch, .versions = {}, .committed_tokens = contents.small.committed_tokens};
   for (const RoundRecord& record : start.records) result.versions.push_back(record.version);
   Effects effects;
-  const std::vector<FragmentId> finished = services.book->Restored(start, services.clock->Now(), effects);
+  const std::vector<FragmentId> finished =
+      services.book->Restored(start, sources, services.clock->Now(), effects);
   effects.Event(
       EventKind::kRunRestored, "",
       absl::StrFormat("%s: its contents are version %d now, after %d tokens; workers join again",

@@ -123,9 +123,10 @@ class RunBook {
   void ReleaseAcceptances();
   /// Unavailable when those in flight do not end within `patience`.
   absl::Status AwaitAcceptances(Duration patience);
-  /// The run goes on from these contents, under their epoch. Returns the fragments that will have no further
-  /// version.
-  std::vector<FragmentId> Restored(const EpochStart& start, MonoTime now, Effects& effects);
+  /// The run goes on from these contents, under their epoch; `sources`: the versions that they were, by
+  /// fragment. Returns the fragments that will have no further version.
+  std::vector<FragmentId> Restored(const EpochStart& start, const std::vector<Version>& sources, MonoTime now,
+                                   Effects& effects);
 
   // Members (run_book_members.cc).
   absl::StatusOr<JoinResult> Join(const JoinCall& call, MonoTime now, Effects& effects);

@@ -28,11 +28,16 @@ absl::Status RunBook::AwaitAcceptances(Duration patience) {
   return absl::OkStatus();
 }
 
-std::vector<FragmentId> RunBook::Restored(const EpochStart& start, MonoTime now, Effects& effects) {
+std::vector<FragmentId> RunBook::Restored(const EpochStart& start, const std::vector<Version>& sources,
+                                          MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
   identity_.epoch = start.epoch;
   roster_.BeginEpoch(start.epoch, start.partitions);
-  ledger_.Restored(start.records.front().committed_tokens);
+  std::vector<Ledger::RestoredFragment> restored;
+  for (const RoundRecord& record : start.records) {
+    restored.push_back({record.fragment, record.version, sources[record.fragment.value()]});
+  }
+  ledger_.Restored(start.records.front().committed_tokens, restored);
   offences_.BeginEpoch();
   due_bans_.clear();
   fragments_.clear();

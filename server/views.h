@@ -224,8 +224,10 @@ struct StatusView {
   uint64_t pull_bytes = 0;
   uint64_t data_parallel_bytes = 0;
   int64_t last_closed_unix_ns = 0;  // when the newest round closed; 0: none has
+  // Those that led to the head; rounds and evaluations that a restore abandoned are left out.
   std::vector<RoundSummaryView> rounds;
   std::vector<EvaluationView> evaluations;
+  std::vector<EvaluationView> abandoned_evaluations = {};
   std::optional<EvaluationView> first_evaluation;
   std::string data_directory;
   std::string storage_error;

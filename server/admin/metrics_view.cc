@@ -9,6 +9,7 @@
 #include "core/membership.h"
 #include "server/admin/metric_export.h"
 #include "server/admin_impl.h"
+#include "server/ledger.h"
 
 namespace atoll {
 namespace {
@@ -133,7 +134,7 @@ absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {
     sources.push_back(std::make_unique<RoundSource>(services_.store, fragment.id, fragment.version, runs));
   }
   sources.push_back(std::make_unique<DurationSource>(services_.store));
-  sources.push_back(std::make_unique<EvaluationSource>(services_.store, status.evaluations));
+  sources.push_back(std::make_unique<EvaluationSource>(services_.store, AllEvaluations(status)));
   return ExportInOrder(std::move(sources), sink);
 }
 

@@ -6,6 +6,7 @@
 #include "atoll/v1/admin.pb.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
+#include "server/ledger.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
@@ -109,7 +110,7 @@ WebReply WebApi::Events(const WebRequest& request) {
 
 WebReply WebApi::Curve(const WebRequest&) {
   const StatusView status = coordinator_->GetStatus(kMaxStatusHistory);
-  std::vector<EvaluationView> evaluations = status.evaluations;
+  std::vector<EvaluationView> evaluations = AllEvaluations(status);
   if (status.first_evaluation &&
       (evaluations.empty() || evaluations.front().version != status.first_evaluation->version)) {
     evaluations.insert(evaluations.begin(), *status.first_evaluation);

@@ -75,7 +75,7 @@ TEST(Dashboard, ShowsEverythingAUserAsksFor) {
               AllOf(HasSubstr("version 12  "), HasSubstr("30 % of 1.00k tokens"),
                     HasSubstr("inner step 600 of 2000"), HasSubstr("8.10e-04"), HasSubstr("11.2k tok/s"),
                     HasSubstr("validation loss 2.500 (perplexity 12.18)"), HasSubstr("from 5.545"),
-                    HasSubstr("train loss 2.600"), HasSubstr("50x fewer"),
+                    HasSubstr("train loss 2.600 at version 12"), HasSubstr("50x fewer"),
                     HasSubstr("waiting for w2, w3 (2 of 4 arrived), at most 9m 50s more"),
                     HasSubstr("~3m 05s left"), HasSubstr("w0"), HasSubstr("23/50")));
 }
@@ -145,6 +145,18 @@ TEST(Dashboard, DrawsOnlyTheBranchThatLedToTheHeadAfterARestore) {
               AllOf(HasSubstr("train loss, restored at step 200   "), HasSubstr("step 0 to 300"),
                     HasSubstr("5.545 ┤"), HasSubstr("3.500 ┤"), Not(HasSubstr("1.125 ┤")),
                     Not(HasSubstr("1.062 ┤"))));
+}
+
+TEST(Dashboard, ARunThatWasRestoredIsDrawnFromTheRoundsThatLedToItsHead) {
+  v1::GetStatusReply status = Training();  // versions 1 to 12
+  status.mutable_rounds()->DeleteSubrange(5, 6);
+  EXPECT_THAT(Render(status, OneWorker("w0")), HasSubstr("train loss, restored at step 600   "));
+}
+
+TEST(Dashboard, BeforeTheFirstRoundNoTrainLossIsKnown) {
+  v1::GetStatusReply status = Training();
+  status.clear_rounds();
+  EXPECT_THAT(absl::StrJoin(RenderStatus(status, {}), "\n"), HasSubstr("train loss not known yet"));
 }
 
 TEST(Dashboard, ASteepBeginningSetsTheScaleAndAValueThatStandsAloneDoesNot) {
@@ -308,10 +320,10 @@ TEST(Dashboard, CountsOneThing) {
 }
 
 TEST(Dashboard, OneLineForLogs) {
-  EXPECT_EQ(
-      RenderLine(Training()),
-      "training: version 12, 300 of 1.00k tokens, train loss 2.600, validation loss 2.500 at version 12, "
-      "1 worker, 11.2k tok/s, ~3m 05s left; waiting for w2, w3 (2 of 4 arrived)");
+  EXPECT_EQ(RenderLine(Training()),
+            "training: version 12, 300 of 1.00k tokens, train loss 2.600 at version 12, validation loss "
+            "2.500 at version 12, "
+            "1 worker, 11.2k tok/s, ~3m 05s left; waiting for w2, w3 (2 of 4 arrived)");
 }
 
 TEST(Dashboard, SummaryComparesStartAndEnd) {

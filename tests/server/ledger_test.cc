@@ -136,5 +136,62 @@ TEST(Ledger, ShowsTheNewest) {
   EXPECT_TRUE(status.rounds.empty());
 }
 
+std::vector<uint64_t> RoundsShown(const Ledger& ledger, uint32_t history = 10) {
+  StatusView status;
+  ledger.Describe(history, status);
+  std::vector<uint64_t> versions;
+  for (const RoundSummaryView& round : status.rounds) versions.push_back(round.version.value());
+  return versions;
+}
+
+TEST(Ledger, LeavesOutWhatARestoreAbandoned) {
+  Ledger ledger(SmallRun().run);
+  for (uint64_t version = 1; version <= 5; ++version) ledger.Close(Record(version, 64, 0), Layout(), 1, 0);
+  for (const uint64_t version : {0, 2, 5}) {
+    ledger.AddEvaluation({.version = Version(version), .loss = 5, .tokens = 9});
+  }
+  ledger.Restored(256, {{FragmentId(0), Version(6), Version(2)}});
+  EXPECT_EQ(RoundsShown(ledger), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(RoundsShown(ledger, 1), (std::vector<uint64_t>{2})) << "however many were abandoned since";
+  StatusView status;
+  ledger.Describe(1, status);
+  ASSERT_EQ(status.evaluations.size(), 1);
+  EXPECT_EQ(status.evaluations[0].version, Version(2));
+  ledger.Describe(10, status);
+  const std::vector<EvaluationView> all = AllEvaluations(status);
+  ASSERT_EQ(all.size(), 3);
+  EXPECT_EQ(all[2].version, Version(5));
+  ledger.Close(Record(7, 64, 0), Layout(), 1, 0);
+  EXPECT_EQ(RoundsShown(ledger), (std::vector<uint64_t>{1, 2, 7}));
+  // Back to the branch that was abandoned.
+  ledger.Restored(512, {{FragmentId(0), Version(8), Version(4)}});
+  EXPECT_EQ(RoundsShown(ledger), (std::vector<uint64_t>{1, 2, 3, 4}));
+}
+
+TEST(Ledger, KnowsAfterARestartWhatWasAbandoned) {
+  std::vector<RoundRecord> rounds;
+  for (uint64_t version = 1; version <= 5; ++version) {
+    rounds.push_back(Record(version, 64, static_cast<double>(version)));
+    rounds.back().parameters.low = version;
+  }
+  const auto restore = [&](uint64_t version, const RoundRecord& source) {
+    RoundRecord& record = rounds.emplace_back(source);
+    record.version = Version(version);
+    record.contributions.clear();
+  };
+  restore(6, Record(0, 64, 0));
+  Ledger from_scratch(SmallRun().run);
+  from_scratch.Restore(rounds, {}, {Layout()});
+  EXPECT_TRUE(RoundsShown(from_scratch).empty());
+  restore(7, RoundRecord(rounds[3]));
+  Ledger later(SmallRun().run);
+  later.Restore(rounds, {}, {Layout()});
+  EXPECT_EQ(RoundsShown(later), (std::vector<uint64_t>{1, 2, 3, 4})) << "the parameters are those of 4";
+  rounds.back().parameters = {};
+  Ledger without(SmallRun().run);
+  without.Restore(rounds, {}, {Layout()});
+  EXPECT_EQ(RoundsShown(without), (std::vector<uint64_t>{1, 2, 3, 4})) << "as many tokens as that";
+}
+
 }  // namespace
 }  // namespace atoll

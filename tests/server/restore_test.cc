@@ -85,9 +85,12 @@ TEST_F(RestoreTest, OldContentsBecomeTheNextVersionUnderANewEpoch) {
   EXPECT_EQ(ReasonOf(run_.Heartbeat(workers_[0]).status()), RefusalReason::kWrongEpoch);
   JoinAgain();
   EXPECT_EQ(run_.Published(workers_[0], std::nullopt), then);
+  EXPECT_EQ(run_.coordinator().GetStatus(1).rounds.front().version, Version(2)) << "3 to 5 are abandoned";
   Round(6);
+  EXPECT_EQ(run_.coordinator().GetStatus(10).rounds.size(), 3U);
   // The same goes on after a restart.
   ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(10).rounds.size(), 3U);
   EXPECT_EQ(run_.coordinator().GetStatus(0).fragments[0].version, Version(7));
   EXPECT_EQ(run_.coordinator().GetStatus(0).epoch, restored.epoch);
   Round(7);

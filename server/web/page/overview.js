@@ -92,10 +92,11 @@ export function showTiles(status, metrics) {
   const first = num(status.firstEvaluation?.loss);
   const validation = num(metrics.validationLoss);
   const moved = num(metrics.pushBytes) + num(metrics.pullBytes);
+  const round = status.rounds?.at(-1);
   const tiles = [
     ["Validation loss", loss(validation), validation
       ? `perplexity ${Math.exp(validation).toPrecision(3)}${first ? `, from ${loss(first)}` : ""}` : "not evaluated yet"],
-    ["Training loss", loss(metrics.trainLoss), "mean of the last round"],
+    ["Training loss", loss(metrics.trainLoss), round ? `mean of the round that made version ${num(round.version)}` : "not known yet"],
     // Nothing is known until the first whole round under this coordinator was timed.
     ["Speed", num(metrics.tokensPerSecond) || !num(metrics.liveTrainers) ? `${count(metrics.tokensPerSecond)} tok/s` : "–", `${num(metrics.liveTrainers)} ${num(metrics.liveTrainers) === 1 ? "worker trains" : "workers train"}`],
     ["Round", num(metrics.roundSecondsMean) ? duration(metrics.roundSecondsMean) : "–", `of it ${duration(metrics.commitSecondsMean)} to commit, on average`],
