@@ -136,12 +136,18 @@ std::string PrivacyText(const v1::PrivacyStatus& privacy) {
   return text + absl::StrFormat(", at delta %.2g", privacy.delta());
 }
 
+/// " waiting for an operator": one wait.
+std::string WaitText(const v1::Waiting& wait) {
+  const bool says_so = absl::StrContains(wait.what(), "wait") || absl::StartsWith(wait.what(), "fragment ");
+  return (says_so ? " " : " waiting for ") + Printable(wait.what());
+}
+
 /// One wait; who is waited for only where the words do not name them.
 std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
-  std::string what = Printable(wait.what());
-  if (one_fragment && absl::StartsWith(what, kOnlyFragment)) what = what.substr(sizeof kOnlyFragment - 1);
-  const bool says_so = absl::StrContains(what, "wait") || absl::StartsWith(wait.what(), "fragment ");
-  std::string line = says_so ? " " + what : " waiting for " + what;
+  const std::string what = Printable(wait.what());
+  std::string line = WaitText(wait);
+  if (one_fragment && absl::StartsWith(what, kOnlyFragment))
+    line = " " + what.substr(sizeof kOnlyFragment - 1);
   std::vector<std::string> unnamed;
   for (const std::string& name : wait.from()) {
     if (!absl::StrContains(what, Printable(name))) unnamed.push_back(Printable(name));
@@ -215,6 +221,7 @@ std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const Dash
                                  static_cast<double>(std::max<uint64_t>(status.total_steps(), 1));
   // By tokens, as the schedule: the steps of a round may have changed since.
   std::map<uint64_t, double> step_of = {{0, 0.0}};
+  std::optional<uint64_t> before;
   for (const auto& round : status.rounds()) {
     if (round.fragment() != 0 || tokens_per_step <= 0) continue;
     const double step = static_cast<double>(round.committed_tokens()) / tokens_per_step;
@@ -224,7 +231,6 @@ std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const Dash
     before = round.version();
     const auto abandoned = [step](const auto& known) { return known.second > step; };
     if (std::erase_if(step_of, abandoned) > 0 || skipped) {
-  std::optional<uint64_t> before;
       train.name = absl::StrFormat("train loss, restored at step %.0f", step);
       std::erase_if(train.points, [step](const auto& point) { return point.first > step; });
     }
@@ -323,7 +329,7 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
     const std::string command = CommandName(worker.pending_command());
     if (!command.empty()) lines.back() += Paint("  told to " + command, "33", style);
     if (!progress.waiting_for().empty() && worker.state() == "active") {
-      lines.back() += Paint("  waits for " + Printable(progress.waiting_for()), "2", style);
+      lines.back() += Paint("  " + WaitsText(Printable(progress.waiting_for())), "2", style);
     }
   }
   return lines;
@@ -373,9 +379,14 @@ std::string RenderLine(const v1::GetStatusReply& status) {
                       ProgressText(status, progress), TrainText(status), ShortValidationText(status),
                       Counted(status.live_trainers(), "worker"), SpeedText(status), TimeLeft(status));
   for (const auto& fragment : status.fragments()) {
-    if (!fragment.waiting_for().empty()) line += "; " + fragment.waiting_for();
+    if (fragment.waiting_for().empty()) continue;
+    line += "; ";
+    if (status.fragments_size() > 1) line += absl::StrFormat("fragment %d: ", fragment.id());
+    line += fragment.waiting_for();
   }
-  if (status.fragments().empty() && status.waiting_size() > 0) line += "; " + status.waiting(0).what();
+  if (status.fragments().empty()) {
+    for (const auto& wait : status.waiting()) line += ";" + WaitText(wait);
+  }
   return Printable(line);
 }
 

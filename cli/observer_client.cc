@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/exit_code.h"
 #include "cli/rpc_client.h"
+#include "cli/text.h"
 #include "common/content_hash.h"
 #include "common/crc32c.h"
 #include "common/digest.h"
@@ -122,8 +123,8 @@ absl::Status ReadChunks(PullStream& stream, std::span<std::byte> payload, const 
 absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header, const PullLimits& limits) {
   if (header.outcome() != v1::PullHeader::PARAMETERS) {
     return absl::FailedPreconditionError(
-        "the run has no parameters yet; it waits for " +
-        (header.waiting_for().empty() ? "a worker to seed it" : header.waiting_for()));
+        "the run has no parameters yet; it " +
+        WaitsText(header.waiting_for().empty() ? "waiting for a worker to seed it" : header.waiting_for()));
   }
   const Codec* codec = FindCodec(static_cast<CodecKind>(header.codec()));
   if (codec == nullptr) {

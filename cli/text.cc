@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 
 namespace atoll {
 
@@ -124,6 +125,12 @@ const char* PhaseName(v1::WorkerPhase phase) {
     default:
       return "-";
   }
+}
+
+std::string WaitsText(const std::string& waiting_for) {
+  constexpr std::string_view kWaiting = "waiting for ";
+  if (!absl::StartsWith(waiting_for, kWaiting)) return "waits: " + waiting_for;
+  return "waits for " + waiting_for.substr(kWaiting.size());
 }
 
 std::string CommandName(v1::Command command) {

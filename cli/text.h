@@ -30,6 +30,9 @@ const char* PhaseName(v1::WorkerPhase phase);
 /// In lower case without its prefix: "drain"; empty when there is none.
 std::string CommandName(v1::Command command);
 
+/// Of a worker or a run that waits: "waits for w1", "waits: paused by ann", from what the coordinator says.
+std::string WaitsText(const std::string& waiting_for);
+
 enum class Align { kLeft, kRight };
 struct Column {
   std::string title;

@@ -61,6 +61,7 @@ std::string HumanDuration(Duration duration) {
   if (duration < Duration::zero())
     return absl::StrCat("-", HumanDuration(-std::max(duration, -Duration::max())));
   const double seconds = ToSeconds(duration);
+  if (duration == Duration::zero()) return "0 s";
   if (seconds < 0.0009995) return absl::StrFormat("%.0f µs", seconds * 1e6);
   if (seconds < 0.9995) return absl::StrFormat("%.0f ms", seconds * 1e3);
   if (seconds < 59.95) return absl::StrFormat("%.1f s", seconds);

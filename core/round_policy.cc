@@ -98,7 +98,7 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
 /// round begins without a contribution.
 std::string MinimumText(const RoundView& view, const RoundOptions& options) {
   const size_t minimum = std::max<size_t>(options.minimum, 1);
-  if (view.arrived.size() >= minimum) return "enough for the deadline";
+  if (view.arrived.size() >= minimum) return "enough to close at the deadline";
   if (view.arrived.size() + view.expected.size() >= minimum) return "";
   return absl::StrFormat("at least %d are needed", minimum);
 }

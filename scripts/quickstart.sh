@@ -473,7 +473,11 @@ tell_budget() {
   local planned tokens
   planned=$(asked status config.run.workers) tokens=$(asked status total_tokens)
   [ -n "$tokens" ] || return 0
-  tokens=$(numfmt --to=si --round=nearest --format=%.2f "$tokens" | tr K k)
+  # Three digits, as atollctl has them.
+  tokens=$(awk -v n="$tokens" 'BEGIN {
+    for (i = 1; n >= 999.5 && i < 6; ++i) n = n / 1000
+    printf("%.*f%s", (n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2), n, substr(" kMGTP", i, (i > 1)))
+  }')
   echo "$(asked status config.run.rounds) rounds with $planned workers: $tokens tokens. These tokens end the run: with more workers" \
     "it takes fewer rounds, and the last round may exceed them."
 }

@@ -226,9 +226,9 @@ absl::Status RunBook::Order(const WorkerName& worker, const WorkerCommand& comma
   const Member* member = roster_.membership().Find(worker);
   if (member == nullptr) return NeverSeen(worker);
   if (!member->live()) {
-    return absl::FailedPreconditionError(absl::StrFormat("worker '%s' is not there to be told: it is %s",
-                                                         worker,
-                                                         std::string(MemberStateName(member->state))));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("worker '%s' is no live member (%s): only live members take commands", worker,
+                        std::string(MemberStateName(member->state))));
   }
   WorkerCommand& told = roster_.account(worker).command;
   if (command.command == CommandView::kResync) ATOLL_RETURN_IF_ERROR(CheckResync(worker, told.command));

@@ -68,10 +68,11 @@ absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nloh
   if (found == meta.end() || !found->is_number_unsigned()) return text;
   const auto tokens = found->get<uint64_t>();
   if (configured && tokens > configured->vocabulary) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "the text has %d kinds of tokens, model.gpt.vocabulary is %d", tokens, configured->vocabulary));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the token files have a vocabulary of %d, model.gpt.vocabulary is %d", tokens,
+                        configured->vocabulary));
   }
-  return absl::StrFormat("%s, %d kinds of tokens", text, tokens);
+  return absl::StrFormat("%s, a vocabulary of %d", text, tokens);
 }
 
 }  // namespace

@@ -326,6 +326,20 @@ TEST(Dashboard, OneLineForLogs) {
             "1 worker, 11.2k tok/s, ~3m 05s left; waiting for w2, w3 (2 of 4 arrived)");
 }
 
+TEST(Dashboard, TheLineNamesFragmentsAndEveryWaitOfARunWithoutParameters) {
+  v1::GetStatusReply status = Training();
+  auto* second = status.add_fragments();
+  second->set_id(1);
+  second->set_waiting_for("0 of 4 contributions");
+  EXPECT_THAT(RenderLine(status),
+              HasSubstr("; fragment 0: waiting for w2, w3 (2 of 4 arrived); fragment 1: 0 of 4"));
+  status.clear_fragments();
+  status.add_waiting()->set_what("waiting for worker 'w1' to seed the parameters");
+  status.add_waiting()->set_what("the disk (seed): it is full");
+  EXPECT_THAT(RenderLine(status),
+              HasSubstr("; waiting for worker 'w1' to seed the parameters; waiting for the disk (seed)"));
+}
+
 TEST(Dashboard, SummaryComparesStartAndEnd) {
   const std::string text = absl::StrJoin(RenderSummary(Training(), {.colour = false}), "\n");
   EXPECT_THAT(text, AllOf(HasSubstr("5.545 (perplexity 255.95) at version 0"),

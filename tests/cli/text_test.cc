@@ -36,6 +36,12 @@ TEST(Names, OfStatesAndCommands) {
   EXPECT_EQ(CommandName(v1::COMMAND_UNSPECIFIED), "");
 }
 
+TEST(WaitsText, SaysWaitingOnce) {
+  EXPECT_EQ(WaitsText("waiting for worker 'w1' to seed the parameters"),
+            "waits for worker 'w1' to seed the parameters");
+  EXPECT_EQ(WaitsText("paused by ann"), "waits: paused by ann");
+}
+
 absl::Status Ask(const std::string& answer, std::string* asked) {
   std::istringstream in(answer);
   std::ostringstream out;

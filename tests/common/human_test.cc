@@ -39,7 +39,7 @@ TEST(HumanTest, NounsOfACount) {
 }
 
 TEST(HumanTest, Durations) {
-  EXPECT_EQ(HumanDuration(Seconds(0)), "0 µs");
+  EXPECT_EQ(HumanDuration(Seconds(0)), "0 s");
   EXPECT_EQ(HumanDuration(Seconds(0.00085)), "850 µs");
   EXPECT_EQ(HumanDuration(Seconds(0.012)), "12 ms");
   EXPECT_EQ(HumanDuration(Seconds(0.9996)), "1.0 s");

@@ -170,9 +170,10 @@ TEST_F(RoundTest, JoinerNeverDelaysOthersButCountsWhenItIsInTime) {
   EXPECT_EQ(reason(4), "0 of 2 contributions; waiting for a, b; late counts from the next round");
   Push("a", 5);
   EXPECT_EQ(reason(5),
-            "1 of 2 contributions, enough for the deadline; waiting for b; late counts from the next round");
+            "1 of 2 contributions, enough to close at the deadline; waiting for b; late counts from the next "
+            "round");
   Push("late", 6);
-  EXPECT_EQ(reason(6), "2 of 3 contributions, enough for the deadline; waiting for b")
+  EXPECT_EQ(reason(6), "2 of 3 contributions, enough to close at the deadline; waiting for b")
       << "in time, so that it counts";
   Push("b", 7);
   EXPECT_EQ(Decision(7), Action::kClose);

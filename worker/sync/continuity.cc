@@ -47,8 +47,10 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, KeptPush& kept, std:
   const bool asks = !kept.verdict.has_value();
   const bool sends = packer.Sends(kept.offer.codec);
   if (asks) {
-    context_.log.Info("killed while it pushed; asking what became of the contribution",
-                      {{"fragment", kept.offer.key.fragment.value()}, {"base", kept.offer.key.base.value()}});
+    context_.log.Info(
+        "an earlier life of this worker ended before the coordinator answered its push; asking for the "
+        "answer",
+        {{"fragment", kept.offer.key.fragment.value()}, {"base", kept.offer.key.base.value()}});
   }
   std::optional<DeliveryReport> report;
   if (asks && !sends) {

@@ -55,5 +55,8 @@ export function clock(unixSeconds) {
   return `${date.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
 }
 
+/** Of a worker, from what the coordinator says: "waits for w1", "waits: paused by ann". */
+export const waits = (text) => (text.startsWith("waiting for ") ? text.replace("waiting for", "waits for") : `waits: ${text}`);
+
 /** "RUN_STATE_TRAINING", "RUN_STATE_" -> "training" */
 export const word = (value, prefix) => (value || "").replace(prefix, "").toLowerCase().replaceAll("_", " ");
