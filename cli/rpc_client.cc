@@ -10,7 +10,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "grpcpp/channel.h"
-#include "grpcpp/create_channel.h"
+#include "protos/transport/client_channel.h"
 #include "protos/wire/status.h"
 #include "protos/wire/trace.h"
 
@@ -86,18 +86,15 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& addre
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security) {
   grpc::ChannelArguments arguments;
-  security.SetArguments(arguments);
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
   // A coordinator that is just starting should be found soon.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
-  // A proxy that the environment names for the web is not meant for a coordinator.
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // A command that changes something waits as long as the coordinator works on it, but not for a frozen one.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  return grpc::CreateCustomChannel(address, security.credentials(), arguments);
+  return CreateClientChannel(address, security, std::move(arguments));
 }
 
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,

@@ -23,6 +23,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:work|home)" + r"/\w")
 OPENS_NO_FUNCTION = re.compile(r"^(namespace|class|struct|enum|union|extern|constexpr|static const|const|inline const|template)\b")
 SHELL = re.compile(r"#!.*\b(?:ba|da)?sh\b")
 TRAPS = re.compile(r"^set -Eeuo pipefail\n(?:.*\n)*?(?:source|\.) .*\blib\.sh\"?$", re.MULTILINE)
+CHANNEL = re.compile(r"\bgrpc::(?:experimental::)?Create(?:Custom|Insecure)?Channel\w*\(")
+CHANNEL_MAKER = "protos/transport/client_channel.cc"
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -62,7 +64,14 @@ def check_code_file(path, text):
         found += check_guard(path, text)
     if path.endswith((".cc", ".cu")):
         found += check_functions(path, text)
-    return found
+    return found + check_channels(path, text)
+
+
+def check_channels(path, text):
+    """A channel without the arguments of CreateClientChannel lets a server abort the program."""
+    if path == CHANNEL_MAKER or not CHANNEL.search(text):
+        return []
+    return [f"{path}: makes a channel; only {CHANNEL_MAKER} may"]
 
 
 def check_sizes(lengths):

@@ -29,6 +29,11 @@ class HouseRulesTest(unittest.TestCase):
         two = "int Declared(int a);\n" + function_of(40) + "\n" + function_of(40)
         self.assertEqual(house_rules.check_functions("core/a.cc", two), [])
 
+    def test_channels_are_made_in_one_place(self):
+        makes = "auto channel = grpc::CreateCustomChannel(address, credentials, arguments);\n"
+        self.assertNotEqual(house_rules.check_code_file("cli/a.cc", makes), [])
+        self.assertEqual(house_rules.check_code_file(house_rules.CHANNEL_MAKER, makes), [])
+
     def test_sizes(self):
         self.assertEqual(house_rules.check_sizes([100] * 20), [])
         self.assertNotEqual(house_rules.check_sizes([130] * 20), [])

@@ -1,12 +1,12 @@
 #include "worker/client/channel.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "protos/transport/client_channel.h"
 
 namespace atoll {
 namespace {
@@ -50,13 +50,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ChannelOptions& options) {
   // Channels with equal arguments share one connection otherwise, and a large transfer would delay
   // heartbeats.
   args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A proxy that the environment names for the web is not meant for a coordinator.
-  args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (options.security == nullptr) {
-    return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), args);
+    return CreateClientChannel(options.address, *ChannelSecurity::Plain(), std::move(args));
   }
-  options.security->SetArguments(args);
-  return grpc::CreateCustomChannel(options.address, options.security->credentials(), args);
+  return CreateClientChannel(options.address, *options.security, std::move(args));
 }
 
 }  // namespace atoll

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/loopback_server.h"
-#include "tests/worker/client/raw_http2.h"
+#include "tests/fakes/raw_http2.h"
 #include "worker/client/call_status.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
@@ -189,6 +189,18 @@ TEST(StatusMatrixTest, AProxysAnswersAreRetried) {
     ExpectRetried(
         status, [status](uint32_t stream) { return HttpAnswer(stream, status); }, true);
   }
+}
+
+TEST(StatusMatrixTest, AnAnswerWithoutGrpcStatusIsRetried) {
+  // Retries inside gRPC 1.51 abort the process here (protos/transport/client_channel.h).
+  const auto trailers = [](uint32_t stream) { return GrpcHeaders(stream) + Trailer(stream, "x-foo", "bar"); };
+  const auto trailers_only = [](uint32_t stream) { return GrpcHeaders(stream, kEndStream); };
+  const auto no_number = [](uint32_t stream) {
+    return GrpcHeaders(stream) + Trailer(stream, "grpc-status", "abc");
+  };
+  ExpectRetried("trailers without grpc-status", trailers);
+  ExpectRetried("trailers only", trailers_only);
+  ExpectRetried("not a number", no_number);
 }
 
 TEST(StatusMatrixTest, AStreamThatIsResetIsRetried) {

@@ -1,5 +1,5 @@
-#ifndef ATOLL_TESTS_WORKER_CLIENT_RAW_HTTP2_H_
-#define ATOLL_TESTS_WORKER_CLIENT_RAW_HTTP2_H_
+#ifndef ATOLL_TESTS_FAKES_RAW_HTTP2_H_
+#define ATOLL_TESTS_FAKES_RAW_HTTP2_H_
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -43,6 +43,20 @@ inline std::string ResetStream(uint32_t stream, uint32_t code) {
 inline std::string HttpAnswer(uint32_t stream, const std::string& status) {
   constexpr uint8_t kEndStreamAndHeaders = 5;
   return Http2Frame(1, kEndStreamAndHeaders, stream, std::string("\x08\x03", 2) + status);
+}
+
+constexpr uint8_t kEndStream = 1;
+
+/// HEADERS of a gRPC answer, without grpc-status: ":status 200" is entry 8 of HPACK's static table,
+/// "content-type" the name of entry 31. With kEndStream they are the whole answer ("trailers only").
+inline std::string GrpcHeaders(uint32_t stream, uint8_t flags = 0) {
+  return Http2Frame(1, flags | 4, stream, std::string("\x88\x0f\x10\x10") + "application/grpc");
+}
+
+/// HEADERS that end a stream, with one field.
+inline std::string Trailer(uint32_t stream, const std::string& name, const std::string& value) {
+  const auto text = [](const std::string& of) { return std::string(1, static_cast<char>(of.size())) + of; };
+  return Http2Frame(1, kEndStream | 4, stream, std::string(1, '\0') + text(name) + text(value));
 }
 
 /// A server that speaks as much HTTP/2 as it takes to answer each call with chosen bytes, as a proxy or a
@@ -131,4 +145,4 @@ class RawHttp2Server {
 
 }  // namespace atoll
 
-#endif  // ATOLL_TESTS_WORKER_CLIENT_RAW_HTTP2_H_
+#endif  // ATOLL_TESTS_FAKES_RAW_HTTP2_H_
