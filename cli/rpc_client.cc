@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "grpcpp/channel.h"
 #include "protos/transport/client_channel.h"
+#include "protos/transport/foreign_answer.h"
 #include "protos/wire/status.h"
 #include "protos/wire/trace.h"
 
@@ -41,7 +42,16 @@ bool IsBehind(const v1::ConfirmationCursor& next, const v1::ConfirmationCursor& 
 
 absl::Status NobodyAnswers(const std::string& address, const std::string& why) {
   return absl::UnavailableError(absl::StrFormat(
-      "no coordinator answers on %s (%s); is it running, and is this its address (--admin, --coordinator)?",
+      "no coordinator answers on %s%s; is it running, and is this its address (--admin, --coordinator)?",
+      address, why.empty() ? "" : " (" + why + ")"));
+}
+
+absl::Status NotACoordinator(const std::string& address, const grpc::Status& status) {
+  const std::string http = HttpStatusIn(status);
+  std::string why = http.empty() ? status.error_message() : "it answers with HTTP status " + http;
+  if (why.empty()) why = "it answers with gRPC status UNKNOWN without a message";
+  return absl::UnavailableError(absl::StrFormat(
+      "what answers on %s is not an Atoll coordinator (%s); is this its address (--admin, --coordinator)?",
       address, why));
 }
 
@@ -70,6 +80,7 @@ std::string MetadataValue(std::string text) {
 }  // namespace
 
 absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address, CoordinatorPort port) {
+  if (IsForeign(status)) return NotACoordinator(address, status);
   const absl::Status translated = StatusFromGrpc(status);
   if (absl::IsUnimplemented(translated)) {
     const bool data = port == CoordinatorPort::kData;

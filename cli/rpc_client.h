@@ -37,8 +37,8 @@ absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
                              const WaitNotice& notice = nullptr);
 
 /// What a call of this port's service to `address` came to: a coordinator that does not answer, or does not
-/// know the call, is explained, everything else translated by protos/wire and marked as its answer
-/// (cli/exit_code.h).
+/// know the call, is explained, as is another program that answers (Unavailable), everything else translated
+/// by protos/wire and marked as its answer (cli/exit_code.h).
 absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address, CoordinatorPort port);
 
 /// The admin port, in Status. Every call waits at most the deadline for a coordinator that is not (yet)

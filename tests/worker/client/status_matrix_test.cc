@@ -198,8 +198,8 @@ TEST(StatusMatrixTest, AnAnswerWithoutGrpcStatusIsRetried) {
   const auto no_number = [](uint32_t stream) {
     return GrpcHeaders(stream) + Trailer(stream, "grpc-status", "abc");
   };
-  ExpectRetried("trailers without grpc-status", trailers);
-  ExpectRetried("trailers only", trailers_only);
+  ExpectRetried("trailers without grpc-status", trailers, /*looks_permanent=*/true);
+  ExpectRetried("trailers only", trailers_only, /*looks_permanent=*/true);
   ExpectRetried("not a number", no_number);
 }
 
