@@ -69,13 +69,46 @@ void AddBudget(uint64_t rounds, uint64_t planned_tokens, uint64_t file_rounds,
   settings.push_back({"run.file_rounds", absl::StrCat(file_rounds)});
 }
 
+/// run.file_rounds of a run that has so many rounds, `extended` or not.
+uint64_t FileRounds(const RunOptions& file, uint64_t rounds, bool extended) {
+  return rounds == file.rounds && !extended ? 0 : file.rounds;
+}
+
+/// run.rounds of the file of the last start. A start that was recorded before run.file_rounds was there, in
+/// an extended run, leaves open which of the two numbers the file had; this is the smaller one.
+uint32_t RoundsOfLastFile(const RunOptions& last) {
+  if (last.file_rounds > 0) return last.file_rounds;
+  if (last.extension.steps_added == 0) return last.rounds;
+  const uint64_t steps = last.total_steps() - std::min(last.total_steps(), last.extension.steps_added);
+  return static_cast<uint32_t>(std::llround(static_cast<double>(steps) / last.inner.steps));
+}
+
 /// Whether the file of the last start may have said so many rounds.
 bool SaidAtLastStart(const RunOptions& last, uint32_t rounds) {
-  if (last.file_rounds > 0) return rounds == last.file_rounds;
-  if (rounds == last.rounds) return true;
-  // As recorded before run.file_rounds was there.
-  const uint64_t steps = last.total_steps() - std::min(last.total_steps(), last.extension.steps_added);
-  return rounds == std::llround(static_cast<double>(steps) / last.inner.steps);
+  return rounds == RoundsOfLastFile(last) || (last.file_rounds == 0 && rounds == last.rounds);
+}
+
+enum class RoundsAsked { kSame, kFewer, kMore };
+
+/// What the file asks for, compared with the file of the last start. Not with the recorded run: its rounds
+/// may be those of an extension, and a file that is raised must not shorten it.
+RoundsAsked CompareRounds(const RunOptions& file, const RunOptions& recorded, const RunOptions& last) {
+  const uint64_t wanted = file.total_tokens(), budget = recorded.total_tokens();
+  const uint64_t round = std::max(file.tokens_per_round(), recorded.tokens_per_round());
+  const auto is_about = [&](uint64_t tokens) {
+    return std::max(wanted, tokens) - std::min(wanted, tokens) < round;
+  };
+  if (SaidAtLastStart(last, file.rounds) || is_about(budget)) return RoundsAsked::kSame;
+  if (wanted > budget) return RoundsAsked::kMore;
+  const uint32_t said = RoundsOfLastFile(last);
+  if (file.tokens_per_round() == last.tokens_per_round()) {
+    return file.rounds < said ? RoundsAsked::kFewer : RoundsAsked::kMore;
+  }
+  const uint64_t total = last.total_tokens();
+  const uint64_t added = std::min(total, last.extension.steps_added * last.tokens_per_position());
+  const uint64_t planned = said == last.rounds ? total : total - added;
+  if (is_about(planned)) return RoundsAsked::kSame;
+  return wanted < planned ? RoundsAsked::kFewer : RoundsAsked::kMore;
 }
 
 /// In steps of `to`, which need not have as many tokens as those of `from`.
@@ -88,16 +121,27 @@ ExtensionOptions Converted(const RunOptions& from, const RunOptions& to) {
           .steps_added = static_cast<uint64_t>(std::llround(added))};
 }
 
-absl::Status CheckMoreRounds(const RunOptions& file, const RunOptions& recorded,
-                             const RunOptions& last_start) {
+absl::Status MoreRounds(const RunOptions& file, const RunOptions& recorded, const RunOptions& last_start) {
   const uint64_t budget = recorded.total_tokens(), wanted = file.total_tokens();
-  const uint64_t more = (wanted - budget + file.tokens_per_round() - 1) / file.tokens_per_round();
-  const uint32_t said = last_start.file_rounds > 0 ? last_start.file_rounds : last_start.rounds;
+  const uint32_t said = RoundsOfLastFile(last_start);
+  if (wanted > budget) {
+    const uint64_t more = file.rounds_for(wanted - budget);
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "run.rounds: the file asks for %s, %s tokens, and the run is planned for %s tokens. A file cannot "
+        "extend a run. Nothing was changed. Put run.rounds back to %d, or start without --config, then call "
+        "`atollctl run extend %d`",
+        Counted(file.rounds, "round"), TokenText(wanted), TokenText(budget), said, more));
+  }
+  const uint64_t rounds = file.rounds_for(budget);
   return absl::FailedPreconditionError(absl::StrFormat(
-      "run.rounds: the file asks for %s, %s tokens, and the run is planned for %s tokens. A file cannot "
-      "extend a run. Nothing was changed. Put run.rounds back to %d, or start without --config, then call "
-      "`atollctl run extend %d`",
-      Counted(file.rounds, "round"), TokenText(wanted), TokenText(budget), said, more));
+      "run.rounds: the file asks for %s, and at the last start it asked for %d. The run has %d%s, so the "
+      "file "
+      "would not extend it but end it earlier. Nothing was changed. Put run.rounds back to %d, or start "
+      "without --config; for more than %d rounds, then call `atollctl run extend`. To end the run at %d "
+      "rounds, start with run.rounds: %d, which is what it has, and then with %d",
+      Counted(file.rounds, "round"), said, rounds,
+      recorded.extension.steps_added > 0 ? ", with its extension" : "", said, rounds, file.rounds, rounds,
+      file.rounds));
 }
 
 /// A budget that is spent already would end the run, and nobody asked for that.
@@ -187,24 +231,29 @@ absl::StatusOr<StartConfig> WithSteadyRate(const StartConfig& start, const Confi
 absl::StatusOr<StartConfig> WithBudget(const StartConfig& file, const ConfigCodec& codec, const BegunRun& run,
                                        uint64_t committed_tokens) {
   const RunOptions& recorded = run.recorded;
-  const uint64_t budget = recorded.total_tokens(), wanted = file.run.total_tokens();
-  const uint64_t round = std::max(file.run.tokens_per_round(), recorded.tokens_per_round());
-  const uint64_t apart = std::max(wanted, budget) - std::min(wanted, budget);
-  const bool same = SaidAtLastStart(run.last_start, file.run.rounds) || apart < round;
+  const uint64_t budget = recorded.total_tokens();
+  const RoundsAsked asked = CompareRounds(file.run, recorded, run.last_start);
   const bool finished = committed_tokens >= budget;
-  if (!same && wanted > budget) return CheckMoreRounds(file.run, recorded, run.last_start);
-  if (!same && !finished) {
+  if (asked == RoundsAsked::kMore) return MoreRounds(file.run, recorded, run.last_start);
+  if (asked == RoundsAsked::kFewer && !finished) {
     ATOLL_RETURN_IF_ERROR(CheckBudgetLeft(file.run, recorded, committed_tokens));
-    return file;
+    StartConfig shorter = file;
+    shorter.notes.push_back(
+        absl::StrFormat("run.rounds of the file is lower than at the last start: the run ends earlier, at %s "
+                        "instead of %d%s",
+                        Counted(file.run.rounds, "round"), file.run.rounds_for(budget),
+                        recorded.extension.steps_added > 0 ? ", and its extension is taken back" : ""));
+    return shorter;
   }
   if (!finished) ATOLL_RETURN_IF_ERROR(CheckRoundFits(file.run, budget));
   const uint64_t rounds = file.run.rounds_for(budget);
   const bool whole = rounds * file.run.tokens_per_round() == budget;
   std::vector<ConfigSetting> settings;
-  AddBudget(rounds, whole ? 0 : budget, rounds == file.run.rounds ? 0 : file.run.rounds, settings);
+  AddBudget(rounds, whole ? 0 : budget, FileRounds(file.run, rounds, recorded.extension.steps_added > 0),
+            settings);
   AddExtension(Converted(recorded, file.run), settings);
   ATOLL_ASSIGN_OR_RETURN(StartConfig kept, With(file, codec, settings));
-  if (file.run.tokens_per_round() != recorded.tokens_per_round() || (!same && wanted < budget)) {
+  if (file.run.tokens_per_round() != recorded.tokens_per_round() || asked == RoundsAsked::kFewer) {
     kept.notes.push_back(absl::StrFormat(
         "a file does not change the token budget of a begun run, which stays %s tokens%s: run.rounds is %d "
         "(before: %d rounds of %s tokens; now a round has %s). `atollctl run extend` adds rounds",
@@ -232,12 +281,21 @@ absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCod
   }
   // Nothing was trained that a new budget could harm; an extension stays.
   const RunOptions& recorded = run.recorded;
-  if (recorded.extension.steps_added > 0 && SaidAtLastStart(run.last_start, file.run.rounds)) {
+  const bool extended = recorded.extension.steps_added > 0;
+  const bool kept = SaidAtLastStart(run.last_start, file.run.rounds);
+  if (extended && kept) {
     const uint64_t rounds = file.run.rounds_for(recorded.total_tokens());
-    AddBudget(rounds, 0, rounds == file.run.rounds ? 0 : file.run.rounds, settings);
+    AddBudget(rounds, 0, FileRounds(file.run, rounds, extended), settings);
     AddExtension(Converted(recorded, file.run), settings);
   }
-  return With(file, codec, settings);
+  ATOLL_ASSIGN_OR_RETURN(StartConfig start, With(file, codec, settings));
+  if (extended && !kept) {
+    start.notes.push_back(absl::StrFormat(
+        "run.rounds of the file is another one than at the last start, and nothing was trained yet: the run "
+        "has %s instead of %d, and its extension is taken back",
+        Counted(file.run.rounds, "round"), recorded.rounds));
+  }
+  return start;
 }
 
 absl::StatusOr<bool> IsFileOfLastStart(const StartConfig& file, const ConfigCodec& codec,

@@ -42,7 +42,8 @@ struct BegunRun {
 ///
 /// Fewer run.rounds than the file had before end the run earlier. FailedPrecondition, naming what works, when
 /// the file
-///   asks for more rounds than it did    `atollctl run extend` does that
+///   asks for more rounds than it did    `atollctl run extend` does that; also when the run was extended and
+///                                       has more still, which the file would take back
 ///   leaves less than was trained        the run would be over at once
 ///   makes one round exceed the budget   the budget could not be kept
 absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCodec& codec,

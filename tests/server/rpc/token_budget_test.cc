@@ -65,9 +65,9 @@ class TokenBudget : public testing::Test {
   }
   StatusView Status() { return run_.coordinator().GetStatus(0); }
   RunOptions Now() { return *kCodec.Parse(Status().config_bytes); }
-  std::string Told() {
+  std::string Told(size_t nth = 0) {
     EventCatcher events(&run_.coordinator());
-    const auto changed = events.WaitFor(EventKind::kConfigChanged);
+    const auto changed = events.WaitFor(EventKind::kConfigChanged, nth);
     return changed ? changed->message : "";
   }
 
@@ -175,12 +175,116 @@ TEST_F(TokenBudget, ARefusalLeadsOut) {
   ASSERT_TRUE(Start(With({{"workers: 2", "workers: 1"}})).ok());
   EXPECT_EQ(Now().rounds, 12u);
   EXPECT_EQ(Status().config_version, 2u) << "a refused start leaves nothing";
+  EXPECT_THAT(refusal({{"workers: 2, rounds: 6", "workers: 1, rounds: 9"}}),
+              AllOf(HasSubstr("asks for 9 rounds, and at the last start it asked for 6. The run has 12, so"),
+                    HasSubstr("To end the run at 9 rounds, start with run.rounds: 12,")));
+  ASSERT_TRUE(Start(With({{"workers: 2, rounds: 6", "workers: 1, rounds: 12"}})).ok());
   ASSERT_TRUE(Start(With({{"workers: 2, rounds: 6", "workers: 1, rounds: 9"}})).ok()) << "ends it earlier";
   EXPECT_EQ(Status().total_tokens, 9 * kRound / 2);
   ASSERT_TRUE(
       Start(With({{"steps: 2", "steps: 8"}, {"rounds: 6", "rounds: 9"}, {"workers: 2", "workers: 1"}})).ok());
   EXPECT_EQ(Status().total_tokens, 9 * kRound / 2);
   EXPECT_EQ(Now().rounds, 3u);
+}
+
+/// A run of 6 rounds that has 30: trained for 6 of them, then extended by 24.
+class ExtendedBudget : public TokenBudget {
+ protected:
+  void SetUp() override {
+    Train(6);
+    ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 24, 0, false).ok());
+    Train(1);
+    ASSERT_EQ(Status().total_tokens, 30 * kRound);
+  }
+  void ExpectRefused(const Values& values, const std::string& message) {
+    const std::string recorded = Status().config_bytes;
+    const absl::Status refused = Start(With(values));
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+    EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(message), HasSubstr("Nothing was changed")));
+    ASSERT_TRUE(Start(kYaml).ok());
+    EXPECT_EQ(Status().config_bytes, recorded);
+  }
+  /// In rounds of the file; of 2 workers, 2 steps and a batch of 4: kRound.
+  void ExpectKept(const Values& values, uint32_t rounds) {
+    const absl::Status started = Start(With(values));
+    ASSERT_TRUE(started.ok()) << started;
+    EXPECT_EQ(Status().total_tokens, 30 * kRound);
+    EXPECT_EQ(Now().rounds, rounds);
+    EXPECT_GT(Now().extension.steps_added, 0u);
+  }
+};
+
+TEST_F(ExtendedBudget, AFileWithItsOldRoundsKeepsTheExtension) {
+  ExpectKept({}, 30);
+  ExpectKept({{"1e-3", "2e-3"}}, 30);
+  ExpectKept({{"workers: 2", "workers: 4"}}, 15);
+  ExpectKept({{"workers: 2", "workers: 4"}, {"steps: 2", "steps: 1"}}, 30);
+  ExpectKept({{"batch: 4", "batch: 2"}}, 60);
+  ExpectKept({{"steps: 2", "steps: 4"}, {"deadline_s: 100", "deadline_s: 70"}}, 15);
+  ExpectKept({}, 30);
+}
+
+TEST_F(ExtendedBudget, ARaisedFileThatWouldShortenTheRunIsRefused) {
+  const std::string shorter = "would not extend it but end it earlier";
+  ExpectRefused({{"rounds: 6", "rounds: 7"}}, "asks for 7 rounds, and at the last start it asked for 6. The");
+  ExpectRefused({{"rounds: 6", "rounds: 29"}}, "The run has 30, with its extension, so the file " + shorter);
+  ExpectRefused({{"rounds: 6", "rounds: 20"}}, "Put run.rounds back to 6, or start without --config; for ");
+  ExpectRefused({{"rounds: 6", "rounds: 20"}, {"deadline_s: 100", "deadline_s: 70"}}, shorter);
+  ExpectRefused({{"workers: 2, rounds: 6", "workers: 4, rounds: 10"}}, "The run has 15, with its extension");
+  ExpectRefused({{"rounds: 6", "rounds: 40"}, {"batch: 4", "batch: 2"}}, "The run has 60, with its extens");
+  ExpectRefused({{"rounds: 6", "rounds: 10"}, {"steps: 2", "steps: 4"}}, shorter);
+}
+
+TEST_F(ExtendedBudget, ARaisedFileThatWouldExtendItIsRefused) {
+  ExpectRefused({{"rounds: 6", "rounds: 31"}}, "Put run.rounds back to 6, or start without --config, then");
+  ExpectRefused({{"workers: 2, rounds: 6", "workers: 1, rounds: 70"}}, "run extend 10`");
+}
+
+TEST_F(ExtendedBudget, AFileMayHaveTheRoundsOfTheExtendedRunAndThenFewer) {
+  ExpectKept({{"rounds: 6", "rounds: 30"}}, 30);
+  EXPECT_THAT(std::string(Start(With({{"rounds: 6", "rounds: 31"}})).message()),
+              HasSubstr("Put run.rounds back to 30,"));
+  ASSERT_TRUE(Start(With({{"rounds: 6", "rounds: 20"}})).ok());
+  EXPECT_EQ(Status().total_tokens, 20 * kRound);
+  EXPECT_THAT(Told(2), HasSubstr("the run ends earlier, at 20 rounds instead of 30, and its extension is "));
+}
+
+TEST_F(ExtendedBudget, TheSameTokensInRoundsOfAnotherSizeKeepTheExtension) {
+  ExpectKept({{"workers: 2, rounds: 6", "workers: 1, rounds: 12"}}, 60);
+  ExpectKept({{"workers: 2, rounds: 6", "workers: 1, rounds: 60"}}, 60);
+}
+
+TEST_F(ExtendedBudget, ALoweredFileEndsItUnlessThatIsTrained) {
+  ExpectRefused({{"rounds: 6", "rounds: 5"}}, "Start with at least 8 rounds");
+  ExpectRefused({{"workers: 2, rounds: 6", "workers: 4, rounds: 2"}}, "would end at once");
+}
+
+TEST_F(TokenBudget, ALoweredFileShortensAnExtendedRun) {
+  Train(1);
+  ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 24, 0, false).ok());
+  ASSERT_TRUE(Start(With({{"rounds: 6", "rounds: 5"}})).ok());
+  EXPECT_EQ(Status().total_tokens, 5 * kRound);
+  EXPECT_THAT(Told(1), HasSubstr("the run ends earlier, at 5 rounds instead of 30, and its extension is "));
+}
+
+TEST_F(TokenBudget, AFinishedExtendedRunRefusesARaisedFile) {
+  Train(6);
+  ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 2, 0, false).ok());
+  Train(2);
+  ASSERT_EQ(Status().state, RunStateView::kFinished);
+  EXPECT_EQ(Start(With({{"rounds: 6", "rounds: 7"}})).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(Start(With({{"rounds: 6", "rounds: 5"}})).ok()) << "it ignores fewer";
+  EXPECT_EQ(Status().state, RunStateView::kFinished);
+  EXPECT_EQ(Status().total_tokens, 8 * kRound);
+}
+
+TEST_F(TokenBudget, OtherRoundsTakeAnExtensionBackBeforeAnythingIsTrained) {
+  ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 24, 0, false).ok());
+  ASSERT_TRUE(Start(With({{"1e-3", "2e-3"}})).ok());
+  EXPECT_EQ(Now().rounds, 30u);
+  ASSERT_TRUE(Start(With({{"rounds: 6", "rounds: 9"}})).ok());
+  EXPECT_EQ(Now().rounds, 9u);
+  EXPECT_THAT(Told(2), HasSubstr("the run has 9 rounds instead of 30, and its extension is taken back"));
 }
 
 TEST_F(TokenBudget, ARefusalNamesTheRoundsOfTheFile) {
