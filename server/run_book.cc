@@ -153,6 +153,15 @@ void RunBook::RefreshGrant(Effects& effects) {
       absl::StrFormat("worker '%s' is gone; worker '%s' is to seed the run now", before, grant_.holder()));
 }
 
+void RunBook::SeedBrokeOff(const WorkerName& worker, Effects& effects) {
+  MutexLock lock(&mutex_);
+  if (manifest_ || !grant_.HeldBy(worker) || !grant_.BrokeOff(roster_.Seeders())) return;
+  effects.Event(EventKind::kUnknown, grant_.holder(),
+                absl::StrFormat("the upload of the seed by worker '%s' broke off %d times; worker '%s' is to "
+                                "seed the run now",
+                                worker, SeedGrant::kUploads, grant_.holder()));
+}
+
 absl::Status RunBook::CheckSeeder(const Caller& caller, MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
   ATOLL_RETURN_IF_ERROR(Renew(caller, now, effects));

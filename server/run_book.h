@@ -142,6 +142,8 @@ class RunBook {
   // Seeding.
   /// Whether the caller may upload version 0 now.
   absl::Status CheckSeeder(const Caller& caller, MonoTime now, Effects& effects);
+  /// An upload of the seed ended before it was whole.
+  void SeedBrokeOff(const WorkerName& worker, Effects& effects);
   bool seeded() const;
   /// That the worker joined with; empty: not known.
   std::string ManifestHashOf(const WorkerName& worker) const;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "server/run_book.h"
 
 // What the run shows of itself.
@@ -93,7 +94,10 @@ double RunBook::WorkedSeconds(MonoTime now) const {
 
 std::string RunBook::SeedReason() const {
   if (grant_.holder().empty()) return "waiting for a worker to join and seed the parameters";
-  return absl::StrFormat("waiting for worker '%s' to seed the parameters", grant_.holder());
+  const uint32_t broken = grant_.broken_off();
+  return absl::StrFormat(
+      "waiting for worker '%s' to seed the parameters%s", grant_.holder(),
+      broken == 0 ? "" : absl::StrFormat("; its upload has broken off %s", Counted(broken, "time")));
 }
 
 std::string RunBook::StateReason() const {

@@ -159,7 +159,15 @@ absl::Status SeedUpload::StoreVersionZero() {
   return absl::OkStatus();
 }
 
+SeedUpload::~SeedUpload() {
+  if (ended_ || *services_.shutting_down) return;
+  Effects effects;
+  services_.book->SeedBrokeOff(caller_.worker, effects);
+  (void)services_.outbox->Send(effects);
+}
+
 absl::StatusOr<SeedResult> SeedUpload::Finish() {
+  ended_ = true;
   ATOLL_RETURN_IF_ERROR(CheckComplete());
   ATOLL_RETURN_IF_ERROR(CheckValues());
   ATOLL_RETURN_IF_ERROR(CheckGrant());

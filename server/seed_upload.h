@@ -26,6 +26,7 @@ class SeedUpload final : public SeedSession {
   static absl::StatusOr<std::unique_ptr<SeedSession>> Start(const Services& services, const Caller& caller,
                                                             const Manifest& manifest, Adopt adopt);
 
+  ~SeedUpload() override;
   absl::Status Append(FragmentId fragment, uint64_t offset, std::span<const std::byte> data) override;
   absl::StatusOr<SeedResult> Finish() override;
 
@@ -47,6 +48,7 @@ class SeedUpload final : public SeedSession {
   std::vector<TensorBuffer> buffers_;
   size_t fragment_ = 0;    // that is being filled
   uint64_t received_ = 0;  // bytes of it
+  bool ended_ = false;     // by its sender
 };
 
 }  // namespace atoll

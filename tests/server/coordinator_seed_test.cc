@@ -63,6 +63,27 @@ TEST(CoordinatorSeed, AHolderThatLostTheGrantDuringItsUploadIsRefused) {
   EXPECT_TRUE(run.Seed(second, values).ok());
 }
 
+TEST(CoordinatorSeed, TheGrantPassesOnWhenUploadsBreakOff) {
+  TestRun run;
+  const Caller first = run.Join("a");
+  const std::vector<float> values = Ones();
+  const auto break_off = [&](const Caller& worker) {
+    auto session = run.coordinator().StartSeed(worker, SmallManifest());
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE((*session)->Append(FragmentId(0), 0, AsBytes(values).first(16)).ok());
+  };
+  for (int i = 0; i < 4; ++i) break_off(first);
+  EXPECT_TRUE(run.Heartbeat(first)->seed_granted) << "there is nobody else";
+  const Caller second = run.Join("b");
+  EXPECT_FALSE(run.Heartbeat(second)->seed_granted);
+  EXPECT_THAT(run.coordinator().GetStatus(0).waiting.front().what,
+              HasSubstr("its upload has broken off 4 times"));
+  break_off(first);
+  EXPECT_FALSE(run.Heartbeat(first)->seed_granted);
+  EXPECT_TRUE(run.Heartbeat(second)->seed_granted);
+  EXPECT_TRUE(run.Seed(second, values).ok());
+}
+
 TEST(CoordinatorSeed, HappensOnce) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
