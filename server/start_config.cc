@@ -100,6 +100,8 @@ RoundsAsked CompareRounds(const RunOptions& file, const RunOptions& recorded, co
   };
   if (SaidAtLastStart(last, file.rounds) || is_about(budget)) return RoundsAsked::kSame;
   if (wanted > budget) return RoundsAsked::kMore;
+  // A file that `atollctl config show` has written knows the extension.
+  if (file.extension.steps_added > 0) return RoundsAsked::kFewer;
   const uint32_t said = RoundsOfLastFile(last);
   if (file.tokens_per_round() == last.tokens_per_round()) {
     return file.rounds < said ? RoundsAsked::kFewer : RoundsAsked::kMore;
@@ -237,7 +239,9 @@ absl::StatusOr<StartConfig> WithBudget(const StartConfig& file, const ConfigCode
   if (asked == RoundsAsked::kMore) return MoreRounds(file.run, recorded, run.last_start);
   if (asked == RoundsAsked::kFewer && !finished) {
     ATOLL_RETURN_IF_ERROR(CheckBudgetLeft(file.run, recorded, committed_tokens));
-    StartConfig shorter = file;
+    std::vector<ConfigSetting> no_extension;
+    AddExtension({}, no_extension);
+    ATOLL_ASSIGN_OR_RETURN(StartConfig shorter, With(file, codec, no_extension));
     shorter.notes.push_back(
         absl::StrFormat("run.rounds of the file is lower than at the last start: the run ends earlier, at %s "
                         "instead of %d%s",

@@ -249,6 +249,14 @@ TEST_F(ExtendedBudget, AFileMayHaveTheRoundsOfTheExtendedRunAndThenFewer) {
   EXPECT_THAT(Told(2), HasSubstr("the run ends earlier, at 20 rounds instead of 30, and its extension is "));
 }
 
+TEST_F(ExtendedBudget, AFileThatKnowsTheExtensionMayShortenIt) {
+  const std::string shown = ", extended_at_step: 12, extended_from: 0.1, extended_steps: 48";
+  ExpectKept({{"rounds: 6", "rounds: 30" + shown}}, 30);
+  ASSERT_TRUE(Start(With({{"rounds: 6", "rounds: 20" + shown}})).ok());
+  EXPECT_EQ(Status().total_tokens, 20 * kRound);
+  EXPECT_EQ(Now().extension.steps_added, 0u);
+}
+
 TEST_F(ExtendedBudget, TheSameTokensInRoundsOfAnotherSizeKeepTheExtension) {
   ExpectKept({{"workers: 2, rounds: 6", "workers: 1, rounds: 12"}}, 60);
   ExpectKept({{"workers: 2, rounds: 6", "workers: 1, rounds: 60"}}, 60);
