@@ -176,6 +176,9 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
       opened.config = SnapshotOf(newest, recorded);
       return absl::OkStatus();
     }
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> taken_back,
+                           TakenBack(*deps.config_codec, last.bytes, newest.bytes, start.bytes));
+    if (!taken_back.empty()) start.notes.push_back(TakenBackNote(taken_back));
   }
   const ConfigEntry config{.version = newest.version + 1,
                            .recorded_unix_ns = deps.clock->WallNow().time_since_epoch().count(),

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "core/partition.h"
@@ -300,6 +302,33 @@ absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCod
         Counted(file.run.rounds, "round"), recorded.rounds));
   }
   return start;
+}
+
+absl::StatusOr<std::vector<ConfigChange>> TakenBack(const ConfigCodec& codec, const std::string& last_bytes,
+                                                    const std::string& newest_bytes,
+                                                    const std::string& start_bytes) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> set, codec.Diff(last_bytes, newest_bytes));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> by_file, codec.Diff(last_bytes, start_bytes));
+  std::vector<ConfigChange> taken_back;
+  for (const ConfigChange& setting : set) {
+    const bool in_file = std::ranges::find(by_file, setting.path, &ConfigChange::path) != by_file.end();
+    if (in_file || absl::StartsWith(setting.path, "run.")) continue;
+    taken_back.push_back({.path = setting.path, .before = setting.after, .after = setting.before});
+  }
+  return taken_back;
+}
+
+std::string TakenBackNote(const std::vector<ConfigChange>& settings) {
+  std::vector<std::string> changes, arguments;
+  for (const ConfigChange& setting : settings) {
+    changes.push_back(ConfigChangeText(setting));
+    arguments.push_back(setting.path + "=" + setting.before);
+  }
+  return absl::StrFormat(
+      "the file changed, so it takes back what `atollctl config set` changed since the last start: %s. To "
+      "restore these values, call `atollctl config set %s`, and write them into the file, so that its next "
+      "change keeps them",
+      absl::StrJoin(changes, ", "), absl::StrJoin(arguments, " "));
 }
 
 absl::StatusOr<bool> IsFileOfLastStart(const StartConfig& file, const ConfigCodec& codec,

@@ -49,6 +49,16 @@ struct BegunRun {
 absl::StatusOr<StartConfig> ForBegunRun(const StartConfig& file, const ConfigCodec& codec,
                                         const BegunRun& run);
 
+/// What was set while the run went on since the last start, and what a changed file takes back because it
+/// still says what it said then: "round.deadline_s: 25 -> 600". Without run.*, of which ForBegunRun tells.
+/// Configurations: of the last start, the newest, and that of this start.
+absl::StatusOr<std::vector<ConfigChange>> TakenBack(const ConfigCodec& codec, const std::string& last_bytes,
+                                                    const std::string& newest_bytes,
+                                                    const std::string& start_bytes);
+
+/// For the operator: these settings, and how to keep them. Requires one at least.
+std::string TakenBackNote(const std::vector<ConfigChange>& settings);
+
 /// Whether this is the file that the last start brought, which recorded `last_bytes`.
 absl::StatusOr<bool> IsFileOfLastStart(const StartConfig& file, const ConfigCodec& codec,
                                        const std::string& last_bytes);

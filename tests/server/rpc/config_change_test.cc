@@ -23,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const AdminCaller kAnn{.user = "ann", .peer = "10.0.0.7:5"};
 const RunConfigCodec kCodec;
@@ -294,6 +295,28 @@ TEST_F(AdminConfig, SurvivesARestartWithTheSameFileAndYieldsToAChangedOne) {
   EXPECT_EQ((*configs)[1].author, "ann (10.0.0.7:5)");
   EXPECT_THAT((*configs)[2].changes,
               ElementsAre("round.deadline_s: 50 -> 70", "limits.max_workers: 9 -> 1000"));
+}
+
+TEST_F(AdminConfig, AChangedFileTellsWhichSettingsItTakesBack) {
+  ASSERT_TRUE(Set({{"round.deadline_s", "50"}, {"limits.max_workers", "9"}, {"inner.steps", "4"}}).ok());
+  ASSERT_TRUE(Set({{"codec.push", "int8"}, {"round.quorum", "0.5"}}).ok());
+  ASSERT_TRUE(Set({{"round.quorum", "1"}}).ok());
+  const auto told = [&](const std::string& yaml) {
+    run_.options() = ConfiguredRun(yaml);
+    EXPECT_TRUE(run_.Restart().ok());
+    EventCatcher events(&run_.coordinator());
+    const auto changed = events.WaitFor(EventKind::kConfigChanged, run_.admin().ListConfigs()->size() - 2);
+    return changed ? changed->message : "";
+  };
+  std::string file = kYaml;
+  file.replace(file.find("deadline_s: 100"), 15, "deadline_s: 70 ");
+  EXPECT_THAT(
+      told(file),
+      AllOf(HasSubstr("takes back what `atollctl config set` changed since the last start: inner.steps: 4 -> "
+                      "2, codec.push: int8 -> fp32, limits.max_workers: 9 -> 1000. To restore these"),
+            HasSubstr("`atollctl config set inner.steps=4 codec.push=int8 limits.max_workers=9`")));
+  file.replace(file.find("deadline_s: 70"), 14, "deadline_s: 80");
+  EXPECT_THAT(told(file), AllOf(HasSubstr("round.deadline_s: 70 -> 80"), Not(HasSubstr("takes back"))));
 }
 
 TEST_F(AdminConfig, LimitsAreInForceAtOnce) {
