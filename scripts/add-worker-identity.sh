@@ -22,6 +22,8 @@ die() { echo "add-worker-identity: $*" >&2; exit 2; }
 
 case ${1:-} in -h|--help) usage; exit 0 ;; esac
 [ $# -eq 1 ] || die "which overlay? For example k8s/overlays/tls; see --help"
+# Paths that are printed are the caller's, who is in another folder.
+caller=$PWD overlay=${1%/}
 cd "$1" || die "there is no folder $1"
 last=-1
 while [ -e "worker-$((last + 1))/kustomization.yaml" ]; do last=$((last + 1)); done
@@ -57,9 +59,12 @@ awk -v before="$before" -v after="$after" -v last="worker-$last" -v next_folder=
 ' kustomization.yaml >"$made/kustomization.yaml" 2>"$made/missing" ||
   die "$1/kustomization.yaml lacks $(cat "$made/missing"); nothing is changed. Add $after by hand: the top of that file says where"
 certificate=certs/worker-$after.pem
-if [ -e certs/ca.key ] && [ ! -e "$certificate" ]; then "$repository/scripts/dev-certs.sh" certs --worker "$after"; fi
+if [ -e certs/ca.key ] && [ ! -e "$certificate" ]; then
+  env -C "$caller" "$repository/scripts/dev-certs.sh" "$overlay/certs" --worker "$after"
+fi
 mv "$made/folder" "worker-$next"
 mv "$made/kustomization.yaml" kustomization.yaml
 [ -e "$certificate" ] || ! grep -q "$certificate" kustomization.yaml ||
-  echo "$certificate and .key are missing: sign them where ca.key is (scripts/dev-certs.sh DIR --worker $after), and copy both here"
+  echo "$overlay/$certificate and .key are missing: sign them where ca.key is (scripts/dev-certs.sh DIR --worker $after), and" \
+    "copy both to $overlay/certs"
 if [ -n "$prefix" ]; then echo "added $after; apply $1"; else echo "added $after; apply $1, then: atollctl workers scale $((next + 1))"; fi

@@ -25,9 +25,9 @@ class AddWorkerIdentity(unittest.TestCase):
         shutil.copytree(OVERLAYS / name, copy, ignore=shutil.ignore_patterns("certs"))
         return copy
 
-    def add(self, overlay):
+    def add(self, overlay, cwd=None):
         return subprocess.run([SOURCE / "scripts/add-worker-identity.sh", overlay], capture_output=True, text=True, timeout=60,
-                              check=False)
+                              check=False, cwd=cwd)
 
     def certify(self, overlay, *names):
         subprocess.run([SOURCE / "scripts/dev-certs.sh", overlay / "certs", *names], check=True, stdout=subprocess.DEVNULL,
@@ -54,6 +54,18 @@ class AddWorkerIdentity(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((overlay / "certs/worker-atoll-worker-2.pem").read_bytes(), kept)
         self.assertTrue((overlay / "certs/worker-atoll-worker-3.key").exists())
+
+    def test_prints_paths_that_its_caller_can_use(self):
+        self.certify(self.overlay("tls"), "--coordinator")
+        for overlay in ("tls", "tls/", "./tls"):
+            done = self.add(overlay, cwd=self.folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            made = [line.split()[1].rstrip(",") for line in done.stdout.splitlines() if line.startswith("made ")]
+            self.assertEqual(len(made), 1, done.stdout)
+            self.assertTrue((self.folder / made[0]).exists(), done.stdout)
+        self.overlay("island")
+        self.assertIn("\nisland/certs/worker-island-a-atoll-worker-2.pem and .key are missing",
+                      "\n" + self.add("island", cwd=self.folder).stdout)
 
     def test_names_the_files_that_an_island_lacks(self):
         overlay = self.overlay("island")
