@@ -153,7 +153,9 @@ std::string CheckValue(const FieldDescriptor* field, const Message& message) {
 
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor* descriptor) {
   std::vector<std::string> names;
-  for (int i = 0; i < descriptor->field_count(); ++i) names.push_back(descriptor->field(i)->name());
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    if (!IsSetByPrograms(descriptor->field(i))) names.push_back(descriptor->field(i)->name());
+  }
   return names;
 }
 

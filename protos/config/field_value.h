@@ -23,7 +23,7 @@ std::string ToText(const google::protobuf::FieldDescriptor* field, const google:
 std::string CheckValue(const google::protobuf::FieldDescriptor* field,
                        const google::protobuf::Message& message);
 
-/// The names of a message's fields, in the order of the .proto file.
+/// The names of the fields that people may set (IsSetByPrograms), in the order of the .proto file.
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor* descriptor);
 
 }  // namespace atoll

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -52,6 +53,10 @@ std::string RealNumberText(const v1::FieldRule& rule) {
 }  // namespace
 
 const v1::FieldRule& RuleOf(const FieldDescriptor* field) { return field->options().GetExtension(v1::rule); }
+
+bool IsSetByPrograms(const FieldDescriptor* field) {
+  return absl::StartsWith(RuleOf(field).doc(), "Set by ");
+}
 
 std::string Spelling(const EnumValueDescriptor* value) {
   const std::string prefix = Prefix(value->type());

@@ -20,6 +20,9 @@ inline bool IsSection(const google::protobuf::FieldDescriptor* field) {
   return field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
+/// Whether the programs write the field, and people do not: its doc begins with "Set by".
+bool IsSetByPrograms(const google::protobuf::FieldDescriptor* field);
+
 /// YAML's spelling of an enum value: its name without the enum's prefix, in lower case (OUTER_OPTIMIZER_SGD:
 /// "sgd").
 std::string Spelling(const google::protobuf::EnumValueDescriptor* value);

@@ -36,8 +36,7 @@ TEST(ConfigErrorTest, UnknownField) {
             "minimum, "
             "grace_s, lease_s, start_workers, mode, staleness_limit, grace");
   EXPECT_EQ(ErrorOf(Sample("rounds: 20", "rounds: 20\n  xyzzy: 1")),
-            "s.yaml:5: run: unknown field 'xyzzy'; allowed: name, workers, rounds, seed, "
-            "extended_at_step, extended_from, extended_steps, planned_tokens, file_rounds");
+            "s.yaml:5: run: unknown field 'xyzzy'; allowed: name, workers, rounds, seed");
   EXPECT_EQ(
       ErrorOf(SampleAnd("optimiser: {}\n")),
       "s.yaml:18: unknown field 'optimiser'; allowed: run, model, data, inner, outer, merge, round, codec, "
@@ -140,8 +139,7 @@ TEST(ConfigErrorTest, AllProblemsAtOnceInTheOrderOfTheLines) {
       "s.yaml: inner: is missing; allowed: a section of fields\n"
       "s.yaml:1: run.rounds: is missing; allowed: a whole number from 1 to 100000000\n"
       "s.yaml:3: run.workers: 0 is out of range; allowed: a whole number from 1 to 10000\n"
-      "s.yaml:4: run: unknown field 'round'; did you mean 'rounds'? allowed: name, workers, rounds, seed, "
-      "extended_at_step, extended_from, extended_steps, planned_tokens, file_rounds\n"
+      "s.yaml:4: run: unknown field 'round'; did you mean 'rounds'? allowed: name, workers, rounds, seed\n"
       "s.yaml:6: model.gpt.layers: 'x' has the wrong type; allowed: a whole number from 1 to 1024\n"
       "s.yaml:6: model.gpt.heads: is missing; allowed: a whole number from 1 to 1024\n"
       "s.yaml:6: model.gpt.width: is missing; allowed: a whole number from 1 to 65536\n"
