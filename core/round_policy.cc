@@ -48,7 +48,9 @@ RoundDecision NobodyThere(const RoundView& view) {
   if (view.first_join_due) {
     return {.action = Action::kWait,
             .health = RunHealth::kStarting,
-            .reason = "no worker has joined yet",
+            .reason = view.base == Version(0)
+                          ? "no worker has joined yet"
+                          : "no worker has joined since the coordinator started or the run was extended",
             .next_check = view.first_join_due};
   }
   return {.action = Action::kWait,

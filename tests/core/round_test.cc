@@ -126,7 +126,8 @@ TEST_F(RoundTest, WithoutWorkersFromItsStartItIsStartingForOneLease) {
     return Decide(At(now), round_->View(At(now), members_), kOptions);
   };
   EXPECT_EQ(decide(1002.6).health, RunHealth::kStarting);
-  EXPECT_EQ(decide(1002.6).reason, "no worker has joined yet");
+  EXPECT_EQ(decide(1002.6).reason,
+            "no worker has joined since the coordinator started or the run was extended");
   EXPECT_EQ(decide(1002.6).next_check, At(1015)) << "the health changes then, though nothing happens";
   EXPECT_EQ(decide(1015).health, RunHealth::kDegraded);
   EXPECT_EQ(decide(1015).next_check, std::nullopt);
