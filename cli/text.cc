@@ -128,7 +128,7 @@ const char* PhaseName(v1::WorkerPhase phase) {
 }
 
 std::string WaitsText(const std::string& waiting_for) {
-  constexpr std::string_view kWaiting = "waiting for ";
+  constexpr absl::string_view kWaiting = "waiting for ";
   if (!absl::StartsWith(waiting_for, kWaiting)) return "waits: " + waiting_for;
   return "waits for " + waiting_for.substr(kWaiting.size());
 }

@@ -247,7 +247,7 @@ uint64_t AllocatedBytes(const std::string& folder) {
 }
 
 TEST_F(RocksDbStoreTest, ANewDirectoryTakesWhatThePlanCounts) {
-  for (const uint32_t shards : {1U, 4U, 64U}) {
+  for (const uint32_t shards : {1U, 4U}) {
     const TempDir temp;
     const RocksDbStoreOptions options{.data_dir = temp.path() + "/run"};
     StoreModel model = model_;
