@@ -28,6 +28,9 @@ enum class TimeUse : uint8_t {
 };
 constexpr size_t kTimeUses = 15;  // 0 is none
 
+/// Ten years: more than a process lives. A figure above it is a mistake or a lie.
+inline constexpr double kLongestTimeSpent = 10 * 365.25 * 86400;
+
 /// Seconds by TimeUse.
 struct TimeSpent {
   std::array<double, kTimeUses> seconds{};

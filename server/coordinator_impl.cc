@@ -320,7 +320,8 @@ StatusView CoordinatorImpl::GetStatus(uint32_t history) {
   status.uptime_s = ToSeconds(now - started_);
   status.run_seconds = RunSeconds(status, services_.identity.created_unix_ns,
                                   services_.clock->WallNow().time_since_epoch().count());
-  status.compute_utilisation = ComputeUtilisation(book_.Workers(/*all=*/status.live_trainers == 0, now));
+  status.compute_utilisation =
+      ComputeUtilisation(book_.Workers(/*all=*/status.live_trainers == 0, now), status.run_seconds);
   status.data_directory = services_.options.data_directory;
   status.last_event_sequence = events_.last_sequence();
   for (FragmentStatusView& fragment : status.fragments) {

@@ -14,6 +14,14 @@
 namespace atoll {
 namespace {
 
+/// Of what a worker says of its time, no more than the run is old: it could claim any weight otherwise.
+TimeSpent WithinRun(TimeSpent spent, double run_seconds) {
+  const double total = spent.total();
+  if (total <= run_seconds || run_seconds <= 0) return spent;
+  for (double& seconds : spent.seconds) seconds *= run_seconds / total;
+  return spent;
+}
+
 // Evaluations that the slope is taken from: the pace now, not that of the warmup.
 constexpr size_t kSlopePoints = 20;
 
@@ -69,13 +77,14 @@ double LossSlope(std::span<const LossPoint> points) {
   return variance > 0 ? covariance / variance : 0;
 }
 
-double ComputeUtilisation(std::span<const WorkerView> workers) {
+double ComputeUtilisation(std::span<const WorkerView> workers, double run_seconds) {
   TimeSpent live;
   TimeSpent all;
   for (const WorkerView& worker : workers) {
     if (worker.role != static_cast<uint8_t>(WorkerRole::kTrainer)) continue;
-    all.Add(worker.progress.training);
-    if (worker.state == "active") live.Add(worker.progress.training);
+    const TimeSpent training = WithinRun(worker.progress.training, run_seconds);
+    all.Add(training);
+    if (worker.state == "active") live.Add(training);
   }
   return UtilisationOf(live.total() > 0 ? live : all);
 }
@@ -99,7 +108,7 @@ MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> w
   }
   view.loss_slope_per_million_tokens = LossSlope(LastPoints(status));
   view.tokens_per_second = status.tokens_per_second;
-  view.compute_utilisation = ComputeUtilisation(workers);
+  view.compute_utilisation = ComputeUtilisation(workers, wall_seconds);
   view.push_bytes = status.push_bytes;
   view.pull_bytes = status.pull_bytes;
   view.data_parallel_bytes = status.data_parallel_bytes;

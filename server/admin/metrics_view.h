@@ -18,7 +18,8 @@ struct LossPoint {
 double LossSlope(std::span<const LossPoint> points);
 
 /// UtilisationOf the live trainers together; when none is live, of all of these. 0 when they told nothing.
-double ComputeUtilisation(std::span<const WorkerView> workers);
+/// Nobody counts with more than `run_seconds`, the age of the run (0: not known).
+double ComputeUtilisation(std::span<const WorkerView> workers, double run_seconds);
 
 /// From the creation of the run to now; to the close of its last round when it is finished or stopped.
 double RunSeconds(const StatusView& status, int64_t created_unix_ns, int64_t now_unix_ns);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -69,8 +68,8 @@ CapabilitiesView DecodeCapabilities(const v1::Capabilities& in) {
           .device_memory_bytes = in.device_memory_bytes()};
 }
 
-/// What a stranger says: nothing negative, nothing that is not finite.
-double Spent(double seconds) { return std::isfinite(seconds) && seconds > 0 ? seconds : 0; }
+/// What a stranger says: nothing negative, nothing that is not finite, nothing beyond the life of a process.
+double Spent(double seconds) { return seconds > 0 && seconds <= kLongestTimeSpent ? seconds : 0; }
 
 TimeSpent DecodeTimes(const google::protobuf::RepeatedPtrField<v1::TimeSpent>& in) {
   TimeSpent spent;

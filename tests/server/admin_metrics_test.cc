@@ -40,9 +40,13 @@ TEST(ComputeUtilisationTest, IsThatOfTheLiveTrainersOrOfThoseThatWere) {
   WorkerView gone = a;
   gone.state = "left";
   gone.progress.training[TimeUse::kCompute] = 900;
-  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{a, watcher, gone}), 0.6);
-  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{gone, watcher}), 900.0 / 940);
-  EXPECT_EQ(ComputeUtilisation({}), 0);
+  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{a, watcher, gone}, 1e4), 0.6);
+  EXPECT_DOUBLE_EQ(ComputeUtilisation(std::vector<WorkerView>{gone, watcher}, 1e4), 900.0 / 940);
+  EXPECT_EQ(ComputeUtilisation({}, 1e4), 0);
+  WorkerView boaster = a;
+  boaster.progress.training[TimeUse::kCompute] = kLongestTimeSpent;
+  EXPECT_NEAR(ComputeUtilisation(std::vector<WorkerView>{a, boaster}, 100), 0.8, 1e-6)
+      << "one worker counts for no more than the run is old";
 }
 
 TEST(RunSecondsTest, EndWithTheRun) {

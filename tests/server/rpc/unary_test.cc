@@ -1,4 +1,5 @@
 // Short calls: what is refused before the coordinator sees it, and how refusals arrive.
+#include <cmath>
 #include <latch>
 
 #include "gmock/gmock.h"
@@ -97,6 +98,34 @@ TEST_F(UnaryTest, AJoinCarriesEverythingBothWays) {
   EXPECT_EQ(reply.fragments(0).version(), 8u);
   EXPECT_EQ(reply.accepted(0).base_version(), 8u);
   EXPECT_TRUE(reply.seed_granted());
+}
+
+TEST_F(UnaryTest, AbsurdTimesOfAHeartbeatAreNotKnown) {
+  ProgressView seen;
+  coordinator_.on_heartbeat = [&](const HeartbeatCall& call) -> absl::StatusOr<HeartbeatResult> {
+    seen = call.progress;
+    return HeartbeatResult();
+  };
+  Serve();
+  v1::HeartbeatRequest request;
+  *request.mutable_worker() = Self();
+  const std::pair<TimeUse, double> claims[] = {{TimeUse::kCompute, 1e308},
+                                               {TimeUse::kWait, 12.5},
+                                               {TimeUse::kPush, -1},
+                                               {TimeUse::kPull, std::nan("")},
+                                               {TimeUse::kData, kLongestTimeSpent * 1.01}};
+  for (const auto& [use, seconds] : claims) {
+    for (auto* const times : {request.mutable_progress()->mutable_training_time(),
+                              request.mutable_progress()->mutable_exchange_time()}) {
+      v1::TimeSpent& one = *times->Add();
+      one.set_use(static_cast<v1::TimeUse>(use));
+      one.set_seconds(seconds);
+    }
+  }
+  v1::HeartbeatReply reply;
+  ASSERT_TRUE(data_->Heartbeat(Context().get(), request, &reply).ok());
+  EXPECT_DOUBLE_EQ(seen.training.total(), 12.5);
+  EXPECT_DOUBLE_EQ(seen.exchanges.total(), 12.5);
 }
 
 struct ReasonCase {
