@@ -287,6 +287,12 @@ uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
   absl::Status admitted = CheckOpen();
   const MonoTime now = services_.clock->Now();
   if (admitted.ok()) admitted = book_.CheckPull(call, now, effects);
+  if (admitted.ok() && call.after.has_value() && !call.caller.observes()) {
+    const SnapshotPtr head = board_.Head(call.fragment);
+    if (head != nullptr && head->version < *call.after) {
+      book_.NoteLostVersions(call, head->version, now, effects);
+    }
+  }
   (void)outbox_.Send(effects);
   if (!admitted.ok()) {
     done(admitted);

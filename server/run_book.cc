@@ -209,6 +209,21 @@ absl::Status RunBook::CheckPull(const PullCall& call, MonoTime now, Effects& eff
   return CheckModel(call.caller.worker);
 }
 
+void RunBook::NoteLostVersions(const PullCall& call, Version head, MonoTime now, Effects& effects) {
+  MutexLock lock(&mutex_);
+  const WorkerName& worker = call.caller.worker;
+  if (roster_.membership().Find(worker) == nullptr || !roster_.account(worker).refusals.MayTell(now)) return;
+  effects.Event(EventKind::kReplicaDiverged, worker,
+                absl::StrFormat(
+                    "worker '%s' has version %d of fragment %d, whose head is %d: the data directory is an "
+                    "older copy of itself, and the versions from %d to %d are lost; the worker goes on from "
+                    "the head",
+                    worker, call.after->value(), call.fragment.value(), head.value(), head.value() + 1,
+                    call.after->value()));
+  effects.events.back().fragment = call.fragment;
+  effects.events.back().version = head;
+}
+
 uint32_t RunBook::PlannedWorkers(const FragmentRound& fragment, MonoTime now) const {
   const auto active = static_cast<uint32_t>(roster_.membership().ActiveTrainers().size());
   const bool gathering = fragment.round() != nullptr && fragment.round()->Gathering(now);

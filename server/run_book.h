@@ -179,6 +179,9 @@ class RunBook {
 
   // Pulls.
   absl::Status CheckPull(const PullCall& call, MonoTime now, Effects& effects);
+  /// The caller has a version above the head: the data directory is an older copy of itself. An event says
+  /// so, some of each worker.
+  void NoteLostVersions(const PullCall& call, Version head, MonoTime now, Effects& effects);
   /// The worker gets this version: it begins to pull it.
   RoundPlanView Deliver(const WorkerName& worker, FragmentId fragment, Version version,
                         uint64_t committed_tokens, MonoTime now);

@@ -33,7 +33,8 @@ class SnapshotBoard {
   /// the last few are.
   DeltaPtr DeltaFrom(FragmentId fragment, Version from) const;
 
-  /// Calls `done` exactly once: with a snapshot above `after` (absent: any), perhaps before returning;
+  /// Calls `done` exactly once: with a snapshot above `after` (absent: any), perhaps before returning, or
+  /// with a head below `after`, whose caller has seen versions that are lost (docs/operations.md, "Backups");
   /// kTimeout when Expire(now >= deadline) finds it still waiting; kFinished when there will be none. Returns
   /// an id for Cancel. The fragment exists.
   /// `trains`: gets nothing while the board is held.
@@ -79,7 +80,7 @@ class SnapshotBoard {
     bool finished = false;
   };
   static bool Satisfies(const SnapshotPtr& head, std::optional<Version> after) {
-    return head != nullptr && (!after || head->version > *after);
+    return head != nullptr && head->version != after;
   }
   template <typename Predicate>
   std::vector<Waiter> Take(Predicate matches) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -48,6 +48,16 @@ TEST_F(SnapshotBoardTest, AnswersAtOnceWhenItCan) {
   EXPECT_EQ(board_.waiting(), 0);
 }
 
+TEST_F(SnapshotBoardTest, ACallerAboveTheHeadGetsTheHeadAtOnce) {
+  board_.Publish(MakeVersion(5));
+  Wait(Version(29));
+  EXPECT_EQ(outcome_, Outcome::kSnapshot);
+  EXPECT_EQ(version_, Version(5)) << "the data directory was put back: waiting would last for ever";
+  board_.Finish(FragmentId(0));
+  Wait(Version(29));
+  EXPECT_EQ(outcome_, Outcome::kSnapshot);
+}
+
 TEST_F(SnapshotBoardTest, AnswersWhenTheVersionComes) {
   Wait(std::nullopt);
   Wait(std::nullopt, Seconds(10), 1);

@@ -69,6 +69,17 @@ void Board::AddEvaluation(const EvaluationReport& report) {
   evaluations_.push_back(report);
 }
 
+void Board::DropAbove(const std::vector<FragmentHead>& heads) {
+  const MutexLock lock(&mutex_);
+  for (const FragmentHead& head : heads) {
+    std::erase_if(confirmations_, [&](const Confirmation& one) {
+      return one.fragment == head.id && one.version > head.version;
+    });
+    if (head.id != FragmentId(0)) continue;
+    std::erase_if(evaluations_, [&](const EvaluationReport& one) { return one.version > head.version; });
+  }
+}
+
 std::vector<EvaluationReport> Board::evaluations() const {
   const MutexLock lock(&mutex_);
   return evaluations_;

@@ -74,6 +74,9 @@ class Board {
   /// kConfirmationsKept of them, as long as the epoch stays the one that they were signed for.
   void AddEvaluation(const EvaluationReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddConfirmation(const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Drops evaluations and confirmations of versions above these heads: they are lost (WentBack), and others
+  /// will have their numbers.
+  void DropAbove(const std::vector<FragmentHead>& heads) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<EvaluationReport> evaluations() const ABSL_LOCKS_EXCLUDED(mutex_);
   static constexpr size_t kConfirmationsKept = 64;
 

@@ -1,5 +1,6 @@
 #include "worker/sync/continuity.h"
 
+#include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "core/confirmation.h"
 #include "worker/sync/parameter_follower.h"
@@ -21,17 +22,34 @@ PushOutcome OutcomeOf(Verdict verdict) {
   return PushOutcome::kDropped;
 }
 
+/// FailedPrecondition: of another epoch. DataLoss: its base is above the head.
+absl::Status CheckNotLost(const KeptPush& kept, const JoinInfo& run) {
+  if (kept.epoch != run.member.epoch) {
+    return absl::FailedPreconditionError("it is of an epoch before the run was restored");
+  }
+  const PushKey& key = kept.offer.key;
+  for (const FragmentHead& head : run.fragments) {
+    if (head.id != key.fragment || key.base <= head.version) continue;
+    return absl::DataLossError(absl::StrFormat("its base, version %d, is lost: the head is %d",
+                                               key.base.value(), head.version.value()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
-                                std::vector<ContributionPacker>& packers, Epoch epoch,
+                                std::vector<ContributionPacker>& packers, const JoinInfo& run,
                                 std::optional<uint32_t> partition, Delivery& delivery, Replica& replica) {
   if (disk_ == nullptr) return absl::OkStatus();
   for (size_t i = 0; i < packers.size(); ++i) {
     auto kept = disk_->LoadPush(layout[i].id);
     if (absl::IsNotFound(kept.status())) continue;
-    if (kept.ok() && kept->epoch != epoch) {
-      kept = absl::FailedPreconditionError("it is of an epoch before the run was restored");
+    if (kept.ok()) {
+      const absl::Status usable = CheckNotLost(*kept, run);
+      // Another version will have the number of its base: a later life must not push it there.
+      if (absl::IsDataLoss(usable)) disk_->DropPush(layout[i].id);
+      if (!usable.ok()) kept = usable;
     }
     if (!kept.ok()) {
       GiveUp(layout[i].id, kept.status());

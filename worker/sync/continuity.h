@@ -35,8 +35,11 @@ class PushKeeper {
   PushKeeper(LocalState* disk, const WorkerContext& context) : disk_(disk), context_(context) {}
 
   /// Settles what an earlier life pushed last, packers[i] being of layout[i], and goes on after its samples.
+  /// `run`: of the latest Join or question. A push of another epoch, or on a base above the head, is of a
+  /// version that is lost: it is not taken up.
   absl::Status TakeUp(const std::vector<FragmentLayout>& layout, std::vector<ContributionPacker>& packers,
-                      Epoch epoch, std::optional<uint32_t> partition, Delivery& delivery, Replica& replica);
+                      const JoinInfo& run, std::optional<uint32_t> partition, Delivery& delivery,
+                      Replica& replica);
 
   /// Payload and residual, as the packer holds them. Failing is logged: what is at stake is one residual.
   /// `time` is of the calling thread, and may be null.

@@ -82,6 +82,8 @@ class LocalState {
   absl::Status SettlePush(const PushKey& push, uint32_t payload_crc32c, Verdict verdict);
   /// NotFound, or why it cannot be used.
   absl::StatusOr<KeptPush> LoadPush(FragmentId fragment);
+  /// No later life finds the fragment's record.
+  void DropPush(FragmentId fragment) const { VoidPush(PushPath(fragment)); }
 
   const std::string& folder() const { return folder_; }
 

@@ -35,7 +35,7 @@ OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica*
 
 absl::StatusOr<SyncEnd> OuterSync::Run() {
   ATOLL_RETURN_IF_ERROR(
-      pushes_.TakeUp(layout_, packers_, session_->info().member.epoch, partition_, delivery_, *replica_));
+      pushes_.TakeUp(layout_, packers_, session_->info(), partition_, delivery_, *replica_));
   NextMove move{.until = Until::kHead};
   while (!move.end.has_value()) {
     const ScopedTrace trace(NewTrace());  // from the pull to the verdict on the push

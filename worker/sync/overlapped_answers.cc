@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "worker/sync/evaluation.h"
 #include "worker/sync/overlapped_sync.h"
@@ -48,9 +47,9 @@ absl::Status OverlappedSync::Adopt(StreamedFragment& fragment, const ExchangeAns
   const PulledVersion& pulled = *answer.pulled;
   FragmentBase& base = fragment.base;
   if (pulled.version < *base.version) {
-    return absl::InternalError(absl::StrFormat("fragment %d went back from version %d to %d in one epoch",
-                                               fragment.index(), base.version->value(),
-                                               pulled.version.value()));
+    const absl::Status back = WentBack(base.layout.id, *base.version, pulled.version);
+    context_.log.Error("versions are lost; this worker goes on from an older one", {{"why", Explain(back)}});
+    return back;
   }
   const bool pushed = answer.report.has_value();
   const bool lost = pushed && answer.report->verdict == Verdict::kLost;

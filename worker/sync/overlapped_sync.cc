@@ -53,8 +53,8 @@ absl::StatusOr<SyncEnd> OverlappedSync::Loop() {
   MaybeEnd end;
   {
     Delivery delivery(parts_.session, parts_.patience, context_);
-    ATOLL_RETURN_IF_ERROR(pushes_.TakeUp(layout_, packers_, parts_.session->member().epoch, partition_,
-                                         delivery, *parts_.replica));
+    ATOLL_RETURN_IF_ERROR(
+        pushes_.TakeUp(layout_, packers_, parts_.session->info(), partition_, delivery, *parts_.replica));
     ParameterFollower follower(parts_.session, parts_.replica, layout_, context_);
     ATOLL_ASSIGN_OR_RETURN(end, Begin(follower));
     if (end.has_value()) return *end;

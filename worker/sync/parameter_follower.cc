@@ -132,9 +132,9 @@ absl::StatusOr<bool> ParameterFollower::Adopt(FragmentBase& fragment, const Pull
                          RefusalReason::kWrongEpoch);
   }
   if (fragment.version.has_value() && pulled.version < *fragment.version) {
-    return absl::InternalError(absl::StrFormat("fragment %d went back from version %d to %d in one epoch",
-                                               fragment.layout.id.value(), fragment.version->value(),
-                                               pulled.version.value()));
+    const absl::Status back = WentBack(fragment.layout.id, *fragment.version, pulled.version);
+    context_.log.Error("versions are lost; this worker goes on from an older one", {{"why", Explain(back)}});
+    return back;
   }
   ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(wish, pulled, payload_, fragment.values));
   if (landing == Landing::kAstray) {

@@ -43,6 +43,18 @@ void PeerAudit::Signed(const MemberRef& member, const Confirmation& mine) {
   watched_.erase(oldest);
 }
 
+void PeerAudit::DropAbove(const std::vector<FragmentHead>& heads) {
+  const MutexLock lock(&mutex_);
+  for (const FragmentHead& head : heads) {
+    const auto first = watched_.upper_bound({head.id, head.version});
+    const auto end = watched_.lower_bound({FragmentId(head.id.value() + 1), Version(0)});
+    for (auto it = first; it != end; ++it) {
+      if (!it->second.different.empty()) NoteVote(it->second);
+    }
+    watched_.erase(first, end);
+  }
+}
+
 std::vector<ConfirmationsWish> PeerAudit::Wishes(const MemberRef& member) {
   const MutexLock lock(&mutex_);
   std::vector<ConfirmationsWish> wishes;
@@ -169,6 +181,13 @@ absl::Status PeerAudit::JudgeOldest() {
   return absl::OkStatus();
 }
 
+bool PeerAudit::NoteVote(const Watched& watched) {
+  const bool outvoted = watched.different.size() >= watched.equal.size() + 1;
+  outvoted_.push_back(outvoted);
+  if (outvoted_.size() > kRemembered) outvoted_.pop_front();
+  return outvoted;
+}
+
 absl::Status PeerAudit::Judge(const Place& place, const Watched& watched) {
   const size_t agree = watched.equal.size() + 1;
   if (agree == 1 && watched.different.empty()) {
@@ -185,9 +204,7 @@ absl::Status PeerAudit::Judge(const Place& place, const Watched& watched) {
     context_.log.Info("other workers signed the same parameters",
                       {{"version", place.second.value()}, {"workers", absl::StrJoin(watched.equal, ",")}});
   }
-  const bool outvoted = watched.different.size() >= agree;
-  outvoted_.push_back(outvoted);
-  if (outvoted_.size() > kRemembered) outvoted_.pop_front();
+  const bool outvoted = NoteVote(watched);
   const auto lost = static_cast<size_t>(std::ranges::count(outvoted_, true));
   const bool stops =
       (outvoted && lost >= kOutvoted) || (options_.any_difference && !watched.different.empty());

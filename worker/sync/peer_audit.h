@@ -59,6 +59,10 @@ class PeerAudit {
   /// This worker signed `mine`, and it is what the coordinator served.
   void Signed(const MemberRef& member, const Confirmation& mine) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// The coordinator went back openly: versions above these heads are lost, and others get their numbers.
+  /// What was seen of them so far still counts towards kOutvoted, so that going back hides nothing.
+  void DropAbove(const std::vector<FragmentHead>& heads) ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// One look at what others signed; after a heartbeat that brought `lease`. OK while there is no reason to
   /// stop, also when the coordinator does not answer. The error is for people, and makes the exit code
   /// kUntrusted. The look ends with the first call that fails, and when its time is over; the next one begins
@@ -88,6 +92,8 @@ class PeerAudit {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Note(const MemberRef& member, const SignedConfirmation& theirs) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status JudgeOldest() ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Whether it was outvoted; remembers it.
+  bool NoteVote(const Watched& watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Judge(const Place& place, const Watched& watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const PeerAuditOptions options_;

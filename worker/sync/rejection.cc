@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_format.h"
 #include "common/status_detail.h"
 
 namespace atoll {
@@ -86,6 +87,15 @@ absl::Status Distrust(const std::string& why) {
   StatusDetail detail;
   detail.reason = std::string(kDistrust);
   return WithDetail(absl::PermissionDeniedError(why), detail);
+}
+
+absl::Status WentBack(FragmentId fragment, Version from, Version to) {
+  return WithRejection(absl::AbortedError(absl::StrFormat(
+                           "the coordinator went back from version %d to %d of fragment %d in one epoch: its "
+                           "data directory is "
+                           "an older copy of itself, and the versions from %d to %d are lost",
+                           from.value(), to.value(), fragment.value(), to.value() + 1, from.value())),
+                       RefusalReason::kWrongEpoch);
 }
 
 std::optional<Duration> RetryDelayOf(const absl::Status& status) {

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/exit_codes.h"
+#include "common/ids.h"
 #include "common/refusal_reason.h"
 
 namespace atoll {
@@ -20,6 +21,10 @@ RefusalReason RejectionOf(const absl::Status& status);
 /// Why a worker stops by itself: it does not trust its coordinator any more (worker/sync/peer_audit.h).
 /// PermissionDenied, with the exit code kUntrusted.
 absl::Status Distrust(const std::string& why);
+
+/// In one epoch the head of a fragment is below a version that this worker has pulled: the data directory is
+/// an older copy of itself. WRONG_EPOCH: the worker joins again and drops what it has of the lost versions.
+absl::Status WentBack(FragmentId fragment, Version from, Version to);
 
 /// How long the coordinator asks to wait before the call is tried again (RetryInfo).
 std::optional<Duration> RetryDelayOf(const absl::Status& status);

@@ -55,6 +55,7 @@ absl::Status Session::Reconfigure() {
   if (described.member.epoch != info_.member.epoch) return Void("the run was restored");
   info_.run = described.run;
   info_.config_version = described.config_version;
+  info_.fragments = described.fragments;
   context_.log.Info("the run has a new configuration", {{"config_version", info_.config_version}});
   return absl::OkStatus();
 }

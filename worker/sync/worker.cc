@@ -128,6 +128,7 @@ absl::StatusOr<SyncEnd> Worker::Live() {
     }
     if (joins) {
       if (!session_.BeginsAnew()) ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
+      ForgetLostVersions();
       heartbeater_.Start(session_.info().heartbeat);
       ATOLL_RETURN_IF_ERROR(GoToAssignedData());
     }
@@ -148,6 +149,11 @@ absl::StatusOr<SyncEnd> Worker::Live() {
     }
     described = session_.info();
   }
+}
+
+void Worker::ForgetLostVersions() {
+  board_.DropAbove(session_.info().fragments);
+  audit_.DropAbove(session_.info().fragments);
 }
 
 absl::Status Worker::BuildReplica(const JoinInfo& info) {

@@ -82,6 +82,8 @@ class Worker {
 
  private:
   absl::StatusOr<SyncEnd> Live();
+  /// After a Join: nothing is kept of versions above the heads that it told (WentBack).
+  void ForgetLostVersions();
   absl::Status BuildReplica(const JoinInfo& info);
   /// The state of the inner optimizer that an earlier life left.
   absl::Status LoadKeptState(const JoinInfo& info);

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A final error: the loop ends there as if the process had been killed, and nothing more is written.
 absl::Status Killed() { return absl::UnauthenticatedError("killed here"); }
@@ -185,6 +186,33 @@ TEST_F(ContinuityTest, ARestoredRunEndsWhatWasOnItsWay) {
   EXPECT_EQ(Live().code, ExitCode::kOk);
   EXPECT_THAT(log_.str(), HasSubstr("of an epoch before the run was restored"));
   EXPECT_EQ(loaded_, 4u) << "the inner optimizer goes on all the same";
+}
+
+TEST_F(ContinuityTest, APushOnALostVersionIsNotTakenUp) {
+  on_step_ = [&](uint64_t step) {
+    if (step == 9) coordinator_.Fail("Push", {.status = Killed()});
+    return absl::OkStatus();
+  };
+  EXPECT_NE(Live().code, ExitCode::kOk) << "killed while it pushed on version 2";
+  coordinator_.GoBack(Version(1), 1.0F);
+  on_step_ = [](uint64_t) { return Killed(); };
+  EXPECT_NE(Live().code, ExitCode::kOk);
+  EXPECT_THAT(log_.str(), HasSubstr("its base, version 2, is lost: the head is 1"));
+  coordinator_.PublishWithout(0.0F);
+  coordinator_.finish_at = 3;
+  on_step_ = nullptr;
+  EXPECT_EQ(Live().code, ExitCode::kOk);
+  EXPECT_THAT(log_.str(), Not(HasSubstr("killed while it pushed"))) << "not on the new version 2 either";
+}
+
+TEST_F(ContinuityTest, AnotherConfigurationMakesNoPushLookLost) {
+  on_step_ = [&](uint64_t step) {
+    if (step == 6) coordinator_.config_version = 2;
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Live().code, ExitCode::kOk);
+  EXPECT_THAT(log_.str(), HasSubstr("the run has a new configuration"));
+  EXPECT_THAT(log_.str(), Not(HasSubstr("is lost")));
 }
 
 TEST_F(ContinuityTest, WithoutItsDiskItJoinsColdWarmsUpAndSaysSo) {

@@ -84,6 +84,12 @@ void FakeCoordinator::PublishWithout(float shift) {
   head_ = Next(head_);
 }
 
+void FakeCoordinator::GoBack(Version head, float value) {
+  head_ = head;
+  SeedWith(value);
+  committed_.clear();
+}
+
 void FakeCoordinator::Restore() {
   epoch_ = Epoch(epoch_.value() + 1);
   head_ = Next(head_);
@@ -143,7 +149,7 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
   PulledVersion pulled;
   pulled.epoch = epoch_;
   pulled.state = head_.value() >= finish_at ? RunState::kFinished : state;
-  const bool newer = seeded_ && (!wish.after.has_value() || head_ > *wish.after);
+  const bool newer = seeded_ && head_ != wish.after;
   if (!newer && seeded_ && head_.value() >= finish_at) {
     pulled.kind = PullKind::kRunFinished;
     return pulled;

@@ -44,6 +44,8 @@ class FakeCoordinator final : public CoordinatorConnection {
   void Forget() { committed_.clear(); }
   /// As after an admin restore: the same contents as version head + 1 under a new epoch.
   void Restore();
+  /// As a coordinator whose data directory was put back to `head`, with every parameter at `value`.
+  void GoBack(Version head, float value);
   float first_parameter() const { return theta_[0][0]; }
   Version head() const { return head_; }
   const std::vector<float>& parameters() const { return theta_[0]; }

@@ -333,6 +333,14 @@ TEST(OverlappedSync, ARestoreEndsTheLoopWithEveryExchange) {
   EXPECT_LE(h.fake->steps, 7u);
 }
 
+TEST(OverlappedSync, ADataDirectoryThatWasPutBackEndsTheLoopLoudly) {
+  StreamingHarness h;
+  At(h, {{10, [&] { h.coordinator.GoBack(); }}}, 100);
+  const auto end = h.Start().Run();
+  EXPECT_EQ(RejectionOf(end.status()), RefusalReason::kWrongEpoch) << end.status();
+  EXPECT_THAT(h.log.str(), HasSubstr("the coordinator went back from version"));
+}
+
 TEST(OverlappedSync, AForgottenWorkerJoinsAgainBesideItsTraining) {
   StreamingHarness h;
   At(h,

@@ -101,6 +101,28 @@ class PeerAuditTest : public ::testing::Test {
   std::map<WorkerName, SigningKey> keys_;
 };
 
+TEST_F(PeerAuditTest, VersionsThatAreLostAreNotComparedWithThoseThatGetTheirNumbers) {
+  PeerAudit audit({}, &connection_, harness_.context);
+  for (const uint64_t version : {5, 6, 7, 8}) Served(audit, version);
+  audit.DropAbove({{FragmentId(0), Version(5), 1, ""}});
+  for (const uint64_t version : {6, 7, 8}) Sign("w0", version, kOther);
+  EXPECT_TRUE(Compare(audit).ok());
+  EXPECT_THAT(harness_.log.str(), Not(HasSubstr("signed other parameters")));
+}
+
+TEST_F(PeerAuditTest, GoingBackDoesNotHideWhatWasSeen) {
+  PeerAudit audit({}, &connection_, harness_.context);
+  for (const uint64_t version : {6, 7}) {
+    Served(audit, version);
+    Sign("w0", version, kOther);
+  }
+  ASSERT_TRUE(audit.Compare(kMe).ok()) << "too early";
+  audit.DropAbove({{FragmentId(0), Version(5), 1, ""}});
+  Sign("w0", 6, kOther);
+  Served(audit, 6);
+  EXPECT_EQ(ExitCodeOf(Compare(audit)), ExitCode::kUntrusted);
+}
+
 TEST_F(PeerAuditTest, IsContentWhileAllSignTheSameInSeveralPages) {
   PeerAudit audit({}, &connection_, harness_.context);
   for (const char* const worker : {"w0", "w1", "w2", "w3", "w4"}) Sign(worker, 1, kServed);

@@ -51,6 +51,14 @@ void StreamingCoordinator::Restore() {
   }
 }
 
+void StreamingCoordinator::GoBack() {
+  const MutexLock lock(&mutex_);
+  for (Fragment& fragment : fragments_) {
+    fragment.head = Version(0);
+    fragment.held.clear();
+  }
+}
+
 void StreamingCoordinator::PublishWithout(FragmentId id, float shift) {
   const MutexLock lock(&mutex_);
   Fragment& fragment = fragments_[id.value()];
@@ -152,7 +160,7 @@ absl::StatusOr<PulledVersion> StreamingCoordinator::Pull(const MemberRef& member
   const MonoTime deadline = std::chrono::steady_clock::now() + kPoll;
   const MutexLock lock(&mutex_);
   const Fragment& fragment = fragments_[wish.fragment.value()];
-  const auto newer = [&] { return seeded_ && (!wish.after.has_value() || fragment.head > *wish.after); };
+  const auto newer = [&] { return seeded_ && fragment.head != wish.after; };
   while (!newer() && !Finished(fragment) && !cancelled_) {
     if (!published_.WaitUntil(&mutex_, deadline)) break;
   }

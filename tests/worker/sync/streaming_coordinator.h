@@ -25,6 +25,8 @@ class StreamingCoordinator final : public CoordinatorConnection {
   void SeedWith(float value);
   /// As after an admin restore: the same contents as version head + 1 under a new epoch.
   void Restore();
+  /// As a coordinator whose data directory was put back to version 0 of every fragment.
+  void GoBack();
   /// From now on nobody knows which contributions counted.
   void Forget();
   /// Another worker's round: the head moves on, theta += shift.

@@ -1,5 +1,7 @@
 #include "worker/sync/worker.h"
 
+#include <sstream>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
@@ -21,7 +23,7 @@ class WorkerTest : public ::testing::Test {
                     .clock = &clock_,
                     .sleeper = &sleeper_,
                     .observer = &observer_,
-                    .log = Logger(),
+                    .log = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
                     .make_replica = [this](const JoinInfo& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
                       ++built_;
                       if (!make_error_.ok()) return make_error_;
@@ -34,6 +36,7 @@ class WorkerTest : public ::testing::Test {
     return worker_->Run();
   }
 
+  std::ostringstream log_;
   FakeClock clock_;
   FakeSleeper sleeper_{&clock_};
   CountingObserver observer_;
@@ -120,6 +123,23 @@ TEST_F(WorkerTest, ARestoredRunIsJoinedAnewWithTheSameModel) {
   EXPECT_TRUE(coordinator_.joins[2].BecomesMember());
   // Rounds on 0, (1: void), 2, 3.
   EXPECT_NEAR(coordinator_.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
+}
+
+TEST_F(WorkerTest, ADataDirectoryThatWasPutBackIsFollowedLoudly) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.finish_at = 4;
+  on_step_ = [&](uint64_t step) {
+    // In the round on version 3.
+    if (step == 14) coordinator_.GoBack(Version(1), 0.5F);
+    return absl::OkStatus();
+  };
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
+  EXPECT_EQ(coordinator_.head(), Version(4));
+  EXPECT_THAT(log_.str(), HasSubstr("went back from version 3 to 1 of fragment 0 in one epoch"));
+  // Rounds on 1, 2, 3 of the older copy, without anything of the lost ones.
+  EXPECT_NEAR(coordinator_.first_parameter(), Descend(0.5F, 5.0F, 12), 1e-5);
+  ASSERT_EQ(coordinator_.joins.size(), 3u) << "the configuration, the member, and again";
 }
 
 TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
