@@ -9,7 +9,7 @@
 #include "common/status.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/rocksdb/checkpoint_files.h"
-#include "storage/rocksdb/data_dir.h"
+#include "storage/rocksdb/own_files.h"
 
 namespace atoll {
 namespace {
@@ -34,8 +34,9 @@ absl::StatusOr<CheckpointFolder> CheckpointFolder::Open(const std::string& path)
   for (const std::string& name : names) {
     const std::string each = JoinPath(path, name);
     if (!CheckCheckpointName(name).ok() || FileExists(JoinPath(each, kCheckpointManifestFile))) continue;
-    // A coordinator of 0.1.0 was started in it: it is a run by now.
-    if (FileExists(DataDir{.root = each}.lock())) continue;
+    // An operator's folder, or a run by now: a coordinator of 0.1.0 was started in it.
+    const auto foreign = FindForeignInCheckpoint(each);
+    if (!foreign.ok() || *foreign) continue;
     ATOLL_RETURN_IF_ERROR(RemoveAll(each));
   }
   return folder;
@@ -44,8 +45,12 @@ absl::StatusOr<CheckpointFolder> CheckpointFolder::Open(const std::string& path)
 absl::StatusOr<CheckpointEntry> CheckpointFolder::Create(const std::string& name, const Fill& fill) const {
   ATOLL_RETURN_IF_ERROR(CheckCheckpointName(name));
   const std::string folder = JoinPath(path_, name);
-  if (FileExists(folder))
+  if (FileExists(JoinPath(folder, kCheckpointManifestFile)))
     return absl::AlreadyExistsError(absl::StrFormat("there is a checkpoint '%s' already", name));
+  if (FileExists(folder)) {
+    return absl::AlreadyExistsError(absl::StrFormat(
+        "%s is in the way, and it is no checkpoint; choose another name, or move that folder away", folder));
+  }
   ATOLL_RETURN_IF_ERROR(CreateDirs(folder));
   const auto make = [&]() -> absl::StatusOr<CheckpointEntry> {
     CheckpointEntry entry{.manifest = {}, .path = folder};

@@ -16,8 +16,8 @@ namespace atoll {
 /// one Create or Delete of a name at a time.
 class CheckpointFolder {
  public:
-  /// Removes what is unfinished: folders with the name of a checkpoint and no manifest. The folder itself
-  /// need not be there.
+  /// Removes what is unfinished: folders with the name of a checkpoint and no manifest. A folder with a file
+  /// that no checkpoint has stays. The folder itself need not be there.
   static absl::StatusOr<CheckpointFolder> Open(const std::string& path);
 
   /// `fill` puts the parts into the new folder it is given. The payloads are compared with what was accepted:

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -64,6 +66,9 @@ std::optional<std::string> AnyTensors(const DataDir& dir) {
 /// What only a run that was created and seeded has.
 std::optional<std::string> TraceOfASeededRun(const DataDir& dir) {
   if (auto tensors = AnyTensors(dir)) return tensors;
+  for (const std::string& manifest : {dir.checkpoint_manifest(), dir.checkpoint_begun()}) {
+    if (FileExists(manifest)) return manifest;
+  }
   const Payloads payloads(dir);
   if (!payloads.keys.empty()) return PathOf(dir, payloads.keys.front());
   for (const std::string& name : NamesIn(dir.checkpoints())) {
@@ -248,6 +253,24 @@ absl::Status LoadRecords(const DataDir& dir, FoundRun& found) {
   return absl::OkStatus();
 }
 
+/// What a run writes to and removes from.
+constexpr std::string_view kFoldersOfARun[] = {"meta",   "shards",      "sst",    "contributions",
+                                               "access", "checkpoints", "workers"};
+
+/// `each` is the folder of the run in which `dir` lies; `inner` its child on the way there, or empty.
+absl::Status InsideARun(const DataDir& dir, const DataDir& run, const std::filesystem::path& each,
+                        const std::filesystem::path& inner) {
+  if (each.filename() != "checkpoints" || inner.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s lies in the data directory of another run, %s, which writes to '%s'; name a folder outside it",
+        dir.root, run.root, each.filename().string()));
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s lies in the data directory of another run, %s, which removes or checks its checkpoints. Copy the "
+      "folder and start from the copy, or call `atollctl checkpoint restore %s` on that run",
+      dir.root, run.root, inner.filename().string()));
+}
+
 absl::StatusOr<FoundRun> Find(const DataDir& dir) {
   FoundRun found;
   const std::string current = JoinPath(dir.meta(), "CURRENT");
@@ -288,14 +311,12 @@ absl::Status CheckNotInsideARun(const DataDir& dir) {
   std::filesystem::path path = std::filesystem::absolute(dir.root, error);
   if (!error) path = std::filesystem::weakly_canonical(path, error);
   if (error) return absl::OkStatus();  // opening it says why
+  std::filesystem::path inner;         // what `each` leads to on the way to `path`
   for (std::filesystem::path each = path; each.has_relative_path(); each = each.parent_path()) {
-    const DataDir run{.root = each.parent_path().parent_path().string()};
-    const bool checkpoints = each.parent_path() == std::filesystem::path(run.checkpoints());
-    if (!checkpoints || !FileExists(JoinPath(run.meta(), "CURRENT"))) continue;
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s lies in the data directory of another run, %s, which removes or checks its checkpoints. Copy the "
-        "folder and start from the copy, or call `atollctl checkpoint restore %s` on that run",
-        dir.root, run.root, each.filename().string()));
+    const DataDir run{.root = each.parent_path().string()};
+    const bool used = std::ranges::find(kFoldersOfARun, each.filename().string()) != std::end(kFoldersOfARun);
+    if (used && FileExists(JoinPath(run.meta(), "CURRENT"))) return InsideARun(dir, run, each, inner);
+    inner = each;
   }
   return absl::OkStatus();
 }

@@ -26,7 +26,8 @@ struct FoundRun {
 /// the shards are not the run's.
 absl::StatusOr<FoundRun> FindRun(const DataDir& dir);
 
-/// InvalidArgument when the directory lies in the checkpoints/ of another: that run would remove it.
+/// InvalidArgument when the directory is one of the folders of another run, or lies in one: that run would
+/// write to it or remove it.
 absl::Status CheckNotInsideARun(const DataDir& dir);
 
 }  // namespace atoll

@@ -1,11 +1,14 @@
 #include <algorithm>
-#include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/status.h"
 #include "storage/rocksdb/find_run.h"
+#include "storage/rocksdb/own_files.h"
 #include "storage/rocksdb/restore_note.h"
 #include "storage/rocksdb/rocksdb_run_store.h"
 #include "storage/rocksdb/rocksdb_store.h"
@@ -13,41 +16,43 @@
 namespace atoll {
 namespace {
 
-/// What stands in a new volume: lost+found, and the hidden entries of Kubernetes' mounts.
-bool IsOfTheVolume(const std::string& name) { return name.starts_with('.') || name == "lost+found"; }
-
-/// A slip on the command line must not mix a run with other files.
-absl::Status CheckOurs(const DataDir& dir) {
-  const auto names = ListDir(dir.root);
-  if (!names.ok()) return names.status();
-  const std::string ours[] = {dir.lock(),
-                              dir.meta(),
-                              dir.shards(),
-                              dir.contributions(),
-                              dir.checkpoints(),
-                              dir.checkpoint_manifest(),
-                              dir.checkpoint_begun(),
-                              JoinPath(dir.root, "access"),
-                              JoinPath(dir.root, "workers")};
-  std::string stranger;
-  for (const std::string& name : *names) {
-    if (std::ranges::find(ours, JoinPath(dir.root, name)) != std::end(ours)) return absl::OkStatus();
-    if (stranger.empty() && !IsOfTheVolume(name)) stranger = name;
-  }
-  if (stranger.empty()) return absl::OkStatus();
+absl::Status NoDataDirectory(const DataDir& dir, const std::string& foreign) {
   return absl::InvalidArgumentError(
       absl::StrFormat("%s is no data directory, and it is not empty: it holds '%s'; name a folder that is "
                       "empty or does not exist",
-                      dir.root, stranger));
+                      dir.root, foreign.substr(std::min(foreign.size(), JoinPath(dir.root, "").size()))));
+}
+
+/// A slip on the command line must not mix a run with other files, nor remove them: without the records of a
+/// run, the folder may hold only what a first start leaves when it is killed.
+absl::Status CheckNothingForeign(const DataDir& dir) {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> foreign, FindForeign(dir));
+  return foreign ? NoDataDirectory(dir, *foreign) : absl::OkStatus();
+}
+
+/// After FindRun found no run. A checkpoint comes after the records, so that even a folder which looks like
+/// an unfinished one is somebody else's.
+absl::Status CheckBeginning(const DataDir& dir) {
+  ATOLL_RETURN_IF_ERROR(CheckNothingForeign(dir));
+  const auto checkpoints = ListDir(dir.checkpoints());
+  if (absl::IsNotFound(checkpoints.status())) return absl::OkStatus();
+  ATOLL_RETURN_IF_ERROR(checkpoints.status());
+  if (checkpoints->empty()) return absl::OkStatus();
+  return NoDataDirectory(dir, JoinPath(dir.checkpoints(), checkpoints->front()));
 }
 
 absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
+  const DataDir dir{.root = options.data_dir};
   if (options.create_if_missing) {
-    ATOLL_RETURN_IF_ERROR(CreateDirs(options.data_dir));
-    return CheckOurs({.root = options.data_dir});
+    ATOLL_RETURN_IF_ERROR(CreateDirs(dir.root));
+  } else if (!FileExists(dir.meta())) {
+    return absl::NotFoundError(absl::StrFormat("%s holds no run", dir.root));
   }
-  if (FileExists(JoinPath(options.data_dir, "meta"))) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrFormat("%s holds no run", options.data_dir));
+  if (FileExists(JoinPath(dir.meta(), "CURRENT"))) return absl::OkStatus();  // FindRun tells whose it is
+  // Before the lock, which leaves a file.
+  ATOLL_RETURN_IF_ERROR(CheckNothingForeign(dir));
+  ATOLL_RETURN_IF_ERROR(FindRun(dir).status());
+  return CheckBeginning(dir);
 }
 
 ContributionFolder::Fate FateOf(const RunLedger& ledger, const ContributionKey& key) {
@@ -69,6 +74,15 @@ absl::Status RecoverShards(RocksDbRunStore::Parts& parts) {
   return RemoveFile(parts.dir.epoch_begun());
 }
 
+absl::Status RemoveStagedFiles(const DataDir& dir) {
+  ATOLL_RETURN_IF_ERROR(CreateDirs(dir.staging()));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(dir.staging()));
+  for (const std::string& name : names) {
+    if (IsStagedFile(name)) ATOLL_RETURN_IF_ERROR(RemoveFile(JoinPath(dir.staging(), name)));
+  }
+  return absl::OkStatus();
+}
+
 /// From here on the directory is written to.
 absl::Status RemoveLeftovers(const DataDir& dir, const FoundRun& found) {
   if (found.checkpoint == FoundRun::Checkpoint::kNew) {
@@ -81,8 +95,7 @@ absl::Status RemoveLeftovers(const DataDir& dir, const FoundRun& found) {
   }
   // After a kill a file in sst/ may still be linked to one that a shard owns; emptied before anything is
   // written to it, and with names never used again, that is harmless.
-  ATOLL_RETURN_IF_ERROR(RemoveAll(dir.staging()));
-  return CreateDirs(dir.staging());
+  return RemoveStagedFiles(dir);
 }
 
 }  // namespace
@@ -93,6 +106,7 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOpt
   ATOLL_RETURN_IF_ERROR(CheckDirectory(options));
   ATOLL_ASSIGN_OR_RETURN(FileLock lock, FileLock::Acquire(dir.lock()));
   ATOLL_ASSIGN_OR_RETURN(FoundRun found, FindRun(dir));
+  if (!found.run.recovery) ATOLL_RETURN_IF_ERROR(CheckBeginning(dir));
   ATOLL_RETURN_IF_ERROR(RemoveLeftovers(dir, found));
   ATOLL_RETURN_IF_ERROR(CreateDirs(dir.meta()));
   const DbAccess access = found.is_new ? DbAccess::kCreate : DbAccess::kReadWrite;

@@ -22,10 +22,10 @@ struct RocksDbStoreOptions {
 /// leftovers of a crash are removed. When the check fails, nothing is changed. An upload must not outlive its
 /// store.
 ///
-/// InvalidArgument: the directory is a checkpoint among those of a run. FailedPrecondition: another process
-/// holds the directory (its id is named), or the directory has another number of shards. NotFound: no
-/// directory, and it shall not be created. DataLoss: something promised is missing or damaged; the message
-/// names it. ResourceExhausted: the disk is full.
+/// InvalidArgument: the directory holds files of others and no run, or it lies in one of the folders of a
+/// run. FailedPrecondition: another process holds the directory (its id is named), or the directory has
+/// another number of shards. NotFound: no directory, and it shall not be created. DataLoss: something
+/// promised is missing or damaged; the message names it. ResourceExhausted: the disk is full.
 absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options);
 
 }  // namespace atoll

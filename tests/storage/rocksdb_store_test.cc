@@ -149,7 +149,7 @@ TEST_F(RocksDbStoreTest, LeftoversOfACrashAreRemoved) {
   const auto contribution = [this](const std::string& worker, uint64_t base) {
     return absl::StrCat("contributions/", ContributionFolder::FileName(model_.KeyOf(worker, Version(base))));
   };
-  plant("sst/old.sst");
+  plant("sst/0123456789abcdef-00-000001.sst");
   plant(contribution("late", 0));     // may be resumed by one who may be late
   plant(contribution("partial", 1));  // may be resumed
   plant("contributions/notes.txt");   // somebody else's
