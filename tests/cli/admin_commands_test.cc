@@ -9,6 +9,7 @@ namespace atoll {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -141,6 +142,31 @@ TEST_F(AdminCommandsTest, TheRunIsSteered) {
   EXPECT_THAT(admin_.calls(), ElementsAre(R"(tester action: PAUSE reason: "power")", "tester action: RESUME",
                                           "tester action: CLOSE_ROUND", "tester action: STOP"));
   EXPECT_EQ(Run({"run", "status"}).exit_code, 0);
+}
+
+TEST_F(AdminCommandsTest, TheStatusListsItsLastRounds) {
+  EXPECT_THAT(Run({"status", "--history", "2"}).out, HasSubstr("no round has closed yet\n"));
+  for (uint64_t version = 810; version <= 813; ++version) {
+    v1::RoundSummary* round = admin_.status.add_rounds();
+    round->set_version(version);
+    round->set_contributions(version == 813 ? 0 : 3);
+    round->set_train_loss(version == 813 ? 0 : 2.5);
+    round->set_closed_unix_nanos(version == 813 ? 0 : 1'700'000'000'000'000'000);
+  }
+  v1::EvaluationReport* evaluation = admin_.status.add_evaluations();
+  evaluation->set_version(812);
+  evaluation->set_loss(2.75);
+  const std::string out = Run({"status", "--history", "2"}).out;
+  EXPECT_THAT(out, ContainsRegex("\n +version +closed +contributions +train loss +validation loss\n"
+                                 " +812 +2023-11-1[0-9: -]+ +3 +2.500 +2.750\n"
+                                 " +813 +- +0 +- +-\n$"));
+  EXPECT_EQ(admin_.calls().back(), "tester history: 2");
+  EXPECT_THAT(Run({"status"}).out, Not(HasSubstr("contributions"))) << "only where it is asked for";
+  admin_.status.add_fragments();
+  admin_.status.add_fragments();
+  admin_.status.mutable_rounds(3)->set_fragment(1);
+  EXPECT_THAT(Run({"run", "status", "--history", "1"}).out,
+              ContainsRegex("\n +fragment +version .*\n +1 +813 .* -\n$"));
 }
 
 TEST_F(AdminCommandsTest, AnExtensionOfAFinishedRunSaysThatItsWorkersAreGone) {
