@@ -88,7 +88,7 @@ std::string DeviceText(const v1::Capabilities& capabilities) {
   if (capabilities.device_memory_bytes() > 0) {
     text += absl::StrFormat(", %s of its own", HumanBytes(capabilities.device_memory_bytes()));
   }
-  text += absl::StrFormat(", %d threads", capabilities.threads());
+  text += ", " + Counted(capabilities.threads(), "thread");
   if (capabilities.memory_bytes() > 0) {
     text += absl::StrFormat(", %s of main memory", HumanBytes(capabilities.memory_bytes()));
   }

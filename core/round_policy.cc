@@ -88,8 +88,9 @@ RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_w
                          .health = RunHealth::kTraining,
                          .waiting_for = view.expected,
                          .next_check = Earlier(until, view.expected_change_at)};
-  decision.reason = absl::StrFormat("%d of %d contributions%s", view.arrived.size(),
-                                    view.arrived.size() + view.expected.size(), LateOnes(view));
+  decision.reason =
+      absl::StrFormat("%d of %s%s", view.arrived.size(),
+                      Counted(view.arrived.size() + view.expected.size(), "contribution"), LateOnes(view));
   if (!for_what.empty()) decision.reason += ", " + std::string(for_what);
   if (!view.expected.empty()) decision.reason += "; waiting for " + Names(view.expected);
   decision.reason += NextRound(view);

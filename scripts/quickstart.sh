@@ -39,6 +39,7 @@ HELP
 
 die() { echo "quickstart: $*" >&2; exit 2; }
 fail() { echo "quickstart: $*" >&2; exit 1; }
+counted() { if [ "$1" = 1 ]; then echo "1 $2"; else echo "$1 ${2}s"; fi; }  # NUMBER NOUN
 say() { printf '\n\033[1m==> %s\033[0m\n' "$*"; }
 from_caller() { if [[ $1 = /* ]]; then echo "$1"; else echo "$caller/$1"; fi; }  # PATH: absolute
 
@@ -266,7 +267,7 @@ write_config() {
     has=$(recorded workers)
     workers=${workers:-$has}
     if [ "$has" != "$workers" ]; then
-      echo "This run was planned for $has workers; now it is for $workers. Its token budget stays: the number of rounds follows."
+      echo "This run was planned for $(counted "$has" worker); now it is for $workers. Its token budget stays: the number of rounds follows."
     fi
     # A file cannot extend a run; extend_run does.
     total=$(recorded rounds)
@@ -409,7 +410,7 @@ remember_rounds() {
 refuse_fewer_rounds() {  # ROUNDS that the run has
   [ -n "$rounds" ] && [ "$rounds" -lt "$1" ] || return 0
   stop_all
-  die "--rounds $rounds: the run in $dir has $1 rounds and cannot get fewer. Continue it without --rounds, extend it with a \
+  die "--rounds $rounds: the run in $dir has $(counted "$1" round) and cannot get fewer. Continue it without --rounds, extend it with a \
 larger number (as 'atollctl run extend' does), or delete it and start a new one with --fresh"
 }
 
@@ -478,7 +479,7 @@ tell_budget() {
     for (i = 1; n >= 999.5 && i < 6; ++i) n = n / 1000
     printf("%.*f%s", (n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2), n, substr(" kMGTP", i, (i > 1)))
   }')
-  echo "$(asked status config.run.rounds) rounds with $planned workers: $tokens tokens. These tokens end the run: with more workers" \
+  echo "$(counted "$(asked status config.run.rounds)" round) with $(counted "$planned" worker): $tokens tokens. These tokens end the run: with more workers" \
     "it takes fewer rounds, and the last round may exceed them."
 }
 
@@ -530,7 +531,7 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 remember_process $$  # helpers end with this script
 trap interrupted INT TERM
 trap stop_all EXIT
-say "Training: one coordinator, $workers workers"
+say "Training: one coordinator, $(counted "$workers" worker)"
 start_coordinator
 extend_run "$was_finished"
 remember_rounds

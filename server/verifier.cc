@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "server/recover_fragments.h"
 
@@ -144,11 +145,11 @@ absl::Status Verifier::Recompute(const FragmentLayout& layout, const RoundRecord
   if (!computed.ok()) return Differs(std::string(computed.status().message()));
   const std::string difference = Difference(computed->hashes, HashesOf(record));
   if (!difference.empty()) {
-    return Differs(absl::StrFormat("recomputed from version %d and %d contributions, %s differ", base.value(),
-                                   record.contributions.size(), difference));
+    return Differs(absl::StrFormat("recomputed from version %d and %s, %s differ", base.value(),
+                                   Counted(record.contributions.size(), "contribution"), difference));
   }
-  view.message = absl::StrFormat("recomputed from version %d and %d contributions: every bit is the same",
-                                 base.value(), record.contributions.size());
+  view.message = absl::StrFormat("recomputed from version %d and %s: every bit is the same", base.value(),
+                                 Counted(record.contributions.size(), "contribution"));
   return absl::OkStatus();
 }
 

@@ -89,8 +89,9 @@ Check JudgeProcessor(const std::string& cpuinfo, unsigned threads) {
                                    {"bf16", "bf16"}}) {
     if (has(flag)) found.emplace_back(name);
   }
-  const std::string text = absl::StrFormat(
-      "%d threads, %s", threads, found.empty() ? "no vector units known" : absl::StrJoin(found, ", "));
+  const std::string text =
+      absl::StrFormat("%s, %s", Counted(threads, "thread"),
+                      found.empty() ? "no vector units known" : absl::StrJoin(found, ", "));
   if (!x86.empty() && !has("avx2")) {
     return Warn("processor", text, "without AVX2 merging and training are several times slower");
   }

@@ -19,6 +19,7 @@ using ::testing::HasSubstr;
 TEST(Judge, Host) {
   EXPECT_EQ(JudgeProcessor("flags\t\t: fpu avx2 avx512f amx_bf16\n", 8).verdict, Verdict::kOk);
   EXPECT_THAT(JudgeProcessor("flags : avx2 amx_bf16\n", 8).text, HasSubstr("8 threads, AVX2, AMX bf16"));
+  EXPECT_THAT(JudgeProcessor("flags : avx2\n", 1).text, HasSubstr("1 thread, AVX2"));
   EXPECT_EQ(JudgeProcessor("flags : sse2\n", 2).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeProcessor("Features : fp asimd\n", 2).verdict, Verdict::kOk);
   EXPECT_EQ(JudgeOpenFiles(65536, 65536).verdict, Verdict::kOk);

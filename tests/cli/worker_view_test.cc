@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(DescribeWorker, NamesItsHardware) {
   v1::WorkerStatus worker;
@@ -24,6 +25,9 @@ TEST(DescribeWorker, NamesItsHardware) {
   capabilities.clear_memory_bytes();
   EXPECT_THAT(DescribeWorker(worker), Contains(HasSubstr("cuda:0 NVIDIA H100 80GB HBM3, 8 threads")))
       << "of a worker that is older than these fields";
+  capabilities.set_threads(1);
+  EXPECT_THAT(DescribeWorker(worker), Contains(HasSubstr("H100 80GB HBM3, 1 thread")));
+  EXPECT_THAT(DescribeWorker(worker), Not(Contains(HasSubstr("1 threads"))));
 }
 
 }  // namespace

@@ -158,6 +158,14 @@ TEST_F(RoundTest, SlowPullerIsWaitedForFromTheStart) {
   EXPECT_THAT(Expected(15), ElementsAre("b", "c"));
 }
 
+TEST_F(RoundTest, OneContributionIsNamedInTheSingular) {
+  Join("a", 0);
+  Open(4, 0);
+  Pull({"a"});
+  EXPECT_EQ(Decide(At(1), round_->View(At(1), members_), kOptions).reason,
+            "0 of 1 contribution; waiting for a");
+}
+
 TEST_F(RoundTest, JoinerNeverDelaysOthersButCountsWhenItIsInTime) {
   for (const char* name : {"a", "b"}) Join(name, 0);
   Open(4, 0);

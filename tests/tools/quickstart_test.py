@@ -166,7 +166,7 @@ class Quickstart(unittest.TestCase):
         self.assertFalse((place / "coordinator/stale").exists(), output)
         tokens = sum(int(number) for number in re.findall(r"^(?:training|held out) +(\d+) tokens", output, re.M))
         self.assertEqual(tokens, (stand / "text").stat().st_size, output)
-        self.assertIn("6 rounds with 1 workers", output)
+        self.assertIn("6 rounds with 1 worker:", output)
         self.assertNotRegex(output, NOISE)
         hint = shlex.split(re.search(r"train further +(.*)", output)[1])
         self.assertEqual(hint, [str(self.folder / "scripts/quickstart.sh"), "--dir", str(place)])
@@ -174,7 +174,7 @@ class Quickstart(unittest.TestCase):
         (place / "notes.txt").write_text("mine")
         output = self.ended(0, *hint[1:], cwd="/")
         self.assertIn("rounds           6 -> 12", output)
-        self.assertIn("12 rounds with 1 workers", output)
+        self.assertIn("12 rounds with 1 worker:", output)
         self.assertNotIn("6 rounds of", output)
         for fewer in ("5", "11"):
             output = self.ended(2, *hint[1:], "--rounds", fewer)
@@ -182,7 +182,7 @@ class Quickstart(unittest.TestCase):
             self.assertNotIn("==>", output)
         # Rounds of two workers: the finished run is where it was, at its last step and the lowest rate.
         output = self.ended(0, *hint[1:], "--workers", "2")
-        self.assertIn("was planned for 1 workers; now it is for 2. Its token budget stays", output)
+        self.assertIn("was planned for 1 worker; now it is for 2. Its token budget stays", output)
         self.assertIn("rounds           6 -> 12 (12 -> 24 inner steps; the run is at step 12)", output)
         self.assertIn("learning rate    0.0001 from now to the end, at step 24", output)
         self.assertIn("12 rounds with 2 workers", output)

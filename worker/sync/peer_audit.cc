@@ -212,9 +212,9 @@ absl::Status PeerAudit::Judge(const Place& place, const Watched& watched) {
   return Untrusted(absl::StrFormat(
       "the coordinator served this worker other parameters than it served others: version %d of fragment %d "
       "has hash %s "
-      "here; %s (%d workers agree with this one)",
+      "here; %s (%s with this one)",
       place.second.value(), place.first.value(), ToHex(watched.mine), WhoSigned(watched.different),
-      agree - 1));
+      agree == 2 ? "1 worker agrees" : absl::StrFormat("%d workers agree", agree - 1)));
 }
 
 }  // namespace atoll

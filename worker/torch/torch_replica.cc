@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "worker/data/batches.h"
 #include "worker/data/dataset.h"
@@ -79,7 +80,9 @@ class GptReplica final : public TorchReplica {
 
 std::string GptReplica::device() const {
   const torch::Device device = parameters_->device();
-  if (device.is_cpu()) return absl::StrCat("cpu (", at::get_num_threads(), " threads)");
+  if (device.is_cpu()) {
+    return absl::StrCat("cpu (", Counted(static_cast<uint64_t>(at::get_num_threads()), "thread"), ")");
+  }
   return device.str();
 }
 
