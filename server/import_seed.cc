@@ -95,6 +95,13 @@ absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& pat
   return buffers;
 }
 
+absl::Status CheckImport(const std::string& path, const GptOptions& model) {
+  if (path.empty()) return absl::OkStatus();
+  ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(path, AccessPattern::kSequential));
+  ATOLL_ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(mapped.bytes(), path));
+  return ByName(path, file, GptManifest(model)).status();
+}
+
 absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options) {
   if (options.import_path.empty()) return std::optional<ImportedSeed>();
   ImportedSeed seed{.manifest = GptManifest(options.run.model), .layouts = {}, .buffers = {}};

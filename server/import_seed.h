@@ -21,6 +21,10 @@ struct ImportedSeed {
   std::vector<TensorBuffer> buffers;  // by fragment
 };
 
+/// Before a data directory is made: whether the file, if any, has the tensors of the model, by name and
+/// shape. Reads its header only. Errors as of ReadImport, and those of opening a file.
+absl::Status CheckImport(const std::string& path, const GptOptions& model);
+
 /// Reads options.import_path, when that is set: version 0 of the model of the configuration, whose tensors
 /// the file must have by name and shape, no more and no fewer. InvalidArgument naming file and tensor. Before
 /// a new run is recorded, so that a file that cannot be used leaves no run behind.

@@ -42,6 +42,7 @@
 #include "server/admin_control.h"
 #include "server/create_coordinator.h"
 #include "server/file_limit.h"
+#include "server/import_seed.h"
 #include "server/launch_flags.h"
 #include "server/metrics/launcher_metrics.h"
 #include "server/metrics/port_metrics.h"
@@ -209,7 +210,9 @@ absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
   }
   ATOLL_ASSIGN_OR_RETURN(result.options, RunConfigCodec().Parse(result.bytes));
   // A begun run keeps what it is: its file may say less than `atollctl config set` has said since.
-  if (!FileExists(JoinPath(flags.data_dir, "meta"))) ATOLL_RETURN_IF_ERROR(CheckNewModel(result.options));
+  if (FileExists(JoinPath(flags.data_dir, "meta"))) return result;
+  ATOLL_RETURN_IF_ERROR(CheckNewModel(result.options));
+  ATOLL_RETURN_IF_ERROR(CheckImport(flags.import_file, result.options.model));
   return result;
 }
 
@@ -524,11 +527,9 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
 int Run(const Flags& flags) {
   const char* fault = std::getenv("ATOLL_FAULT");
   if (!ArmFaultPoint(fault == nullptr ? "" : fault).ok()) return ToInt(ExitCode::kUsage);
-  const auto level = ParseLogLevel(flags.log_level);
-  const LogFormat format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   LogOptions log_options;
-  log_options.level = level.value_or(LogLevel::kInfo);
-  log_options.format = format;
+  log_options.level = ParseLogLevel(flags.log_level).value_or(LogLevel::kInfo);
+  log_options.format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   const auto log = Logger::Create(log_options);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
   const absl::Status threads = CheckThreads(kThreads);

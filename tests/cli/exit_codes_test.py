@@ -141,6 +141,18 @@ def reads_a_pipe(programs, folder):
     return [] if done.returncode == 0 else [f"config validate of a pipe: {done.returncode}: {done.stderr}"]
 
 
+def imports_leave_no_run(programs, folder):
+    """A file that cannot be imported is refused before the data directory is made."""
+    complaints = []
+    for name in ("absent.safetensors", "folder", "text", "pipe"):
+        done = subprocess.run([programs / "atoll-coordinator", *coordinator("--config", "run.yaml", "--import", name)[1:]],
+                              cwd=folder, timeout=60, capture_output=True, text=True, check=False)
+        if done.returncode not in (USAGE, FILES) or name not in done.stderr or (folder / "data").exists():
+            complaints.append(f"--import {name}: {done.returncode}, data directory {(folder / 'data').exists()}: {done.stderr}")
+        shutil.rmtree(folder / "data", ignore_errors=True)
+    return complaints
+
+
 def taken_ports():
     """A port that somebody has: the option is named, and an address that is free."""
     with socket.socket() as taken:
@@ -166,6 +178,7 @@ def main():
                        stdout=subprocess.DEVNULL)
         pipes_in_place_of_data(folder)
         complaints += reads_a_pipe(programs, folder)
+        complaints += imports_leave_no_run(programs, folder)
         for given in (cases, taken_ports):
             for command, code, words in given():
                 if not (programs / command[0]).exists():
