@@ -2,6 +2,7 @@
 #define ATOLL_SERVER_ADMIN_IMPL_H_
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,9 +94,16 @@ class AdminImpl final : public AdminControl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RememberWorkers(uint32_t target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   /// Records that drained workers are wanted again: they may not join before the coordinator's next start.
-  absl::Status KeepTakenBackDrains() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepTakenBackDrains() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Of what the launcher does already: empty, or what to add to the answer when it could not be recorded.
+  std::string NoteWorkers(uint32_t target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status KeepControl(const ControlEntry& control) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> Forget(const WorkerOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> ForgetOlderThan(Duration age) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Records what the action makes of the worker, then does it: a refused action changed nothing.
+  absl::Status RecordThen(MemberAction action, const WorkerName& worker,
+                          const std::function<absl::Status(Effects&)>& change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> SetBanned(const WorkerOrder& order, const std::string& why, bool banned)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<ScaleResult> Scale(std::optional<uint32_t> add, std::optional<uint32_t> target)

@@ -1,10 +1,11 @@
 #include "server/outbox.h"
 
-#include "absl/strings/ascii.h"
-
 #include <optional>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "common/status.h"
+#include "server/storage_refusal.h"
 
 namespace atoll {
 
@@ -14,19 +15,39 @@ absl::Status Outbox::StoreMember(const WorkerName& name) {
   return entry ? store_->PutWorker(*entry) : absl::OkStatus();
 }
 
-absl::Status Outbox::ForgetMembers(const Effects& effects) {
+absl::Status Outbox::ForgetMembers(const Effects& effects, const std::set<WorkerName>& recorded) {
   MutexLock lock(&members_mutex_);
   // One that has joined again meanwhile has a record of its own.
-  const auto joined = [this](const WorkerName& name) { return book_->Entry(name).has_value(); };
-  absl::Status first;
-  for (const WorkerEntry& tombstone : effects.tombstones) {
-    if (!joined(tombstone.name)) first.Update(store_->PutWorker(tombstone));
-  }
-  std::vector<WorkerName> names = effects.forgotten;
-  std::erase_if(names, joined);
-  if (!names.empty()) first.Update(store_->DeleteWorkers(names));
-  return first;
+  const auto done = [&](const WorkerName& name) {
+    return recorded.contains(name) || book_->Entry(name).has_value();
+  };
+  MemberRecords records{.stored = effects.tombstones, .removed = effects.forgotten};
+  std::erase_if(records.stored, [&](const WorkerEntry& tombstone) { return done(tombstone.name); });
+  std::erase_if(records.removed, done);
+  if (records.stored.empty() && records.removed.empty()) return absl::OkStatus();
+  return store_->ReplaceWorkers(records.stored, records.removed);
 }
+
+absl::Status Outbox::RecordThen(const Plan& plan, const Change& change) {
+  std::set<WorkerName> recorded;
+  Effects effects;
+  {
+    // A call that changes one of these members meanwhile stores its record after this, from the book.
+    MutexLock lock(&members_mutex_);
+    ATOLL_ASSIGN_OR_RETURN(const MemberRecords records, plan());
+    recorded.insert(records.removed.begin(), records.removed.end());
+    for (const WorkerEntry& entry : records.stored) recorded.insert(entry.name);
+    if (!recorded.empty()) {
+      const absl::Status stored = store_->ReplaceWorkers(records.stored, records.removed);
+      if (!stored.ok()) return ToRefusal(stored);
+    }
+    ATOLL_RETURN_IF_ERROR(change(recorded, effects));
+  }
+  (void)SendRest(effects, recorded);  // what the caller asked for is stored
+  return absl::OkStatus();
+}
+
+absl::Status Outbox::Send(const Effects& effects) { return SendRest(effects, {}); }
 
 void Outbox::Announce(const EventView& event) {
   if (event.round) observer_->OnRoundClosed(*event.round);
@@ -47,9 +68,10 @@ void Outbox::Announce(const EventView& event) {
   events_->Append(event);
 }
 
-absl::Status Outbox::Send(const Effects& effects) {
+absl::Status Outbox::SendRest(const Effects& effects, const std::set<WorkerName>& recorded) {
   absl::Status first;
   for (const WorkerName& name : effects.members) {
+    if (recorded.contains(name)) continue;
     const absl::Status stored = StoreMember(name);
     if (stored.ok()) continue;
     log_.Warning("a member's record could not be stored", {{"worker", name}, {"error", stored}});
@@ -60,7 +82,7 @@ absl::Status Outbox::Send(const Effects& effects) {
     for (const WorkerEntry& tombstone : effects.tombstones) forget_(tombstone.name);
   }
   const bool forgets = !effects.forgotten.empty() || !effects.tombstones.empty();
-  const absl::Status forgotten = forgets ? ForgetMembers(effects) : absl::OkStatus();
+  const absl::Status forgotten = forgets ? ForgetMembers(effects, recorded) : absl::OkStatus();
   if (!forgotten.ok()) {
     log_.Warning("the records of forgotten workers could not be deleted; the names are back after a restart",
                  {{"workers", effects.forgotten.size() + effects.tombstones.size()}, {"error", forgotten}});

@@ -2,12 +2,15 @@
 #define ATOLL_SERVER_OUTBOX_H_
 
 #include <functional>
+#include <set>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/log.h"
 #include "common/mutex.h"
 #include "server/effects.h"
 #include "server/event_log.h"
+#include "server/member_records.h"
 #include "server/observer.h"
 #include "server/run_book.h"
 
@@ -27,13 +30,21 @@ class Outbox {
   /// Called with the name of each member that was forgotten. Set once, before the first Send.
   void OnForgotten(std::function<void(const WorkerName&)> forget) { forget_ = std::move(forget); }
 
+  /// Stores the records that `plan` gives, all of them or none, then calls `change`, which makes it so in the
+  /// book, and sends its effects. After an error of `plan` or of the store (a refusal) nothing has changed.
+  using Plan = std::function<absl::StatusOr<MemberRecords>()>;
+  using Change = std::function<absl::Status(const std::set<WorkerName>& recorded, Effects& effects)>;
+  absl::Status RecordThen(const Plan& plan, const Change& change);
+
   /// Stores, announces, wakes, in this order. The status is that of storing and deleting members: a Join must
   /// not be answered before its incarnation is on disk. Everything else is done whatever fails.
   absl::Status Send(const Effects& effects);
 
  private:
   absl::Status StoreMember(const WorkerName& name);
-  absl::Status ForgetMembers(const Effects& effects);
+  absl::Status ForgetMembers(const Effects& effects, const std::set<WorkerName>& recorded);
+  /// All but storing and deleting the members that are recorded already.
+  absl::Status SendRest(const Effects& effects, const std::set<WorkerName>& recorded);
   void Announce(const EventView& event);
 
   RunStore* const store_;

@@ -155,6 +155,14 @@ bool Roster::NoteData(const WorkerName& name) {
   return true;
 }
 
+std::vector<WorkerName> Roster::WithCountedData() const {
+  std::vector<WorkerName> names;
+  for (const auto& [name, account] : accounts_) {
+    if (account.data_counts && membership_.Find(name) != nullptr) names.push_back(name);
+  }
+  return names;
+}
+
 std::vector<WorkerName> Roster::ForgetData() {
   std::vector<WorkerName> changed;
   for (auto& [name, account] : accounts_) {
@@ -311,6 +319,27 @@ std::optional<WorkerEntry> Roster::Entry(const WorkerName& name) const {
                      .order_at_once = kept && told.at_once};
 }
 
+WorkerEntry Roster::EntryOfRemoved(WorkerEntry entry) const {
+  if (membership_.Find(entry.name)->state == MemberState::kLeft) return entry;
+  const auto account = accounts_.find(entry.name);
+  const bool drained = account != accounts_.end() && account->second.drained;
+  entry.departed = true;
+  entry.order = static_cast<uint8_t>(drained ? CommandView::kDrain : CommandView(0));
+  entry.order_at_once = false;
+  return entry;
+}
+
+std::optional<WorkerEntry> Roster::Tombstone(const WorkerName& name) const {
+  const Incarnation incarnation = membership_.Find(name)->incarnation;
+  if (Incarnation(incarnation.value() + 1) != membership_.next_incarnation()) return std::nullopt;
+  return WorkerEntry{.name = name,
+                     .secret_hash = {},
+                     .incarnation = incarnation,
+                     .role = static_cast<uint8_t>(WorkerRole::kObserver),
+                     .partition = std::nullopt,
+                     .departed = true};
+}
+
 std::string Roster::DatasetOf(const WorkerName& name) const {
   const auto it = accounts_.find(name);
   return it == accounts_.end() ? std::string() : it->second.dataset_fingerprint;
@@ -352,11 +381,18 @@ std::vector<WorkerName> Roster::Live(WorkerRole role) const {
   return names;
 }
 
-absl::Status Roster::Forget(const WorkerName& name) {
+absl::Status Roster::CheckForget(const WorkerName& name) const {
   if (banned(name)) {
     return absl::FailedPreconditionError(
         absl::StrFormat("the name '%s' is banned; forgotten, it could join again. Unban it first", name));
   }
+  const Member* member = membership_.Find(name);
+  if (member == nullptr || !member->live()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat("worker '%s' is live; drain or evict it first", name));
+}
+
+absl::Status Roster::Forget(const WorkerName& name) {
+  ATOLL_RETURN_IF_ERROR(CheckForget(name));
   ATOLL_RETURN_IF_ERROR(membership_.Forget(name));
   accounts_.erase(name);
   plans_.Forget(name);

@@ -101,6 +101,8 @@ class Roster {
   bool NoteData(const WorkerName& name);
   /// The next contribution pins the run anew. Names of the members whose records changed.
   std::vector<WorkerName> ForgetData();
+  /// Names of the members whose records ForgetData would change.
+  std::vector<WorkerName> WithCountedData() const;
   /// Told to drain and not obeyed yet, live or lost, or departed because an operator drained them, and not
   /// back since; in order of name.
   std::vector<WorkerName> Drained() const;
@@ -114,6 +116,11 @@ class Roster {
   /// Of its confirmations; empty: it signs nothing.
   std::string PublicKey(const WorkerName& name) const;
   std::optional<WorkerEntry> Entry(const WorkerName& name) const;
+  /// The entry of this member when an operator has removed it.
+  WorkerEntry EntryOfRemoved(WorkerEntry entry) const;
+  /// What takes the place of this member's record when it is forgotten; nullopt: nothing, for another member
+  /// keeps the newest incarnation.
+  std::optional<WorkerEntry> Tombstone(const WorkerName& name) const;
   /// Active trainers that have the model, in order of name.
   std::vector<WorkerName> Seeders() const;
   /// Live trainers, or evaluators, in order of partition and name.
@@ -127,6 +134,8 @@ class Roster {
   /// Drops all that is remembered of a departed worker. NotFound, FailedPrecondition (live, or banned: the
   /// ban would go with it).
   absl::Status Forget(const WorkerName& name);
+  /// FailedPrecondition, as Forget says it.
+  absl::Status CheckForget(const WorkerName& name) const;
   /// Departed workers that may be forgotten, gone for longer than `age`; at most `limit`.
   std::vector<WorkerName> Forgettable(Duration age, size_t limit, MonoTime now) const;
   /// Names without a member that former versions stored for observers: to be deleted. Once.

@@ -22,6 +22,7 @@
 #include "server/event_throttle.h"
 #include "server/fragment_round.h"
 #include "server/ledger.h"
+#include "server/member_records.h"
 #include "server/offence_book.h"
 #include "server/refused_joins.h"
 #include "server/roster.h"
@@ -94,6 +95,14 @@ class RunBook {
   absl::Status SetBanned(const WorkerName& worker, bool banned, const std::string& why, MonoTime now,
                          Effects& effects);
 
+  // What an operator does to members, before it is done (run_book_records.cc).
+  /// Their records after the action. Fails as the action itself would.
+  absl::StatusOr<MemberRecords> RecordsAfter(MemberAction action, const WorkerName& worker) const;
+  /// After departed workers that have been gone for longer are forgotten.
+  absl::StatusOr<MemberRecords> RecordsAfterForgetting(Duration age, MonoTime now) const;
+  /// After ResetDataset.
+  MemberRecords RecordsWithoutDataset() const;
+
   /// The next contribution pins the token files of the run anew.
   void ResetDataset(Effects& effects);
   /// See Roster.
@@ -114,8 +123,6 @@ class RunBook {
   std::vector<FragmentId> GoOn(MonoTime now, Effects& effects);
   /// Forgets one departed worker. NotFound, FailedPrecondition (it is live, or banned).
   absl::Status Forget(const WorkerName& worker, Effects& effects);
-  /// Forgets departed workers that have been gone for longer; how many.
-  size_t ForgetOlderThan(Duration age, MonoTime now, Effects& effects);
 
   // Restore (run_book_restore.cc).
   /// No push is admitted and no acceptance begins until Release: Unavailable, with a retry delay.
@@ -237,6 +244,7 @@ class RunBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckFragment(FragmentId fragment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const WorkerName& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static absl::Status NeverSeen(const WorkerName& worker);
   void RefreshGrant(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Heard(const HeartbeatCall& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeEvaluations(const HeartbeatCall& call, MonoTime now, int64_t unix_ns, Effects& effects)
@@ -257,6 +265,14 @@ class RunBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentId> FinishEnding(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FragmentId> FinishIdle(MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// NotFound; FailedPrecondition when the action makes no sense now.
+  absl::Status CheckAction(MemberAction action, const WorkerName& worker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  WorkerEntry EntryLocked(const WorkerName& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Of a worker that may be forgotten.
+  void AddForgotten(const WorkerName& worker, MemberRecords& records) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Version NewestHead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ban(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects)

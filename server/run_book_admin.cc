@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/human.h"
@@ -32,10 +34,6 @@ EventKind EventOf(RunMode mode) {
       break;
   }
   return EventKind::kRunResumed;
-}
-
-absl::Status NeverSeen(const WorkerName& worker) {
-  return absl::NotFoundError(absl::StrFormat("no worker of the name '%s' was ever seen in this run", worker));
 }
 
 /// A resync ends with the next pull, so it must not take the place of an order that stands until this life of
@@ -255,11 +253,7 @@ void RunBook::Remove(const WorkerName& worker, const std::string& why, MonoTime 
 absl::Status RunBook::Evict(const WorkerName& worker, const std::string& why, MonoTime now,
                             Effects& effects) {
   MutexLock lock(&mutex_);
-  const Member* member = roster_.membership().Find(worker);
-  if (member == nullptr) return NeverSeen(worker);
-  if (member->state == MemberState::kLeft) {
-    return absl::FailedPreconditionError(absl::StrFormat("worker '%s' has left already", worker));
-  }
+  ATOLL_RETURN_IF_ERROR(CheckAction(MemberAction::kEvict, worker));
   Remove(worker, why, now, effects);
   return absl::OkStatus();
 }
@@ -267,20 +261,13 @@ absl::Status RunBook::Evict(const WorkerName& worker, const std::string& why, Mo
 absl::Status RunBook::SetBanned(const WorkerName& worker, bool banned, const std::string& why, MonoTime now,
                                 Effects& effects) {
   MutexLock lock(&mutex_);
-  const Member* member = roster_.membership().Find(worker);
-  if (member == nullptr) return NeverSeen(worker);
-  if (roster_.banned(worker) == banned) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("the name '%s' is %s", worker, banned ? "banned already" : "not banned"));
-  }
+  ATOLL_RETURN_IF_ERROR(CheckAction(banned ? MemberAction::kBan : MemberAction::kUnban, worker));
   if (banned) {
     Ban(worker, why, now, effects);
     return absl::OkStatus();
   }
   roster_.SetBanned(worker, false);
-  Version newest;
-  for (const FragmentRound& fragment : fragments_) newest = std::max(newest, fragment.head());
-  offences_.Forgive(worker, newest);
+  offences_.Forgive(worker, NewestHead());
   effects.members.push_back(worker);
   return absl::OkStatus();
 }
@@ -324,32 +311,17 @@ absl::Status RunBook::Forget(const WorkerName& worker, Effects& effects) {
 }
 
 absl::Status RunBook::ForgetOne(const WorkerName& name, Effects& effects) {
-  const Member* member = roster_.membership().Find(name);
-  if (member == nullptr) return NeverSeen(name);
-  const Incarnation incarnation = member->incarnation;
+  ATOLL_RETURN_IF_ERROR(CheckAction(MemberAction::kForget, name));
+  std::optional<WorkerEntry> tombstone = roster_.Tombstone(name);
   ATOLL_RETURN_IF_ERROR(roster_.Forget(name));
   duty_.Forget(name);
   offences_.Forget(name);
-  if (Incarnation(incarnation.value() + 1) != roster_.membership().next_incarnation()) {
+  if (tombstone) {
+    effects.tombstones.push_back(*std::move(tombstone));
+  } else {
     effects.forgotten.push_back(name);
-    return absl::OkStatus();
   }
-  effects.tombstones.push_back({.name = name,
-                                .secret_hash = {},
-                                .incarnation = incarnation,
-                                .role = static_cast<uint8_t>(WorkerRole::kObserver),
-                                .partition = std::nullopt,
-                                .departed = true});
   return absl::OkStatus();
-}
-
-size_t RunBook::ForgetOlderThan(Duration age, MonoTime now, Effects& effects) {
-  MutexLock lock(&mutex_);
-  const std::vector<WorkerName> old = roster_.Forgettable(age, roster_.membership().names(), now);
-  for (const WorkerName& name : old) {
-    (void)ForgetOne(name, effects);
-  }
-  return old.size();
 }
 
 void RunBook::Ban(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {

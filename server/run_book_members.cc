@@ -253,9 +253,8 @@ std::string RunBook::PublicKey(const WorkerName& worker) const {
 
 std::optional<WorkerEntry> RunBook::Entry(const WorkerName& name) const {
   MutexLock lock(&mutex_);
-  std::optional<WorkerEntry> entry = roster_.Entry(name);
-  if (entry) entry->forgiven_until = offences_.forgiven_until(name).value();
-  return entry;
+  if (roster_.membership().Find(name) == nullptr) return std::nullopt;
+  return EntryLocked(name);
 }
 
 bool RunBook::EvaluatorLeft() const {

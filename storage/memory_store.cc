@@ -43,7 +43,8 @@ class MemoryStore final : public RunStore {
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
-  absl::Status DeleteWorkers(const std::vector<WorkerName>& names) override;
+  absl::Status ReplaceWorkers(const std::vector<WorkerEntry>& stored,
+                              const std::vector<WorkerName>& removed) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override { return PutIfCreated(evaluation); }
   absl::Status PutConfirmation(const ConfirmationEntry& confirmation) override {
     return PutIfCreated(confirmation);
@@ -128,10 +129,13 @@ absl::Status MemoryStore::PutWorker(const WorkerEntry& worker) {
   return PutIfCreated(worker);
 }
 
-absl::Status MemoryStore::DeleteWorkers(const std::vector<WorkerName>& names) {
+absl::Status MemoryStore::ReplaceWorkers(const std::vector<WorkerEntry>& stored,
+                                         const std::vector<WorkerName>& removed) {
+  for (const WorkerEntry& worker : stored) ATOLL_RETURN_IF_ERROR(CheckWorkerName(worker.name));
+  for (const WorkerEntry& worker : stored) ATOLL_RETURN_IF_ERROR(PutIfCreated(worker));
   MutexLock lock(&disk_->mutex);
   ATOLL_RETURN_IF_ERROR(ledger_.CheckCreated());
-  for (const WorkerName& name : names) disk_->meta.erase(meta_keys::Worker(name));
+  for (const WorkerName& name : removed) disk_->meta.erase(meta_keys::Worker(name));
   return absl::OkStatus();
 }
 

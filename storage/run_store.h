@@ -240,8 +240,10 @@ class RunStore : public VersionSource {
   virtual absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) = 0;
   virtual absl::Status PutConfig(const ConfigEntry& config) = 0;
   virtual absl::Status PutWorker(const WorkerEntry& worker) = 0;
-  /// Removes the records of these workers, all in one synced write; names without a record are ignored.
-  virtual absl::Status DeleteWorkers(const std::vector<WorkerName>& names) = 0;
+  /// Stores and removes the records of these workers, all in one synced write; names to be removed that have
+  /// no record are ignored.
+  virtual absl::Status ReplaceWorkers(const std::vector<WorkerEntry>& stored,
+                                      const std::vector<WorkerName>& removed) = 0;
   virtual absl::Status PutEvaluation(const EvaluationEntry& evaluation) = 0;
   /// One per fragment, version and worker; the last one stands. Not synced by itself: it survives kill -9 at
   /// once, and power loss from the next synced write on (the next acceptance, at the latest the next commit).

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/admin_impl.h"
@@ -76,10 +78,12 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
       return std::string(
           "the run is stopped, for good: the open round closes with what has arrived, then workers leave");
     case RunAction::kResetDataset: {
-      Effects effects;
-      services_.book->ResetDataset(effects);
-      const absl::Status stored = services_.outbox->Send(effects);
-      if (!stored.ok()) return ToRefusal(stored);
+      ATOLL_RETURN_IF_ERROR(services_.outbox->RecordThen(
+          [&]() -> absl::StatusOr<MemberRecords> { return services_.book->RecordsWithoutDataset(); },
+          [&](const std::set<WorkerName>& recorded, Effects& effects) {
+            services_.book->ResetDataset(effects);
+            return absl::OkStatus();
+          }));
       return std::string(
           "the run is not tied to token files any more: those of the worker whose contribution is accepted "
           "next are "

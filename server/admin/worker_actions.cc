@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_format.h"
 #include "common/human.h"
@@ -80,10 +81,9 @@ absl::StatusOr<std::string> AdminImpl::Act(const WorkerOrder& order, const std::
     case WorkerAction::kResync:
       return Tell(order, CommandView::kResync, "drops its local progress and pulls the head");
     case WorkerAction::kEvict: {
-      Effects effects;
-      ATOLL_RETURN_IF_ERROR(services_.book->Evict(order.worker, why, services_.clock->Now(), effects));
-      const absl::Status stored = services_.outbox->Send(effects);
-      if (!stored.ok()) return ToRefusal(stored);
+      ATOLL_RETURN_IF_ERROR(RecordThen(MemberAction::kEvict, order.worker, [&](Effects& effects) {
+        return services_.book->Evict(order.worker, why, services_.clock->Now(), effects);
+      }));
       return absl::StrFormat(
           "worker '%s' is a member no more; what it contributed stays, and its process may join again",
           order.worker);
@@ -134,8 +134,7 @@ absl::StatusOr<std::string> AdminImpl::Drain(const WorkerOrder& order, const std
   if (launcher_ == nullptr) return answer;
   ATOLL_ASSIGN_OR_RETURN(const std::string note, launcher_->LetGo(order.worker));
   if (note.empty()) return answer;
-  ATOLL_RETURN_IF_ERROR(RememberWorkers(launcher_->view().target));
-  return answer + "; " + note;
+  return answer + "; " + note + NoteWorkers(launcher_->view().target);
 }
 
 absl::StatusOr<std::string> AdminImpl::Restart(const WorkerOrder& order) {
@@ -180,9 +179,9 @@ absl::StatusOr<std::string> AdminImpl::RestartByItself(const WorkerOrder& order)
   if (launcher_ == nullptr || !launcher_->IsLetGo(order.worker)) return answer;
   launcher_->WantAgain(order.worker);
   const uint32_t wanted = launcher_->view().target;
-  ATOLL_RETURN_IF_ERROR(RememberWorkers(wanted));
   return absl::StrFormat("%s; it was being drained, and the launcher keeps it running again: %d wanted now",
-                         answer, wanted);
+                         answer, wanted) +
+         NoteWorkers(wanted);
 }
 
 absl::StatusOr<std::string> AdminImpl::RestartFromOutside(const WorkerName& worker) {
@@ -190,44 +189,52 @@ absl::StatusOr<std::string> AdminImpl::RestartFromOutside(const WorkerName& work
   ATOLL_RETURN_IF_ERROR(launcher_->Restart(worker));
   const MutexLock lock(&mutex_);
   launcher_->WantAgain(worker);
-  ATOLL_RETURN_IF_ERROR(KeepTakenBackDrains());
+  KeepTakenBackDrains();
   const uint32_t wanted_now = launcher_->view().target;
   if (wanted_now != wanted) {
-    ATOLL_RETURN_IF_ERROR(RememberWorkers(wanted_now));
     return absl::StrFormat("worker '%s' was drained; the launcher starts it again: %d wanted now", worker,
-                           wanted_now);
+                           wanted_now) +
+           NoteWorkers(wanted_now);
   }
   return absl::StrFormat("worker '%s' does not answer; the launcher ends its process and starts it again",
                          worker);
 }
 
 absl::StatusOr<std::string> AdminImpl::Forget(const WorkerOrder& order) {
-  Effects effects;
-  size_t count = 1;
-  if (order.older_than) {
-    count = services_.book->ForgetOlderThan(*order.older_than, services_.clock->Now(), effects);
-  } else {
-    ATOLL_RETURN_IF_ERROR(ValidateWorkerName(order.worker));
-    ATOLL_RETURN_IF_ERROR(services_.book->Forget(order.worker, effects));
-  }
-  const absl::Status stored = services_.outbox->Send(effects);
-  if (!stored.ok()) return ToRefusal(stored);
-  if (order.older_than) return Counted(count, "worker") + (count == 1 ? " is forgotten" : " are forgotten");
+  if (order.older_than) return ForgetOlderThan(*order.older_than);
+  ATOLL_RETURN_IF_ERROR(ValidateWorkerName(order.worker));
+  ATOLL_RETURN_IF_ERROR(RecordThen(MemberAction::kForget, order.worker, [&](Effects& effects) {
+    return services_.book->Forget(order.worker, effects);
+  }));
   return absl::StrFormat("worker '%s' is forgotten; the next worker of that name joins as a new one",
                          order.worker);
 }
 
+absl::StatusOr<std::string> AdminImpl::ForgetOlderThan(Duration age) {
+  size_t count = 0;
+  ATOLL_RETURN_IF_ERROR(services_.outbox->RecordThen(
+      [&] { return services_.book->RecordsAfterForgetting(age, services_.clock->Now()); },
+      [&](const std::set<WorkerName>& names, Effects& effects) {
+        // Those that were recorded, and no others. One that has joined meanwhile stores a record of its own.
+        for (const WorkerName& name : names) count += services_.book->Forget(name, effects).ok() ? 1 : 0;
+        return absl::OkStatus();
+      }));
+  return Counted(count, "worker") + (count == 1 ? " is forgotten" : " are forgotten");
+}
+
+absl::Status AdminImpl::RecordThen(MemberAction action, const WorkerName& worker,
+                                   const std::function<absl::Status(Effects&)>& change) {
+  return services_.outbox->RecordThen(
+      [&] { return services_.book->RecordsAfter(action, worker); },
+      [&](const std::set<WorkerName>& recorded, Effects& effects) { return change(effects); });
+}
+
 absl::StatusOr<std::string> AdminImpl::SetBanned(const WorkerOrder& order, const std::string& why,
                                                  bool banned) {
-  const MonoTime now = services_.clock->Now();
-  Effects effects;
-  ATOLL_RETURN_IF_ERROR(services_.book->SetBanned(order.worker, banned, why, now, effects));
-  const absl::Status stored = services_.outbox->Send(effects);
-  if (!stored.ok()) {
-    Effects undone;
-    (void)services_.book->SetBanned(order.worker, !banned, why, now, undone);
-    return ToRefusal(stored);
-  }
+  const MemberAction action = banned ? MemberAction::kBan : MemberAction::kUnban;
+  ATOLL_RETURN_IF_ERROR(RecordThen(action, order.worker, [&](Effects& effects) {
+    return services_.book->SetBanned(order.worker, banned, why, services_.clock->Now(), effects);
+  }));
   if (!banned) return absl::StrFormat("a worker of the name '%s' may join again", order.worker);
   return absl::StrFormat("worker '%s' is a member no more, and its name is refused until it is unbanned",
                          order.worker);
@@ -291,7 +298,7 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
   {
     // A larger set of pods wants a drained one again.
     const MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(KeepTakenBackDrains());
+    KeepTakenBackDrains();
   }
   // Not those that run now: those that are to end still do, and a new one may not be there yet.
   result.names = launcher_->view().wanted;
@@ -305,11 +312,19 @@ absl::Status AdminImpl::CheckPartitions(uint64_t wanted, std::string_view field)
   return CheckPartsOfData(wanted, others, run, field);
 }
 
-absl::Status AdminImpl::KeepTakenBackDrains() {
+void AdminImpl::KeepTakenBackDrains() {
   Effects effects;
   services_.book->TakeDrainsBack(launcher_->view().wanted, effects);
-  const absl::Status stored = services_.outbox->Send(effects);
-  return stored.ok() ? stored : ToRefusal(stored);
+  (void)services_.outbox->Send(effects);  // logs what could not be stored
+}
+
+std::string AdminImpl::NoteWorkers(uint32_t target) {
+  const absl::Status kept = RememberWorkers(target);
+  if (kept.ok()) return "";
+  return absl::StrFormat(
+      "; the number of workers could not be recorded: if the coordinator restarts, call `atollctl workers "
+      "scale %d`: %s",
+      target, std::string(kept.message()));
 }
 
 absl::Status AdminImpl::RememberWorkers(uint32_t target) {

@@ -97,10 +97,13 @@ absl::Status RocksDbRunStore::PutWorker(const WorkerEntry& worker) {
   return PutIfCreated(worker, Durability::kSynced);
 }
 
-absl::Status RocksDbRunStore::DeleteWorkers(const std::vector<WorkerName>& names) {
+absl::Status RocksDbRunStore::ReplaceWorkers(const std::vector<WorkerEntry>& stored,
+                                             const std::vector<WorkerName>& removed) {
+  for (const WorkerEntry& worker : stored) ATOLL_RETURN_IF_ERROR(CheckWorkerName(worker.name));
   ATOLL_RETURN_IF_ERROR(CheckCreated());
   MetaBatch batch;
-  for (const WorkerName& name : names) batch.Delete(meta_keys::Worker(name));
+  for (const WorkerEntry& worker : stored) Put(batch, worker);
+  for (const WorkerName& name : removed) batch.Delete(meta_keys::Worker(name));
   return meta_->Write(batch, Durability::kSynced);
 }
 

@@ -40,7 +40,8 @@ class RocksDbRunStore final : public RunStore {
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
-  absl::Status DeleteWorkers(const std::vector<WorkerName>& names) override;
+  absl::Status ReplaceWorkers(const std::vector<WorkerEntry>& stored,
+                              const std::vector<WorkerName>& removed) override;
   absl::Status PutEvaluation(const EvaluationEntry& evaluation) override;
   absl::Status PutConfirmation(const ConfirmationEntry& confirmation) override;
   absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment, Version version) override;

@@ -72,12 +72,14 @@ TEST_P(RunStoreContract, SmallThingsComeBackInOrder) {
 }
 
 TEST_P(RunStoreContract, ForgottenWorkersAreGone) {
-  EXPECT_EQ(store().DeleteWorkers({"a"}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store().ReplaceWorkers({}, {"a"}).code(), absl::StatusCode::kFailedPrecondition);
   Create();
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(store().PutWorker(WorkerNamed(name)).ok());
-  ASSERT_TRUE(store().DeleteWorkers({"a", "c", "never-seen"}).ok());
+  WorkerEntry banned = WorkerNamed("b");
+  banned.banned = true;
+  ASSERT_TRUE(store().ReplaceWorkers({banned, WorkerNamed("d")}, {"a", "c", "never-seen"}).ok());
   Reopen();
-  EXPECT_EQ(recovery().workers, std::vector<WorkerEntry>{WorkerNamed("b")});
+  EXPECT_EQ(recovery().workers, (std::vector<WorkerEntry>{banned, WorkerNamed("d")}));
 }
 
 TEST_P(RunStoreContract, ConfirmationsStayAsLongAsTheirVersion) {

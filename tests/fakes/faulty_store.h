@@ -63,8 +63,9 @@ class FaultyStore final : public RunStore {
   absl::Status PutWorker(const WorkerEntry& worker) override {
     return faults_->member ? Full() : store_->PutWorker(worker);
   }
-  absl::Status DeleteWorkers(const std::vector<WorkerName>& names) override {
-    return faults_->member ? Full() : store_->DeleteWorkers(names);
+  absl::Status ReplaceWorkers(const std::vector<WorkerEntry>& stored,
+                              const std::vector<WorkerName>& removed) override {
+    return faults_->member ? Full() : store_->ReplaceWorkers(stored, removed);
   }
   absl::Status PutEvaluation(const EvaluationEntry& entry) override { return store_->PutEvaluation(entry); }
   absl::Status PutConfirmation(const ConfirmationEntry& entry) override {

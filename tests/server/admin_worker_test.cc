@@ -214,6 +214,60 @@ TEST(AdminWorker, ABanThatCannotBeStoredIsNone) {
   EXPECT_TRUE(run.TryJoin("a").ok());
 }
 
+TEST(AdminWorker, WhatCannotBeStoredChangesNothing) {
+  TestRun run;
+  std::optional<EventCatcher> events(&run.coordinator());
+  const std::vector<Caller> workers = run.Begin({"a", "b", "c", "d"}, Ones());
+  ASSERT_TRUE(run.coordinator().Leave(workers[2], "").ok());
+  ASSERT_TRUE(Do(run, "d", kBan).ok());
+  run.clock().Advance(Seconds(1));
+  const auto forget_old = [&] {
+    return run.admin().ControlWorker(
+        kAnn, {.worker = {}, .action = kForget, .reason = {}, .older_than = Seconds(0.5)});
+  };
+  const auto before = [&] {
+    EXPECT_EQ(ViewOf(run, "a").state, "active");
+    EXPECT_EQ(ViewOf(run, "b").state, "active");
+    EXPECT_FALSE(ViewOf(run, "b").banned);
+    EXPECT_EQ(ViewOf(run, "c").state, "left");
+    EXPECT_TRUE(ViewOf(run, "d").banned);
+  };
+  before();
+  run.faults().member = true;
+  EXPECT_EQ(ReasonOf(Do(run, "a", kEvict)), RefusalReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "b", kBan)), RefusalReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "c", kForget)), RefusalReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "d", kUnban)), RefusalReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(forget_old().status()), RefusalReason::kStorageFull);
+  run.faults().member = false;
+  before();
+  EXPECT_TRUE(run.Heartbeat(workers[0]).ok());
+  EXPECT_TRUE(run.Heartbeat(workers[1]).ok());
+  EXPECT_TRUE(events->WaitFor(EventKind::kAdminAction, /*nth=*/5).has_value());
+  for (const EventView& event : events->events()) {
+    const bool told = event.kind == EventKind::kWorkerLeft || event.kind == EventKind::kWorkerBanned;
+    EXPECT_TRUE(!told || event.worker == "c" || event.worker == "d") << event.message;
+  }
+  events.reset();
+  ASSERT_TRUE(run.Restart().ok());
+  before();
+  // The same when it can be stored, also after a restart.
+  ASSERT_TRUE(Do(run, "a", kEvict).ok());
+  ASSERT_TRUE(Do(run, "b", kBan).ok());
+  ASSERT_TRUE(Do(run, "c", kForget).ok());
+  ASSERT_TRUE(Do(run, "d", kUnban).ok());
+  for (int life = 0; life < 2; ++life) {
+    if (life == 1) {
+      ASSERT_TRUE(run.Restart().ok());
+    }
+    EXPECT_EQ(ViewOf(run, "a").state, "left");
+    EXPECT_EQ(ViewOf(run, "b").state, "left");
+    EXPECT_TRUE(ViewOf(run, "b").banned);
+    EXPECT_FALSE(ViewOf(run, "d").banned);
+    EXPECT_EQ(Do(run, "c", kEvict).code(), absl::StatusCode::kNotFound);
+  }
+}
+
 TEST(AdminWorker, WhatMakesNoSenseIsRefusedWithTheReason) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
@@ -346,6 +400,16 @@ TEST_F(AdminLauncher, AWorkerThatHasNotJoinedIsNotDrained) {
   run_.Join("w-1");
   EXPECT_TRUE(Do(run_, "w-1", kDrain).ok());
   EXPECT_EQ(run_.admin().Launched().target, 1);
+}
+
+TEST_F(AdminLauncher, ADrainWhoseNumberCannotBeRecordedIsGivenAndSaysSo) {
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  run_.faults().member = true;
+  const auto told = run_.admin().ControlWorker(kAnn, {.worker = "w-1", .action = kDrain, .reason = ""});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_THAT(*told, HasSubstr("the number of workers could not be recorded"));
+  EXPECT_EQ(run_.Heartbeat(workers[1])->command, CommandView::kDrain);
 }
 
 TEST_F(AdminLauncher, ABannedWorkerIsNotRestarted) {

@@ -268,6 +268,11 @@ TEST(DataSet, AnOperatorResetsThePin) {
   ASSERT_TRUE(run.Pull(*wrong, 0).ok());
   EXPECT_EQ(DataRefusal(run, "a", "f1"), RefusalReason::kDatasetMismatch);
   ASSERT_TRUE(run.coordinator().Leave(*wrong, "sorry").ok());
+  run.faults().member = true;
+  EXPECT_EQ(ReasonOf(run.admin().ControlRun({}, RunAction::kResetDataset, "").status()),
+            RefusalReason::kStorageFull);
+  run.faults().member = false;
+  EXPECT_EQ(DataRefusal(run, "a", "f1"), RefusalReason::kDatasetMismatch) << "nothing was reset";
   ASSERT_TRUE(run.admin().ControlRun({}, RunAction::kResetDataset, "wrong files").ok());
   ASSERT_TRUE(run.Restart().ok());
   const auto a = JoinWithData(run, "a", "f1");

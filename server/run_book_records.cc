@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "server/run_book.h"
+
+// What operators do to members: whether it may be done, and the records of members when it is done.
+
+namespace atoll {
+
+absl::Status RunBook::CheckAction(MemberAction action, const WorkerName& worker) const {
+  const Member* member = roster_.membership().Find(worker);
+  if (member == nullptr) return NeverSeen(worker);
+  const bool banned = roster_.banned(worker);
+  switch (action) {
+    case MemberAction::kEvict:
+      if (member->state != MemberState::kLeft) return absl::OkStatus();
+      return absl::FailedPreconditionError(absl::StrFormat("worker '%s' has left already", worker));
+    case MemberAction::kBan:
+    case MemberAction::kUnban:
+      if (banned != (action == MemberAction::kBan)) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          absl::StrFormat("the name '%s' is %s", worker, banned ? "banned already" : "not banned"));
+    case MemberAction::kForget:
+      return roster_.CheckForget(worker);
+  }
+  return absl::InvalidArgumentError("action: no such action");
+}
+
+absl::Status RunBook::NeverSeen(const WorkerName& worker) {
+  return absl::NotFoundError(absl::StrFormat("no worker of the name '%s' was ever seen in this run", worker));
+}
+
+Version RunBook::NewestHead() const {
+  Version newest;
+  for (const FragmentRound& fragment : fragments_) newest = std::max(newest, fragment.head());
+  return newest;
+}
+
+WorkerEntry RunBook::EntryLocked(const WorkerName& worker) const {
+  WorkerEntry entry = *roster_.Entry(worker);
+  entry.forgiven_until = offences_.forgiven_until(worker).value();
+  return entry;
+}
+
+void RunBook::AddForgotten(const WorkerName& worker, MemberRecords& records) const {
+  if (std::optional<WorkerEntry> tombstone = roster_.Tombstone(worker)) {
+    records.stored.push_back(*std::move(tombstone));
+  } else {
+    records.removed.push_back(worker);
+  }
+}
+
+absl::StatusOr<MemberRecords> RunBook::RecordsAfter(MemberAction action, const WorkerName& worker) const {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(CheckAction(action, worker));
+  MemberRecords records;
+  if (action == MemberAction::kForget) {
+    AddForgotten(worker, records);
+    return records;
+  }
+  WorkerEntry entry = EntryLocked(worker);
+  if (action == MemberAction::kUnban) {
+    entry.banned = false;
+    if (const Version newest = NewestHead(); newest != Version()) entry.forgiven_until = newest.value();
+  } else {
+    entry = roster_.EntryOfRemoved(std::move(entry));
+    entry.banned = entry.banned || action == MemberAction::kBan;
+  }
+  records.stored.push_back(std::move(entry));
+  return records;
+}
+
+absl::StatusOr<MemberRecords> RunBook::RecordsAfterForgetting(Duration age, MonoTime now) const {
+  MutexLock lock(&mutex_);
+  MemberRecords records;
+  for (const WorkerName& name : roster_.Forgettable(age, roster_.membership().names(), now)) {
+    if (CheckAction(MemberAction::kForget, name).ok()) AddForgotten(name, records);
+  }
+  return records;
+}
+
+MemberRecords RunBook::RecordsWithoutDataset() const {
+  MutexLock lock(&mutex_);
+  MemberRecords records;
+  for (const WorkerName& name : roster_.WithCountedData()) {
+    records.stored.push_back(EntryLocked(name));
+    records.stored.back().dataset_fingerprint.clear();
+  }
+  return records;
+}
+
+}  // namespace atoll
