@@ -27,7 +27,11 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void HandleSignal(int number) {
   int none = 0;
-  if (!g_signal.compare_exchange_strong(none, number)) ::_exit(ToInt(ExitCode::kInterrupted));
+  if (!g_signal.compare_exchange_strong(none, number)) {
+    // Logging out sends it twice, by the shell and by the kernel; systemd sends it behind SIGTERM.
+    if (number == SIGHUP) return;
+    ::_exit(ToInt(ExitCode::kInterrupted));
+  }
   const int saved_errno = errno;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(g_event_fd.load(), &one, sizeof(one));
@@ -38,7 +42,7 @@ void HandleSignal(int number) {
 
 struct Shutdown::State {
   FileDescriptor event;
-  struct sigaction old_term, old_int, old_pipe;
+  struct sigaction old_term, old_int, old_hangup, old_pipe;
 
   mutable Mutex mutex;
   CondVar changed;
@@ -64,6 +68,9 @@ absl::StatusOr<std::unique_ptr<Shutdown>> Shutdown::Install() {
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGTERM, &action, &shutdown->state_->old_term);
   ::sigaction(SIGINT, &action, &shutdown->state_->old_int);
+  ::sigaction(SIGHUP, nullptr, &shutdown->state_->old_hangup);
+  const bool outlives_terminal = shutdown->state_->old_hangup.sa_handler == SIG_IGN;  // nohup
+  if (!outlives_terminal) ::sigaction(SIGHUP, &action, nullptr);
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &action, &shutdown->state_->old_pipe);
   shutdown->watcher_ = std::thread([raw = shutdown.get()] { raw->Watch(); });
@@ -78,9 +85,10 @@ Shutdown::~Shutdown() {
   }
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(state_->event.get(), &one, sizeof(one));
-  watcher_.join();
+  if (watcher_.joinable()) watcher_.join();  // not when no thread could be started
   ::sigaction(SIGTERM, &state_->old_term, nullptr);
   ::sigaction(SIGINT, &state_->old_int, nullptr);
+  ::sigaction(SIGHUP, &state_->old_hangup, nullptr);
   ::sigaction(SIGPIPE, &state_->old_pipe, nullptr);
   g_event_fd = -1;
 }

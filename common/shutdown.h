@@ -10,10 +10,10 @@
 
 namespace atoll {
 
-/// Turns SIGTERM and SIGINT into something to wait for, and ignores SIGPIPE. A second signal ends the process
-/// at once with exit code 130. One at a time per process, made in main before other threads matter; handlers
-/// are restored by the destructor. Children that exec get the default handlers (but inherit the ignored
-/// SIGPIPE). Thread-safe.
+/// Turns SIGTERM, SIGINT and SIGHUP into something to wait for, and ignores SIGPIPE. A second signal ends the
+/// process at once with exit code 130, but for SIGHUP. A SIGHUP that is ignored (nohup) stays so. One at a
+/// time per process, made in main before other threads matter; handlers are restored by the destructor.
+/// Children that exec get the default handlers (but inherit the ignored SIGPIPE). Thread-safe.
 class Shutdown {
  public:
   /// FailedPrecondition when one is already installed.

@@ -525,6 +525,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
 }
 
 int Run(const Flags& flags) {
+  auto shutdown = Shutdown::Install();  // first: a stop while it starts is a clean one too
   const char* fault = std::getenv("ATOLL_FAULT");
   if (!ArmFaultPoint(fault == nullptr ? "" : fault).ok()) return ToInt(ExitCode::kUsage);
   LogOptions log_options;
@@ -538,7 +539,6 @@ int Run(const Flags& flags) {
   RouteGrpcLog(log->With("component", "grpc"), [handshakes](std::string_view line) {
     handshakes->Hear(line, std::chrono::steady_clock::now());
   });
-  auto shutdown = Shutdown::Install();
   if (!shutdown.ok()) return Fail(*log, shutdown.status(), ExitCode::kInternal);
   const auto configuration = LoadConfiguration(flags);
   if (!configuration.ok()) {

@@ -25,6 +25,27 @@ TEST(ShutdownTest, ASignalIsWaitedFor) {
   EXPECT_EQ((*shutdown)->signal(), SIGTERM);
 }
 
+TEST(ShutdownTest, AHangupIsASignalToEndAndMayComeTwice) {
+  auto shutdown = Shutdown::Install();
+  ASSERT_TRUE(shutdown.ok()) << shutdown.status();
+  ASSERT_EQ(::raise(SIGHUP), 0);
+  (*shutdown)->Wait();
+  EXPECT_EQ((*shutdown)->signal(), SIGHUP);
+  ASSERT_EQ(::raise(SIGHUP), 0);
+  EXPECT_TRUE((*shutdown)->requested());
+}
+
+TEST(ShutdownTest, AnIgnoredHangupStaysIgnored) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  {
+    auto shutdown = Shutdown::Install();
+    ASSERT_TRUE(shutdown.ok()) << shutdown.status();
+    ASSERT_EQ(::raise(SIGHUP), 0);
+    EXPECT_FALSE((*shutdown)->WaitFor(Seconds(0.01)));
+  }
+  EXPECT_EQ(::signal(SIGHUP, before), SIG_IGN) << "as it was";
+}
+
 TEST(ShutdownTest, RequestWithoutASignal) {
   auto shutdown = Shutdown::Install();
   ASSERT_TRUE(shutdown.ok());

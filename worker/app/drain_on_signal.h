@@ -11,8 +11,8 @@
 
 namespace atoll {
 
-/// Turns the first SIGTERM or SIGINT into a worker's drain: it pushes what is done of its round, for at most
-/// `grace`, then stops in any case. (A second signal ends the process at once: common/shutdown.h.)
+/// Turns the first SIGTERM, SIGINT or SIGHUP into a worker's drain: it pushes what is done of its round, for
+/// at most `grace`, then stops in any case. (A second signal ends the process at once: common/shutdown.h.)
 class DrainOnSignal {
  public:
   /// `worker` and `sleeper` (which its waits use) outlive this object.
