@@ -561,9 +561,7 @@ int Run(const Flags& flags) {
   }
   // Only now is the directory ours.
   const absl::Status tokens = (*security)->OpenTokens(flags.data_dir);
-  if (!tokens.ok()) {
-    return Fail(*log, tokens, absl::IsDataLoss(tokens) ? ExitCode::kStorage : DefaultExitCode(tokens));
-  }
+  if (!tokens.ok()) return Fail(*log, tokens, LocalExitCode(tokens));
   Parts parts{.security = *std::move(security),
               .health = *std::move(health),
               .launcher = *std::move(launcher),

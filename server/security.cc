@@ -9,6 +9,7 @@
 #include "common/bind_address.h"
 #include "common/file.h"
 #include "common/status.h"
+#include "storage/rocksdb/data_dir.h"
 
 namespace atoll {
 namespace {
@@ -37,6 +38,13 @@ absl::Status CheckOptions(const SecurityOptions& options) {
                         options.client_auth));
   }
   return absl::OkStatus();
+}
+
+/// Whether an earlier start has made tokens: the shards of a run come after them. A checkpoint has shards and
+/// no tokens.
+bool HadTokens(const std::string& data_dir) {
+  const DataDir dir{.root = data_dir};
+  return FileExists(dir.shards()) && !FileExists(dir.checkpoint_begun());
 }
 
 /// Whether one of these arguments gives the flag, in whichever form.
@@ -100,6 +108,13 @@ bool ServerSecurity::asks() const {
 
 absl::Status ServerSecurity::OpenTokens(const std::string& data_dir) {
   const std::string folder = JoinPath(data_dir, "access");
+  const std::string file = TokenStore::FileIn(folder);
+  if (HadTokens(data_dir) && !FileExists(file)) {
+    log_.Warning(
+        "the tokens of this run are lost: its token file is missing. Every token that was made before is "
+        "refused; to use them again, stop the coordinator, put a backup in the file's place and start it",
+        {{"file", file}});
+  }
   ATOLL_ASSIGN_OR_RETURN(tokens_, TokenStore::Open(folder, clock_));
   ATOLL_ASSIGN_OR_RETURN(const std::string made, tokens_->EnsureAdmin());
   if (!made.empty()) log_.Info("an admin's token for this run was made", {{"file", made}});

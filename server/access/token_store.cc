@@ -50,6 +50,16 @@ absl::Status MakePrivateFolder(const std::string& folder) {
   return absl::PermissionDeniedError(absl::StrFormat("cannot make %s private (%s)", folder, error.message()));
 }
 
+/// A pipe is read once: what is no file is none that a store has written.
+absl::Status CheckTokenFile(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s is no regular file, so the run's tokens cannot be read: remove it and put a backup in its place; "
+      "without a backup, every token must be created again",
+      path));
+}
+
 bool Usable(const TokenRecord& token, int64_t now_unix_ns) {
   return token.revoked_unix_ns == 0 && (token.expires_unix_ns == 0 || now_unix_ns < token.expires_unix_ns);
 }
@@ -60,16 +70,19 @@ std::string MakeTokenText(const std::string& id) {
   return absl::StrFormat("atoll_%s_%s", id, ToHex(RandomBytes(kSecretBytes)));
 }
 
+std::string TokenStore::FileIn(const std::string& folder) { return JoinPath(folder, kFileName); }
+
 absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& folder, const Clock* clock) {
   ATOLL_RETURN_IF_ERROR(MakePrivateFolder(folder));
-  const std::string path = JoinPath(folder, kFileName);
+  const std::string path = FileIn(folder);
   std::vector<TokenRecord> kept;
   if (FileExists(path)) {
+    ATOLL_RETURN_IF_ERROR(CheckTokenFile(path));
     ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
     auto decoded = DecodeTokens(text);
     if (!decoded.ok()) {
       return absl::DataLossError(absl::StrFormat(
-          "%s %s; put a backup in its place, or remove it: then every token has to be made anew", path,
+          "%s %s; put a backup in its place, or remove it: then every token must be created again", path,
           std::string(decoded.status().message())));
     }
     kept = *std::move(decoded);

@@ -35,6 +35,8 @@ class TokenStore {
  public:
   /// `folder` (DATA_DIR/access) is made when it is not there, for its owner alone. DataLoss: the file in it
   /// is damaged. `clock` outlives this.
+  /// The file that a store in this folder keeps its tokens in.
+  static std::string FileIn(const std::string& folder);
   static absl::StatusOr<std::unique_ptr<TokenStore>> Open(const std::string& folder, const Clock* clock);
 
   /// Durable when it returns. InvalidArgument: an admin's or observer's token without a name, a name that

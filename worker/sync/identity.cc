@@ -78,7 +78,14 @@ absl::StatusOr<WorkerIdentity> StateDirectory::LoadOrCreate(std::string_view wan
 absl::StatusOr<SigningKey> StateDirectory::LoadOrCreateKey() const {
   const std::string file = JoinPath(path_, "key");
   if (FileExists(file)) {
-    ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kMaxIdentityFile));
+    const absl::StatusOr<std::string> read = ReadFile(file, kMaxIdentityFile);
+    if (absl::IsFailedPrecondition(read.status())) {  // a folder, a pipe, or too large
+      return absl::DataLossError(
+          absl::StrFormat("%s is damaged: %s; remove it, and the worker makes a new key", file,
+                          std::string(read.status().message())));
+    }
+    ATOLL_RETURN_IF_ERROR(read.status());
+    const std::string& text = *read;
     const std::optional<std::string> seed = FromHex(std::string(absl::StripAsciiWhitespace(text)));
     if (!seed.has_value() || seed->size() != kSigningSeedBytes) {
       return absl::DataLossError(absl::StrFormat(

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "common/exit_codes.h"
+#include "common/file.h"
 #include "common/token_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -141,6 +143,18 @@ TEST_F(TokenStoreTest, GivenTokensLiveAsLongAsTheProcess) {
   EXPECT_TRUE(absl::IsInvalidArgument(store_->Give("admin-file", Role::kAdmin, "operator", "short")));
   Open();
   EXPECT_THAT(WhyNot(text + "x"), HasSubstr("not known"));
+}
+
+TEST_F(TokenStoreTest, WhatIsNoFileIsNamedAndSaysWhatToDo) {
+  const std::string path = TokenStore::FileIn(dir_.File("access"));
+  const auto refused = [&] { return TokenStore::Open(dir_.File("access"), &clock_).status(); };
+  ASSERT_TRUE(RemoveFile(path).ok());
+  ASSERT_TRUE(CreateDirs(path).ok());
+  EXPECT_EQ(LocalExitCode(refused()), ExitCode::kBadFiles) << refused();
+  EXPECT_THAT(std::string(refused().message()), AllOf(HasSubstr(path), HasSubstr("backup")));
+  ASSERT_TRUE(RemoveAll(path).ok());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(LocalExitCode(refused()), ExitCode::kBadFiles) << refused();
 }
 
 TEST_F(TokenStoreTest, ADamagedFileIsNamed) {

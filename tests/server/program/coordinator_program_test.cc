@@ -52,6 +52,30 @@ TEST_F(CoordinatorProgramTest, ServesUntilItIsToldToStop) {
   EXPECT_THAT(Log(), HasSubstr("stopped"));
 }
 
+TEST_F(CoordinatorProgramTest, AHangupEndsItCleanly) {
+  const auto process = Serve({"--config", dir_.File("run.yaml")});
+  ASSERT_NE(process, nullptr);
+  process->Signal(SIGHUP);
+  EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+  EXPECT_THAT(Log(), HasSubstr("stopped"));
+}
+
+TEST_F(CoordinatorProgramTest, LostTokensAreToldAndWhatIsNoFileIsRefused) {
+  const std::string tokens = dir_.File("data/access/tokens.json");
+  for (int life = 0; life < 2; ++life) {
+    const auto process = Serve({"--config", dir_.File("run.yaml")});
+    ASSERT_NE(process, nullptr);
+    process->Signal(SIGTERM);
+    EXPECT_EQ(process->Wait(Seconds(60)), 0) << Log();
+    EXPECT_EQ(Log().find("the tokens of this run are lost") != std::string::npos, life == 1) << Log();
+    ASSERT_TRUE(RemoveFile(tokens).ok());
+  }
+  ASSERT_TRUE(CreateDirs(tokens).ok());
+  const Finished refused = Run({"--config", dir_.File("run.yaml")});
+  EXPECT_EQ(refused.exit_code, 6) << refused.output;
+  EXPECT_THAT(refused.output, AllOf(HasSubstr(tokens), HasSubstr("put a backup in its place")));
+}
+
 TEST_F(CoordinatorProgramTest, AnswersAKubeletOnAPortOfItsOwn) {
   const auto process = Serve({"--config", dir_.File("run.yaml"), "--health-listen", "127.0.0.1:0"});
   ASSERT_NE(process, nullptr);

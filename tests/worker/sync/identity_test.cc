@@ -11,6 +11,7 @@
 namespace atoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class IdentityTest : public ::testing::Test {
@@ -45,6 +46,17 @@ TEST_F(IdentityTest, IsMadeOnceAndKept) {
   struct stat info {};
   ASSERT_EQ(::stat(JoinPath(path_, "state/identity").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(IdentityTest, AKeyThatIsNoFileIsDamagedAndSaysWhatToDo) {
+  ASSERT_TRUE(Load("a").ok());
+  const std::string key = JoinPath(path_, "state/key");
+  ASSERT_TRUE(CreateDirs(key).ok());
+  const auto state = StateDirectory::Open(JoinPath(path_, "state"));
+  ASSERT_TRUE(state.ok()) << state.status();
+  const absl::Status refused = state->LoadOrCreateKey().status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(key), HasSubstr("remove it")));
 }
 
 TEST_F(IdentityTest, TheDefaultNameIsValid) {
