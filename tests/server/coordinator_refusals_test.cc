@@ -115,6 +115,17 @@ TEST_F(CoordinatorRefusals, AnAbsurdLoss) {
   EXPECT_DOUBLE_EQ(run_.coordinator().GetStatus(1).rounds.front().train_loss, 2.5);
 }
 
+TEST_F(CoordinatorRefusals, AWorkerAboveTheHeadGetsTheHeadAndAnEventSaysSo) {
+  EventCatcher events(&run_.coordinator());
+  const auto head = run_.Pull(workers_[0], 29);
+  ASSERT_TRUE(head.ok()) << head.status();
+  EXPECT_EQ(head->outcome, PullOutcome::kParameters);
+  const auto event = events.WaitFor(EventKind::kReplicaDiverged);
+  ASSERT_TRUE(event.has_value());
+  EXPECT_NE(event->message.find("has version 29 of fragment 0, whose head is 0"), std::string::npos)
+      << event->message;
+}
+
 TEST_F(CoordinatorRefusals, ASecondContributionToOneBase) {
   ASSERT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
   const auto again = run_.Push(workers_[0], 0, Delta());
