@@ -34,7 +34,7 @@ void AddStatusOptions(CLI::App& command, const GlobalOptions& global, Action& ac
   command.add_flag("--summary", options->summary, "Show the results of the run instead of its progress");
   const CLI::Option* history = command
                                    .add_option("--history", options->history,
-                                               "List so many of the latest rounds; with --json, include them")
+                                               "List the last UINT rounds; with --json, include them")
                                    ->capture_default_str();
   command.callback([&global, &action, options, history] {
     options->list = history->count() > 0;

@@ -128,6 +128,7 @@ TEST(StreamingRounds, AFinishedFragmentSaysSoAfterARestartBeforeTheOthersFinishe
   EXPECT_EQ(ended->outcome, PullOutcome::kRunFinished);
   EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kFinished) << "fragment 1 is at version 0";
   for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 64)).ok());
+  ASSERT_TRUE(run.Pull(workers[0], 0, FragmentId(1)).ok());
   EXPECT_EQ(run.Pull(workers[0], 1, FragmentId(1))->outcome, PullOutcome::kRunFinished);
   EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
 }
