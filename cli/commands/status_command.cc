@@ -32,10 +32,10 @@ absl::Status ShowStatus(const GlobalOptions& global, const StatusOptions& option
 void AddStatusOptions(CLI::App& command, const GlobalOptions& global, Action& action) {
   auto options = std::make_shared<StatusOptions>();
   command.add_flag("--summary", options->summary, "Show the results of the run instead of its progress");
-  const CLI::Option* history = command
-                                   .add_option("--history", options->history,
-                                               "List the last UINT rounds; with --json, include them")
-                                   ->capture_default_str();
+  const CLI::Option* history =
+      command
+          .add_option("--history", options->history, "List the last UINT rounds; with --json, include them")
+          ->capture_default_str();
   command.callback([&global, &action, options, history] {
     options->list = history->count() > 0;
     action = [&global, options] { return ShowStatus(global, *options); };

@@ -106,6 +106,8 @@ void OverlappedSync::TakeOver(std::vector<FragmentBase> bases) {
         .pull = PullEncoding::Of(run_),
     });
     fragment.finished = fragment.base.plan.committed_tokens >= fragment.base.plan.total_tokens;
+    // Set between the description of the run and this pull.
+    reconfigured_ |= fragment.base.plan.config_version > config_version_;
   }
   scratch_.resize(largest);
   for (const PushKey& key : parts_.session->info().accepted) {
@@ -129,7 +131,9 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Turn() {
   ATOLL_RETURN_IF_ERROR(Step());
   // What came meanwhile need not be passed over.
   ATOLL_RETURN_IF_ERROR(UseAnswers());
-  ATOLL_RETURN_IF_ERROR(PushWhatIsDue());
+  // A round of a newer configuration may refuse what is encoded by this one, and the fragment would never go
+  // on: the configuration changes first, at the end of this turn.
+  if (!reconfigured_) ATOLL_RETURN_IF_ERROR(PushWhatIsDue());
   return MaybeEnd();
 }
 

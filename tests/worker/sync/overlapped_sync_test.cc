@@ -412,6 +412,16 @@ TEST(OverlappedSync, OrderedToResyncItTakesTheHeads) {
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 2));
 }
 
+TEST(OverlappedSync, AConfigurationThatIsSetBeforeTheFirstPullComesFirst) {
+  StreamingHarness h;
+  OverlappedSync& sync = h.Start();
+  h.coordinator.config_version = 2;
+  const auto end = sync.Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kReconfigured);
+  EXPECT_TRUE(h.coordinator.offers().empty());
+}
+
 TEST(OverlappedSync, ANewConfigurationIsBegunWithNothingLeftBehind) {
   StreamingHarness h;
   At(h, {{4, [&] { h.coordinator.config_version = 2; }}}, 100);
