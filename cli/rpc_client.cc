@@ -105,7 +105,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Cha
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  return CreateClientChannel(address, security, std::move(arguments));
+  return CreateClientChannel(address, security, arguments);
 }
 
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,

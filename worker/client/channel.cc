@@ -1,7 +1,6 @@
 #include "worker/client/channel.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -51,9 +50,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ChannelOptions& options) {
   // heartbeats.
   args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   if (options.security == nullptr) {
-    return CreateClientChannel(options.address, *ChannelSecurity::Plain(), std::move(args));
+    return CreateClientChannel(options.address, *ChannelSecurity::Plain(), args);
   }
-  return CreateClientChannel(options.address, *options.security, std::move(args));
+  return CreateClientChannel(options.address, *options.security, args);
 }
 
 }  // namespace atoll
