@@ -62,6 +62,17 @@ PushResultKind ResultOf(const DeliveryReport& report) {
 
 }  // namespace
 
+bool HasOldCodec(const DeliveryReport& report) {
+  return report.verdict == Verdict::kLost && RejectionOf(report.refusal) == RefusalReason::kWrongCodec;
+}
+
+void LogOldCodec(const PushOffer& offer, const DeliveryReport& report, const Logger& log) {
+  log.Warning("a contribution was refused for its codec; taking the run's configuration again",
+              {{"fragment", offer.key.fragment.value()},
+               {"base", offer.key.base.value()},
+               {"error", Explain(report.refusal)}});
+}
+
 absl::StatusOr<DeliveryReport> Delivery::Deliver(const PushOffer& offer, std::span<const std::byte> payload) {
   return Timed(offer, payload, Begin::kBySending);
 }

@@ -34,6 +34,12 @@ struct DeliveryReport {
   absl::Status refusal = absl::OkStatus();  // kLost, kNotFinite: why
 };
 
+/// Whether the run takes another codec by now while the round still waits for this worker: it takes the run's
+/// configuration and trains on the same base again. The push has no verdict: its content goes into the next
+/// one, as PushKeeper::TakeUp finds it, and is lost without a state directory.
+bool HasOldCodec(const DeliveryReport& report);
+void LogOldCodec(const PushOffer& offer, const DeliveryReport& report, const Logger& log);
+
 /// Brings one contribution to the coordinator, for as long as it takes. After every failure GetPushStatus
 /// decides: what was accepted is not sent again, what arrived in part is resumed, the same bytes are sent
 /// otherwise. The coordinator remembers the contributions of a limited number of rounds. A report about an

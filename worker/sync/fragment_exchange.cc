@@ -89,8 +89,9 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   auto report = lane.delivery().Deliver(parts_.packer->offer(), parts_.packer->payload());
   answer.status = report.status();
   if (!report.ok()) return false;
-  parts_.keeper->Settle(*parts_.packer, *report, lane.time());
-  const bool goes_on = report->verdict != Verdict::kNotFinite;
+  const bool old_codec = HasOldCodec(*report);
+  if (!old_codec) parts_.keeper->Settle(*parts_.packer, *report, lane.time());
+  const bool goes_on = report->verdict != Verdict::kNotFinite && !old_codec;
   answer.report = *std::move(report);
   acknowledged_ = true;
   parts_.runner->News();

@@ -176,8 +176,8 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) 
     if (packers_[i].IsDone(*follower_.fragments()[i].version)) continue;
     ATOLL_ASSIGN_OR_RETURN(const std::optional<NextMove> elsewhere, Deliver(i));
     if (!elsewhere.has_value()) continue;
-    // The rest of a round that is dropped was packed, but never sent.
-    const bool dropped = elsewhere->end != SyncEnd::kStopped;
+    // The rest of a round that is dropped was packed, but never sent. Who comes back asks about it.
+    const bool dropped = elsewhere->end != SyncEnd::kStopped && elsewhere->end != SyncEnd::kReconfigured;
     for (size_t j = i + 1; dropped && j < packers_.size(); ++j) {
       if (!packers_[j].IsDone(*follower_.fragments()[j].version))
         pushes_.Settle(packers_[j], Verdict::kNotFinite, context_.time);
@@ -196,6 +196,10 @@ absl::StatusOr<std::optional<OuterSync::NextMove>> OuterSync::Deliver(size_t fra
     return NextMove{.end = SyncEnd::kStopped};
   }
   ATOLL_RETURN_IF_ERROR(report.status());
+  if (HasOldCodec(*report)) {
+    LogOldCodec(packer.offer(), *report, context_.log);
+    return NextMove{.end = SyncEnd::kReconfigured};
+  }
   pushes_.Settle(packer, *report, context_.time);
   if (report->verdict == Verdict::kNotFinite) return DropRound(report->refusal);
   const LogFields fields = {{"fragment", packer.offer().key.fragment.value()},

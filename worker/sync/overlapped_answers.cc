@@ -32,6 +32,11 @@ absl::Status OverlappedSync::Use(StreamedFragment& fragment, const ExchangeAnswe
     fragment.pushed_to_leave = true;  // on this base nothing more can follow
     return absl::OkStatus();
   }
+  if (answer.report.has_value() && HasOldCodec(*answer.report)) {
+    LogOldCodec(fragment.packer->offer(), *answer.report, context_.log);
+    reconfigured_ = fragment.pushed_to_leave = true;
+    return absl::OkStatus();
+  }
   if (answer.report.has_value() && answer.report->verdict == Verdict::kNotFinite) {
     schedule_->Used(fragment.index(), 0);
     // Its window may have been dropped since it was pushed.

@@ -399,6 +399,28 @@ TEST_P(CodecChangeTest, ContentThatNeverArrivedIsCarriedIntoTheRoundThatIsOpen) 
   EXPECT_EQ(coordinator_.offers.back().key.base, Version(0)) << "the round on that base is still open";
 }
 
+TEST_P(CodecChangeTest, RefusedForItsCodecItTakesTheConfigurationAndTrainsOnThatBaseAgain) {
+  // Changed behind the worker's back: the round of its base takes the new codec only.
+  coordinator_.Fail("Push", {.before = [&] {
+                      coordinator_.run.push_codec = GetParam().after;
+                      ++coordinator_.config_version;
+                    }});
+  coordinator_.finish_at = 1;
+  const std::vector<float> base = coordinator_.parameters();
+  EXPECT_EQ(Live().code, ExitCode::kOk);
+  ASSERT_EQ(coordinator_.offers.size(), 2u);
+  EXPECT_EQ(coordinator_.offers.back().codec, GetParam().after);
+  EXPECT_EQ(coordinator_.offers.back().key.base, Version(0)) << "the round waits for this worker";
+  EXPECT_EQ(coordinator_.offers.back().samples_consumed, 24u) << "behind the samples of the refused one";
+  EXPECT_THAT(log_.str(), HasSubstr("was refused for its codec"));
+  std::vector<float> left = Kept().residual;
+  left.resize(base.size());
+  for (size_t i = 0; i < FakeReplica(0).manifest().tensors[0].elements(); ++i) {
+    const float progress = base[i] - Descend(base[i], 5.0F, 4);
+    EXPECT_NEAR(base[i] - coordinator_.parameters()[i] + left[i], 2 * progress, 1e-5) << "value " << i;
+  }
+}
+
 TEST_P(CodecChangeTest, APartThatArrivedIsNoUse) {
   DieWhilePushing({.received_bytes = 100});
   LiveAndExpect(/*content_carried=*/true);

@@ -434,6 +434,16 @@ TEST(OverlappedSync, ANewConfigurationIsBegunWithNothingLeftBehind) {
   EXPECT_EQ(h.coordinator.offers().back().steps, 3u);
 }
 
+TEST(OverlappedSync, RefusedForItsCodecItEndsToTakeTheConfiguration) {
+  StreamingHarness h;
+  h.coordinator.before_push = [](const PushOffer&) {
+    return WithRejection(absl::InvalidArgumentError("codec"), RefusalReason::kWrongCodec);
+  };
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kReconfigured);
+}
+
 TEST(OverlappedSync, TheRunEndsWhenEveryFragmentHasItsTokens) {
   RunOptions run = StreamingRun();
   run.rounds = 3;  // 12 steps of 24 tokens
