@@ -103,6 +103,7 @@ void CoordinatorImpl::Start(OpenedRun opened) {
   const std::vector<FragmentId> finished =
       book_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
   store_->KeepLate(book_.StalenessLimit());
+  budget_.SetCapacity(book_.ContributionBudget());
   confirmations_.Restore(opened.recovery.rounds);
   board_.TellFirst([this](const Snapshot& snapshot) {
     confirmations_.Published(snapshot.fragment, snapshot.version, snapshot.published);

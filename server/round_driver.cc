@@ -203,6 +203,7 @@ void RoundDriver::Commit(Lane& lane) {
   // Before the head moves: who is in the middle of sending something late may go on with it. The next round
   // may take what is later than this one does, and so may those of other fragments.
   services_.store->KeepLate(services_.book->StalenessLimit());
+  services_.budget->SetCapacity(services_.book->ContributionBudget());
   const absl::Status committed = services_.store->CommitRound(pending.record, pending.partitions);
   if (!committed.ok()) {
     ReportStorage(

@@ -83,6 +83,10 @@ class RunBook {
   absl::Status CheckOpen() const;
   /// Of all fragments, in order; empty while the run is not seeded.
   std::vector<FragmentLayout> Layouts() const;
+  uint64_t CommittedTokens() const;
+  /// Bytes: limits.contribution_budget_mib, and not less than one contribution to an open round by any of its
+  /// codecs. Set together with a smaller codec it would hold none of the round that is open, which waits.
+  uint64_t ContributionBudget() const;
   bool IsTrainer(const WorkerName& worker) const;
   /// NotFound when the name was never seen.
   absl::StatusOr<WorkerView> Worker(const WorkerName& worker, MonoTime now) const;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "core/codec.h"
 #include "server/run_book.h"
 
 // What operators do to the run: pause, resume, stop, close; command, evict, ban.
@@ -89,6 +90,17 @@ std::string RunBook::ControlText() const {
 absl::Status RunBook::CheckOpen() const {
   MutexLock lock(&mutex_);
   return CheckOpenLocked();
+}
+
+uint64_t RunBook::ContributionBudget() const {
+  MutexLock lock(&mutex_);
+  uint64_t largest = config_->run.contribution_budget_bytes;
+  for (const FragmentRound& fragment : fragments_) {
+    for (const CodecKind codec : fragment.push_codecs()) {
+      largest = std::max(largest, CodecFor(codec).EncodedSize(fragment.layout().elements));
+    }
+  }
+  return largest;
 }
 
 std::vector<FragmentLayout> RunBook::Layouts() const {

@@ -21,6 +21,11 @@ double RunBook::NextRoundPosition() const {
   return here + config_->run.inner.steps * active / config_->run.workers;
 }
 
+uint64_t RunBook::CommittedTokens() const {
+  MutexLock lock(&mutex_);
+  return ledger_.committed_tokens();
+}
+
 absl::Status RunBook::CheckNotStopped() const {
   MutexLock lock(&mutex_);
   return control_.mode == RunMode::kStopped ? CheckOpenLocked() : absl::OkStatus();

@@ -144,9 +144,10 @@ bool RunBook::BudgetSpent(const FragmentRound& fragment) const {
     return ledger_.budget_spent() && fragment.head() >= counted.head();
   }
   const FragmentId id = fragment.layout().id;
+  if (ledger_.budget_spent(id)) return true;
   // What fragment 0 has reached is enough, should the budget have been raised since.
-  const uint64_t enough = ledger_.committed_tokens(counted.layout().id);
-  return ledger_.budget_spent(id) || (counted.finished() && ledger_.committed_tokens(id) >= enough);
+  return &fragment != &counted && counted.finished() &&
+         ledger_.committed_tokens(id) >= ledger_.committed_tokens(counted.layout().id);
 }
 
 void RunBook::AwaitStorage(FragmentId id) {

@@ -21,6 +21,17 @@ std::string Asked(const std::vector<ConfigSetting>& settings, bool dry_run) {
   return absl::StrFormat("set %s%s", absl::StrJoin(parts, " "), dry_run ? " (only checked)" : "");
 }
 
+/// The last rounds of a run may have more tokens than planned.
+absl::Status CheckGoesOn(const RunOptions& before, const RunOptions& after, uint64_t committed_tokens) {
+  if (committed_tokens < after.total_tokens()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "rounds: the run has trained on %s tokens already, and %s more would make %s: it would stay finished. "
+      "Nothing was changed. Extend it by at least %d",
+      HumanCount(static_cast<double>(committed_tokens)), Counted(after.rounds - before.rounds, "round"),
+      HumanCount(static_cast<double>(after.total_tokens())),
+      (committed_tokens - before.total_tokens()) / before.tokens_per_round() + 1));
+}
+
 }  // namespace
 
 absl::StatusOr<ConfigView> AdminImpl::SetConfig(const AdminCaller& caller,
@@ -116,6 +127,7 @@ absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint3
   }
   ATOLL_RETURN_IF_ERROR(proposal.status());
   const RunOptions& after = proposal->snapshot->run;
+  ATOLL_RETURN_IF_ERROR(CheckGoesOn(before, after, services_.book->CommittedTokens()));
   const double position = services_.book->Position();
   ExtensionView view{.config_version = services_.book->config()->version,
                      .rounds_before = before.rounds,
@@ -157,9 +169,9 @@ void AdminImpl::PutInForce(const ConfigBook::Proposal& proposal, const std::stri
   const RunOptions& run = proposal.snapshot->run;
   // Open rounds keep their own limit to their end.
   services_.store->KeepLate(std::max(services_.book->StalenessLimit(), run.round.staleness_limit));
-  services_.budget->SetCapacity(run.contribution_budget_bytes);
   Effects effects;
   services_.book->Configure(proposal.snapshot, effects);
+  services_.budget->SetCapacity(services_.book->ContributionBudget());
   effects.Event(EventKind::kConfigChanged, "",
                 absl::StrFormat("configuration version %d by %s, in force from the next round: %s",
                                 proposal.entry.version, author, absl::StrJoin(proposal.changes, ", ")));

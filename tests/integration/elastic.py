@@ -11,6 +11,8 @@ data     a worker with other token files joins first and leaves before round 1: 
 extend   a finished run is extended: `--dry-run` shows the learning rate and changes nothing, `--yes` goes on with workers
          that are started again, and the learning rate of no round is above that of the round before. A file with more
          rounds is refused and names the command.
+streamed a finished overlapped run, of one fragment and of three, is extended and goes on to its new budget; also when the
+         coordinator and its workers are stopped and started again right after, at bases on which workers were refused.
 planned  a finished run stays finished when its file has other run.workers: tokens, budget and learning rate stay, the rounds
          follow, an event says it; `run extend` goes on from the step and the rate that are true.
 
@@ -330,6 +332,41 @@ def extend(folder, programs, tokens):
     return part.complaints
 
 
+def streamed(folder, programs, tokens):
+    complaints = []
+    for fragments in (1, 3):
+        text = config(rounds=4) + f"sync: {{mode: overlapped, fragments: {fragments}, delay_steps: 2}}\n"
+        part = Part(folder / str(fragments), programs, text)
+        run = part.run
+
+        def spent():
+            status = run.status()
+            return status["state"] == "RUN_STATE_FINISHED" and int(status["committed_tokens"]) >= int(status["total_tokens"])
+        try:
+            part.launch(tokens)
+            for number, starts_again in enumerate((False, True, True)):
+                run.wait_for(spent, PATIENCE_S, f"the end before extension {number} of {fragments} fragments")
+                before = int(run.status()["committed_tokens"])
+                # The rounds of such small steps are longer than planned, and so is the run.
+                part.check(run.ctl("run", "extend", "60", "--yes") is not None, f"streamed: {run.complaint}")
+                if starts_again:
+                    run.end()
+                    (run.folder / "ports.json").unlink()
+                    part.launch(tokens)
+                run.wait_for(spent, PATIENCE_S, f"the end of extension {number} of {fragments} fragments")
+                after = int(run.status()["committed_tokens"])
+                part.check(after > before, f"streamed: {before} tokens before extension {number}, {after} after it")
+            total = int(run.status()["total_tokens"])
+            round_tokens = total // int(run.status()["config"]["run"]["rounds"])
+            if after >= total + round_tokens:
+                part.check(run.ctl("run", "extend", "1", "--yes") is None and "Extend it by at least" in run.complaint,
+                           f"streamed: an extension that changes nothing: {run.complaint}")
+        finally:
+            part.end()
+        complaints += part.complaints
+    return complaints
+
+
 def planned(folder, programs, tokens):
     part = Part(folder, programs, config(rounds=6))
     run = part.run
@@ -359,7 +396,8 @@ def planned(folder, programs, tokens):
     return part.complaints
 
 
-PARTS = {"planned": planned, "add": add, "full": full, "drained": drained, "stuck": stuck, "free": free, "budget": budget, "data": data, "extend": extend}
+PARTS = {"planned": planned, "add": add, "full": full, "drained": drained, "stuck": stuck, "free": free, "budget": budget, "data": data, "extend": extend,
+         "streamed": streamed}
 
 
 def main():

@@ -63,6 +63,7 @@ absl::Status PushKeeper::TakeUp(const std::vector<FragmentLayout>& layout,
 absl::Status PushKeeper::TakeUp(ContributionPacker& packer, KeptPush& kept, std::optional<uint32_t> partition,
                                 Delivery& delivery, Replica& replica) {
   const bool asks = !kept.verdict.has_value();
+  const bool was_refused = kept.verdict == Verdict::kLost;
   const bool sends = packer.Sends(kept.offer.codec);
   if (asks) {
     context_.log.Info(
@@ -92,6 +93,7 @@ absl::Status PushKeeper::TakeUp(ContributionPacker& packer, KeptPush& kept, std:
   } else {
     packer.Settle(*kept.verdict);
   }
+  if (was_refused) packer.MayFollow();
   // Its samples are in a contribution or in the residual: they are not due again.
   const PushOffer& offer = kept.offer;
   if (offer.partition != partition || offer.samples_consumed <= replica.samples_consumed()) {

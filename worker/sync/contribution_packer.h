@@ -64,6 +64,9 @@ class ContributionPacker {
   /// A contribution on this base was accepted, by this process or an earlier one: none may follow.
   void MarkDone(Version base) { done_ = base; }
   bool IsDone(Version base) const { return done_ == base; }
+  /// One was refused in an earlier life, but the round on its base may have been opened again since, as when
+  /// a finished run is extended. If it was not, the coordinator refuses the next one as well.
+  void MayFollow() { done_.reset(); }
 
   std::span<const float> residual() const { return feedback_.residual(); }
   /// The residual is as it was after the last Pack, whatever becomes of it: nobody can tell any more.

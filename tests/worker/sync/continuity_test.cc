@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
+#include "worker/sync/rejection.h"
 #include "worker/sync/worker.h"
 
 namespace atoll {
@@ -266,6 +267,18 @@ TEST_F(ContinuityTest, AnotherCodecTakesTheResidualAlong) {
   coordinator_.run.push_codec = CodecKind::kFp32;
   EXPECT_EQ(Live().code, ExitCode::kOk);
   EXPECT_NEAR(coordinator_.first_parameter(), Descend(before, 5.0F, 4) - residual, 1e-6);
+}
+
+TEST_F(ContinuityTest, RefusedOnTheLastBaseItTrainsOnItAgainOnceTheRunIsExtended) {
+  coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("the run is finished"),
+                                                     RefusalReason::kStaleBase)});
+  coordinator_.Fail("Pull", {});
+  coordinator_.Fail("Pull", {.status = Killed()});
+  EXPECT_NE(Live().code, ExitCode::kOk);
+  coordinator_.finish_at = 1;
+  EXPECT_EQ(Live().code, ExitCode::kOk);
+  ASSERT_EQ(coordinator_.offers.size(), 2u);
+  EXPECT_EQ(coordinator_.offers.back().key.base, Version(0));
 }
 
 TEST_F(ContinuityTest, EachRoundIsConfirmedBySignature) {
