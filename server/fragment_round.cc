@@ -57,6 +57,12 @@ void FragmentRound::Reopen(Version head, const OpenRoundConfig& opened_with, con
   Configure(std::move(newest));
 }
 
+RoundOptions FragmentRound::rules() const {
+  RoundOptions rules = grace.Applied(config_->run.round);
+  rules.minimum = std::min(rules.minimum, next_config_->run.round.minimum);
+  return rules;
+}
+
 void FragmentRound::GoOn(const Membership& membership, MonoTime now) {
   finished_ = false;
   if (Idle()) return Open(head_, membership, now);

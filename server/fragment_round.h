@@ -102,8 +102,9 @@ class FragmentRound {
   /// are compared by length, checksum and norm.
   const Contribution* FindSame(const Contribution& contribution) const;
 
-  /// What the policy goes by: the configuration's, with the grace that was learned.
-  RoundOptions rules() const { return grace.Applied(config_->run.round); }
+  /// What the policy goes by: the configuration's, with the grace that was learned. A minimum that was
+  /// lowered since holds at once: the round that waits for it is the reason.
+  RoundOptions rules() const;
 
   /// Trainers that were active when the base was published.
   uint32_t active_at_open() const { return active_at_open_; }

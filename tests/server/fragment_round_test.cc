@@ -136,6 +136,20 @@ TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
       << "nor in a later round";
 }
 
+TEST_F(FragmentRoundTest, ALowerMinimumHoldsAtOnceAndAHigherOneFromTheNextRoundOn) {
+  const auto with = [](uint32_t minimum) {
+    ConfigSnapshot config = *Rules();
+    config.run.round.minimum = minimum;
+    return std::make_shared<const ConfigSnapshot>(config);
+  };
+  fragment_.Configure(with(3));
+  EXPECT_EQ(fragment_.rules().minimum, 1);
+  fragment_.Open(Version(5), membership_, kNow);
+  EXPECT_EQ(fragment_.rules().minimum, 3);
+  fragment_.Configure(with(2));
+  EXPECT_EQ(fragment_.rules().minimum, 2) << "the round that waits for three is why it was lowered";
+}
+
 TEST_F(FragmentRoundTest, WhatArrivedIsStillThereWhenItGoesOn) {
   ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
   fragment_.EndAccept(From("a"), /*durable=*/true, kNow);
