@@ -150,7 +150,12 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
   ATOLL_RETURN_IF_ERROR(CheckVersion(expected_version));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions before, codec_->Parse(newest.bytes));
   std::vector<ConfigChange> changes;
-  ATOLL_ASSIGN_OR_RETURN(Proposal proposal, Next(Completed(settings, before), author, now_unix_ns, changes));
+  auto next = Next(Completed(settings, before), author, now_unix_ns, changes);
+  if (!next.ok()) {
+    ATOLL_RETURN_IF_ERROR(CheckWithoutBudget(settings));
+    return next.status();
+  }
+  Proposal proposal = *std::move(next);
   if (changes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrFormat("the configuration has these values already, in version %d", newest.version));
@@ -166,6 +171,19 @@ absl::StatusOr<ConfigBook::Proposal> ConfigBook::Propose(const std::vector<Confi
                                            BudgetText(before.total_tokens()));
   }
   return proposal;
+}
+
+absl::Status ConfigBook::CheckWithoutBudget(const std::vector<ConfigSetting>& settings) const {
+  std::vector<ConfigSetting> all = settings;
+  all.push_back({std::string(kPlannedTokens), "0"});
+  const auto applied = codec_->Apply(recorded_.back().bytes, all);
+  if (!applied.ok()) return absl::OkStatus();
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigChange> changes,
+                         codec_->Diff(recorded_.back().bytes, *applied));
+  for (const ConfigChange& change : changes) {
+    if (change.path != kPlannedTokens) ATOLL_RETURN_IF_ERROR(CheckChangeable(change.path));
+  }
+  return absl::OkStatus();
 }
 
 std::map<uint64_t, RunOptions> ConfigBook::Runs() const {

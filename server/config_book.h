@@ -57,6 +57,9 @@ class ConfigBook {
 
  private:
   absl::Status CheckVersion(uint64_t expected) const;
+  /// Of settings that do not fit a recorded run.planned_tokens: FailedPrecondition, as Propose, when one of
+  /// them cannot change at all. The operator never named the budget.
+  absl::Status CheckWithoutBudget(const std::vector<ConfigSetting>& settings) const;
   absl::StatusOr<Proposal> Next(const std::vector<ConfigSetting>& settings, const std::string& author,
                                 int64_t now_unix_ns, std::vector<ConfigChange>& changes) const;
 

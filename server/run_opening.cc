@@ -32,6 +32,8 @@ absl::Status Changed(std::string_view field, const std::string& recorded, const 
 std::string ValueText(const std::string& text) { return "'" + text + "'"; }
 std::string ValueText(bool yes) { return yes ? "true" : "false"; }
 std::string ValueText(uint32_t number) { return std::to_string(number); }
+std::string ValueText(uint64_t number) { return std::to_string(number); }
+std::string ValueText(double number) { return absl::StrFormat("%g", number); }
 std::string ValueText(CodecKind codec) { return std::string(CodecName(codec)); }
 std::string ValueText(DataMode mode) { return mode == DataMode::kShared ? "shared" : "local"; }
 std::string ValueText(SyncMode mode) { return mode == SyncMode::kBlocking ? "blocking" : "overlapped"; }
@@ -145,6 +147,16 @@ std::string ChangesText(const ConfigCodec* codec, const ConfigEntry& before, con
   return absl::StrJoin(texts, ", ");
 }
 
+/// With a file that has not changed, or none. What was set since may be less than the flag asks for, and a
+/// supervisor repeats the flag: the launcher is asked for fewer then. By the file itself it is a mistake.
+absl::Status CheckLaunchedOfOldFile(const CoordinatorOptions& options, const CoordinatorDeps& deps,
+                                    const OpenedRun& opened) {
+  if (deps.config_codec == nullptr) return CheckLaunched(options, deps, opened.config->run);
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions last,
+                         ReadRecorded(*deps.config_codec, LastStarted(opened.recovery.configs)));
+  return CheckLaunched(options, deps, last);
+}
+
 absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDeps& deps, OpenedRun& opened) {
   const ConfigEntry newest = opened.recovery.configs.back();
   ATOLL_RETURN_IF_ERROR(SameRun(opened.recovery.identity.name, options.run.name));
@@ -180,6 +192,8 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
                            TakenBack(*deps.config_codec, last.bytes, newest.bytes, start.bytes));
     if (!taken_back.empty()) start.notes.push_back(TakenBackNote(taken_back));
   }
+  // Before it is recorded: a start that is refused takes nothing back.
+  ATOLL_RETURN_IF_ERROR(CheckLaunched(options, deps, start.run));
   const ConfigEntry config{.version = newest.version + 1,
                            .recorded_unix_ns = deps.clock->WallNow().time_since_epoch().count(),
                            .author = std::string(kStartAuthor),
@@ -292,6 +306,11 @@ absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
   const GptOptions& a = recorded.model;
   const GptOptions& b = now.model;
   ATOLL_RETURN_IF_ERROR(Same("run.name", recorded.name, now.name));
+  // With other data, samples are trained twice; with another noise, what was promised of the run is not true.
+  ATOLL_RETURN_IF_ERROR(Same("run.seed", recorded.seed, now.seed));
+  ATOLL_RETURN_IF_ERROR(Same("privacy.clip_norm", recorded.privacy.clip_norm, now.privacy.clip_norm));
+  ATOLL_RETURN_IF_ERROR(
+      Same("privacy.noise_multiplier", recorded.privacy.noise_multiplier, now.privacy.noise_multiplier));
   ATOLL_RETURN_IF_ERROR(Same("model.gpt.layers", a.layers, b.layers));
   ATOLL_RETURN_IF_ERROR(Same("model.gpt.heads", a.heads, b.heads));
   ATOLL_RETURN_IF_ERROR(Same("model.gpt.width", a.width, b.width));
@@ -327,7 +346,7 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
   OpenedRun opened;
   opened.recovery = *std::move(recovery);
   ATOLL_RETURN_IF_ERROR(AdoptConfig(options, deps, opened));
-  ATOLL_RETURN_IF_ERROR(CheckLaunched(options, deps, opened.config->run));
+  ATOLL_RETURN_IF_ERROR(CheckLaunchedOfOldFile(options, deps, opened));
   if (!opened.recovery.manifest) {
     ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, std::move(seed), opened));
     return opened;

@@ -12,6 +12,7 @@
 #include "protos/config/schema.h"
 #include "server/refusal.h"
 #include "server/worker_count.h"
+#include "tests/fakes/fake_launcher.h"
 #include "tests/server/rpc/configured_run.h"
 
 // What an operator sets while the run goes on: from the next round, recorded, and nothing that a run cannot
@@ -485,8 +486,31 @@ TEST_F(AdminConfig, AnotherRunsFileIsToldByItsNameAndNotByItsRounds) {
               AllOf(HasSubstr("that of run 'small', and the configuration is of run 'mine'"),
                     HasSubstr("--data-dir")));
   EXPECT_THAT(refusal("layers: 1", "layers: 2"), HasSubstr("model.gpt.layers is fixed when a run begins"));
+  EXPECT_THAT(refusal("workers: 2", "seed: 5, workers: 2"), HasSubstr("run.seed is fixed when a run begins"));
+  EXPECT_THAT(refusal("merge:", "privacy: {clip_norm: 2}\nmerge:"), HasSubstr("privacy.clip_norm is fixed"));
   run_.options() = ConfiguredRun(kYaml);
   ASSERT_TRUE(run_.Restart().ok());
+}
+
+TEST(AdminConfigWithLauncher, ALimitThatWasSetLowersTheLaunchAndARefusedStartTakesNothingBack) {
+  const auto launcher = [log = std::make_shared<FakeLauncher::Log>()] {
+    return std::make_unique<FakeLauncher>(log);
+  };
+  TestRun run(ConfiguredRun(kYaml), {.config_codec = &kCodec, .make_launcher = launcher});
+  run.options().launch_workers = 4;
+  ASSERT_TRUE(run.Restart().ok());
+  ASSERT_TRUE(run.admin().SetConfig(kAnn, {{"limits.max_workers", "3"}}, 0, false).ok());
+  ASSERT_TRUE(run.Restart().ok()) << "a supervisor repeats the flag";
+  EXPECT_EQ(run.admin().WantedWorkers(), 3);
+  run.options() = ConfiguredRun(kYaml + "limits: {max_workers: 2}\n");
+  run.options().launch_workers = 4;
+  const absl::Status refused = run.Restart();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("limits.max_workers, which is 2"));
+  run.options() = ConfiguredRun(kYaml);
+  run.options().launch_workers = 4;
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 2) << "what was set is still there";
+  EXPECT_EQ(run.admin().WantedWorkers(), 3);
 }
 
 TEST_F(AdminConfig, AFileEndsARunEarlierButNotInThePast) {
