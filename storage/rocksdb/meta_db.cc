@@ -90,6 +90,13 @@ void MetaDb::RememberAcknowledged(const MetaBatch& batch) {
 }
 
 absl::Status MetaDb::Repair() {
+  // RocksDB 9 writes a new CURRENT while it closes, also into the mount point of a volume that is gone.
+  const std::string current = JoinPath(path_, "CURRENT");
+  if (!FileExists(current)) {
+    return absl::DataLossError(absl::StrFormat(
+        "open %s: the file %s is missing; bring the folder or its volume back, and the run continues", path_,
+        current));
+  }
   ATOLL_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(path_));
   if (free_bytes < kMetaReopenBytes) {
     return absl::ResourceExhaustedError(absl::StrFormat(

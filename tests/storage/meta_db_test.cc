@@ -144,6 +144,10 @@ TEST_F(MetaDbTest, ADatabaseThatWasTakenAwayIsNotReplacedByAnEmptyOne) {
   const absl::Status refused = Put("head", "3");
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
   EXPECT_FALSE(std::filesystem::exists(temp_.path() + "/meta/CURRENT"));
+  std::filesystem::remove_all(temp_.path() + "/meta");
+  std::filesystem::rename(temp_.path() + "/away", temp_.path() + "/meta");
+  ASSERT_TRUE(Put("head", "4").ok());
+  EXPECT_EQ(All(), (Records{{"head", "4"}}));
 }
 
 TEST_F(MetaDbTest, ADeletionThatFailedIsUndone) {
