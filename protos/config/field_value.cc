@@ -55,8 +55,11 @@ std::string SetWhole(const FieldDescriptor* field, const std::string& text, Mess
 
 std::string SetReal(const FieldDescriptor* field, const std::string& text, Message* message) {
   double value = 0;
-  // SimpleAtod also reads "nan", "inf" and blanks around a number; the first two are out of every range.
-  if (!absl::SimpleAtod(text, &value)) return WrongType(field, text);
+  // SimpleAtod also reads "nan", "inf", blanks around a number, and hexadecimal digits. The first two are out
+  // of every range; 0x10 would be taken for 16.
+  if (text.find_first_of("xX") != std::string::npos || !absl::SimpleAtod(text, &value)) {
+    return WrongType(field, text);
+  }
   if (!InRange(field, value)) return OutOfRange(field, text);
   message->GetReflection()->SetDouble(message, field, value);
   return "";

@@ -86,6 +86,9 @@ TEST(ConfigErrorTest, WrongType) {
   EXPECT_EQ(
       ErrorOf(Sample("1e-3", "fast")),
       "s.yaml:16: inner.learning_rate: 'fast' has the wrong type; allowed: a number above 0, at most 100");
+  EXPECT_EQ(
+      ErrorOf(Sample("1e-3", "0x10")),
+      "s.yaml:16: inner.learning_rate: '0x10' has the wrong type; allowed: a number above 0, at most 100");
   EXPECT_EQ(ErrorOf(SampleAnd("codec: {error_feedback: yes}\n")),
             "s.yaml:18: codec.error_feedback: 'yes' has the wrong type; allowed: true or false");
   EXPECT_EQ(ErrorOf(SampleAnd("merge: tokens\n")),
