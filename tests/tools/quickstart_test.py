@@ -43,10 +43,12 @@ NOISE = re.compile(r"Killed|Terminated|line \d+:|exit code \d+ from|Traceback")
 
 
 def processes_of(text):
-    """{process: arguments} of those with TEXT in an argument."""
+    """{process: arguments} of those with TEXT in an argument. In another network namespace the same address is another run's."""
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
+            if os.readlink(folder / "ns/net") != os.readlink("/proc/self/ns/net"):
+                continue
             arguments = (folder / "cmdline").read_bytes().decode().split("\0")
         except OSError:
             continue
