@@ -17,7 +17,7 @@ call compiles Atoll, which takes some minutes; the training takes a few more.
                                              needs --fresh or another --dir
 
 Options:
-  --workers N        number of workers (new run: 4; continued run: the number it had last)
+  --workers N        number of workers (new run: 4; continued run: the number it was planned for, and those added since)
   --rounds N         rounds (outer steps) in total; default for a new run: as in configs/quickstart.yaml. A run can
                      get more rounds than it has, but not fewer
   --kill-a-worker    kill one worker (kill -9) during the run; the coordinator's launcher starts it again

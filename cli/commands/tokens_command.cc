@@ -78,18 +78,19 @@ absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
                  "with this token workers that you do not know can join: consider `offenders: strict` "
                  "(docs/byzantine.md)\n");
   }
+  const std::string name = options.any_name ? "with any name" : options.name;
   if (!options.out.empty()) {
     const absl::Status kept = WriteFileAtomically(options.out, reply.token() + "\n", kOwnerOnly);
     // It is nowhere now, so that nobody should have it.
     if (!kept.ok()) MakeAdminClient(global).RevokeToken(reply.info().id()).status().IgnoreError();
     ATOLL_RETURN_IF_ERROR(kept);
-    std::printf("token %s of %s %s is in %s\n", reply.info().id().c_str(), options.role.c_str(),
-                options.name.c_str(), options.out.c_str());
+    std::printf("token %s of %s %s is in %s\n", reply.info().id().c_str(), options.role.c_str(), name.c_str(),
+                options.out.c_str());
     return absl::OkStatus();
   }
   if (global.json) return PrintJson(reply);
   std::fprintf(stderr, "token %s of %s %s; it is shown this once and kept nowhere:\n",
-               reply.info().id().c_str(), options.role.c_str(), options.name.c_str());
+               reply.info().id().c_str(), options.role.c_str(), name.c_str());
   std::printf("%s\n", reply.token().c_str());
   return absl::OkStatus();
 }

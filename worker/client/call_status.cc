@@ -32,7 +32,7 @@ absl::Status StatusOfCall(const grpc::Status& status, const std::string& address
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return MarkPermanent(absl::UnimplementedError(
-        absl::StrFormat("what answers at %s is not a coordinator's data port%s; is it the admin port?",
+        absl::StrFormat("what answers at %s is not a coordinator's data port%s; it may be the admin port",
                         address, said.empty() ? "" : " (" + said + ")")));
   }
   return StatusFromGrpc(status);

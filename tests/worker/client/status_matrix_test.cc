@@ -152,7 +152,7 @@ TEST(StatusMatrixTest, AQuestionWithATimeoutOfItsOwnEndsThen) {
 TEST(StatusMatrixTest, AnAnswerWithoutWordsLeavesNoEmptyBrackets) {
   const absl::Status seen = StatusOfCall(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""), "host:1");
   EXPECT_THAT(std::string(seen.message()),
-              HasSubstr("host:1 is not a coordinator's data port; is it the admin port?"));
+              HasSubstr("host:1 is not a coordinator's data port; it may be the admin port"));
 }
 
 TEST(StatusMatrixTest, EveryCodeInTheSecondStreamOfAPull) {
