@@ -40,7 +40,8 @@ class SmallDisk {
 };
 
 TEST(DiskFull, NothingIsLostAndTheRunGoesOnWhenThereIsRoom) {
-  auto created = Cluster::Create(TinyConfig({.workers = 2, .rounds = 12}));
+  // Enough rounds for the disk to be full before the end: one takes 20 ms.
+  auto created = Cluster::Create(TinyConfig({.workers = 2, .rounds = 400}));
   ASSERT_TRUE(created.ok()) << created.status();
   Cluster& cluster = **created;
   const SmallDisk disk(cluster.PathOf("coordinator"));

@@ -176,8 +176,14 @@ TEST_P(OverlappedRoundsTest, FourWorkersFinishTogether) {
   EXPECT_EQ(status.state, RunStateView::kFinished);
   ASSERT_EQ(status.fragments.size(), 2u);
   EXPECT_GE(status.committed_tokens, status.total_tokens);
-  // No more than the steps that were under way when the budget was reached.
-  EXPECT_LE(status.committed_tokens, status.total_tokens + uint64_t{4} * 10 * 24);
+  // It ends with the version that spends the budget, and one more at most: of what was acknowledged by then.
+  // How many steps those have depends on how busy the machine is.
+  std::vector<uint64_t> committed;
+  for (const RoundSummaryView& round : status.rounds) {
+    if (round.fragment == FragmentId(0)) committed.push_back(round.committed_tokens);
+  }
+  ASSERT_GE(committed.size(), 3u);
+  EXPECT_LT(committed[committed.size() - 3], status.total_tokens);
   for (const FragmentStatusView& fragment : status.fragments) EXPECT_GE(fragment.version, Version(3));
   ASSERT_FALSE(status.evaluations.empty());
   EXPECT_EQ(status.evaluations.back().version, status.fragments[0].version);
