@@ -43,6 +43,9 @@ rocksdb::Options MetaOptions(DbAccess access) {
   // log is read up to the first tear. RocksDB takes any damage for a tear; log_check.h, which is asked
   // before, does not.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  // MetaDb repairs it, when the disk is there. RocksDB would write into whatever is mounted at its path by
+  // then.
+  options.max_bgerror_resume_count = 0;
   return options;
 }
 
