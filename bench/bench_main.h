@@ -12,7 +12,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// Runs `measure` in the folder `dir`, which must be new and is removed after it whatever came of it. Empty:
 /// a name of its own below the working folder.
@@ -34,6 +34,6 @@ inline int ExitCodeOfBench(const char* program, const absl::Status& status) {
   return status.ok() ? 0 : 1;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_BENCH_MAIN_H_

@@ -35,7 +35,7 @@
 #include "server/recover_fragments.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kShards = 4;
@@ -293,8 +293,6 @@ absl::Status Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) {
-  return atoll::ExitCodeOfBench("atoll-commit-bench", atoll::Main(argc, argv));
-}
+int main(int argc, char** argv) { return atl::ExitCodeOfBench("atoll-commit-bench", atl::Main(argc, argv)); }

@@ -15,11 +15,11 @@
 #include "common/instruction_set.h"
 #include "core/codec.h"
 #include "core/error_feedback.h"
+#include "core/fused_outer_step.h"
 #include "core/merge_planner.h"
 #include "core/payload_stats.h"
-#include "core/round_math.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kElements = uint64_t{16} << 20;  // 64 MiB of float32: beyond every cache
@@ -221,6 +221,6 @@ BENCHMARK_CAPTURE(MergeFourBy, centered_clip, {.method = MergeMethod::kCenteredC
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 BENCHMARK_MAIN();

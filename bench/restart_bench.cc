@@ -36,7 +36,7 @@
 
 extern char** environ;
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kYaml[] =
@@ -243,8 +243,6 @@ absl::Status Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) {
-  return atoll::ExitCodeOfBench("atoll-restart-bench", atoll::Main(argc, argv));
-}
+int main(int argc, char** argv) { return atl::ExitCodeOfBench("atoll-restart-bench", atl::Main(argc, argv)); }

@@ -34,7 +34,7 @@
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kYaml[] =
@@ -92,16 +92,16 @@ class Island {
 
   /// Pulls the head, pushes a contribution to it; the time of the push alone.
   absl::StatusOr<double> Round(std::span<const std::byte> payload, uint32_t crc) {
-    PullWish wish{.fragment = FragmentId(0), .after = base_, .wait = Seconds(60)};
-    wish.elements = elements_;
+    PullRequest request{.fragment = FragmentId(0), .after = base_, .wait = Seconds(60)};
+    request.elements = elements_;
     std::vector<std::byte> pulled(payload.size());
-    ATOLL_ASSIGN_OR_RETURN(const PulledVersion version, connection_->Pull(member_, wish, pulled));
+    ATOLL_ASSIGN_OR_RETURN(const PulledVersion version, connection_->Pull(member_, request, pulled));
     if (version.kind != PullKind::kParameters)
       return absl::UnavailableError("no next version: " + version.waiting_for);
     base_ = version.version;
-    PushOffer offer{.key = {.fragment = FragmentId(0), .base = version.version}, .payload_crc32c = crc};
-    offer.tokens = offer.steps = 1;
-    return Timed([&] { return connection_->Push(member_, offer, payload, 0).status(); });
+    PushHeader header{.key = {.fragment = FragmentId(0), .base = version.version}, .payload_crc32c = crc};
+    header.tokens = header.steps = 1;
+    return Timed([&] { return connection_->Push(member_, header, payload, 0).status(); });
   }
 
  private:
@@ -142,9 +142,9 @@ absl::Status Measure(const std::string& dir, int rounds, int layers) {
   const std::string memory_dir = absl::StrCat("/dev/shm/atoll-staging-bench.", ::getpid());
   const absl::Cleanup remove_memory = [&] { RemoveAll(memory_dir).IgnoreError(); };
   ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> memory, OpenRocksDbStore({.data_dir = memory_dir}));
-  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> disk, OpenRocksDbStore({.data_dir = dir + "/run"}));
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunStore> checkpoint, OpenRocksDbStore({.data_dir = dir + "/run"}));
   ATOLL_ASSIGN_OR_RETURN(const auto plain, Island::Start(std::move(memory), layers));
-  ATOLL_ASSIGN_OR_RETURN(const auto durable, Island::Start(std::move(disk), layers));
+  ATOLL_ASSIGN_OR_RETURN(const auto durable, Island::Start(std::move(checkpoint), layers));
   const std::vector<float> values(plain->bytes() / sizeof(float), 1e-6F);
   const auto payload = std::as_bytes(std::span(values));
   const uint32_t crc = Crc32c(payload);
@@ -178,8 +178,6 @@ absl::Status Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) {
-  return atoll::ExitCodeOfBench("atoll-staging-bench", atoll::Main(argc, argv));
-}
+int main(int argc, char** argv) { return atl::ExitCodeOfBench("atoll-staging-bench", atl::Main(argc, argv)); }

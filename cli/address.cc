@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<BindAddress> ParseTarget(const std::string& address) {
   auto parsed = ParseBindAddress(address);
@@ -12,4 +12,4 @@ absl::StatusOr<BindAddress> ParseTarget(const std::string& address) {
       address));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -23,8 +23,8 @@
 
 namespace {
 
-const atoll::HelpText& ProgramHelp() {
-  static const auto& text = *new atoll::HelpText{
+const atl::HelpText& ProgramHelp() {
+  static const auto& text = *new atl::HelpText{
       .examples = {{"atollctl doctor run.yaml --dir ./run1", "Check this machine before a run"},
                    {"atollctl watch", "Follow the run"},
                    {"atollctl workers drain w3 --reason \"moving\"", "Take a worker out of the run"},
@@ -42,7 +42,7 @@ std::string LoginName() {
   return entry == nullptr ? absl::StrFormat("uid-%d", ::getuid()) : std::string(entry->pw_name);
 }
 
-void AddGlobalOptions(CLI::App& app, atoll::GlobalOptions& global) {
+void AddGlobalOptions(CLI::App& app, atl::GlobalOptions& global) {
   app.add_option("--admin", global.admin, "Address of the coordinator's admin port")
       ->capture_default_str()
       ->envname("ATOLL_ADMIN");
@@ -57,53 +57,52 @@ void AddGlobalOptions(CLI::App& app, atoll::GlobalOptions& global) {
   app.add_option("--traceparent", global.traceparent,
                  "Trace of this command (W3C Trace Context), for the coordinator's log; default: a new one")
       ->envname("TRACEPARENT");
-  atoll::AddClientSecurityFlags(app, global.security_flags);
+  atl::AddClientSecurityFlags(app, global.security_flags);
   app.add_flag("--json", global.json, "Print JSON on standard output");
 }
 
-void AddCommands(CLI::App& app, const atoll::GlobalOptions& global, atoll::Action& action) {
-  atoll::AddStatusCommand(app, global, action);
-  atoll::AddWatchCommand(app, global, action);
-  atoll::AddEventsCommand(app, global, action);
-  atoll::AddMetricsCommand(app, global, action);
-  atoll::AddRunCommand(app, global, action);
-  atoll::AddWorkersCommand(app, global, action);
-  atoll::AddLauncherCommand(app, global, action);
-  atoll::AddConfigCommand(app, global, action);
-  atoll::AddTokensCommand(app, global, action);
-  atoll::AddCheckpointCommand(app, global, action);
-  atoll::AddVerifyCommand(app, global, action);
-  atoll::AddExportCommand(app, global, action);
-  atoll::AddPlanCommand(app, global, action);
-  atoll::AddDoctorCommand(app, global, action);
-  atoll::AddCompletionCommand(app, action);
-  atoll::AddFieldCommand(app, action);
+void AddCommands(CLI::App& app, const atl::GlobalOptions& global, atl::Action& action) {
+  atl::AddStatusCommand(app, global, action);
+  atl::AddWatchCommand(app, global, action);
+  atl::AddEventsCommand(app, global, action);
+  atl::AddMetricsCommand(app, global, action);
+  atl::AddRunCommand(app, global, action);
+  atl::AddWorkersCommand(app, global, action);
+  atl::AddLauncherCommand(app, global, action);
+  atl::AddConfigCommand(app, global, action);
+  atl::AddTokensCommand(app, global, action);
+  atl::AddCheckpointCommand(app, global, action);
+  atl::AddVerifyCommand(app, global, action);
+  atl::AddExportCommand(app, global, action);
+  atl::AddPlanCommand(app, global, action);
+  atl::AddDoctorCommand(app, global, action);
+  atl::AddCompletionCommand(app, action);
+  atl::AddFieldCommand(app, action);
 }
 
-absl::Status Run(atoll::GlobalOptions& global, const atoll::Action& action) {
+absl::Status Run(atl::GlobalOptions& global, const atl::Action& action) {
   if (!action) return absl::InvalidArgumentError("nothing to do; see atollctl --help");
-  atoll::RouteGrpcLog(atoll::Logger());
-  static const atoll::SystemClock clock;
+  atl::RouteGrpcLog(atl::Logger());
+  static const atl::SystemClock clock;
   ATOLL_ASSIGN_OR_RETURN(global.security,
-                         atoll::ChannelSecurity::Create(global.security_flags, &clock, atoll::Logger()));
+                         atl::ChannelSecurity::Create(global.security_flags, &clock, atl::Logger()));
   return action();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  atoll::SetUpProcess();
+  atl::SetUpProcess();
   CLI::App app("Inspect and control an Atoll run.", "atollctl");
-  atoll::GlobalOptions global;
-  atoll::Action action;
-  app.set_version_flag("--version",
-                       absl::StrFormat("atollctl %s (%s)", atoll::kVersion, atoll::kGitRevision));
+  atl::GlobalOptions global;
+  atl::Action action;
+  app.set_version_flag("--version", absl::StrFormat("atollctl %s (%s)", atl::kVersion, atl::kGitRevision));
   AddGlobalOptions(app, global);
   app.require_subcommand(1);
   app.fallthrough();
   AddCommands(app, global, action);
-  atoll::SetHelp(app, ProgramHelp());
-  if (const auto code = atoll::ParseCommandLine(app, argc, argv)) return atoll::ToInt(*code);
+  atl::SetHelp(app, ProgramHelp());
+  if (const auto code = atl::ParseCommandLine(app, argc, argv)) return atl::ToInt(*code);
   global.admin_given = app.get_option("--admin")->count() > 0;
   global.admin_named = std::any_of(argv, argv + argc, [](const char* argument) {
     return absl::StartsWith(argument, "--admin=") || std::string(argument) == "--admin";
@@ -111,10 +110,10 @@ int main(int argc, char** argv) {
   global.coordinator_given = app.get_option("--coordinator")->count() > 0;
   if (global.user.empty()) global.user = LoginName();
   // As the specification asks for, one that is not valid is as none.
-  const atoll::ScopedTrace trace(atoll::ParseTraceparent(global.traceparent).value_or(atoll::NewTrace()));
+  const atl::ScopedTrace trace(atl::ParseTraceparent(global.traceparent).value_or(atl::NewTrace()));
   absl::Status status = Run(global, action);
-  status.Update(atoll::FlushOutput());
-  if (status.ok()) return atoll::ToInt(atoll::ExitCode::kOk);
+  status.Update(atl::FlushOutput());
+  if (status.ok()) return atl::ToInt(atl::ExitCode::kOk);
   std::fprintf(stderr, "atollctl: %s\n", std::string(status.message()).c_str());
-  return atoll::ToInt(atoll::CommandExitCode(status));
+  return atl::ToInt(atl::CommandExitCode(status));
 }

@@ -9,7 +9,7 @@
 #include "core/codec.h"
 #include "core/tokenizer_names.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A multiple of every codec's block.
@@ -68,4 +68,4 @@ std::vector<std::string> ConfigAdvice(const RunOptions& run) {
   return advice;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,11 +6,11 @@
 
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a valid configuration probably does not intend, and which field to change; one sentence each.
 std::vector<std::string> ConfigAdvice(const RunOptions& run);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_CONFIG_ADVICE_H_

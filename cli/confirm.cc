@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status ConfirmOn(std::istream& in, std::ostream& out, bool interactive, const std::string& question,
                        bool yes) {
@@ -27,4 +27,4 @@ absl::Status Confirm(const std::string& question, bool yes) {
   return ConfirmOn(std::cin, std::cerr, interactive, question, yes);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// Before what cannot be taken back. On a terminal the question is asked and "y" or "yes" goes ahead,
 /// anything else is Cancelled; elsewhere nobody could answer, so that it is InvalidArgument unless `yes`.
@@ -17,6 +17,6 @@ absl::Status Confirm(const std::string& question, bool yes);
 absl::Status ConfirmOn(std::istream& in, std::ostream& out, bool interactive, const std::string& question,
                        bool yes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_CONFIRM_H_

@@ -13,7 +13,7 @@
 #include "common/digest.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kLowHalf = 16;  // hexadecimal digits
@@ -157,4 +157,4 @@ ConfirmationReport CheckConfirmations(const ConfirmationFile& file, const PeerKe
   return report;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 
 // Checks of workers' signatures without a coordinator: `atollctl verify --confirmations`.
 
-namespace atoll {
+namespace atl {
 
 /// What `--export` writes and `--file` reads: JSON, described in docs/wire_format.md ("Confirmations").
 struct ConfirmationFile {
@@ -33,6 +33,6 @@ struct ConfirmationReport {
 /// Checks every signature, and that all that count are of one hash a version.
 ConfirmationReport CheckConfirmations(const ConfirmationFile& file, const PeerKeys& pinned);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_CONFIRMATION_CHECK_H_

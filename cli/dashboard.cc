@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/human.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // How the coordinator begins what it says of a fragment; of the only one there is, nobody wants to hear it.
@@ -161,10 +161,10 @@ std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
 }
 
 /// Workers that are refused at Join: who, why, since when.
-std::vector<std::string> RefusedLines(const v1::GetStatusReply& status) {
+std::vector<std::string> RejectedLines(const v1::GetStatusReply& status) {
   constexpr size_t kShown = 4;
   std::vector<std::string> lines;
-  for (const auto& refused : status.refused_joins()) {
+  for (const auto& rejected : status.refused_joins()) {
     if (lines.size() == kShown) {
       const size_t more = static_cast<size_t>(status.refused_joins_size()) - kShown;
       lines.push_back(
@@ -172,12 +172,12 @@ std::vector<std::string> RefusedLines(const v1::GetStatusReply& status) {
       break;
     }
     std::string line = " refused: worker ";
-    line += refused.worker().empty() ? "without a valid name" : "'" + Printable(refused.worker()) + "'";
-    if (!refused.address().empty()) line += " (" + Printable(refused.address()) + ")";
-    const std::string since = HumanDuration(Seconds(refused.since_s()));
-    line += refused.attempts() == 1 ? absl::StrFormat(", once, %s ago: ", since)
-                                    : absl::StrFormat(", %d times within %s: ", refused.attempts(), since);
-    lines.push_back(line + Printable(refused.message()));
+    line += rejected.worker().empty() ? "without a valid name" : "'" + Printable(rejected.worker()) + "'";
+    if (!rejected.address().empty()) line += " (" + Printable(rejected.address()) + ")";
+    const std::string since = HumanDuration(Seconds(rejected.since_s()));
+    line += rejected.attempts() == 1 ? absl::StrFormat(", once, %s ago: ", since)
+                                     : absl::StrFormat(", %d times within %s: ", rejected.attempts(), since);
+    lines.push_back(line + Printable(rejected.message()));
   }
   return lines;
 }
@@ -199,7 +199,7 @@ std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const Dashb
     }
     lines.push_back(Paint(line, "33", style));
   }
-  for (const std::string& line : RefusedLines(status)) lines.push_back(Paint(line, "31", style));
+  for (const std::string& line : RejectedLines(status)) lines.push_back(Paint(line, "31", style));
   if (!status.storage_error().empty()) {
     lines.push_back(Paint(" storage: " + Printable(status.storage_error()), "31", style));
   }
@@ -412,4 +412,4 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
   return lines;
 }
 
-}  // namespace atoll
+}  // namespace atl

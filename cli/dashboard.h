@@ -9,7 +9,7 @@
 // What `atollctl watch` and `atollctl status` show, as lines of text. Pure: the same replies give the same
 // lines.
 
-namespace atoll {
+namespace atl {
 
 struct DashboardStyle {
   int width = 100;     // columns
@@ -38,6 +38,6 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
 /// before any.
 std::string TrafficRatio(const v1::Traffic& traffic);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_DASHBOARD_H_

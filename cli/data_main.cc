@@ -28,7 +28,7 @@
 #include "worker/data/tokenize.h"
 #include "worker/data/tokenizer.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kTokenizeHelp[] =
@@ -225,9 +225,9 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
-  atoll::SetUpProcess();
-  return atoll::Main(argc, argv);
+  atl::SetUpProcess();
+  return atl::Main(argc, argv);
 }

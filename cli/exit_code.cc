@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kAnswerUrl[] = "atoll.cli.answer";
@@ -31,8 +31,8 @@ ExitCode CommandExitCode(const absl::Status& status) {
     return static_cast<ExitCode>(code);
   }
   const bool answered = status.GetPayload(kAnswerUrl).has_value();
-  if (answered && (absl::IsNotFound(status) || absl::IsUnimplemented(status))) return ExitCode::kRefused;
+  if (answered && (absl::IsNotFound(status) || absl::IsUnimplemented(status))) return ExitCode::kRejected;
   return answered ? DefaultExitCode(status) : LocalExitCode(status);
 }
 
-}  // namespace atoll
+}  // namespace atl

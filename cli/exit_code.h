@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "common/exit_codes.h"
 
-namespace atoll {
+namespace atl {
 
 /// Marks an error as the coordinator's answer. NotFound and Unimplemented then mean "refused" (5). Without
 /// the mark an error is about this machine: NotFound, PermissionDenied and FailedPrecondition mean a file
@@ -17,6 +17,6 @@ absl::Status WithExitCode(absl::Status status, ExitCode code);
 /// The exit code of atollctl.
 ExitCode CommandExitCode(const absl::Status& status);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_EXIT_CODE_H_

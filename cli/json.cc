@@ -10,7 +10,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 template <typename Options>
@@ -77,4 +77,4 @@ std::string JsonString(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 
-namespace atoll {
+namespace atl {
 
 /// Prints the message on standard output as JSON with the .proto's field names; on one line when `compact`.
 /// Absent numbers are 0, but where 0 says that a number is not known (a loss, a time left): those are absent.
@@ -15,6 +15,6 @@ absl::Status PrintJson(const google::protobuf::Message& message, bool compact = 
 /// The text as a JSON string, quotes included.
 std::string JsonString(const std::string& text);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_JSON_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -65,4 +65,4 @@ absl::StatusOr<std::string> JsonField(const std::string& json, const std::string
   return Text(*value);
 }
 
-}  // namespace atoll
+}  // namespace atl

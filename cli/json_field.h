@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// The value at `path` in a JSON text: a string without its quotes, anything else as JSON. A path is names
 /// and positions with dots between them: "fragments.0.version"; "-1" is the last element of an array, and
@@ -13,6 +13,6 @@ namespace atoll {
 /// no such field.
 absl::StatusOr<std::string> JsonField(const std::string& json, const std::string& path);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_JSON_FIELD_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int64_t kNanos = 1'000'000'000;
@@ -72,4 +72,4 @@ std::unique_ptr<MetricWriter> CsvWriter(std::ostream* out) { return std::make_un
 
 std::unique_ptr<MetricWriter> JsonLinesWriter(std::ostream* out) { return std::make_unique<JsonLines>(out); }
 
-}  // namespace atoll
+}  // namespace atl

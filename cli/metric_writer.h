@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "atoll/v1/admin.pb.h"
 
-namespace atoll {
+namespace atl {
 
 /// Takes the points of a run in order of time and writes them somewhere. Not thread-safe.
 class MetricWriter {
@@ -36,6 +36,6 @@ std::unique_ptr<MetricWriter> JsonLinesWriter(std::ostream* out);
 absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder,
                                                                 const std::string& run_id);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_METRIC_WRITER_H_

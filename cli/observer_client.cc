@@ -20,7 +20,7 @@
 #include "grpcpp/completion_queue.h"
 #include "protos/wire/protocol.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // For a version that other fragments have already: it is on its way.
@@ -242,4 +242,4 @@ absl::Status ObserverClient::Watch(uint64_t after_sequence,
   return status.ok() ? absl::OkStatus() : FromGrpcStatus(status, address_, CoordinatorPort::kData);
 }
 
-}  // namespace atoll
+}  // namespace atl

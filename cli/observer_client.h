@@ -12,7 +12,7 @@
 #include "cli/rpc_client.h"
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// One published version of a fragment, decoded: a flat float32 vector in layout order.
 struct PulledFragment {
@@ -58,6 +58,6 @@ class ObserverClient {
   const std::string name_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_OBSERVER_CLIENT_H_

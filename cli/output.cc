@@ -13,7 +13,7 @@
 #include <string>
 #include <system_error>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 bool IsPipe(int fd) {
@@ -63,4 +63,4 @@ EndWithReader::~EndWithReader() {
   thread_.join();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// Writes out what was printed. ResourceExhausted when standard output took not all of it (a full disk). A
 /// reader that went away has what it wanted: that is OK.
@@ -27,6 +27,6 @@ class EndWithReader {
   std::thread thread_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_OUTPUT_H_

@@ -8,7 +8,7 @@
 
 #include "core/fragment_schedule.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -227,4 +227,4 @@ double ForecastSecondsBetweenPushes(const OverlappedTraffic& traffic) {
   return std::max(cycle, sum / kRuns);
 }
 
-}  // namespace atoll
+}  // namespace atl

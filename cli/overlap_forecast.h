@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// A run whose exchanges overlap with its training. Bytes are those of one fragment of one worker, rates are
 /// bytes a second in each direction.
@@ -30,6 +30,6 @@ struct OverlappedTraffic {
 /// formula does. The same traffic gives the same answer. Takes some 0.1 s for 4 fragments of 50 steps.
 double ForecastSecondsBetweenPushes(const OverlappedTraffic& traffic);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_OVERLAP_FORECAST_H_

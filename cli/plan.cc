@@ -19,7 +19,7 @@
 #include "core/outer_optimizer.h"
 #include "core/privacy.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Bytes that a merge with the outer step moves a second, docs/benchmarks.md: 4.5 to 9.9 GB/s on one core.
@@ -334,4 +334,4 @@ absl::StatusOr<double> ParseSpan(const std::string& text, const char* example) {
   return ParseQuantity(text, units, kAllowed, example);
 }
 
-}  // namespace atoll
+}  // namespace atl

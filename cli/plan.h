@@ -14,7 +14,7 @@
 
 // What a run will need and take, before it is started. Pure.
 
-namespace atoll {
+namespace atl {
 
 /// What a configuration does not say.
 struct PlanAssumptions {
@@ -116,6 +116,6 @@ absl::StatusOr<double> ParseBandwidth(const std::string& text);
 /// "50ms", "0.2 s", "7d": seconds. An error suggests `example`.
 absl::StatusOr<double> ParseSpan(const std::string& text, const char* example = "50ms or 0.2s");
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_PLAN_H_

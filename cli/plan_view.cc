@@ -6,7 +6,7 @@
 #include "common/human.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Count(uint64_t n) { return HumanCount(static_cast<double>(n)); }
@@ -265,4 +265,4 @@ std::string PlanToJson(const RunPlan& plan) {
   return json.dump(2);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kLabelWidth = 8;
@@ -161,4 +161,4 @@ std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width,
   return lines;
 }
 
-}  // namespace atoll
+}  // namespace atl

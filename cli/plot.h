@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 
 /// One curve: (x, y) with x ascending. `colour` is an SGR code ("36"), empty for none.
 struct Curve {
@@ -19,6 +19,6 @@ struct Curve {
 /// scale: they are drawn at the edge. Empty when there is nothing to draw or no room.
 std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_PLOT_H_

@@ -8,7 +8,7 @@
 #include "common/status.h"
 #include "core/one_version.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::vector<PulledFragment>> PullModel(ObserverClient& client,
                                                       const std::vector<FragmentLayout>& layouts,
@@ -35,4 +35,4 @@ absl::StatusOr<std::vector<PulledFragment>> PullModel(ObserverClient& client,
   return model;
 }
 
-}  // namespace atoll
+}  // namespace atl

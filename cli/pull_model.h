@@ -9,7 +9,7 @@
 #include "core/fragment_plan.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// The published parameters, one fragment for each layout. In a blocking run all are of one version:
 /// fragments that are behind are pulled again, and after five times it is Unavailable. In an overlapped run
@@ -18,6 +18,6 @@ absl::StatusOr<std::vector<PulledFragment>> PullModel(ObserverClient& client,
                                                       const std::vector<FragmentLayout>& layouts,
                                                       SyncMode mode, Duration stall);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_PULL_MODEL_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/text.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// The whole model is evaluated, at a version of its first fragment.
@@ -48,4 +48,4 @@ std::vector<std::string> RenderHistory(const v1::GetStatusReply& status, uint32_
   return RenderTable(columns, rows);
 }
 
-}  // namespace atoll
+}  // namespace atl

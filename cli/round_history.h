@@ -7,12 +7,12 @@
 
 #include "atoll/v1/admin.pb.h"
 
-namespace atoll {
+namespace atl {
 
 /// The last `limit` rounds of the reply as a table, the newest below: version, when it was made,
 /// contributions, losses. A loss that is not known is "-". Without any round, a line that says so. Pure.
 std::vector<std::string> RenderHistory(const v1::GetStatusReply& status, uint32_t limit);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_ROUND_HISTORY_H_

@@ -15,7 +15,7 @@
 #include "protos/wire/status.h"
 #include "protos/wire/trace.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kMaxReplyBytes = 64 << 20;
@@ -328,4 +328,4 @@ absl::Status AdminClient::ExportMetrics(const std::function<bool(const v1::Metri
       [&](grpc::ClientContext* context) { return stub_->ExportMetrics(context, request); }, sink);
 }
 
-}  // namespace atoll
+}  // namespace atl

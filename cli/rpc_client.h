@@ -15,7 +15,7 @@
 #include "common/mutex.h"
 #include "protos/transport/channel_security.h"
 
-namespace atoll {
+namespace atl {
 
 /// Of the channel; outlives its calls. Never null.
 using SecurityPtr = std::shared_ptr<const ChannelSecurity>;
@@ -52,7 +52,7 @@ class AdminClient {
               SecurityPtr security = ChannelSecurity::Plain(), WaitNotice notice = nullptr);
 
   /// From now on a call waits only so long, instead of the deadline, for a coordinator that is not there.
-  void ConnectWithin(Duration patience) { connect_within_ = std::min(patience, deadline_); }
+  void ConnectWithin(Duration timeout) { connect_within_ = std::min(timeout, deadline_); }
 
   /// Ends the call in progress, and every later one, with Cancelled.
   void Cancel();
@@ -110,6 +110,6 @@ class AdminClient {
   grpc::ClientContext* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the call in progress
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_RPC_CLIENT_H_

@@ -17,7 +17,7 @@
 #include "common/status.h"
 #include "tensorboard/event.pb.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kFilePrefix[] = "events.out.tfevents.";
@@ -156,4 +156,4 @@ absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string fold
   return std::make_unique<Writer>(std::move(folder), run_id);
 }
 
-}  // namespace atoll
+}  // namespace atl

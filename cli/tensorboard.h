@@ -11,7 +11,7 @@
 //   record := length:u64 masked_crc32c(length):u32 data masked_crc32c(data):u32       little-endian
 //   masked(crc) := rotate_right(crc, 15) + 0xa282ead8                                  as leveldb masks
 
-namespace atoll {
+namespace atl {
 
 inline constexpr uint32_t kTfRecordMaskDelta = 0xa282ead8;
 
@@ -24,6 +24,6 @@ std::string TensorBoardHeader(double wall_time_s);
 /// One scalar.
 std::string TensorBoardScalar(const std::string& tag, int64_t step, double wall_time_s, float value);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_TENSORBOARD_H_

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace atoll {
+namespace atl {
 
 Terminal InspectTerminal() {
   Terminal terminal;
@@ -43,4 +43,4 @@ void LiveView::Draw(const std::vector<std::string>& lines, int height) {
   std::fflush(stdout);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "cli/dashboard.h"
 #include "common/progress_bar.h"
 
-namespace atoll {
+namespace atl {
 
 /// Whether standard output is a terminal, and its size and colours (NO_COLOR and TERM=dumb turn colours off).
 struct Terminal {
@@ -31,6 +31,6 @@ class LiveView {
   void Draw(const std::vector<std::string>& lines, int height);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_TERMINAL_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 
-namespace atoll {
+namespace atl {
 
 size_t Columns(const std::string& text) {
   size_t columns = 0;
@@ -166,4 +166,4 @@ void PrintLines(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) std::printf("%s\n", line.c_str());
 }
 
-}  // namespace atoll
+}  // namespace atl

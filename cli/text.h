@@ -11,7 +11,7 @@
 
 // Text for a terminal.
 
-namespace atoll {
+namespace atl {
 
 /// Columns of `text`: continuation bytes of UTF-8 and colour codes take none.
 size_t Columns(const std::string& text);
@@ -45,6 +45,6 @@ std::vector<std::string> RenderTable(const std::vector<Column>& columns,
 
 void PrintLines(const std::vector<std::string>& lines);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_TEXT_H_

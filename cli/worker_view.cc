@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/human.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string RoleName(v1::Role role) {
@@ -166,4 +166,4 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
   return lines;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,11 +6,11 @@
 
 #include "atoll/v1/admin.pb.h"
 
-namespace atoll {
+namespace atl {
 
 /// All there is to know about one worker, a line for each.
 std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_WORKER_VIEW_H_

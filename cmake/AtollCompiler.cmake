@@ -19,12 +19,6 @@ if(ATOLL_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# <stdlib.h> has a function called atoll; the header says how the namespace of that name lives beside it. Generated
-# code needs it too, so it goes to everything.
-set(ATOLL_NAMESPACE_HEADER ${CMAKE_CURRENT_LIST_DIR}/namespace_atoll.h)
-set(ATOLL_NAMESPACE_OPTION $<$<COMPILE_LANGUAGE:CXX>:-include${ATOLL_NAMESPACE_HEADER}>)
-add_compile_options(${ATOLL_NAMESPACE_OPTION})
-
 # LibTorch and gRPC ask for it, so that without it their precompiled headers would fit some targets and not others.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-pthread>)
 

@@ -38,10 +38,6 @@ set(ATOLL_PCH_torch_LIBRARIES ${TORCH_LIBRARIES})
 
 # A precompiled header fits only code that is compiled with the same options, so these are made equal for all.
 function(_atoll_prepare_pch_target target kind)
-  # g++ takes a precompiled header only when nothing is included before it, so the namespace header stands inside it.
-  get_target_property(options ${target} COMPILE_OPTIONS)
-  list(REMOVE_ITEM options ${ATOLL_NAMESPACE_OPTION})
-  set_target_properties(${target} PROPERTIES COMPILE_OPTIONS "${options}")
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)
     # CMake would give programs -fPIE where libraries have -fPIC.
@@ -76,7 +72,7 @@ function(_atoll_pch_target kind)
   target_link_libraries(atoll_pch_${kind} PRIVATE atoll_compiler ${ATOLL_PCH_${kind}_LIBRARIES})
   # No path of this tree may stand in it: clones share a compiler cache only when it is the same in all of them.
   target_include_directories(atoll_pch_${kind} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_precompile_headers(atoll_pch_${kind} PRIVATE <cmake/namespace_atoll.h> ${ATOLL_PCH_${kind}_HEADERS})
+  target_precompile_headers(atoll_pch_${kind} PRIVATE ${ATOLL_PCH_${kind}_HEADERS})
   _atoll_prepare_pch_target(atoll_pch_${kind} ${kind})
 endfunction()
 

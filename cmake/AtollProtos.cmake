@@ -1,4 +1,7 @@
+set(ATOLL_RENAME_NAMESPACE ${CMAKE_CURRENT_LIST_DIR}/RenameNamespace.cmake)
+
 # atoll_proto_library(NAME protos_gen PROTOS atoll/v1/run.proto ... ROOT dir): messages and gRPC stubs from .proto files.
+# The package atoll.v1 becomes the C++ namespace atl::v1: <stdlib.h> has a function called atoll.
 function(atoll_proto_library)
   cmake_parse_arguments(A "" "NAME;ROOT" "PROTOS;GRPC_PROTOS" ${ARGN})
   set(out ${CMAKE_BINARY_DIR}/gen)
@@ -23,7 +26,8 @@ function(atoll_proto_library)
     endif()
     add_custom_command(OUTPUT ${files}
       COMMAND protobuf::protoc ${args} -I ${A_ROOT} ${well_known} ${A_ROOT}/${proto}
-      DEPENDS ${protos} ${grpc_protos} COMMENT "protoc ${proto}" VERBATIM)
+      COMMAND ${CMAKE_COMMAND} -D BASE=${out}/${base} -P ${ATOLL_RENAME_NAMESPACE}
+      DEPENDS ${protos} ${grpc_protos} ${ATOLL_RENAME_NAMESPACE} COMMENT "protoc ${proto}" VERBATIM)
     list(APPEND srcs ${files})
   endforeach()
   # Generated code is not ours: no warnings, and its headers count as system headers.

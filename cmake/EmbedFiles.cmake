@@ -35,7 +35,7 @@ endforeach()
 file(WRITE ${OUT} "// Made from the files of the web page; do not edit.
 #include \"server/web/files.h\"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 ${arrays}
@@ -46,5 +46,5 @@ ${rows}};
 
 std::span<const WebFile> WebFiles() { return kFiles; }
 
-}  // namespace atoll
+}  // namespace atl
 ")

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace atoll {
+namespace atl {
 
 Duration Backoff::Bound() const {
   const double maximum = ToSeconds(options_.maximum);
@@ -20,4 +20,4 @@ Duration Backoff::Next() {
 
 Duration Backoff::NextAtLeast(Duration hint) { return std::max(hint, Duration::zero()) + Next(); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 struct BackoffOptions {
   Duration initial = Seconds(0.1);
@@ -36,6 +36,6 @@ class Backoff {
   int attempts_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_BACKOFF_H_

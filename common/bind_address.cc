@@ -15,7 +15,7 @@
 #include "common/errno.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A run's ports are neighbours: the alternative is beside none of them.
@@ -120,4 +120,4 @@ absl::Status CheckBindable(const BindAddress& address) {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

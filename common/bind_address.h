@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// Where a server listens: "127.0.0.1:7600", "[::1]:0", "localhost:7600". Port 0: the system chooses one.
 struct BindAddress {
@@ -34,6 +34,6 @@ absl::Status NameOption(const absl::Status& status, std::string_view option, std
 /// of port 0.
 absl::Status CheckBindable(const BindAddress& address);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_BIND_ADDRESS_H_

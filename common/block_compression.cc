@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Payloads are noise with a skewed distribution: nearly all of what can be gained is the entropy coder's,
@@ -40,4 +40,4 @@ absl::Status BlockDecompressor::Decompress(std::span<const std::byte> frame, std
       absl::StrFormat("a zstd frame of %d bytes was announced with %d", size, out.size()));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@ struct ZSTD_DCtx_s;
 
 // zstd over single blocks of bytes, each a frame of its own. Not thread-safe; one object serves many blocks.
 
-namespace atoll {
+namespace atl {
 
 /// What a block may take packed: what gains less than this is not worth unpacking.
 constexpr size_t LargestPacked(size_t block_bytes) { return block_bytes - block_bytes / 64; }
@@ -52,6 +52,6 @@ class BlockDecompressor {
   const std::unique_ptr<ZSTD_DCtx_s, Free> context_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_BLOCK_COMPRESSION_H_

@@ -7,7 +7,7 @@
 
 #include "common/content_hash.h"
 
-namespace atoll {
+namespace atl {
 
 /// HashBlock of a block that comes in pieces, each hashed while it is in the cache. Movable; not thread-safe.
 class BlockHasher {
@@ -26,6 +26,6 @@ class BlockHasher {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_BLOCK_HASHER_H_

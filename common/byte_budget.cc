@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/human.h"
 
-namespace atoll {
+namespace atl {
 
 ByteBudget::Reservation& ByteBudget::Reservation::operator=(Reservation&& other) noexcept {
   if (this != &other) {
@@ -64,4 +64,4 @@ void ByteBudget::Return(uint64_t bytes) {
   used_ -= bytes;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// A bound on bytes held by many owners. Never blocks: what does not fit is refused, and the client told to
 /// come back. Thread-safe. Outlives its reservations.
@@ -57,6 +57,6 @@ class ByteBudget {
   uint64_t peak_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_BYTE_BUDGET_H_

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 using Duration = std::chrono::nanoseconds;
 /// A point on the steady clock. Every deadline and lease is one of these, so that a jump of the wall clock
@@ -24,13 +24,19 @@ class Clock {
   virtual WallTime WallNow() const = 0;
 };
 
-/// The machine's clocks.
+/// The time that CondVar::WaitUntil compares its deadline with. The implementation is that of
+/// common/thread.h.
+MonoTime SteadyNow();
+/// The wall clock beside it.
+WallTime SystemNow();
+
+/// The clocks that blocked threads wait by: the machine's, or in a simulation virtual ones.
 class SystemClock final : public Clock {
  public:
-  MonoTime Now() const override { return std::chrono::steady_clock::now(); }
-  WallTime WallNow() const override { return std::chrono::system_clock::now(); }
+  MonoTime Now() const override { return SteadyNow(); }
+  WallTime WallNow() const override { return SystemNow(); }
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_CLOCK_H_

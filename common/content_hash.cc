@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/block_hasher.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 Hash128 FromXxh(XXH128_hash_t hash) { return {hash.low64, hash.high64}; }
@@ -88,4 +88,4 @@ Hash128 HashBytes(std::span<const std::byte> bytes) {
 
 std::string ToHex(const Hash128& hash) { return absl::StrFormat("%016x%016x", hash.high, hash.low); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace atoll {
+namespace atl {
 
 struct Hash128 {
   uint64_t low = 0;
@@ -37,6 +37,6 @@ Hash128 HashBytes(std::span<const std::byte> bytes);
 /// 32 lower-case hexadecimal digits, high first (as xxhsum prints a digest).
 std::string ToHex(const Hash128& hash);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_CONTENT_HASH_H_

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t seed) {
   // crc32_iscsi neither inverts what it starts from nor what it returns, takes a pointer that it does not
@@ -23,4 +23,4 @@ uint32_t Crc32c(std::string_view bytes, uint32_t seed) {
   return Crc32c(std::as_bytes(std::span(bytes.data(), bytes.size())), seed);
 }
 
-}  // namespace atoll
+}  // namespace atl

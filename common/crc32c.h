@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 
 /// CRC-32C (Castagnoli) as iSCSI (RFC 3720, B.4), leveldb and RocksDB have it: the CRC of "123456789" is
 /// 0xE3069283. `seed` is the CRC of what came before, so Crc32c(b, Crc32c(a)) is the CRC of a followed by b.
@@ -14,6 +14,6 @@ namespace atoll {
 uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t seed = 0);
 uint32_t Crc32c(std::string_view bytes, uint32_t seed = 0);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_CRC32C_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Optimal string alignment distance.
@@ -40,4 +40,4 @@ std::string DidYouMean(std::string_view word, const std::vector<std::string>& ca
   return best;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,12 +5,12 @@
 #include <string_view>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 
 /// The candidate that was probably meant: the one at the smallest edit distance (insertions, deletions,
 /// substitutions, swaps of neighbours), when that is at most a third of the word. Empty when there is none.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_DID_YOU_MEAN_H_

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // OpenSSL fails here only when memory is exhausted or its installation is broken; there is nothing to fall
@@ -103,4 +103,4 @@ bool ConstantTimeEqual(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 
 /// SHA-256 in pieces (OpenSSL). Not thread-safe. Movable.
 class Sha256 {
@@ -44,6 +44,6 @@ std::optional<std::string> FromHex(std::string_view digits);
 /// Equality in time that depends on the lengths only: for comparing secrets.
 bool ConstantTimeEqual(std::string_view a, std::string_view b);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_DIGEST_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/errno.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 int FlagsFor(OpenMode mode) {
@@ -99,4 +99,4 @@ absl::Status DurableFile::Close() {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// What becomes of a file that is already there.
 enum class OpenMode { kCreateNew, kCreateOrOpen, kTruncate, kOpenExisting, kReadOnly };
@@ -52,6 +52,6 @@ class DurableFile {
   std::string path_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_DURABLE_FILE_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kErrnoUrl[] = "atoll.errno";
@@ -90,4 +90,4 @@ std::optional<int> ErrnoOf(const absl::Status& status) {
   return error_number;
 }
 
-}  // namespace atoll
+}  // namespace atl

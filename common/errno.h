@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// The one translation of errno. "<doing>: <system's text>"; `doing` names the file or the socket.
 /// ENOSPC, EDQUOT, EMFILE, ENOMEM: ResourceExhausted (a full disk also says so in words). ENOENT: NotFound.
@@ -18,6 +18,6 @@ absl::Status ErrnoToStatus(int error_number, std::string_view doing);
 /// The error number of a status that ErrnoToStatus made; nullopt for any other.
 std::optional<int> ErrnoOf(const absl::Status& status);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_ERRNO_H_

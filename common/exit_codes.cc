@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Row {
@@ -19,7 +19,7 @@ constexpr Row kTable[] = {
     {ExitCode::kUsage, "wrong command line, configuration or value, or --yes is missing"},
     {ExitCode::kUnavailable, "unavailable: the coordinator cannot be reached, or a port is in use"},
     {ExitCode::kStorage, "storage: locked, full, damaged or not writable; verify: a version differs"},
-    {ExitCode::kRefused,
+    {ExitCode::kRejected,
      "refused by the coordinator: unknown name, wrong state, name taken, other run, banned"},
     {ExitCode::kBadFiles, "files: missing, unreadable, truncated, or made with another tokenizer"},
     {ExitCode::kNumerics, "numerics: loss or gradient not finite"},
@@ -50,7 +50,7 @@ ExitCode DefaultExitCode(const absl::Status& status) {
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnauthenticated:
     case absl::StatusCode::kAborted:
-      return ExitCode::kRefused;
+      return ExitCode::kRejected;
     case absl::StatusCode::kNotFound:
       return ExitCode::kBadFiles;
     case absl::StatusCode::kCancelled:
@@ -62,7 +62,7 @@ ExitCode DefaultExitCode(const absl::Status& status) {
 
 ExitCode LocalExitCode(const absl::Status& status) {
   const ExitCode usual = DefaultExitCode(status);
-  return usual == ExitCode::kRefused ? ExitCode::kBadFiles : usual;
+  return usual == ExitCode::kRejected ? ExitCode::kBadFiles : usual;
 }
 
 std::string ExitCodeTable(std::span<const ExitCode> codes) {
@@ -80,4 +80,4 @@ std::string ExitCodeTable() {
   return ExitCodeTable(all);
 }
 
-}  // namespace atoll
+}  // namespace atl

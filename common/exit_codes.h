@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// Exit codes of all programs. The table in exit_codes.cc says what each means; `--help`, README.md and
 /// docs/cli.md show the same table, and a test compares them.
@@ -16,7 +16,7 @@ enum class ExitCode : int {
   kUsage = 2,
   kUnavailable = 3,
   kStorage = 4,
-  kRefused = 5,
+  kRejected = 5,
   kBadFiles = 6,
   kNumerics = 7,
   kUncounted = 8,
@@ -28,7 +28,7 @@ constexpr int ToInt(ExitCode code) { return static_cast<int>(code); }
 
 /// The code when nothing better is known about the cause. InvalidArgument, OutOfRange, Unimplemented: kUsage.
 /// Unavailable, DeadlineExceeded: kUnavailable. DataLoss, ResourceExhausted: kStorage. FailedPrecondition,
-/// AlreadyExists, PermissionDenied, Unauthenticated, Aborted: kRefused. NotFound: kBadFiles. Cancelled:
+/// AlreadyExists, PermissionDenied, Unauthenticated, Aborted: kRejected. NotFound: kBadFiles. Cancelled:
 /// kInterrupted.
 ExitCode DefaultExitCode(const absl::Status& status);
 
@@ -42,6 +42,6 @@ std::string ExitCodeTable();
 /// The same with the rows of these codes only, in the table's order.
 std::string ExitCodeTable(std::span<const ExitCode> codes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_EXIT_CODES_H_

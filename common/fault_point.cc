@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace fault_point_internal {
 
 std::atomic<bool> armed = false;
@@ -50,4 +50,4 @@ absl::Status ArmFaultPoint(std::string_view spec) {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

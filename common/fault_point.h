@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 namespace fault_point_internal {
 extern std::atomic<bool> armed;
@@ -27,6 +27,6 @@ inline void FaultPoint(std::string_view name) {
 /// started. InvalidArgument when it cannot be read.
 absl::Status ArmFaultPoint(std::string_view spec);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_FAULT_POINT_H_

@@ -22,7 +22,7 @@
 #include "common/input_file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string ParentOf(const std::string& path) {
@@ -198,4 +198,4 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
   return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
-}  // namespace atoll
+}  // namespace atl

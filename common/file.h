@@ -13,7 +13,7 @@
 // Whole files and folders. Errors name the path; see common/errno.h for the codes (a full disk is
 // ResourceExhausted). Paths are plain strings in the file system's encoding.
 
-namespace atoll {
+namespace atl {
 
 std::string JoinPath(std::string_view folder, std::string_view name);
 
@@ -53,6 +53,6 @@ absl::Status RenameFile(const std::string& from, const std::string& to);
 /// Bytes that an ordinary user may still write to the file system that holds `path`.
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_FILE_H_

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace atoll {
+namespace atl {
 
 /// Owns a POSIX file descriptor and closes it.
 class FileDescriptor {
@@ -34,6 +34,6 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_FILE_DESCRIPTOR_H_

@@ -11,7 +11,7 @@
 #include "common/errno.h"
 #include "common/file.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string OwnerOf(const std::string& path) {
@@ -38,4 +38,4 @@ absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
   return FileLock(std::move(fd), path);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// An exclusive flock on a file, which holds its owner's process id for people. The kernel drops the lock
 /// when the process dies, however it dies; the file itself stays.
@@ -28,6 +28,6 @@ class FileLock {
   std::string path_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_FILE_LOCK_H_

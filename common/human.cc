@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Three significant digits of a value below 1024.
@@ -71,4 +71,4 @@ std::string HumanDuration(Duration duration) {
   return absl::StrFormat("%dd %02dh", whole / 86400, whole / 3600 % 24);
 }
 
-}  // namespace atoll
+}  // namespace atl

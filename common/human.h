@@ -9,7 +9,7 @@
 
 // Numbers for people.
 
-namespace atoll {
+namespace atl {
 
 /// "0 B", "1023 B", "1.0 KiB", "12.3 MiB", "118 GiB": three digits, powers of 1024.
 std::string HumanBytes(uint64_t bytes);
@@ -22,6 +22,6 @@ std::string HumanRate(double per_second, std::string_view unit);
 /// "850 µs", "12 ms", "3.4 s", "1m 05s", "2h 03m", "3d 04h".
 std::string HumanDuration(Duration duration);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_HUMAN_H_

@@ -8,7 +8,7 @@
 
 // Strong identifiers: a version is never passed where an epoch is expected.
 
-namespace atoll {
+namespace atl {
 
 template <typename Tag, typename Rep>
 class StrongId {
@@ -45,11 +45,11 @@ inline constexpr size_t kMaxWorkerName = 63;
 
 inline constexpr Version Next(Version v) { return Version(v.value() + 1); }
 
-}  // namespace atoll
+}  // namespace atl
 
 template <typename Tag, typename Rep>
-struct std::hash<atoll::StrongId<Tag, Rep>> {
-  size_t operator()(atoll::StrongId<Tag, Rep> id) const { return std::hash<Rep>{}(id.value()); }
+struct std::hash<atl::StrongId<Tag, Rep>> {
+  size_t operator()(atl::StrongId<Tag, Rep> id) const { return std::hash<Rep>{}(id.value()); }
 };
 
 #endif  // ATOLL_COMMON_IDS_H_

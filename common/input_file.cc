@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/errno.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const char* NameOf(mode_t mode) {
@@ -26,18 +26,18 @@ absl::StatusOr<FileDescriptor> OpenInput(const std::string& path, InputKind kind
   const auto allowed = [&] {
     return S_ISREG(info.st_mode) || (kind == InputKind::kFileOrPipe && S_ISFIFO(info.st_mode));
   };
-  const auto refusal = [&] {
+  const auto rejection = [&] {
     if (S_ISDIR(info.st_mode)) return ErrnoToStatus(EISDIR, absl::StrCat("open ", path));
     return absl::FailedPreconditionError(
         absl::StrCat("open ", path, ": is ", NameOf(info.st_mode), ", not a file"));
   };
-  if (!allowed()) return refusal();
+  if (!allowed()) return rejection();
   // O_NONBLOCK: it may have been replaced by a pipe since, whose writer would be waited for.
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return ErrnoToStatus(errno, absl::StrCat("open ", path));
   if (::fstat(fd.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("stat ", path));
-  if (!allowed()) return refusal();
+  if (!allowed()) return rejection();
   return fd;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// What an input may be beside a regular file. /proc/self/fd/N of a shell's `<(command)` is a pipe.
 enum class InputKind : uint8_t { kFile, kFileOrPipe };
@@ -17,6 +17,6 @@ enum class InputKind : uint8_t { kFile, kFileOrPipe };
 /// reads do not block.
 absl::StatusOr<FileDescriptor> OpenInput(const std::string& path, InputKind kind);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_INPUT_FILE_H_

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 bool Runs(InstructionSet set) {
@@ -53,4 +53,4 @@ InstructionSet ChosenInstructionSet() { return Chosen().load(std::memory_order_r
 ForcedInstructionSet::ForcedInstructionSet(InstructionSet set) : before_(Chosen().exchange(set)) {}
 ForcedInstructionSet::~ForcedInstructionSet() { Chosen().store(before_); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -29,7 +29,7 @@
 #define ATOLL_INLINE [[gnu::always_inline]] inline
 #define ATOLL_KERNEL [[gnu::always_inline]] static inline
 
-namespace atoll {
+namespace atl {
 
 enum class InstructionSet : uint8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2 };
 
@@ -92,6 +92,6 @@ auto RunKernel(Arguments... arguments) {
   return instruction_set_internal::OnBaseline<Kernel>(arguments...);
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_INSTRUCTION_SET_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 bool BeginsWith(const std::string& path, std::string_view mark) {
@@ -29,4 +29,4 @@ absl::Status CheckLeftOver(std::string_view flag, const std::string& path, std::
       path, regular ? "another program wrote it" : "it is no regular file"));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "common/log_format.h"
 #include "common/trace_context.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
@@ -115,4 +115,4 @@ void Logger::Flush() const {
   if (backend_ != nullptr) backend_->logger.flush();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat { kText, kJson };
@@ -94,6 +94,6 @@ class Logger {
   std::shared_ptr<const LogFields> fields_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_LOG_H_

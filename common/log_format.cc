@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "common/printable.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kComponentWidth = 11;
@@ -135,4 +135,4 @@ std::string RenderJsonLine(const LogLine& line) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-}  // namespace atoll
+}  // namespace atl

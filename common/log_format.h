@@ -9,7 +9,7 @@
 
 // How a line of the log looks; used by common/log.cc only.
 
-namespace atoll {
+namespace atl {
 
 /// One line before it is rendered. Views of the caller's data.
 struct LogLine {
@@ -32,6 +32,6 @@ std::string RenderTextLine(const LogLine& line);
 /// "nan", "inf" or "-inf". A field whose key is taken gets an underscore at its end.
 std::string RenderJsonLine(const LogLine& line);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_LOG_FORMAT_H_

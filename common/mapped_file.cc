@@ -12,7 +12,7 @@
 #include "common/input_file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 int Advice(AccessPattern pattern) {
@@ -59,4 +59,4 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// How a mapping will be read; a hint to the kernel.
 enum class AccessPattern { kNormal, kSequential, kRandom };
@@ -36,6 +36,6 @@ class MappedFile {
   std::string path_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_MAPPED_FILE_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kWhenNothingIsKnown = uint64_t{1} << 30;
@@ -84,4 +84,4 @@ MemoryLimit ReadMemoryLimit(const MemoryLimitPaths& paths) {
   return {.bytes = kWhenNothingIsKnown, .source = "nothing that could be read", .known = false};
 }
 
-}  // namespace atoll
+}  // namespace atl

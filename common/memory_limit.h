@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace atoll {
+namespace atl {
 
 /// How much memory this process may have, and who says so: "cgroup", "physical memory", or a flag.
 struct MemoryLimit {
@@ -25,6 +25,6 @@ struct MemoryLimitPaths {
 /// nothing of it can be read. In a container that sees its own cgroup as the root, the root's limit counts.
 MemoryLimit ReadMemoryLimit(const MemoryLimitPaths& paths = {});
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_MEMORY_LIMIT_H_

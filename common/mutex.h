@@ -7,15 +7,15 @@
 #include "absl/base/thread_annotations.h"
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// std::mutex with the annotations that let clang's -Wthread-safety check ABSL_GUARDED_BY. Not absl::Mutex,
 /// because ThreadSanitizer does not understand that one when Abseil comes uninstrumented from the
-/// distribution.
+/// distribution. Like all of this header it is implemented by what the program links (common/thread.h).
 class ABSL_LOCKABLE Mutex {
  public:
-  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION();
+  void Unlock() ABSL_UNLOCK_FUNCTION();
 
  private:
   friend class CondVar;
@@ -36,25 +36,16 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 /// Condition variable for Mutex. The mutex must be held; wake-ups may be spurious: wait in a loop.
 class CondVar {
  public:
-  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    condition_.wait(lock);
-    lock.release();
-  }
-  /// False when the time is out.
-  bool WaitUntil(Mutex* mutex, MonoTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    const std::cv_status status = condition_.wait_until(lock, deadline);
-    lock.release();
-    return status == std::cv_status::no_timeout;
-  }
-  void NotifyOne() { condition_.notify_one(); }
-  void NotifyAll() { condition_.notify_all(); }
+  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  /// False when `deadline`, on the clock SteadyNow, has passed.
+  bool WaitUntil(Mutex* mutex, MonoTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void NotifyOne();
+  void NotifyAll();
 
  private:
   std::condition_variable condition_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_MUTEX_H_

@@ -15,7 +15,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Where a file of this name is written: the target of a link. What it replaces must be a file.
@@ -87,4 +87,4 @@ absl::Status PartialFile::Publish() {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

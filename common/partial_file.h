@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// A file that takes long to write: it is written under another name and gets its own when it is complete.
 /// Until then, and after an error, a file that already has the name stands. One writer at a time: a lock on
@@ -42,6 +42,6 @@ class PartialFile {
   bool published_ = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_PARTIAL_FILE_H_

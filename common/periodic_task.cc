@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/task_queue.h"
-
-namespace atoll {
+namespace atl {
 
 PeriodicTask::PeriodicTask(std::string name, Duration period, std::function<void()> run)
     : name_(std::move(name)), period_(period), run_(std::move(run)), thread_([this] { Loop(); }) {}
@@ -24,22 +22,22 @@ void PeriodicTask::Stop() {
     stopping_ = true;
     wake_.NotifyOne();
   }
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) thread_.Join();
 }
 
 void PeriodicTask::Loop() {
   SetThreadName(name_);
-  MonoTime due = std::chrono::steady_clock::now() + period_;
+  MonoTime due = SteadyNow() + period_;
   while (true) {
     {
       MutexLock lock(&mutex_);
-      while (!stopping_ && !woken_ && std::chrono::steady_clock::now() < due) wake_.WaitUntil(&mutex_, due);
+      while (!stopping_ && !woken_ && SteadyNow() < due) wake_.WaitUntil(&mutex_, due);
       if (stopping_) return;
       woken_ = false;
     }
-    due = std::chrono::steady_clock::now() + period_;
+    due = SteadyNow() + period_;
     run_();
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -3,11 +3,11 @@
 
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "common/mutex.h"
+#include "common/thread.h"
 
-namespace atoll {
+namespace atl {
 
 /// Runs a function on a thread of its own, again and again: `period` after the previous run began, or at once
 /// when it took longer (runs that were missed are not made up). The first run comes one period after the
@@ -34,9 +34,9 @@ class PeriodicTask {
   CondVar wake_;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses everything above
+  Thread thread_;  // last: it uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_PERIODIC_TASK_H_

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Range {
@@ -60,4 +60,4 @@ std::string Printable(std::string_view text) {
   return clean;
 }
 
-}  // namespace atoll
+}  // namespace atl

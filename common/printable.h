@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 
 /// UTF-8 text of a stranger without what changes how the text around it is shown: control characters (C0,
 /// DEL, C1), line and paragraph separators, and the invisible characters of Unicode that set the direction of
@@ -12,6 +12,6 @@ namespace atoll {
 /// U+FFF9 to U+FFFB, U+E0000 to U+E007F). All other bytes stay.
 std::string Printable(std::string_view text);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_PRINTABLE_H_

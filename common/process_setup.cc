@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void OpenIfClosed(int descriptor, int flags) {
@@ -40,4 +40,4 @@ void SetUpProcess() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-}  // namespace atoll
+}  // namespace atl

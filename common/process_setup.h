@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace atoll {
+namespace atl {
 
 /// What every program needs of its process, before anything else in main.
 ///
@@ -18,6 +18,6 @@ void SetUpProcess();
 /// Raises the limit of open files of this process as far as it may, and returns it.
 size_t RaiseFileLimit();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_PROCESS_SETUP_H_

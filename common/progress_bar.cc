@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kBarWidth = 24;
@@ -96,4 +96,4 @@ void ProgressBar::Draw(const std::string& line) {
   drawn_width_ = line.size();
 }
 
-}  // namespace atoll
+}  // namespace atl

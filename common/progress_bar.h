@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 enum class ProgressUnit { kBytes, kCount };
 enum class ProgressStyle { kTerminal, kPlain };
@@ -53,6 +53,6 @@ class ProgressBar {
   bool finished_ = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_PROGRESS_BAR_H_

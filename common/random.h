@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// One step of SplitMix64 (S. Vigna, public domain, prng.di.unimi.it/splitmix64.c): a bijective mix of 64
 /// bits. Used where a sequence must be the same with every compiler and library; <random>'s distributions are
@@ -49,6 +49,6 @@ class SplitMixGenerator {
   uint64_t state_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_RANDOM_H_

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-namespace atoll {
+namespace atl {
 
 std::optional<uint64_t> ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
@@ -14,4 +14,4 @@ std::optional<uint64_t> ResidentBytes() {
   return resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-}  // namespace atoll
+}  // namespace atl

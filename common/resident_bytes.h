@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 
-namespace atoll {
+namespace atl {
 
 /// Bytes of this process in physical memory; nullopt when the kernel does not say.
 std::optional<uint64_t> ResidentBytes();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_RESIDENT_BYTES_H_

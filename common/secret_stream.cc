@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // The cipher counts blocks of 64 bytes in 32 bits of its first 16 bytes of nonce: 256 GiB before it would
@@ -62,4 +62,4 @@ void SecretStream::Fill(std::span<std::byte> bytes) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-namespace atoll {
+namespace atl {
 
 /// Random bytes that nobody can predict or make again: ChaCha20 (RFC 8439) under a key from the system's
 /// cryptographic generator, which is kept nowhere else and wiped with the object. Two objects are unrelated.
@@ -24,6 +24,6 @@ class SecretStream {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_SECRET_STREAM_H_

@@ -16,7 +16,7 @@
 #include "common/mutex.h"
 #include "common/task_queue.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // What a signal handler may touch: nothing but lock-free atomics and write(2). Handlers belong to the
@@ -136,9 +136,9 @@ void Shutdown::Wait() {
 }
 
 bool Shutdown::WaitFor(Duration timeout) {
-  const MonoTime deadline = std::chrono::steady_clock::now() + timeout;
+  const MonoTime deadline = SteadyNow() + timeout;
   MutexLock lock(&state_->mutex);
-  while (!state_->requested && std::chrono::steady_clock::now() < deadline) {
+  while (!state_->requested && SteadyNow() < deadline) {
     state_->changed.WaitUntil(&state_->mutex, deadline);
   }
   return state_->requested;
@@ -153,4 +153,4 @@ void Shutdown::OnRequest(std::function<void()> callback) {
   [[maybe_unused]] const ssize_t written = ::write(state_->event.get(), &one, sizeof(one));
 }
 
-}  // namespace atoll
+}  // namespace atl

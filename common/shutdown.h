@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// Turns SIGTERM, SIGINT and SIGHUP into something to wait for, and ignores SIGPIPE. A second signal ends the
 /// process at once with exit code 130, but for SIGHUP. A SIGHUP that is ignored (nohup) stays so. One at a
@@ -44,6 +44,6 @@ class Shutdown {
   std::thread watcher_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_SHUTDOWN_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using KeyPtr = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
@@ -67,4 +67,4 @@ bool VerifySignature(std::string_view public_key, std::string_view message, std:
                           message.size()) == 1;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 inline constexpr size_t kSigningSeedBytes = 32;
 inline constexpr size_t kPublicKeyBytes = 32;
@@ -41,6 +41,6 @@ class SigningKey {
 /// size or form.
 bool VerifySignature(std::string_view public_key, std::string_view message, std::string_view signature);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_SIGNATURE_H_

@@ -1,12 +1,12 @@
 #include "common/sleeper.h"
 
-namespace atoll {
+namespace atl {
 
 bool InterruptibleSleeper::SleepFor(Duration duration) {
-  const MonoTime deadline = std::chrono::steady_clock::now() + duration;
+  const MonoTime deadline = SteadyNow() + duration;
   MutexLock lock(&mutex_);
   while (!interrupted_) {
-    if (std::chrono::steady_clock::now() >= deadline) return true;
+    if (SteadyNow() >= deadline) return true;
     wake_.WaitUntil(&mutex_, deadline);
   }
   return false;
@@ -23,4 +23,4 @@ bool InterruptibleSleeper::interrupted() const {
   return interrupted_;
 }
 
-}  // namespace atoll
+}  // namespace atl

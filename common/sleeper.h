@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// Waiting, injected so that tests do not.
 class Sleeper {
@@ -27,6 +27,6 @@ class InterruptibleSleeper final : public Sleeper {
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_SLEEPER_H_

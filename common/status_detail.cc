@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kReason[] = "reason";
@@ -62,4 +62,4 @@ std::optional<StatusDetail> DetailOf(const absl::Status& status) {
   return detail;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a status carries beside code and sentence, for programs to act on. It travels as a payload of
 /// absl::Status through every layer; on the wire it becomes google.rpc.ErrorInfo (domain "atoll") and
@@ -29,6 +29,6 @@ absl::Status WithDetail(absl::Status status, const StatusDetail& detail);
 /// nullopt when the status carries none, or one that cannot be read.
 std::optional<StatusDetail> DetailOf(const absl::Status& status);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_STATUS_DETAIL_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace atoll {
+namespace atl {
 
 bool TaskBacklog::Post(std::function<void()> task, size_t limit) {
   MutexLock lock(&mutex_);
@@ -37,4 +37,4 @@ size_t TaskBacklog::size() const {
   return tasks_.size();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// Tasks in the order in which they were posted, and the loop of the threads that run them: one (TaskQueue)
 /// or several (IoPool). The threads are their owner's, who joins them after Close. Tasks must not throw.
@@ -33,6 +33,6 @@ class TaskBacklog {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_TASK_BACKLOG_H_

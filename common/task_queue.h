@@ -3,11 +3,11 @@
 
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "common/task_backlog.h"
+#include "common/thread.h"
 
-namespace atoll {
+namespace atl {
 
 /// Whose turn it is when there are more threads than cores.
 enum class ThreadPriority { kNormal, kBackground };
@@ -36,12 +36,9 @@ class TaskQueue {
   const std::string name_;
   const ThreadPriority priority_;
   TaskBacklog backlog_;
-  std::thread thread_;  // last: it uses everything above
+  Thread thread_;  // last: it uses everything above
 };
 
-/// Names the calling thread (15 bytes are kept).
-void SetThreadName(const std::string& name);
-
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_TASK_QUEUE_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status NoThread(const std::system_error& error) {
   return absl::ResourceExhaustedError(absl::StrFormat(
@@ -30,4 +30,4 @@ absl::Status CheckThreads(size_t count) {
   return status;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// Whether this process may have so many more threads: starts them all and joins them. ResourceExhausted that
 /// names the limits. For the start of a program, because libraries end the process when they get no thread.
@@ -15,6 +15,6 @@ absl::Status CheckThreads(size_t count);
 /// What std::thread threw, as ResourceExhausted.
 absl::Status NoThread(const std::system_error& error);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_THREAD_CHECK_H_

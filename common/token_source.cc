@@ -8,7 +8,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kMaxTokenBytes = 4096;
@@ -44,4 +44,4 @@ std::string TokenSource::Current() {
   return text_;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// The text of a token file: its first line, without blanks around it. InvalidArgument: there is none, or it
 /// has something that cannot travel in a header. NotFound, PermissionDenied: names the file.
@@ -33,6 +33,6 @@ class TokenSource {
   MonoTime read_at_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_TOKEN_SOURCE_H_

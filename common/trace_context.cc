@@ -5,8 +5,9 @@
 
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
+#include "common/thread.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kTraceIdBytes = 16;
@@ -16,8 +17,6 @@ constexpr size_t kLength = 55;
 constexpr size_t kTraceIdAt = 3;
 constexpr size_t kSpanIdAt = 36;
 constexpr size_t kFlagsAt = 53;
-
-thread_local const TraceContext* current = nullptr;
 
 std::string RandomId(size_t bytes) {
   std::string id = RandomBytes(bytes);
@@ -64,14 +63,17 @@ std::optional<TraceContext> ParseTraceparent(std::string_view text) {
                       .flags = static_cast<uint8_t>(FromHex(flags)->front())};
 }
 
-ScopedTrace::ScopedTrace(TraceContext trace) : trace_(std::move(trace)), before_(current) {
-  current = &trace_;
+ScopedTrace::ScopedTrace(TraceContext trace) : trace_(std::move(trace)), before_(CurrentTrace()) {
+  ThreadTraceSlot() = &trace_;
 }
 
-ScopedTrace::~ScopedTrace() { current = before_; }
+ScopedTrace::~ScopedTrace() { ThreadTraceSlot() = before_; }
 
-const TraceContext* CurrentTrace() { return current; }
+const TraceContext* CurrentTrace() { return static_cast<const TraceContext*>(ThreadTraceSlot()); }
 
-std::string CurrentTraceId() { return current == nullptr ? std::string() : current->trace_id; }
+std::string CurrentTraceId() {
+  const TraceContext* const current = CurrentTrace();
+  return current == nullptr ? std::string() : current->trace_id;
+}
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 
 /// Which piece of work this is, across processes: W3C Trace Context (www.w3.org/TR/trace-context), the header
 /// `traceparent`. An exchange of a worker is one trace, a command of an operator another; each call is a span
@@ -51,6 +51,6 @@ const TraceContext* CurrentTrace();
 /// Of the current trace; empty: there is none.
 std::string CurrentTraceId();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_TRACE_CONTEXT_H_

@@ -6,7 +6,7 @@
 #include "common/instruction_set.h"
 #include "core/sparse_codec.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct AddScaled {
@@ -151,4 +151,4 @@ void MergeRange(const MergePlan& plan, uint64_t first, std::span<float> out) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

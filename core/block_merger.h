@@ -12,7 +12,7 @@
 #include "core/merge_plan.h"
 #include "core/sorting_network.h"
 
-namespace atoll {
+namespace atl {
 
 /// Carries out a merge plan, block by block, in float32. One thread's own: it holds the scratch (none but a
 /// small array for sums, DecodedRows for trimmed means).
@@ -48,6 +48,6 @@ class BlockMerger {
 /// The merged values [first, first + out.size()) of any length; first is a multiple of kChunkAlignment.
 void MergeRange(const MergePlan& plan, uint64_t first, std::span<float> out);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_BLOCK_MERGER_H_

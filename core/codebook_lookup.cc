@@ -7,7 +7,7 @@
 #define ATOLL_TARGET_VBMI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #endif
 
-namespace atoll {
+namespace atl {
 namespace {
 
 template <bool kAdd>
@@ -118,4 +118,4 @@ void AddLookedUp(const Codebook& codebook, const uint8_t* codes, float weight, s
   LookUpAll<true>(codes, weighted.data(), n, out);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// What each of 256 codes stands for.
 using Codebook = std::array<float, 256>;
@@ -16,6 +16,6 @@ void LookUpCodes(const Codebook& codebook, const uint8_t* codes, size_t n, float
 /// out[i] += weight * codebook[codes[i]], one rounded multiplication and one rounded addition.
 void AddLookedUp(const Codebook& codebook, const uint8_t* codes, float weight, size_t n, float* out);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_CODEBOOK_LOOKUP_H_

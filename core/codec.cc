@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "core/codecs.h"
 
-namespace atoll {
+namespace atl {
 
 const Codec* FindCodec(CodecKind kind) {
   switch (kind) {
@@ -76,4 +76,4 @@ absl::Status CheckPayloadSize(const Codec& codec, std::span<const std::byte> pay
       std::string(CodecName(codec.kind())), payload.size(), elements, expected));
 }
 
-}  // namespace atoll
+}  // namespace atl

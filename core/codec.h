@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 class SparseCodec;
 
@@ -78,6 +78,6 @@ const Codec& CodecFor(CodecKind kind);
 /// Its name as the configuration spells it ("fp32"); "unknown" for a kind that does not exist.
 std::string_view CodecName(CodecKind kind);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_CODEC_H_

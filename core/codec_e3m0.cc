@@ -4,7 +4,7 @@
 #include "core/codecs.h"
 #include "core/scaled_blocks.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Sign and three bits of exponent (Streaming DiLoCo, arXiv 2501.18512). The scale is the block's largest
@@ -53,4 +53,4 @@ const Codec& E3m0Codec() {
   return codec;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 
 // Constants of the payload grammars in docs/codecs.md.
 
-namespace atoll {
+namespace atl {
 
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian and read in place");
 
@@ -49,6 +49,6 @@ static_assert(kPayloadPiece % kChunkAlignment == 0 && kPayloadPiece % kQuantileS
 static_assert(kChunkAlignment % kPlainBlock == 0 && kChunkAlignment % kScaledBlock == 0);
 static_assert(kSlotAlignment % kScaledBlock == 0, "no block holds values of two tensors");
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_CODEC_FORMAT_H_

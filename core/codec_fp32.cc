@@ -4,7 +4,7 @@
 #include "core/codec_format.h"
 #include "core/codecs.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Accumulate {
@@ -50,4 +50,4 @@ const Codec& Fp32Codec() {
   return codec;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include "core/codecs.h"
 #include "core/float_bits.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Format: FromFloat, ToFloat.
@@ -85,4 +85,4 @@ const Codec& Bf16Codec() {
   return codec;
 }
 
-}  // namespace atoll
+}  // namespace atl

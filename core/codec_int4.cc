@@ -2,7 +2,7 @@
 #include "core/codecs.h"
 #include "core/scaled_blocks.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class Int4 {
@@ -33,4 +33,4 @@ const Codec& Int4Codec() {
   return codec;
 }
 
-}  // namespace atoll
+}  // namespace atl

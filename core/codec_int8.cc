@@ -2,7 +2,7 @@
 #include "core/codecs.h"
 #include "core/scaled_blocks.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class Int8 {
@@ -31,4 +31,4 @@ const Codec& Int8Codec() {
   return codec;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -16,7 +16,7 @@
 #include "core/payload_stats.h"
 #include "core/scaled_blocks.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 static_assert(std::tuple_size_v<Codebook> == kQuantileLevels);
@@ -147,4 +147,4 @@ const Codec& Int8QuantileCodec() {
   return codec;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 #include "core/sparse_codec.h"
 #include "core/topk_select.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Two bits per value: a sign and one of two levels of the block.
@@ -228,4 +228,4 @@ const Codec& TopK128Bf16Codec() {
   return codec;
 }
 
-}  // namespace atoll
+}  // namespace atl

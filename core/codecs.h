@@ -5,7 +5,7 @@
 
 // The codecs themselves, one function per kind; everyone else goes through CodecFor (core/codec.h).
 
-namespace atoll {
+namespace atl {
 
 const Codec& Fp32Codec();
 const Codec& Fp16Codec();
@@ -22,6 +22,6 @@ const Codec& TopK128Bf16Codec();
 /// InvalidArgument when a payload has not the exact size for `elements` values.
 absl::Status CheckPayloadSize(const Codec& codec, std::span<const std::byte> payload, uint64_t elements);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_CODECS_H_

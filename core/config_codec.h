@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// One value to be set, as the run's YAML has it: round.deadline_s, 120.
 struct ConfigSetting {
@@ -48,6 +48,6 @@ class ConfigCodec {
                                                          const std::string& after) const = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_CONFIG_CODEC_H_

@@ -12,7 +12,7 @@
 #include "common/status.h"
 #include "core/membership.h"
 
-namespace atoll {
+namespace atl {
 
 std::string ConfirmationText(const ConfirmationAuthor& author, const Confirmation& confirmation) {
   return absl::StrFormat("atoll-confirmation/1\n%s\n%d\n%s\n%d\n%d\n%d\n%d\n", author.run_id,
@@ -84,4 +84,4 @@ PeerFinding JudgePeer(std::string_view run_id, Epoch epoch, const PeerKeys& pinn
   return theirs.confirmation.published == mine ? PeerFinding::kEqual : PeerFinding::kDifferent;
 }
 
-}  // namespace atoll
+}  // namespace atl

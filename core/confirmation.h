@@ -9,7 +9,7 @@
 #include "common/ids.h"
 #include "core/contribution.h"
 
-namespace atoll {
+namespace atl {
 
 /// A worker's word that it holds exactly these published parameters: its vote on the model's hash
 /// (Confirmation in types.proto).
@@ -72,6 +72,6 @@ std::string_view PeerFindingName(PeerFinding finding);
 PeerFinding JudgePeer(std::string_view run_id, Epoch epoch, const PeerKeys& pinned, const ContentHash& mine,
                       const SignedConfirmation& theirs);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_CONFIRMATION_H_

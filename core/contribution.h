@@ -12,7 +12,7 @@
 #include "core/offences.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// The largest training or evaluation loss that is believed, nats per token. The loss of a model that knows
 /// nothing is ln(vocabulary), about 11; cross entropy is never negative.
@@ -84,6 +84,6 @@ struct RoundRecord {
   friend bool operator==(const RoundRecord&, const RoundRecord&) = default;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_CONTRIBUTION_H_

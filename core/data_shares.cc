@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 void DataShares::Restore(uint32_t partition, uint64_t consumed) {
   if (partition >= partitions_.size()) return;
@@ -80,4 +80,4 @@ std::vector<WorkerName> DataShares::readers() const {
   return names;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 
 #include "common/ids.h"
 
-namespace atoll {
+namespace atl {
 
 /// A place in the shared data: the sample of `partition` that is read next (core/partition.h).
 struct DataPlace {
@@ -80,6 +80,6 @@ class DataShares {
   std::map<WorkerName, Round> rounds_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_DATA_SHARES_H_

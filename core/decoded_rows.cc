@@ -4,7 +4,7 @@
 
 #include "core/fragment_plan.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 uint64_t WidthFor(std::span<const MergeInput> inputs) {
@@ -26,4 +26,4 @@ void DecodedRows::Load(uint64_t first, uint64_t n) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "core/merge.h"
 
-namespace atoll {
+namespace atl {
 
 /// The same stretch of every contribution, decoded side by side, for merges that look at all of them at
 /// once. The stretch is as wide as keeps all rows within kRowsBytes, so that they stay in the L2 cache; one
@@ -37,6 +37,6 @@ class DecodedRows {
 
 inline constexpr uint64_t kRowsBytes = 256 << 10;
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_DECODED_ROWS_H_

@@ -8,7 +8,7 @@
 #include "core/fragment_plan.h"
 #include "core/payload_stats.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// to = from + decoded values [first, first + to.size()); a block at a time, in the cache.
@@ -42,4 +42,4 @@ void ApplyDelta(const Codec& codec, std::span<const std::byte> payload, std::spa
   Add(codec, payload, values.size(), values, values);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 
 /// So many are kept of each fragment, for workers that missed a version or two: together they are smaller
 /// than the float32 values that would be sent instead.
@@ -28,6 +28,6 @@ absl::Status EncodeDelta(const Codec& codec, std::span<const float> theta, std::
 /// values += decode(payload), for a validated payload of values.size() elements.
 void ApplyDelta(const Codec& codec, std::span<const std::byte> payload, std::span<float> values);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_DELTA_H_

@@ -7,7 +7,7 @@
 // with these constants, `atollctl plan` and `doctor` count them, and a test holds a new data directory
 // against them.
 
-namespace atoll {
+namespace atl {
 
 /// Payloads and tensors leave this much of the disk free, so that the small records which promises rest on
 /// still find room when the disk fills up.
@@ -25,6 +25,6 @@ constexpr uint64_t EmptyDirectoryBytes(uint32_t shards) {
   return 2 * kLogBytes + (shards + uint64_t{1}) * (2 * kFileListStepBytes + kSmallFiles) + kSmallFiles;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_DISK_PLAN_H_

@@ -10,7 +10,7 @@
 #include "core/fragment_plan.h"
 #include "core/payload_stats.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// sum[i] = kept * residual[i] + delta[i]; whether all are finite.
@@ -102,4 +102,4 @@ absl::Status ErrorFeedback::Restore(std::span<const float> residual) {
 
 void ErrorFeedback::Reset() { std::fill(residual_.begin(), residual_.end(), 0.0f); }
 
-}  // namespace atoll
+}  // namespace atl

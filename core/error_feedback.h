@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 
 /// What encoding loses is carried to the next push. float32, each operation rounded once:
 ///
@@ -52,6 +52,6 @@ class ErrorFeedback {
   std::vector<float> residual_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_ERROR_FEEDBACK_H_

@@ -8,7 +8,7 @@
 // Conversions between float32 and the 16-bit formats, in integer arithmetic and without branches: the same
 // bits with or without F16C or AVX-512 BF16, and loops over them vectorise on every instruction set.
 
-namespace atoll {
+namespace atl {
 
 inline constexpr int32_t kFloatInfinityBits = 0x7f800000;
 
@@ -60,6 +60,6 @@ inline bool IsFiniteBits(float value) {
   return static_cast<int32_t>(std::bit_cast<uint32_t>(value) & 0x7fffffffu) < kFloatInfinityBits;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_FLOAT_BITS_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -56,7 +56,7 @@ std::optional<uint32_t> BlockOf(const std::string& name) {
   return std::nullopt;
 }
 
-absl::StatusOr<std::vector<uint32_t>> PackAll(const Manifest& manifest, uint32_t fragments) {
+absl::StatusOr<std::vector<uint32_t>> EncodeAll(const Manifest& manifest, uint32_t fragments) {
   std::vector<uint32_t> all(manifest.tensors.size());
   std::iota(all.begin(), all.end(), 0u);
   Dealing dealing(manifest, fragments);
@@ -97,7 +97,7 @@ absl::StatusOr<std::vector<FragmentLayout>> PlanFragments(const Manifest& manife
         manifest.tensors.size(), fragments));
   }
   const bool strides = pattern == FragmentPattern::kStrided && fragments > 1;
-  const auto dealt = strides ? Stride(manifest, fragments) : PackAll(manifest, fragments);
+  const auto dealt = strides ? Stride(manifest, fragments) : EncodeAll(manifest, fragments);
   if (!dealt.ok()) return dealt.status();
   const std::vector<uint32_t>& fragment_of = *dealt;
   std::vector<FragmentLayout> plan(fragments);
@@ -129,4 +129,4 @@ std::vector<Chunk> MapChunks(const FragmentLayout& fragment, uint32_t shards, ui
   return chunks;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "core/manifest.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// Every tensor starts at a multiple of this many elements in its fragment's flat vector, so that a codec's
 /// block never straddles two tensors. The gap is zero in every vector: parameters, momentum, pseudo-gradient.
@@ -57,6 +57,6 @@ inline constexpr uint64_t kChunkAlignment = 4096;
 /// every round.
 std::vector<Chunk> MapChunks(const FragmentLayout& fragment, uint32_t shards, uint64_t chunk_elements);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_FRAGMENT_PLAN_H_

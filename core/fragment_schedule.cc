@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 FragmentSchedule::FragmentSchedule(uint32_t steps, uint32_t fragments, uint32_t delay)
     : delay_(delay), fragments_(std::max(fragments, 1u)), steps_(Held(steps)), next_steps_(steps_) {
@@ -64,4 +64,4 @@ void FragmentSchedule::CameLate(uint32_t fragment, uint64_t age) {
   fragments_[fragment].due = cycle() + std::max<int64_t>(left, 1);
 }
 
-}  // namespace atoll
+}  // namespace atl

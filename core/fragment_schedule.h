@@ -2,10 +2,11 @@
 #define ATOLL_CORE_FRAGMENT_SCHEDULE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 
 /// When one worker pushes its fragments, and uses the answers (Streaming DiLoCo, arXiv 2501.18512; torchft's
 /// semantics; docs/streaming.md). With P fragments, H inner steps a cycle and D steps of delay, fragment p is
@@ -74,6 +75,6 @@ class FragmentSchedule {
   size_t answers_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_FRAGMENT_SCHEDULE_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void AddPair(Manifest& manifest, const std::string& name, std::vector<int64_t> shape, bool bias) {
@@ -50,4 +50,4 @@ GptTensorIndex::Block GptTensorIndex::block(size_t layer) const {
                weight(3), bias(3), weight(4), bias(4), weight(5), bias(5)};
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "core/manifest.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// The tensors of a GPT-2 (Radford et al. 2019) in the order and under the names that Hugging Face's
 /// GPT2LMHeadModel gives them, so that an exported model loads there as it is. Linear weights are [inputs,
@@ -44,6 +44,6 @@ struct GptTensorIndex {
   size_t stride_;  // tensors per kind: weight, or weight and bias
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_GPT_SHAPE_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 void GraceEstimate::Closed(const RoundView& view, const RoundOptions& options) {
   const std::optional<MonoTime> quorum_at = QuorumReachedAt(view, options);
@@ -41,4 +41,4 @@ RoundOptions GraceEstimate::Applied(RoundOptions options) const {
   return options;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "core/round_policy.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// How long stragglers are given once the quorum is there, learned from how long they took:
 ///
@@ -58,6 +58,6 @@ inline constexpr double kOverlapGraceShare = 0.8;
 /// steps_per_second > 0: its speed; to_quorum: from its arrival to the quorum's; sync: merge and commit.
 Duration OverlapGrace(uint32_t delay_steps, double steps_per_second, Duration to_quorum, Duration sync);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_GRACE_ESTIMATE_H_

@@ -10,7 +10,7 @@
 #include "common/digest.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status ValidateName(const TensorSpec& tensor, size_t index) {
@@ -102,4 +102,4 @@ std::string ManifestHash(const Manifest& manifest) {
   return Sha256Hex(text);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 
-namespace atoll {
+namespace atl {
 
 /// One parameter tensor. Parameters are float32 on the coordinator, always. `embedding` marks a lookup table,
 /// which some merges average plainly.
@@ -41,6 +41,6 @@ absl::Status ValidateManifest(const Manifest& manifest);
 /// tensor); what a Join checks.
 std::string ManifestHash(const Manifest& manifest);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MANIFEST_H_

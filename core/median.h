@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 
 /// Of the values that are not zero, of an even number the mean of the middle two; 0 when all are zero.
 inline double MedianOfNonZero(std::vector<double> values) {
@@ -16,6 +16,6 @@ inline double MedianOfNonZero(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MEDIAN_H_

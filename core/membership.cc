@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status JoinAgain(std::string_view name, std::string_view why) {
@@ -359,4 +359,4 @@ size_t Membership::live_count(WorkerRole role) const {
       std::ranges::count_if(live_, [role](const auto& entry) { return entry.second->role == role; }));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "common/ids.h"
 
-namespace atoll {
+namespace atl {
 
 /// trainer: contributes. evaluator: evaluates published versions. observer: watches. Only trainers are ever
 /// waited for.
@@ -174,6 +174,6 @@ class Membership {
   size_t lost_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MEMBERSHIP_H_

@@ -6,7 +6,7 @@
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
@@ -64,4 +64,4 @@ uint64_t RecommendedMemoryLimit(const CoordinatorMemory& run) {
   return (least + kRoundedTo - 1) / kRoundedTo * kRoundedTo;
 }
 
-}  // namespace atoll
+}  // namespace atl

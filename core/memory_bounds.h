@@ -8,7 +8,7 @@
 #include "core/memory_plan.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// What clients may make the coordinator hold, all ports together, beyond what the run itself needs
 /// (PlanCoordinatorMemory): the share of strangers. Printed at the start and by `atollctl plan`; the terms
@@ -39,6 +39,6 @@ MemoryBounds BoundsWithin(uint64_t limit, const CoordinatorMemory& run);
 /// not less than what it takes after an overflow; rounded up to 256 MiB.
 uint64_t RecommendedMemoryLimit(const CoordinatorMemory& run);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MEMORY_BOUNDS_H_

@@ -6,7 +6,7 @@
 #include "core/delta.h"
 #include "core/outer_optimizer.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -89,8 +89,8 @@ uint64_t ExchangeBytes(const RunOptions& run, uint64_t elements, uint64_t larges
   const uint64_t always = 2 * bytes + CodecFor(run.push_codec).EncodedSize(elements);
   const uint64_t pulled = CodecFor(run.pull_codec).EncodedSize(largest_fragment);
   if (run.sync.mode == SyncMode::kBlocking) return always + one + pulled;
-  const uint64_t left_at = run.sync.answer == AnswerUse::kRebase ? bytes : 0;
-  return always + bytes + left_at + one + run.sync.fragments * pulled;
+  const uint64_t local_at_push = run.sync.answer == AnswerUse::kRebase ? bytes : 0;
+  return always + bytes + local_at_push + one + run.sync.fragments * pulled;
 }
 
 }  // namespace
@@ -124,4 +124,4 @@ WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t
   return memory;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 // docs/worker.md ("Memory"). `atollctl plan` prints them, and a test holds a running coordinator against
 // them.
 
-namespace atoll {
+namespace atl {
 
 struct MemoryPlanInput {
   uint64_t elements = 0;          // float32 of all fragments' flat vectors, padding included
@@ -80,6 +80,6 @@ struct WorkerMemory {
 /// logits with their gradient.
 WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t largest_fragment);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MEMORY_PLAN_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 double RawWeight(MergeWeighting weighting, const WeightInput& input) {
@@ -54,4 +54,4 @@ void SortForSummation(std::vector<Contribution>& contributions) {
             [](const Contribution& a, const Contribution& b) { return a.key < b.key; });
 }
 
-}  // namespace atoll
+}  // namespace atl

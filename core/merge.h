@@ -10,7 +10,7 @@
 #include "core/contribution.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a worker's weight is computed from.
 struct WeightInput {
@@ -44,6 +44,6 @@ struct MergeInput {
   double norm = 0;   // L2 of the decoded payload, as recorded when it was staged (PayloadNorm)
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MERGE_H_

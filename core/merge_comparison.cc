@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include "core/deterministic_sum.h"
 #include "core/fragment_plan.h"
-#include "core/lane_sum.h"
 
-namespace atoll {
+namespace atl {
 
 MergeComparison::MergeComparison(const MergePlan& plan, size_t pieces)
     : plan_(plan), stride_(plan.inputs.size() + 1), sums_(pieces * stride_) {}
@@ -17,7 +17,7 @@ void MergeComparison::Add(size_t piece, uint64_t first, std::span<const float> m
   const std::span<float> x = std::span(buffer).first(merged.size());
   double* const sums = sums_.data() + piece * stride_;
   const auto product = [&](std::span<const float> a, std::span<const float> b) {
-    return LaneProduct(merged.size(), a.data(), b.data());
+    return DeterministicDotProduct(merged.size(), a.data(), b.data());
   };
   sums[0] += product(merged, merged);
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
@@ -42,4 +42,4 @@ MergeComparison::Result MergeComparison::Finish() const {
   return result;
 }
 
-}  // namespace atoll
+}  // namespace atl

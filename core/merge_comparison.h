@@ -7,7 +7,7 @@
 
 #include "core/merge_plan.h"
 
-namespace atoll {
+namespace atl {
 
 /// How each contribution lies to what all of them became: cosine and distance, as they were sent (before a
 /// norm guard). Costs one decoding and one product of every payload, of blocks that the merge has just had
@@ -37,6 +37,6 @@ class MergeComparison {
   std::vector<double> sums_;  // by piece
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MERGE_COMPARISON_H_

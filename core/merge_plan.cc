@@ -1,6 +1,6 @@
 #include "core/merge_plan.h"
 
-namespace atoll {
+namespace atl {
 
 MergePlan WeightedMeanPlan(std::span<const MergeInput> inputs, uint64_t elements) {
   MergePlan plan{.elements = elements, .inputs = {inputs.begin(), inputs.end()}};
@@ -9,4 +9,4 @@ MergePlan WeightedMeanPlan(std::span<const MergeInput> inputs, uint64_t elements
   return plan;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 
 #include "core/merge.h"
 
-namespace atoll {
+namespace atl {
 
 /// A stretch of a fragment's flat vector in which every contribution has one coefficient.
 struct MergeSegment {
@@ -35,6 +35,6 @@ struct MergePlan {
 /// The weighted mean: one segment, the inputs' weights.
 MergePlan WeightedMeanPlan(std::span<const MergeInput> inputs, uint64_t elements);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MERGE_PLAN_H_

@@ -8,7 +8,7 @@
 
 #include "core/median.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<double> GuardScales(const MergeOptions& options, std::span<const MergeInput> inputs) {
@@ -64,7 +64,7 @@ void MergePlanner::Begin(const FragmentLayout& layout) {
 
 void MergePlanner::EndPass() {
   if (options_.method == MergeMethod::kRda) return EndRdaPass();
-  const std::vector<std::vector<double>> distances = meter_->Answers();
+  const std::vector<std::vector<double>> distances = norm_pass_->Norms();
   ClipStep(distances.front());
 }
 
@@ -87,7 +87,7 @@ void MergePlanner::PlanTrimmed(double trim) {
 void MergePlanner::BeginRda(const FragmentLayout& layout) {
   const std::vector<float> mean = plan_.segments.front().coefficients;
   plan_.segments.clear();
-  std::vector<MergeMeter::Stretch> stretches;
+  std::vector<NormPass::Stretch> stretches;
   for (size_t s = 0; s < layout.slots.size(); ++s) {
     // The gap behind a tensor is zero everywhere and goes with it.
     const uint64_t end = s + 1 < layout.slots.size() ? layout.slots[s + 1].offset : layout.elements;
@@ -97,15 +97,15 @@ void MergePlanner::BeginRda(const FragmentLayout& layout) {
     stretches.push_back({.begin = layout.slots[s].offset, .end = end});
   }
   if (stretches.empty()) return;
-  meter_.emplace(plan_.inputs, plan_.elements, std::move(stretches));
-  meter_->Begin({.ask = MergeMeter::Ask::kNorms});
+  norm_pass_.emplace(plan_.inputs, plan_.elements, std::move(stretches));
+  norm_pass_->Begin({.quantity = NormPass::Quantity::kNorms});
 }
 
 void MergePlanner::EndRdaPass() {
-  const std::vector<std::vector<double>> answers = meter_->Answers();
+  const std::vector<std::vector<double>> all_norms = norm_pass_->Norms();
   const size_t n = plan_.inputs.size();
   if (directions_.empty()) {
-    for (const std::vector<double>& norms : answers) {
+    for (const std::vector<double>& norms : all_norms) {
       std::vector<double>& direction = directions_.emplace_back(n, 0.0);
       double& mean_norm = mean_norms_.emplace_back(0.0);
       for (size_t i = 0; i < n; ++i) {
@@ -114,18 +114,18 @@ void MergePlanner::EndRdaPass() {
         if (norms[i] > 0) direction[i] = weight / norms[i];
       }
     }
-    return meter_->Begin({.ask = MergeMeter::Ask::kCombination, .combinations = directions_});
+    return norm_pass_->Begin({.quantity = NormPass::Quantity::kCombination, .combinations = directions_});
   }
   const double all =
       std::accumulate(plan_.inputs.begin(), plan_.inputs.end(), 0.0,
                       [](double sum, const MergeInput& input) { return sum + double{input.weight}; });
-  for (size_t s = 0; s < answers.size(); ++s) {
-    const double length = answers[s].front();
+  for (size_t s = 0; s < all_norms.size(); ++s) {
+    const double length = all_norms[s].front();
     const double scale = length > kCancelled * all ? mean_norms_[s] / length : 0.0;
     std::ranges::transform(directions_[s], plan_.segments[segment_of_stretch_[s]].coefficients.begin(),
                            [scale](double direction) { return Coefficient(scale * direction); });
   }
-  meter_.reset();
+  norm_pass_.reset();
 }
 
 void MergePlanner::BeginClip() {
@@ -155,14 +155,15 @@ void MergePlanner::ClipStep(std::span<const double> distances) {
     center[i] = center_[i] * scales_[i];
   }
   if (--iterations_left_ > 0) {
-    if (!meter_) {
-      meter_.emplace(plan_.inputs, plan_.elements,
-                     std::vector<MergeMeter::Stretch>{{.begin = 0, .end = plan_.elements}});
+    if (!norm_pass_) {
+      norm_pass_.emplace(plan_.inputs, plan_.elements,
+                         std::vector<NormPass::Stretch>{{.begin = 0, .end = plan_.elements}});
     }
-    return meter_->Begin({.ask = MergeMeter::Ask::kDistances, .combinations = {center}, .scales = scales_});
+    return norm_pass_->Begin(
+        {.quantity = NormPass::Quantity::kDistances, .combinations = {center}, .scales = scales_});
   }
-  meter_.reset();
+  norm_pass_.reset();
   std::ranges::transform(center, plan_.segments.front().coefficients.begin(), Coefficient);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/fragment_plan.h"
-#include "core/merge_meter.h"
 #include "core/merge_plan.h"
+#include "core/norm_pass.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 // clang-format off
 /// Makes the merge plan of a round, in float64. With x_i the contributions and w_i their normalised weights:
@@ -46,10 +46,10 @@ class MergePlanner {
   MergePlanner(const MergePlanner&) = delete;  // the meter looks at the plan's inputs
   MergePlanner& operator=(const MergePlanner&) = delete;
 
-  bool needs_pass() const { return meter_.has_value(); }
-  size_t pieces() const { return meter_->pieces(); }
+  bool needs_pass() const { return norm_pass_.has_value(); }
+  size_t pieces() const { return norm_pass_->pieces(); }
   /// Safe to call for different pieces on different threads.
-  void Measure(size_t piece) { meter_->Measure(piece); }
+  void Measure(size_t piece) { norm_pass_->Measure(piece); }
   void EndPass();
 
   /// Complete once no pass is needed. Valid as long as the planner and the payloads.
@@ -74,7 +74,7 @@ class MergePlanner {
   const MergeOptions options_;
   MergePlan plan_;
   std::vector<double> scales_;  // of the norm guard
-  std::optional<MergeMeter> meter_;
+  std::optional<NormPass> norm_pass_;
   // rda: a stretch is one tensor that is not an embedding.
   std::vector<size_t> segment_of_stretch_;
   std::vector<std::vector<double>> directions_;  // by stretch: w_i / |x_i|; empty in the first pass
@@ -86,6 +86,6 @@ class MergePlanner {
   std::vector<double> clip_factors_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MERGE_PLANNER_H_

@@ -8,7 +8,7 @@
 #include "core/gpt_shape.h"
 #include "core/manifest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -44,4 +44,4 @@ absl::Status CheckModel(const RunOptions& run) {
   return CheckContributionBudget(run, layouts);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 
 // What can be known of a model's size before anybody has built it. Thread-safe: nothing is kept.
 
-namespace atoll {
+namespace atl {
 
 /// The fragments of the configured model. InvalidArgument: it is too large for any run, or it cannot be
 /// divided into sync.fragments.
@@ -24,6 +24,6 @@ absl::Status CheckContributionBudget(const RunOptions& run, std::span<const Frag
 /// Both, of a configuration.
 absl::Status CheckModel(const RunOptions& run);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_MODEL_CHECK_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "core/median.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kFewest = 3;
@@ -118,4 +118,4 @@ uint8_t OffenceRecord::kinds() const {
   return kinds;
 }
 
-}  // namespace atoll
+}  // namespace atl

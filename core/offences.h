@@ -13,7 +13,7 @@
 #include "common/ids.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// What may be held against a contribution. A set of them is a sum of bits; stored in round records.
 enum class Offence : uint8_t {
@@ -83,6 +83,6 @@ class OffenceRecord {
   ContributionAudit last_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_OFFENCES_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kPasses = 5;
@@ -31,4 +31,4 @@ absl::Status PullUntilOneVersion(std::span<Version> versions, PullAgain pull) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

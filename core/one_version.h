@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 
-namespace atoll {
+namespace atl {
 
 /// Pulls fragment number `fragment` once more, at a version above `after`, and replaces what was pulled of it
 /// before. Returns that version; none: there is no such version yet.
@@ -21,6 +21,6 @@ using PullAgain = absl::FunctionRef<absl::StatusOr<std::optional<Version>>(size_
 /// newest until all are equal; Unavailable when they still differ after five passes.
 absl::Status PullUntilOneVersion(std::span<Version> versions, PullAgain pull);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_ONE_VERSION_H_

@@ -5,7 +5,7 @@
 #include "common/instruction_set.h"
 #include "core/float_bits.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Each step looks at what it writes while it is in a register: whether all of it is finite.
@@ -163,4 +163,4 @@ bool OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const 
   return false;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// Vectors of the fragment's size that the optimizer keeps between steps: nesterov 1 (v), sgd 0, adam 2 (m,
 /// v), delayed_nesterov 2 (m, the sum since its last update). All start at zero.
@@ -32,6 +32,6 @@ bool OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const 
                     std::span<const float> theta_in, std::span<float> theta_out,
                     std::span<const std::span<float>> state);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_OUTER_OPTIMIZER_H_

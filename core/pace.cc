@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Halvings of the interval that T is sought in: far below half a step for any H.
@@ -47,4 +47,4 @@ uint32_t PacedSteps(double rate, std::span<const double> rates, uint32_t steps) 
   return static_cast<uint32_t>(std::lround(Held(high * rate, steps)));
 }
 
-}  // namespace atoll
+}  // namespace atl

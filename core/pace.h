@@ -6,14 +6,14 @@
 
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// How fast one worker is, as the coordinator sees it: inner steps behind a contribution over the time from
 /// the plan it was given to the contribution's arrival. Transfers are part of that time on purpose: they are
 /// part of what decides when the worker arrives, and a plan made from this figure settles where all arrive
 /// together, whatever share of it is network. Exponential moving average of the rate (not of the time), so
 /// that one freeze costs at most kWeight of the figure. In memory only: after a restart it is learned from
-/// the records of the rounds (RoundPlans::LearnPace).
+/// the records of the rounds (WorkAssignments::LearnPace).
 class PaceEstimate {
  public:
   static constexpr double kWeight = 0.3;  // of the newest measurement
@@ -39,6 +39,6 @@ uint32_t MostPacedSteps(uint32_t steps);
 /// With one known rate that is `steps` too.
 uint32_t PacedSteps(double rate, std::span<const double> rates, uint32_t steps);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_PACE_H_

@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ull;
@@ -59,4 +59,4 @@ uint64_t SampleOrder::SampleAt(uint32_t partition, uint32_t partitions, uint64_t
   return At(k * partitions + partition);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// Samples in `tokens` tokens of text: window i starts at token i*context and has context+1 tokens (the
 /// targets are the inputs shifted by one), so there are (tokens-1)/context; 0 when the text is shorter than
@@ -40,6 +40,6 @@ class SampleOrder {
   uint32_t half_bits_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_PARTITION_H_

@@ -6,7 +6,7 @@
 #include "core/fragment_plan.h"
 #include "core/payload_squares.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// A codec that spends the same on every block has its blocks one after the other (docs/codecs.md), and can
@@ -56,4 +56,4 @@ std::optional<double> PayloadScan::norm() const {
   return std::sqrt(squares_);
 }
 
-}  // namespace atoll
+}  // namespace atl

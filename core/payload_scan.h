@@ -9,7 +9,7 @@
 
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 
 /// Validate and PayloadNorm of a payload that comes piece by piece, each looked at while it is in the cache:
 /// the same blocks in the same order, so the same bits. Holds what is left over of a piece, at most 64 KiB
@@ -37,6 +37,6 @@ class PayloadScan {
   std::vector<std::byte> left_over_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_PAYLOAD_SCAN_H_

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 
 /// Adds the squares of what a validated payload decodes to, block by block of kChunkAlignment values, to
 /// `squares`. PayloadNorm is the root of that; where a payload is cut at multiples of the blocks, adding
@@ -17,6 +17,6 @@ namespace atoll {
 absl::Status AddSquares(const Codec& codec, std::span<const std::byte> payload, uint64_t elements,
                         double& squares);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_PAYLOAD_SQUARES_H_

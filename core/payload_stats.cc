@@ -13,11 +13,11 @@
 #include "core/payload_squares.h"
 #include "core/sparse_codec.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-/// Sum of squares of one block, by the order of summation that the header fixes (LaneSquares). GCC's vector
-/// types become whatever registers there are, with the same bits.
+/// Sum of squares of one block, by the order of summation that the header fixes (DeterministicSumOfSquares).
+/// GCC's vector types become whatever registers there are, with the same bits.
 struct BlockSquares {
   ATOLL_KERNEL double Run(const float* values, size_t n) {
     using Floats = float __attribute__((vector_size(8 * sizeof(float))));
@@ -121,4 +121,4 @@ std::optional<uint64_t> FirstNonFinite(std::span<const float> values) {
   return std::nullopt;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kMostHeld = 128;
@@ -92,4 +92,4 @@ const char* CheckPositions(const PositionCoding& coding, const std::byte* in) {
   return nullptr;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace atoll {
+namespace atl {
 
 /// `held` ascending positions below `values` (at most 4096) in a number of bytes that only these three fix,
 /// as Elias and Fano code them (Elias, JACM 21(2), 1974): the lower `low_bits` bits of each as they are, the
@@ -34,6 +34,6 @@ uint32_t UnpackPositions(const PositionCoding& coding, const std::byte* in, uint
 /// positions do not ascend or lie beyond `values`, unused bits are set.
 const char* CheckPositions(const PositionCoding& coding, const std::byte* in);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_POSITION_CODING_H_

@@ -5,7 +5,7 @@
 
 #include "core/payload_stats.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// The bound as a function of log(alpha - 1).
@@ -73,7 +73,7 @@ bool IsFixedSum(const MergeOptions& merge) {
          merge.sparse_average == SparseAverage::kAll;
 }
 
-void PrivacyLedger::Note(const RoundRecord& record) {
+void PrivacyAccountant::Note(const RoundRecord& record) {
   if (record.contributions.empty()) return;  // a restore: what it shows was shown before
   if (record.noise_multiplier <= 0) {
     without_noise_ = true;
@@ -94,9 +94,9 @@ void PrivacyLedger::Note(const RoundRecord& record) {
   for (const auto& [worker, weight] : weights) published_[worker] += release * weight * weight / squares;
 }
 
-double PrivacyLedger::local_rho() const { return Largest(local_); }
+double PrivacyAccountant::local_rho() const { return Largest(local_); }
 
-std::optional<double> PrivacyLedger::published_rho() const {
+std::optional<double> PrivacyAccountant::published_rho() const {
   if (!summed_) return std::nullopt;
   return Largest(published_);
 }
@@ -109,4 +109,4 @@ double PlannedPublishedRho(const PrivacyOptions& options, uint64_t rounds, uint3
   return PlannedLocalRho(options, rounds) / std::max(workers, 1U);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 // of standard deviation sigma * C to each value before it is encoded (the mechanism of DP-FedAvg, McMahan et
 // al., arXiv 1710.06963, with the noise on the worker). docs/privacy.md says what that protects from whom.
 
-namespace atoll {
+namespace atl {
 
 /// Where noise comes from. What secrecy demands of it is its maker's to say.
 class GaussianSource {
@@ -52,10 +52,10 @@ double EpsilonOf(double rho, double delta);
 ///            noise sigma * C, one release per contribution.
 /// published  against whoever sees published versions only: the noises of all workers of a round add up.
 ///            Only where the merge is a fixed sum (mean without norm guard); the weights are not secret.
-class PrivacyLedger {
+class PrivacyAccountant {
  public:
   /// Fragments of the run: each contribution is to one of so many, with FragmentClipNorm.
-  explicit PrivacyLedger(uint32_t fragments) : fragments_(fragments) {}
+  explicit PrivacyAccountant(uint32_t fragments) : fragments_(fragments) {}
 
   void Note(const RoundRecord& record);
 
@@ -80,6 +80,6 @@ double PlannedPublishedRho(const PrivacyOptions& options, uint64_t rounds, uint3
 /// Whether a version shows no more of its contributions than their weighted sum.
 bool IsFixedSum(const MergeOptions& merge);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_PRIVACY_H_

@@ -6,7 +6,7 @@
 #include "common/status.h"
 #include "core/merge.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status WrongRound(const ContributionKey& key, std::string_view what, uint64_t given, uint64_t open) {
@@ -70,7 +70,7 @@ bool Round::Abandoned(const Membership& membership) const {
 }
 
 void Round::Joined(std::string_view worker, MonoTime now, const Membership& membership) {
-  if (const auto refused = refused_.find(worker); refused != refused_.end()) refused_.erase(refused);
+  if (const auto rejected = rejected_.find(worker); rejected != rejected_.end()) rejected_.erase(rejected);
   // Whatever an earlier life pulled is gone with it.
   if (const auto it = pulled_.find(worker); it != pulled_.end()) pulled_.erase(it);
   if (!Gathering(now)) {
@@ -105,7 +105,7 @@ void Round::Revived(std::string_view worker, MonoTime now, const Membership& mem
 
 void Round::Pulled(std::string_view worker) { pulled_.emplace(worker); }
 
-void Round::Refused(std::string_view worker) { refused_.emplace(worker); }
+void Round::Rejected(std::string_view worker) { rejected_.emplace(worker); }
 
 absl::StatusOr<Round::Arrival> Round::Check(const Contribution& contribution) const {
   const ContributionKey& key = contribution.key;
@@ -150,25 +150,25 @@ MonoTime Round::StartedAt(MonoTime now) const {
 
 std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membership) const {
   std::vector<WorkerName> expected;
-  if (options_.mode == RoundMode::kFree) {
+  if (options_.mode == RoundMode::kAsync) {
     expected = membership.ActiveTrainers();
     std::erase_if(expected, [this](const WorkerName& name) { return HasArrived(name); });
     return expected;
   }
   if (Abandoned(membership)) {
     for (const WorkerName& name : membership.ActiveTrainers()) {
-      if (pulled_.contains(name) && !HasArrived(name) && !refused_.contains(name)) expected.push_back(name);
+      if (pulled_.contains(name) && !HasArrived(name) && !rejected_.contains(name)) expected.push_back(name);
     }
     return expected;
   }
   const bool may_yet_pull = now < StartedAt(now) + options_.lease;  // also when it drains: it may not know
   for (const WorkerName& name : candidates_) {
-    if (!Trains(membership, name) || HasArrived(name) || refused_.contains(name)) continue;
+    if (!Trains(membership, name) || HasArrived(name) || rejected_.contains(name)) continue;
     if (pulled_.contains(name) || may_yet_pull) expected.push_back(name);
   }
   const auto candidates = static_cast<ptrdiff_t>(expected.size());
   for (const WorkerName& name : Finishing(membership)) {
-    if (!HasArrived(name) && !refused_.contains(name)) expected.push_back(name);
+    if (!HasArrived(name) && !rejected_.contains(name)) expected.push_back(name);
   }
   std::inplace_merge(expected.begin(), expected.begin() + candidates, expected.end());
   return expected;
@@ -177,7 +177,7 @@ std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membersh
 /// Active trainers that the round neither has nor waits for.
 std::vector<WorkerName> Round::NextRound(MonoTime now, const std::vector<WorkerName>& expected,
                                          const Membership& membership) const {
-  if (options_.mode == RoundMode::kFree || Gathering(now) || Abandoned(membership)) return {};
+  if (options_.mode == RoundMode::kAsync || Gathering(now) || Abandoned(membership)) return {};
   std::vector<WorkerName> later = membership.ActiveTrainers();
   std::erase_if(later, [&](const WorkerName& name) {
     return HasArrived(name) || std::binary_search(expected.begin(), expected.end(), name);
@@ -218,4 +218,4 @@ RoundView Round::View(MonoTime now, const Membership& membership) const {
   return view;
 }
 
-}  // namespace atoll
+}  // namespace atl

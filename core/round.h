@@ -17,7 +17,7 @@
 #include "core/membership.h"
 #include "core/round_policy.h"
 
-namespace atoll {
+namespace atl {
 
 /// How a round opens.
 struct RoundOpening {
@@ -40,7 +40,7 @@ struct RoundOpening {
 /// since the next would be no better. Nor is one that came back as evaluator. A silent worker that is lost is
 /// not waited for, and is again when it renews its lease. A draining worker is a candidate as any other until
 /// it leaves: it may not have heard of the order yet, and begins rounds until it has. What arrived from a
-/// worker stays, wherever it goes. Without barriers (RoundMode::kFree) every live trainer whose contribution
+/// worker stays, wherever it goes. Without barriers (RoundMode::kAsync) every live trainer whose contribution
 /// on this base is not there is named as waited for; nothing hangs on it.
 ///
 /// Late contributions. A contribution on an earlier base may arrive too (whether it still may is decided
@@ -76,7 +76,7 @@ class Round {
 
   /// What it pushed on this base was refused for what is in it: nobody waits for another one, though it would
   /// count. Until it joins anew.
-  void Refused(std::string_view worker);
+  void Rejected(std::string_view worker);
 
   enum class Arrival : uint8_t { kAccepted = 1, kDuplicate = 2 };
 
@@ -121,13 +121,13 @@ class Round {
   const RoundOptions options_;
   std::set<WorkerName, std::less<>> candidates_;
   std::set<WorkerName, std::less<>> pulled_;
-  std::set<WorkerName, std::less<>> refused_;
+  std::set<WorkerName, std::less<>> rejected_;
   std::map<std::pair<WorkerName, Version>, ArrivedAt> arrivals_;
   MonoTime started_at_;  // of the round, or of its gathering while that goes on
   bool gathering_ = false;
   std::optional<MonoTime> gather_until_;  // set by the first candidate
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_ROUND_H_

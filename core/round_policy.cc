@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/human.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Action = RoundDecision::Action;
@@ -106,7 +106,7 @@ std::string MinimumText(const RoundView& view, const RoundOptions& options) {
   return absl::StrFormat("at least %d are needed", minimum);
 }
 
-RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions& options) {
+RoundDecision DecideAsync(MonoTime now, const RoundView& view, const RoundOptions& options) {
   const size_t there = view.arrived.size() + view.late;
   if (there >= std::max<size_t>(options.minimum, 1)) {
     std::string why = absl::StrFormat("without barriers: %d arrived", there);
@@ -127,7 +127,7 @@ RoundDecision DecideFree(MonoTime now, const RoundView& view, const RoundOptions
 }  // namespace
 
 uint64_t ExpectedLateness(RoundMode mode, uint64_t live_trainers) {
-  return mode == RoundMode::kFree && live_trainers > 1 ? 2 * (live_trainers - 1) : 0;
+  return mode == RoundMode::kAsync && live_trainers > 1 ? 2 * (live_trainers - 1) : 0;
 }
 
 size_t QuorumCount(size_t total, const RoundOptions& options) {
@@ -143,7 +143,7 @@ std::optional<MonoTime> QuorumReachedAt(const RoundView& view, const RoundOption
 }
 
 RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options) {
-  if (options.mode == RoundMode::kFree) return DecideFree(now, view, options);
+  if (options.mode == RoundMode::kAsync) return DecideAsync(now, view, options);
   const size_t arrived = view.arrived.size();
   if (view.live_trainers == 0 && arrived == 0) return NobodyThere(view);
   if (view.gathering) return Gather(view, options);
@@ -173,4 +173,4 @@ RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& op
   return Hold(now, deadline, view, options);
 }
 
-}  // namespace atoll
+}  // namespace atl

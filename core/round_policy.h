@@ -12,7 +12,7 @@
 #include "common/ids.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// starting: gathering the first workers, of the run or, for one lease, of a round that began without any
 /// (after a start of the coordinator, after an extension). training: rounds close as they should. degraded: a
@@ -70,7 +70,7 @@ struct RoundDecision {
 ///   4. the deadline passed with at least the minimum: close
 ///   5. the deadline passed: hold; degraded, after three deadlines critical
 ///   6. else wait
-/// Late folds count for nothing here. Without barriers (RoundMode::kFree) there is one rule: as soon as the
+/// Late folds count for nothing here. Without barriers (RoundMode::kAsync) there is one rule: as soon as the
 /// minimum is there, late ones counted, close; past the deadline hold, else wait.
 RoundDecision Decide(MonoTime now, const RoundView& view, const RoundOptions& options);
 
@@ -86,6 +86,6 @@ size_t QuorumCount(size_t total, const RoundOptions& options);
 /// not there.
 std::optional<MonoTime> QuorumReachedAt(const RoundView& view, const RoundOptions& options);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_ROUND_POLICY_H_

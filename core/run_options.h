@@ -10,7 +10,7 @@
 // The run's configuration as plain values: protos/config turns the protobuf RunConfig into this after
 // checking it, with defaults filled in. Field meanings and ranges stand in protos/atoll/v1/run.proto.
 
-namespace atoll {
+namespace atl {
 
 enum class CodecKind : uint8_t {
   kFp32 = 1,
@@ -34,7 +34,7 @@ enum class SparseAverage : uint8_t { kAll = 1, kPresent = 2 };
 enum class MergeMethod : uint8_t { kMean = 1, kRda = 2, kTrimmedMean = 3, kMedian = 4, kCenteredClip = 5 };
 /// Of what a push loses to encoding (core/error_feedback.h).
 enum class ErrorFeedbackForm : uint8_t { kCarry = 1, kMovingAverage = 2 };
-enum class RoundMode : uint8_t { kBarrier = 1, kFree = 2 };
+enum class RoundMode : uint8_t { kBarrier = 1, kAsync = 2 };
 enum class GraceMode : uint8_t { kFixed = 1, kAdaptive = 2 };
 enum class Precision : uint8_t { kFp32 = 1, kBf16 = 2 };
 enum class DataMode : uint8_t { kShared = 1, kLocal = 2 };
@@ -215,6 +215,6 @@ struct RunOptions {
   }
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_RUN_OPTIONS_H_

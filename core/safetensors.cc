@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Json = nlohmann::json;
@@ -140,4 +140,4 @@ absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file
   return result;
 }
 
-}  // namespace atoll
+}  // namespace atl

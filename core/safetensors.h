@@ -16,7 +16,7 @@
 // each tensor's name to dtype, shape and byte range, then the tensors' bytes without gaps. Pure: bytes in,
 // bytes out.
 
-namespace atoll {
+namespace atl {
 
 /// Bounds on a foreign header.
 inline constexpr uint64_t kMaxSafetensorsHeader = uint64_t{100} << 20;
@@ -42,6 +42,6 @@ std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::stri
 /// on names, rank and number of tensors. InvalidArgument names `source` and the tensor.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file, std::string_view source);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_SAFETENSORS_H_

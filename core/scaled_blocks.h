@@ -16,7 +16,7 @@
 #include "core/codecs.h"
 #include "core/float_bits.h"
 
-namespace atoll {
+namespace atl {
 
 /// What int8, int4 and e3m0 have in common: blocks of 256 values, each block a float32 scale and so many bits
 /// per value. Format:
@@ -179,6 +179,6 @@ ATOLL_INLINE int32_t NearestLevel(float value, float scale, float most) {
   return std::bit_cast<int32_t>(clamped + kRounder) - kRounderBits;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_SCALED_BLOCKS_H_

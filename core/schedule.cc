@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Point {
@@ -62,4 +62,4 @@ double TokensAtStep(const RunOptions& run, uint64_t committed_tokens, uint32_t s
          static_cast<double>(step) * static_cast<double>(run.tokens_per_step()) * active_workers;
 }
 
-}  // namespace atoll
+}  // namespace atl

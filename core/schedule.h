@@ -3,7 +3,7 @@
 
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// Position in the run as a (fractional) inner step of the planned run: tokens / (tokens per step * planned
 /// workers). Counted in committed tokens, so that a worker which joins or returns is at the right learning
@@ -28,6 +28,6 @@ RunOptions Extended(const RunOptions& run, uint32_t rounds, double position);
 /// `committed_tokens`, when `active_workers` take part.
 double TokensAtStep(const RunOptions& run, uint64_t committed_tokens, uint32_t step, uint32_t active_workers);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_SCHEDULE_H_

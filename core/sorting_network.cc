@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<Exchange> MergeExchange(uint32_t n) {
@@ -40,4 +40,4 @@ std::vector<Exchange> SortingNetwork(uint32_t n, uint32_t begin, uint32_t end) {
   return needed;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 
 /// Puts the smaller of two values at `low` and the larger at `high`.
 struct Exchange {
@@ -19,6 +19,6 @@ struct Exchange {
 /// algorithm M): about n (log2 n)^2 / 4 exchanges.
 std::vector<Exchange> SortingNetwork(uint32_t n, uint32_t begin, uint32_t end);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_SORTING_NETWORK_H_

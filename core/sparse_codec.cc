@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 void SparseCodec::DecodeRange(std::span<const std::byte> payload, uint64_t elements, uint64_t first,
                               std::span<float> out) const {
@@ -29,4 +29,4 @@ void SparseCodec::AccumulateRange(std::span<const std::byte> payload, uint64_t e
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

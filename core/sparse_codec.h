@@ -9,7 +9,7 @@
 #include "core/codec.h"
 #include "core/fragment_plan.h"
 
-namespace atoll {
+namespace atl {
 
 /// What one block of a sparse payload holds.
 struct HeldValues {
@@ -38,6 +38,6 @@ class SparseCodec : public Codec {
                        std::span<float> acc) const final;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_SPARSE_CODEC_H_

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr std::array<std::string_view, kTimeUses> kNames = {
@@ -38,4 +38,4 @@ double UtilisationOf(const TimeSpent& training) {
   return all > 0 ? training[TimeUse::kCompute] / all : 0;
 }
 
-}  // namespace atoll
+}  // namespace atl

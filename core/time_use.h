@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 
 /// What a thread of a worker spends its time on. Values of TimeUse in types.proto.
 enum class TimeUse : uint8_t {
@@ -53,6 +53,6 @@ std::span<const TimeUse> ExchangeUses();
 /// over everything but pauses. 0 when nothing was spent.
 double UtilisationOf(const TimeSpent& training);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_TIME_USE_H_

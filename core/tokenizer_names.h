@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// Tokenizers that Atoll has itself (worker/data/tokenizer.h makes them). A run may name another one: its
 /// token files then come from elsewhere, and Atoll turns no text into tokens or back.
 inline constexpr const char* kTokenizerNames[] = {"bytes"};
 inline constexpr uint32_t kByteVocabulary = 256;
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_TOKENIZER_NAMES_H_

@@ -7,7 +7,7 @@
 #include "common/instruction_set.h"
 #include "core/fragment_plan.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // No sorting: counting how many magnitudes reach a threshold runs at the speed of the L1 cache, so the
@@ -92,4 +92,4 @@ void SelectLargest(std::span<const float> values, std::span<uint16_t> positions)
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace atoll {
+namespace atl {
 
 /// Positions, ascending, of the `positions.size()` values of largest magnitude; of equal magnitudes the
 /// lowest positions. Magnitudes are compared by their bits, so infinity and NaN stand above all numbers.
@@ -13,6 +13,6 @@ namespace atoll {
 /// <= positions.size() <= values.size() <= 4096.
 void SelectLargest(std::span<const float> values, std::span<uint16_t> positions);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CORE_TOPK_SELECT_H_

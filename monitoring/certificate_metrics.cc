@@ -1,6 +1,6 @@
 #include "monitoring/certificate_metrics.h"
 
-namespace atoll {
+namespace atl {
 
 CertificateMetrics::CertificateMetrics(MetricsRegistry* registry)
     : not_after_(
@@ -15,4 +15,4 @@ void CertificateMetrics::Set(WallTime not_after, bool files_usable) {
   files_unusable_.Set(files_usable ? 0 : 1);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "monitoring/metrics.h"
 
-namespace atoll {
+namespace atl {
 
 /// A program's own certificate, as it is in force. docs/metrics.md. Thread-safe.
 class CertificateMetrics {
@@ -20,6 +20,6 @@ class CertificateMetrics {
   Gauge files_unusable_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_MONITORING_CERTIFICATE_METRICS_H_

@@ -15,7 +15,7 @@
 #include "common/task_backlog.h"
 #include "common/task_queue.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr Duration kTick = Seconds(1);
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const Me
                          .post = [&p](std::function<void()> task) { return p.Post(std::move(task)); },
                          .connections = &p.connections}));
   p.ticks = std::make_unique<PeriodicTask>("metrics-ticks", kTick,
-                                           [&p] { p.connections.EndThoseSilentFor(p.options.patience); });
+                                           [&p] { p.connections.EndSilentConnections(p.options.timeout); });
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(parts)));
 }
 
@@ -119,4 +119,4 @@ MetricsEndpoint::~MetricsEndpoint() = default;
 
 const BindAddress& MetricsEndpoint::address() const { return parts_->address; }
 
-}  // namespace atoll
+}  // namespace atl

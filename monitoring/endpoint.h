@@ -9,7 +9,7 @@
 #include "common/http/http_daemon.h"
 #include "monitoring/metrics.h"
 
-namespace atoll {
+namespace atl {
 
 struct MetricsEndpointOptions {
   std::string address = "127.0.0.1:7602";  // port 0: any free one
@@ -20,7 +20,7 @@ struct MetricsEndpointOptions {
                        .body_bytes = 0,
                        .idle = Seconds(30)};
   /// A client has so long to send a request, and again to take its answer.
-  Duration patience = Seconds(10);
+  Duration timeout = Seconds(10);
   size_t max_waiting = 256;  // scrapes; more get 503. A connection has at most one
 };
 
@@ -56,6 +56,6 @@ class MetricsEndpoint {
   const std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_MONITORING_ENDPOINT_H_

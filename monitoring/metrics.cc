@@ -12,7 +12,7 @@
 #include "prometheus/registry.h"
 #include "prometheus/text_serializer.h"
 
-namespace atoll {
+namespace atl {
 
 void Counter::Increment(double by) const {
   if (counter_ != nullptr && std::isfinite(by) && by > 0) counter_->Increment(by);
@@ -179,4 +179,4 @@ void MirroredCounter::Remove() {
   registry_ = nullptr;
 }
 
-}  // namespace atoll
+}  // namespace atl

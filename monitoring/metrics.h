@@ -18,7 +18,7 @@ class Gauge;
 class Histogram;
 }  // namespace prometheus
 
-namespace atoll {
+namespace atl {
 
 using MetricLabels = std::map<std::string, std::string>;
 
@@ -138,6 +138,6 @@ class MirroredCounter {
   double total_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_MONITORING_METRICS_H_

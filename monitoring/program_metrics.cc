@@ -13,7 +13,7 @@
 #include "atoll/version.h"
 #include "common/resident_bytes.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -73,4 +73,4 @@ void AddProgramMetrics(MetricsRegistry* registry, std::string_view program) {
   });
 }
 
-}  // namespace atoll
+}  // namespace atl

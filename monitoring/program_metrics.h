@@ -5,13 +5,13 @@
 
 #include "monitoring/metrics.h"
 
-namespace atoll {
+namespace atl {
 
 /// atoll_build_info{program, version, revision} 1, and what every exporter says of its process under the
 /// names that Prometheus's own clients give it (process_resident_memory_bytes, process_cpu_seconds_total,
 /// ...; from /proc), read at each scrape. `registry` outlives its scrapes.
 void AddProgramMetrics(MetricsRegistry* registry, std::string_view program);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_MONITORING_PROGRAM_METRICS_H_

@@ -19,7 +19,7 @@
 // What an operator can do to a run, in plain values. Fields are described in atoll/v1/admin.proto, which they
 // mirror.
 
-namespace atoll {
+namespace atl {
 
 /// Who asks: goes into the audit line of every action.
 struct AdminCaller {
@@ -41,7 +41,7 @@ enum class WorkerAction : uint8_t {
   kForget = 7
 };
 
-struct WorkerOrder {
+struct ControlWorkerCall {
   WorkerName worker;
   WorkerAction action = WorkerAction::kDrain;
   bool at_once = false;
@@ -174,7 +174,8 @@ class AdminControl {
   virtual absl::StatusOr<std::string> ControlRun(const AdminCaller& caller, RunAction action,
                                                  const std::string& reason) = 0;
   /// NotFound when the name was never seen. The answer says what will happen, and when.
-  virtual absl::StatusOr<std::string> ControlWorker(const AdminCaller& caller, const WorkerOrder& order) = 0;
+  virtual absl::StatusOr<std::string> ControlWorker(const AdminCaller& caller,
+                                                    const ControlWorkerCall& order) = 0;
 
   /// Recorded as a new version, in force from the next round of each fragment. InvalidArgument naming path,
   /// value and allowed range; FailedPrecondition for a field that a run cannot change; Aborted when
@@ -231,6 +232,6 @@ class AdminControl {
   virtual absl::Status ExportMetrics(const MetricSink& sink) = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ADMIN_CONTROL_H_

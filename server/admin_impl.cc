@@ -8,10 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "server/confirmations.h"
-#include "server/storage_refusal.h"
+#include "server/storage_rejection.h"
 #include "server/verifier.h"
 
-namespace atoll {
+namespace atl {
 
 std::string CallerName(const AdminCaller& caller) {
   const bool proven = !caller.how.empty();
@@ -26,7 +26,7 @@ std::string CallerName(const AdminCaller& caller) {
 }
 
 AdminImpl::AdminImpl(Parts parts)
-    : services_(*parts.services),
+    : context_(*parts.context),
       keeper_(parts.keeper),
       driver_(parts.driver),
       launcher_(parts.launcher),
@@ -38,11 +38,11 @@ void AdminImpl::Audit(const AdminCaller& caller, std::string_view action, const 
       outcome.ok() ? done
                    : absl::StrFormat("refused, %s: %s", absl::StatusCodeToString(outcome.code()),
                                      std::string(outcome.message()));
-  services_.observer->OnAdminAction(action, outcome.ok());
+  context_.observer->OnAdminAction(action, outcome.ok());
   Effects effects;
   effects.Event(EventKind::kAdminAction, "",
                 absl::StrFormat("%s: %s: %s", CallerName(caller), what, came_of_it));
-  (void)services_.outbox->Send(effects);
+  (void)context_.effect_executor->Execute(effects);
 }
 
 LauncherView AdminImpl::Launched() {
@@ -55,7 +55,7 @@ LauncherView AdminImpl::Launched() {
 absl::StatusOr<CheckpointView> AdminImpl::CreateCheckpoint(const AdminCaller& caller,
                                                            const std::string& name) {
   auto made = keeper_->Create(name);
-  if (!made.ok() && absl::IsResourceExhausted(made.status())) made = ToRefusal(made.status());
+  if (!made.ok() && absl::IsResourceExhausted(made.status())) made = ToRejection(made.status());
   Audit(caller, "checkpoint_create", absl::StrFormat("checkpoint create '%s'", name), made.status(),
         made.ok() ? absl::StrFormat("made '%s'", made->name) : "");
   return made;
@@ -71,8 +71,8 @@ absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& ca
   bool was_finished = false;
   {
     MutexLock lock(&mutex_);
-    was_finished = services_.book->finished();
-    const ControlEntry control = services_.book->control();
+    was_finished = context_.state->finished();
+    const ControlEntry control = context_.state->control();
     restored = control.mode == RunMode::kStopped
                    ? absl::FailedPreconditionError("the run is stopped, for good; a restore could not go on")
                    : keeper_->Restore(name);
@@ -81,8 +81,8 @@ absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& ca
   if (restored.ok() && was_finished && launcher_ != nullptr) {
     const MutexLock launching(&launching_mutex_);
     if (const absl::Status started = launcher_->StartAgain(); !started.ok()) {
-      services_.log.Warning("the launcher did not start the workers of the restored run",
-                            {{"error", started.ToString()}});
+      context_.log.Warning("the launcher did not start the workers of the restored run",
+                           {{"error", started.ToString()}});
     }
   }
   Audit(caller, "checkpoint_restore", absl::StrFormat("checkpoint restore '%s'", name), restored.status(),
@@ -97,19 +97,19 @@ absl::Status AdminImpl::DeleteCheckpoint(const AdminCaller& caller, const std::s
 }
 
 absl::Status AdminImpl::Verify(std::optional<Version> version, const VerifyReport& report) {
-  const std::vector<FragmentLayout> layouts = services_.book->Layouts();
+  const std::vector<FragmentLayout> layouts = context_.state->Layouts();
   if (layouts.empty()) return absl::FailedPreconditionError("the run is not seeded: there is no version yet");
   // Each takes the memory of a recovery.
   if (verifying_.exchange(true)) {
     return absl::FailedPreconditionError("another verification is under way; wait for it to end");
   }
-  Verifier verifier(services_.store, layouts, services_.options.run,
+  Verifier verifier(context_.store, layouts, context_.options.run,
                     [this](FragmentId fragment, Version at, VerifyView& view) {
-                      FillVotes(*services_.store, fragment, at, view.confirmed_by, view.denied_by);
+                      FillVotes(*context_.store, fragment, at, view.confirmed_by, view.denied_by);
                     });
   const absl::Status verified = verifier.Verify(version, report);
   verifying_ = false;
   return verified;
 }
 
-}  // namespace atoll
+}  // namespace atl

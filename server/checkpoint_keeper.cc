@@ -11,7 +11,7 @@
 #include "common/status.h"
 #include "server/restore.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Ends the name of an automatic checkpoint that rotation leaves alone, whatever the configuration says later.
@@ -41,21 +41,21 @@ std::string LeftOutText(const std::vector<std::string>& left_out) {
 
 }  // namespace
 
-CheckpointKeeper::CheckpointKeeper(const Services& services, RoundDriver* driver)
-    : services_(services), driver_(driver), queue_("checkpoints") {}
+CheckpointKeeper::CheckpointKeeper(const CoordinatorContext& context, RoundDriver* driver)
+    : context_(context), driver_(driver), queue_("checkpoints") {}
 
 void CheckpointKeeper::Announce(EventKind kind, Version version, const std::string& message) {
   Effects effects;
   effects.Event(kind, "", message);
   effects.events.back().version = version;
-  (void)services_.outbox->Send(effects);
+  (void)context_.effect_executor->Execute(effects);
 }
 
 absl::StatusOr<CheckpointView> CheckpointKeeper::Make(const std::string& name, bool automatic) {
-  const MonoTime started = services_.clock->Now();
+  const MonoTime started = context_.clock->Now();
   CheckpointRequest request{.name = name, .automatic = automatic, .software_version = std::string(kVersion)};
-  request.created_unix_ns = services_.clock->WallNow().time_since_epoch().count();
-  auto made = services_.store->CreateCheckpoint(request);
+  request.created_unix_ns = context_.clock->WallNow().time_since_epoch().count();
+  auto made = context_.store->CreateCheckpoint(request);
   if (!made.ok()) {
     const absl::Status& why = made.status();
     const bool asked_wrongly =
@@ -68,52 +68,52 @@ absl::StatusOr<CheckpointView> CheckpointKeeper::Make(const std::string& name, b
   Announce(EventKind::kCheckpointCreated, made->manifest.versions.front(),
            absl::StrFormat("checkpoint '%s' of version %d: %s, of which %s shared, in %.1f s%s", name,
                            made->manifest.versions.front().value(), HumanBytes(made->bytes),
-                           HumanBytes(made->shared_bytes), ToSeconds(services_.clock->Now() - started),
+                           HumanBytes(made->shared_bytes), ToSeconds(context_.clock->Now() - started),
                            LeftOutText(made->left_out)));
-  services_.observer->OnNewestCheckpoint(made->manifest.created_unix_ns);
+  context_.observer->OnNewestCheckpoint(made->manifest.created_unix_ns);
   return ViewOf(*made);
 }
 
 absl::StatusOr<CheckpointView> CheckpointKeeper::Create(const std::string& name) {
   MutexLock alone(&mutex_);
   if (!name.empty()) return Make(name, /*automatic=*/false);
-  const auto fragments = services_.book->numbers().fragments;
+  const auto fragments = context_.state->numbers().fragments;
   const uint64_t version = fragments.empty() ? 0 : fragments.front().version.value();
-  const auto now = absl::FromUnixNanos(services_.clock->WallNow().time_since_epoch().count());
+  const auto now = absl::FromUnixNanos(context_.clock->WallNow().time_since_epoch().count());
   return Make(absl::StrFormat("v%d-%s", version, absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone())),
               /*automatic=*/false);
 }
 
 absl::StatusOr<std::vector<CheckpointView>> CheckpointKeeper::List(bool check) {
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, services_.store->ListCheckpoints(check));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, context_.store->ListCheckpoints(check));
   std::vector<CheckpointView> views;
   for (const CheckpointEntry& entry : entries) views.push_back(ViewOf(entry));
   return views;
 }
 
-void CheckpointKeeper::TellNewest() const {
-  const auto entries = services_.store->ListCheckpoints(false);
+void CheckpointKeeper::ReportNewest() const {
+  const auto entries = context_.store->ListCheckpoints(false);
   if (!entries.ok()) return;
   int64_t newest = 0;
   for (const CheckpointEntry& entry : *entries) newest = std::max(newest, entry.manifest.created_unix_ns);
-  services_.observer->OnNewestCheckpoint(newest);
+  context_.observer->OnNewestCheckpoint(newest);
 }
 
 absl::StatusOr<RestoreResult> CheckpointKeeper::Restore(const std::string& name) {
   MutexLock alone(&mutex_);
-  return RestoreRun(services_, *driver_, name);
+  return RestoreRun(context_, *driver_, name);
 }
 
 absl::Status CheckpointKeeper::Delete(const std::string& name) {
   MutexLock alone(&mutex_);
-  ATOLL_RETURN_IF_ERROR(services_.store->DeleteCheckpoint(name));
+  ATOLL_RETURN_IF_ERROR(context_.store->DeleteCheckpoint(name));
   Announce(EventKind::kCheckpointDeleted, Version(0), absl::StrFormat("checkpoint '%s' was deleted", name));
-  TellNewest();
+  ReportNewest();
   return absl::OkStatus();
 }
 
 void CheckpointKeeper::VersionStored(FragmentId fragment, Version version) {
-  const uint32_t every = services_.book->config()->run.checkpoint_every;
+  const uint32_t every = context_.state->config()->run.checkpoint_every;
   if (every == 0 || fragment != FragmentId(0) || version.value() == 0 || version.value() % every != 0) return;
   // A disk that takes longer for a checkpoint than workers for its rounds must not pile them up.
   if (queue_.pending() > 0) return;
@@ -122,7 +122,7 @@ void CheckpointKeeper::VersionStored(FragmentId fragment, Version version) {
 
 void CheckpointKeeper::MakeAutomatic(Version version) {
   MutexLock alone(&mutex_);
-  const ConfigPtr config = services_.book->config();
+  const ConfigPtr config = context_.state->config();
   const RunOptions& run = config->run;
   const uint64_t number = version.value() / std::max(1U, run.checkpoint_every);
   const bool for_good = run.checkpoint_keep_every > 0 && number % run.checkpoint_keep_every == 0;
@@ -142,7 +142,7 @@ void CheckpointKeeper::MakeAutomatic(Version version) {
 }
 
 absl::StatusOr<std::string> CheckpointKeeper::AutomaticName(Version version, bool for_good) {
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, services_.store->ListCheckpoints(false));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, context_.store->ListCheckpoints(false));
   const auto taken = [&entries](const std::string& name) {
     return std::ranges::any_of(entries, [&name](const CheckpointEntry& entry) {
       return entry.manifest.name == name && !entry.manifest.automatic;
@@ -156,15 +156,15 @@ absl::StatusOr<std::string> CheckpointKeeper::AutomaticName(Version version, boo
 }
 
 absl::Status CheckpointKeeper::Rotate() {
-  ATOLL_ASSIGN_OR_RETURN(std::vector<CheckpointEntry> entries, services_.store->ListCheckpoints(false));
+  ATOLL_ASSIGN_OR_RETURN(std::vector<CheckpointEntry> entries, context_.store->ListCheckpoints(false));
   std::erase_if(entries, [](const CheckpointEntry& entry) {
     return !entry.manifest.automatic || absl::EndsWith(entry.manifest.name, kForGood);
   });
-  const uint32_t keep = std::max(1U, services_.book->config()->run.checkpoint_keep);
+  const uint32_t keep = std::max(1U, context_.state->config()->run.checkpoint_keep);
   for (size_t i = 0; i + keep < entries.size(); ++i) {
-    ATOLL_RETURN_IF_ERROR(services_.store->DeleteCheckpoint(entries[i].manifest.name));
+    ATOLL_RETURN_IF_ERROR(context_.store->DeleteCheckpoint(entries[i].manifest.name));
   }
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,10 +9,10 @@
 #include "common/mutex.h"
 #include "common/task_queue.h"
 #include "server/admin_control.h"
+#include "server/coordinator_context.h"
 #include "server/restore.h"
-#include "server/services.h"
 
-namespace atoll {
+namespace atl {
 
 /// Checkpoints of the run: made on demand and every checkpoint.every versions while rounds go on, rotated,
 /// restored. Announces CHECKPOINT_CREATED, CHECKPOINT_DELETED, CHECKPOINT_FAILED and RUN_RESTORED.
@@ -20,8 +20,8 @@ namespace atoll {
 /// its own.
 class CheckpointKeeper {
  public:
-  /// `services` and `driver` outlive it.
-  CheckpointKeeper(const Services& services, RoundDriver* driver);
+  /// `context` and `driver` outlive it.
+  CheckpointKeeper(const CoordinatorContext& context, RoundDriver* driver);
   ~CheckpointKeeper() { Stop(); }
 
   /// `name` empty: named after version and time. Returns once it survives a power cut. AlreadyExists;
@@ -36,7 +36,7 @@ class CheckpointKeeper {
   absl::Status Delete(const std::string& name);
 
   /// Tells the observer of the newest checkpoint that there is.
-  void TellNewest() const;
+  void ReportNewest() const;
   /// The tensors of this version are on disk: makes an automatic checkpoint when one is due. Does not block.
   void VersionStored(FragmentId fragment, Version version);
   /// Finishes the one that is being made, joins. Idempotent.
@@ -51,12 +51,12 @@ class CheckpointKeeper {
   absl::Status Rotate();
   void Announce(EventKind kind, Version version, const std::string& message);
 
-  const Services& services_;
+  const CoordinatorContext& context_;
   RoundDriver* const driver_;
   Mutex mutex_;      // one at a time; held over the disk's work
   TaskQueue queue_;  // last: its thread uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_CHECKPOINT_KEEPER_H_

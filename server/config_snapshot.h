@@ -9,7 +9,7 @@
 #include "core/codec.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// One recorded configuration. Never changed once shared: who holds a pointer holds these values for as long
 /// as it likes, whatever is recorded meanwhile.
@@ -27,6 +27,6 @@ struct OpenRoundConfig {
   std::set<CodecKind> push_codecs = {};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_CONFIG_SNAPSHOT_H_

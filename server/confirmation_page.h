@@ -9,7 +9,7 @@
 #include "common/ids.h"
 #include "core/confirmation.h"
 
-namespace atoll {
+namespace atl {
 
 /// Which confirmations of one fragment to show, and from where on.
 struct ConfirmationQuery {
@@ -32,6 +32,6 @@ struct ConfirmationPage {
   std::optional<ConfirmationQuery::Cursor> next = std::nullopt;  // none: that was all
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_CONFIRMATION_PAGE_H_

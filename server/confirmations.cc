@@ -6,7 +6,7 @@
 #include "common/signature.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 EventView Divergence(const ConfirmationAuthor& author, const Confirmation& confirmation,
@@ -199,11 +199,10 @@ void Confirmations::Confirmed(const WorkerName& worker, const Confirmation& conf
   if (!added) it->second = std::max(it->second, confirmation.version);
 }
 
-bool Confirmations::IsNews(const WorkerName& worker, const Confirmation& confirmation, MonoTime now) {
+bool Confirmations::IsNew(const WorkerName& worker, const Confirmation& confirmation, MonoTime now) {
   const MutexLock lock(&mutex_);
   const VersionKey key(confirmation.fragment, confirmation.version);
-  return published_.contains(key) && diverged_[key].insert(worker).second &&
-         divergences_[worker].MayTell(now);
+  return published_.contains(key) && diverged_[key].insert(worker).second && divergences_[worker].Allow(now);
 }
 
 Confirmations::Result Confirmations::Take(const ConfirmationAuthor& author, std::string_view public_key,
@@ -221,7 +220,7 @@ Confirmations::Result Confirmations::Take(const ConfirmationAuthor& author, std:
       case ConfirmationVerdict::kDiverged:
         Keep(author, public_key, confirmation);
         result.diverged = true;
-        if (IsNews(author.worker, confirmation, now)) {
+        if (IsNew(author.worker, confirmation, now)) {
           result.events.push_back(Divergence(author, confirmation, *published));
         }
         break;
@@ -236,4 +235,4 @@ Confirmations::Result Confirmations::Take(const ConfirmationAuthor& author, std:
   return result;
 }
 
-}  // namespace atoll
+}  // namespace atl

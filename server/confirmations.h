@@ -21,7 +21,7 @@
 #include "server/views.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 enum class ConfirmationVerdict : uint8_t {
   kValid,     // signed by the worker's key, and of the published hash
@@ -101,7 +101,7 @@ class Confirmations {
   ConfirmationQuery Narrowed(ConfirmationQuery query) const ABSL_LOCKS_EXCLUDED(mutex_);
   void Confirmed(const WorkerName& worker, const Confirmation& confirmation) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Whether this divergence is news; it is not from here on.
-  bool IsNews(const WorkerName& worker, const Confirmation& confirmation, MonoTime now)
+  bool IsNew(const WorkerName& worker, const Confirmation& confirmation, MonoTime now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   RunStore* const store_;
@@ -115,6 +115,6 @@ class Confirmations {
   size_t shown_count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_CONFIRMATIONS_H_

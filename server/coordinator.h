@@ -25,9 +25,9 @@
 
 // The coordinator's use cases, without gRPC: what the data port and the admin port offer, in plain values.
 // docs/wire_format.md gives the order of calls and the reason of every refusal; a refusal carries its reason
-// as the absl::Status payload set by server/refusal.h, which server/rpc turns into google.rpc.ErrorInfo.
+// as the absl::Status payload set by server/rejection.h, which server/rpc turns into google.rpc.ErrorInfo.
 
-namespace atoll {
+namespace atl {
 
 class AdminControl;
 
@@ -238,6 +238,6 @@ class Coordinator {
   virtual void Shutdown() = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_COORDINATOR_H_

@@ -10,16 +10,16 @@
 #include "common/status.h"
 #include "server/admin/metrics_view.h"
 #include "server/push_upload.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "server/seed_upload.h"
-#include "server/storage_refusal.h"
+#include "server/storage_rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr Duration kLongestPull = Seconds(60);
 
-RunBookOptions BookOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
+CoordinatorStateOptions StateOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
   return {
       .config = opened.config,
       .identity = opened.recovery.identity,
@@ -59,19 +59,20 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
     : store_(std::move(deps.store)),
       engine_(std::move(engine)),
       observer_(deps.observer != nullptr ? deps.observer : &silent_),
-      book_(BookOptions(options, opened)),
-      board_(opened.layouts.empty() ? options.fragments : static_cast<uint32_t>(opened.layouts.size())),
+      state_(StateOptions(options, opened)),
+      published_versions_(opened.layouts.empty() ? options.fragments
+                                                 : static_cast<uint32_t>(opened.layouts.size())),
       events_(store_.get(), deps.clock, deps.log.With("component", "events"), observer_,
               opened.recovery.last_event_sequence),
       budget_("contributions in flight", options.run.contribution_budget_bytes),
-      outbox_(store_.get(), &book_, &events_, observer_, deps.log.With("component", "run")),
+      effect_executor_(store_.get(), &state_, &events_, observer_, deps.log.With("component", "run")),
       confirmations_(store_.get(), deps.log.With("component", "confirmations")),
-      services_(MakeServices(std::move(options), deps, opened)),
-      started_(services_.clock->Now()),
-      driver_(services_, engine_.get()),
-      checkpoints_(services_, &driver_),
+      context_(MakeContext(std::move(options), deps, opened)),
+      started_(context_.clock->Now()),
+      driver_(context_, engine_.get()),
+      checkpoints_(context_, &driver_),
       launcher_(std::move(deps.launcher)),
-      admin_({.services = &services_,
+      admin_({.context = &context_,
               .keeper = &checkpoints_,
               .driver = &driver_,
               .launcher = launcher_.get(),
@@ -80,32 +81,32 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
   Start(std::move(opened));
 }
 
-Services CoordinatorImpl::MakeServices(CoordinatorOptions options, const CoordinatorDeps& deps,
-                                       const OpenedRun& opened) {
+CoordinatorContext CoordinatorImpl::MakeContext(CoordinatorOptions options, const CoordinatorDeps& deps,
+                                                const OpenedRun& opened) {
   return {.options = std::move(options),
           .identity = opened.recovery.identity,
           .store = store_.get(),
           .clock = deps.clock,
           .observer = observer_,
-          .book = &book_,
-          .board = &board_,
-          .outbox = &outbox_,
+          .state = &state_,
+          .published_versions = &published_versions_,
+          .effect_executor = &effect_executor_,
           .budget = &budget_,
           .shutting_down = &shutting_down_,
           .log = deps.log.With("component", "rounds")};
 }
 
 void CoordinatorImpl::Start(OpenedRun opened) {
-  outbox_.WakeRoundsBy([this] { driver_.Wake(); });
-  outbox_.OnForgotten([this](const WorkerName& name) { confirmations_.Forget(name); });
+  effect_executor_.WakeRoundsBy([this] { driver_.Wake(); });
+  effect_executor_.OnForgotten([this](const WorkerName& name) { confirmations_.Forget(name); });
   driver_.OnStored(
       [this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
   const std::vector<FragmentId> finished =
-      book_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
-  store_->KeepLate(book_.StalenessLimit());
-  budget_.SetCapacity(book_.ContributionBudget());
+      state_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
+  store_->KeepLate(state_.StalenessLimit());
+  budget_.SetCapacity(state_.ContributionBudget());
   confirmations_.Restore(opened.recovery.rounds);
-  board_.TellFirst([this](const Snapshot& snapshot) {
+  published_versions_.OnFirst([this](const Snapshot& snapshot) {
     confirmations_.Published(snapshot.fragment, snapshot.version, snapshot.published);
   });
   Effects effects;
@@ -126,16 +127,16 @@ void CoordinatorImpl::Start(OpenedRun opened) {
                                   opened.recovery.checkpoint->name));
     effects.events.back().version = opened.fragments.front().version;
   }
-  (void)outbox_.Send(effects);
-  checkpoints_.TellNewest();
-  if (book_.control().mode == RunMode::kPaused) board_.Hold();
+  (void)effect_executor_.Execute(effects);
+  checkpoints_.ReportNewest();
+  if (state_.control().mode == RunMode::kPaused) published_versions_.Hold();
   if (seeded) {
     std::vector<Version> stored;
     for (const FragmentRecovery& fragment : opened.recovery.fragments) stored.push_back(fragment.stored);
     driver_.Adopt(std::move(opened.fragments), stored);
-    for (const FragmentId fragment : finished) board_.Finish(fragment);
+    for (const FragmentId fragment : finished) published_versions_.Finish(fragment);
   }
-  housekeeping_ = std::make_unique<PeriodicTask>("ticks", services_.options.tick, [this] { Tick(); });
+  housekeeping_ = std::make_unique<PeriodicTask>("ticks", context_.options.tick, [this] { Tick(); });
   FollowLauncher();
 }
 
@@ -145,9 +146,9 @@ void CoordinatorImpl::FollowLauncher() {
     Effects effects;
     effects.Event(event.launched ? EventKind::kWorkerLaunched : EventKind::kWorkerExited, event.name,
                   event.message);
-    (void)outbox_.Send(effects);
+    (void)effect_executor_.Execute(effects);
   });
-  launcher_->SetMembers([this](const WorkerName& name) { return book_.IsLiveTrainer(name); });
+  launcher_->SetMembers([this](const WorkerName& name) { return state_.IsLiveTrainer(name); });
 }
 
 CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
@@ -157,11 +158,11 @@ absl::Status CoordinatorImpl::CheckOpen() const { return shutting_down_ ? Shutti
 absl::StatusOr<JoinResult> CoordinatorImpl::Join(const JoinCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = book_.Join(call, services_.clock->Now(), effects);
-  const absl::Status stored = outbox_.Send(effects);
+  auto result = state_.Join(call, context_.clock->Now(), effects);
+  const absl::Status stored = effect_executor_.Execute(effects);
   if (!result.ok()) return result;
   // An incarnation that is not on disk could be issued again after a crash.
-  if (!stored.ok()) return ToRefusal(stored);
+  if (!stored.ok()) return ToRejection(stored);
   result->last_event_sequence = events_.last_sequence();
   return result;
 }
@@ -169,32 +170,32 @@ absl::StatusOr<JoinResult> CoordinatorImpl::Join(const JoinCall& call) {
 absl::StatusOr<HeartbeatResult> CoordinatorImpl::Heartbeat(const HeartbeatCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = book_.Heartbeat(call, services_.clock->Now(),
-                                services_.clock->WallNow().time_since_epoch().count(), effects);
-  if (result.ok() && !call.caller.observes()) HearConfirmations(call, *result, effects);
-  (void)outbox_.Send(effects);
+  auto result = state_.Heartbeat(call, context_.clock->Now(),
+                                 context_.clock->WallNow().time_since_epoch().count(), effects);
+  if (result.ok() && !call.caller.observes()) CheckConfirmations(call, *result, effects);
+  (void)effect_executor_.Execute(effects);
   return result;
 }
 
-void CoordinatorImpl::HearConfirmations(const HeartbeatCall& call, HeartbeatResult& result,
-                                        Effects& effects) {
+void CoordinatorImpl::CheckConfirmations(const HeartbeatCall& call, HeartbeatResult& result,
+                                         Effects& effects) {
   if (call.confirmations.empty()) return;
   const Confirmations::Result heard = confirmations_.Take(
       {.run_id = call.caller.run_id, .epoch = call.caller.epoch, .worker = call.caller.worker},
-      book_.PublicKey(call.caller.worker), call.confirmations, services_.clock->Now());
+      state_.PublicKey(call.caller.worker), call.confirmations, context_.clock->Now());
   effects.events.insert(effects.events.end(), heard.events.begin(), heard.events.end());
   for (const ConfirmationVerdict verdict : heard.verdicts) observer_->OnConfirmation(VerdictName(verdict));
   // Who is to leave anyway takes no diverged parameters along.
   if (!heard.diverged || result.command != CommandView::kNone) return;
-  const WorkerCommand resync{.command = CommandView::kResync};
-  if (book_.Order(call.caller.worker, resync, effects).ok()) result.command = resync.command;
+  const PendingCommand resync{.command = CommandView::kResync};
+  if (state_.SetCommand(call.caller.worker, resync, effects).ok()) result.command = resync.command;
 }
 
 absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& reason) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  const absl::Status left = book_.Leave(caller, reason, services_.clock->Now(), effects);
-  (void)outbox_.Send(effects);
+  const absl::Status left = state_.Leave(caller, reason, context_.clock->Now(), effects);
+  (void)effect_executor_.Execute(effects);
   if (left.ok() && launcher_ != nullptr) launcher_->Left(caller.worker);
   return left;
 }
@@ -202,18 +203,18 @@ absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& rea
 absl::StatusOr<std::unique_ptr<SeedSession>> CoordinatorImpl::StartSeed(const Caller& caller,
                                                                         const Manifest& manifest) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
-  return SeedUpload::Start(services_, caller, manifest, [this](std::vector<FragmentState> fragments) {
+  return SeedUpload::Start(context_, caller, manifest, [this](std::vector<FragmentState> fragments) {
     const std::vector<Version> stored(fragments.size(), Version(0));
     driver_.Adopt(std::move(fragments), stored);
   });
 }
 
 absl::StatusOr<std::unique_ptr<PushSession>> CoordinatorImpl::StartPush(const PushCall& call) {
-  return PushUpload::Start(services_, call);
+  return PushUpload::Start(context_, call);
 }
 
 uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
-  const SnapshotPtr head = board_.Head(call.fragment);
+  const SnapshotPtr head = published_versions_.Head(call.fragment);
   if (head == nullptr) return 0;
   // A query: it claims no key, creates no file and takes nothing of the budget.
   const ContributionKey key{.epoch = call.caller.epoch,
@@ -223,14 +224,14 @@ uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
                             .sequence = call.sequence};
   // Left by an upload of another size, the file is of no use.
   const uint64_t staged = store_->StagedBytes(key);
-  return staged <= book_.LargestPush(call.fragment, head->elements) ? staged : 0;
+  return staged <= state_.LargestPush(call.fragment, head->elements) ? staged : 0;
 }
 
 absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatusCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = book_.PushStatus(call, services_.clock->Now(), effects);
-  (void)outbox_.Send(effects);
+  auto result = state_.PushStatus(call, context_.clock->Now(), effects);
+  (void)effect_executor_.Execute(effects);
   if (!result.ok() || result->state != PushState::kUnknown || call.base > result->head) return result;
   result->received_bytes = StagedBytes(call);
   if (result->received_bytes > 0) result->state = PushState::kPartial;
@@ -239,45 +240,45 @@ absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatus
 
 absl::StatusOr<ConfirmationPage> CoordinatorImpl::GetConfirmations(const ConfirmationQuery& query) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
-  const size_t fragments = book_.Layouts().size();
+  const size_t fragments = state_.Layouts().size();
   if (query.fragment.value() >= fragments) {
     return absl::NotFoundError(
         absl::StrFormat("there is no fragment %d; the run has %d", query.fragment.value(), fragments));
   }
-  return confirmations_.Show(services_.identity, query,
-                             [this](const WorkerName& worker) { return book_.PublicKey(worker); });
+  return confirmations_.Show(context_.identity, query,
+                             [this](const WorkerName& worker) { return state_.PublicKey(worker); });
 }
 
-absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, SnapshotBoard::Outcome outcome,
+absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, PublishedVersions::Outcome outcome,
                                                    SnapshotPtr snapshot) {
   PullResult result;
-  result.state = book_.state();
+  result.state = state_.state();
   switch (outcome) {
-    case SnapshotBoard::Outcome::kSnapshot:
+    case PublishedVersions::Outcome::kSnapshot:
       if (call.caller.epoch != snapshot->epoch)
         return WrongEpoch(call.caller.worker, call.caller.epoch, snapshot->epoch);
       result.outcome = PullOutcome::kParameters;
-      result.zstd = call.unpacks_zstd && services_.options.run.zstd;
-      if (call.have) result.delta = board_.DeltaFrom(call.fragment, *call.have);
+      result.zstd = call.unpacks_zstd && context_.options.run.zstd;
+      if (call.have) result.delta = published_versions_.DeltaFrom(call.fragment, *call.have);
       if (result.delta != nullptr && result.delta->to != snapshot->version) {
         result.snapshot = std::move(snapshot);
         return result;
       }
       // An observer's name may be a worker's: it is not that worker that pulled.
-      result.plan = book_.Deliver(call.caller.observes() ? WorkerName() : call.caller.worker, call.fragment,
-                                  snapshot->version, snapshot->committed_tokens, services_.clock->Now());
+      result.plan = state_.Deliver(call.caller.observes() ? WorkerName() : call.caller.worker, call.fragment,
+                                   snapshot->version, snapshot->committed_tokens, context_.clock->Now());
       result.snapshot = std::move(snapshot);
       return result;
-    case SnapshotBoard::Outcome::kTimeout:
+    case PublishedVersions::Outcome::kTimeout:
       result.outcome = PullOutcome::kNotYet;
-      result.waiting_for = book_.WaitingFor(call.fragment);
+      result.waiting_for = state_.WaitingFor(call.fragment);
       return result;
-    case SnapshotBoard::Outcome::kFinished:
+    case PublishedVersions::Outcome::kFinished:
       result.outcome = PullOutcome::kRunFinished;
       return result;
-    case SnapshotBoard::Outcome::kCancelled:
+    case PublishedVersions::Outcome::kCancelled:
       return absl::CancelledError("the pull was cancelled by its caller");
-    case SnapshotBoard::Outcome::kClosed:
+    case PublishedVersions::Outcome::kClosed:
       break;
   }
   return ShuttingDown();
@@ -286,32 +287,32 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Snapsho
 uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
   Effects effects;
   absl::Status admitted = CheckOpen();
-  const MonoTime now = services_.clock->Now();
-  if (admitted.ok()) admitted = book_.CheckPull(call, now, effects);
+  const MonoTime now = context_.clock->Now();
+  if (admitted.ok()) admitted = state_.CheckPull(call, now, effects);
   if (admitted.ok() && call.after.has_value() && !call.caller.observes()) {
-    const SnapshotPtr head = board_.Head(call.fragment);
+    const SnapshotPtr head = published_versions_.Head(call.fragment);
     if (head != nullptr && head->version < *call.after) {
-      book_.NoteLostVersions(call, head->version, now, effects);
+      state_.NoteLostVersions(call, head->version, now, effects);
     }
   }
-  (void)outbox_.Send(effects);
+  (void)effect_executor_.Execute(effects);
   if (!admitted.ok()) {
     done(admitted);
     return 0;
   }
   const Duration wait = std::clamp(call.wait, Duration(0), kLongestPull);
-  return board_.Wait(
+  return published_versions_.Wait(
       call.fragment, call.after, now, now + wait,
-      [this, call, done = std::move(done)](SnapshotBoard::Outcome outcome, SnapshotPtr snapshot) {
+      [this, call, done = std::move(done)](PublishedVersions::Outcome outcome, SnapshotPtr snapshot) {
         done(Answer(call, outcome, std::move(snapshot)));
       },
-      !call.caller.observes() && book_.IsTrainer(call.caller.worker));
+      !call.caller.observes() && state_.IsTrainer(call.caller.worker));
 }
 
-void CoordinatorImpl::CancelPull(uint64_t id) { board_.Cancel(id); }
+void CoordinatorImpl::CancelPull(uint64_t id) { published_versions_.Cancel(id); }
 
 void CoordinatorImpl::CountPulledBytes(const WorkerName& worker, uint64_t bytes) {
-  book_.CountPull(worker, bytes);
+  state_.CountPull(worker, bytes);
   observer_->OnPullBytes(bytes);
 }
 
@@ -322,17 +323,17 @@ uint64_t CoordinatorImpl::Subscribe(uint64_t after_sequence, EventSink sink) {
 void CoordinatorImpl::Unsubscribe(uint64_t id) { events_.Unsubscribe(id); }
 
 StatusView CoordinatorImpl::GetStatus(uint32_t history) {
-  const MonoTime now = services_.clock->Now();
-  StatusView status = book_.Status(history, now);
+  const MonoTime now = context_.clock->Now();
+  StatusView status = state_.Status(history, now);
   status.uptime_s = ToSeconds(now - started_);
-  status.run_seconds = RunSeconds(status, services_.identity.created_unix_ns,
-                                  services_.clock->WallNow().time_since_epoch().count());
+  status.run_seconds = RunSeconds(status, context_.identity.created_unix_ns,
+                                  context_.clock->WallNow().time_since_epoch().count());
   status.compute_utilisation =
-      ComputeUtilisation(book_.Workers(/*all=*/status.live_trainers == 0, now), status.run_seconds);
-  status.data_directory = services_.options.data_directory;
+      ComputeUtilisation(state_.Workers(/*all=*/status.live_trainers == 0, now), status.run_seconds);
+  status.data_directory = context_.options.data_directory;
   status.last_event_sequence = events_.last_sequence();
   for (FragmentStatusView& fragment : status.fragments) {
-    const SnapshotPtr head = board_.Head(fragment.id);
+    const SnapshotPtr head = published_versions_.Head(fragment.id);
     if (head != nullptr && head->version == fragment.version) fragment.published = head->published;
   }
   if (launcher_ != nullptr) AddLauncherTrouble(launcher_->view().error, status);
@@ -340,28 +341,28 @@ StatusView CoordinatorImpl::GetStatus(uint32_t history) {
 }
 
 std::vector<WorkerView> CoordinatorImpl::ListWorkers(bool all) {
-  std::vector<WorkerView> workers = book_.Workers(all, services_.clock->Now());
+  std::vector<WorkerView> workers = state_.Workers(all, context_.clock->Now());
   for (WorkerView& worker : workers) worker.confirmed = confirmations_.Newest(worker.name);
   return workers;
 }
 
 void CoordinatorImpl::Tick() {
-  const MonoTime now = services_.clock->Now();
+  const MonoTime now = context_.clock->Now();
   Effects effects;
-  book_.Tick(now, effects);
-  for (const FragmentId fragment : book_.FinishEnded(now)) board_.Finish(fragment);
-  (void)outbox_.Send(effects);
-  board_.Expire(now);
+  state_.Tick(now, effects);
+  for (const FragmentId fragment : state_.FinishEnded(now)) published_versions_.Finish(fragment);
+  (void)effect_executor_.Execute(effects);
+  published_versions_.Expire(now);
   ShowNumbers();
 }
 
 void CoordinatorImpl::ShowNumbers() {
-  const RunBook::Numbers numbers = book_.numbers();
+  const CoordinatorState::Numbers numbers = state_.numbers();
   observer_->OnWorkers(numbers.active_trainers, numbers.live_others, numbers.lost);
   observer_->OnRunState(numbers.state);
   observer_->OnCommittedTokens(numbers.committed_tokens, numbers.total_tokens);
   observer_->OnStorageFailing(!numbers.storage_error.empty());
-  observer_->OnConfigVersion(book_.config()->version);
+  observer_->OnConfigVersion(state_.config()->version);
   observer_->OnContributionBudget(budget_.used(), budget_.capacity());
   for (const FragmentStatusView& fragment : numbers.fragments) {
     observer_->OnVersion(fragment.id, fragment.version, fragment.stored);
@@ -373,7 +374,7 @@ void CoordinatorImpl::Shutdown() {
   MutexLock lock(&shutdown_mutex_);
   if (shut_down_) return;
   shut_down_ = true;
-  board_.Close();
+  published_versions_.Close();
   if (launcher_ != nullptr) launcher_->Shutdown();
   housekeeping_->Stop();
   driver_.Stop();
@@ -405,4 +406,4 @@ absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOption
                                            std::move(opened));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,20 +13,20 @@
 #include "server/checkpoint_keeper.h"
 #include "server/confirmations.h"
 #include "server/coordinator.h"
+#include "server/coordinator_context.h"
+#include "server/coordinator_state.h"
 #include "server/create_coordinator.h"
+#include "server/effect_executor.h"
 #include "server/event_log.h"
 #include "server/merge_engine.h"
-#include "server/outbox.h"
+#include "server/published_versions.h"
 #include "server/round_driver.h"
-#include "server/run_book.h"
 #include "server/run_opening.h"
-#include "server/services.h"
-#include "server/snapshot_board.h"
 
-namespace atoll {
+namespace atl {
 
-/// The parts put together: each use case is a call to the book, then its effects. Sessions that it handed out
-/// must be destroyed before it.
+/// The parts put together: each use case is a call to the coordinator's state, then its effects. Sessions
+/// that it handed out must be destroyed before it.
 class CoordinatorImpl final : public Coordinator {
  public:
   CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps deps, std::unique_ptr<MergeEngine> engine,
@@ -52,15 +52,16 @@ class CoordinatorImpl final : public Coordinator {
   void Shutdown() override;
 
  private:
-  Services MakeServices(CoordinatorOptions options, const CoordinatorDeps& deps, const OpenedRun& opened);
+  CoordinatorContext MakeContext(CoordinatorOptions options, const CoordinatorDeps& deps,
+                                 const OpenedRun& opened);
   void Start(OpenedRun opened);
   void FollowLauncher();
   absl::Status CheckOpen() const;
   uint64_t StagedBytes(const PushStatusCall& call);
-  absl::StatusOr<PullResult> Answer(const PullCall& call, SnapshotBoard::Outcome outcome,
+  absl::StatusOr<PullResult> Answer(const PullCall& call, PublishedVersions::Outcome outcome,
                                     SnapshotPtr snapshot);
   /// Judges those of a heartbeat, and has a worker that diverged pull again.
-  void HearConfirmations(const HeartbeatCall& call, HeartbeatResult& result, Effects& effects);
+  void CheckConfirmations(const HeartbeatCall& call, HeartbeatResult& result, Effects& effects);
   void Tick();
   void ShowNumbers();
 
@@ -70,13 +71,13 @@ class CoordinatorImpl final : public Coordinator {
   const std::unique_ptr<MergeEngine> engine_;
   CoordinatorObserver* const observer_;
   std::atomic<bool> shutting_down_{false};
-  RunBook book_;
-  SnapshotBoard board_;
+  CoordinatorState state_;
+  PublishedVersions published_versions_;
   EventLog events_;
   ByteBudget budget_;
-  Outbox outbox_;
+  EffectExecutor effect_executor_;
   Confirmations confirmations_;
-  const Services services_;
+  const CoordinatorContext context_;
   const MonoTime started_;
 
   RoundDriver driver_;
@@ -88,6 +89,6 @@ class CoordinatorImpl final : public Coordinator {
   AdminImpl admin_;                           // last: uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_COORDINATOR_IMPL_H_

@@ -16,7 +16,7 @@
 #include "server/observer.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 struct CoordinatorOptions {
   RunOptions run;               // checked by the parser of the configuration
@@ -59,6 +59,6 @@ struct CoordinatorDeps {
 absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOptions options,
                                                                CoordinatorDeps deps);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_CREATE_COORDINATOR_H_

@@ -8,7 +8,7 @@
 #include "server/views.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a change of the run's state asks of the outside: collected under the lock, carried out after it, in
 /// this order.
@@ -32,6 +32,6 @@ struct Effects {
   }
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_EFFECTS_H_

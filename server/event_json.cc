@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using nlohmann::json;
@@ -93,4 +93,4 @@ absl::StatusOr<EventView> DecodeEvent(std::string_view bytes) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "server/views.h"
 
-namespace atoll {
+namespace atl {
 
 /// An event as the store keeps it: one JSON object, keys as the fields of EventView, absent where empty. Keys
 /// that are not known are ignored when read, so that an older coordinator can read a newer one's events.
@@ -15,6 +15,6 @@ std::string EncodeEvent(const EventView& event);
 /// DataLoss when it is not what EncodeEvent writes.
 absl::StatusOr<EventView> DecodeEvent(std::string_view bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_EVENT_JSON_H_

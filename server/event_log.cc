@@ -6,7 +6,7 @@
 #include "common/trace_context.h"
 #include "server/event_json.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Events that wait for a full disk; beyond it the oldest are forgotten.
@@ -70,10 +70,10 @@ void EventLog::Deliver(const EventView& event) {
       if (subscriber->following) ids.push_back(id);
     }
   }
-  for (const uint64_t id : ids) (void)Told(id, event);
+  for (const uint64_t id : ids) (void)Notify(id, event);
 }
 
-bool EventLog::Told(uint64_t id, const EventView& event) {
+bool EventLog::Notify(uint64_t id, const EventView& event) {
   std::shared_ptr<Subscriber> subscriber;
   {
     MutexLock lock(&mutex_);
@@ -82,14 +82,14 @@ bool EventLog::Told(uint64_t id, const EventView& event) {
     subscriber = it->second;
     if (event.sequence <= subscriber->after) return true;
     subscriber->after = event.sequence;
-    telling_ = id;
-    teller_ = std::this_thread::get_id();
+    notifying_ = id;
+    notifier_ = CurrentThreadId();
   }
   const bool more = subscriber->sink(event);
   MutexLock lock(&mutex_);
-  telling_ = 0;
+  notifying_ = 0;
   if (!more) subscribers_.erase(id);
-  told_.NotifyAll();
+  notified_.NotifyAll();
   return more;
 }
 
@@ -119,11 +119,11 @@ void EventLog::CatchUp(uint64_t id) {
           it->second->after = entry.sequence;
         continue;
       }
-      if (!Told(id, *event)) return;
+      if (!Notify(id, *event)) return;
     }
   }
   for (const EventView& event : unsaved_) {
-    if (!Told(id, event)) return;
+    if (!Notify(id, event)) return;
   }
   // On the thread that delivers, so that nothing can have come in between.
   MutexLock lock(&mutex_);
@@ -145,7 +145,7 @@ void EventLog::Unsubscribe(uint64_t id) {
     ended = std::move(it->second);
     subscribers_.erase(it);
   }
-  while (telling_ == id && teller_ != std::this_thread::get_id()) told_.Wait(&mutex_);
+  while (notifying_ == id && notifier_ != CurrentThreadId()) notified_.Wait(&mutex_);
 }
 
 void EventLog::Stop() {
@@ -155,4 +155,4 @@ void EventLog::Stop() {
   ended.swap(subscribers_);
 }
 
-}  // namespace atoll
+}  // namespace atl

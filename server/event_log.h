@@ -7,17 +7,17 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <thread>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/task_queue.h"
+#include "common/thread.h"
 #include "server/observer.h"
 #include "server/views.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// Numbers events, keeps them in the store, and tells subscribers. One thread of its own does both, in order,
 /// so that a subscriber which reads the past from the store and then follows misses nothing and sees nothing
@@ -53,7 +53,7 @@ class EventLog {
   };
   void Deliver(const EventView& event);
   void Keep(const EventView& event);
-  bool Told(uint64_t id, const EventView& event);
+  bool Notify(uint64_t id, const EventView& event);
   void CatchUp(uint64_t id);
 
   RunStore* const store_;
@@ -62,12 +62,12 @@ class EventLog {
   CoordinatorObserver* const observer_;
 
   mutable Mutex mutex_;
-  CondVar told_;
+  CondVar notified_;
   uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_subscriber_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, std::shared_ptr<Subscriber>> subscribers_ ABSL_GUARDED_BY(mutex_);
-  uint64_t telling_ ABSL_GUARDED_BY(mutex_) = 0;  // the subscriber whose sink is running
-  std::thread::id teller_ ABSL_GUARDED_BY(mutex_);
+  uint64_t notifying_ ABSL_GUARDED_BY(mutex_) = 0;  // the subscriber whose sink is running
+  uint64_t notifier_ ABSL_GUARDED_BY(mutex_) = 0;   // CurrentThreadId
 
   // Of the queue's thread alone.
   std::deque<EventView> unsaved_;
@@ -76,6 +76,6 @@ class EventLog {
   TaskQueue queue_;  // last: its thread uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_EVENT_LOG_H_

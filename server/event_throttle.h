@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// How often something is worth an event: `burst` times at once, then once in `interval` (a token bucket), so
 /// that strangers cannot fill the event log. Not thread-safe.
@@ -19,21 +19,21 @@ class EventThrottle {
   EventThrottle(double burst, Duration interval) : burst_(burst), interval_(interval) {}
 
   /// Whether to tell it now; counts it if so. `now` never goes back.
-  bool MayTell(MonoTime now) {
-    told_ = std::max(0.0, told_ - ToSeconds(now - at_) / ToSeconds(interval_));
+  bool Allow(MonoTime now) {
+    used_ = std::max(0.0, used_ - ToSeconds(now - at_) / ToSeconds(interval_));
     at_ = now;
-    if (told_ + 1 > burst_) return false;
-    told_ += 1;
+    if (used_ + 1 > burst_) return false;
+    used_ += 1;
     return true;
   }
 
  private:
   double burst_;
   Duration interval_;
-  double told_ = 0;  // as they drain away
+  double used_ = 0;  // as they drain away
   MonoTime at_ = {};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_EVENT_THROTTLE_H_

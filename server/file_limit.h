@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace atoll {
+namespace atl {
 
 /// Descriptors that the store, uploads and the program itself are left, whoever connects.
 inline constexpr size_t kReservedDescriptors = 768;
@@ -12,6 +12,6 @@ inline constexpr size_t kReservedDescriptors = 768;
 /// leaves. At least 16.
 size_t ConnectionsWithin(size_t wanted, size_t file_limit);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_FILE_LIMIT_H_

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Versions that contributions are remembered for at least, so that a push whose answer was lost is known
@@ -63,7 +63,7 @@ RoundOptions FragmentRound::rules() const {
   return rules;
 }
 
-void FragmentRound::GoOn(const Membership& membership, MonoTime now) {
+void FragmentRound::ResumeFinished(const Membership& membership, MonoTime now) {
   finished_ = false;
   if (Idle()) return Open(head_, membership, now);
   round_->Resumed(now);
@@ -87,10 +87,10 @@ absl::Status FragmentRound::Stale(const ContributionKey& key) const {
   if (const uint32_t limit = config_->run.round.staleness_limit; limit > 0 && !finished_) {
     why += absl::StrFormat(", and it would be late by more than the %d versions allowed", limit);
   }
-  return Refuse(
-      Refusal{.reason = RefusalReason::kStaleBase,
-              .metadata = {{kHeadVersionKey, std::to_string(adopt.value())}},
-              .retry_after = std::nullopt},
+  return Reject(
+      Rejection{.reason = RejectionReason::kStaleBase,
+                .metadata = {{kHeadVersionKey, std::to_string(adopt.value())}},
+                .retry_after = std::nullopt},
       absl::StrFormat(
           "the contribution of worker '%s' to fragment %d on base version %d came too late: %s; adopt "
           "version %d",
@@ -100,8 +100,8 @@ absl::Status FragmentRound::Stale(const ContributionKey& key) const {
 absl::StatusOr<Round::Arrival> FragmentRound::Check(const Contribution& contribution) const {
   const ContributionKey& key = contribution.key;
   if (key.base > head_) {
-    return Refuse(
-        RefusalReason::kUnknownBase,
+    return Reject(
+        RejectionReason::kUnknownBase,
         absl::StrFormat("worker '%s' contributes to base version %d of fragment %d, whose head is %d; pull "
                         "again",
                         key.worker, key.base.value(), key.fragment.value(), head_.value()));
@@ -120,7 +120,7 @@ absl::StatusOr<Round::Arrival> FragmentRound::Check(const Contribution& contribu
   if (finished_) return Stale(key);
   auto arrival = round_->Check(contribution);
   if (absl::IsAlreadyExists(arrival.status())) {
-    return Refuse(RefusalReason::kAlreadyPushed, std::string(arrival.status().message()));
+    return Reject(RejectionReason::kAlreadyPushed, std::string(arrival.status().message()));
   }
   if (arrival.ok() && *arrival == Round::Arrival::kAccepted && !Admissible(key.base)) return Stale(key);
   return arrival;
@@ -198,4 +198,4 @@ const Contribution* FragmentRound::FindSame(const Contribution& contribution) co
   return nullptr;
 }
 
-}  // namespace atoll
+}  // namespace atl

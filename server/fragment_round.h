@@ -18,7 +18,7 @@
 #include "server/config_snapshot.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// One fragment between two versions: its open round, and what went into the last ones. Pure state, not
 /// thread-safe.
@@ -62,7 +62,7 @@ class FragmentRound {
     ending = false;
   }
   /// It was finished; there will be further versions after all. What has arrived stays.
-  void GoOn(const Membership& membership, MonoTime now);
+  void ResumeFinished(const Membership& membership, MonoTime now);
   /// Null while finished.
   Round* round() { return round_ && !finished_ ? &*round_ : nullptr; }
   const Round* round() const { return round_ && !finished_ ? &*round_ : nullptr; }
@@ -145,6 +145,6 @@ class FragmentRound {
   Version remembered_from_;  // of earlier bases it is not known any more who contributed
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_FRAGMENT_ROUND_H_

@@ -9,7 +9,7 @@
 #include "server/tensor_buffer.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// The tensors of one fragment at one version. theta is shared: with float32 pulls it is the published
 /// payload itself, read by whoever streams the snapshot; so it is never written again. The outer optimizer's
@@ -36,6 +36,6 @@ struct FragmentState {
   }
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_FRAGMENT_STATE_H_

@@ -15,7 +15,7 @@
 #include "core/payload_stats.h"
 #include "core/safetensors.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Text(const std::vector<int64_t>& shape) {
@@ -137,4 +137,4 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "server/run_opening.h"
 #include "server/tensor_buffer.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a run is seeded with, read and checked.
 struct ImportedSeed {
@@ -40,6 +40,6 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
 absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& path, const Manifest& manifest,
                                                           const std::vector<FragmentLayout>& layouts);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_IMPORT_SEED_H_

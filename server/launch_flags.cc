@@ -11,11 +11,11 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "server/launch/kubernetes_launcher.h"
+#include "server/launch/launch_command.h"
 #include "server/launch/process_launcher.h"
-#include "server/launch/worker_command.h"
 #include "server/worker_count.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kWorkerProgram[] = "atoll-worker";
@@ -174,7 +174,7 @@ void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, c
   uint32_t wanted = admin.WantedWorkers();
   const std::vector<WorkerName> drained = admin.DrainedWorkers();
   if (flags.launcher == "process") {
-    for (const WorkerName& name : drained) launcher.LetGo(name).IgnoreError();
+    for (const WorkerName& name : drained) launcher.Release(name).IgnoreError();
   } else {
     // Of a set the highest numbers can be let go.
     const auto is_drained = [&](uint32_t number) {
@@ -186,4 +186,4 @@ void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, c
   launcher.Begin(wanted);
 }
 
-}  // namespace atoll
+}  // namespace atl

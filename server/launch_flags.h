@@ -15,7 +15,7 @@
 #include "server/launch/launcher.h"
 #include "server/security.h"
 
-namespace atoll {
+namespace atl {
 
 /// The command line's part about launching workers. docs/launchers.md
 struct LaunchFlags {
@@ -51,6 +51,6 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags,
 void BeginLaunching(const LaunchFlags& flags, const std::string& data_address, const AdminControl& admin,
                     Launcher& launcher);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_FLAGS_H_

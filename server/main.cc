@@ -1,7 +1,6 @@
 // atoll-coordinator: puts store, coordinator, ports and metrics together, and takes them down in order.
 #include <malloc.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -59,7 +58,7 @@
 #include "server/web/web_server.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kStopped[] = "stopped; start it again with the same data directory to go on";
@@ -197,13 +196,14 @@ void KeepOldDefaults(const std::string& data_dir, RunConfigFile& file) {
   }
 }
 
-absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags) {
+absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags, const Logger& log) {
   RunConfiguration result;
   if (flags.config.empty()) {
     ATOLL_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> recorded, RecordedConfigs(flags.data_dir));
     result.bytes = recorded.back().bytes;
   } else {
     ATOLL_ASSIGN_OR_RETURN(RunConfigFile file, ReadRunConfigFile(flags.config));
+    for (const std::string& warning : file.warnings) log.Warning(warning);
     KeepOldDefaults(flags.data_dir, file);
     result.bytes = file.config.SerializeAsString();
     result.staleness_open = file.staleness_open;
@@ -404,9 +404,11 @@ void Connect(ServerSecurity& security, ServerMetrics& metrics, PortMetrics& port
              RpcServerOptions& options) {
   options.security.access = &security.policy();
   options.security.tokens = security.tokens();
-  options.on_call_refused = [&port_metrics](std::string_view reason) { port_metrics.OnCallRefused(reason); };
-  options.on_connection_refused = [&port_metrics](std::string_view port, std::string_view limit) {
-    port_metrics.OnConnectionRefused(port, limit);
+  options.on_call_rejected = [&port_metrics](std::string_view reason) {
+    port_metrics.OnCallRejected(reason);
+  };
+  options.on_connection_rejected = [&port_metrics](std::string_view port, std::string_view limit) {
+    port_metrics.OnConnectionRejected(port, limit);
   };
   options.on_connections = [&port_metrics](std::string_view port, size_t count) {
     port_metrics.OnConnections(port, count);
@@ -434,7 +436,7 @@ struct DenialTrail {
   }
   OnDenied OfWeb() {
     return [this](const std::string& peer, const absl::Status& why) {
-      metrics.OnCallRefused(absl::IsUnauthenticated(why) ? "unauthenticated" : "permission_denied");
+      metrics.OnCallRejected(absl::IsUnauthenticated(why) ? "unauthenticated" : "permission_denied");
       log.Denied("web request denied", peer, std::string(why.message()));
     };
   }
@@ -536,11 +538,10 @@ int Run(const Flags& flags) {
   const absl::Status threads = CheckThreads(kThreads);
   if (!threads.ok()) return Fail(*log, threads, ExitCode::kStorage);
   const auto handshakes = std::make_shared<HandshakeFailures>();
-  RouteGrpcLog(log->With("component", "grpc"), [handshakes](std::string_view line) {
-    handshakes->Hear(line, std::chrono::steady_clock::now());
-  });
+  RouteGrpcLog(log->With("component", "grpc"),
+               [handshakes](std::string_view line) { handshakes->OnLogLine(line, SteadyNow()); });
   if (!shutdown.ok()) return Fail(*log, shutdown.status(), ExitCode::kInternal);
-  const auto configuration = LoadConfiguration(flags);
+  const auto configuration = LoadConfiguration(flags, *log);
   if (!configuration.ok()) {
     return Fail(*log, configuration.status(), ConfigurationExitCode(flags, configuration.status()));
   }
@@ -580,19 +581,19 @@ void KeepReceiveBuffers() {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
-  atoll::SetUpProcess();
+  atl::SetUpProcess();
   CLI::App app("Hold the model of one training run and lead its rounds.", "atoll-coordinator");
-  atoll::Flags flags;
-  atoll::AddFlags(app, flags);
-  if (const auto code = atoll::ParseCommandLine(app, argc, argv)) return atoll::ToInt(*code);
-  atoll::KeepReceiveBuffers();
+  atl::Flags flags;
+  atl::AddFlags(app, flags);
+  if (const auto code = atl::ParseCommandLine(app, argc, argv)) return atl::ToInt(*code);
+  atl::KeepReceiveBuffers();
   try {
-    return atoll::Run(flags);
+    return atl::Run(flags);
   } catch (const std::system_error& error) {  // of a thread: between CheckThreads and here others took them
-    std::fprintf(stderr, "atoll-coordinator: %s\n", std::string(atoll::NoThread(error).message()).c_str());
-    return atoll::ToInt(atoll::ExitCode::kStorage);
+    std::fprintf(stderr, "atoll-coordinator: %s\n", std::string(atl::NoThread(error).message()).c_str());
+    return atl::ToInt(atl::ExitCode::kStorage);
   }
 }

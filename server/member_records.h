@@ -7,7 +7,7 @@
 #include "common/ids.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// What an operator does to members and must be on disk before it is done.
 enum class MemberAction : uint8_t { kEvict, kBan, kUnban, kForget };
@@ -18,6 +18,6 @@ struct MemberRecords {
   std::vector<WorkerName> removed;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_MEMBER_RECORDS_H_

@@ -1,19 +1,19 @@
 #include "server/merge_engine.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "common/block_hasher.h"
 #include "common/content_hash.h"
 #include "common/crc32c.h"
+#include "common/mutex.h"
 #include "core/codec.h"
 #include "core/delta.h"
 #include "core/fragment_plan.h"
+#include "core/fused_outer_step.h"
 #include "core/merge_comparison.h"
-#include "core/round_math.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Elements of one piece of work: one hash block of float32.
@@ -65,7 +65,7 @@ class FirstError {
  public:
   void Note(size_t piece, absl::Status status) {
     if (status.ok()) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (!status_.ok() && piece >= piece_) return;
     piece_ = piece;
     status_ = std::move(status);
@@ -73,7 +73,7 @@ class FirstError {
   const absl::Status& status() const { return status_; }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   size_t piece_ = 0;
   absl::Status status_;
 };
@@ -239,4 +239,4 @@ void MergeEngine::SealPayload(std::span<const std::byte> payload, std::vector<ui
   });
 }
 
-}  // namespace atoll
+}  // namespace atl

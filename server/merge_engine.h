@@ -19,7 +19,7 @@
 #include "server/tensor_buffer.h"
 #include "server/tensor_pool.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a version hashes to (RoundRecord): parameters is the hash of theta's bytes, state that of the state
 /// vectors' blocks of 1 MiB one vector after the other (of one vector: the hash of its bytes; of none: that
@@ -91,6 +91,6 @@ class MergeEngine {
   const std::optional<CodecKind> delta_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_MERGE_ENGINE_H_

@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "core/model_check.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status CheckModelMemory(std::span<const FragmentLayout> layouts) {
   // Parameters, those of the next version, one vector of state: docs/architecture.md, "Memory of the
@@ -34,4 +34,4 @@ absl::Status CheckNewModel(const RunOptions& run) {
   return fits.ok() ? fits : absl::InvalidArgumentError(absl::StrCat("model.gpt: ", fits.message()));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "core/fragment_plan.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// FailedPrecondition when the coordinator of this model cannot fit into the memory of this machine: neither
 /// a manifest of a kilobyte nor a typing error in a configuration is to ask for terabytes.
@@ -17,6 +17,6 @@ absl::Status CheckModelMemory(std::span<const FragmentLayout> layouts);
 /// not on this machine.
 absl::Status CheckNewModel(const RunOptions& run);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_MODEL_MEMORY_H_

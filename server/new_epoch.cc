@@ -2,7 +2,7 @@
 
 #include "common/digest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// A version that no round made: nothing was contributed to it.
@@ -46,4 +46,4 @@ EpochStart StartEpoch(std::vector<FragmentState>& fragments, const std::vector<V
   return start;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "server/merge_engine.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// What is not in the tensors.
 struct EpochContents {
@@ -25,6 +25,6 @@ EpochStart StartEpoch(std::vector<FragmentState>& fragments, const std::vector<V
                       const EpochContents& contents, const ConfigSnapshot& config, int64_t unix_ns,
                       MergeEngine& engine);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_NEW_EPOCH_H_

@@ -7,7 +7,7 @@
 
 #include "server/views.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the coordinator tells to whoever counts (monitoring implements it with prometheus-cpp). Called from
 /// many threads at once, never under a lock of the coordinator; must not block. Every method does nothing
@@ -60,13 +60,13 @@ class CoordinatorObserver {
   virtual void OnOffence(Offence offence) {}
   /// A trainer's or evaluator's Join was refused: the reason in lower case ("name_taken", ...; without one
   /// the name of the status code, "resource_exhausted").
-  virtual void OnJoinRefused(std::string_view reason) {}
+  virtual void OnJoinRejected(std::string_view reason) {}
   /// A worker was banned by the rule of `offenders`.
   virtual void OnBannedByRule() {}
   /// One action of an operator: "pause", "set_config", ...
   virtual void OnAdminAction(std::string_view action, bool done) {}
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_OBSERVER_H_

@@ -2,7 +2,7 @@
 
 #include "common/block_compression.h"
 
-namespace atoll {
+namespace atl {
 
 std::optional<PackedChunks::Frame> PackedChunks::Find(size_t index) const {
   const MutexLock lock(&mutex_);
@@ -25,4 +25,4 @@ PackedChunks::Frame PackedChunks::Pack(size_t index, std::span<const std::byte> 
   return frame;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// The chunks of one published payload as zstd frames. Each is packed when somebody first asks for it, and
 /// kept as long as the payload: a version is pulled by all workers at about the same time. Thread-safe.
@@ -32,6 +32,6 @@ class PackedChunks {
   std::vector<std::optional<Frame>> frames_ ABSL_GUARDED_BY(mutex_);  // by index; grows as they are asked for
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_PACKED_CHUNKS_H_

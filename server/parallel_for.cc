@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 ParallelFor::ParallelFor(uint32_t threads) {
   for (uint32_t i = 1; i < threads; ++i) {
@@ -26,4 +26,4 @@ void ParallelFor::Run(size_t pieces, const std::function<void(size_t)>& body) {
   for (TaskQueue* queue : helping) queue->Drain();
 }
 
-}  // namespace atoll
+}  // namespace atl

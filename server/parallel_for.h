@@ -8,7 +8,7 @@
 
 #include "common/task_queue.h"
 
-namespace atoll {
+namespace atl {
 
 /// A few threads that share out the pieces of one job. The pieces are taken in no particular order, so a job
 /// must not depend on it. One job at a time; not thread-safe.
@@ -26,6 +26,6 @@ class ParallelFor {
   std::vector<std::unique_ptr<TaskQueue>> others_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_PARALLEL_FOR_H_

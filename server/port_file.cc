@@ -6,7 +6,7 @@
 #include "common/file.h"
 #include "common/left_over.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // How every coordinator begins it.
@@ -26,4 +26,4 @@ absl::Status WritePortFile(const std::string& path, const PortAddresses& address
                             addresses.web, ::getpid()));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// Addresses of the ports that serve; empty: there is no such port.
 struct PortAddresses {
@@ -24,6 +24,6 @@ absl::Status CheckPortFile(const std::string& path);
 /// Replaces the file: a JSON object with the addresses and the id of this process.
 absl::Status WritePortFile(const std::string& path, const PortAddresses& addresses);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_PORT_FILE_H_

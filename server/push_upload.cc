@@ -8,21 +8,21 @@
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/payload_stats.h"
-#include "server/refusal.h"
-#include "server/storage_refusal.h"
+#include "server/rejection.h"
+#include "server/storage_rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr Duration kBudgetRetry = Seconds(1);
 constexpr Duration kOvertakenRetry = Seconds(0.2);
-constexpr char kStagingWrites[] = "contributions";  // a kind of write in RunBook::SetStorageError
+constexpr char kStagingWrites[] = "contributions";  // a kind of write in CoordinatorState::SetStorageError
 
 /// Why the store did not begin an upload that the run has admitted. A rule of the store refuses it only when
 /// a restore, a commit or another stream of the same contribution came in between: asked again, the run
 /// itself says what became of the contribution.
 absl::Status NotBegun(const absl::Status& status) {
-  if (!absl::IsFailedPrecondition(status) && !absl::IsAlreadyExists(status)) return ToRefusal(status);
+  if (!absl::IsFailedPrecondition(status) && !absl::IsAlreadyExists(status)) return ToRejection(status);
   return WithRetryAfter(
       absl::UnavailableError(absl::StrFormat("the run has changed since the push began (%s); ask again",
                                              std::string(status.message()))),
@@ -30,81 +30,84 @@ absl::Status NotBegun(const absl::Status& status) {
 }
 
 // A refusal that the client repeats by itself is no news.
-bool WorthAnnouncing(RefusalReason reason) {
-  return reason != RefusalReason::kNone && reason != RefusalReason::kOverBudget && !OfStorage(reason) &&
-         reason != RefusalReason::kShuttingDown && reason != RefusalReason::kNotAMember &&
-         reason != RefusalReason::kWrongRun;
+bool WorthAnnouncing(RejectionReason reason) {
+  return reason != RejectionReason::kNone && reason != RejectionReason::kOverBudget && !OfStorage(reason) &&
+         reason != RejectionReason::kShuttingDown && reason != RejectionReason::kNotAMember &&
+         reason != RejectionReason::kWrongRun;
 }
 
 }  // namespace
 
-absl::Status NoteRefusal(const Services& services, const PushCall& call, const absl::Status& status) {
-  const RefusalReason reason = ReasonOf(status);
+absl::Status NoteRejection(const CoordinatorContext& context, const PushCall& call,
+                           const absl::Status& status) {
+  const RejectionReason reason = ReasonOf(status);
   // A temporary refusal, as during a commit: the worker retries, and the retry is counted.
-  if (reason == RefusalReason::kNone && absl::IsUnavailable(status)) return status;
-  const std::string name(RefusalReasonName(reason));
-  services.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
-  const bool may_tell = services.book->CountRefused(call.caller.worker, services.clock->Now());
-  if (reason == RefusalReason::kNotFinite) {
-    services.book->RefusedFor(Offence::kNotFinite, call);
+  if (reason == RejectionReason::kNone && absl::IsUnavailable(status)) return status;
+  const std::string name(RejectionReasonName(reason));
+  context.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
+  const bool announce = context.state->CountRejected(call.caller.worker, context.clock->Now());
+  if (reason == RejectionReason::kNotFinite) {
+    context.state->RejectedFor(Offence::kNotFinite, call);
   }
   Effects effects;
   if (OfStorage(reason)) {
     // No news for the worker, which repeats it by itself, but the operator has to mend it.
-    services.book->SetStorageError(kStagingWrites, std::string(status.message()), services.clock->Now(),
+    context.state->SetStorageError(kStagingWrites, std::string(status.message()), context.clock->Now(),
                                    effects);
-    (void)services.outbox->Send(effects);
+    (void)context.effect_executor->Execute(effects);
   }
   if (!WorthAnnouncing(reason)) return status;
-  if (may_tell) {
+  if (announce) {
     effects.Event(EventKind::kContributionRefused, call.caller.worker, std::string(status.message()));
     effects.events.back().fragment = call.fragment;
     effects.events.back().version = call.base;
   }
   effects.rounds_changed = true;  // the round may have waited for this one only
-  (void)services.outbox->Send(effects);
+  (void)context.effect_executor->Execute(effects);
   return status;
 }
 
-PushUpload::PushUpload(const Services& services, const PushCall& call, RunBook::Admission admission)
-    : services_(services), call_(call), admission_(std::move(admission)), started_(services.clock->Now()) {}
+PushUpload::PushUpload(const CoordinatorContext& context, const PushCall& call,
+                       CoordinatorState::Admission admission)
+    : context_(context), call_(call), admission_(std::move(admission)), started_(context.clock->Now()) {}
 
 PushUpload::~PushUpload() {
   if (arrived_bytes_ == 0) return;
-  services_.book->CountPush(call_.caller.worker, arrived_bytes_);
-  services_.observer->OnPush(arrived_bytes_, ToSeconds(services_.clock->Now() - started_));
+  context_.state->CountPush(call_.caller.worker, arrived_bytes_);
+  context_.observer->OnPush(arrived_bytes_, ToSeconds(context_.clock->Now() - started_));
 }
 
-absl::StatusOr<std::unique_ptr<PushSession>> PushUpload::Start(const Services& services,
+absl::StatusOr<std::unique_ptr<PushSession>> PushUpload::Start(const CoordinatorContext& context,
                                                                const PushCall& call) {
-  if (*services.shutting_down) return ShuttingDown();
+  if (*context.shutting_down) return ShuttingDown();
   Effects effects;
-  auto admission = services.book->AdmitPush(call, services.clock->Now(), effects);
-  (void)services.outbox->Send(effects);
-  if (!admission.ok()) return NoteRefusal(services, call, admission.status());
+  auto admission = context.state->AdmitPush(call, context.clock->Now(), effects);
+  (void)context.effect_executor->Execute(effects);
+  if (!admission.ok()) return NoteRejection(context, call, admission.status());
   if (admission->capped) {
-    services.log.Warning("a contribution claims more than was assigned; counted with the assignment",
-                         {{"worker", call.caller.worker},
-                          {"tokens", call.tokens},
-                          {"steps", call.steps},
-                          {"counted_tokens", admission->contribution.tokens}});
+    context.log.Warning("a contribution claims more than was assigned; counted with the assignment",
+                        {{"worker", call.caller.worker},
+                         {"tokens", call.tokens},
+                         {"steps", call.steps},
+                         {"counted_tokens", admission->contribution.tokens}});
   }
-  std::unique_ptr<PushUpload> session(new PushUpload(services, call, *std::move(admission)));
+  std::unique_ptr<PushUpload> session(new PushUpload(context, call, *std::move(admission)));
   if (!session->already_accepted()) {
     const absl::Status opened = session->Open();
-    if (!opened.ok()) return NoteRefusal(services, call, opened);
+    if (!opened.ok()) return NoteRejection(context, call, opened);
   }
   return session;
 }
 
 absl::Status PushUpload::Open() {
-  auto reservation = services_.budget->TryReserve(call_.payload_bytes);
+  auto reservation = context_.budget->TryReserve(call_.payload_bytes);
   if (!reservation.ok()) {
-    return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = kBudgetRetry},
-                  std::string(reservation.status().message()));
+    return Reject(
+        Rejection{.reason = RejectionReason::kOverBudget, .metadata = {}, .retry_after = kBudgetRetry},
+        std::string(reservation.status().message()));
   }
   reservation_ = *std::move(reservation);
-  auto upload = services_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
+  auto upload = context_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
   if (!upload.ok()) return NotBegun(upload.status());
   upload_ = *std::move(upload);
   return absl::OkStatus();
@@ -117,18 +120,18 @@ uint64_t PushUpload::received_bytes() const {
 absl::Status PushUpload::StartOver() {
   upload_->Discard();
   upload_.reset();
-  auto upload = services_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
+  auto upload = context_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
   if (!upload.ok()) return NotBegun(upload.status());
   upload_ = *std::move(upload);
   return absl::OkStatus();
 }
 
 absl::Status PushUpload::Append(uint64_t offset, std::span<const std::byte> data) {
-  if (*services_.shutting_down) return ShuttingDown();
+  if (*context_.shutting_down) return ShuttingDown();
   if (already_accepted()) return absl::OkStatus();
   if (!upload_) return absl::FailedPreconditionError("the upload has ended; start it again");
   const absl::Status written = Write(offset, data);
-  return written.ok() ? written : NoteRefusal(services_, call_, written);
+  return written.ok() ? written : NoteRejection(context_, call_, written);
 }
 
 absl::Status PushUpload::Write(uint64_t offset, std::span<const std::byte> data) {
@@ -137,13 +140,13 @@ absl::Status PushUpload::Write(uint64_t offset, std::span<const std::byte> data)
   any_data_ = true;
   const uint64_t received = upload_->received_bytes();
   if (offset != received) {
-    return Refuse(
-        RefusalReason::kBadChunk,
+    return Reject(
+        RejectionReason::kBadChunk,
         absl::StrFormat("worker '%s' sent a chunk at offset %d of its payload; %d bytes have arrived",
                         call_.caller.worker, offset, received));
   }
   if (data.size() > call_.payload_bytes - received) {
-    return Refuse(RefusalReason::kWrongSize,
+    return Reject(RejectionReason::kWrongSize,
                   absl::StrFormat("worker '%s' sent more than the %d bytes it announced", call_.caller.worker,
                                   call_.payload_bytes));
   }
@@ -154,7 +157,7 @@ absl::Status PushUpload::Write(uint64_t offset, std::span<const std::byte> data)
   const absl::Status appended = upload_->Append(data);
   if (!appended.ok()) {
     scan_.reset();
-    return ToRefusal(appended);
+    return ToRejection(appended);
   }
   arrived_bytes_ += data.size();
   if (scan_) {
@@ -171,41 +174,41 @@ absl::Status PushUpload::CheckPayload() {
   if (!norm) {
     ATOLL_ASSIGN_OR_RETURN(norm, CheckStagedPayload());
   }
-  if (*norm > services_.options.max_contribution_norm) {
-    return Refuse(
-        RefusalReason::kNotFinite,
+  if (*norm > context_.options.max_contribution_norm) {
+    return Reject(
+        RejectionReason::kNotFinite,
         absl::StrFormat("the contribution of worker '%s' to version %d has norm %g; above %g it cannot be "
                         "merged in float32",
                         call_.caller.worker, call_.base.value(), *norm,
-                        services_.options.max_contribution_norm));
+                        context_.options.max_contribution_norm));
   }
   admission_.contribution.norm = *norm;
-  const absl::Status fresh = services_.book->CheckReplay(admission_.contribution);
-  if (!fresh.ok()) services_.book->RefusedFor(Offence::kReplayed, call_);
+  const absl::Status fresh = context_.state->CheckReplay(admission_.contribution);
+  if (!fresh.ok()) context_.state->RejectedFor(Offence::kReplayed, call_);
   return fresh;
 }
 
 absl::StatusOr<double> PushUpload::CheckStagedPayload() {
   auto payload = upload_->View();
-  if (!payload.ok()) return ToRefusal(payload.status());
+  if (!payload.ok()) return ToRejection(payload.status());
   const std::span<const std::byte> bytes = (*payload)->bytes();
   const WorkerName& worker = call_.caller.worker;
   const uint32_t crc = Crc32c(bytes);
   if (crc != call_.payload_crc32c) {
-    return Refuse(
-        RefusalReason::kBadChunk,
+    return Reject(
+        RejectionReason::kBadChunk,
         absl::StrFormat("the payload of worker '%s' has crc32c %08x, announced was %08x; send it again",
                         worker, crc, call_.payload_crc32c));
   }
   const Codec& codec = CodecFor(call_.codec);
   const absl::Status valid = codec.Validate(bytes, admission_.elements);
   if (!valid.ok()) {
-    return Refuse(RefusalReason::kWrongSize, absl::StrFormat("the payload of worker '%s' is malformed: %s",
-                                                             worker, std::string(valid.message())));
+    return Reject(RejectionReason::kWrongSize, absl::StrFormat("the payload of worker '%s' is malformed: %s",
+                                                               worker, std::string(valid.message())));
   }
   const auto norm = PayloadNorm(codec, bytes, admission_.elements);
   if (!norm.ok()) {
-    return Refuse(RefusalReason::kNotFinite,
+    return Reject(RejectionReason::kNotFinite,
                   absl::StrFormat("the contribution of worker '%s' to version %d is not finite: %s", worker,
                                   call_.base.value(), std::string(norm.status().message())));
   }
@@ -213,40 +216,40 @@ absl::StatusOr<double> PushUpload::CheckStagedPayload() {
 }
 
 absl::StatusOr<PushResult> PushUpload::Duplicate() {
-  services_.observer->OnContribution("duplicate");
-  PushResult result = services_.book->Arrivals(call_.fragment, services_.clock->Now());
+  context_.observer->OnContribution("duplicate");
+  PushResult result = context_.state->Arrivals(call_.fragment, context_.clock->Now());
   result.duplicate = true;
   return result;
 }
 
 absl::StatusOr<PushResult> PushUpload::Accept() {
   const Contribution& contribution = admission_.contribution;
-  ATOLL_RETURN_IF_ERROR(services_.book->BeginAccept(call_.caller, admission_, services_.clock->Now()));
+  ATOLL_RETURN_IF_ERROR(context_.state->BeginAccept(call_.caller, admission_, context_.clock->Now()));
   const absl::Status accepted = upload_->Accept(contribution);
   Effects effects;
   const PushResult result =
-      services_.book->EndAccept(admission_, accepted.ok(), services_.clock->Now(), effects);
+      context_.state->EndAccept(admission_, accepted.ok(), context_.clock->Now(), effects);
   effects.rounds_changed = true;
-  if (accepted.ok()) services_.book->SetStorageError(kStagingWrites, "", services_.clock->Now(), effects);
-  (void)services_.outbox->Send(effects);
-  if (!accepted.ok()) return ToRefusal(accepted);
-  services_.observer->OnContribution("accepted");
-  services_.log.Info("contribution accepted", {{"worker", contribution.key.worker},
-                                               {"fragment", contribution.key.fragment.value()},
-                                               {"base", contribution.key.base.value()},
-                                               {"bytes", call_.payload_bytes}});
-  if (result.late) services_.observer->OnLateContribution();
+  if (accepted.ok()) context_.state->SetStorageError(kStagingWrites, "", context_.clock->Now(), effects);
+  (void)context_.effect_executor->Execute(effects);
+  if (!accepted.ok()) return ToRejection(accepted);
+  context_.observer->OnContribution("accepted");
+  context_.log.Info("contribution accepted", {{"worker", contribution.key.worker},
+                                              {"fragment", contribution.key.fragment.value()},
+                                              {"base", contribution.key.base.value()},
+                                              {"bytes", call_.payload_bytes}});
+  if (result.late) context_.observer->OnLateContribution();
   return result;
 }
 
 absl::StatusOr<PushResult> PushUpload::Finish() {
   if (already_accepted()) return Duplicate();
-  if (*services_.shutting_down) return ShuttingDown();
+  if (*context_.shutting_down) return ShuttingDown();
   if (!upload_) return absl::FailedPreconditionError("the upload has ended; start it again");
   if (upload_->received_bytes() != call_.payload_bytes) {
-    return NoteRefusal(
-        services_, call_,
-        Refuse(RefusalReason::kBadChunk,
+    return NoteRejection(
+        context_, call_,
+        Reject(RejectionReason::kBadChunk,
                absl::StrFormat("the upload of worker '%s' ended after %d of %d bytes; send the rest",
                                call_.caller.worker, upload_->received_bytes(), call_.payload_bytes)));
   }
@@ -255,13 +258,13 @@ absl::StatusOr<PushResult> PushUpload::Finish() {
     // Bytes that are wrong are of no use to a resumed upload.
     if (!OfStorage(ReasonOf(checked))) upload_->Discard();
     upload_.reset();
-    return NoteRefusal(services_, call_, checked);
+    return NoteRejection(context_, call_, checked);
   }
   auto result = Accept();
   upload_.reset();
   reservation_.Release();
-  if (!result.ok()) return NoteRefusal(services_, call_, result.status());
+  if (!result.ok()) return NoteRejection(context_, call_, result.status());
   return result;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,17 +9,18 @@
 #include "common/byte_budget.h"
 #include "core/payload_scan.h"
 #include "server/coordinator.h"
-#include "server/run_book.h"
-#include "server/services.h"
+#include "server/coordinator_context.h"
+#include "server/coordinator_state.h"
 
-namespace atoll {
+namespace atl {
 
 /// One upload of a contribution: reserves its bytes, stages, checks, makes durable, counts. One thread at a
 /// time.
 class PushUpload final : public PushSession {
  public:
   /// All that can be known before a byte is sent has been checked when this returns.
-  static absl::StatusOr<std::unique_ptr<PushSession>> Start(const Services& services, const PushCall& call);
+  static absl::StatusOr<std::unique_ptr<PushSession>> Start(const CoordinatorContext& context,
+                                                            const PushCall& call);
   ~PushUpload() override;
 
   bool already_accepted() const override { return admission_.duplicate; }
@@ -28,7 +29,7 @@ class PushUpload final : public PushSession {
   absl::StatusOr<PushResult> Finish() override;
 
  private:
-  PushUpload(const Services& services, const PushCall& call, RunBook::Admission admission);
+  PushUpload(const CoordinatorContext& context, const PushCall& call, CoordinatorState::Admission admission);
   absl::Status Open();
   absl::Status StartOver();
   absl::Status Write(uint64_t offset, std::span<const std::byte> data);
@@ -37,9 +38,9 @@ class PushUpload final : public PushSession {
   absl::StatusOr<PushResult> Accept();
   absl::StatusOr<PushResult> Duplicate();
 
-  const Services& services_;
+  const CoordinatorContext& context_;
   const PushCall call_;
-  RunBook::Admission admission_;
+  CoordinatorState::Admission admission_;
   const MonoTime started_;
   ByteBudget::Reservation reservation_;
   std::unique_ptr<Upload> upload_;
@@ -53,8 +54,9 @@ class PushUpload final : public PushSession {
 
 /// Counts a contribution that was refused, and announces it unless its worker's refusals fill the event log;
 /// hands the status back.
-absl::Status NoteRefusal(const Services& services, const PushCall& call, const absl::Status& status);
+absl::Status NoteRejection(const CoordinatorContext& context, const PushCall& call,
+                           const absl::Status& status);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_PUSH_UPLOAD_H_

@@ -8,7 +8,7 @@
 #include "core/codec.h"
 #include "storage/describe.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, bool delta_pulls, Epoch epoch,
                                            const FragmentLayout& layout, Version version) {
@@ -149,4 +149,4 @@ absl::StatusOr<std::vector<FragmentState>> RecoverFragments(VersionSource& sourc
   return fragments;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 
 // From what is on disk to the tensors of a version. The source is a run or a checkpoint.
 
-namespace atoll {
+namespace atl {
 
 /// The tensors of a version as they are on disk; with `delta_pulls` (MergeEngine) the last vector is what was
 /// published. FailedPrecondition when that is not there.
@@ -40,6 +40,6 @@ absl::StatusOr<MergeInputs> MapInputs(VersionSource& source, const std::vector<C
 absl::Status CheckPayloads(const MergeInputs& mapped, const std::vector<Contribution>& contributions,
                            MergeEngine& engine);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RECOVER_FRAGMENTS_H_

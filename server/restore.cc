@@ -11,28 +11,28 @@
 #include "server/round_driver.h"
 #include "storage/committed_tokens.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-// For an acceptance in flight to end, and for the storer to finish the version it is writing.
-constexpr Duration kPatience = Seconds(60);
+// For an acceptance in flight to end, and for the version writer to finish the version it is writing.
+constexpr Duration kTimeout = Seconds(60);
 
-absl::Status CheckSameRun(const OpenedCheckpoint& checkpoint, const Services& services) {
+absl::Status CheckSameRun(const OpenedCheckpoint& checkpoint, const CoordinatorContext& context) {
   const RunIdentity& identity = checkpoint.recovery.identity;
-  if (identity.run_id == services.identity.run_id) return absl::OkStatus();
+  if (identity.run_id == context.identity.run_id) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
       "checkpoint '%s' is of run %s ('%s'), this is run %s: start a coordinator on a copy of it instead",
-      checkpoint.manifest.name, identity.run_id, identity.name, services.identity.run_id));
+      checkpoint.manifest.name, identity.run_id, identity.name, context.identity.run_id));
 }
 
 /// Nothing is accepted while one of these lives.
 class HeldAcceptances {
  public:
-  explicit HeldAcceptances(RunBook* book) : book_(book) { book_->HoldAcceptances(); }
-  ~HeldAcceptances() { book_->ReleaseAcceptances(); }
+  explicit HeldAcceptances(CoordinatorState* state) : state_(state) { state_->HoldAcceptances(); }
+  ~HeldAcceptances() { state_->ReleaseAcceptances(); }
 
  private:
-  RunBook* const book_;
+  CoordinatorState* const state_;
 };
 
 struct Contents {
@@ -55,49 +55,49 @@ absl::StatusOr<Contents> ReadContents(OpenedCheckpoint& checkpoint, FragmentPatt
 }
 
 /// With the rounds stopped and no acceptance in flight.
-absl::StatusOr<RestoreResult> Replace(const Services& services, RoundDriver& driver, Contents contents,
-                                      MergeEngine& engine) {
+absl::StatusOr<RestoreResult> Replace(const CoordinatorContext& context, RoundDriver& driver,
+                                      Contents contents, MergeEngine& engine) {
   std::vector<Version> heads;
-  for (const FragmentStatusView& fragment : services.book->numbers().fragments)
+  for (const FragmentStatusView& fragment : context.state->numbers().fragments)
     heads.push_back(fragment.version);
   std::vector<Version> sources;
   for (const FragmentState& fragment : contents.fragments) sources.push_back(fragment.version);
-  const EpochStart start = StartEpoch(contents.fragments, heads, contents.small, *services.book->config(),
-                                      services.clock->WallNow().time_since_epoch().count(), engine);
-  ATOLL_RETURN_IF_ERROR(services.store->BeginEpoch(start));
+  const EpochStart start = StartEpoch(contents.fragments, heads, contents.small, *context.state->config(),
+                                      context.clock->WallNow().time_since_epoch().count(), engine);
+  ATOLL_RETURN_IF_ERROR(context.store->BeginEpoch(start));
   RestoreResult result{
       .epoch = start.epoch, .versions = {}, .committed_tokens = contents.small.committed_tokens};
   for (const RoundRecord& record : start.records) result.versions.push_back(record.version);
   Effects effects;
   const std::vector<FragmentId> finished =
-      services.book->Restored(start, sources, services.clock->Now(), effects);
+      context.state->Restored(start, sources, context.clock->Now(), effects);
   effects.Event(
       EventKind::kRunRestored, "",
       absl::StrFormat("%s: its contents are version %d now, after %d tokens; workers join again",
                       contents.small.reason, result.versions.front().value(), result.committed_tokens));
   effects.events.back().version = result.versions.front();
   driver.Adopt(std::move(contents.fragments), result.versions);
-  for (const FragmentId fragment : finished) services.board->Finish(fragment);
-  (void)services.outbox->Send(effects);
+  for (const FragmentId fragment : finished) context.published_versions->Finish(fragment);
+  (void)context.effect_executor->Execute(effects);
   return result;
 }
 
 }  // namespace
 
-absl::StatusOr<RestoreResult> RestoreRun(const Services& services, RoundDriver& driver,
+absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, RoundDriver& driver,
                                          const std::string& checkpoint) {
-  ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened, services.store->OpenCheckpoint(checkpoint));
-  ATOLL_RETURN_IF_ERROR(CheckSameRun(opened, services));
-  MergeEngine engine(1, services.options.run.pull_codec, services.options.run.pull_delta);
-  ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, services.options.run.sync.pattern, engine));
+  ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened, context.store->OpenCheckpoint(checkpoint));
+  ATOLL_RETURN_IF_ERROR(CheckSameRun(opened, context));
+  MergeEngine engine(1, context.options.run.pull_codec, context.options.run.pull_delta);
+  ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, context.options.run.sync.pattern, engine));
   absl::StatusOr<RestoreResult> result = absl::InternalError("the restore did not run");
-  const absl::Status paused = driver.WhilePaused(kPatience, [&] {
-    const HeldAcceptances held(services.book);
-    const absl::Status quiet = services.book->AwaitAcceptances(kPatience);
-    result = quiet.ok() ? Replace(services, driver, std::move(contents), engine) : quiet;
+  const absl::Status paused = driver.WhilePaused(kTimeout, [&] {
+    const HeldAcceptances held(context.state);
+    const absl::Status quiet = context.state->AwaitAcceptances(kTimeout);
+    result = quiet.ok() ? Replace(context, driver, std::move(contents), engine) : quiet;
   });
   ATOLL_RETURN_IF_ERROR(paused);
   return result;
 }
 
-}  // namespace atoll
+}  // namespace atl

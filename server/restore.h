@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "server/admin_control.h"
-#include "server/services.h"
+#include "server/coordinator_context.h"
 
-namespace atoll {
+namespace atl {
 
 class RoundDriver;
 
@@ -17,9 +17,9 @@ class RoundDriver;
 /// new random epoch, in one synced batch; and lets the rounds go on from there. Until that batch nothing is
 /// changed, and any error leaves the run as it was. Members stay members, but every call of theirs in the old
 /// epoch is refused with WRONG_EPOCH, so that they join again. The configuration stays what it is.
-absl::StatusOr<RestoreResult> RestoreRun(const Services& services, RoundDriver& driver,
+absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, RoundDriver& driver,
                                          const std::string& checkpoint);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RESTORE_H_

@@ -9,22 +9,22 @@
 
 #include "common/mutex.h"
 #include "common/periodic_task.h"
+#include "server/coordinator_context.h"
 #include "server/fragment_state.h"
 #include "server/merge_engine.h"
-#include "server/services.h"
-#include "server/version_storer.h"
+#include "server/version_writer.h"
 
-namespace atoll {
+namespace atl {
 
 /// Takes every fragment from version to version, on one thread: asks the policy, closes, merges, commits,
-/// publishes, hands the tensors to the storer. Nothing else writes parameters.
+/// publishes, hands the tensors to the version writer. Nothing else writes parameters.
 ///
 /// A commit that the disk refuses keeps the computed version and is tried again; nothing is computed twice
 /// and nothing is lost.
 class RoundDriver {
  public:
-  /// `services` and `engine` outlive it; the engine is the driver's alone from now on.
-  RoundDriver(const Services& services, MergeEngine* engine);
+  /// `context` and `engine` outlive it; the engine is the driver's alone from now on.
+  RoundDriver(const CoordinatorContext& context, MergeEngine* engine);
   ~RoundDriver();
 
   /// Publishes these fragments and drives them from now on: those recovered, or just seeded. `stored[i]`: the
@@ -35,11 +35,11 @@ class RoundDriver {
   /// Calls `work` between two steps, with no version being merged, committed or stored, and none that is
   /// waiting for it; what was computed and not committed is still there after it, unless `work` adopts other
   /// fragments. Unavailable, and `work` is not called, when the tensors of a version are not on disk within
-  /// `patience`.
-  absl::Status WhilePaused(Duration patience, const std::function<void()>& work);
+  /// `timeout`.
+  absl::Status WhilePaused(Duration timeout, const std::function<void()>& work);
   /// Calls `work` while no version is being made. It may wait for a merge to end.
   void BetweenSteps(const std::function<void()>& work);
-  /// Called on the storer's thread when the tensors of a version are on disk. Set once, before Adopt.
+  /// Called on the version writer's thread when the tensors of a version are on disk. Set once, before Adopt.
   void OnStored(std::function<void(FragmentId, Version)> stored) { on_stored_ = std::move(stored); }
 
   /// A round may be ready to close.
@@ -54,7 +54,7 @@ class RoundDriver {
     std::vector<PartitionEntry> partitions;
     MonoTime closed_at;
   };
-  struct Lane {
+  struct FragmentDriver {
     FragmentState state;
     bool closing = false;
     bool halted = false;  // needs an operator
@@ -68,27 +68,29 @@ class RoundDriver {
   };
 
   void Step();
-  void StepLane(Lane& lane);
-  void MergeLane(Lane& lane, std::vector<Contribution> contributions);
-  bool Overflowed(Lane& lane, const std::vector<Contribution>& contributions, const absl::Status& why);
-  void Prepare(Lane& lane, std::vector<Contribution> contributions, std::vector<float> weights,
+  void StepFragment(FragmentDriver& driver);
+  void MergeFragment(FragmentDriver& driver, std::vector<Contribution> contributions);
+  bool Overflowed(FragmentDriver& driver, const std::vector<Contribution>& contributions,
+                  const absl::Status& why);
+  void Prepare(FragmentDriver& driver, std::vector<Contribution> contributions, std::vector<float> weights,
                ComputedVersion computed);
-  void Commit(Lane& lane);
-  void Published(Lane& lane, const Pending& pending);
-  void Store(Lane& lane, const SnapshotPtr& published);
-  void ReportStorage(const Lane& lane, const std::string& error);
+  void Commit(FragmentDriver& driver);
+  void Published(FragmentDriver& driver, const Pending& pending);
+  void Store(FragmentDriver& driver, const SnapshotPtr& published);
+  void ReportStorage(const FragmentDriver& driver, const std::string& error);
 
-  const Services& services_;
+  const CoordinatorContext& context_;
   MergeEngine* const engine_;
   std::function<void(FragmentId, Version)> on_stored_;
-  VersionStorer storer_;
+  VersionWriter version_writer_;
   Mutex stepping_;  // held over a step, and while nothing may happen
   Mutex mutex_;
-  std::vector<std::unique_ptr<Lane>> adopted_ ABSL_GUARDED_BY(mutex_);  // not yet seen by the thread
-  std::vector<std::unique_ptr<Lane>> lanes_;                            // the thread's own
-  PeriodicTask task_;  // last: its thread uses everything above
+  std::vector<std::unique_ptr<FragmentDriver>> adopted_
+      ABSL_GUARDED_BY(mutex_);                            // not yet seen by the thread
+  std::vector<std::unique_ptr<FragmentDriver>> drivers_;  // the thread's own
+  PeriodicTask task_;                                     // last: its thread uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ROUND_DRIVER_H_

@@ -18,7 +18,7 @@
 #include "server/worker_count.h"
 #include "storage/committed_tokens.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status Changed(std::string_view field, const std::string& recorded, const std::string& now) {
@@ -212,7 +212,7 @@ absl::Status AdoptConfig(const CoordinatorOptions& options, const CoordinatorDep
   return absl::OkStatus();
 }
 
-void TellInterruptedRestore(const Recovery& recovery, const Logger& log) {
+void ReportInterruptedRestore(const Recovery& recovery, const Logger& log) {
   if (!recovery.interrupted_restore) return;
   const InterruptedRestore& restore = *recovery.interrupted_restore;
   const LogFields fields = {{"checkpoint", restore.checkpoint},
@@ -352,10 +352,10 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
     return opened;
   }
   ATOLL_RETURN_IF_ERROR(Recover(deps, engine, opened));
-  TellInterruptedRestore(opened.recovery, deps.log);
+  ReportInterruptedRestore(opened.recovery, deps.log);
   if (opened.recovery.checkpoint) ATOLL_RETURN_IF_ERROR(LeaveOldEpoch(deps, engine, opened));
   ATOLL_RETURN_IF_ERROR(ReadRoundConfigs(deps, opened));
   return opened;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "server/merge_engine.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// Author of a configuration that came with a start of the coordinator.
 inline constexpr std::string_view kStartAuthor = "start";
@@ -37,6 +37,6 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
 /// FailedPrecondition, naming the field, when a run that was begun with `recorded` cannot go on with `now`.
 absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RUN_OPENING_H_

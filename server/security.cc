@@ -11,7 +11,7 @@
 #include "common/status.h"
 #include "storage/rocksdb/data_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr Duration kLookEvery = Seconds(2);
@@ -118,8 +118,8 @@ absl::Status ServerSecurity::OpenTokens(const std::string& data_dir) {
   ATOLL_ASSIGN_OR_RETURN(tokens_, TokenStore::Open(folder, clock_));
   ATOLL_ASSIGN_OR_RETURN(const std::string made, tokens_->EnsureAdmin());
   if (!made.empty()) log_.Info("an admin's token for this run was made", {{"file", made}});
-  ATOLL_RETURN_IF_ERROR(GiveFromFile(options_.admin_token_file, Role::kAdmin, admin_token_));
-  ATOLL_RETURN_IF_ERROR(GiveFromFile(options_.worker_token_file, Role::kWorker, worker_token_));
+  ATOLL_RETURN_IF_ERROR(AddTokenFile(options_.admin_token_file, Role::kAdmin, admin_token_));
+  ATOLL_RETURN_IF_ERROR(AddTokenFile(options_.worker_token_file, Role::kWorker, worker_token_));
   launched_folder_ = JoinPath(folder, "launched");
   policy_ = asks() ? MakeAskingPolicy(tokens_.get(), rules_.get()) : MakeOpenPolicy(tokens_.get());
   if (admin_token_ != nullptr || worker_token_ != nullptr) {
@@ -128,7 +128,7 @@ absl::Status ServerSecurity::OpenTokens(const std::string& data_dir) {
   return absl::OkStatus();
 }
 
-absl::Status ServerSecurity::GiveFromFile(const std::string& path, Role role,
+absl::Status ServerSecurity::AddTokenFile(const std::string& path, Role role,
                                           std::unique_ptr<TokenSource>& source) {
   if (path.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(source, TokenSource::Open(path, clock_));
@@ -207,4 +207,4 @@ absl::Status ServerSecurity::PrepareLaunched(const WorkerName& name) {
   return WriteFileAtomically(JoinPath(launched_folder_, name + ".token"), text + "\n", kOwnerOnly);
 }
 
-}  // namespace atoll
+}  // namespace atl

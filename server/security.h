@@ -16,7 +16,7 @@
 #include "server/access/policies.h"
 #include "server/access/token_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// The command line's part about who gets in. docs/operations.md, "Certificates and tokens"
 struct SecurityOptions {
@@ -64,7 +64,7 @@ class ServerSecurity {
  private:
   ServerSecurity(SecurityOptions options, const Clock* clock, const Logger& log);
   absl::Status MakeRules();
-  absl::Status GiveFromFile(const std::string& path, Role role, std::unique_ptr<TokenSource>& source);
+  absl::Status AddTokenFile(const std::string& path, Role role, std::unique_ptr<TokenSource>& source);
   void LookAtTokenFiles();
 
   const SecurityOptions options_;
@@ -81,6 +81,6 @@ class ServerSecurity {
   std::unique_ptr<PeriodicTask> looking_;  // last: it uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_SECURITY_H_

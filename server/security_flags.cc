@@ -1,6 +1,6 @@
 #include "server/security_flags.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void AddTlsFlags(CLI::App& app, SecurityOptions& options) {
@@ -57,4 +57,4 @@ void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
                "the run, so use it only on networks that you trust");
 }
 
-}  // namespace atoll
+}  // namespace atl

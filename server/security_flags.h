@@ -4,10 +4,10 @@
 #include "CLI/CLI.hpp"
 #include "server/security.h"
 
-namespace atoll {
+namespace atl {
 
 void AddSecurityFlags(CLI::App& app, SecurityOptions& options);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_SECURITY_FLAGS_H_

@@ -7,7 +7,7 @@
 
 #include "common/ids.h"
 
-namespace atoll {
+namespace atl {
 
 /// Which trainer may upload version 0. The first one keeps the grant while it is live and its uploads do not
 /// break off again and again; then the grant passes to another one. Pure state, not thread-safe.
@@ -25,8 +25,8 @@ class SeedGrant {
 
   /// An upload of the holder ended before it was whole. With the third one the grant passes to the next of
   /// `eligible`, which are in order of name, the first after the last. True when it did.
-  bool BrokeOff(std::span<const WorkerName> eligible) {
-    if (++broken_off_ < kUploads) return false;
+  bool UploadAborted(std::span<const WorkerName> eligible) {
+    if (++aborted_uploads_ < kUploads) return false;
     const auto next = std::ranges::upper_bound(eligible, holder_);
     const WorkerName to = next != eligible.end() ? *next : eligible.empty() ? holder_ : eligible.front();
     return to != holder_ && PassTo(to);
@@ -36,20 +36,20 @@ class SeedGrant {
   const WorkerName& holder() const { return holder_; }
   bool HeldBy(const WorkerName& worker) const { return !worker.empty() && worker == holder_; }
   /// Uploads of the holder that ended before they were whole.
-  uint32_t broken_off() const { return broken_off_; }
+  uint32_t aborted_uploads() const { return aborted_uploads_; }
 
  private:
   bool PassTo(const WorkerName& next) {
     const bool moved = next != holder_ && !next.empty();
     holder_ = next;
-    broken_off_ = 0;
+    aborted_uploads_ = 0;
     return moved;
   }
 
   WorkerName holder_;
-  uint32_t broken_off_ = 0;
+  uint32_t aborted_uploads_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_SEED_GRANT_H_

@@ -11,13 +11,13 @@
 #include "core/payload_stats.h"
 #include "server/merge_engine.h"
 #include "server/model_memory.h"
-#include "server/refusal.h"
-#include "server/storage_refusal.h"
+#include "server/rejection.h"
+#include "server/storage_rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-constexpr char kSeedWrite[] = "seed";  // a kind of write in RunBook::SetStorageError
+constexpr char kSeedWrite[] = "seed";  // a kind of write in CoordinatorState::SetStorageError
 
 // The values between the tensors are zero in every vector of a fragment, so that no norm or codec sees them.
 absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> values) {
@@ -25,8 +25,8 @@ absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> valu
   const auto check = [&](uint64_t begin) -> absl::Status {
     for (uint64_t i = end; i < begin; ++i) {
       if (values[i] == 0) continue;
-      return Refuse(
-          RefusalReason::kWrongSize,
+      return Reject(
+          RejectionReason::kWrongSize,
           absl::StrFormat("value %d of fragment %d lies between two tensors and is %g; it must be 0", i,
                           layout.id.value(), values[i]));
     }
@@ -41,54 +41,55 @@ absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> valu
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Services& services, const Caller& caller,
-                                                               const Manifest& manifest, Adopt adopt) {
+absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const CoordinatorContext& context,
+                                                               const Caller& caller, const Manifest& manifest,
+                                                               Adopt adopt) {
   Effects effects;
-  const absl::Status may = services.book->CheckSeeder(caller, services.clock->Now(), effects);
-  (void)services.outbox->Send(effects);
+  const absl::Status may = context.state->CheckSeeder(caller, context.clock->Now(), effects);
+  (void)context.effect_executor->Execute(effects);
   ATOLL_RETURN_IF_ERROR(may);
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
-  const std::string joined_with = services.book->ManifestHashOf(caller.worker);
+  const std::string joined_with = context.state->ManifestHashOf(caller.worker);
   if (ManifestHash(manifest) != joined_with) {
-    return Refuse(RefusalReason::kManifestMismatch,
+    return Reject(RejectionReason::kManifestMismatch,
                   absl::StrFormat("worker '%s' joined with manifest %s and seeds with %s", caller.worker,
                                   joined_with, ManifestHash(manifest)));
   }
   ATOLL_ASSIGN_OR_RETURN(
       std::vector<FragmentLayout> layouts,
-      PlanFragments(manifest, services.options.fragments, services.options.run.sync.pattern));
-  const absl::Status held = CheckContributionBudget(services.book->config()->run, layouts);
+      PlanFragments(manifest, context.options.fragments, context.options.run.sync.pattern));
+  const absl::Status held = CheckContributionBudget(context.state->config()->run, layouts);
   if (!held.ok()) return absl::FailedPreconditionError(held.message());
   ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
   return std::unique_ptr<SeedSession>(
-      new SeedUpload(services, caller, manifest, std::move(layouts), std::move(adopt)));
+      new SeedUpload(context, caller, manifest, std::move(layouts), std::move(adopt)));
 }
 
-SeedUpload::SeedUpload(const Services& services, const Caller& caller, const Manifest& manifest,
+SeedUpload::SeedUpload(const CoordinatorContext& context, const Caller& caller, const Manifest& manifest,
                        std::vector<FragmentLayout> layouts, Adopt adopt)
-    : services_(services),
+    : context_(context),
       caller_(caller),
       manifest_(manifest),
       layouts_(std::move(layouts)),
       adopt_(std::move(adopt)) {}
 
 absl::Status SeedUpload::Append(FragmentId fragment, uint64_t offset, std::span<const std::byte> data) {
-  if (*services_.shutting_down)
-    return Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down");
+  if (*context_.shutting_down)
+    return Reject(RejectionReason::kShuttingDown, "the coordinator is shutting down");
   if (fragment_ < layouts_.size() && received_ == layouts_[fragment_].elements * sizeof(float)) {
     ++fragment_;
     received_ = 0;
   }
   if (fragment.value() != fragment_ || fragment_ >= layouts_.size() || offset != received_) {
-    return Refuse(
-        RefusalReason::kBadChunk,
+    return Reject(
+        RejectionReason::kBadChunk,
         absl::StrFormat("worker '%s' sent offset %d of fragment %d of the seed; offset %d of fragment %d of "
                         "%d is next",
                         caller_.worker, offset, fragment.value(), received_, fragment_, layouts_.size()));
   }
   const uint64_t total = layouts_[fragment_].elements * sizeof(float);
   if (data.size() > total - received_) {
-    return Refuse(RefusalReason::kWrongSize,
+    return Reject(RejectionReason::kWrongSize,
                   absl::StrFormat("worker '%s' sent more than the %d bytes of fragment %d", caller_.worker,
                                   total, fragment_));
   }
@@ -101,7 +102,7 @@ absl::Status SeedUpload::Append(FragmentId fragment, uint64_t offset, std::span<
 absl::Status SeedUpload::CheckComplete() const {
   const bool last = fragment_ + 1 == layouts_.size();
   if (last && received_ == layouts_.back().elements * sizeof(float)) return absl::OkStatus();
-  return Refuse(RefusalReason::kWrongSize,
+  return Reject(RejectionReason::kWrongSize,
                 absl::StrFormat("the seed of worker '%s' ended after %d bytes of fragment %d of %d",
                                 caller_.worker, received_, fragment_, layouts_.size()));
 }
@@ -110,7 +111,7 @@ absl::Status SeedUpload::CheckValues() const {
   for (size_t i = 0; i < layouts_.size(); ++i) {
     const std::span<const float> values = std::as_const(buffers_[i]).values();
     if (const auto bad = FirstNonFinite(values)) {
-      return Refuse(RefusalReason::kNotFinite,
+      return Reject(RejectionReason::kNotFinite,
                     absl::StrFormat("value %d of fragment %d of the seed of worker '%s' is not finite", *bad,
                                     i, caller_.worker));
     }
@@ -121,49 +122,49 @@ absl::Status SeedUpload::CheckValues() const {
 
 absl::Status SeedUpload::CheckGrant() const {
   Effects effects;
-  const absl::Status may = services_.book->CheckSeeder(caller_, services_.clock->Now(), effects);
-  (void)services_.outbox->Send(effects);
+  const absl::Status may = context_.state->CheckSeeder(caller_, context_.clock->Now(), effects);
+  (void)context_.effect_executor->Execute(effects);
   return may;
 }
 
-absl::Status SeedUpload::NotStored(const absl::Status& refusal) const {
-  if (!OfStorage(ReasonOf(refusal))) return refusal;
+absl::Status SeedUpload::NotStored(const absl::Status& rejection) const {
+  if (!OfStorage(ReasonOf(rejection))) return rejection;
   Effects effects;
-  services_.book->SetStorageError(kSeedWrite, std::string(refusal.message()), services_.clock->Now(),
+  context_.state->SetStorageError(kSeedWrite, std::string(rejection.message()), context_.clock->Now(),
                                   effects);
-  (void)services_.outbox->Send(effects);
-  return refusal;
+  (void)context_.effect_executor->Execute(effects);
+  return rejection;
 }
 
 absl::Status SeedUpload::StoreVersionZero() {
-  const size_t vectors = OuterStateVectors(services_.options.run.outer.optimizer);
+  const size_t vectors = OuterStateVectors(context_.options.run.outer.optimizer);
   std::vector<FragmentState> fragments;
   std::vector<FragmentTensorsView> tensors;
   for (size_t i = 0; i < layouts_.size(); ++i) {
     FragmentState& state = fragments.emplace_back();
-    state.epoch = services_.identity.epoch;
+    state.epoch = context_.identity.epoch;
     state.layout = layouts_[i];
     state.theta = std::make_shared<TensorBuffer>(std::move(buffers_[i]));
     for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(layouts_[i].elements));
-    if (services_.options.run.pull_delta) state.published = state.theta;
+    if (context_.options.run.pull_delta) state.published = state.theta;
     tensors.push_back(state.view());
   }
   // The store takes one seed only: of two that come this far, one is refused.
-  const absl::Status stored = services_.store->Seed(manifest_, layouts_, tensors);
-  if (!stored.ok()) return NotStored(ToRefusal(stored));
+  const absl::Status stored = context_.store->Seed(manifest_, layouts_, tensors);
+  if (!stored.ok()) return NotStored(ToRejection(stored));
   Effects effects;
-  services_.book->SetStorageError(kSeedWrite, "", services_.clock->Now(), effects);
-  services_.book->Seeded(manifest_, layouts_, caller_.worker, services_.clock->Now(), effects);
+  context_.state->SetStorageError(kSeedWrite, "", context_.clock->Now(), effects);
+  context_.state->Seeded(manifest_, layouts_, caller_.worker, context_.clock->Now(), effects);
   adopt_(std::move(fragments));
-  (void)services_.outbox->Send(effects);
+  (void)context_.effect_executor->Execute(effects);
   return absl::OkStatus();
 }
 
 SeedUpload::~SeedUpload() {
-  if (ended_ || *services_.shutting_down) return;
+  if (ended_ || *context_.shutting_down) return;
   Effects effects;
-  services_.book->SeedBrokeOff(caller_.worker, effects);
-  (void)services_.outbox->Send(effects);
+  context_.state->SeedUploadAborted(caller_.worker, effects);
+  (void)context_.effect_executor->Execute(effects);
 }
 
 absl::StatusOr<SeedResult> SeedUpload::Finish() {
@@ -174,11 +175,11 @@ absl::StatusOr<SeedResult> SeedUpload::Finish() {
   ATOLL_RETURN_IF_ERROR(StoreVersionZero());
   SeedResult result;
   for (const FragmentLayout& layout : layouts_) {
-    const SnapshotPtr head = services_.board->Head(layout.id);
+    const SnapshotPtr head = context_.published_versions->Head(layout.id);
     result.fragments.push_back({.id = layout.id, .version = head->version, .elements = layout.elements});
     result.published.push_back(head->published);
   }
   return result;
 }
 
-}  // namespace atoll
+}  // namespace atl

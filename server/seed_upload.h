@@ -10,11 +10,11 @@
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
 #include "server/coordinator.h"
+#include "server/coordinator_context.h"
 #include "server/fragment_state.h"
-#include "server/services.h"
 #include "server/tensor_buffer.h"
 
-namespace atoll {
+namespace atl {
 
 /// The upload of version 0: gathers it in memory (which then is the version), checks it, stores it as a
 /// whole. One thread at a time.
@@ -23,24 +23,25 @@ class SeedUpload final : public SeedSession {
   /// Takes the fragments of a run that was just seeded; called once, after version 0 is on disk.
   using Adopt = std::function<void(std::vector<FragmentState> fragments)>;
 
-  static absl::StatusOr<std::unique_ptr<SeedSession>> Start(const Services& services, const Caller& caller,
-                                                            const Manifest& manifest, Adopt adopt);
+  static absl::StatusOr<std::unique_ptr<SeedSession>> Start(const CoordinatorContext& context,
+                                                            const Caller& caller, const Manifest& manifest,
+                                                            Adopt adopt);
 
   ~SeedUpload() override;
   absl::Status Append(FragmentId fragment, uint64_t offset, std::span<const std::byte> data) override;
   absl::StatusOr<SeedResult> Finish() override;
 
  private:
-  SeedUpload(const Services& services, const Caller& caller, const Manifest& manifest,
+  SeedUpload(const CoordinatorContext& context, const Caller& caller, const Manifest& manifest,
              std::vector<FragmentLayout> layouts, Adopt adopt);
   absl::Status CheckComplete() const;
   absl::Status CheckValues() const;
   absl::Status CheckGrant() const;
-  /// Passes `refusal` on. A disk that refuses the seed is the run's trouble, shown until a seed is stored.
-  absl::Status NotStored(const absl::Status& refusal) const;
+  /// Passes `rejection` on. A disk that refuses the seed is the run's trouble, shown until a seed is stored.
+  absl::Status NotStored(const absl::Status& rejection) const;
   absl::Status StoreVersionZero();
 
-  const Services& services_;
+  const CoordinatorContext& context_;
   const Caller caller_;
   const Manifest manifest_;
   const std::vector<FragmentLayout> layouts_;
@@ -51,6 +52,6 @@ class SeedUpload final : public SeedSession {
   bool ended_ = false;     // by its sender
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_SEED_UPLOAD_H_

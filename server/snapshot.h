@@ -13,7 +13,7 @@
 #include "core/run_options.h"
 #include "server/packed_chunks.h"
 
-namespace atoll {
+namespace atl {
 
 /// Bytes of one data chunk on the wire.
 inline constexpr size_t kWireChunkBytes = size_t{1} << 20;
@@ -53,6 +53,6 @@ struct Snapshot {
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_SNAPSHOT_H_

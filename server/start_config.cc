@@ -15,7 +15,7 @@
 #include "core/partition.h"
 #include "core/schedule.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string TokenText(uint64_t tokens) { return HumanCount(static_cast<double>(tokens)); }
@@ -345,4 +345,4 @@ absl::StatusOr<bool> IsFileOfLastStart(const StartConfig& file, const ConfigCode
   return changes.empty();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "core/config_codec.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// The configuration that a start of the coordinator brought, as it was written and as it was read.
 struct StartConfig {
@@ -63,6 +63,6 @@ std::string TakenBackNote(const std::vector<ConfigChange>& settings);
 absl::StatusOr<bool> IsFileOfLastStart(const StartConfig& file, const ConfigCodec& codec,
                                        const std::string& last_bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_START_CONFIG_H_

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kAlignment = 64;
@@ -42,4 +42,4 @@ TensorBuffer TensorBuffer::CopyOf(std::span<const float> values) {
   return buffer;
 }
 
-}  // namespace atoll
+}  // namespace atl

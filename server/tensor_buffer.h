@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-namespace atoll {
+namespace atl {
 
 /// A long vector of float32, not initialised, aligned for the widest vector instructions. Movable.
 class TensorBuffer {
@@ -29,6 +29,6 @@ class TensorBuffer {
   size_t elements_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_TENSOR_BUFFER_H_

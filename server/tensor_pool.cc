@@ -4,7 +4,7 @@
 
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 struct TensorPool::Spare {
   Mutex mutex;
@@ -32,4 +32,4 @@ std::shared_ptr<TensorBuffer> TensorPool::Take(uint64_t elements) {
           }};
 }
 
-}  // namespace atoll
+}  // namespace atl

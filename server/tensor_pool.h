@@ -6,7 +6,7 @@
 
 #include "server/tensor_buffer.h"
 
-namespace atoll {
+namespace atl {
 
 /// Hands out large buffers and takes the last one back when its last reader is done, because fresh pages cost
 /// the kernel more than the merge that fills them. Keeps one spare: with the version before last gone, a
@@ -22,6 +22,6 @@ class TensorPool {
   std::shared_ptr<Spare> spare_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_TENSOR_POOL_H_

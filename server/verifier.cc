@@ -8,7 +8,7 @@
 #include "common/status.h"
 #include "server/recover_fragments.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Verdict = VerifyView::Verdict;
@@ -153,4 +153,4 @@ absl::Status Verifier::Recompute(const FragmentLayout& layout, const RoundRecord
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "server/recover_fragments.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// Proves that what is on disk is what was committed: recomputes a retained version from the one stored
 /// before it and its round's contributions, and compares parameters, optimizer state and published payload
@@ -58,6 +58,6 @@ class Verifier {
   MergeEngine engine_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_VERIFIER_H_

@@ -15,7 +15,7 @@
 // What the coordinator shows of itself, in plain values. Each mirrors a message of atoll/v1/types.proto or
 // admin.proto, where the fields are described; server/rpc converts.
 
-namespace atoll {
+namespace atl {
 
 enum class RunStateView : uint8_t {
   kStarting = 1,
@@ -183,7 +183,7 @@ struct WaitView {
 };
 
 /// A worker that is refused at Join at the moment.
-struct RefusedJoinView {
+struct RejectedJoinView {
   WorkerName worker;    // empty: not a valid name
   std::string address;  // of the last attempt
   std::string reason;
@@ -235,7 +235,7 @@ struct StatusView {
   std::vector<WaitView> waiting = {};
   uint64_t last_event_sequence = 0;
   std::optional<PrivacyView> privacy = std::nullopt;  // none: not asked for
-  std::vector<RefusedJoinView> refused_joins = {};
+  std::vector<RejectedJoinView> refused_joins = {};
   uint64_t joins_refused = 0;  // attempts, since this coordinator started
 };
 
@@ -261,6 +261,6 @@ struct WorkerView {
   OffenceRecord offences = {};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_VIEWS_H_

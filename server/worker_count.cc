@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status CheckMostWorkers(uint64_t wanted, const RunOptions& run, std::string_view field) {
   const uint32_t most = std::min(kMostWorkersEver, run.max_workers);
@@ -30,4 +30,4 @@ uint32_t MostWorkers(const RunOptions& run) {
   return run.data.mode == DataMode::kShared ? std::min(most, run.data.partitions) : most;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// Workers in all, of any run: the maximum of limits.max_workers and of run.workers (run.proto). Beyond it a
 /// typing error is more likely than a wish.
@@ -25,6 +25,6 @@ absl::Status CheckPartsOfData(uint64_t wanted, uint64_t others, const RunOptions
 /// The largest number that passes both, without others. Pure.
 uint32_t MostWorkers(const RunOptions& run);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_WORKER_COUNT_H_

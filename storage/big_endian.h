@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace atoll {
+namespace atl {
 
 /// Appends the low `Bytes` bytes of `value`, highest first: byte order is number order.
 template <size_t Bytes>
@@ -14,6 +14,6 @@ void AppendBigEndian(std::string& out, uint64_t value) {
   for (size_t i = Bytes; i-- > 0;) out.push_back(static_cast<char>(static_cast<uint8_t>(value >> (8 * i))));
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_BIG_ENDIAN_H_

@@ -7,7 +7,7 @@
 
 #include "common/ids.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a checkpoint is asked to be.
 struct CheckpointRequest {
@@ -53,6 +53,6 @@ struct CheckpointEntry {
   std::vector<std::string> left_out = {};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_CHECKPOINT_H_

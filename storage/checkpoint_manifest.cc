@@ -9,7 +9,7 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Json = nlohmann::json;  // keys sorted: one text for one manifest
@@ -150,4 +150,4 @@ absl::Status CheckCheckpointName(std::string_view name) {
       absl::CHexEscape(std::string(name.substr(0, 80)))));
 }
 
-}  // namespace atoll
+}  // namespace atl

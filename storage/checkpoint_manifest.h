@@ -11,7 +11,7 @@
 // checkpoint.json: JSON, so that people and tools can read it, with a checksum of itself. Layout:
 // docs/storage_format.md.
 
-namespace atoll {
+namespace atl {
 
 inline constexpr char kCheckpointManifestFile[] = "checkpoint.json";
 inline constexpr uint32_t kCheckpointFormat = 1;
@@ -28,6 +28,6 @@ absl::Status CheckCheckpointName(std::string_view name);
 /// NotFound, naming it.
 absl::Status NoSuchCheckpoint(std::string_view name);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_CHECKPOINT_MANIFEST_H_

@@ -6,7 +6,7 @@
 
 #include "core/contribution.h"
 
-namespace atoll {
+namespace atl {
 
 /// Of the whole run, after these rounds (ascending by fragment and version). Tokens are counted with fragment
 /// 0, and a restore may lower them, so that its newest record says it.
@@ -18,6 +18,6 @@ inline uint64_t CommittedTokens(const std::vector<RoundRecord>& rounds) {
   return tokens;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_COMMITTED_TOKENS_H_

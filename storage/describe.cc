@@ -3,7 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 std::string Describe(const ContributionKey& key) {
   return absl::StrFormat("contribution of worker %s to fragment %d on base %d (sequence %d, epoch %016x)",
@@ -15,4 +15,4 @@ std::string Describe(FragmentId fragment, Version version) {
   return absl::StrFormat("fragment %d version %d", fragment.value(), version.value());
 }
 
-}  // namespace atoll
+}  // namespace atl

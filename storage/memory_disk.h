@@ -11,7 +11,7 @@
 #include "core/contribution.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a checkpoint of a memory store holds.
 struct MemoryCheckpoint {
@@ -34,6 +34,6 @@ class MemoryDisk {
   std::map<std::string, MemoryCheckpoint> checkpoints ABSL_GUARDED_BY(mutex);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_MEMORY_DISK_H_

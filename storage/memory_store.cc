@@ -14,11 +14,11 @@
 #include "storage/meta_keys.h"
 #include "storage/record.h"
 #include "storage/run_checks.h"
-#include "storage/run_ledger.h"
 #include "storage/run_loader.h"
+#include "storage/store_index.h"
 #include "storage/upload_checks.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 FragmentTensors CopyOf(const FragmentTensorsView& view) {
@@ -37,7 +37,9 @@ void CopyInto(const FragmentTensors& tensors, const FragmentTensorsTarget& targe
 class MemoryStore final : public RunStore {
  public:
   MemoryStore(std::shared_ptr<MemoryDisk> disk, LoadedRun loaded)
-      : disk_(std::move(disk)), ledger_(std::move(loaded.ledger)), recovery_(std::move(loaded.recovery)) {}
+      : disk_(std::move(disk)),
+        store_index_(std::move(loaded.store_index)),
+        recovery_(std::move(loaded.recovery)) {}
 
   absl::StatusOr<std::optional<Recovery>> Recover() override;
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
@@ -82,7 +84,7 @@ class MemoryStore final : public RunStore {
   template <typename T>
   absl::Status PutIfCreated(const T& record) {
     MutexLock lock(&disk_->mutex);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckCreated());
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckCreated());
     Put(record);
     return absl::OkStatus();
   }
@@ -92,7 +94,7 @@ class MemoryStore final : public RunStore {
   void DropStalePartials(FragmentId fragment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex);
 
   const std::shared_ptr<MemoryDisk> disk_;
-  RunLedger ledger_ ABSL_GUARDED_BY(disk_->mutex);
+  StoreIndex store_index_ ABSL_GUARDED_BY(disk_->mutex);
   uint32_t late_ ABSL_GUARDED_BY(disk_->mutex) = 0;
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(disk_->mutex);
   bool recovered_ ABSL_GUARDED_BY(disk_->mutex) = false;
@@ -108,19 +110,19 @@ absl::StatusOr<std::optional<Recovery>> MemoryStore::Recover() {
 
 absl::Status MemoryStore::CreateRun(const RunIdentity& identity, const ConfigEntry& config) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckCreate(identity, config));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckCreate(identity, config));
   Put(identity);
   Put(config);
-  ledger_.AppliedCreate(identity);
-  ledger_.AppliedConfig(config);
+  store_index_.AppliedCreate(identity);
+  store_index_.AppliedConfig(config);
   return absl::OkStatus();
 }
 
 absl::Status MemoryStore::PutConfig(const ConfigEntry& config) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckConfig(config));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckConfig(config));
   Put(config);
-  ledger_.AppliedConfig(config);
+  store_index_.AppliedConfig(config);
   return absl::OkStatus();
 }
 
@@ -134,7 +136,7 @@ absl::Status MemoryStore::ReplaceWorkers(const std::vector<WorkerEntry>& stored,
   for (const WorkerEntry& worker : stored) ATOLL_RETURN_IF_ERROR(CheckWorkerName(worker.name));
   for (const WorkerEntry& worker : stored) ATOLL_RETURN_IF_ERROR(PutIfCreated(worker));
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckCreated());
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckCreated());
   for (const WorkerName& name : removed) disk_->meta.erase(meta_keys::Worker(name));
   return absl::OkStatus();
 }
@@ -165,18 +167,18 @@ absl::StatusOr<std::vector<ConfirmationEntry>> MemoryStore::Confirmations(Fragme
 absl::Status MemoryStore::Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                                const std::vector<FragmentTensorsView>& tensors) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckSeed(manifest, layouts, tensors));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckSeed(manifest, layouts, tensors));
   Put(manifest);
   for (size_t i = 0; i < layouts.size(); ++i) {
     const HeadEntry head{.fragment = layouts[i].id,
-                         .epoch = ledger_.identity()->epoch,
+                         .epoch = store_index_.identity()->epoch,
                          .version = Version(0),
-                         .config_version = ledger_.config_version()};
-    const StoredEntry stored = VersionZero(*ledger_.identity(), layouts[i], tensors[i]);
+                         .config_version = store_index_.config_version()};
+    const StoredEntry stored = VersionZero(*store_index_.identity(), layouts[i], tensors[i]);
     disk_->tensors[{layouts[i].id, Version(0)}] = CopyOf(tensors[i]);
     Put(head);
     Put(stored);
-    ledger_.AppliedFragment(head, stored);
+    store_index_.AppliedFragment(head, stored);
   }
   return absl::OkStatus();
 }
@@ -184,7 +186,7 @@ absl::Status MemoryStore::Seed(const Manifest& manifest, const std::vector<Fragm
 absl::StatusOr<std::unique_ptr<Upload>> MemoryStore::StartUpload(const ContributionKey& key,
                                                                  uint64_t payload_bytes) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckUpload(key, payload_bytes));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckUpload(key, payload_bytes));
   if (!disk_->uploading.insert(key).second) return UploadIsBusy(key);
   std::string staged;
   const auto partial = disk_->payloads.find(key);
@@ -197,22 +199,22 @@ absl::StatusOr<std::unique_ptr<Upload>> MemoryStore::StartUpload(const Contribut
 
 uint64_t MemoryStore::StagedBytes(const ContributionKey& key) {
   MutexLock lock(&disk_->mutex);
-  if (ledger_.accepted(key) != nullptr || disk_->uploading.contains(key)) return 0;
+  if (store_index_.accepted(key) != nullptr || disk_->uploading.contains(key)) return 0;
   const auto partial = disk_->payloads.find(key);
   return partial == disk_->payloads.end() ? 0 : partial->second->size();
 }
 
 absl::Status MemoryStore::Accept(const ContributionKey& key, uint64_t payload_bytes,
                                  const Contribution& contribution) {
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckAccept(key, payload_bytes, contribution));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckAccept(key, payload_bytes, contribution));
   Put(contribution);
-  ledger_.AppliedAccept(contribution);
+  store_index_.AppliedAccept(contribution);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Payload>> MemoryStore::OpenPayload(const ContributionKey& key) {
   MutexLock lock(&disk_->mutex);
-  if (ledger_.accepted(key) == nullptr) {
+  if (store_index_.accepted(key) == nullptr) {
     return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));
   }
   return std::make_unique<MemoryPayload>(disk_->payloads.at(key));
@@ -221,17 +223,17 @@ absl::StatusOr<std::unique_ptr<Payload>> MemoryStore::OpenPayload(const Contribu
 void MemoryStore::KeepLate(uint32_t versions) {
   MutexLock lock(&disk_->mutex);
   late_ = versions;
-  for (uint32_t i = 0; i < ledger_.fragment_count(); ++i) DropStalePartials(FragmentId(i));
+  for (uint32_t i = 0; i < store_index_.fragment_count(); ++i) DropStalePartials(FragmentId(i));
 }
 
 bool MemoryStore::Resumable(const ContributionKey& key) const {
-  return key.base.value() + late_ >= ledger_.head(key.fragment).value();
+  return key.base.value() + late_ >= store_index_.head(key.fragment).value();
 }
 
 void MemoryStore::DropStalePartials(FragmentId fragment) {
   std::erase_if(disk_->payloads, [&](const auto& entry) {
     const ContributionKey& key = entry.first;
-    return key.fragment == fragment && !Resumable(key) && ledger_.accepted(key) == nullptr &&
+    return key.fragment == fragment && !Resumable(key) && store_index_.accepted(key) == nullptr &&
            !disk_->uploading.contains(key);
   });
 }
@@ -239,18 +241,18 @@ void MemoryStore::DropStalePartials(FragmentId fragment) {
 absl::Status MemoryStore::CommitRound(const RoundRecord& record,
                                       const std::vector<PartitionEntry>& partitions) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckCommit(record));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckCommit(record));
   Put(record);
   Put(HeadEntry{.fragment = record.fragment,
                 .epoch = record.epoch,
                 .version = record.version,
-                .config_version = ledger_.config_version()});
+                .config_version = store_index_.config_version()});
   for (const PartitionEntry& partition : partitions) Put(partition);
-  for (const ContributionKey& key : ledger_.PassedOver(record)) {
+  for (const ContributionKey& key : store_index_.PassedOver(record)) {
     disk_->meta.erase(meta_keys::KeyOf(key));
     disk_->payloads.erase(key);
   }
-  ledger_.AppliedCommit(record);
+  store_index_.AppliedCommit(record);
   DropStalePartials(record.fragment);
   return absl::OkStatus();
 }
@@ -258,11 +260,11 @@ absl::Status MemoryStore::CommitRound(const RoundRecord& record,
 absl::Status MemoryStore::StoreVersion(const FragmentLayout& layout, Version version,
                                        const FragmentTensorsView& tensors, uint32_t keep) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckStore(layout, version, tensors, keep));
-  if (version > ledger_.stored(layout.id).versions.back()) {
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckStore(layout, version, tensors, keep));
+  if (version > store_index_.stored(layout.id).versions.back()) {
     disk_->tensors[{layout.id, version}] = CopyOf(tensors);
   }
-  const RunLedger::Retention retention = ledger_.PlanRetention(layout.id, version, keep);
+  const StoreIndex::Retention retention = store_index_.PlanRetention(layout.id, version, keep);
   Put(retention.stored);
   for (const Version dropped : retention.dropped_versions) disk_->tensors.erase({layout.id, dropped});
   for (const ContributionKey& key : retention.dropped_contributions) {
@@ -272,20 +274,20 @@ absl::Status MemoryStore::StoreVersion(const FragmentLayout& layout, Version ver
   disk_->meta.erase(
       disk_->meta.lower_bound(meta_keys::ConfirmationsOf(layout.id, Version(0))),
       disk_->meta.lower_bound(meta_keys::ConfirmationsOf(layout.id, retention.stored.versions.front())));
-  ledger_.AppliedRetention(retention);
+  store_index_.AppliedRetention(retention);
   return absl::OkStatus();
 }
 
 absl::StatusOr<StoredEntry> MemoryStore::Stored(FragmentId fragment) {
   MutexLock lock(&disk_->mutex);
-  return ledger_.CheckStored(fragment);
+  return store_index_.CheckStored(fragment);
 }
 
 absl::Status MemoryStore::ReadInto(const FragmentLayout& layout, Version version,
                                    const FragmentTensorsTarget& target) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckRead(layout, version));
-  ATOLL_RETURN_IF_ERROR(CheckTarget(ledger_.stored(layout.id), target));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckRead(layout, version));
+  ATOLL_RETURN_IF_ERROR(CheckTarget(store_index_.stored(layout.id), target));
   CopyInto(disk_->tensors.at({layout.id, version}), target);
   return absl::OkStatus();
 }
@@ -300,13 +302,13 @@ absl::StatusOr<RoundRecord> MemoryStore::ReadRound(FragmentId fragment, Version 
 absl::StatusOr<CheckpointEntry> MemoryStore::CreateCheckpoint(const CheckpointRequest& request) {
   MutexLock lock(&disk_->mutex);
   ATOLL_RETURN_IF_ERROR(CheckCheckpointName(request.name));
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckStored(FragmentId(0)).status());
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckStored(FragmentId(0)).status());
   if (disk_->checkpoints.contains(request.name)) {
     return absl::AlreadyExistsError(absl::StrFormat("there is a checkpoint '%s' already", request.name));
   }
   MemoryCheckpoint copy{.manifest = {}, .meta = disk_->meta, .payloads = {}, .tensors = disk_->tensors};
-  for (const ContributionKey& key : ledger_.UncountedKeys()) copy.meta.erase(meta_keys::KeyOf(key));
-  for (const RunLedger::Counted& counted : ledger_.CountedContributions()) {
+  for (const ContributionKey& key : store_index_.UncountedKeys()) copy.meta.erase(meta_keys::KeyOf(key));
+  for (const StoreIndex::Counted& counted : store_index_.CountedContributions()) {
     const ContributionKey& key = counted.contribution.key;
     copy.payloads[key] = disk_->payloads.at(key);
   }
@@ -315,17 +317,17 @@ absl::StatusOr<CheckpointEntry> MemoryStore::CreateCheckpoint(const CheckpointRe
   manifest.automatic = request.automatic;
   manifest.created_unix_ns = request.created_unix_ns;
   manifest.software_version = request.software_version;
-  manifest.run_id = ledger_.identity()->run_id;
-  manifest.run_name = ledger_.identity()->name;
-  manifest.epoch = ledger_.identity()->epoch;
+  manifest.run_id = store_index_.identity()->run_id;
+  manifest.run_name = store_index_.identity()->name;
+  manifest.epoch = store_index_.identity()->epoch;
   std::vector<RoundRecord> rounds;
   for (auto it = copy.meta.lower_bound(std::string(meta_keys::kRounds));
        it != copy.meta.end() && it->first.starts_with(meta_keys::kRounds); ++it) {
     ATOLL_ASSIGN_OR_RETURN(rounds.emplace_back(), DecodeRecord<RoundRecord>(it->first, it->second));
   }
   manifest.committed_tokens = CommittedTokens(rounds);
-  for (uint32_t i = 0; i < ledger_.fragment_count(); ++i)
-    manifest.versions.push_back(ledger_.head(FragmentId(i)));
+  for (uint32_t i = 0; i < store_index_.fragment_count(); ++i)
+    manifest.versions.push_back(store_index_.head(FragmentId(i)));
   disk_->checkpoints[request.name] = copy;
   return CheckpointEntry{.manifest = manifest, .path = request.name};
 }
@@ -365,8 +367,8 @@ absl::Status MemoryStore::DeleteCheckpoint(const std::string& name) {
 
 absl::Status MemoryStore::BeginEpoch(const EpochStart& start) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(ledger_.CheckEpoch(start));
-  const RunLedger::EpochPlan plan = ledger_.PlanEpoch(start);
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckEpoch(start));
+  const StoreIndex::EpochPlan plan = store_index_.PlanEpoch(start);
   Put(plan.identity);
   for (const HeadEntry& head : plan.heads) Put(head);
   for (const StoredEntry& stored : plan.stored) Put(stored);
@@ -381,7 +383,7 @@ absl::Status MemoryStore::BeginEpoch(const EpochStart& start) {
   for (size_t i = 0; i < start.layouts.size(); ++i) {
     disk_->tensors[{start.layouts[i].id, start.records[i].version}] = CopyOf(start.tensors[i]);
   }
-  ledger_.AppliedEpoch(plan);
+  store_index_.AppliedEpoch(plan);
   for (const HeadEntry& head : plan.heads) DropStalePartials(head.fragment);
   return absl::OkStatus();
 }
@@ -401,6 +403,17 @@ absl::StatusOr<uint64_t> MemoryStore::DiskBytes() {
 
 std::shared_ptr<MemoryDisk> NewMemoryDisk() { return std::make_shared<MemoryDisk>(); }
 
+std::shared_ptr<MemoryDisk> CloneMemoryDisk(MemoryDisk& disk) {
+  std::shared_ptr<MemoryDisk> clone = NewMemoryDisk();
+  const MutexLock lock(&disk.mutex);
+  const MutexLock of_clone(&clone->mutex);
+  clone->meta = disk.meta;
+  clone->payloads = disk.payloads;
+  clone->tensors = disk.tensors;
+  clone->checkpoints = disk.checkpoints;
+  return clone;
+}
+
 absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(const std::shared_ptr<MemoryDisk>& disk) {
   MutexLock lock(&disk->mutex);
   RunLoader loader;
@@ -409,4 +422,4 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(const std::shared_ptr<
   return std::make_unique<MemoryStore>(disk, std::move(loaded));
 }
 
-}  // namespace atoll
+}  // namespace atl

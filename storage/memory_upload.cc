@@ -3,7 +3,7 @@
 #include "common/status.h"
 #include "storage/upload_checks.h"
 
-namespace atoll {
+namespace atl {
 
 MemoryUpload::~MemoryUpload() {
   MutexLock lock(&disk_->mutex);
@@ -37,4 +37,4 @@ absl::Status MemoryUpload::Accept(const Contribution& contribution) {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "storage/memory_disk.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// A view of bytes that nobody changes.
 class MemoryPayload final : public Payload {
@@ -57,6 +57,6 @@ class MemoryUpload final : public Upload {
   bool accepted_ = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_MEMORY_UPLOAD_H_

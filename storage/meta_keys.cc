@@ -2,7 +2,7 @@
 
 #include "storage/big_endian.h"
 
-namespace atoll::meta_keys {
+namespace atl::meta_keys {
 namespace {
 
 template <size_t Bytes>
@@ -62,4 +62,4 @@ std::string PrefixEnd(std::string_view prefix) {
   return end;
 }
 
-}  // namespace atoll::meta_keys
+}  // namespace atl::meta_keys

@@ -12,7 +12,7 @@
 
 // Keys in `meta`. Integers are big-endian, so that byte order is number order.
 
-namespace atoll::meta_keys {
+namespace atl::meta_keys {
 
 inline constexpr std::string_view kIdentity = "identity";
 inline constexpr std::string_view kManifest = "manifest";
@@ -53,6 +53,6 @@ std::string KeyOf(const ConfirmationEntry& record);
 /// The smallest string above every string that begins with `prefix` (which does not end in 0xff).
 std::string PrefixEnd(std::string_view prefix);
 
-}  // namespace atoll::meta_keys
+}  // namespace atl::meta_keys
 
 #endif  // ATOLL_STORAGE_META_KEYS_H_

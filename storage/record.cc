@@ -7,7 +7,7 @@
 #include "storage/record_reader.h"
 #include "storage/record_writer.h"
 
-namespace atoll {
+namespace atl {
 
 StoredEntry VersionZero(const RunIdentity& identity, const FragmentLayout& layout,
                         const FragmentTensorsView& tensors) {
@@ -54,4 +54,4 @@ ATOLL_INSTANTIATE_RECORD(ControlEntry);
 
 #undef ATOLL_INSTANTIATE_RECORD
 
-}  // namespace atoll
+}  // namespace atl

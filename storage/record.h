@@ -13,7 +13,7 @@
 
 // The values of `meta`: one record for each of these types. Layout: docs/storage_format.md.
 
-namespace atoll {
+namespace atl {
 
 /// The newest committed version of a fragment.
 struct HeadEntry {
@@ -68,6 +68,6 @@ std::string EncodeRecord(const T& record);
 template <Record T>
 absl::StatusOr<T> DecodeRecord(std::string_view key, std::string_view bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_RECORD_H_

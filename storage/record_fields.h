@@ -9,7 +9,7 @@
 // The fields of every record, in the order in which they are stored; `Io` is RecordWriter or RecordReader.
 // One list for both directions, so that they cannot disagree. Golden tests freeze the bytes.
 
-namespace atoll::record_fields {
+namespace atl::record_fields {
 
 /// T, const (writing) or not (reading).
 template <typename T, typename Record>
@@ -200,6 +200,6 @@ void Fields(Io& io, Is<ControlEntry> auto& r) {
   io.Field("workers_at_start", r.workers_at_start);
 }
 
-}  // namespace atoll::record_fields
+}  // namespace atl::record_fields
 
 #endif  // ATOLL_STORAGE_RECORD_FIELDS_H_

@@ -6,7 +6,7 @@
 
 // Constants of the records in `meta`; the grammar is docs/storage_format.md.
 
-namespace atoll {
+namespace atl {
 
 /// First byte of every record. Raised when a body changes in a way that an older reader would misread.
 inline constexpr uint8_t kRecordFormat = 1;
@@ -34,6 +34,6 @@ inline constexpr size_t kMinRecordBytes = kRecordHeaderBytes + kRecordTrailerByt
 /// RocksDB's bound on a value is 4 GiB; a manifest of kMaxTensors with names and shapes stays far below this.
 inline constexpr size_t kMaxRecordBytes = size_t{256} << 20;
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_RECORD_FORMAT_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 uint64_t LittleEndian(std::string_view bytes) {
@@ -74,4 +74,4 @@ void RecordReader::Fail(std::string_view name, std::string_view what) {
                                           std::string(name), std::string(what)));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "common/ids.h"
 #include "storage/record_format.h"
 
-namespace atoll {
+namespace atl {
 
 /// Reads the fields of one record in order. The first fault is kept and every later read leaves its target as
 /// it was; Finish reports it. Never reads outside the record and never allocates more than a small multiple
@@ -89,6 +89,6 @@ class RecordReader {
   absl::Status fault_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_RECORD_READER_H_

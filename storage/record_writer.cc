@@ -4,7 +4,7 @@
 
 #include "common/crc32c.h"
 
-namespace atoll {
+namespace atl {
 
 RecordWriter::RecordWriter(RecordKind kind) {
   PutLittleEndian(kRecordFormat);
@@ -21,4 +21,4 @@ std::string RecordWriter::Finish() {
   return std::move(bytes_);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 #include "common/ids.h"
 #include "storage/record_format.h"
 
-namespace atoll {
+namespace atl {
 
 /// Appends the fields of one record. It has the same calls as RecordReader, so that one list of fields
 /// (record_fields.h) serves both directions; `name` is for the reader's errors.
@@ -67,6 +67,6 @@ class RecordWriter {
   std::string bytes_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_RECORD_WRITER_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 bool IsLowerAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -60,4 +60,4 @@ absl::Status CheckTarget(const StoredEntry& stored, const FragmentTensorsTarget&
   return CheckTensors(stored.fragment, stored.elements, stored.state_vectors, view);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 
 // Checks of one argument that need no knowledge of the run. InvalidArgument naming the field.
 
-namespace atoll {
+namespace atl {
 
 inline constexpr uint32_t kMaxShards = 256;
 inline constexpr uint32_t kMaxStateVectors = 16;
@@ -25,6 +25,6 @@ absl::Status CheckTensors(FragmentId fragment, uint64_t elements, size_t state_v
 /// `target` has the entry's shape.
 absl::Status CheckTarget(const StoredEntry& stored, const FragmentTensorsTarget& target);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_RUN_CHECKS_H_

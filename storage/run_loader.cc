@@ -11,7 +11,7 @@
 #include "storage/describe.h"
 #include "storage/meta_keys.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 template <typename T>
@@ -109,7 +109,7 @@ absl::Status RunLoader::FinishFragment(const HeadEntry& head, const StoredEntry&
                             .stored = stored.versions.back(),
                             .head = head.version,
                             .to_replay = {},
-                            .accepted = ledger_.Pending(head.fragment),
+                            .accepted = store_index_.Pending(head.fragment),
                             .config_version = head.config_version};
   for (const RoundRecord& round : recovery_.rounds) {
     if (round.fragment == head.fragment && round.version > fragment.stored)
@@ -120,7 +120,7 @@ absl::Status RunLoader::FinishFragment(const HeadEntry& head, const StoredEntry&
     expected = Next(expected);
     if (round.version != expected) break;
     for (const Contribution& contribution : round.contributions) {
-      if (ledger_.accepted(contribution.key) != nullptr) continue;
+      if (store_index_.accepted(contribution.key) != nullptr) continue;
       return absl::DataLossError(absl::StrFormat("%s is needed to rebuild %s, but its record is missing",
                                                  Describe(contribution.key),
                                                  Describe(round.fragment, round.version)));
@@ -139,13 +139,13 @@ absl::Status RunLoader::FinishFragment(const HeadEntry& head, const StoredEntry&
 absl::StatusOr<LoadedRun> RunLoader::Finish() && {
   if (empty_) return LoadedRun{};
   ATOLL_RETURN_IF_ERROR(CheckWhole());
-  ledger_.AppliedCreate(recovery_.identity);
-  ledger_.AppliedConfig(recovery_.configs.back());
-  for (size_t i = 0; i < heads_.size(); ++i) ledger_.AppliedFragment(heads_[i], stored_[i]);
-  for (const Contribution& contribution : contributions_) ledger_.AppliedAccept(contribution);
-  for (const RoundRecord& round : recovery_.rounds) ledger_.AppliedHistory(round);
+  store_index_.AppliedCreate(recovery_.identity);
+  store_index_.AppliedConfig(recovery_.configs.back());
+  for (size_t i = 0; i < heads_.size(); ++i) store_index_.AppliedFragment(heads_[i], stored_[i]);
+  for (const Contribution& contribution : contributions_) store_index_.AppliedAccept(contribution);
+  for (const RoundRecord& round : recovery_.rounds) store_index_.AppliedHistory(round);
   for (size_t i = 0; i < heads_.size(); ++i) ATOLL_RETURN_IF_ERROR(FinishFragment(heads_[i], stored_[i]));
-  return LoadedRun{.recovery = std::move(recovery_), .ledger = std::move(ledger_)};
+  return LoadedRun{.recovery = std::move(recovery_), .store_index = std::move(store_index_)};
 }
 
-}  // namespace atoll
+}  // namespace atl

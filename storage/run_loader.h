@@ -9,14 +9,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/record.h"
-#include "storage/run_ledger.h"
 #include "storage/run_store.h"
+#include "storage/store_index.h"
 
-namespace atoll {
+namespace atl {
 
 struct LoadedRun {
   std::optional<Recovery> recovery;  // absent: nothing was ever written
-  RunLedger ledger;
+  StoreIndex store_index;
 };
 
 /// Turns the records of `meta` into what they say, and refuses what cannot have been written by this program:
@@ -36,9 +36,9 @@ class RunLoader {
   std::vector<HeadEntry> heads_;
   std::vector<StoredEntry> stored_;
   std::vector<Contribution> contributions_;
-  RunLedger ledger_;
+  StoreIndex store_index_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_RUN_LOADER_H_

@@ -2,7 +2,7 @@
 
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<FragmentTensors> VersionSource::ReadVersion(const FragmentLayout& layout, Version version) {
   ATOLL_ASSIGN_OR_RETURN(const StoredEntry stored, Stored(layout.id));
@@ -15,4 +15,4 @@ absl::StatusOr<FragmentTensors> VersionSource::ReadVersion(const FragmentLayout&
   return tensors;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -20,7 +20,7 @@
 // Where a run lives: its identity, configuration, members, contributions, round records and versions.
 // The protocol is docs/storage_format.md. What a call that returned OK wrote survives kill -9 and power loss.
 
-namespace atoll {
+namespace atl {
 
 /// Who this run is. `config` is an opaque serialised configuration (the storage does not look into it).
 struct RunIdentity {
@@ -317,6 +317,6 @@ class RunStore : public VersionSource {
   virtual absl::StatusOr<uint64_t> DiskBytes() = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_RUN_STORE_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "storage/describe.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status CheckAppend(const ContributionKey& key, uint64_t payload_bytes, uint64_t received,
                          uint64_t incoming) {
@@ -28,4 +28,4 @@ absl::Status UploadIsBusy(const ContributionKey& key) {
       absl::StrFormat("%s: another upload of it is under way; ask again when it has ended", Describe(key)));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 
 // What every Upload refuses, in the same words.
 
-namespace atoll {
+namespace atl {
 
 /// InvalidArgument when `incoming` bytes more would go beyond the announced size.
 absl::Status CheckAppend(const ContributionKey& key, uint64_t payload_bytes, uint64_t received,
@@ -20,6 +20,6 @@ absl::Status UploadIsOver(const ContributionKey& key);
 /// Aborted: another upload of this key is alive.
 absl::Status UploadIsBusy(const ContributionKey& key);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_UPLOAD_CHECKS_H_

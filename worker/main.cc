@@ -18,7 +18,7 @@
 #include "worker/torch/blas_kernels.h"
 #include "worker/torch/torch_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const HelpText& ProgramHelp() {
@@ -170,7 +170,7 @@ int Main(int argc, char** argv) {
       *generating,
       {.examples = {{"atoll-worker generate --coordinator 127.0.0.1:7600 --prompt \"Once \" --tokens 200"},
                     {"atoll-worker generate --model model.safetensors --config run.yaml --prompt \"Once \""}},
-       .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused, ExitCode::kBadFiles}});
+       .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected, ExitCode::kBadFiles}});
   const auto required = [&] {
     if (generating->parsed()) TakeOverOptions(app, *generating);
     if (generating->parsed() || (!worker.data.empty() && !worker.state_dir.empty())) return;
@@ -198,10 +198,10 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
-  atoll::SetUpProcess();
-  atoll::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
-  return atoll::Main(argc, argv);
+  atl::SetUpProcess();
+  atl::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
+  return atl::Main(argc, argv);
 }

@@ -14,7 +14,7 @@
 // Every attack against every merge, with one and two attackers of eight: final loss as a percentage above the
 // clean run of the plain mean, and whom the rule bans. Prints Markdown.
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 namespace {
 
 struct Merge {
@@ -117,12 +117,12 @@ class Table {
 };
 
 }  // namespace
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine
 
 // Without an argument both tables; "losses" or "bans" one of them.
 int main(int argc, char** argv) {
   const std::string wanted = argc > 1 ? argv[1] : "";
-  atoll::byzantine::Table table;
+  atl::byzantine::Table table;
   if (wanted != "bans") table.Losses();
   if (wanted != "losses") table.Bans();
   return 0;

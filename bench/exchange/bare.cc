@@ -17,7 +17,7 @@
 #include "protos/wire/chunk_message.h"
 #include "worker/client/channel.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
@@ -112,4 +112,4 @@ absl::StatusOr<double> BareStreams::Tcp(uint32_t workers, std::span<const std::b
   return RunCrew(workers, {push, pull}, /*lockstep=*/true);
 }
 
-}  // namespace atoll
+}  // namespace atl

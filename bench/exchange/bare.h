@@ -14,7 +14,7 @@
 
 // What moving the bytes costs by itself: to another process and back, nothing checked, nothing kept.
 
-namespace atoll {
+namespace atl {
 
 /// The other process: writes its two addresses to `port_file` and serves until it is killed.
 absl::Status ServeBare(const std::string& port_file);
@@ -42,6 +42,6 @@ class BareStreams {
   std::unique_ptr<Process> process_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_BARE_H_

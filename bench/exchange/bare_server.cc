@@ -13,7 +13,7 @@
 #include "grpcpp/server_builder.h"
 #include "protos/wire/chunk_message.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
@@ -120,4 +120,4 @@ absl::Status ServeBare(const std::string& port_file) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

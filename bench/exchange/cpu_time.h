@@ -4,7 +4,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-namespace atoll {
+namespace atl {
 
 /// Processor seconds that a process of ours has used so far, all its threads, user and kernel; 0: there is no
 /// such process. Where processors are shared with others this is steadier than the time that passes.
@@ -15,6 +15,6 @@ inline double CpuSeconds(pid_t pid) {
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_CPU_TIME_H_

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<double> RunCrew(uint32_t workers, const std::vector<CrewPhase>& phases, bool lockstep) {
   std::vector<absl::Status> outcomes(workers);
@@ -37,4 +37,4 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// One worker's part of one phase of a round.
 using CrewPhase = std::function<absl::Status(uint32_t worker)>;
@@ -19,6 +19,6 @@ absl::StatusOr<double> RunCrew(uint32_t workers, const std::vector<CrewPhase>& p
 
 double Median(std::vector<double> values);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_CREW_H_

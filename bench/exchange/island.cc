@@ -10,7 +10,7 @@
 #include "core/codec.h"
 #include "worker/client/channel.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::unique_ptr<Island>> Island::Start(const ExchangeSettings& settings, const Recipe& recipe,
                                                       uint32_t workers, StoreKind store, bool metered) {
@@ -57,15 +57,15 @@ absl::Status Island::JoinAll(uint32_t workers, bool metered) {
 }
 
 absl::Status Island::Pull(Member& member) {
-  PullWish wish{.fragment = FragmentId(0), .after = member.base, .wait = Seconds(60)};
-  wish.elements = model_.elements;
-  wish.codec = recipe_.pull;
+  PullRequest request{.fragment = FragmentId(0), .after = member.base, .wait = Seconds(60)};
+  request.elements = model_.elements;
+  request.codec = recipe_.pull;
   if (recipe_.delta) {
-    wish.have = member.base;
-    wish.delta_codec = *recipe_.delta;
+    request.have = member.base;
+    request.delta_codec = *recipe_.delta;
   }
   ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled,
-                         member.connection->Pull(member.member, wish, member.parameters));
+                         member.connection->Pull(member.member, request, member.parameters));
   if (pulled.kind != PullKind::kParameters) {
     return absl::UnavailableError("no next version: " + pulled.waiting_for);
   }
@@ -78,12 +78,12 @@ absl::Status Island::Pull(Member& member) {
 
 absl::Status Island::Push(Member& member) {
   const auto begin = std::chrono::steady_clock::now();
-  PushOffer offer{.key = {.fragment = FragmentId(0), .base = *member.base, .sequence = 0}};
-  offer.codec = recipe_.push;
-  offer.payload_crc32c = payload_crc32c_;
-  offer.tokens = offer.steps = 1;
-  offer.zstd = recipe_.zstd;
-  const absl::Status pushed = member.connection->Push(member.member, offer, payload_, 0).status();
+  PushHeader header{.key = {.fragment = FragmentId(0), .base = *member.base, .sequence = 0}};
+  header.codec = recipe_.push;
+  header.payload_crc32c = payload_crc32c_;
+  header.tokens = header.steps = 1;
+  header.zstd = recipe_.zstd;
+  const absl::Status pushed = member.connection->Push(member.member, header, payload_, 0).status();
   member.push_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return pushed;
 }
@@ -103,4 +103,4 @@ Island::Traffic Island::traffic() const {
   return {.up = meter_->up(), .down = meter_->down()};
 }
 
-}  // namespace atoll
+}  // namespace atl

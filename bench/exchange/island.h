@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "worker/client/grpc_connection.h"
 
-namespace atoll {
+namespace atl {
 
 /// One real coordinator program on a fresh folder, and workers that compute nothing: each on a thread and a
 /// connection of its own in this process.
@@ -69,6 +69,6 @@ class Island {
   double push_s_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_ISLAND_H_

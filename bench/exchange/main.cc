@@ -18,7 +18,7 @@
 #include "common/status.h"
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::StatusOr<CodecKind> CodecNamed(const std::string& name) {
@@ -107,6 +107,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) { return atoll::Main(argc, argv); }
+int main(int argc, char** argv) { return atl::Main(argc, argv); }

@@ -14,7 +14,7 @@
 #include "common/status.h"
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void Compute(const ExchangeSettings& settings) {
@@ -144,4 +144,4 @@ absl::StatusOr<ExchangeReport> MeasureExchange(const ExchangeSettings& settings)
   return report;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "bench/exchange/settings.h"
 
-namespace atoll {
+namespace atl {
 
 /// Medians over the rounds of one recipe with so many workers.
 struct ExchangeResult {
@@ -52,6 +52,6 @@ absl::StatusOr<ExchangeReport> MeasureExchange(const ExchangeSettings& settings)
 void PrintReport(const ExchangeSettings& settings, const ExchangeReport& report);
 std::string ReportAsJson(const ExchangeSettings& settings, const ExchangeReport& report);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_MEASURE_H_

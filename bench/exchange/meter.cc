@@ -7,7 +7,7 @@
 #include "bench/exchange/sockets.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::unique_ptr<Meter>> Meter::Start(const std::string& target) {
   ATOLL_ASSIGN_OR_RETURN(TcpListener listener, TcpListen());
@@ -58,4 +58,4 @@ void Meter::Copy(int from, int to, std::atomic<uint64_t>* count) {
   ::shutdown(to, SHUT_WR);
 }
 
-}  // namespace atoll
+}  // namespace atl

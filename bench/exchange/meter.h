@@ -11,7 +11,7 @@
 #include "common/file_descriptor.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// A port that passes everything on to another, and counts the bytes: what travels, HTTP/2's framing, headers
 /// and pings included, TCP's and IP's not.
@@ -40,6 +40,6 @@ class Meter {
   std::thread acceptor_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_METER_H_

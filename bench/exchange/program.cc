@@ -12,7 +12,7 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::unique_ptr<CoordinatorProgram>> CoordinatorProgram::Start(const std::string& program,
                                                                               const std::string& parent,
@@ -59,4 +59,4 @@ absl::StatusOr<uint64_t> CoordinatorProgram::MemoryLine(const std::string& name)
   return absl::NotFoundError("the kernel does not tell the coordinator's memory");
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "tests/integration/process.h"
 
-namespace atoll {
+namespace atl {
 
 /// The real coordinator program on a fresh folder, killed and removed with this.
 class CoordinatorProgram {
@@ -38,6 +38,6 @@ class CoordinatorProgram {
   std::string metrics_address_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_PROGRAM_H_

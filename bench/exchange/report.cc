@@ -4,7 +4,7 @@
 #include "bench/exchange/measure.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const char* StoreName(StoreKind store) {
@@ -34,8 +34,8 @@ std::vector<Ratio> RatiosOf(const ExchangeSettings& settings, const ExchangeRepo
     const ExchangeResult* const plain = Find(report, "fp32", workers, StoreKind::kMemory);
     for (const Recipe& recipe : settings.recipes) {
       const ExchangeResult* const memory = Find(report, recipe.name, workers, StoreKind::kMemory);
-      const ExchangeResult* const disk = Find(report, recipe.name, workers, StoreKind::kDisk);
-      if (memory == nullptr || disk == nullptr) continue;
+      const ExchangeResult* const checkpoint = Find(report, recipe.name, workers, StoreKind::kDisk);
+      if (memory == nullptr || checkpoint == nullptr) continue;
       if (memory == plain) {
         ratios.push_back({"fp32 / bare gRPC" + suffix, plain->seconds / plain->bare_grpc_seconds, 1.25});
         ratios.push_back(
@@ -44,7 +44,7 @@ std::vector<Ratio> RatiosOf(const ExchangeSettings& settings, const ExchangeRepo
         const double goal = recipe.push == CodecKind::kBf16 ? 0.65 : 0.6;
         ratios.push_back({recipe.name + " / fp32" + suffix, memory->seconds / plain->seconds, goal});
       }
-      ratios.push_back({recipe.name + " durable / not" + suffix, disk->seconds / memory->seconds, 1.3});
+      ratios.push_back({recipe.name + " durable / not" + suffix, checkpoint->seconds / memory->seconds, 1.3});
     }
   }
   return ratios;
@@ -114,4 +114,4 @@ std::string ReportAsJson(const ExchangeSettings& settings, const ExchangeReport&
   return json.dump(2);
 }
 
-}  // namespace atoll
+}  // namespace atl

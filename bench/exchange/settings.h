@@ -8,7 +8,7 @@
 
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 /// How a round's vectors travel.
 struct Recipe {
@@ -42,6 +42,6 @@ struct ExchangeSettings {
   std::string json;  // file; empty: none
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_SETTINGS_H_

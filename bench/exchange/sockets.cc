@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/errno.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 sockaddr_in Loopback(uint16_t port) {
@@ -69,4 +69,4 @@ absl::Status ReadAway(int socket, size_t bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 
 // Plain TCP on this machine, blocking.
 
-namespace atoll {
+namespace atl {
 
 struct TcpListener {
   FileDescriptor socket;
@@ -21,6 +21,6 @@ absl::Status WriteAll(int socket, const char* data, size_t bytes);
 /// Reads and forgets.
 absl::Status ReadAway(int socket, size_t bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_SOCKETS_H_

@@ -12,7 +12,7 @@
 #include "core/gpt_shape.h"
 #include "protos/config/run_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Nothing waits for anybody but the workers that are there: a round closes when all have pushed. Nobody
@@ -74,4 +74,4 @@ std::vector<std::byte> EncodedAs(CodecKind codec, const std::vector<float>& valu
   return payload;
 }
 
-}  // namespace atoll
+}  // namespace atl

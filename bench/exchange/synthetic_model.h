@@ -8,7 +8,7 @@
 #include "bench/exchange/settings.h"
 #include "core/manifest.h"
 
-namespace atoll {
+namespace atl {
 
 /// A model that nobody trains, of a given size.
 struct SyntheticModel {
@@ -26,6 +26,6 @@ std::vector<float> PseudoGradient(uint64_t elements, uint64_t seed);
 /// `values` as the codec's payload.
 std::vector<std::byte> EncodedAs(CodecKind codec, const std::vector<float>& values);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_EXCHANGE_SYNTHETIC_MODEL_H_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <sstream>
 #include <thread>
@@ -14,7 +15,7 @@
 #include "tests/fakes/http_get.h"
 #include "worker/client/channel.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kBeatThreads = 16;
@@ -127,9 +128,9 @@ void Crowd::BeatOn(uint32_t thread) {
       // Spread over the interval, as workers that know nothing of each other are.
       std::this_thread::sleep_until(turn + kBeatEvery * i / settings_.workers);
       const MonoTime begin = clock_.Now();
-      const auto orders = members_[i].connection->Heartbeat(members_[i].member, {});
+      const auto reply = members_[i].connection->Heartbeat(members_[i].member, {});
       took.push_back(1000 * ToSeconds(clock_.Now() - begin));
-      if (!orders.ok()) Note(orders.status());
+      if (!reply.ok()) Note(reply.status());
     }
   }
   MutexLock lock(&mutex_);
@@ -146,22 +147,22 @@ void Crowd::ExchangeOn(uint32_t thread) {
 }
 
 void Crowd::Exchange(Member& member, std::vector<std::byte>& parameters) {
-  PullWish wish{.fragment = FragmentId(0), .after = member.base, .wait = Seconds(1)};
-  wish.elements = model_.elements;
-  wish.codec = CodecKind::kBf16;
-  const auto pulled = member.connection->Pull(member.member, wish, parameters);
+  PullRequest request{.fragment = FragmentId(0), .after = member.base, .wait = Seconds(1)};
+  request.elements = model_.elements;
+  request.codec = CodecKind::kBf16;
+  const auto pulled = member.connection->Pull(member.member, request, parameters);
   // A version that was outdated while it was on its way is pulled again.
   if (absl::IsAborted(pulled.status())) return;
   if (!pulled.ok()) return Note(pulled.status());
   if (pulled->kind != PullKind::kParameters) return;
   member.base = pulled->version;
-  PushOffer offer{.key = {.fragment = FragmentId(0), .base = pulled->version, .sequence = 0}};
-  offer.codec = CodecKind::kBf16;
-  offer.payload_crc32c = payload_crc32c_;
-  offer.tokens = offer.steps = 1;
-  const auto receipt = member.connection->Push(member.member, offer, payload_, 0);
+  PushHeader header{.key = {.fragment = FragmentId(0), .base = pulled->version, .sequence = 0}};
+  header.codec = CodecKind::kBf16;
+  header.payload_crc32c = payload_crc32c_;
+  header.tokens = header.steps = 1;
+  const auto receipt = member.connection->Push(member.member, header, payload_, 0);
   if (receipt.ok()) {
-    ++pushes_;
+    ++push_journal_;
     uint64_t newest = newest_;
     while (newest < receipt->head.value() && !newest_.compare_exchange_weak(newest, receipt->head.value())) {
     }
@@ -203,11 +204,11 @@ void Crowd::Summarise(LoadResult& result) {
   result.client_p50_ms = Quantile(beats_ms_, 0.5);
   result.client_p99_ms = Quantile(beats_ms_, 0.99);
   result.client_max_ms = Quantile(beats_ms_, 1);
-  result.pushes = pushes_;
+  result.pushes = push_journal_;
   result.postponed = postponed_;
   result.versions = newest_;
   result.start_mib = start_mib_;
   result.idle_mib = idle_mib_;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "common/mutex.h"
 #include "worker/client/grpc_connection.h"
 
-namespace atoll {
+namespace atl {
 
 struct LoadSettings {
   uint32_t workers = 1000;
@@ -81,7 +81,7 @@ class Crowd {
   double idle_mib_ = 0;
   MonoTime end_;
 
-  std::atomic<uint64_t> pushes_ = 0;
+  std::atomic<uint64_t> push_journal_ = 0;
   std::atomic<uint64_t> postponed_ = 0;
   std::atomic<uint64_t> newest_ = 0;
   Mutex mutex_;
@@ -89,6 +89,6 @@ class Crowd {
   std::vector<std::string> errors_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_LOAD_CROWD_H_

@@ -14,7 +14,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status Run(const LoadSettings& settings, const std::string& json) {
@@ -45,6 +45,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) { return atoll::Main(argc, argv); }
+int main(int argc, char** argv) { return atl::Main(argc, argv); }

@@ -4,7 +4,7 @@
 
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 
 void PrintLoad(const LoadSettings& settings, const LoadResult& result) {
   std::printf("%u workers, %u exchanging at once, %.0f s, %llu MiB of float32, %u cores\n\n",
@@ -48,4 +48,4 @@ std::string LoadAsJson(const LoadSettings& settings, const LoadResult& result) {
   return json.dump(2);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,11 +5,11 @@
 
 #include "bench/load/crowd.h"
 
-namespace atoll {
+namespace atl {
 
 void PrintLoad(const LoadSettings& settings, const LoadResult& result);
 std::string LoadAsJson(const LoadSettings& settings, const LoadResult& result);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_LOAD_REPORT_H_

@@ -11,7 +11,7 @@
 #include "worker/torch/blas_kernels.h"
 #include "worker/torch/torch_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TorchReplicaOptions SmallNanoGpt() {
@@ -71,9 +71,9 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
-  atoll::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
-  return atoll::Main(argc, argv);
+  atl::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
+  return atl::Main(argc, argv);
 }

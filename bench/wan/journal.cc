@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace atoll {
+namespace atl {
 
 void Journal::OnInnerStep(const InnerStepResult&, double, Duration compute) {
   const MutexLock lock(&mutex_);
@@ -62,4 +62,4 @@ void Journal::WriteLocked(nlohmann::json event) {
   std::fflush(out_);
 }
 
-}  // namespace atoll
+}  // namespace atl

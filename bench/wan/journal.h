@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/sync/observer.h"
 
-namespace atoll {
+namespace atl {
 
 /// Writes what happens in a worker as JSON, one object a line, flushed at once:
 ///
@@ -42,6 +42,6 @@ class Journal final : public WorkerObserver {
   Duration compute_ ABSL_GUARDED_BY(mutex_){};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_WAN_JOURNAL_H_

@@ -18,7 +18,7 @@
 #include "worker/sync/identity.h"
 #include "worker/sync/worker.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Flags {
@@ -58,8 +58,8 @@ WorkerEnd Live(const Flags& flags, WorkerOptions options, std::FILE* journal_fil
   const ChannelOptions channel{.address = flags.coordinator, .security = security};
   const GrpcConnectionOptions connection{.address = flags.coordinator, .security = security};
   GrpcConnectionOptions for_data = connection;
-  while (for_data.side_channels.size() + 1 < flags.pull_streams) {
-    for_data.side_channels.push_back(MakeChannel(channel));
+  while (for_data.range_channels.size() + 1 < flags.pull_streams) {
+    for_data.range_channels.push_back(MakeChannel(channel));
   }
   GrpcConnection data(std::move(for_data), MakeChannel(channel), &clock);
   GrpcConnection control(connection, MakeChannel(channel), &clock);
@@ -112,6 +112,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) { return atoll::Main(argc, argv); }
+int main(int argc, char** argv) { return atl::Main(argc, argv); }

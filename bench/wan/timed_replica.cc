@@ -6,7 +6,7 @@
 
 #include "core/gpt_shape.h"
 
-namespace atoll {
+namespace atl {
 
 TimedReplica::TimedReplica(const RunOptions& run, Duration step, uint64_t seed)
     : manifest_(GptManifest(run.model)),
@@ -81,4 +81,4 @@ absl::StatusOr<EvaluationResult> TimedReplica::Evaluate(uint32_t) {
   return EvaluationResult{.loss = 1, .tokens = tokens_per_step_};
 }
 
-}  // namespace atoll
+}  // namespace atl

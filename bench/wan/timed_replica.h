@@ -9,7 +9,7 @@
 #include "core/run_options.h"
 #include "worker/sync/replica.h"
 
-namespace atoll {
+namespace atl {
 
 /// A replica of the run's model whose inner step is a timer: it takes `step` of wall time and next to none of
 /// a processor's, as a worker does whose arithmetic is on an accelerator. So that codecs have something to
@@ -46,6 +46,6 @@ class TimedReplica final : public Replica {
   uint64_t samples_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_BENCH_WAN_TIMED_REPLICA_H_

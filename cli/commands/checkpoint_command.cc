@@ -10,7 +10,7 @@
 #include "common/human.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Size(const v1::CheckpointInfo& checkpoint) {
@@ -136,7 +136,7 @@ void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& ac
   remove->callback([&global, &action, options] {
     action = [&global, options] { return Delete(global, options->name, options->yes); };
   });
-  const std::vector<ExitCode> plain = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused};
+  const std::vector<ExitCode> plain = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected};
   std::vector<ExitCode> asking = plain;
   asking.push_back(ExitCode::kInterrupted);
   SetHelp(*create, {.examples = {{"atollctl checkpoint create before-lr-change"}}, .exit_codes = plain});
@@ -151,4 +151,4 @@ void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& ac
                         .exit_codes = asking});
 }
 
-}  // namespace atoll
+}  // namespace atl

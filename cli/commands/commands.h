@@ -14,7 +14,7 @@
 // One function per subcommand of atollctl: adds its options to `app` and stores what to run when it was
 // chosen.
 
-namespace atoll {
+namespace atl {
 
 /// What all commands share.
 struct GlobalOptions {
@@ -75,6 +75,6 @@ void AddConfigHistoryCommand(CLI::App& config, const GlobalOptions& global, Acti
 /// `run status` is `status`.
 void AddStatusOptions(CLI::App& command, const GlobalOptions& global, Action& action);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_COMMANDS_COMMANDS_H_

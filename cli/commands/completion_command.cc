@@ -6,7 +6,7 @@
 #include "cli/commands/commands.h"
 #include "common/command_line/help.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Words that may follow each command: its subcommands and options.
@@ -68,4 +68,4 @@ void AddCompletionCommand(CLI::App& app, Action& action) {
   });
 }
 
-}  // namespace atoll
+}  // namespace atl

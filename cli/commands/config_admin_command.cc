@@ -8,7 +8,7 @@
 #include "common/command_line/parse.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct SetOptions {
@@ -90,7 +90,7 @@ void AddConfigSetCommand(CLI::App& config, const GlobalOptions& global, Action& 
                               {"atollctl config set --dry-run codec.push=int8"},
                               {"atollctl config set --expect 3 round.quorum=0.75",
                                "Only if nobody changed it since version 3"}},
-                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
+                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected}});
 }
 
 void AddConfigHistoryCommand(CLI::App& config, const GlobalOptions& global, Action& action) {
@@ -101,7 +101,7 @@ void AddConfigHistoryCommand(CLI::App& config, const GlobalOptions& global, Acti
   history->callback(
       [&global, &action, diff] { action = [&global, diff] { return History(global, *diff); }; });
   SetHelp(*history, {.examples = {{"atollctl config history --diff"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected}});
 }
 
-}  // namespace atoll
+}  // namespace atl

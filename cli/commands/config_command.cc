@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/config_file.h"
 #include "cli/config_advice.h"
 #include "cli/json.h"
 #include "common/command_line/help.h"
@@ -13,7 +14,7 @@
 #include "protos/config/explain.h"
 #include "protos/config/run_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kAskSeconds = 2;
@@ -54,7 +55,7 @@ void Recommend(const GlobalOptions& global, const RunOptions& run, bool stranger
 }
 
 absl::Status Validate(const GlobalOptions& global, const std::string& file, bool strangers) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(file));
+  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(file));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
   ATOLL_RETURN_IF_ERROR(CheckModel(run));
   Recommend(global, run, strangers);
@@ -73,7 +74,7 @@ absl::Status Show(const GlobalOptions& global, const std::string& file) {
     ATOLL_ASSIGN_OR_RETURN(const v1::GetStatusReply status, MakeAdminClient(global).GetStatus(0));
     config = status.config();
   } else {
-    ATOLL_ASSIGN_OR_RETURN(config, LoadRunConfig(file));
+    ATOLL_ASSIGN_OR_RETURN(config, LoadConfigFile(file));
   }
   if (global.json) return PrintJson(config);
   std::printf("%s", FormatRunConfigYaml(config).c_str());
@@ -99,7 +100,7 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
     action = [&global, file, strangers] { return Validate(global, *file, *strangers); };
   });
   SetHelp(*validate, {.examples = {{"atollctl config validate run.yaml"}},
-                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles},
+                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kBadFiles},
                       .notes = "Rules between fields are checked once each field is valid by itself."});
 
   CLI::App* show =
@@ -107,7 +108,7 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
   show->add_option("FILE", *file, "Configuration file (YAML); default: the configuration of the live run");
   show->callback([&global, &action, file] { action = [&global, file] { return Show(global, *file); }; });
   SetHelp(*show, {.examples = {{"atollctl config show > now.yaml"}, {"atollctl config show run.yaml"}},
-                  .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
+                  .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kBadFiles}});
 
   CLI::App* explain =
       config->add_subcommand("explain", "List every field with its meaning, default and range");
@@ -124,7 +125,7 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
   AddConfigHistoryCommand(*config, global, action);
   SetHelp(*config,
           {.examples = {{"atollctl config validate run.yaml"}, {"atollctl config set round.deadline_s=120"}},
-           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kBadFiles}});
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kBadFiles}});
 }
 
-}  // namespace atoll
+}  // namespace atl

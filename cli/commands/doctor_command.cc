@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/config_file.h"
 #include "cli/doctor/disk.h"
 #include "cli/doctor/host.h"
 #include "cli/doctor/network.h"
@@ -15,7 +16,7 @@
 #include "common/status.h"
 #include "protos/config/run_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct DoctorOptions {
@@ -32,7 +33,7 @@ struct ConfigFindings {
 };
 
 absl::Status Plan(const std::string& file, ConfigFindings& findings) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(file));
+  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(file));
   ATOLL_ASSIGN_OR_RETURN(findings.run, ToRunOptions(config));
   ATOLL_ASSIGN_OR_RETURN(findings.plan, MakePlan(*findings.run, {}));
   return absl::OkStatus();
@@ -110,4 +111,4 @@ void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action
                     .exit_codes = {ExitCode::kInternal}});
 }
 
-}  // namespace atoll
+}  // namespace atl

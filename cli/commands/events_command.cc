@@ -10,7 +10,7 @@
 #include "common/command_line/parse.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct EventsOptions {
@@ -63,7 +63,7 @@ void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action
           {.examples = {{"atollctl events --after 120"},
                         {"atollctl events --follow --json | jq -c 'select(.kind == \"ADMIN_ACTION\")'",
                          "Who changes what"}},
-           .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused}});
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected}});
 }
 
-}  // namespace atoll
+}  // namespace atl

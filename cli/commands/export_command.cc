@@ -20,7 +20,7 @@
 #include "protos/config/run_config.h"
 #include "protos/wire/manifest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Writes the manifest's tensors from the fragments' flat vectors, without their padding.
@@ -110,9 +110,9 @@ void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action
   command->add_option("--out", *path, "Output file")->capture_default_str();
   command->callback([&global, &action, path] { action = [&global, path] { return Export(global, *path); }; });
   SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                     ExitCode::kBadFiles},
                      .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel."});
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "common/command_line/help.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 void AddFieldCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("field", "Print one field of the JSON on standard input");
@@ -29,4 +29,4 @@ void AddFieldCommand(CLI::App& app, Action& action) {
                      .exit_codes = {ExitCode::kBadFiles}});
 }
 
-}  // namespace atoll
+}  // namespace atl

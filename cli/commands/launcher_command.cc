@@ -11,7 +11,7 @@
 #include "common/human.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<std::string> Row(const v1::LaunchedWorker& worker) {
@@ -54,7 +54,7 @@ void AddLauncherCommand(CLI::App& app, const GlobalOptions& global, Action& acti
   CLI::App* command = app.add_subcommand("launcher", "Show the launcher and the workers that it started");
   command->callback([&global, &action] { action = [&global] { return Launcher(global); }; });
   SetHelp(*command,
-          {.examples = {{"atollctl launcher"}}, .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
+          {.examples = {{"atollctl launcher"}}, .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected}});
 }
 
-}  // namespace atoll
+}  // namespace atl

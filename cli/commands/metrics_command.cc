@@ -16,7 +16,7 @@
 #include "common/partial_file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Loss(double loss) { return loss > 0 ? absl::StrFormat("%.4f", loss) : "-"; }
@@ -128,14 +128,14 @@ void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& actio
   SetHelp(*all, {.examples = {{"atollctl metrics export --out metrics.csv"},
                               {"atollctl metrics export --format jsonl | jq -c '[.name, .version, .value]'"},
                               {"atollctl metrics export --format tensorboard --out tb"}},
-                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                 ExitCode::kBadFiles}});
   SetHelp(*metrics, {.examples = {{"atollctl metrics"}, {"atollctl metrics export --out metrics.csv"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                     ExitCode::kBadFiles}});
   metrics->callback([metrics, &global, &action] {
     if (metrics->get_subcommands().empty()) action = [&global] { return Show(global); };
   });
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/config_file.h"
 #include "cli/plan.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
@@ -8,7 +9,7 @@
 #include "core/model_check.h"
 #include "protos/config/run_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const CLI::Range kMilliseconds(0.001, 86.4e6);
@@ -24,7 +25,7 @@ struct PlanOptions {
 };
 
 absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(options.file));
+  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(options.file));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
   ATOLL_RETURN_IF_ERROR(CheckModel(run));
   PlanAssumptions assumptions;
@@ -72,4 +73,4 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
                   .exit_codes = {ExitCode::kBadFiles}});
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,23 +12,24 @@
 #include "common/human.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-struct RunOrder {
+struct ControlRunOptions {
   v1::ControlRunRequest::Action action = v1::ControlRunRequest::ACTION_UNSPECIFIED;
   std::string reason;
   bool yes = false;
 };
 
-absl::Status Control(const GlobalOptions& global, const RunOrder& order) {
-  if (order.action == v1::ControlRunRequest::STOP) {
-    ATOLL_RETURN_IF_ERROR(Confirm(
-        "Stop the run for good? Its last version stays published, and no other one will follow.", order.yes));
+absl::Status Control(const GlobalOptions& global, const ControlRunOptions& control) {
+  if (control.action == v1::ControlRunRequest::STOP) {
+    ATOLL_RETURN_IF_ERROR(
+        Confirm("Stop the run for good? Its last version stays published, and no other one will follow.",
+                control.yes));
   }
   v1::ControlRunRequest request;
-  request.set_action(order.action);
-  request.set_reason(order.reason);
+  request.set_action(control.action);
+  request.set_reason(control.reason);
   ATOLL_ASSIGN_OR_RETURN(const v1::ControlRunReply reply, MakeAdminClient(global).ControlRun(request));
   if (global.json) return PrintJson(reply);
   std::printf("%s: %s\n", StateName(reply.state()), Printable(reply.message()).c_str());
@@ -114,7 +115,7 @@ void AddExtend(CLI::App& run, const GlobalOptions& global, Action& action) {
     action = [&global, extension] { return Extend(global, *extension); };
   });
   SetHelp(*command, {.examples = {{"atollctl run extend 100 --dry-run"}, {"atollctl run extend 100 --yes"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kInterrupted}});
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kInterrupted}});
 }
 
 }  // namespace
@@ -126,15 +127,15 @@ void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
                    action);
   const auto add = [&](const char* name, const char* about, v1::ControlRunRequest::Action what,
                        const HelpExample& example) {
-    auto order = std::make_shared<RunOrder>();
-    order->action = what;
+    auto control = std::make_shared<ControlRunOptions>();
+    control->action = what;
     CLI::App* command = run->add_subcommand(name, about);
-    command->add_option("--reason", order->reason, "Reason, recorded in the event log");
+    command->add_option("--reason", control->reason, "Reason, recorded in the event log");
     if (what == v1::ControlRunRequest::STOP)
-      command->add_flag("--yes", order->yes, "Do not ask for confirmation");
+      command->add_flag("--yes", control->yes, "Do not ask for confirmation");
     command->callback(
-        [&global, &action, order] { action = [&global, order] { return Control(global, *order); }; });
-    std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+        [&global, &action, control] { action = [&global, control] { return Control(global, *control); }; });
+    std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRejected};
     if (what == v1::ControlRunRequest::STOP) codes.push_back(ExitCode::kInterrupted);
     SetHelp(*command, {.examples = {example}, .exit_codes = codes});
   };
@@ -153,7 +154,7 @@ void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
       "the run uses",
       v1::ControlRunRequest::RESET_DATASET, {"atollctl run reset-data --reason \"new text\""});
   SetHelp(*run, {.examples = {{"atollctl run pause --reason \"power cut at noon\""}, {"atollctl run resume"}},
-                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused, ExitCode::kInterrupted}});
+                 .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kInterrupted}});
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "common/command_line/help.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kAbout[] = "Show the run: progress, losses, traffic, and which workers the round waits for";
@@ -46,11 +46,11 @@ void AddStatusOptions(CLI::App& command, const GlobalOptions& global, Action& ac
                         {"atollctl status --summary", "After the run: losses, perplexities, traffic"},
                         {"atollctl status --history 20", "With a table of the last 20 rounds"},
                         {"atollctl status --json | jq .committed_tokens"}},
-           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected}});
 }
 
 void AddStatusCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   AddStatusOptions(*app.add_subcommand("status", kAbout), global, action);
 }
 
-}  // namespace atoll
+}  // namespace atl

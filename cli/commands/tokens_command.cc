@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr unsigned kOwnerOnly = 0600;
@@ -142,7 +142,7 @@ void AddCreate(CLI::App& tokens, const GlobalOptions& global, Action& action) {
       [&global, &action, options] { action = [&global, options] { return Create(global, *options); }; });
   SetHelp(*create, {.examples = {{"atollctl tokens create --role worker --name w3 --out w3.token"},
                                  {"atollctl tokens create --role observer --name grafana --expires 90d"}},
-                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                    ExitCode::kBadFiles}});
 }
 
@@ -160,14 +160,14 @@ void AddTokensCommand(CLI::App& app, const GlobalOptions& global, Action& action
   auto id = std::make_shared<std::string>();
   revoke->add_option("ID", *id, "Id of the token, as 'tokens list' shows it")->required();
   revoke->callback([&global, &action, id] { action = [&global, id] { return Revoke(global, *id); }; });
-  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRejected};
   SetHelp(*list, {.examples = {{"atollctl tokens list"}}, .exit_codes = codes});
   SetHelp(*revoke, {.examples = {{"atollctl tokens revoke 7f3a9c12"}}, .exit_codes = codes});
   SetHelp(*tokens, {.examples = {{"atollctl tokens create --role worker --name w3 --out w3.token"}},
-                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                    ExitCode::kBadFiles},
                     .notes = "These commands need an admin's certificate or token. The first token is in "
                              "DATA_DIR/access/admin.token on the coordinator's machine."});
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -20,7 +20,7 @@
 #include "core/confirmation.h"
 #include "protos/wire/confirmation.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // How the coordinator ends its words on a version that no round made (server/verifier.cc).
@@ -252,8 +252,8 @@ void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action
   SetHelp(*command, {.examples = {{"atollctl verify"},
                                   {"atollctl verify --version 41"},
                                   {"atollctl verify --confirmations", "Check the workers' signatures"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused,
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                     ExitCode::kBadFiles, ExitCode::kUntrusted}});
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -15,7 +15,7 @@
 #include "common/shutdown.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kLeastTimeout = 0.5;
@@ -237,8 +237,8 @@ void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action)
   SetHelp(*command, {.examples = {{"atollctl watch", "Ctrl-C ends it"},
                                   {"atollctl watch --until-finished > run.log"},
                                   {"atollctl watch --json | jq -c .state"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRefused},
+                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected},
                      .notes = "It survives restarts of the coordinator. The first query must succeed."});
 }
 
-}  // namespace atoll
+}  // namespace atl

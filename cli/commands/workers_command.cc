@@ -14,10 +14,10 @@
 #include "common/human.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-using Order = v1::ControlWorkerRequest;
+using ControlRequest = v1::ControlWorkerRequest;
 
 absl::Status List(const GlobalOptions& global, bool all) {
   AdminClient client = MakeAdminClient(global);
@@ -51,10 +51,10 @@ absl::Status Describe(const GlobalOptions& global, const std::string& name) {
       absl::NotFoundError(absl::StrFormat("no worker '%s'; atollctl workers list --all shows them", name)));
 }
 
-absl::Status Control(const GlobalOptions& global, const Order& order) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::ControlWorkerReply reply, MakeAdminClient(global).ControlWorker(order));
+absl::Status Control(const GlobalOptions& global, const ControlRequest& request) {
+  ATOLL_ASSIGN_OR_RETURN(const v1::ControlWorkerReply reply, MakeAdminClient(global).ControlWorker(request));
   if (global.json) return PrintJson(reply);
-  const std::string prefix = order.worker().empty() ? "" : order.worker() + ": ";
+  const std::string prefix = request.worker().empty() ? "" : request.worker() + ": ";
   std::printf("%s%s\n", prefix.c_str(), Printable(reply.message()).c_str());
   return absl::OkStatus();
 }
@@ -67,10 +67,10 @@ absl::Status Scale(const GlobalOptions& global, const v1::ScaleWorkersRequest& r
   return absl::OkStatus();
 }
 
-void AddOrder(CLI::App& workers, const GlobalOptions& global, Action& action, const char* name,
-              const char* about, Order::Action what) {
+void AddControl(CLI::App& workers, const GlobalOptions& global, Action& action, const char* name,
+                const char* about, ControlRequest::Action what) {
   struct Options {
-    Order order;
+    ControlRequest request;
     std::string worker, reason;
     bool at_once = false;
   };
@@ -78,19 +78,19 @@ void AddOrder(CLI::App& workers, const GlobalOptions& global, Action& action, co
   CLI::App* command = workers.add_subcommand(name, about);
   command->add_option("NAME", options->worker, "Name of the worker")->required();
   command->add_option("--reason", options->reason, "Reason, recorded in the event log");
-  if (what == Order::DRAIN || what == Order::RESTART) {
+  if (what == ControlRequest::DRAIN || what == ControlRequest::RESTART) {
     command->add_flag("--at-once", options->at_once, "Do not finish the round; push the steps done so far");
   }
   command->callback([&global, &action, options, what] {
-    options->order.set_worker(options->worker);
-    options->order.set_action(what);
-    options->order.set_at_once(options->at_once);
-    options->order.set_reason(options->reason);
-    action = [&global, options] { return Control(global, options->order); };
+    options->request.set_worker(options->worker);
+    options->request.set_action(what);
+    options->request.set_at_once(options->at_once);
+    options->request.set_reason(options->reason);
+    action = [&global, options] { return Control(global, options->request); };
   });
   SetHelp(*command,
           {.examples = {{absl::StrFormat("atollctl workers %s w3 --reason \"moving the machine\"", name)}},
-           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected}});
 }
 
 void AddForget(CLI::App& workers, const GlobalOptions& global, Action& action) {
@@ -110,19 +110,19 @@ void AddForget(CLI::App& workers, const GlobalOptions& global, Action& action) {
       throw CLI::ValidationError("forget", "give a NAME or --older-than");
     }
     action = [&global, options]() -> absl::Status {
-      Order order;
-      order.set_action(Order::FORGET);
-      order.set_worker(options->worker);
-      order.set_reason(options->reason);
+      ControlRequest request;
+      request.set_action(ControlRequest::FORGET);
+      request.set_worker(options->worker);
+      request.set_reason(options->reason);
       if (!options->age.empty()) {
         ATOLL_ASSIGN_OR_RETURN(const double seconds, ParseSpan(options->age, "7d or 12h"));
-        order.set_older_than_s(seconds);
+        request.set_older_than_s(seconds);
       }
-      return Control(global, order);
+      return Control(global, request);
     };
   });
   SetHelp(*forget, {.examples = {{"atollctl workers forget --older-than 7d"}},
-                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kRefused}});
+                    .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected}});
 }
 
 void AddSizes(CLI::App& workers, const GlobalOptions& global, Action& action) {
@@ -142,7 +142,7 @@ void AddSizes(CLI::App& workers, const GlobalOptions& global, Action& action) {
     request.set_target(*count);
     action = [&global, request] { return Scale(global, request); };
   });
-  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRejected};
   SetHelp(*add, {.examples = {{"atollctl workers add 2"}}, .exit_codes = codes});
   SetHelp(*scale, {.examples = {{"atollctl workers scale 6"}}, .exit_codes = codes});
 }
@@ -164,20 +164,21 @@ void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& actio
   describe->add_option("NAME", *name, "Name of the worker")->required();
   describe->callback(
       [&global, &action, name] { action = [&global, name] { return Describe(global, *name); }; });
-  AddOrder(*workers, global, action, "drain", "Let the worker finish its round, push it, and leave",
-           Order::DRAIN);
-  AddOrder(*workers, global, action, "restart", "Drain the worker, then start it again under the same name",
-           Order::RESTART);
-  AddOrder(*workers, global, action, "evict", "Remove the worker at once; its process may join again",
-           Order::EVICT);
-  AddOrder(*workers, global, action, "ban", "Evict the worker and reject its name until it is unbanned",
-           Order::BAN);
-  AddOrder(*workers, global, action, "unban", "Allow a banned name to join again", Order::UNBAN);
-  AddOrder(*workers, global, action, "resync",
-           "Discard the worker's local progress and let it pull the published version", Order::RESYNC);
+  AddControl(*workers, global, action, "drain", "Let the worker finish its round, push it, and leave",
+             ControlRequest::DRAIN);
+  AddControl(*workers, global, action, "restart", "Drain the worker, then start it again under the same name",
+             ControlRequest::RESTART);
+  AddControl(*workers, global, action, "evict", "Remove the worker at once; its process may join again",
+             ControlRequest::EVICT);
+  AddControl(*workers, global, action, "ban", "Evict the worker and reject its name until it is unbanned",
+             ControlRequest::BAN);
+  AddControl(*workers, global, action, "unban", "Allow a banned name to join again", ControlRequest::UNBAN);
+  AddControl(*workers, global, action, "resync",
+             "Discard the worker's local progress and let it pull the published version",
+             ControlRequest::RESYNC);
   AddForget(*workers, global, action);
   AddSizes(*workers, global, action);
-  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRefused};
+  const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRejected};
   SetHelp(*list, {.examples = {{"atollctl workers list --all"}}, .exit_codes = codes});
   SetHelp(*describe, {.examples = {{"atollctl workers describe w3"}}, .exit_codes = codes});
   SetHelp(
@@ -193,4 +194,4 @@ void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& actio
   });
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "cli/text.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const char* Name(Verdict verdict) {
@@ -51,4 +51,4 @@ size_t CountVerdict(const std::vector<Check>& checks, Verdict verdict) {
   return static_cast<size_t>(std::ranges::count(checks, verdict, &Check::verdict));
 }
 
-}  // namespace atoll
+}  // namespace atl

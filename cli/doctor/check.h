@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 
 enum class Verdict { kOk, kWarn, kFail };
 
@@ -31,6 +31,6 @@ std::vector<std::string> RenderChecks(const std::vector<Check>& checks);
 std::string ChecksToJson(const std::vector<Check>& checks);
 size_t CountVerdict(const std::vector<Check>& checks, Verdict verdict);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_DOCTOR_CHECK_H_

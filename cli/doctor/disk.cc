@@ -11,7 +11,7 @@
 #include "common/human.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kMostProbeBytes = uint64_t{256} << 20;
@@ -126,4 +126,4 @@ std::vector<Check> CheckDisk(const std::string& directory, const std::optional<D
   return checks;
 }
 
-}  // namespace atoll
+}  // namespace atl

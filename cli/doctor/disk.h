@@ -9,7 +9,7 @@
 #include "cli/doctor/check.h"
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a run needs of the disk.
 struct DiskNeed {
@@ -32,6 +32,6 @@ Check JudgeDiskSpeed(double bytes_per_second);
 Check JudgeSyncLatency(double seconds);
 Check JudgeFreeSpace(uint64_t free_bytes, const std::optional<DiskNeed>& need);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_DOCTOR_DISK_H_

@@ -14,7 +14,7 @@
 #include "common/file.h"
 #include "common/human.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A connection, a staged payload and a few files of RocksDB for each of some hundred workers.
@@ -148,4 +148,4 @@ std::vector<Check> CheckHost(std::optional<uint64_t> coordinator_bytes,
           JudgeMemory(pages * page, coordinator_bytes, worker_bytes), Blas(), Gpu(), OpenFiles()};
 }
 
-}  // namespace atoll
+}  // namespace atl

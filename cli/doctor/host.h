@@ -8,7 +8,7 @@
 
 #include "cli/doctor/check.h"
 
-namespace atoll {
+namespace atl {
 
 /// Processor, BLAS, GPU, open files, and memory against what the plan of a configuration needs (absent: no
 /// configuration was given).
@@ -23,6 +23,6 @@ Check JudgeBlas(const std::string& library, std::optional<int> openblas_parallel
 Check JudgeMemory(uint64_t total, std::optional<uint64_t> coordinator_bytes,
                   std::optional<uint64_t> worker_bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_DOCTOR_HOST_H_

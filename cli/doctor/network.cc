@@ -12,7 +12,7 @@
 #include "common/status.h"
 #include "grpcpp/channel.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kProbes = 5;
@@ -180,4 +180,4 @@ std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock)
   return checks;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "cli/rpc_client.h"
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 struct NetworkTarget {
   std::string coordinator;
@@ -33,6 +33,6 @@ Check JudgeRun(const std::string& admin, const std::string& found, const std::st
 /// The coordinator's clock minus this one's; known to `uncertainty_s`.
 Check JudgeClock(double difference_s, double uncertainty_s);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_DOCTOR_NETWORK_H_

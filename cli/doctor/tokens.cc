@@ -14,7 +14,7 @@
 #include "core/tokenizer_names.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kMostMetaBytes = 1 << 20;
@@ -127,4 +127,4 @@ std::vector<Check> CheckTokens(const std::string& folder, const std::optional<Co
       JudgeTokenizer(wanted, recorded)};
 }
 
-}  // namespace atoll
+}  // namespace atl

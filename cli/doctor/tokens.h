@@ -8,7 +8,7 @@
 
 #include "cli/doctor/check.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a configuration says about its data.
 struct ConfiguredTokens {
@@ -24,6 +24,6 @@ std::vector<Check> CheckTokens(const std::string& folder, const std::optional<Co
 Check JudgeTokenizer(const std::optional<std::string>& configured,
                      const std::optional<std::string>& recorded);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_CLI_DOCTOR_TOKENS_H_

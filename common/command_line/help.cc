@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kNameColumns = 30;  // options and subcommands; their descriptions begin behind
@@ -98,4 +98,4 @@ void UseHelpLayout(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) UseHelpLayout(*command);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "common/exit_codes.h"
 
-namespace atoll {
+namespace atl {
 
 /// No line of --help is longer.
 inline constexpr size_t kHelpColumns = 100;
@@ -37,6 +37,6 @@ std::vector<std::string> WrapText(const std::string& text, size_t width);
 /// The layout of --help for `app` and all its subcommands: descriptions are wrapped to kHelpColumns.
 void UseHelpLayout(CLI::App& app);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_COMMAND_LINE_HELP_H_

@@ -10,7 +10,7 @@
 #include "common/command_line/help.h"
 #include "common/did_you_mean.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<const CLI::App*> Commands(const CLI::App& app) {
@@ -104,11 +104,11 @@ std::string NotFinite(const std::string& text) {
 
 /// CLI11 takes "nan" and "inf" for a real number, and CLI::Range lets "nan" pass: no comparison with it
 /// fails.
-void RefuseNotFinite(CLI::App& app) {
+void RejectNotFinite(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (absl::StartsWith(option->get_type_name(), "FLOAT")) option->check(NotFinite);
   }
-  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) RefuseNotFinite(*command);
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) RejectNotFinite(*command);
 }
 
 std::vector<std::string> Arguments(int argc, const char* const* argv) {
@@ -139,7 +139,7 @@ std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arg
 std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                          const std::function<void()>& check) {
   UseHelpLayout(app);
-  RefuseNotFinite(app);
+  RejectNotFinite(app);
   try {
     app.parse(argc, argv);
     if (check) check();
@@ -156,4 +156,4 @@ std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* co
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

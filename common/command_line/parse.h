@@ -9,7 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "common/exit_codes.h"
 
-namespace atoll {
+namespace atl {
 
 /// Parses the command line with the layout of help.h. Nothing when the program goes on; otherwise its exit
 /// code: kOk after --help or --version was printed, kUsage after a sentence on standard error says what is
@@ -30,6 +30,6 @@ CLI::Validator NotEmpty();
 /// empty when all exist.
 std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arguments);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_COMMAND_LINE_PARSE_H_

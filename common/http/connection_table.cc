@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace atoll {
+namespace atl {
 
 void ConnectionTable::Opened(int socket, std::string host) {
   MutexLock lock(&mutex_);
@@ -33,12 +33,12 @@ void ConnectionTable::Waiting(int socket) {
   }
 }
 
-void ConnectionTable::EndThoseSilentFor(Duration patience) {
+void ConnectionTable::EndSilentConnections(Duration timeout) {
   // Under the lock, so that the socket cannot become another's meanwhile.
   MutexLock lock(&mutex_);
   const MonoTime now = clock_->Now();
   for (auto& [socket, entry] : entries_) {
-    if (!entry.working && now - entry.since > patience) End(socket, entry);
+    if (!entry.working && now - entry.since > timeout) End(socket, entry);
   }
 }
 
@@ -70,4 +70,4 @@ size_t ConnectionTable::size() const {
   return entries_.size() - ended_;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// The open sockets of an HTTP server, so that none is held for ever: a client has so long to send a request
 /// and to take its answer, however many bytes it dribbles meanwhile. Thread-safe.
@@ -26,7 +26,7 @@ class ConnectionTable {
   void Waiting(int socket);
 
   /// Shuts down those that have waited longer.
-  void EndThoseSilentFor(Duration patience);
+  void EndSilentConnections(Duration timeout);
   /// Shuts down the one that has waited longest, of the host that has most of those that wait. Nothing when
   /// none waits.
   void EndLongestWaiting();
@@ -48,6 +48,6 @@ class ConnectionTable {
   std::map<int, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_HTTP_CONNECTION_TABLE_H_

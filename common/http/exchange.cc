@@ -2,7 +2,7 @@
 
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 int HttpStatus(absl::StatusCode code) {
@@ -70,4 +70,4 @@ const std::vector<std::pair<std::string, std::string>>& SecurityHeaders() {
   return *headers;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 
 // One HTTP request and its answer in plain values: what is decided about them needs no socket.
 
-namespace atoll {
+namespace atl {
 
 /// The header that a request which changes something must carry (docs/web.md).
 inline constexpr char kActionHeader[] = "Atoll-Action";
@@ -55,6 +55,6 @@ WebReply Conditional(const WebRequest& request, WebReply reply);
 /// What every reply carries: nothing is stored, framed, sniffed, or loaded from elsewhere.
 const std::vector<std::pair<std::string, std::string>>& SecurityHeaders();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_HTTP_EXCHANGE_H_

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 struct HttpDaemon::State {
   HttpLimits limits;
@@ -259,4 +259,4 @@ void HttpDaemon::StopListening() {
 
 size_t HttpDaemon::working() const { return state_->working; }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 #include "common/http/connection_table.h"
 #include "common/http/exchange.h"
 
-namespace atoll {
+namespace atl {
 
 /// PEM, as read from the files.
 struct WebTls {
@@ -68,6 +68,6 @@ class HttpDaemon {
   const std::unique_ptr<State> state_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_HTTP_HTTP_DAEMON_H_

@@ -11,7 +11,7 @@
 #include "common/errno.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kBacklog = 64;
@@ -53,4 +53,4 @@ absl::StatusOr<FileDescriptor> ListenOn(BindAddress& address) {
   return socket;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,12 +5,12 @@
 #include "common/bind_address.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// A TCP socket that listens there, not blocking; a port 0 in `address` becomes the one that the system
 /// chose. Errors as CheckBindable.
 absl::StatusOr<FileDescriptor> ListenOn(BindAddress& address);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_HTTP_LISTEN_SOCKET_H_

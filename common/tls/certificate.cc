@@ -11,7 +11,7 @@
 #include "common/status.h"
 #include "common/tls/openssl_handles.h"
 
-namespace atoll {
+namespace atl {
 namespace tls {
 
 BioPtr MemoryBio(std::string_view text) {
@@ -70,7 +70,7 @@ std::string AddressText(const ASN1_STRING* bytes) {
   return done == nullptr ? "" : done;
 }
 
-void AddNames(const X509* certificate, CertificateFacts& facts) {
+void AddNames(const X509* certificate, CertificateSummary& facts) {
   auto* names = static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(const_cast<X509*>(certificate), NID_subject_alt_name, nullptr, nullptr));
   for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
@@ -84,13 +84,13 @@ void AddNames(const X509* certificate, CertificateFacts& facts) {
 
 }  // namespace
 
-absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem) {
+absl::StatusOr<CertificateSummary> ReadCertificate(std::string_view pem) {
   const std::vector<tls::X509Ptr> found = tls::ReadCertificates(pem);
   if (found.empty()) {
     return absl::InvalidArgumentError("holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
   }
   const X509* first = found.front().get();
-  CertificateFacts facts;
+  CertificateSummary facts;
   facts.subject = NameText(X509_get_subject_name(first));
   facts.issuer = NameText(X509_get_issuer_name(first));
   facts.not_before = ToWallTime(X509_get0_notBefore(first));
@@ -176,4 +176,4 @@ std::string UtcMinute(WallTime time) {
   return std::string(text, std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &parts));
 }
 
-}  // namespace atoll
+}  // namespace atl

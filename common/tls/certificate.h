@@ -12,10 +12,10 @@
 // X.509 certificates as PEM text (OpenSSL). Errors say what is wrong and not where the text came from: the
 // caller knows the file.
 
-namespace atoll {
+namespace atl {
 
 /// What a certificate says.
-struct CertificateFacts {
+struct CertificateSummary {
   std::vector<std::string> dns_names;  // subject alternative names
   std::vector<std::string> uris;
   std::vector<std::string> addresses;  // "127.0.0.1", "::1"
@@ -29,7 +29,7 @@ struct CertificateFacts {
 enum class CertificateUse { kServer, kClient };
 
 /// The first certificate in the text. InvalidArgument: there is none.
-absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem);
+absl::StatusOr<CertificateSummary> ReadCertificate(std::string_view pem);
 
 /// Whether the key is the first certificate's. InvalidArgument: it is not, or is none, or asks for a pass
 /// phrase.
@@ -52,6 +52,6 @@ bool CoversHost(std::string_view certificate_pem, const std::string& host);
 /// "2026-11-21 14:40 UTC"
 std::string UtcMinute(WallTime time);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_TLS_CERTIFICATE_H_

@@ -14,7 +14,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kLargestFile = 1 << 20;
@@ -24,7 +24,7 @@ absl::Status In(const std::string& file, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrFormat("%s: %s", file, std::string(status.message())));
 }
 
-absl::Status CheckTime(const std::string& file, const CertificateFacts& facts, WallTime now) {
+absl::Status CheckTime(const std::string& file, const CertificateSummary& facts, WallTime now) {
   if (now >= facts.not_after) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s: the certificate expired on %s; put a new one in its place, it is read without a restart", file,
@@ -170,4 +170,4 @@ std::string LiveCertificates::certificate_path() const { return PathOf(certifica
 std::string LiveCertificates::key_path() const { return PathOf(key_); }
 std::string LiveCertificates::roots_path() const { return PathOf(roots_); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "common/periodic_task.h"
 #include "common/tls/certificate.h"
 
-namespace atoll {
+namespace atl {
 
 /// PEM files; empty: none.
 struct CertificateFiles {
@@ -28,7 +28,7 @@ struct CertificateSet {
   std::string key;
   std::string roots;  // `ca` and `admin_ca`
   std::string admin_ca;
-  CertificateFacts facts;  // of `certificate`, when there is one
+  CertificateSummary facts;  // of `certificate`, when there is one
 };
 
 struct LiveCertificateOptions {
@@ -85,6 +85,6 @@ class LiveCertificates {
 absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& files, CertificateUse use,
                                                     WallTime now);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_TLS_LIVE_CERTIFICATES_H_

@@ -13,7 +13,7 @@
 
 // OpenSSL's objects with owners; for common/tls alone.
 
-namespace atoll::tls {
+namespace atl::tls {
 
 template <auto kFree>
 struct Freer {
@@ -38,6 +38,6 @@ std::vector<X509Ptr> ReadCertificates(std::string_view pem);
 /// Null when it is none, or needs a pass phrase.
 KeyPtr ReadKey(std::string_view pem);
 
-}  // namespace atoll::tls
+}  // namespace atl::tls
 
 #endif  // ATOLL_COMMON_TLS_OPENSSL_HANDLES_H_

@@ -18,7 +18,7 @@
 #include "common/tls/certificate.h"
 #include "common/tls/openssl_handles.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // What a client of HTTP/2 says first: its preface and an empty SETTINGS frame.
@@ -45,13 +45,13 @@ FileDescriptor Connect(const ProbeOptions& options, bool* unknown_name) {
   *unknown_name = failed == EAI_NONAME || failed == EAI_NODATA;
   if (failed != 0) return {};
   const std::unique_ptr<addrinfo, AddrInfoDeleter> list(found);
-  const timeval patience = ToTimeval(options.patience);
+  const timeval timeout = ToTimeval(options.timeout);
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     FileDescriptor fd(::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol));
     if (!fd.valid()) continue;
     // The limit for sending is that of connecting, too.
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     if (::connect(fd.get(), entry->ai_addr, entry->ai_addrlen) == 0) return fd;
   }
   return {};
@@ -189,7 +189,7 @@ class Handshake {
   unsigned long error_ = 0;
 };
 
-std::string NamesOf(const CertificateFacts& facts) {
+std::string NamesOf(const CertificateSummary& facts) {
   std::vector<std::string> names = facts.dns_names;
   names.insert(names.end(), facts.addresses.begin(), facts.addresses.end());
   names.insert(names.end(), facts.uris.begin(), facts.uris.end());
@@ -328,4 +328,4 @@ ProbeFinding Probe(const ProbeOptions& options) {
 
 std::string WhyNoConnection(const ProbeOptions& options) { return Probe(options).text; }
 
-}  // namespace atoll
+}  // namespace atl

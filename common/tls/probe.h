@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// The ports of a coordinator that clients call.
 enum class CoordinatorPort { kData, kAdmin };
@@ -20,8 +20,8 @@ struct ProbeOptions {
   std::string roots;        // PEM; empty: this system's
   std::string certificate;  // PEM, as the key; empty: none
   std::string key;
-  std::string server_name;         // that the certificate must be for; empty: the host
-  Duration patience = Seconds(2);  // for each step
+  std::string server_name;        // that the certificate must be for; empty: the host
+  Duration timeout = Seconds(2);  // for each step
 };
 
 /// What a probe found.
@@ -42,6 +42,6 @@ ProbeFinding Probe(const ProbeOptions& options);
 /// most.
 std::string WhyNoConnection(const ProbeOptions& options);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_COMMON_TLS_PROBE_H_

@@ -4,7 +4,7 @@
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -52,4 +52,4 @@ void KeepRecorded(const std::vector<std::string>& paths, const v1::RunConfig& re
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

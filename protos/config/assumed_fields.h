@@ -10,7 +10,7 @@
 // A default that changes from one release to the next is for new runs. A run that there is keeps what it has,
 // also when its file leaves the field out.
 
-namespace atoll {
+namespace atl {
 
 /// Paths of the fields that are not in `given` (paths, with their lines) and that had another default in an
 /// older release (rule absent_value).
@@ -20,6 +20,6 @@ std::vector<std::string> AssumedFields(const std::map<std::string, int>& given);
 void KeepRecorded(const std::vector<std::string>& paths, const v1::RunConfig& recorded,
                   v1::RunConfig* config);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_ASSUMED_FIELDS_H_

@@ -12,7 +12,7 @@
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -173,4 +173,4 @@ std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) {
   return problems;
 }
 
-}  // namespace atoll
+}  // namespace atl

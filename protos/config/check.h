@@ -6,7 +6,7 @@
 #include "atoll/v1/run.pb.h"
 #include "protos/config/problem.h"
 
-namespace atoll {
+namespace atl {
 
 /// Every field against its own rule in run.proto.
 std::vector<ConfigProblem> CheckFields(const v1::RunConfig& config);
@@ -17,6 +17,6 @@ std::vector<ConfigProblem> CheckNames(const v1::RunConfig& config);
 /// What fields demand of each other, and CheckNames. Only for a configuration whose fields are each right.
 std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_CHECK_H_

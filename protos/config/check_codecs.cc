@@ -8,7 +8,7 @@
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class Codecs {
@@ -93,4 +93,4 @@ class Codecs {
 
 std::vector<ConfigProblem> CheckCodecs(const v1::RunConfig& config) { return Codecs(config).Run(); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// A majority must be right for these to find it.
@@ -47,7 +47,7 @@ class Rounds {
     }
     if (free_) {
       return Add("merge.method", absl::StrCat(MethodName(method),
-                                              " compares the contributions of a round; with round.mode free "
+                                              " compares the contributions of a round; with round.mode async "
                                               "there is one in each: use mean or rda"));
     }
     if (method == v1::MERGE_METHOD_TRIMMED_MEAN) Trim();
@@ -77,7 +77,7 @@ class Rounds {
     if (!free_ && delay > 1) {
       Add("outer.optimizer",
           absl::StrCat("'delayed_nesterov' takes 1 / ", delay,
-                       " of each version's step (outer.delay), which is for round.mode free; "
+                       " of each version's step (outer.delay), which is for round.mode async; "
                        "with barrier use nesterov"));
     }
   }
@@ -88,16 +88,16 @@ class Rounds {
       const auto* value = v1::OuterOptimizer_descriptor()->FindValueByNumber(optimizer);
       Add("outer.optimizer",
           absl::StrCat(Quoted(Spelling(value)), " takes a full step with momentum at every arrival when ",
-                       "round.mode is free, and diverges; use delayed_nesterov or sgd"));
+                       "round.mode is async, and diverges; use delayed_nesterov or sgd"));
     }
     if (config_.round().minimum() > 1) {
       Add("round.minimum", absl::StrCat(config_.round().minimum(), " contributions are not waited for when ",
-                                        "round.mode is free: every arrival makes a version; allowed: 1"));
+                                        "round.mode is async: every arrival makes a version; allowed: 1"));
     }
     if (config_.round().staleness_limit() + 1 < workers_) {
       Add("round.staleness_limit",
           absl::StrCat(config_.round().staleness_limit(),
-                       " refuses most contributions when round.mode is free: ", "of ", workers_,
+                       " refuses most contributions when round.mode is async: ", "of ", workers_,
                        " equally fast workers (run.workers) each is ", workers_ - 1,
                        " versions behind when it comes; allowed: at least that"));
     }
@@ -114,4 +114,4 @@ class Rounds {
 
 std::vector<ConfigProblem> CheckRounds(const v1::RunConfig& config) { return Rounds(config).Run(); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "core/gpt_shape.h"
 #include "protos/config/gpt_options.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void CheckFragments(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
@@ -52,7 +52,7 @@ void CheckOverlap(const v1::RunConfig& config, std::vector<ConfigProblem>* probl
   }
   if (config.round().mode() == v1::ROUND_MODE_FREE) {
     problems->push_back({"sync.mode",
-                         "'overlapped' keeps the workers' cycles together, which round.mode free does not; "
+                         "'overlapped' keeps the workers' cycles together, which round.mode async does not; "
                          "use barrier",
                          0});
   }
@@ -67,4 +67,4 @@ std::vector<ConfigProblem> CheckSync(const v1::RunConfig& config) {
   return problems;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,11 +6,11 @@
 #include "atoll/v1/run.pb.h"
 #include "protos/config/problem.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the fields of `sync` demand of each other and of the other sections, every field being valid.
 std::vector<ConfigProblem> CheckSync(const v1::RunConfig& config);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_CHECK_SYNC_H_

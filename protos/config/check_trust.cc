@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void CheckOffenders(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
@@ -27,7 +27,7 @@ void CheckOffenders(const v1::RunConfig& config, std::vector<ConfigProblem>* pro
   }
   if (config.round().mode() == v1::ROUND_MODE_FREE) {
     problems->push_back({"offenders.ban_after",
-                         "with round.mode free a contribution is alone in its round, and there is nothing "
+                         "with round.mode async a contribution is alone in its round, and there is nothing "
                          "to compare it with: allowed: 0",
                          0});
   }
@@ -61,4 +61,4 @@ std::vector<ConfigProblem> CheckTrust(const v1::RunConfig& config) {
   return problems;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,12 +6,12 @@
 #include "atoll/v1/run.pb.h"
 #include "protos/config/problem.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the fields of `offenders` and `privacy` demand of each other and of the other sections, every field
 /// being valid: a rule that could ban the wrong one, and privacy that would not hold, are refused.
 std::vector<ConfigProblem> CheckTrust(const v1::RunConfig& config);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_CHECK_TRUST_H_

@@ -3,7 +3,7 @@
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -79,4 +79,4 @@ void FillAbsent(Message* message) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

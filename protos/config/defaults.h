@@ -3,7 +3,7 @@
 
 #include "google/protobuf/message.h"
 
-namespace atoll {
+namespace atl {
 
 /// Sets every field that has a default in run.proto to it, in sections below too.
 void FillWithDefaults(google::protobuf::Message* message);
@@ -14,6 +14,6 @@ void FillWithDefaults(google::protobuf::Message* message);
 /// field added to a section that there is already must take 0 for its default then.
 void FillAbsent(google::protobuf::Message* message);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_DEFAULTS_H_

@@ -9,7 +9,7 @@
 #include "atoll/v1/run.pb.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -95,4 +95,4 @@ std::string ExplainRunConfigMarkdown() {
   return text;
 }
 
-}  // namespace atoll
+}  // namespace atl

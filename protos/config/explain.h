@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace atoll {
+namespace atl {
 
 /// Every field of a run's configuration with default, allowed values and meaning, for a terminal.
 std::string ExplainRunConfig();
@@ -11,6 +11,6 @@ std::string ExplainRunConfig();
 /// The same as tables in Markdown: docs/configuration.md holds exactly this (a test compares).
 std::string ExplainRunConfigMarkdown();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_EXPLAIN_H_

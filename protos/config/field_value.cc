@@ -12,7 +12,7 @@
 #include "protos/config/problem.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -162,4 +162,4 @@ std::vector<std::string> FieldNames(const google::protobuf::Descriptor* descript
   return names;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 
 // One scalar field of a configuration: from text, to text, checked.
 
-namespace atoll {
+namespace atl {
 
 /// Sets the field from YAML text. Returns what is wrong ("1.5 is out of range; allowed: ..."), and then
 /// leaves the field alone; empty when it was set. `quoted`: the text stood in quotes and is therefore no
@@ -26,6 +26,6 @@ std::string CheckValue(const google::protobuf::FieldDescriptor* field,
 /// The names of the fields that people may set (IsSetByPrograms), in the order of the .proto file.
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor* descriptor);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_FIELD_VALUE_H_

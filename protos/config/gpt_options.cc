@@ -1,6 +1,6 @@
 #include "protos/config/gpt_options.h"
 
-namespace atoll {
+namespace atl {
 
 GptOptions GptOptionsOf(const v1::GptModel& gpt) {
   GptOptions options;
@@ -15,4 +15,4 @@ GptOptions GptOptionsOf(const v1::GptModel& gpt) {
   return options;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 YamlEntry* FindEntry(YamlNode& map, std::string_view key) {
@@ -68,4 +68,4 @@ std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
   return {};
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "protos/config/problem.h"
 #include "protos/config/yaml_tree.h"
 
-namespace atoll {
+namespace atl {
 
 /// Replaces each word that stands for settings by those settings. There is one: `offenders: strict` becomes
 /// `offenders: {ban_after: 3}`, and, where the file gives neither merge.method nor merge.norm_guard,
@@ -14,6 +14,6 @@ namespace atoll {
 /// merge). docs/byzantine.md has the measurements. Returns what is wrong with a preset.
 std::vector<ConfigProblem> ExpandPresets(YamlNode* root);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_PRESETS_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kMaxShown = 50;
@@ -41,4 +41,4 @@ absl::Status ProblemsToStatus(std::vector<ConfigProblem> problems, std::string_v
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// One thing wrong with a configuration.
 struct ConfigProblem {
@@ -23,6 +23,6 @@ std::string Quoted(std::string_view value);
 /// there is none. Beyond 50 the rest is counted only. An empty source is left out.
 absl::Status ProblemsToStatus(std::vector<ConfigProblem> problems, std::string_view source_name);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_PROBLEM_H_

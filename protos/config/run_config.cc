@@ -18,7 +18,7 @@
 #include "protos/config/yaml_reader.h"
 #include "protos/config/yaml_tree.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -81,6 +81,10 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
   }
   ATOLL_RETURN_IF_ERROR(ProblemsToStatus(std::move(reading.problems), source_name));
   file.assumed = AssumedFields(reading.lines);
+  for (const ConfigProblem& old : reading.old_words) {
+    file.warnings.push_back(
+        absl::StrCat(std::string(source_name), ":", old.line, ": ", old.path, ": ", old.text));
+  }
   return file;
 }
 
@@ -116,4 +120,4 @@ std::string RunConfigHash(const v1::RunConfig& config) {
   return Sha256Hex(bytes);
 }
 
-}  // namespace atoll
+}  // namespace atl

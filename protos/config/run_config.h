@@ -12,7 +12,7 @@
 // A run's configuration: YAML (what people write), atoll.v1.RunConfig (what travels and is recorded),
 // RunOptions (what the code reads).
 
-namespace atoll {
+namespace atl {
 
 /// Reads YAML. Unknown, duplicate and missing fields, wrong types, values out of range and fields that
 /// contradict each other are refused with InvalidArgument, one line for each: "source:line: round.quorum: 1.5
@@ -30,6 +30,8 @@ struct RunConfigFile {
   bool staleness_open = false;  // round.staleness_limit: the result has DefaultStalenessLimit
   /// Fields that a run may have to keep as it has them (protos/config/assumed_fields.h).
   std::vector<std::string> assumed;
+  /// Values that have new names, a line each: "source:line: round.mode: ...". Tell the user.
+  std::vector<std::string> warnings;
 };
 absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name);
 absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path);
@@ -53,6 +55,6 @@ std::string FormatRunConfigYaml(const v1::RunConfig& config);
 /// SHA-256 (64 hexadecimal digits) of the configuration: equal for equal configurations of one build.
 std::string RunConfigHash(const v1::RunConfig& config);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_RUN_CONFIG_H_

@@ -17,7 +17,7 @@
 #include "protos/config/run_config.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -115,4 +115,4 @@ absl::StatusOr<std::vector<ConfigChange>> RunConfigCodec::Diff(const std::string
   return changes;
 }
 
-}  // namespace atoll
+}  // namespace atl

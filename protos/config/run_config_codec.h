@@ -7,7 +7,7 @@
 
 #include "core/config_codec.h"
 
-namespace atoll {
+namespace atl {
 
 /// Recorded configurations are serialised atoll.v1.RunConfig.
 class RunConfigCodec final : public ConfigCodec {
@@ -19,6 +19,6 @@ class RunConfigCodec final : public ConfigCodec {
                                                  const std::string& after) const override;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_RUN_CONFIG_CODEC_H_

@@ -10,7 +10,7 @@
 #include "protos/config/problem.h"
 #include "protos/config/run_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // The core's enumerations have the numbers of the protobuf ones; CheckFields has refused every other number.
@@ -40,7 +40,7 @@ static_assert(As<SparseAverage>(v1::SPARSE_AVERAGE_PRESENT) == SparseAverage::kP
 static_assert(As<ErrorFeedbackForm>(v1::ERROR_FEEDBACK_FORM_MOVING_AVERAGE) ==
                   ErrorFeedbackForm::kMovingAverage &&
               v1::ErrorFeedbackForm_MAX == v1::ERROR_FEEDBACK_FORM_MOVING_AVERAGE);
-static_assert(As<RoundMode>(v1::ROUND_MODE_FREE) == RoundMode::kFree &&
+static_assert(As<RoundMode>(v1::ROUND_MODE_FREE) == RoundMode::kAsync &&
               v1::RoundMode_MAX == v1::ROUND_MODE_FREE);
 static_assert(As<GraceMode>(v1::GRACE_MODE_ADAPTIVE) == GraceMode::kAdaptive &&
               v1::GraceMode_MAX == v1::GRACE_MODE_ADAPTIVE);
@@ -203,4 +203,4 @@ absl::StatusOr<RunOptions> ToRunOptions(const v1::RunConfig& config) {
   return Convert(complete);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::EnumDescriptor;
@@ -59,9 +59,15 @@ bool IsSetByPrograms(const FieldDescriptor* field) {
 }
 
 std::string Spelling(const EnumValueDescriptor* value) {
+  const std::string& spelling = value->options().GetExtension(v1::choice).spelling();
+  if (!spelling.empty()) return spelling;
   const std::string prefix = Prefix(value->type());
   const std::string& name = value->name();
   return absl::AsciiStrToLower(name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name);
+}
+
+const std::string& OldSpelling(const EnumValueDescriptor* value) {
+  return value->options().GetExtension(v1::choice).old_spelling();
 }
 
 std::vector<std::string> Choices(const EnumDescriptor* type) {
@@ -74,7 +80,9 @@ std::vector<std::string> Choices(const EnumDescriptor* type) {
 
 const EnumValueDescriptor* FindChoice(const EnumDescriptor* type, std::string_view spelling) {
   for (int i = 0; i < type->value_count(); ++i) {
-    if (type->value(i)->number() != 0 && Spelling(type->value(i)) == spelling) return type->value(i);
+    const EnumValueDescriptor* const value = type->value(i);
+    const bool named = Spelling(value) == spelling || (!spelling.empty() && OldSpelling(value) == spelling);
+    if (value->number() != 0 && named) return value;
   }
   return nullptr;
 }
@@ -115,4 +123,4 @@ std::string NumberText(double value) {
   return std::string(buffer, result.ptr);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 // What run.proto says about its own fields. The schema is the documentation: checks, defaults and help all
 // come from it.
 
-namespace atoll {
+namespace atl {
 
 const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor* field);
 
@@ -24,13 +24,16 @@ inline bool IsSection(const google::protobuf::FieldDescriptor* field) {
 bool IsSetByPrograms(const google::protobuf::FieldDescriptor* field);
 
 /// YAML's spelling of an enum value: its name without the enum's prefix, in lower case (OUTER_OPTIMIZER_SGD:
-/// "sgd").
+/// "sgd"), or what the value's ChoiceRule says.
 std::string Spelling(const google::protobuf::EnumValueDescriptor* value);
+
+/// What the value was called in the release before; empty where its name has not changed.
+const std::string& OldSpelling(const google::protobuf::EnumValueDescriptor* value);
 
 /// The spellings of all values but the unspecified one.
 std::vector<std::string> Choices(const google::protobuf::EnumDescriptor* type);
 
-/// nullptr when there is no such choice.
+/// By its spelling or its old one; nullptr when there is no such choice.
 const google::protobuf::EnumValueDescriptor* FindChoice(const google::protobuf::EnumDescriptor* type,
                                                         std::string_view spelling);
 
@@ -44,6 +47,6 @@ bool InRange(const google::protobuf::FieldDescriptor* field, double value);
 /// The shortest decimal text that reads back as the same number; whole numbers without exponent.
 std::string NumberText(double value);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_SCHEMA_H_

@@ -9,7 +9,7 @@
 #include "protos/config/field_value.h"
 #include "protos/config/schema.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -74,7 +74,18 @@ class Reader {
           absl::StrCat(nothing ? "has no value" : "has the wrong type", "; allowed: ", AllowedText(field)));
     }
     std::string complaint = SetFromText(field, entry.value.scalar, entry.value.quoted, message);
-    if (!complaint.empty()) Problem(child, entry.line, std::move(complaint));
+    if (!complaint.empty()) return Problem(child, entry.line, std::move(complaint));
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) OldWord(entry, child, field);
+  }
+
+  void OldWord(const YamlEntry& entry, const std::string& path, const FieldDescriptor* field) {
+    const auto* const value = FindChoice(field->enum_type(), entry.value.scalar);
+    if (value == nullptr || OldSpelling(value) != entry.value.scalar) return;
+    reading_.old_words.push_back(
+        {path,
+         absl::StrCat("'", entry.value.scalar, "' is now called '", Spelling(value),
+                      "'; write that, because the next release refuses the old word"),
+         entry.line});
   }
 
   void Unknown(const YamlEntry& entry, const std::string& path, const Descriptor* descriptor) {
@@ -124,4 +135,4 @@ class Reader {
 
 YamlReading ReadMessage(const YamlNode& root, Message* message) { return Reader().Read(root, message); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// One of ours: the text is YAML, and not what a configuration may hold.
-class Refusal final : public YAML::ParserException {
+class Rejection final : public YAML::ParserException {
  public:
   using ParserException::ParserException;
 };
@@ -39,17 +39,17 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    RefuseAnchor(mark, anchor);
+    RejectAnchor(mark, anchor);
     Add(mark, {YamlNode::Kind::kNull, Line(mark), "", false, {}, {}});
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw Refusal(mark, "aliases (*name) are not allowed");
+    throw Rejection(mark, "aliases (*name) are not allowed");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    RefuseAnchor(mark, anchor);
+    RejectAnchor(mark, anchor);
     const bool quoted = tag == "!";
-    if (!quoted) RefuseTag(mark, tag);
+    if (!quoted) RejectTag(mark, tag);
     Add(mark, {YamlNode::Kind::kScalar, Line(mark), value, quoted, {}, {}});
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -71,22 +71,22 @@ class TreeBuilder final : public YAML::EventHandler {
 
   static int Line(const YAML::Mark& mark) { return mark.line + 1; }
 
-  static void RefuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (anchor != 0) throw Refusal(mark, "anchors (&name) are not allowed");
+  static void RejectAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor != 0) throw Rejection(mark, "anchors (&name) are not allowed");
   }
-  static void RefuseTag(const YAML::Mark& mark, const std::string& tag) {
-    if (!tag.empty() && tag != "?") throw Refusal(mark, "tags (!name) are not allowed");
+  static void RejectTag(const YAML::Mark& mark, const std::string& tag) {
+    if (!tag.empty() && tag != "?") throw Rejection(mark, "tags (!name) are not allowed");
   }
 
   void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlNode::Kind kind) {
-    RefuseAnchor(mark, anchor);
-    RefuseTag(mark, tag);
+    RejectAnchor(mark, anchor);
+    RejectTag(mark, tag);
     if (frames_.size() >= kMaxYamlDepth) {
-      throw Refusal(mark, absl::StrCat("nested deeper than ", kMaxYamlDepth, " levels"));
+      throw Rejection(mark, absl::StrCat("nested deeper than ", kMaxYamlDepth, " levels"));
     }
     const bool as_key =
         !frames_.empty() && frames_.back().node.kind == YamlNode::Kind::kMap && !frames_.back().pending;
-    if (as_key) throw Refusal(mark, "a field's name must be a word");
+    if (as_key) throw Rejection(mark, "a field's name must be a word");
     frames_.push_back({{kind, Line(mark), "", false, {}, {}}, std::nullopt});
   }
 
@@ -100,7 +100,7 @@ class TreeBuilder final : public YAML::EventHandler {
     const bool as_key =
         !frames_.empty() && frames_.back().node.kind == YamlNode::Kind::kMap && !frames_.back().pending;
     if (!as_key) return Attach(std::move(node));
-    if (node.kind != YamlNode::Kind::kScalar) throw Refusal(mark, "a field's name must be a word");
+    if (node.kind != YamlNode::Kind::kScalar) throw Rejection(mark, "a field's name must be a word");
     frames_.back().pending = YamlEntry{std::move(node.scalar), node.line, {}};
   }
 
@@ -126,7 +126,7 @@ class TreeBuilder final : public YAML::EventHandler {
 class Discard final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
-    throw Refusal(mark, "a second document begins here; one file holds one");
+    throw Rejection(mark, "a second document begins here; one file holds one");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
@@ -156,7 +156,7 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view sourc
     Discard discard;
     parser.HandleNextDocument(discard);
     return builder.TakeRoot();
-  } catch (const Refusal& error) {
+  } catch (const Rejection& error) {
     return absl::InvalidArgumentError(absl::StrCat(source, ":", error.mark.line + 1, ": ", error.msg));
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -167,4 +167,4 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view sourc
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 struct YamlEntry;
 
@@ -37,6 +37,6 @@ inline constexpr size_t kMaxYamlDepth = 16;
 /// are not words, and whatever exceeds the bounds above.
 absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view source_name);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_YAML_TREE_H_

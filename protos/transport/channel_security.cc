@@ -9,7 +9,7 @@
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr unsigned kGrpcLooksEverySeconds = 1;
@@ -140,4 +140,4 @@ ProbeFinding ChannelSecurity::LookAtConnection(const std::string& address, const
   return found;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -18,7 +18,7 @@
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a client was told about who it is and whom it trusts. The flags of the same names.
 struct ClientSecurityFlags {
@@ -85,6 +85,6 @@ class ChannelSecurity {
   mutable std::map<std::pair<std::string, CoordinatorPort>, Finding> findings_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_TRANSPORT_CHANNEL_SECURITY_H_

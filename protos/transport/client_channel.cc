@@ -2,7 +2,7 @@
 
 #include "grpcpp/create_channel.h"
 
-namespace atoll {
+namespace atl {
 
 std::shared_ptr<grpc::Channel> CreateClientChannel(const std::string& address,
                                                    const ChannelSecurity& security,
@@ -14,4 +14,4 @@ std::shared_ptr<grpc::Channel> CreateClientChannel(const std::string& address,
   return grpc::CreateCustomChannel(address, security.credentials(), arguments);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "protos/transport/channel_security.h"
 
-namespace atoll {
+namespace atl {
 
 /// The only place where a program makes a channel; a style test holds that. Adds what every channel to a
 /// coordinator needs to `arguments`:
@@ -20,6 +20,6 @@ std::shared_ptr<grpc::Channel> CreateClientChannel(const std::string& address,
                                                    const ChannelSecurity& security,
                                                    grpc::ChannelArguments arguments);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_TRANSPORT_CLIENT_CHANNEL_H_

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // What gRPC 1.51 writes: src/core/ext/filters/http/client, src/core/lib/surface/call.cc,
@@ -33,4 +33,4 @@ bool IsForeign(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNKNOWN && status.error_message() != kThrown;
 }
 
-}  // namespace atoll
+}  // namespace atl

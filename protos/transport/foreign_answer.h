@@ -5,7 +5,7 @@
 
 #include "grpcpp/support/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// The HTTP status that gRPC's client made `status` of ("404"): a web server or a proxy has answered. Empty:
 /// it comes from elsewhere.
@@ -18,6 +18,6 @@ bool BreaksGrpc(const grpc::Status& status);
 /// Whether no Atoll coordinator answers so: the cases above, and UNKNOWN without details.
 bool IsForeign(const grpc::Status& status);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_TRANSPORT_FOREIGN_ANSWER_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/support/log.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kLinesPerSecond = 20;
@@ -63,4 +63,4 @@ void RouteGrpcLog(const Logger& log, GrpcLogListener listener) {
   gpr_set_log_function(Write);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 
-namespace atoll {
+namespace atl {
 
 /// Hears the text of each line of gRPC's. From any thread of gRPC's; must not block, and must not call gRPC.
 using GrpcLogListener = std::function<void(std::string_view text)>;
@@ -17,6 +17,6 @@ using GrpcLogListener = std::function<void(std::string_view text)>;
 /// of the first. `log` and `listener` live until the program ends.
 void RouteGrpcLog(const Logger& log, GrpcLogListener listener = nullptr);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_TRANSPORT_GRPC_LOG_H_

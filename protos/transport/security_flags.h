@@ -4,7 +4,7 @@
 #include "CLI/CLI.hpp"
 #include "protos/transport/channel_security.h"
 
-namespace atoll {
+namespace atl {
 
 /// The flags of every program that connects to a coordinator. Each has an environment variable, so that a
 /// shell or a pod sets it once; a token is given only as a file.
@@ -33,6 +33,6 @@ inline void AddClientSecurityFlags(CLI::App& app, ClientSecurityFlags& flags) {
       ->group(group);
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_TRANSPORT_SECURITY_FLAGS_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Of PushChunk and PullChunk in protos/atoll/v1/coordinator.proto; chunk_message.cc compares.
@@ -207,4 +207,4 @@ std::string ChunkPrefix(const ChunkFields& fields, size_t data_bytes) {
   return out;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 // message nor out of one. Still plain protobuf: what is written here any protobuf library reads, and the
 // other way round (docs/wire_format.md, "Bytes"). No gRPC and no protobuf here.
 
-namespace atoll {
+namespace atl {
 
 using ByteSpan = std::span<const std::byte>;
 
@@ -46,6 +46,6 @@ absl::StatusOr<ChunkFrame> ParseChunkFrame(std::span<const ByteSpan> pieces);
 /// What stands before `data_bytes` bytes of data in a message with these fields.
 std::string ChunkPrefix(const ChunkFields& fields, size_t data_bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_CHUNK_FRAME_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "atoll/v1/coordinator.pb.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // chunk_frame.cc has one set of field numbers for both messages.
@@ -59,4 +59,4 @@ absl::Status MessageFromBytes(const grpc::ByteBuffer& bytes, google::protobuf::M
   return absl::InvalidArgumentError(absl::StrFormat("the message is no %s", message->GetTypeName()));
 }
 
-}  // namespace atoll
+}  // namespace atl

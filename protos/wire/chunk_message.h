@@ -13,7 +13,7 @@
 
 // Chunks as gRPC carries them when neither side lets it serialise: grpc::ByteBuffer.
 
-namespace atoll {
+namespace atl {
 
 /// What gRPC puts before each message: a flag and a length.
 inline constexpr uint64_t kMessagePrefixBytes = 5;
@@ -40,6 +40,6 @@ grpc::ByteBuffer ChunkMessage(const ChunkFields& fields, ByteSpan data, std::sha
 grpc::ByteBuffer MessageToBytes(const google::protobuf::MessageLite& message);
 absl::Status MessageFromBytes(const grpc::ByteBuffer& bytes, google::protobuf::MessageLite* message);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_CHUNK_MESSAGE_H_

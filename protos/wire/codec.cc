@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 
 // The core's kinds have the numbers of the protobuf ones (protos/config/run_options.cc).
 
@@ -26,4 +26,4 @@ absl::StatusOr<CodecKind> CodecFromProto(v1::Codec codec) {
       absl::StrCat("codec ", static_cast<int>(codec), " is not known here; known are ", known));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,13 +5,13 @@
 #include "atoll/v1/run.pb.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 v1::Codec CodecToProto(CodecKind codec);
 
 /// InvalidArgument for CODEC_UNSPECIFIED and for a codec of a newer version.
 absl::StatusOr<CodecKind> CodecFromProto(v1::Codec codec);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_CODEC_H_

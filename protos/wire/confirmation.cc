@@ -2,7 +2,7 @@
 
 #include "protos/wire/manifest.h"
 
-namespace atoll {
+namespace atl {
 
 v1::SignedConfirmation SignedConfirmationToProto(const SignedConfirmation& one) {
   v1::SignedConfirmation message;
@@ -28,4 +28,4 @@ SignedConfirmation SignedConfirmationFromProto(const v1::SignedConfirmation& mes
                            .signature = confirmation.signature()}};
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -4,12 +4,12 @@
 #include "atoll/v1/types.pb.h"
 #include "core/confirmation.h"
 
-namespace atoll {
+namespace atl {
 
 v1::SignedConfirmation SignedConfirmationToProto(const SignedConfirmation& one);
 /// Nothing in it was checked.
 SignedConfirmation SignedConfirmationFromProto(const v1::SignedConfirmation& message);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_CONFIRMATION_H_

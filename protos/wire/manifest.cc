@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 v1::Manifest ManifestToProto(const Manifest& manifest) {
   v1::Manifest proto;
@@ -40,4 +40,4 @@ v1::ContentHash ContentHashToProto(const ContentHash& hash) {
 
 ContentHash ContentHashFromProto(const v1::ContentHash& proto) { return {proto.low(), proto.high()}; }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "core/contribution.h"
 #include "core/manifest.h"
 
-namespace atoll {
+namespace atl {
 
 v1::Manifest ManifestToProto(const Manifest& manifest);
 
@@ -16,6 +16,6 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::Manifest& manifest);
 v1::ContentHash ContentHashToProto(const ContentHash& hash);
 ContentHash ContentHashFromProto(const v1::ContentHash& hash);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_MANIFEST_H_

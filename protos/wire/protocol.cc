@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status_detail.h"
 
-namespace atoll {
+namespace atl {
 
 v1::ProtocolVersion OurProtocolVersion() {
   v1::ProtocolVersion version;
@@ -26,4 +26,4 @@ absl::Status CheckProtocolVersion(const v1::ProtocolVersion& theirs, std::string
                     {"PROTOCOL_MISMATCH", {}, std::nullopt});
 }
 
-}  // namespace atoll
+}  // namespace atl

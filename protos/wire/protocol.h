@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "atoll/v1/types.pb.h"
 
-namespace atoll {
+namespace atl {
 
 /// The protocol that this build speaks; docs/wire_format.md, "Versions of the protocol".
 inline constexpr uint32_t kProtocolMajor = 1;
@@ -20,6 +20,6 @@ v1::ProtocolVersion OurProtocolVersion();
 /// "coordinator".
 absl::Status CheckProtocolVersion(const v1::ProtocolVersion& theirs, std::string_view peer);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_PROTOCOL_H_

@@ -7,7 +7,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // The message travels twice (grpc-message, percent-encoded, and in the details); metadata once.
@@ -98,4 +98,4 @@ absl::Status StatusFromGrpc(const grpc::Status& status) {
   return nothing ? plain : WithDetail(plain, detail);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "grpcpp/support/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// The domain of our google.rpc.ErrorInfo.
 inline constexpr char kErrorDomain[] = "atoll";
@@ -18,6 +18,6 @@ grpc::Status StatusToGrpc(const absl::Status& status);
 /// code that nobody knows is Unknown.
 absl::Status StatusFromGrpc(const grpc::Status& status);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_STATUS_H_

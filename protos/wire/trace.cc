@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kKey[] = "traceparent";
@@ -23,4 +23,4 @@ TraceContext ReceivedTrace(const std::multimap<grpc::string_ref, grpc::string_re
   return NewTrace();
 }
 
-}  // namespace atoll
+}  // namespace atl

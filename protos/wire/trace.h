@@ -7,7 +7,7 @@
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/string_ref.h"
 
-namespace atoll {
+namespace atl {
 
 /// Sends the thread's trace along with a call, with a span of its own; a new trace where there is none.
 void SendTrace(grpc::ClientContext& context);
@@ -15,6 +15,6 @@ void SendTrace(grpc::ClientContext& context);
 /// The trace that a call came with; a new one where it has none, more than one, or none that is valid.
 TraceContext ReceivedTrace(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_PROTOS_WIRE_TRACE_H_

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr std::array kRoles = {Role::kObserver, Role::kWorker, Role::kAdmin};
@@ -28,4 +28,4 @@ std::optional<Role> ParseRole(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a caller may do. An operator may do what an observer may. docs/operations.md, "Who may what".
 enum class Role : uint8_t {
@@ -51,6 +51,6 @@ class AccessPolicy {
   virtual absl::StatusOr<Identity> Identify(const Presented& presented) const = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_ACCESS_POLICY_H_

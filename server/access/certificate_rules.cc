@@ -6,7 +6,7 @@
 #include "common/tls/certificate.h"
 #include "core/membership.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::StatusOr<std::vector<SanPattern>> ParseAll(const std::vector<std::string>& texts) {
@@ -65,4 +65,4 @@ absl::StatusOr<Identity> CertificateRules::Identify(const Presented& presented) 
       workers_.empty() ? "--admin-san or --observer-san say" : workers_.front().text()));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "server/access/access_policy.h"
 #include "server/access/san_pattern.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the names in certificates mean. Patterns are tried in their order; the first name that fits counts.
 struct CertificateRuleOptions {
@@ -41,6 +41,6 @@ class CertificateRules {
   std::function<std::string()> admin_ca_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_CERTIFICATE_RULES_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kOthers[] = " others";
@@ -42,4 +42,4 @@ void DenialLog::Denied(std::string_view what, const std::string& peer, std::stri
   log_.Warning(what, fields);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// Logs who was turned away, in a log that an attacker cannot fill. The first denial of a kind to a host is
 /// written at once, later ones at most every kQuiet, each with the number of those that were left out before
@@ -41,6 +41,6 @@ class DenialLog {
   std::map<std::string, Host> hosts_ ABSL_GUARDED_BY(mutex_);  // by kind and host
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_DENIAL_LOG_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// "worker w3 (certificate)"
@@ -67,4 +67,4 @@ absl::Status CheckMember(const Identity& who, std::string_view name, MemberAct a
   return CheckName(who, name);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 // Who may what, once it is known who it is. PermissionDenied says who was proven, what was asked for, and
 // whose credentials it takes. Unverified identities, in a run that asks nobody, may everything.
 
-namespace atoll {
+namespace atl {
 
 /// Names under which whoever may look joins for a moment, to look; no worker should have one.
 inline constexpr std::string_view kObserverPrefix = "observer-";
@@ -28,6 +28,6 @@ absl::Status CheckJoin(const Identity& who, std::string_view name, WorkerRole ro
 enum class MemberAct { kLook, kContribute };
 absl::Status CheckMember(const Identity& who, std::string_view name, MemberAct act);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_PERMISSIONS_H_

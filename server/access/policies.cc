@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::StatusOr<Identity> ByToken(const TokenStore& tokens, const std::string& text) {
@@ -77,4 +77,4 @@ std::unique_ptr<AccessPolicy> MakeAskingPolicy(const TokenStore* tokens, const C
   return std::make_unique<AskingPolicy>(tokens, rules);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "server/access/certificate_rules.h"
 #include "server/access/token_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// A run that asks nobody: for one machine, or a network that is trusted. Who brings nothing may do
 /// everything, unverified; a token is still looked at, so that what asks for proof itself (the web page's
@@ -20,6 +20,6 @@ std::unique_ptr<AccessPolicy> MakeOpenPolicy(const TokenStore* tokens);
 /// Both outlive it.
 std::unique_ptr<AccessPolicy> MakeAskingPolicy(const TokenStore* tokens, const CertificateRules* rules);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_POLICIES_H_

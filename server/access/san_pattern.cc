@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr std::string_view kName = "{name}";
@@ -63,4 +63,4 @@ std::optional<std::string> SanPattern::Match(std::string_view san) const {
   return name;
 }
 
-}  // namespace atoll
+}  // namespace atl

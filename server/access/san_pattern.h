@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// Which names in a certificate mean somebody, and whom: "spiffe://*/worker/{name}",
 /// "{name}.islands.example".
@@ -37,6 +37,6 @@ class SanPattern {
   std::vector<Part> parts_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_SAN_PATTERN_H_

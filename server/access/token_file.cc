@@ -7,7 +7,7 @@
 #include "common/digest.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using nlohmann::json;
@@ -72,4 +72,4 @@ absl::StatusOr<std::vector<TokenRecord>> DecodeTokens(std::string_view text) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "server/access/access_policy.h"
 
-namespace atoll {
+namespace atl {
 
 /// What is kept of a token: never the token.
 struct TokenRecord {
@@ -28,6 +28,6 @@ std::string EncodeTokens(const std::vector<TokenRecord>& tokens);
 /// DataLoss saying what is wrong with it.
 absl::StatusOr<std::vector<TokenRecord>> DecodeTokens(std::string_view text);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_TOKEN_FILE_H_

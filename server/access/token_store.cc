@@ -11,7 +11,7 @@
 #include "common/status.h"
 #include "core/membership.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kFileName[] = "tokens.json";
@@ -233,4 +233,4 @@ absl::StatusOr<TokenRecord> TokenStore::Find(std::string_view text) const {
   return *found;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 #include "common/mutex.h"
 #include "server/access/token_file.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a token is to be good for.
 struct TokenRequest {
@@ -82,6 +82,6 @@ class TokenStore {
 /// A fresh secret in the form of tokens, under this id.
 std::string MakeTokenText(const std::string& id);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ACCESS_TOKEN_STORE_H_

@@ -8,11 +8,11 @@
 #include "core/model_check.h"
 #include "core/schedule.h"
 #include "server/admin_impl.h"
-#include "server/storage_refusal.h"
+#include "server/storage_rejection.h"
 
 // What an operator sets while the run goes on.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Asked(const std::vector<ConfigSetting>& settings, bool dry_run) {
@@ -55,18 +55,18 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
                                              const std::vector<ConfigSetting>& settings,
                                              uint64_t expected_version, bool dry_run) {
   const std::string author = CallerName(caller);
-  const int64_t now_unix_ns = services_.clock->WallNow().time_since_epoch().count();
-  absl::StatusOr<ConfigBook::Proposal> proposal = ConfigBook::Proposal();
+  const int64_t now_unix_ns = context_.clock->WallNow().time_since_epoch().count();
+  absl::StatusOr<ConfigHistory::Proposal> proposal = ConfigHistory::Proposal();
   {
     MutexLock lock(&configs_mutex_);
     proposal = configs_.Propose(settings, expected_version, author, now_unix_ns);
   }
   ATOLL_RETURN_IF_ERROR(proposal.status());
-  ATOLL_RETURN_IF_ERROR(services_.book->CheckOpen());
-  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(proposal->snapshot->run, services_.book->Layouts()));
+  ATOLL_RETURN_IF_ERROR(context_.state->CheckOpen());
+  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(proposal->snapshot->run, context_.state->Layouts()));
   ATOLL_RETURN_IF_ERROR(CheckLease(proposal->snapshot->run));
-  const double position = services_.book->NextRoundPosition();
-  const double rate = LearningRateAt(services_.book->config()->run, position);
+  const double position = context_.state->NextRoundPosition();
+  const double rate = LearningRateAt(context_.state->config()->run, position);
   const double new_rate = LearningRateAt(proposal->snapshot->run, position);
   if (std::abs(new_rate - rate) > 1e-6 * rate) {
     proposal->changes.push_back(
@@ -80,15 +80,15 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
                     .changes = proposal->changes};
 }
 
-absl::Status AdminImpl::Keep(const ConfigBook::Proposal& proposal, const std::string& author) {
+absl::Status AdminImpl::Keep(const ConfigHistory::Proposal& proposal, const std::string& author) {
   // A head is stamped with the newest configuration that is recorded, so that a restart opens its round
   // with it again: no version may be made between the record and its coming into force.
   absl::Status kept;
   driver_->BetweenSteps([&] {
-    kept = services_.store->PutConfig(proposal.entry);
+    kept = context_.store->PutConfig(proposal.entry);
     if (kept.ok()) PutInForce(proposal, author);
   });
-  return kept.ok() ? kept : ToRefusal(kept);
+  return kept.ok() ? kept : ToRejection(kept);
 }
 
 absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, uint32_t rounds,
@@ -116,20 +116,20 @@ absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, ui
 
 absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint32_t rounds,
                                                 uint64_t expected_version, bool dry_run) {
-  ATOLL_RETURN_IF_ERROR(services_.book->CheckNotStopped());
+  ATOLL_RETURN_IF_ERROR(context_.state->CheckNotStopped());
   const std::string author = CallerName(caller);
-  const RunOptions before = services_.book->config()->run;
-  absl::StatusOr<ConfigBook::Proposal> proposal = ConfigBook::Proposal();
+  const RunOptions before = context_.state->config()->run;
+  absl::StatusOr<ConfigHistory::Proposal> proposal = ConfigHistory::Proposal();
   {
     MutexLock lock(&configs_mutex_);
-    proposal = configs_.ProposeExtension(rounds, services_.book->NextRoundPosition(), expected_version,
-                                         author, services_.clock->WallNow().time_since_epoch().count());
+    proposal = configs_.ProposeExtension(rounds, context_.state->NextRoundPosition(), expected_version,
+                                         author, context_.clock->WallNow().time_since_epoch().count());
   }
   ATOLL_RETURN_IF_ERROR(proposal.status());
   const RunOptions& after = proposal->snapshot->run;
-  ATOLL_RETURN_IF_ERROR(CheckGoesOn(before, after, services_.book->CommittedTokens()));
-  const double position = services_.book->Position();
-  ExtensionView view{.config_version = services_.book->config()->version,
+  ATOLL_RETURN_IF_ERROR(CheckGoesOn(before, after, context_.state->CommittedTokens()));
+  const double position = context_.state->Position();
+  ExtensionView view{.config_version = context_.state->config()->version,
                      .rounds_before = before.rounds,
                      .rounds_after = after.rounds,
                      .position = position,
@@ -138,44 +138,44 @@ absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint3
                      .rate_before = LearningRateAt(before, position),
                      .rate_after = LearningRateAt(after, position),
                      .final_rate = LearningRateAt(after, static_cast<double>(after.total_steps())),
-                     .reopened = services_.book->finished()};
+                     .reopened = context_.state->finished()};
   if (dry_run) return view;
   ATOLL_RETURN_IF_ERROR(Keep(*proposal, author));
   view.config_version = proposal->entry.version;
   Effects effects;
-  for (const FragmentId fragment : services_.book->GoOn(services_.clock->Now(), effects)) {
-    services_.board->Reopen(fragment);
+  for (const FragmentId fragment : context_.state->ResumeFinished(context_.clock->Now(), effects)) {
+    context_.published_versions->Reopen(fragment);
   }
-  (void)services_.outbox->Send(effects);
+  (void)context_.effect_executor->Execute(effects);
   return view;
 }
 
 absl::Status AdminImpl::CheckLease(const RunOptions& run) const {
   // Workers look so often whether a heartbeat is due (Heartbeater), by the lease that they joined with.
-  const Duration shortest = 3 * services_.options.heartbeat / 4;
+  const Duration shortest = 3 * context_.options.heartbeat / 4;
   if (run.round.lease >= shortest) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "round.lease_s: %g s are too short for the workers that are there, which were asked to be heard of "
       "every %g s; "
       "at least %g s, or start the coordinator and them with a file that says so",
-      ToSeconds(run.round.lease), ToSeconds(services_.options.heartbeat), ToSeconds(shortest)));
+      ToSeconds(run.round.lease), ToSeconds(context_.options.heartbeat), ToSeconds(shortest)));
 }
 
-void AdminImpl::PutInForce(const ConfigBook::Proposal& proposal, const std::string& author) {
+void AdminImpl::PutInForce(const ConfigHistory::Proposal& proposal, const std::string& author) {
   {
     MutexLock lock(&configs_mutex_);
     configs_.Record(proposal.entry);
   }
   const RunOptions& run = proposal.snapshot->run;
   // Open rounds keep their own limit to their end.
-  services_.store->KeepLate(std::max(services_.book->StalenessLimit(), run.round.staleness_limit));
+  context_.store->KeepLate(std::max(context_.state->StalenessLimit(), run.round.staleness_limit));
   Effects effects;
-  services_.book->Configure(proposal.snapshot, effects);
-  services_.budget->SetCapacity(services_.book->ContributionBudget());
+  context_.state->Configure(proposal.snapshot, effects);
+  context_.budget->SetCapacity(context_.state->ContributionBudget());
   effects.Event(EventKind::kConfigChanged, "",
                 absl::StrFormat("configuration version %d by %s, in force from the next round: %s",
                                 proposal.entry.version, author, absl::StrJoin(proposal.changes, ", ")));
-  (void)services_.outbox->Send(effects);
+  (void)context_.effect_executor->Execute(effects);
 }
 
 absl::StatusOr<std::vector<ConfigView>> AdminImpl::ListConfigs() {
@@ -183,4 +183,4 @@ absl::StatusOr<std::vector<ConfigView>> AdminImpl::ListConfigs() {
   return configs_.List();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,9 +7,9 @@
 #include "common/status.h"
 #include "core/schedule.h"
 #include "server/event_json.h"
-#include "server/ledger.h"
+#include "server/run_statistics.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kEventsPerRead = 256;
@@ -71,7 +71,7 @@ std::vector<MetricPointView> PointsOf(const RoundRecord& record, const RunOption
 
 absl::StatusOr<std::vector<MetricPointView>> RoundSource::Next() {
   while (last_ < head_) {
-    last_ = atoll::Next(last_);
+    last_ = atl::Next(last_);
     const auto record = store_->ReadRound(fragment_, last_);
     if (absl::IsNotFound(record.status())) continue;
     ATOLL_RETURN_IF_ERROR(record.status());
@@ -150,4 +150,4 @@ absl::Status ExportInOrder(std::vector<std::unique_ptr<MetricSource>> sources,
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -16,7 +16,7 @@
 #include "server/admin_control.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// Values that were measured, ascending in time, one batch (of one moment) after another.
 class MetricSource {
@@ -81,6 +81,6 @@ class EvaluationSource final : public MetricSource {
 absl::Status ExportInOrder(std::vector<std::unique_ptr<MetricSource>> sources,
                            const AdminControl::MetricSink& sink);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ADMIN_METRIC_EXPORT_H_

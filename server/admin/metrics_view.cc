@@ -9,9 +9,9 @@
 #include "core/membership.h"
 #include "server/admin/metric_export.h"
 #include "server/admin_impl.h"
-#include "server/ledger.h"
+#include "server/run_statistics.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Of what a worker says of its time, no more than the run is old: it could claim any weight otherwise.
@@ -122,29 +122,29 @@ MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> w
 }
 
 MetricsView AdminImpl::GetMetrics() {
-  const MonoTime now = services_.clock->Now();
-  const int64_t unix_ns = services_.clock->WallNow().time_since_epoch().count();
+  const MonoTime now = context_.clock->Now();
+  const int64_t unix_ns = context_.clock->WallNow().time_since_epoch().count();
   // The best evaluation may be any of them.
-  const StatusView status = services_.book->Status(std::numeric_limits<uint32_t>::max(), now);
-  return SummariseRun(status, services_.book->Workers(/*all=*/status.live_trainers == 0, now),
-                      RunSeconds(status, services_.identity.created_unix_ns, unix_ns));
+  const StatusView status = context_.state->Status(std::numeric_limits<uint32_t>::max(), now);
+  return SummariseRun(status, context_.state->Workers(/*all=*/status.live_trainers == 0, now),
+                      RunSeconds(status, context_.identity.created_unix_ns, unix_ns));
 }
 
 absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {
   const StatusView status =
-      services_.book->Status(std::numeric_limits<uint32_t>::max(), services_.clock->Now());
-  RecordedRuns runs{.by_version = {}, .newest = services_.book->config()->run};
+      context_.state->Status(std::numeric_limits<uint32_t>::max(), context_.clock->Now());
+  RecordedRuns runs{.by_version = {}, .newest = context_.state->config()->run};
   {
     MutexLock lock(&configs_mutex_);
     runs.by_version = configs_.Runs();
   }
   std::vector<std::unique_ptr<MetricSource>> sources;
   for (const FragmentStatusView& fragment : status.fragments) {
-    sources.push_back(std::make_unique<RoundSource>(services_.store, fragment.id, fragment.version, runs));
+    sources.push_back(std::make_unique<RoundSource>(context_.store, fragment.id, fragment.version, runs));
   }
-  sources.push_back(std::make_unique<DurationSource>(services_.store));
-  sources.push_back(std::make_unique<EvaluationSource>(services_.store, AllEvaluations(status)));
+  sources.push_back(std::make_unique<DurationSource>(context_.store));
+  sources.push_back(std::make_unique<EvaluationSource>(context_.store, AllEvaluations(status)));
   return ExportInOrder(std::move(sources), sink);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "server/admin_control.h"
 #include "server/views.h"
 
-namespace atoll {
+namespace atl {
 
 /// Least squares over the evaluations' (tokens, loss): nats per token for every million tokens; negative
 /// while the loss falls. 0 with fewer than two points, or all at one place.
@@ -28,6 +28,6 @@ double RunSeconds(const StatusView& status, int64_t created_unix_ns, int64_t now
 /// ones, or, when there is none, all.
 MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> workers, double wall_seconds);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_ADMIN_METRICS_VIEW_H_

@@ -4,9 +4,9 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/admin_impl.h"
-#include "server/ledger.h"
+#include "server/run_statistics.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 RoundContributionView Describe(const Contribution& contribution, const RoundRecord& record) {
@@ -41,7 +41,7 @@ RoundDetailView Describe(const RoundRecord& record) {
 }  // namespace
 
 absl::StatusOr<RoundListView> AdminImpl::ListRounds(FragmentId fragment, Version after, uint32_t limit) {
-  const StatusView status = services_.book->Status(kMaxListedRounds, services_.clock->Now());
+  const StatusView status = context_.state->Status(kMaxListedRounds, context_.clock->Now());
   if (fragment.value() >= status.fragments.size()) {
     return absl::NotFoundError(absl::StrFormat("there is no fragment %d; the run has %d", fragment.value(),
                                                status.fragments.size()));
@@ -55,7 +55,7 @@ absl::StatusOr<RoundListView> AdminImpl::ListRounds(FragmentId fragment, Version
   Version version = after;
   while (version < list.head && list.rounds.size() < std::min(limit, kMaxListedRounds)) {
     version = Next(version);
-    const auto record = services_.store->ReadRound(fragment, version);
+    const auto record = context_.store->ReadRound(fragment, version);
     if (absl::IsNotFound(record.status())) continue;
     ATOLL_RETURN_IF_ERROR(record.status());
     list.rounds.push_back(Describe(*record));
@@ -67,4 +67,4 @@ absl::StatusOr<RoundListView> AdminImpl::ListRounds(FragmentId fragment, Version
   return list;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -3,11 +3,11 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/admin_impl.h"
-#include "server/storage_refusal.h"
+#include "server/storage_rejection.h"
 
 // Pause, resume, stop, close the round.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string_view Name(RunAction action) {
@@ -42,20 +42,21 @@ absl::StatusOr<std::string> AdminImpl::ControlRun(const AdminCaller& caller, Run
 }
 
 absl::Status AdminImpl::ChangeMode(RunMode mode, const AdminCaller& caller, const std::string& reason) {
-  ATOLL_RETURN_IF_ERROR(services_.book->CheckControl(mode));
-  ControlEntry control = services_.book->control();  // as many workers as before
+  ATOLL_RETURN_IF_ERROR(context_.state->CheckControl(mode));
+  ControlEntry control = context_.state->control();  // as many workers as before
   control.mode = mode;
-  control.unix_ns = services_.clock->WallNow().time_since_epoch().count();
+  control.unix_ns = context_.clock->WallNow().time_since_epoch().count();
   control.author = CallerName(caller);
   control.reason = reason;
-  const absl::Status kept = services_.store->PutControl(control);
-  if (!kept.ok()) return ToRefusal(kept);
-  // Nobody may get a plan between the moment when rounds stop closing and the moment when the board knows.
-  if (mode == RunMode::kPaused) services_.board->Hold();
+  const absl::Status kept = context_.store->PutControl(control);
+  if (!kept.ok()) return ToRejection(kept);
+  // Nobody may get a plan between the moment when rounds stop closing and the moment when PublishedVersions
+  // knows.
+  if (mode == RunMode::kPaused) context_.published_versions->Hold();
   Effects effects;
-  services_.book->SetControl(control, services_.clock->Now(), effects);
-  (void)services_.outbox->Send(effects);
-  if (mode == RunMode::kRunning) services_.board->Release();
+  context_.state->SetControl(control, context_.clock->Now(), effects);
+  (void)context_.effect_executor->Execute(effects);
+  if (mode == RunMode::kRunning) context_.published_versions->Release();
   return absl::OkStatus();
 }
 
@@ -78,10 +79,10 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
       return std::string(
           "the run is stopped, for good: the open round closes with what has arrived, then workers leave");
     case RunAction::kResetDataset: {
-      ATOLL_RETURN_IF_ERROR(services_.outbox->RecordThen(
-          [&]() -> absl::StatusOr<MemberRecords> { return services_.book->RecordsWithoutDataset(); },
+      ATOLL_RETURN_IF_ERROR(context_.effect_executor->RecordThen(
+          [&]() -> absl::StatusOr<MemberRecords> { return context_.state->RecordsWithoutDataset(); },
           [&](const std::set<WorkerName>& recorded, Effects& effects) {
-            services_.book->ResetDataset(effects);
+            context_.state->ResetDataset(effects);
             return absl::OkStatus();
           }));
       return std::string(
@@ -93,8 +94,8 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
       Effects effects;
       const std::string why = absl::StrFormat("closed by %s%s", CallerName(caller),
                                               reason.empty() ? std::string() : ": " + reason);
-      ATOLL_ASSIGN_OR_RETURN(const uint32_t closed, services_.book->CloseRounds(why, effects));
-      (void)services_.outbox->Send(effects);
+      ATOLL_ASSIGN_OR_RETURN(const uint32_t closed, context_.state->CloseRounds(why, effects));
+      (void)context_.effect_executor->Execute(effects);
       return closed == 1 ? std::string("the open round closes now, with what has arrived")
                          : absl::StrFormat("the open rounds of %d fragments close now", closed);
     }
@@ -102,4 +103,4 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
   return absl::InvalidArgumentError("action: no such action");
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -15,7 +15,7 @@
 #include "common/errno.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // What the child needs between vfork and exec: all made by the parent, because the child may neither allocate
@@ -179,4 +179,4 @@ ChildProcess::~ChildProcess() {
   ::waitpid(pid_, nullptr, 0);
 }
 
-}  // namespace atoll
+}  // namespace atl

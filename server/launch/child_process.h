@@ -11,7 +11,7 @@
 #include "common/exit_codes.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// How a process ended.
 struct ProcessExit {
@@ -55,6 +55,6 @@ class ChildProcess {
   FileDescriptor pidfd_;  // invalid: moved from, or reaped
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_CHILD_PROCESS_H_

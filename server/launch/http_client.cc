@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kLargestAnswer = size_t{16} << 20;
@@ -143,4 +143,4 @@ std::string PercentEncoded(const std::string& text) {
   return encoded;
 }
 
-}  // namespace atoll
+}  // namespace atl

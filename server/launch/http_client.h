@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 struct HttpClientOptions {
   std::string base_url = {};  // https://HOST:PORT
@@ -61,6 +61,6 @@ class HttpClient {
 /// As it may stand in a query.
 std::string PercentEncoded(const std::string& text);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_HTTP_CLIENT_H_

@@ -13,7 +13,7 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kLargestCredential = uint64_t{1} << 20;
@@ -168,4 +168,4 @@ absl::StatusOr<std::string> KubernetesApi::Call(const KubernetesCall& call) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "common/sleeper.h"
 #include "server/launch/http_client.h"
 
-namespace atoll {
+namespace atl {
 
 struct KubernetesApiOptions {
   std::string host = {};
@@ -37,7 +37,7 @@ struct KubernetesCall {
   std::string api_group = {};   // "" for the core one
   std::string name_space = {};  // for the message
   /// Asked before each attempt, while no other call is under way: true ends the call with Cancelled, for its
-  /// wish has been overtaken. Must not call the API. Empty: never.
+  /// request has been overtaken. Must not call the API. Empty: never.
   std::function<bool()> overtaken = {};
 };
 
@@ -78,6 +78,6 @@ class KubernetesApi {
   Mutex mutex_;  // held while a request is under way
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_KUBERNETES_API_H_

@@ -7,9 +7,9 @@
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 #include "common/status.h"
-#include "server/launch/worker_command.h"
+#include "server/launch/launch_command.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kMergePatch[] = "application/merge-patch+json";
@@ -148,7 +148,7 @@ absl::Status KubernetesLauncher::Scale(uint32_t target) {
     MutexLock lock(&mutex_);
     order = ++orders_;
     // They are the wanted ones already: the drained worker finishes its round before its replica goes.
-    if (DrainsHighest() && target == *let_go_ && !first_target_) return absl::OkStatus();
+    if (DrainsHighest() && target == *released_ && !first_target_) return absl::OkStatus();
     ++scaling_;
   }
   const absl::Status scaled = ScaleAs(target, order);
@@ -166,7 +166,7 @@ absl::Status KubernetesLauncher::ScaleAs(uint32_t target, uint64_t order) {
     if (orders_ != order) return absl::OkStatus();  // the newer one says what is wanted
     ++scales_;
     target_ = replicas;
-    let_go_.reset();  // this is newer
+    released_.reset();  // this is newer
     left_ = false;
     first_target_.reset();
   }
@@ -174,14 +174,14 @@ absl::Status KubernetesLauncher::ScaleAs(uint32_t target, uint64_t order) {
   return absl::OkStatus();
 }
 
-bool KubernetesLauncher::DrainsHighest() const { return let_go_ && *let_go_ + 1 == target_; }
+bool KubernetesLauncher::DrainsHighest() const { return released_ && *released_ + 1 == target_; }
 
-absl::StatusOr<std::string> KubernetesLauncher::LetGo(const WorkerName& name) {
+absl::StatusOr<std::string> KubernetesLauncher::Release(const WorkerName& name) {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   MutexLock lock(&mutex_);
   if (!ordinal || !looked_ || *ordinal >= target_) return std::string();
   if (*ordinal + 1 == target_) {
-    let_go_ = *ordinal;
+    released_ = *ordinal;
     left_ = false;
     return absl::StrFormat("the StatefulSet is scaled to %d when it has left", *ordinal);
   }
@@ -192,20 +192,20 @@ absl::StatusOr<std::string> KubernetesLauncher::LetGo(const WorkerName& name) {
       options_.stateful_set, target_ - 1, target_ - 1);
 }
 
-bool KubernetesLauncher::IsLetGo(const WorkerName& name) const {
+bool KubernetesLauncher::IsReleased(const WorkerName& name) const {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   MutexLock lock(&mutex_);
-  return ordinal && let_go_ == ordinal && DrainsHighest();
+  return ordinal && released_ == ordinal && DrainsHighest();
 }
 
-void KubernetesLauncher::WantAgain(const WorkerName& name) {
+void KubernetesLauncher::Reclaim(const WorkerName& name) {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   MutexLock lock(&mutex_);
-  if (!ordinal || let_go_ != ordinal) return;
+  if (!ordinal || released_ != ordinal) return;
   // A look may be lowering the replicas right now; the next one asks for them again.
   if (left_) first_target_ = target_;
   ++orders_;
-  let_go_.reset();
+  released_.reset();
   left_ = false;
 }
 
@@ -213,7 +213,7 @@ void KubernetesLauncher::Left(const WorkerName& name) {
   const auto ordinal = NumberOf(options_.stateful_set + "-", name);
   {
     MutexLock lock(&mutex_);
-    if (!ordinal || let_go_ != ordinal) return;
+    if (!ordinal || released_ != ordinal) return;
     left_ = true;
   }
   looking_->Wake();
@@ -227,11 +227,11 @@ absl::Status KubernetesLauncher::GiveUpLeft() {
     order = orders_;
     if (!left_ || scaling_ > 0) return absl::OkStatus();
     // Somebody scaled the set meanwhile: that is newer.
-    if (DrainsHighest()) replicas = let_go_;
+    if (DrainsHighest()) replicas = released_;
   }
   if (replicas) return ScaleAs(*replicas, order);
   MutexLock lock(&mutex_);
-  let_go_.reset();
+  released_.reset();
   left_ = false;
   return absl::OkStatus();
 }
@@ -367,15 +367,15 @@ LauncherView KubernetesLauncher::view() const {
   MutexLock lock(&mutex_);
   // One that was let go is not wanted any more, though its replica stays until it has left.
   const bool drains = DrainsHighest();
-  view.target = drains ? *let_go_ : target_;
-  if (drains) view.drained.push_back(NumberedName(options_.stateful_set + "-", *let_go_));
+  view.target = drains ? *released_ : target_;
+  if (drains) view.drained.push_back(NumberedName(options_.stateful_set + "-", *released_));
   for (uint32_t ordinal = 0; ordinal < view.target; ++ordinal) {
     view.wanted.push_back(NumberedName(options_.stateful_set + "-", ordinal));
   }
   size_t troubled = 0;
   for (const auto& [ordinal, pod] : pods_) {
     view.workers.push_back(pod.worker);
-    if (drains && ordinal == *let_go_ && Runs(pod)) {
+    if (drains && ordinal == *released_ && Runs(pod)) {
       view.workers.back().state = LaunchedWorker::State::kDraining;
     }
     if (!pod.trouble.empty() && troubled++ == 0) view.error = absl::StrCat(pod.worker.name, " ", pod.trouble);
@@ -404,4 +404,4 @@ void KubernetesLauncher::Shutdown() {
   looking_->Stop();
 }
 
-}  // namespace atoll
+}  // namespace atl

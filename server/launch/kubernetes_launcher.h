@@ -16,7 +16,7 @@
 #include "server/launch/kubernetes_objects.h"
 #include "server/launch/launcher.h"
 
-namespace atoll {
+namespace atl {
 
 struct KubernetesLauncherOptions {
   KubernetesApiOptions api;
@@ -50,9 +50,9 @@ class KubernetesLauncher final : public Launcher {
   absl::Status Scale(uint32_t target) override;
   /// Asks for it at the next looks, until it is granted or Scale asks for another number.
   void Begin(uint32_t target) override;
-  absl::StatusOr<std::string> LetGo(const WorkerName& name) override;
-  bool IsLetGo(const WorkerName& name) const override;
-  void WantAgain(const WorkerName& name) override;
+  absl::StatusOr<std::string> Release(const WorkerName& name) override;
+  bool IsReleased(const WorkerName& name) const override;
+  void Reclaim(const WorkerName& name) override;
   void Left(const WorkerName& name) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;
@@ -80,7 +80,7 @@ class KubernetesLauncher final : public Launcher {
   absl::StatusOr<uint32_t> GetTarget();
   absl::StatusOr<Pods> ListPods();
   uint64_t Scales() const;
-  bool DrainsHighest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // let_go_ is not overtaken
+  bool DrainsHighest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // released_ is not overtaken
   void Look();
   void Note(const absl::Status& failure);
 
@@ -99,8 +99,8 @@ class KubernetesLauncher final : public Launcher {
   uint64_t orders_ ABSL_GUARDED_BY(mutex_) = 0;  // of operators; what a look asks for must not overtake them
   int scaling_ ABSL_GUARDED_BY(mutex_) = 0;      // orders under way: looks ask for nothing
   std::optional<uint32_t> first_target_ ABSL_GUARDED_BY(mutex_);
-  std::optional<uint32_t> let_go_ ABSL_GUARDED_BY(mutex_);  // replicas when the drained worker has left
-  bool left_ ABSL_GUARDED_BY(mutex_) = false;               // it has
+  std::optional<uint32_t> released_ ABSL_GUARDED_BY(mutex_);  // replicas when the drained worker has left
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;                 // it has
   Pods pods_ ABSL_GUARDED_BY(mutex_);
   std::string error_ ABSL_GUARDED_BY(mutex_);  // of the last look
 
@@ -111,6 +111,6 @@ class KubernetesLauncher final : public Launcher {
 std::vector<Launcher::Event> PodEvents(const std::map<uint32_t, Pod>& before,
                                        const std::map<uint32_t, Pod>& after);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_KUBERNETES_LAUNCHER_H_

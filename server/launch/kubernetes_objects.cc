@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
-#include "server/launch/worker_command.h"
+#include "server/launch/launch_command.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using nlohmann::json;
@@ -131,4 +131,4 @@ std::string DeleteOnly(const std::string& uid) {
   return json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", uid}}}}.dump();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 // in Kubernetes' API reference). What is missing has its default; what has another type than it should is
 // InvalidArgument naming the field.
 
-namespace atoll {
+namespace atl {
 
 struct Pod {
   std::string uid = {};
@@ -39,6 +39,6 @@ std::string ReplicasPatch(uint32_t replicas);
 /// Body of a DELETE that meets this pod, and not the one that has its name afterwards.
 std::string DeleteOnly(const std::string& uid);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_KUBERNETES_OBJECTS_H_

@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/ids.h"
 
-namespace atoll {
+namespace atl {
 
 /// One worker process as the launcher sees it.
 struct LaunchedWorker {
@@ -42,8 +42,8 @@ struct LauncherView {
 
 /// Starts and stops worker processes somewhere, and starts again those that die, with backoff. Names are
 /// numbered from 0. A worker is *wanted* (it is kept running), *drained* (an operator drained it: it is left
-/// alone until Restart asks for it), or neither. Thread-safe; calls return when the wish is noted, not when
-/// it is fulfilled, except where the other side must be asked (Kubernetes' API server).
+/// alone until Restart asks for it), or neither. Thread-safe; calls return when the request is noted, not
+/// when it is fulfilled, except where the other side must be asked (Kubernetes' API server).
 class Launcher {
  public:
   virtual ~Launcher() = default;
@@ -61,12 +61,12 @@ class Launcher {
   virtual absl::Status StartAgain() { return Scale(view().target); }
   /// An operator drains this worker: it is not wanted any more, is left to end by itself, and is not started
   /// again until Restart asks for it. Answers what the operator should know besides; empty: nothing.
-  virtual absl::StatusOr<std::string> LetGo(const WorkerName& name) { return std::string(); }
+  virtual absl::StatusOr<std::string> Release(const WorkerName& name) { return std::string(); }
   /// Whether this worker was let go and is not wanted again yet.
-  virtual bool IsLetGo(const WorkerName& name) const { return false; }
+  virtual bool IsReleased(const WorkerName& name) const { return false; }
   /// A worker that was let go is wanted again. Its process is left alone: it restarts by itself, or ends
   /// because it was draining, and is then started.
-  virtual void WantAgain(const WorkerName& name) {}
+  virtual void Reclaim(const WorkerName& name) {}
   /// A worker that was let go has left the run.
   virtual void Left(const WorkerName& name) {}
   /// Who is a live member of the run. Called without a lock. Set before the first Scale.
@@ -96,6 +96,6 @@ class Launcher {
   virtual void SetCoordinator(const std::string& address) {}
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_LAUNCHER_H_

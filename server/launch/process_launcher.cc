@@ -14,10 +14,10 @@
 #include "common/human.h"
 #include "common/random.h"
 #include "common/status.h"
-#include "common/task_queue.h"
+#include "common/thread.h"
 #include "server/launch/wanted_workers.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Room for the number behind it.
@@ -70,19 +70,19 @@ void ProcessLauncher::Wake() const {
 absl::Status ProcessLauncher::Scale(uint32_t target) {
   const std::set<uint32_t> strangers = Strangers();
   MutexLock lock(&mutex_);
-  if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
-  wishes_.wanted = ChooseNumbers(wishes_.wanted, wishes_.drained, strangers, target);
-  wishes_.revive = true;
+  if (requests_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
+  requests_.wanted = ChooseNumbers(requests_.wanted, requests_.drained, strangers, target);
+  requests_.revive = true;
   scaled_ = true;
-  if (!wishes_.wanted.empty()) made_ = std::max(made_, *wishes_.wanted.rbegin() + 1);
+  if (!requests_.wanted.empty()) made_ = std::max(made_, *requests_.wanted.rbegin() + 1);
   Wake();
   return absl::OkStatus();
 }
 
 absl::Status ProcessLauncher::StartAgain() {
   MutexLock lock(&mutex_);
-  if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
-  wishes_.start_again = true;
+  if (requests_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
+  requests_.start_again = true;
   Wake();
   return absl::OkStatus();
 }
@@ -93,7 +93,7 @@ std::set<uint32_t> ProcessLauncher::Strangers() const {
   IsMember is_member;
   {
     MutexLock lock(&mutex_);
-    numbers = wishes_.wanted;
+    numbers = requests_.wanted;
     is_member = is_member_;
   }
   if (!is_member) return {};
@@ -102,29 +102,29 @@ std::set<uint32_t> ProcessLauncher::Strangers() const {
   return numbers;
 }
 
-absl::StatusOr<std::string> ProcessLauncher::LetGo(const WorkerName& name) {
+absl::StatusOr<std::string> ProcessLauncher::Release(const WorkerName& name) {
   const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
   MutexLock lock(&mutex_);
   // Before the first Scale these are the ones that an earlier life of ours let go.
-  if (!number || (scaled_ && !wishes_.wanted.contains(*number))) return std::string();
-  wishes_.wanted.erase(*number);
-  wishes_.drained.insert(*number);
+  if (!number || (scaled_ && !requests_.wanted.contains(*number))) return std::string();
+  requests_.wanted.erase(*number);
+  requests_.drained.insert(*number);
   made_ = std::max(made_, *number + 1);
   Wake();
   return absl::StrFormat("the launcher does not start it again; `atollctl workers restart %s` does", name);
 }
 
-bool ProcessLauncher::IsLetGo(const WorkerName& name) const {
+bool ProcessLauncher::IsReleased(const WorkerName& name) const {
   const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
   MutexLock lock(&mutex_);
-  return number && wishes_.drained.contains(*number);
+  return number && requests_.drained.contains(*number);
 }
 
-void ProcessLauncher::WantAgain(const WorkerName& name) {
+void ProcessLauncher::Reclaim(const WorkerName& name) {
   const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
   MutexLock lock(&mutex_);
-  if (!number || wishes_.drained.erase(*number) == 0) return;
-  wishes_.wanted.insert(*number);
+  if (!number || requests_.drained.erase(*number) == 0) return;
+  requests_.wanted.insert(*number);
   Wake();
 }
 
@@ -136,15 +136,15 @@ void ProcessLauncher::SetMembers(IsMember is_member) {
 absl::Status ProcessLauncher::Restart(const WorkerName& name) {
   const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
   MutexLock lock(&mutex_);
-  if (wishes_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
-  if (!number || !(wishes_.wanted.contains(*number) || wishes_.drained.contains(*number))) {
+  if (requests_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
+  if (!number || !(requests_.wanted.contains(*number) || requests_.drained.contains(*number))) {
     return absl::NotFoundError(
         absl::StrFormat("%s is not a worker that this launcher runs: it has %d, named %s0 on", name,
-                        wishes_.wanted.size(), options_.name_prefix));
+                        requests_.wanted.size(), options_.name_prefix));
   }
-  wishes_.drained.erase(*number);
-  wishes_.wanted.insert(*number);
-  wishes_.restart.insert(*number);
+  requests_.drained.erase(*number);
+  requests_.wanted.insert(*number);
+  requests_.restart.insert(*number);
   made_ = std::max(made_, *number + 1);
   Wake();
   return absl::OkStatus();
@@ -163,7 +163,7 @@ void ProcessLauncher::SetEventSink(EventSink sink) {
 
 void ProcessLauncher::SetCoordinator(const std::string& address) {
   MutexLock lock(&mutex_);
-  wishes_.coordinator = address;
+  requests_.coordinator = address;
   Wake();
 }
 
@@ -172,11 +172,11 @@ LauncherView ProcessLauncher::view() const {
   view.kind = "process";
   const MonoTime now = clock_->Now();
   MutexLock lock(&mutex_);
-  view.target = static_cast<uint32_t>(wishes_.wanted.size());
-  for (const uint32_t number : wishes_.wanted) {
+  view.target = static_cast<uint32_t>(requests_.wanted.size());
+  for (const uint32_t number : requests_.wanted) {
     view.wanted.push_back(NumberedName(options_.name_prefix, number));
   }
-  for (const uint32_t number : wishes_.drained) {
+  for (const uint32_t number : requests_.drained) {
     view.drained.push_back(NumberedName(options_.name_prefix, number));
   }
   size_t troubled = 0;
@@ -192,9 +192,9 @@ LauncherView ProcessLauncher::view() const {
     view.workers.push_back(std::move(worker));
   }
   if (troubled > 1) view.error += absl::StrFormat(" (and %d more)", troubled - 1);
-  if (wishes_.shutting_down) return view;
+  if (requests_.shutting_down) return view;
   // The thread has not got to them yet.
-  std::set<uint32_t> missing = wishes_.wanted;
+  std::set<uint32_t> missing = requests_.wanted;
   for (const Shown& shown : shown_) missing.erase(*NumberOf(options_.name_prefix, shown.worker.name));
   for (const uint32_t number : missing) {
     view.workers.push_back({.name = NumberedName(options_.name_prefix, number)});
@@ -208,24 +208,24 @@ LauncherView ProcessLauncher::view() const {
 void ProcessLauncher::Shutdown() {
   {
     MutexLock lock(&mutex_);
-    wishes_.shutting_down = true;
+    requests_.shutting_down = true;
   }
   Wake();
   MutexLock lock(&join_mutex_);
   if (thread_.joinable()) thread_.join();
 }
 
-ProcessLauncher::Wishes ProcessLauncher::TakeWishes() {
+ProcessLauncher::Requests ProcessLauncher::TakeRequests() {
   MutexLock lock(&mutex_);
-  Wishes wishes = wishes_;
-  wishes_.revive = false;
-  wishes_.start_again = false;
-  wishes_.restart.clear();
-  return wishes;
+  Requests requests = requests_;
+  requests_.revive = false;
+  requests_.start_again = false;
+  requests_.restart.clear();
+  return requests;
 }
 
-void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
-  const std::set<uint32_t> wanted = wishes.shutting_down ? std::set<uint32_t>() : wishes.wanted;
+void ProcessLauncher::Apply(const Requests& requests, MonoTime now) {
+  const std::set<uint32_t> wanted = requests.shutting_down ? std::set<uint32_t>() : requests.wanted;
   for (const uint32_t number : wanted) {
     if (slots_.contains(number)) continue;
     slots_
@@ -235,17 +235,17 @@ void ProcessLauncher::Apply(const Wishes& wishes, MonoTime now) {
   }
   for (auto& [number, slot] : slots_) {
     if (!wanted.contains(number)) {
-      if (wishes.drained.contains(number) && !wishes.shutting_down) {
-        slot.LetGo();
+      if (requests.drained.contains(number) && !requests.shutting_down) {
+        slot.Release();
       } else {
         slot.Stop(now);
       }
       continue;
     }
     slot.Want(now);
-    if (wishes.revive || wishes.start_again) slot.Revive(now);
-    if (wishes.start_again) slot.ExpectEnd(now);
-    if (wishes.restart.contains(number)) slot.Restart(now);
+    if (requests.revive || requests.start_again) slot.Revive(now);
+    if (requests.start_again) slot.ExpectEnd(now);
+    if (requests.restart.contains(number)) slot.Restart(now);
   }
 }
 
@@ -261,7 +261,7 @@ void ProcessLauncher::Publish(MonoTime now) {
   shown_at_ = now;
 }
 
-void ProcessLauncher::Tell(const std::vector<Event>& events) {
+void ProcessLauncher::Announce(const std::vector<Event>& events) {
   EventSink sink;
   {
     MutexLock lock(&mutex_);
@@ -292,18 +292,18 @@ void ProcessLauncher::WaitForSomething(bool timed) const {
 void ProcessLauncher::Loop() {
   SetThreadName("launcher");
   while (true) {
-    const Wishes wishes = TakeWishes();
+    const Requests requests = TakeRequests();
     const MonoTime now = clock_->Now();
-    Apply(wishes, now);
+    Apply(requests, now);
     std::vector<Event> events;
-    for (auto& [number, slot] : slots_) slot.Advance(now, wishes.coordinator, events);
+    for (auto& [number, slot] : slots_) slot.Advance(now, requests.coordinator, events);
     std::erase_if(slots_, [](const auto& entry) { return entry.second.gone(); });
     Publish(now);
-    Tell(events);
-    if (wishes.shutting_down && slots_.empty()) return;
+    Announce(events);
+    if (requests.shutting_down && slots_.empty()) return;
     // Without the coordinator's address nothing is started, so nothing is ever due.
-    WaitForSomething(/*timed=*/!wishes.coordinator.empty());
+    WaitForSomething(/*timed=*/!requests.coordinator.empty());
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

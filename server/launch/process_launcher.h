@@ -16,10 +16,10 @@
 #include "server/launch/launcher.h"
 #include "server/launch/worker_slot.h"
 
-namespace atoll {
+namespace atl {
 
 struct ProcessLauncherOptions {
-  WorkerCommand command;
+  LaunchCommand command;
   std::string log_dir;  // this and the state root are made when they are not there
   std::string name_prefix = "w";
   // Longer than a worker takes to end (its --drain-seconds), so that it can say goodbye.
@@ -45,9 +45,9 @@ class ProcessLauncher final : public Launcher {
 
   absl::Status Scale(uint32_t target) override;
   absl::Status StartAgain() override;
-  absl::StatusOr<std::string> LetGo(const WorkerName& name) override;
-  bool IsLetGo(const WorkerName& name) const override;
-  void WantAgain(const WorkerName& name) override;
+  absl::StatusOr<std::string> Release(const WorkerName& name) override;
+  bool IsReleased(const WorkerName& name) const override;
+  void Reclaim(const WorkerName& name) override;
   void SetMembers(IsMember is_member) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;
@@ -63,7 +63,7 @@ class ProcessLauncher final : public Launcher {
     std::optional<MonoTime> settles_at;
     std::string log;
   };
-  struct Wishes {
+  struct Requests {
     std::set<uint32_t> wanted;
     std::set<uint32_t> drained;
     std::string coordinator;
@@ -77,10 +77,10 @@ class ProcessLauncher final : public Launcher {
                   const Clock* clock);
   void Wake() const;
   void Loop();
-  Wishes TakeWishes();
-  void Apply(const Wishes& wishes, MonoTime now);
+  Requests TakeRequests();
+  void Apply(const Requests& requests, MonoTime now);
   void Publish(MonoTime now);
-  void Tell(const std::vector<Event>& events);
+  void Announce(const std::vector<Event>& events);
   void WaitForSomething(bool timed) const;
   std::set<uint32_t> Strangers() const;
 
@@ -91,7 +91,7 @@ class ProcessLauncher final : public Launcher {
   const Clock* const clock_;
 
   mutable Mutex mutex_;
-  Wishes wishes_ ABSL_GUARDED_BY(mutex_);
+  Requests requests_ ABSL_GUARDED_BY(mutex_);
   IsMember is_member_ ABSL_GUARDED_BY(mutex_);
   bool scaled_ ABSL_GUARDED_BY(mutex_) = false;  // at least once
   uint32_t made_ ABSL_GUARDED_BY(mutex_) = 0;    // above the highest number that was ever wanted
@@ -106,6 +106,6 @@ class ProcessLauncher final : public Launcher {
   std::thread thread_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_PROCESS_LAUNCHER_H_

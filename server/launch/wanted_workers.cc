@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace atoll {
+namespace atl {
 
 std::set<uint32_t> ChooseNumbers(std::set<uint32_t> wanted, const std::set<uint32_t>& drained,
                                  const std::set<uint32_t>& strangers, uint32_t target) {
@@ -21,4 +21,4 @@ std::set<uint32_t> ChooseNumbers(std::set<uint32_t> wanted, const std::set<uint3
   return wanted;
 }
 
-}  // namespace atoll
+}  // namespace atl

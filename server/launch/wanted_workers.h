@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <set>
 
-namespace atoll {
+namespace atl {
 
 /// Which numbers a launcher that is free to choose keeps running when `target` are wanted in all. More than
 /// now: the lowest numbers that are neither wanted nor drained. Fewer: wanted ones that are no members of the
@@ -12,6 +12,6 @@ namespace atoll {
 std::set<uint32_t> ChooseNumbers(std::set<uint32_t> wanted, const std::set<uint32_t>& drained,
                                  const std::set<uint32_t>& strangers, uint32_t target);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_WANTED_WORKERS_H_

@@ -10,7 +10,7 @@
 #include "common/file.h"
 #include "common/human.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A worker that is started again and again must not fill the disk with its last words.
@@ -61,7 +61,7 @@ void WorkerSlot::Stop(MonoTime now) {
   gone_ = true;
 }
 
-void WorkerSlot::LetGo() {
+void WorkerSlot::Release() {
   again_ = drains_ = false;
   trouble_.clear();
   if (shown_.state == State::kRunning) shown_.state = State::kDraining;
@@ -201,4 +201,4 @@ LaunchedWorker WorkerSlot::Show(MonoTime now) const {
   return shown;
 }
 
-}  // namespace atoll
+}  // namespace atl

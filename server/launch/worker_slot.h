@@ -9,13 +9,13 @@
 #include "common/backoff.h"
 #include "common/clock.h"
 #include "server/launch/child_process.h"
+#include "server/launch/launch_command.h"
 #include "server/launch/launcher.h"
-#include "server/launch/worker_command.h"
 
-namespace atoll {
+namespace atl {
 
 struct WorkerSlotOptions {
-  WorkerCommand command = {};
+  LaunchCommand command = {};
   std::string log_dir = {};  // NAME.log; what is there is kept, up to a size
   Duration grace{};          // between SIGTERM and SIGKILL
   Duration settled{};        // a life as long as this makes the next failure the first one again
@@ -31,7 +31,7 @@ class WorkerSlot {
   /// SIGTERM, and SIGKILL when the grace is over; not started again.
   void Stop(MonoTime now);
   /// It is drained: left to end by itself, and not started again however it ends.
-  void LetGo();
+  void Release();
   /// It is wanted (still, or again): a process that is ending is followed by another one, also one that ends
   /// by itself because it was draining; one that has drained is started.
   void Want(MonoTime now);
@@ -89,6 +89,6 @@ class WorkerSlot {
   bool gone_ = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_LAUNCH_WORKER_SLOT_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 LauncherMetrics::LauncherMetrics(MetricsRegistry* registry)
     : failing_(registry->AddGauge(
@@ -19,4 +19,4 @@ void LauncherMetrics::Refresh(const LauncherView& view) {
       std::ranges::count_if(view.workers, [](const LaunchedWorker& worker) { return Runs(worker.state); })));
 }
 
-}  // namespace atoll
+}  // namespace atl

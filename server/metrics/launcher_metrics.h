@@ -4,7 +4,7 @@
 #include "monitoring/metrics.h"
 #include "server/launch/launcher.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the launcher wants, has, and cannot do; docs/metrics.md. All series exist from the start, with 0
 /// where there is no launcher. Not thread-safe: refreshed by one scrape at a time.
@@ -21,6 +21,6 @@ class LauncherMetrics {
   Gauge running_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_METRICS_LAUNCHER_METRICS_H_

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kPhase[] = "atoll_member_phase";
@@ -101,7 +101,7 @@ class MemberMetrics::Member {
       : registry_(registry),
         name_(name),
         accepted_(registry, kContributions, "", {{"worker", name}, {"result", "accepted"}}),
-        refused_(registry, kContributions, "", {{"worker", name}, {"result", "refused"}}),
+        rejected_(registry, kContributions, "", {{"worker", name}, {"result", "refused"}}),
         received_(registry, kReceived, "", {{"worker", name}}),
         sent_(registry, kSent, "", {{"worker", name}}),
         training_(registry, kTime, name, TrainingUses()) {
@@ -114,7 +114,7 @@ class MemberMetrics::Member {
     for (size_t i = 0; i < std::size(kGauges); ++i) registry_->RemoveGauge(kGauges[i].name, gauges_[i]);
     for (size_t i = 0; i < std::size(kKnownLater); ++i) ShowKnown(i, 0);
     if (!shown_.empty()) registry_->RemoveGauge(kPhase, phase_);
-    for (MirroredCounter* counter : {&accepted_, &refused_, &received_, &sent_}) counter->Remove();
+    for (MirroredCounter* counter : {&accepted_, &rejected_, &received_, &sent_}) counter->Remove();
     training_.Remove();
     if (exchanges_.has_value()) exchanges_->Remove();
   }
@@ -127,7 +127,7 @@ class MemberMetrics::Member {
     ShowPhase(
         {{"worker", name_}, {"role", RoleName(worker.role)}, {"phase", PhaseName(worker.progress.phase)}});
     accepted_.Follow(static_cast<double>(worker.contributions_accepted));
-    refused_.Follow(static_cast<double>(worker.contributions_refused));
+    rejected_.Follow(static_cast<double>(worker.contributions_refused));
     received_.Follow(static_cast<double>(worker.push_bytes));
     sent_.Follow(static_cast<double>(worker.pull_bytes));
     for (size_t i = 0; i < std::size(kKnownLater); ++i) ShowKnown(i, kKnownLater[i].value(worker));
@@ -166,7 +166,7 @@ class MemberMetrics::Member {
   Gauge phase_;
   MetricLabels shown_;
   MirroredCounter accepted_;
-  MirroredCounter refused_;
+  MirroredCounter rejected_;
   MirroredCounter received_;
   MirroredCounter sent_;
   std::array<std::optional<Gauge>, std::size(kKnownLater)> known_;
@@ -206,4 +206,4 @@ void MemberMetrics::Refresh(const std::vector<WorkerView>& live_workers) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

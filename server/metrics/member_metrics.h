@@ -9,7 +9,7 @@
 #include "monitoring/metrics.h"
 #include "server/views.h"
 
-namespace atoll {
+namespace atl {
 
 /// Each live worker as the coordinator sees it: one set of series, which goes when the worker goes. The names
 /// of workers are bounded by limits.max_workers. (What a worker says of itself at its own endpoint is
@@ -28,6 +28,6 @@ class MemberMetrics {
   std::map<WorkerName, std::shared_ptr<Member>> members_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_METRICS_MEMBER_METRICS_H_

@@ -1,9 +1,9 @@
 #include "server/metrics/port_metrics.h"
 
 #include "absl/strings/ascii.h"
-#include "common/refusal_reason.h"
+#include "common/rejection_reason.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kOther[] = "other";
@@ -22,16 +22,16 @@ PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
         {{"reason", reason}});
   };
   for (const char* code : kCodes) add(code);
-  for (auto reason = 1; reason <= static_cast<int>(RefusalReason::kShuttingDown); ++reason) {
-    add(absl::AsciiStrToLower(std::string(RefusalReasonName(static_cast<RefusalReason>(reason)))));
+  for (auto reason = 1; reason <= static_cast<int>(RejectionReason::kShuttingDown); ++reason) {
+    add(absl::AsciiStrToLower(std::string(RejectionReasonName(static_cast<RejectionReason>(reason)))));
   }
   add(kOther);
   for (const std::string port : {"data", "admin"}) {
     for (const std::string limit : {"total", "address", "bytes", "streams"}) {
-      refused_[{port, limit}] = registry->AddCounter("atoll_connections_refused_total",
-                                                     "Connections that a port had no room for, or ended for "
-                                                     "bytes of which no call came, or a flood of streams.",
-                                                     {{"port", port}, {"limit", limit}});
+      rejected_[{port, limit}] = registry->AddCounter("atoll_connections_refused_total",
+                                                      "Connections that a port had no room for, or ended for "
+                                                      "bytes of which no call came, or a flood of streams.",
+                                                      {{"port", port}, {"limit", limit}});
     }
     open_[port] = registry->AddGauge("atoll_connections", "Open connections of a port.", {{"port", port}});
   }
@@ -42,14 +42,14 @@ PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
       .Set(insecure_bind ? 1 : 0);
 }
 
-void PortMetrics::OnCallRefused(std::string_view reason) {
+void PortMetrics::OnCallRejected(std::string_view reason) {
   const auto found = calls_.find(reason);
   (found == calls_.end() ? calls_.find(kOther) : found)->second.Increment();
 }
 
-void PortMetrics::OnConnectionRefused(std::string_view port, std::string_view limit) {
-  const auto found = refused_.find({std::string(port), std::string(limit)});
-  if (found != refused_.end()) found->second.Increment();
+void PortMetrics::OnConnectionRejected(std::string_view port, std::string_view limit) {
+  const auto found = rejected_.find({std::string(port), std::string(limit)});
+  if (found != rejected_.end()) found->second.Increment();
 }
 
 void PortMetrics::OnHandshakesFailed(uint64_t total) {
@@ -62,4 +62,4 @@ void PortMetrics::OnConnections(std::string_view port, size_t count) {
   if (found != open_.end()) found->second.Set(static_cast<double>(count));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 
 #include "monitoring/metrics.h"
 
-namespace atoll {
+namespace atl {
 
 /// Counts what the ports turn away, and how many connections they have; docs/metrics.md. All series exist
 /// from the start, so that their number does not depend on who calls. Thread-safe.
@@ -19,22 +19,22 @@ class PortMetrics {
   /// `registry` outlives this. `insecure_bind`: other machines reach a port in plain text.
   PortMetrics(MetricsRegistry* registry, bool insecure_bind);
 
-  /// `reason` as RpcServerOptions::on_call_refused gives it; one that is not known counts as "other".
-  void OnCallRefused(std::string_view reason);
+  /// `reason` as RpcServerOptions::on_call_rejected gives it; one that is not known counts as "other".
+  void OnCallRejected(std::string_view reason);
   /// "data" or "admin"; "total", "address", "bytes" or "streams".
-  void OnConnectionRefused(std::string_view port, std::string_view limit);
+  void OnConnectionRejected(std::string_view port, std::string_view limit);
   void OnConnections(std::string_view port, size_t count);
   /// So many TLS handshakes have failed since the start.
   void OnHandshakesFailed(uint64_t total);
 
  private:
   std::map<std::string, Counter, std::less<>> calls_;
-  std::map<std::pair<std::string, std::string>, Counter> refused_;
+  std::map<std::pair<std::string, std::string>, Counter> rejected_;
   std::map<std::string, Gauge, std::less<>> open_;
   Counter handshakes_;
   std::atomic<uint64_t> handshakes_counted_{0};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_METRICS_PORT_METRICS_H_

@@ -4,10 +4,10 @@
 
 #include "absl/strings/ascii.h"
 #include "common/clock.h"
-#include "common/refusal_reason.h"
+#include "common/rejection_reason.h"
 #include "core/median.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// As Prometheus labels, by number; docs/metrics.md lists them.
@@ -113,8 +113,9 @@ void ServerMetrics::AddDurations() {
 // series that begins with it.
 void ServerMetrics::AddContributions() {
   std::vector<std::string> results = {"accepted", "duplicate", "other", "resource_exhausted"};
-  for (size_t i = 1; i <= static_cast<size_t>(RefusalReason::kShuttingDown); ++i) {
-    results.push_back(absl::AsciiStrToLower(std::string(RefusalReasonName(static_cast<RefusalReason>(i)))));
+  for (size_t i = 1; i <= static_cast<size_t>(RejectionReason::kShuttingDown); ++i) {
+    results.push_back(
+        absl::AsciiStrToLower(std::string(RejectionReasonName(static_cast<RejectionReason>(i)))));
   }
   for (const std::string& result : results) {
     if (result == "resource_exhausted") continue;
@@ -126,7 +127,7 @@ void ServerMetrics::AddContributions() {
   }
   for (const std::string& result : results) {
     if (result == "accepted" || result == "duplicate") continue;
-    joins_refused_[result] = registry_->AddCounter(
+    joins_rejected_[result] = registry_->AddCounter(
         "atoll_joins_refused_total", "Joins of trainers and evaluators that were refused, by reason.",
         {{"reason", result}});
   }
@@ -208,9 +209,9 @@ void ServerMetrics::OnContribution(std::string_view result) {
   (it == contributions_.end() ? contributions_.find("other") : it)->second.Increment();
 }
 
-void ServerMetrics::OnJoinRefused(std::string_view reason) {
-  const auto it = joins_refused_.find(reason);
-  (it == joins_refused_.end() ? joins_refused_.find("other") : it)->second.Increment();
+void ServerMetrics::OnJoinRejected(std::string_view reason) {
+  const auto it = joins_rejected_.find(reason);
+  (it == joins_rejected_.end() ? joins_rejected_.find("other") : it)->second.Increment();
 }
 
 void ServerMetrics::OnMergedNorms(std::span<const double> norms, bool guarded) {
@@ -295,4 +296,4 @@ void ServerMetrics::OnEvent(EventKind kind) {
   (it == events_.end() ? events_.at(EventKind::kUnknown) : it->second).Increment();
 }
 
-}  // namespace atoll
+}  // namespace atl

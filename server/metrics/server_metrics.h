@@ -12,7 +12,7 @@
 #include "monitoring/metrics.h"
 #include "server/observer.h"
 
-namespace atoll {
+namespace atl {
 
 /// Counts what happens in a coordinator. Every metric with its meaning: docs/metrics.md.
 class ServerMetrics final : public CoordinatorObserver {
@@ -42,7 +42,7 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnBannedByRule() override { banned_by_rule_.Increment(); }
   void OnEvent(EventKind kind) override;
   void OnAdminAction(std::string_view action, bool done) override;
-  void OnJoinRefused(std::string_view reason) override;
+  void OnJoinRejected(std::string_view reason) override;
 
   /// One pull that was streamed to its end: seconds from the answer to the last byte. From the RPC layer.
   void OnPullStreamed(double seconds);
@@ -93,7 +93,7 @@ class ServerMetrics final : public CoordinatorObserver {
   std::array<Gauge, kStates> states_;  // by RunStateView - 1
 
   std::map<std::string, Counter, std::less<>> contributions_;  // constant after construction, as the next
-  std::map<std::string, Counter, std::less<>> joins_refused_;
+  std::map<std::string, Counter, std::less<>> joins_rejected_;
   std::map<std::string, Counter, std::less<>> confirmations_;
   std::map<EventKind, Counter> events_;
 
@@ -102,6 +102,6 @@ class ServerMetrics final : public CoordinatorObserver {
   std::map<FragmentId, FragmentGauges> fragments_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_METRICS_SERVER_METRICS_H_

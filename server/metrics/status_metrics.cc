@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -41,7 +41,7 @@ void StatusMetrics::AddRun() {
   learning_rate_ = add("atoll_learning_rate", "Inner learning rate at the committed position.");
   eta_ = add("atoll_run_eta_seconds", "Time to the end of the token budget, at this pace; NaN: not known.");
   parameters_ = add("atoll_model_parameters", "Parameters of the model.");
-  refused_joins_ =
+  rejected_joins_ =
       add("atoll_refused_joins", "Workers that are refused at Join at the moment (32 at most are known).");
   disk_free_ = add("atoll_disk_free_bytes", "Free space where the data directory is.");
   disk_size_ = add("atoll_disk_size_bytes", "Size of the file system where the data directory is.");
@@ -89,7 +89,7 @@ void StatusMetrics::RefreshRun(const StatusView& status) {
   learning_rate_.Set(status.learning_rate);
   eta_.Set(status.eta_seconds > 0 ? status.eta_seconds : kUnknown);
   parameters_.Set(static_cast<double>(status.parameters));
-  refused_joins_.Set(static_cast<double>(status.refused_joins.size()));
+  rejected_joins_.Set(static_cast<double>(status.refused_joins.size()));
   ShowPrivacy(status.privacy);
   pushed_.Follow(static_cast<double>(status.push_bytes));
   pulled_.Follow(static_cast<double>(status.pull_bytes));
@@ -127,4 +127,4 @@ void StatusMetrics::RefreshDisk(const std::string& directory) {
   disk_size_.Set(known ? block * static_cast<double>(disk.f_blocks) : kUnknown);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "server/metrics/member_metrics.h"
 #include "server/views.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the coordinator knows of the run at the moment of a scrape, of its open rounds and of its disk; and
 /// of each live worker (member_metrics.h). Not thread-safe: refreshed by one scrape at a time.
@@ -50,7 +50,7 @@ class StatusMetrics {
   Gauge parameters_;
   Gauge epsilon_;
   Gauge published_epsilon_;
-  Gauge refused_joins_;
+  Gauge rejected_joins_;
   Gauge disk_free_;
   Gauge disk_size_;
   MirroredCounter pushed_;
@@ -60,6 +60,6 @@ class StatusMetrics {
   MemberMetrics members_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_METRICS_STATUS_METRICS_H_

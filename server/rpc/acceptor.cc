@@ -21,7 +21,7 @@
 #include "common/status.h"
 #include "server/rpc/received_bytes.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kAcceptedAtOnce = 16;
@@ -166,12 +166,12 @@ Acceptor::Acceptor(BindAddress address, AcceptorOptions options, std::vector<Fil
       options_(std::move(options)),
       listening_(std::move(listening)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      ledger_(options_.limits) {}
+      limiter_(options_.limits) {}
 
 Acceptor::~Acceptor() { Stop(); }
 
-void Acceptor::Start(Handover handover, const Clock* clock, CountStreams count) {
-  handover_ = std::move(handover);
+void Acceptor::Start(Handoff handoff, const Clock* clock, CountStreams count) {
+  handoff_ = std::move(handoff);
   count_ = std::move(count);
   clock_ = clock;
   thread_ = std::thread([this] { Run(); });
@@ -185,7 +185,7 @@ void Acceptor::Stop() {
 }
 
 void Acceptor::EndConnections() {
-  for (const OpenSocket& socket : ledger_.open()) {
+  for (const OpenSocket& socket : limiter_.open()) {
     if (IsStillOpen(socket)) ::shutdown(socket.fd, SHUT_RDWR);
   }
 }
@@ -197,7 +197,7 @@ void Acceptor::Run() {
   while (!stopping_) {
     // Connections that were ended and are not closed yet keep their memory. New ones, which could fill more,
     // wait at the system's door meanwhile.
-    const bool full = ledger_.Full(clock_->Now());
+    const bool full = limiter_.Full(clock_->Now());
     ::poll(full ? &watched.back() : watched.data(), full ? 1 : watched.size(), MillisecondsToNextLook());
     for (size_t i = 0; i + 1 < watched.size() && !stopping_ && !full; ++i) {
       if ((watched[i].revents & POLLIN) == 0 || AcceptAll(watched[i].fd)) continue;
@@ -234,41 +234,42 @@ void Acceptor::Take(FileDescriptor connection, const sockaddr_storage& peer) {
                   .host = HostOf(peer),
                   .peer = PeerText(peer)};
   if (options_.progress != nullptr) open.signs = options_.progress->Open(open.peer);
-  auto verdict = ledger_.Admit(open, clock_->Now());
-  if (verdict != ConnectionLedger::Verdict::kAdmitted && options_.when_full == WhenFull::kEndOldest) {
-    if (options_.on_refused) options_.on_refused(verdict);
-    Abort(ledger_.ForgetOldest());
-    verdict = ledger_.Admit(open, clock_->Now());
+  auto verdict = limiter_.Admit(open, clock_->Now());
+  if (verdict != ConnectionLimiter::Verdict::kAdmitted && options_.when_full == WhenFull::kEndOldest) {
+    if (options_.on_rejected) options_.on_rejected(verdict);
+    Abort(limiter_.ForgetOldest());
+    verdict = limiter_.Admit(open, clock_->Now());
   }
-  if (verdict != ConnectionLedger::Verdict::kAdmitted) {
-    if (options_.on_refused) options_.on_refused(verdict);
+  if (verdict != ConnectionLimiter::Verdict::kAdmitted) {
+    if (options_.on_rejected) options_.on_rejected(verdict);
     return;  // hangs up
   }
   SetInt(connection.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   SetInt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT,
          static_cast<int>(
              std::chrono::duration_cast<std::chrono::milliseconds>(options_.unacknowledged).count()));
-  handover_(std::move(connection));
+  handoff_(std::move(connection));
 }
 
 int Acceptor::MillisecondsToNextLook() const {
-  const auto left = looked_ + ledger_.UntilNextLook() - clock_->Now();
+  const auto left = looked_ + limiter_.UntilNextLook() - clock_->Now();
   const auto up = std::chrono::ceil<std::chrono::milliseconds>(left).count();
   return static_cast<int>(std::clamp<int64_t>(up, 1, 100));
 }
 
 void Acceptor::EndGreedy(MonoTime now) {
-  if (now - looked_ < ledger_.UntilNextLook()) return;
+  if (now - looked_ < limiter_.UntilNextLook()) return;
   looked_ = now;
-  const std::vector<ConnectionLedger::Greed> greedy = ledger_.Greedy(ReceivedBytes, count_, now);
-  for (const std::string& peer : ledger_.TakeUnheard()) {
+  const std::vector<ConnectionLimiter::Violation> violations =
+      limiter_.TakeViolations(ReceivedBytes, count_, now);
+  for (const std::string& peer : limiter_.TakeUnheard()) {
     if (options_.on_ended_unheard) options_.on_ended_unheard(peer);
   }
-  for (const auto& [fd, of] : greedy) {
+  for (const auto& [fd, of] : violations) {
     Abort(fd);
     if (options_.on_greedy) options_.on_greedy(of);
   }
-  if (greedy.empty()) return;
+  if (violations.empty()) return;
   trim_after_ = kTrimDelay;
   trim_at_ = now + trim_after_;
 }
@@ -286,7 +287,7 @@ void Acceptor::TrimSometimes(MonoTime now) {
 void Acceptor::CountSometimes(MonoTime now) {
   if (!options_.on_count || now - counted_ < Seconds(1)) return;
   counted_ = now;
-  options_.on_count(ledger_.Count(now));
+  options_.on_count(limiter_.Count(now));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -15,13 +15,13 @@
 #include "common/bind_address.h"
 #include "common/clock.h"
 #include "common/file_descriptor.h"
-#include "server/rpc/connection_ledger.h"
+#include "server/rpc/connection_limiter.h"
 
-namespace atoll {
+namespace atl {
 
 /// What becomes of a connection for which the limits leave no room.
 enum class WhenFull : uint8_t {
-  kRefuse,
+  kReject,
   /// It is taken, and the oldest connection of the address that has most of them is ended: for a port whose
   /// calls take no time, where clients that stay must not keep new ones out.
   kEndOldest,
@@ -29,7 +29,7 @@ enum class WhenFull : uint8_t {
 
 struct AcceptorOptions {
   ConnectionLimits limits = {};
-  WhenFull when_full = WhenFull::kRefuse;
+  WhenFull when_full = WhenFull::kReject;
   /// Sent bytes that nobody acknowledges for that long end a connection.
   Duration unacknowledged = Seconds(10);
   /// Where calls say that something came of a connection. Outlives the acceptor. Null: nobody says so, and
@@ -37,11 +37,11 @@ struct AcceptorOptions {
   ConnectionProgress* progress = nullptr;
   /// A connection was refused, or with kEndOldest an older one ended, for this reason. On the acceptor's
   /// thread; must not block. May be empty.
-  std::function<void(ConnectionLedger::Verdict)> on_refused = {};
+  std::function<void(ConnectionLimiter::Verdict)> on_rejected = {};
   /// How many there are, about once a second. Likewise.
   std::function<void(size_t)> on_count = {};
   /// A connection was ended for what it brought too much of. Likewise.
-  std::function<void(ConnectionLedger::Of)> on_greedy = {};
+  std::function<void(ConnectionLimiter::Of)> on_greedy = {};
   /// A connection of this peer has ended, and no call ever came of it. Likewise.
   std::function<void(const std::string& peer)> on_ended_unheard = {};
 };
@@ -52,7 +52,7 @@ struct AcceptorOptions {
 class Acceptor {
  public:
   /// Gets the ownership of a connection, non-blocking.
-  using Handover = std::function<void(FileDescriptor)>;
+  using Handoff = std::function<void(FileDescriptor)>;
 
   /// Listens; port 0: any free one. Connections wait in the system's queue until Start. Unavailable naming
   /// the port when it is in use; InvalidArgument when the host is not this machine's.
@@ -65,7 +65,7 @@ class Acceptor {
 
   /// Once. `clock` outlives this. `count` tells how many streams there are of connections that were handed
   /// over; empty: nobody knows, and no connection is ended for them. On the acceptor's thread.
-  void Start(Handover handover, const Clock* clock, CountStreams count = {});
+  void Start(Handoff handoff, const Clock* clock, CountStreams count = {});
   /// Nothing is handed over after it, and the port is free. Idempotent.
   void Stop();
   /// After Stop: hangs up all connections that were handed over. What was written to them still arrives.
@@ -87,11 +87,11 @@ class Acceptor {
   std::vector<FileDescriptor> listening_;
   FileDescriptor wake_;  // an eventfd
   std::atomic<bool> stopping_{false};
-  Handover handover_;
+  Handoff handoff_;
   CountStreams count_;
   const Clock* clock_ = nullptr;
   // The thread's:
-  ConnectionLedger ledger_;
+  ConnectionLimiter limiter_;
   MonoTime looked_{};
   MonoTime counted_{};
   std::optional<MonoTime> trim_at_;
@@ -99,6 +99,6 @@ class Acceptor {
   std::thread thread_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_ACCEPTOR_H_

@@ -6,7 +6,7 @@
 
 // What changes something.
 
-namespace atoll {
+namespace atl {
 
 AdminService::Reactor* AdminService::ControlRun(Context* context, const v1::ControlRunRequest* request,
                                                 v1::ControlRunReply* reply) {
@@ -53,8 +53,8 @@ AdminService::Reactor* AdminService::ControlWorker(Context* context, const v1::C
   return Answer(call_.admin, context, request, reply,
                 [this, caller = CallerOf(call_, *context)](const v1::ControlWorkerRequest& in,
                                                            v1::ControlWorkerReply* out) -> absl::Status {
-                  ATOLL_ASSIGN_OR_RETURN(const WorkerOrder order, DecodeWorkerOrder(in));
-                  ATOLL_ASSIGN_OR_RETURN(const std::string done, admin().ControlWorker(caller, order));
+                  ATOLL_ASSIGN_OR_RETURN(const ControlWorkerCall call, DecodeControlWorker(in));
+                  ATOLL_ASSIGN_OR_RETURN(const std::string done, admin().ControlWorker(caller, call));
                   out->set_message(done);
                   return absl::OkStatus();
                 });
@@ -109,4 +109,4 @@ AdminService::Reactor* AdminService::DeleteCheckpoint(Context* context,
                 });
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "server/rpc/admission.h"
 #include "server/rpc/unary.h"
 
-namespace atoll {
+namespace atl {
 
 template <typename Request, typename Reply, typename Handle>
 AdminService::Reactor* AdminService::Answer(IoPool* pool, Context* context, const Request* request,
@@ -16,6 +16,6 @@ AdminService::Reactor* AdminService::Answer(IoPool* pool, Context* context, cons
                   std::move(handle));
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_ADMIN_ANSWER_H_

@@ -12,7 +12,7 @@
 #include "server/rpc/encode_admin.h"
 #include "server/rpc/pumped_stream.h"
 
-namespace atoll {
+namespace atl {
 
 AdminService::Reactor* AdminService::GetStatus(Context* context, const v1::GetStatusRequest* request,
                                                v1::GetStatusReply* reply) {
@@ -140,4 +140,4 @@ grpc::ServerWriteReactor<v1::VerifyProgress>* AdminService::Verify(Context* cont
                        });
 }
 
-}  // namespace atoll
+}  // namespace atl

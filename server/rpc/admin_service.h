@@ -4,7 +4,7 @@
 #include "atoll/v1/admin.grpc.pb.h"
 #include "server/rpc/call_context.h"
 
-namespace atoll {
+namespace atl {
 
 /// The admin port's service. Looking is quick and runs with the short calls; what may take long (checkpoints,
 /// the launcher, verification) has threads of its own, so that it is never in the way of a heartbeat.
@@ -70,6 +70,6 @@ class AdminService final : public v1::Admin::CallbackService {
   const CallContext call_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_ADMIN_SERVICE_H_

@@ -12,7 +12,7 @@
 #include "server/rpc/decode_admin.h"
 #include "server/rpc/peer.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kUserKey[] = "atoll-user";
@@ -130,4 +130,4 @@ AdminCaller CallerOf(const CallContext& call, const grpc::CallbackServerContext&
   return caller;
 }
 
-}  // namespace atoll
+}  // namespace atl

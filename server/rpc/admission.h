@@ -14,7 +14,7 @@
 // Who calls, and whether it may: asked for every call before anything else is done for it. Unauthenticated:
 // nobody knows who it is; PermissionDenied: it is known, and may not.
 
-namespace atoll {
+namespace atl {
 
 /// What the connection and the call's metadata brought.
 Presented PresentedBy(const grpc::CallbackServerContext& context);
@@ -47,6 +47,6 @@ absl::Status AdmitToTokens(const CallContext& call, const grpc::CallbackServerCo
 /// anything that is not printable ASCII; and the peer's address.
 AdminCaller CallerOf(const CallContext& call, const grpc::CallbackServerContext& context);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_ADMISSION_H_

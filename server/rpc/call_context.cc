@@ -3,10 +3,10 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "server/rpc/peer.h"
 
-namespace atoll {
+namespace atl {
 
 ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer) {
   if (call.progress == nullptr) return nullptr;
@@ -16,20 +16,20 @@ ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer
   return signs;
 }
 
-const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome,
-                                 absl::FunctionRef<std::string()> peer) {
+const absl::Status& CountRejection(const CallContext& call, const absl::Status& outcome,
+                                   absl::FunctionRef<std::string()> peer) {
   if (outcome.ok() || absl::IsCancelled(outcome)) return outcome;
-  const RefusalReason reason = ReasonOf(outcome);
-  if (call.on_call_refused) {
-    const std::string name = reason == RefusalReason::kNone ? absl::StatusCodeToString(outcome.code())
-                                                            : std::string(RefusalReasonName(reason));
-    call.on_call_refused(absl::AsciiStrToLower(name));
+  const RejectionReason reason = ReasonOf(outcome);
+  if (call.on_call_rejected) {
+    const std::string name = reason == RejectionReason::kNone ? absl::StatusCodeToString(outcome.code())
+                                                              : std::string(RejectionReasonName(reason));
+    call.on_call_rejected(absl::AsciiStrToLower(name));
   }
   // With a reason it is the run that refuses: a banned worker, for one.
-  const bool denied = reason == RefusalReason::kNone &&
+  const bool denied = reason == RejectionReason::kNone &&
                       (absl::IsUnauthenticated(outcome) || absl::IsPermissionDenied(outcome));
   if (denied && call.on_call_denied) call.on_call_denied(PeerAddress(peer()), outcome);
   return outcome;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,13 +13,13 @@
 #include "server/access/access_policy.h"
 #include "server/access/token_store.h"
 #include "server/coordinator.h"
+#include "server/rpc/concurrency_limit.h"
 #include "server/rpc/connection_progress.h"
 #include "server/rpc/fragment_heads.h"
 #include "server/rpc/io_pool.h"
 #include "server/rpc/live_streams.h"
-#include "server/rpc/seats.h"
 
-namespace atoll {
+namespace atl {
 
 /// What every call needs of the server around it; all of it outlives every call.
 struct CallContext {
@@ -35,15 +35,15 @@ struct CallContext {
   TokenStore* tokens = nullptr;          // null: there are none
   std::string security_warning;          // for the status
   std::string token_warning;             // for those who make a token; empty: it opens what its role may
-  Seats* watchers = nullptr;             // null: any number
-  Seats* observer_pulls = nullptr;       // likewise
+  ConcurrencyLimit* watchers = nullptr;  // null: any number
+  ConcurrencyLimit* observer_pulls = nullptr;  // likewise
   ConnectionProgress* progress = nullptr;
   std::atomic<int64_t>* open_unary = nullptr;            // unary calls in progress; null: nobody asks
   Duration stall_limit = Seconds(60);                    // a stream without a message for this long is ended
   size_t max_watch_backlog = 16384;                      // events that a slow watcher may be behind
   std::function<void(double seconds)> on_pull_streamed;  // may be empty, as the next; see RpcServerOptions
   std::function<void(double seconds)> on_heartbeat;
-  std::function<void(std::string_view reason)> on_call_refused;
+  std::function<void(std::string_view reason)> on_call_rejected;
   std::function<void(const std::string& peer, const absl::Status& why)> on_call_denied;
 };
 
@@ -51,12 +51,12 @@ struct CallContext {
 /// further message is to be noted is returned; null when nobody watches.
 ConnectionProgress::Signs Moved(const CallContext& call, const std::string& peer);
 
-/// Tells on_call_refused how a call ended, when it ended badly and not because its caller went away, and
+/// Tells on_call_rejected how a call ended, when it ended badly and not because its caller went away, and
 /// on_call_denied, when it was because of who called. Once for each call. `peer` as gRPC names it. Returns
 /// the outcome as it is.
-const absl::Status& CountRefusal(const CallContext& call, const absl::Status& outcome,
-                                 absl::FunctionRef<std::string()> peer);
+const absl::Status& CountRejection(const CallContext& call, const absl::Status& outcome,
+                                   absl::FunctionRef<std::string()> peer);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_CALL_CONTEXT_H_

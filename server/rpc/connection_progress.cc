@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace atoll {
+namespace atl {
 
 HeldMessage::HeldMessage(std::shared_ptr<ConnectionSigns> signs) : signs_(std::move(signs)) {
   if (signs_ == nullptr) return;
@@ -35,4 +35,4 @@ ConnectionProgress::Signs ConnectionProgress::Find(const std::string& peer) {
   return found == signs_.end() ? nullptr : found->second.lock();
 }
 
-}  // namespace atoll
+}  // namespace atl

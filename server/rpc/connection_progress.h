@@ -9,7 +9,7 @@
 
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// What came of a connection since somebody last looked, who takes it down again.
 struct ConnectionSigns {
@@ -48,6 +48,6 @@ class ConnectionProgress {
   size_t clean_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_CONNECTION_PROGRESS_H_

@@ -14,7 +14,7 @@
 #include "server/rpc/unary.h"
 #include "server/rpc/watch_stream.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// As many requests as may wait must not be more than the coordinator can hold.
@@ -124,4 +124,4 @@ void CoordinatorService::Saw(const std::vector<FragmentView>& fragments) {
   for (const FragmentView& fragment : fragments) call_.heads->Saw(fragment.id, fragment.version);
 }
 
-}  // namespace atoll
+}  // namespace atl

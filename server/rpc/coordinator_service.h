@@ -4,7 +4,7 @@
 #include "atoll/v1/coordinator.grpc.pb.h"
 #include "server/rpc/call_context.h"
 
-namespace atoll {
+namespace atl {
 
 /// Push and Pull as bytes, which their streams read and write themselves (protos/wire/chunk_frame.h); every
 /// other method as messages.
@@ -53,6 +53,6 @@ class CoordinatorService final : public RawStreamsService {
   const CallContext call_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_COORDINATOR_SERVICE_H_

@@ -13,9 +13,9 @@
 #include "protos/wire/codec.h"
 #include "protos/wire/manifest.h"
 #include "protos/wire/protocol.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A signature is checked for each: a heartbeat must not buy more work than this.
@@ -194,7 +194,7 @@ absl::StatusOr<PushCall> DecodePush(const v1::PushHeader& header) {
   PushCall call;
   ATOLL_ASSIGN_OR_RETURN(call.caller, DecodeCaller(header.worker()));
   const absl::StatusOr<CodecKind> codec = CodecFromProto(header.codec());
-  if (!codec.ok()) return Refuse(RefusalReason::kWrongCodec, std::string(codec.status().message()));
+  if (!codec.ok()) return Reject(RejectionReason::kWrongCodec, std::string(codec.status().message()));
   call.codec = *codec;
   call.fragment = FragmentId(header.fragment());
   call.base = Version(header.base_version());
@@ -261,4 +261,4 @@ absl::StatusOr<std::optional<PullPart>> DecodePullRange(const v1::PullRequest& r
   return part;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 // What clients send, as the coordinator's calls. Refuses (InvalidArgument, naming the field) what no call
 // could mean; whether a call is right for this run is the coordinator's to say.
 
-namespace atoll {
+namespace atl {
 
 /// Bounds of docs/wire_format.md.
 inline constexpr uint32_t kMaxPullWaitMs = 60'000;
@@ -41,6 +41,6 @@ ConfirmationQuery DecodeConfirmationQuery(const v1::GetConfirmationsRequest& req
 /// None: the whole payload.
 absl::StatusOr<std::optional<PullPart>> DecodePullRange(const v1::PullRequest& request);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_DECODE_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kLongestAgeSeconds = 1e9;
@@ -52,7 +52,7 @@ absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request) 
   }
 }
 
-absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& request) {
+absl::StatusOr<ControlWorkerCall> DecodeControlWorker(const v1::ControlWorkerRequest& request) {
   ATOLL_RETURN_IF_ERROR(CheckReason(request.reason()));
   const int action = request.action();
   const bool by_age = action == v1::ControlWorkerRequest::FORGET && request.has_older_than_s();
@@ -67,12 +67,12 @@ absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& re
   if (action < static_cast<int>(WorkerAction::kDrain) || action > static_cast<int>(WorkerAction::kForget)) {
     return NoSuchAction(action);
   }
-  WorkerOrder order{.worker = request.worker(),
-                    .action = static_cast<WorkerAction>(action),
-                    .at_once = request.at_once(),
-                    .reason = request.reason()};
-  if (by_age) order.older_than = Seconds(request.older_than_s());
-  return order;
+  ControlWorkerCall call{.worker = request.worker(),
+                         .action = static_cast<WorkerAction>(action),
+                         .at_once = request.at_once(),
+                         .reason = request.reason()};
+  if (by_age) call.older_than = Seconds(request.older_than_s());
+  return call;
 }
 
 static_assert(static_cast<int>(WorkerAction::kDrain) == v1::ControlWorkerRequest::DRAIN &&
@@ -93,4 +93,4 @@ absl::StatusOr<std::vector<ConfigSetting>> DecodeSettings(const v1::SetConfigReq
   return settings;
 }
 
-}  // namespace atoll
+}  // namespace atl

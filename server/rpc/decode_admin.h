@@ -12,7 +12,7 @@
 
 // What operators ask for, from the admin port's messages. InvalidArgument naming the field.
 
-namespace atoll {
+namespace atl {
 
 /// Bounds of docs/wire_format.md.
 inline constexpr size_t kMaxReasonBytes = 256;
@@ -22,9 +22,9 @@ inline constexpr int kMaxSettings = 100;
 ConfirmationQuery DecodeConfirmationQuery(const v1::ListConfirmationsRequest& request);
 absl::Status CheckReason(const std::string& reason);
 absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request);
-absl::StatusOr<WorkerOrder> DecodeWorkerOrder(const v1::ControlWorkerRequest& request);
+absl::StatusOr<ControlWorkerCall> DecodeControlWorker(const v1::ControlWorkerRequest& request);
 absl::StatusOr<std::vector<ConfigSetting>> DecodeSettings(const v1::SetConfigRequest& request);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_DECODE_ADMIN_H_

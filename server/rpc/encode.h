@@ -9,7 +9,7 @@
 
 // The coordinator's answers and views as messages.
 
-namespace atoll {
+namespace atl {
 
 /// Internal when the recorded configuration is not a RunConfig.
 absl::Status EncodeJoin(const JoinResult& result, v1::JoinReply* reply);
@@ -33,6 +33,6 @@ void EncodePartition(const PartitionView& partition, v1::DataAssignment* message
 void EncodeEvaluation(const EvaluationView& evaluation, v1::EvaluationReport* message);
 void EncodeRound(const RoundSummaryView& round, v1::RoundSummary* message);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_ENCODE_H_

@@ -2,7 +2,7 @@
 
 #include "server/rpc/encode.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const char* StateName(LaunchedWorker::State state) {
@@ -157,4 +157,4 @@ void EncodePoint(const MetricPointView& view, v1::MetricPoint* message) {
   message->set_value(view.value);
 }
 
-}  // namespace atoll
+}  // namespace atl

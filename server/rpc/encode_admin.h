@@ -7,7 +7,7 @@
 
 // What operators are told, as messages of the admin port.
 
-namespace atoll {
+namespace atl {
 
 /// Internal when the recorded bytes are not a RunConfig.
 absl::Status EncodeConfig(const ConfigView& view, v1::RecordedConfig* message);
@@ -21,6 +21,6 @@ void EncodeMetrics(const MetricsView& view, v1::GetMetricsReply* reply);
 void EncodeRounds(const RoundListView& view, v1::ListRoundsReply* reply);
 void EncodePoint(const MetricPointView& view, v1::MetricPoint* message);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_ENCODE_ADMIN_H_

@@ -4,7 +4,7 @@
 #include "protos/wire/protocol.h"
 #include "server/rpc/encode.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 v1::GetPushStatusReply::State EncodePushState(PushState state) {
@@ -156,4 +156,4 @@ void EncodePullHeader(const PullResult& result, v1::PullHeader* header) {
   EncodePlan(result.plan, header->mutable_plan());
 }
 
-}  // namespace atoll
+}  // namespace atl

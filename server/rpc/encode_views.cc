@@ -6,7 +6,7 @@
 #include "protos/wire/manifest.h"
 #include "server/rpc/encode.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void EncodeCapabilities(const CapabilitiesView& view, v1::Capabilities* message) {
@@ -61,7 +61,7 @@ void EncodeFragmentStatus(const FragmentStatusView& view, v1::FragmentStatus* me
   message->set_wait_ends_in_s(view.wait_ends_in_s);
 }
 
-void EncodeRefusedJoin(const RefusedJoinView& view, v1::RefusedJoin* message) {
+void EncodeRejectedJoin(const RejectedJoinView& view, v1::RefusedJoin* message) {
   message->set_worker(view.worker);
   message->set_address(view.address);
   message->set_reason(view.reason);
@@ -199,8 +199,8 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   reply->set_run_seconds(view.run_seconds);
   reply->set_compute_utilisation(view.compute_utilisation);
   if (view.privacy) EncodePrivacy(*view.privacy, reply->mutable_privacy());
-  for (const RefusedJoinView& refused : view.refused_joins) {
-    EncodeRefusedJoin(refused, reply->add_refused_joins());
+  for (const RejectedJoinView& rejected : view.refused_joins) {
+    EncodeRejectedJoin(rejected, reply->add_refused_joins());
   }
   reply->set_joins_refused(view.joins_refused);
   return absl::OkStatus();
@@ -230,4 +230,4 @@ void EncodeWorker(const WorkerView& view, v1::WorkerStatus* message) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

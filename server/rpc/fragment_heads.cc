@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 void FragmentHeads::Saw(FragmentId fragment, Version version) {
   MutexLock lock(&mutex_);
@@ -20,4 +20,4 @@ Version FragmentHeads::Newest(FragmentId fragment) const {
   return it == newest_.end() ? Version(0) : it->second;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "common/ids.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// The newest version of each fragment that any answer has named (heartbeats name all of them). A pull that
 /// is more than one behind is ended, so that its snapshot can be freed. Versions never go back, restores
@@ -24,6 +24,6 @@ class FragmentHeads {
   std::map<FragmentId, Version> newest_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_FRAGMENT_HEADS_H_

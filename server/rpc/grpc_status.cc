@@ -6,9 +6,9 @@
 #include "common/clock.h"
 #include "common/status_detail.h"
 #include "protos/wire/status.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr Duration kComeBack = Seconds(1);
@@ -24,18 +24,18 @@ grpc::Status ToGrpc(const absl::Status& status) {
 }
 
 absl::Status Overloaded() {
-  return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = kComeBack},
+  return Reject(Rejection{.reason = RejectionReason::kOverBudget, .metadata = {}, .retry_after = kComeBack},
                 "the coordinator has too many calls waiting; try again in a second");
 }
 
 absl::Status TooManyStreams() {
-  return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = kComeBack},
+  return Reject(Rejection{.reason = RejectionReason::kOverBudget, .metadata = {}, .retry_after = kComeBack},
                 "the coordinator has too many streams open; try again in a second");
 }
 
 absl::Status GoingAway() {
-  return Refuse(Refusal{.reason = RefusalReason::kShuttingDown, .metadata = {}, .retry_after = kComeBack},
+  return Reject(Rejection{.reason = RejectionReason::kShuttingDown, .metadata = {}, .retry_after = kComeBack},
                 "the coordinator is shutting down; attach again when it is back");
 }
 
-}  // namespace atoll
+}  // namespace atl

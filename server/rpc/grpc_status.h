@@ -4,11 +4,11 @@
 #include "absl/status/status.h"
 #include "grpcpp/support/status.h"
 
-namespace atoll {
+namespace atl {
 
-/// A call's outcome on the wire: a refusal (server/refusal.h) becomes google.rpc.ErrorInfo and RetryInfo, as
-/// docs/wire_format.md ("Errors") lists them. A refusal without a retry delay whose code says that the caller
-/// should come back (Unavailable, ResourceExhausted) gets one.
+/// A call's outcome on the wire: a refusal (server/rejection.h) becomes google.rpc.ErrorInfo and RetryInfo,
+/// as docs/wire_format.md ("Errors") lists them. A refusal without a retry delay whose code says that the
+/// caller should come back (Unavailable, ResourceExhausted) gets one.
 grpc::Status ToGrpc(const absl::Status& status);
 
 /// The server has as many calls waiting as it holds.
@@ -18,6 +18,6 @@ absl::Status TooManyStreams();
 /// The server is going away; the caller should look for it again.
 absl::Status GoingAway();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_GRPC_STATUS_H_

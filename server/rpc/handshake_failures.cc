@@ -1,6 +1,6 @@
 #include "server/rpc/handshake_failures.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // src/core/tsi/ssl_transport_security.cc of gRPC 1.51: "Handshake failed with fatal error SSL_ERROR_SSL:
@@ -16,7 +16,7 @@ std::string ReasonIn(std::string_view line) {
 
 }  // namespace
 
-void HandshakeFailures::Hear(std::string_view line, MonoTime now) {
+void HandshakeFailures::OnLogLine(std::string_view line, MonoTime now) {
   if (!line.starts_with(kFailed)) return;
   ++total_;
   const MutexLock lock(&mutex_);
@@ -33,4 +33,4 @@ std::optional<std::string> HandshakeFailures::Take(MonoTime now) {
   return reason;
 }
 
-}  // namespace atoll
+}  // namespace atl

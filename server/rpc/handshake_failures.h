@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// TLS handshakes that failed. gRPC tells of them in its log only, and not whose they were; a connection that
 /// ends at that time without ever having brought a call is taken to be the one. Thread-safe.
@@ -23,7 +23,7 @@ class HandshakeFailures {
   static constexpr size_t kMostKept = 1024;
 
   /// A line of gRPC's log; one that tells of no handshake is ignored.
-  void Hear(std::string_view line, MonoTime now) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnLogLine(std::string_view line, MonoTime now) ABSL_LOCKS_EXCLUDED(mutex_);
   /// A connection has ended of which no call came: why its handshake failed, if one did.
   std::optional<std::string> Take(MonoTime now) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Since the start.
@@ -35,6 +35,6 @@ class HandshakeFailures {
   std::deque<std::pair<MonoTime, std::string>> open_ ABSL_GUARDED_BY(mutex_);  // whose peer is not known yet
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_HANDSHAKE_FAILURES_H_

@@ -16,9 +16,9 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
-#include "server/rpc/intake.h"
+#include "server/rpc/connection_handoff.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A question and its answer are a few dozen bytes.
@@ -81,14 +81,14 @@ absl::StatusOr<std::unique_ptr<HealthListener>> HealthListener::Start(const std:
   // Answers whatever is called with UNIMPLEMENTED: gRPC serves nothing, health neither, without a service.
   health->nothing_ = std::make_unique<grpc::CallbackGenericService>();
   builder.RegisterCallbackGenericService(health->nothing_.get());
-  health->intake_ = AddIntake(builder, grpc::InsecureServerCredentials());
+  health->handoff_ = AddConnectionHandoff(builder, grpc::InsecureServerCredentials());
   health->server_ = builder.BuildAndStart();
   if (health->server_ == nullptr) {
     return absl::UnavailableError(absl::StrFormat("cannot serve on %s", where.ToString()));
   }
   health->SetServing(false);
   health->server_->GetHealthCheckService()->SetServingStatus(kLiveService, true);
-  health->acceptor_->Start(HandTo(health->intake_), &health->clock_,
+  health->acceptor_->Start(HandOffTo(health->handoff_), &health->clock_,
                            CountStreamsOf(health->acceptor_->address().port));
   return health;
 }
@@ -104,4 +104,4 @@ void HealthListener::SetServing(bool serving) {
   service->SetServingStatus(v1::Coordinator::service_full_name(), serving);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,14 +7,14 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "server/rpc/acceptor.h"
-#include "server/rpc/intake.h"
+#include "server/rpc/connection_handoff.h"
 
 namespace grpc {
 class CallbackGenericService;
 class Server;
 }  // namespace grpc
 
-namespace atoll {
+namespace atl {
 
 /// Asked about this service, the health port says SERVING for as long as the process answers at all: for a
 /// supervisor that shall not kill a coordinator which is still reading its disk.
@@ -44,11 +44,11 @@ class HealthListener {
   // Set by Start, and not changed later.
   std::unique_ptr<grpc::CallbackGenericService> nothing_;  // outlives the server
   std::unique_ptr<grpc::Server> server_;
-  GrpcIntake intake_;
+  ConnectionHandoff handoff_;
   std::unique_ptr<Acceptor> acceptor_;
   std::string address_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_HEALTH_LISTENER_H_

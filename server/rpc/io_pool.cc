@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/task_queue.h"
+#include "common/thread.h"
 
-namespace atoll {
+namespace atl {
 
 IoPool::IoPool(const IoPoolOptions& options) : options_(options) {
   threads_.reserve(options_.threads);
@@ -22,8 +22,8 @@ bool IoPool::PostAdmitted(std::function<void()> task) { return backlog_.Post(std
 
 void IoPool::Stop() {
   backlog_.Close();
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) thread.join();
+  for (Thread& thread : threads_) {
+    if (thread.joinable()) thread.Join();
   }
 }
 
@@ -34,4 +34,4 @@ void IoPool::Run(size_t index) {
   backlog_.Run();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "common/task_backlog.h"
+#include "common/thread.h"
 
-namespace atoll {
+namespace atl {
 
 struct IoPoolOptions {
   std::string name;  // of the threads
@@ -40,9 +40,9 @@ class IoPool {
 
   const IoPoolOptions options_;
   TaskBacklog backlog_;
-  std::vector<std::thread> threads_;  // last: they use everything above
+  std::vector<Thread> threads_;  // last: they use everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_IO_POOL_H_

@@ -12,7 +12,7 @@
 #include "grpcpp/server_builder.h"
 #include "server/rpc/server_credentials.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // An idle connection is pinged this often, and given up when no answer comes for that long: a peer behind a
@@ -98,14 +98,15 @@ namespace {
 AcceptorOptions AcceptorOptionsFor(const RpcServerOptions& options, const PortSpec& port) {
   const std::string& port_name = port.name;
   AcceptorOptions out{.limits = port.limits, .unacknowledged = kPingTimeout};
-  if (options.on_connection_refused) {
-    out.on_refused = [report = options.on_connection_refused, port_name](ConnectionLedger::Verdict verdict) {
-      report(port_name, verdict == ConnectionLedger::Verdict::kTooMany ? "total" : "address");
+  if (options.on_connection_rejected) {
+    out.on_rejected = [report = options.on_connection_rejected,
+                       port_name](ConnectionLimiter::Verdict verdict) {
+      report(port_name, verdict == ConnectionLimiter::Verdict::kTooMany ? "total" : "address");
     };
   }
-  if (options.on_connection_refused) {
-    out.on_greedy = [report = options.on_connection_refused, port_name](ConnectionLedger::Of of) {
-      report(port_name, of == ConnectionLedger::Of::kBytes ? "bytes" : "streams");
+  if (options.on_connection_rejected) {
+    out.on_greedy = [report = options.on_connection_rejected, port_name](ConnectionLimiter::Of of) {
+      report(port_name, of == ConnectionLimiter::Of::kBytes ? "bytes" : "streams");
     };
   }
   out.on_ended_unheard = options.on_ended_unheard;
@@ -130,15 +131,15 @@ absl::StatusOr<Listener> Listen(const PortSpec& port, const RpcServerOptions& op
   listener.address = listener.acceptor->address();
   grpc::ServerBuilder builder;
   SetArguments(options, port, builder);
-  listener.intake = AddIntake(builder, ServerCredentialsFor(options.security));
+  listener.handoff = AddConnectionHandoff(builder, ServerCredentialsFor(options.security));
   builder.RegisterService(service);
   listener.server = builder.BuildAndStart();
   if (listener.server == nullptr) {
     return absl::UnavailableError(absl::StrFormat("cannot serve on %s", where.ToString()));
   }
   listener.server->GetHealthCheckService()->SetServingStatus(port.service_name, true);
-  listener.acceptor->Start(HandTo(listener.intake), clock, CountStreamsOf(listener.address.port));
+  listener.acceptor->Start(HandOffTo(listener.handoff), clock, CountStreamsOf(listener.address.port));
   return listener;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,15 +10,15 @@
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server.h"
 #include "server/rpc/acceptor.h"
-#include "server/rpc/intake.h"
+#include "server/rpc/connection_handoff.h"
 #include "server/rpc/server.h"
 
-namespace atoll {
+namespace atl {
 
 /// One listening gRPC server with one service of ours, health and reflection.
 struct Listener {
   std::unique_ptr<grpc::Server> server;
-  GrpcIntake intake;
+  ConnectionHandoff handoff;
   std::unique_ptr<Acceptor> acceptor;  // stopped before the server is shut down
   BindAddress address;                 // as bound
 };
@@ -41,6 +41,6 @@ struct PortSpec {
 absl::StatusOr<Listener> Listen(const PortSpec& port, const RpcServerOptions& options, grpc::Service* service,
                                 ConnectionProgress* progress, const Clock* clock);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_LISTENER_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace atl {
 
 LiveStreams::LiveStreams(const Clock* clock, Duration period, size_t most)
     : clock_(clock), most_(most), watchdog_("rpc-watchdog", period, [this] { CheckAll(); }) {}
@@ -65,4 +65,4 @@ std::vector<std::shared_ptr<LiveStream>> LiveStreams::Live() {
   return live;
 }
 
-}  // namespace atoll
+}  // namespace atl

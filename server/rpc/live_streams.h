@@ -9,7 +9,7 @@
 #include "common/mutex.h"
 #include "common/periodic_task.h"
 
-namespace atoll {
+namespace atl {
 
 /// A stream as the watchdog and the shutdown see it. Both calls come from foreign threads, at any moment of
 /// the stream's life and after its end; they must not block.
@@ -54,6 +54,6 @@ class LiveStreams {
   PeriodicTask watchdog_;  // last: it uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_LIVE_STREAMS_H_

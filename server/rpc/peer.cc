@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 
-namespace atoll {
+namespace atl {
 
 std::string PeerAddress(const std::string& peer) {
   for (const char* scheme : {"ipv4:", "ipv6:", "unix:"}) {
@@ -22,4 +22,4 @@ std::string PeerHost(const std::string& peer) {
   return brackets ? address.substr(1, colon - 2) : address.substr(0, colon);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,13 +5,13 @@
 
 // Where a call comes from, as people and counters read it.
 
-namespace atoll {
+namespace atl {
 
 /// "127.0.0.1:50123" of gRPC's "ipv4:127.0.0.1:50123".
 std::string PeerAddress(const std::string& peer);
 /// "127.0.0.1" of it; without brackets.
 std::string PeerHost(const std::string& peer);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_PEER_H_

@@ -8,7 +8,7 @@
 #include "common/memory_limit.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Operators and tools are few, and their messages small.
@@ -73,4 +73,4 @@ std::string WhyFewerConnections(size_t wanted, size_t connections, const RpcServ
       files ? "raise it (ulimit -n)" : "give the coordinator more memory, or lower --max-connections");
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "core/run_options.h"
 #include "server/rpc/server.h"
 
-namespace atoll {
+namespace atl {
 
 /// The memory limit of this process (--memory-limit-mib, else that of its cgroup, else the machine's), and
 /// what clients may take of it beside the run. Says so in the log, and warns when the run does not fit.
@@ -27,6 +27,6 @@ void LimitPorts(const MemoryBounds& bounds, size_t connections, RpcServerOptions
 /// force; empty: it did not. `connections`: as LimitPorts had it. Pure.
 std::string WhyFewerConnections(size_t wanted, size_t connections, const RpcServerOptions& options);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_PORT_LIMITS_H_

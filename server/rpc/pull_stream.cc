@@ -14,7 +14,7 @@
 #include "server/rpc/encode.h"
 #include "server/rpc/write_stream.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class PullStream final : public WriteStream<grpc::ByteBuffer>,
@@ -45,8 +45,8 @@ class PullStream final : public WriteStream<grpc::ByteBuffer>,
     return payload_.subspan(offset_, std::min<uint64_t>(kWireChunkBytes, payload_.size() - offset_));
   }
 
-  WorkerName worker_;    // empty: an observer, whose traffic is not the run's
-  bool seated_ = false;  // among the observers that pull
+  WorkerName worker_;      // empty: an observer, whose traffic is not the run's
+  bool has_slot_ = false;  // among the observers that pull
   // Set by the coordinator's answer, before the first write.
   SnapshotPtr snapshot_;
   DeltaPtr delta_;  // set: sent in place of the snapshot's payload
@@ -77,8 +77,8 @@ void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::Byte
   }
   if (!decoded->caller.observes()) worker_ = decoded->caller.worker;
   if (decoded->caller.observes() && call_.observer_pulls != nullptr) {
-    seated_ = call_.observer_pulls->Take();
-    if (!seated_) {
+    has_slot_ = call_.observer_pulls->Take();
+    if (!has_slot_) {
       End(TooManyStreams());
       return Release();
     }
@@ -246,7 +246,7 @@ void PullStream::OnGone() {
   packed_.reset();
   delta_.reset();
   snapshot_.reset();
-  if (seated_) call_.observer_pulls->Leave();
+  if (has_slot_) call_.observer_pulls->Leave();
   if (sent_bytes_ > 0) call_.coordinator->CountPulledBytes(worker_, sent_bytes_);
 }
 
@@ -260,4 +260,4 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartPullStream(const CallContext& c
   return stream.get();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call_context.h"
 
-namespace atoll {
+namespace atl {
 
 /// Answers one Pull (`request` is a v1::PullRequest): waits for the coordinator's answer, then streams the
 /// snapshot, which it keeps alive, reads without a lock and does not copy. Ended with ABORTED when the
@@ -15,6 +15,6 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartPullStream(const CallContext& c
                                                             grpc::CallbackServerContext* context,
                                                             const grpc::ByteBuffer* request);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_PULL_STREAM_H_

@@ -9,7 +9,7 @@
 #include "common/mutex.h"
 #include "server/rpc/write_stream.h"
 
-namespace atoll {
+namespace atl {
 
 /// A server stream whose messages are made one after another by a function that may block, on a thread of a
 /// pool: it waits for each to leave before it makes the next, so that a slow client holds one message and a
@@ -74,6 +74,6 @@ class PumpedStream final : public WriteStream<Message> {
   bool gone_ ABSL_GUARDED_BY(pump_mutex_) = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_PUMPED_STREAM_H_

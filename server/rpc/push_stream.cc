@@ -12,7 +12,7 @@
 #include "server/rpc/encode.h"
 #include "server/rpc/upload_reactor.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::StatusOr<WireChunk> ChunkOf(const ChunkFrame& frame) {
@@ -81,4 +81,4 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* StartPushStream(const CallContext& ca
       std::make_unique<PushStream>(call.coordinator, call.heads, who.value_or(Identity())));
 }
 
-}  // namespace atoll
+}  // namespace atl

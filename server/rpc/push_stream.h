@@ -11,7 +11,7 @@
 #include "server/rpc/call_context.h"
 #include "server/rpc/receiver.h"
 
-namespace atoll {
+namespace atl {
 
 /// The messages of one Push, as an upload (the sink of an UploadReactor). They are read as
 /// bytes: data goes from where gRPC received it to the coordinator.
@@ -42,6 +42,6 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* StartPushStream(const CallContext& ca
                                                            grpc::CallbackServerContext* context,
                                                            grpc::ByteBuffer* reply);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_PUSH_STREAM_H_

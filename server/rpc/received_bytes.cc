@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace atoll {
+namespace atl {
 
 uint64_t ReceivedBytes(int fd) {
   tcp_info info = {};
@@ -17,4 +17,4 @@ uint64_t ReceivedBytes(int fd) {
   return told ? info.tcpi_bytes_received : 0;
 }
 
-}  // namespace atoll
+}  // namespace atl

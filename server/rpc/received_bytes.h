@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// Bytes that a TCP socket has received so far; 0 when the system does not say.
 uint64_t ReceivedBytes(int fd);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_RECEIVED_BYTES_H_

@@ -5,9 +5,9 @@
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
 #include "common/status.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status CheckChunk(const WireChunk& chunk) {
   if (chunk.bytes == 0) {
@@ -21,8 +21,8 @@ absl::Status CheckChunk(const WireChunk& chunk) {
   uint32_t crc32c = 0;
   for (const std::span<const std::byte> piece : chunk.data) crc32c = Crc32c(piece, crc32c);
   if (crc32c != chunk.crc32c) {
-    return Refuse(
-        RefusalReason::kBadChunk,
+    return Reject(
+        RejectionReason::kBadChunk,
         absl::StrFormat("the chunk at byte %d arrived damaged: crc32c %08x, its sender says %08x; send "
                         "again from what GetPushStatus says",
                         chunk.offset, crc32c, chunk.crc32c));
@@ -65,13 +65,13 @@ absl::Status PushReceiver::Chunk(const WireChunk& arrived) {
   ATOLL_ASSIGN_OR_RETURN(const WireChunk chunk, unpacker_.Unpack(arrived));
   ATOLL_RETURN_IF_ERROR(CheckChunk(chunk));
   if (chunk.offset != received_) {
-    return Refuse(RefusalReason::kBadChunk,
+    return Reject(RejectionReason::kBadChunk,
                   absl::StrFormat("a chunk for byte %d came where byte %d is next; send again from there",
                                   chunk.offset, received_));
   }
   if (chunk.bytes > payload_bytes_ - received_) {
-    return Refuse(
-        RefusalReason::kWrongSize,
+    return Reject(
+        RejectionReason::kWrongSize,
         absl::StrFormat("the chunk at byte %d has %d bytes, but the header announced a payload of %d",
                         chunk.offset, chunk.bytes, payload_bytes_));
   }
@@ -88,8 +88,8 @@ absl::Status PushReceiver::Append(const WireChunk& chunk) {
 
 absl::StatusOr<PushResult> PushReceiver::End() {
   if (!complete() && received_ < payload_bytes_) {
-    return Refuse(
-        RefusalReason::kBadChunk,
+    return Reject(
+        RejectionReason::kBadChunk,
         absl::StrFormat("the stream ended at byte %d of %d; send the rest", received_, payload_bytes_));
   }
   return session_->Finish();
@@ -112,4 +112,4 @@ absl::Status SeedReceiver::Chunk(FragmentId fragment, const WireChunk& chunk) {
 
 absl::StatusOr<SeedResult> SeedReceiver::End() { return session_->Finish(); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -16,7 +16,7 @@
 // What a stream of chunks means, without gRPC and without protobuf: header, chunks, end. One thread at a
 // time; every call may block on the disk.
 
-namespace atoll {
+namespace atl {
 
 /// How the data of one chunk is packed (v1::Compression on the wire).
 enum class ChunkPacking : uint8_t { kNone, kZstd };
@@ -86,6 +86,6 @@ class SeedReceiver {
   std::unique_ptr<SeedSession> session_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_RECEIVER_H_

@@ -9,7 +9,7 @@
 #include "server/rpc/encode.h"
 #include "server/rpc/upload_reactor.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status SeedStream::OnMessage(const v1::SeedChunk& message) {
   if (!begun_) return OnHeader(message);
@@ -51,4 +51,4 @@ grpc::ServerReadReactor<v1::SeedChunk>* StartSeedStream(const CallContext& call,
       std::make_unique<SeedStream>(call.coordinator, who.value_or(Identity())));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "server/rpc/call_context.h"
 #include "server/rpc/receiver.h"
 
-namespace atoll {
+namespace atl {
 
 /// The messages of one SeedParameters, as an upload (the sink of an UploadReactor).
 class SeedStream {
@@ -35,6 +35,6 @@ grpc::ServerReadReactor<v1::SeedChunk>* StartSeedStream(const CallContext& call,
                                                         grpc::CallbackServerContext* context,
                                                         v1::SeedReply* reply);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_SEED_STREAM_H_

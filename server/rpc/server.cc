@@ -11,7 +11,7 @@
 #include "server/rpc/coordinator_service.h"
 #include "server/rpc/listener.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string TokenWarning(ClientCertificates wanted) {
@@ -57,7 +57,7 @@ struct RpcServer::Parts {
                 .max_watch_backlog = options.max_watch_backlog,
                 .on_pull_streamed = options.on_pull_streamed,
                 .on_heartbeat = options.on_heartbeat,
-                .on_call_refused = options.on_call_refused,
+                .on_call_rejected = options.on_call_rejected,
                 .on_call_denied = options.on_call_denied},
         coordinator_service(context),
         admin_service(context) {}
@@ -70,8 +70,8 @@ struct RpcServer::Parts {
   IoPool admin_calls;
   FragmentHeads heads;
   LiveStreams streams;
-  Seats watchers;
-  Seats observer_pulls;
+  ConcurrencyLimit watchers;
+  ConcurrencyLimit observer_pulls;
   ConnectionProgress progress;
   std::atomic<int64_t> open_unary{0};
   const CallContext context;
@@ -167,4 +167,4 @@ void RpcServer::Shutdown() {
   parts_->calls.Stop();
 }
 
-}  // namespace atoll
+}  // namespace atl

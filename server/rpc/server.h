@@ -13,9 +13,9 @@
 #include "server/access/access_policy.h"
 #include "server/access/token_store.h"
 #include "server/coordinator.h"
-#include "server/rpc/connection_ledger.h"
+#include "server/rpc/connection_limiter.h"
 
-namespace atoll {
+namespace atl {
 
 /// Who may reach the ports. Without certificates anything but this machine has to be asked for.
 enum class Exposure { kLoopbackOnly, kAnyInterface };
@@ -64,11 +64,11 @@ struct RpcServerOptions {
   std::function<void(double seconds)> on_heartbeat;
   /// A connection to this port ("data", "admin") was refused, because of "total" or "address", or ended, for
   /// its "bytes" or "streams". Likewise.
-  std::function<void(std::string_view port, std::string_view limit)> on_connection_refused;
+  std::function<void(std::string_view port, std::string_view limit)> on_connection_rejected;
   /// Connections to this port, now and then. Likewise.
   std::function<void(std::string_view port, size_t count)> on_connections;
   /// A call was refused: the reason of docs/wire_format.md in lower case, else the status code's. Likewise.
-  std::function<void(std::string_view reason)> on_call_refused;
+  std::function<void(std::string_view reason)> on_call_rejected;
   /// A call was denied because of who made it: UNAUTHENTICATED or PERMISSION_DENIED. `peer` is an address and
   /// a port; `why` holds no secret. Likewise.
   std::function<void(const std::string& peer, const absl::Status& why)> on_call_denied;
@@ -115,6 +115,6 @@ class RpcServer {
   const std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_SERVER_H_

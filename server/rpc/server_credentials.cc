@@ -3,7 +3,7 @@
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr unsigned kGrpcLooksEverySeconds = 1;
@@ -34,4 +34,4 @@ std::shared_ptr<grpc::ServerCredentials> ServerCredentialsFor(const RpcSecurity&
   return grpc::experimental::TlsServerCredentials(options);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 
 // What operators do with tokens.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kLongestLifetime = 100.0 * 365 * 86400;
@@ -54,11 +54,11 @@ AdminService::Reactor* AdminService::CreateToken(Context* context, const v1::Cre
                                                              v1::CreateTokenReply* out) -> absl::Status {
                     if (call_.tokens == nullptr) return Unserved();
                     absl::StatusOr<NewToken> made = absl::InternalError("not tried");
-                    const auto wish = DecodeRequest(in, caller);
-                    if (wish.ok()) {
-                      made = call_.tokens->Create(*wish);
+                    const auto token_request = DecodeRequest(in, caller);
+                    if (token_request.ok()) {
+                      made = call_.tokens->Create(*token_request);
                     } else {
-                      made = wish.status();
+                      made = token_request.status();
                     }
                     admin().Audit(caller, "token_create",
                                   absl::StrFormat("create a token of %s '%s'", in.role(), in.name()),
@@ -98,4 +98,4 @@ AdminService::Reactor* AdminService::RevokeToken(Context* context, const v1::Rev
                   });
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/io_pool.h"
 
-namespace atoll {
+namespace atl {
 
 /// Answers a unary call that was `admitted` (server/rpc/admission.h); else with that status. `handle(const
 /// Request&, Reply*)` decodes, makes one call, encodes, and returns an absl::Status. It runs on `pool`,
@@ -26,7 +26,7 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const C
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   Moved(call, context->peer());
   const auto count = [&call, context](const absl::Status& outcome) {
-    return CountRefusal(call, outcome, [context] { return std::string(context->peer()); });
+    return CountRejection(call, outcome, [context] { return std::string(context->peer()); });
   };
   if (!admitted.ok()) {
     reactor->Finish(ToGrpc(count(admitted)));
@@ -50,6 +50,6 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, const C
   return reactor;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_UNARY_H_

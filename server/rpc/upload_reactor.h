@@ -15,7 +15,7 @@
 #include "server/rpc/call_context.h"
 #include "server/rpc/grpc_status.h"
 
-namespace atoll {
+namespace atl {
 
 /// A client stream: messages go, one at a time and in order, to a sink that may block, on the pool for
 /// uploads; one read is outstanding while the sink is idle, so that HTTP/2's flow control holds back a client
@@ -165,7 +165,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   void Finish(const absl::Status& status) {
     sink_.reset();
     grpc::ServerReadReactor<Message>::Finish(
-        ToGrpc(CountRefusal(call_, status, [this] { return std::string(context_->peer()); })));
+        ToGrpc(CountRejection(call_, status, [this] { return std::string(context_->peer()); })));
   }
 
   const CallContext call_;
@@ -185,6 +185,6 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   MonoTime reading_since_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_UPLOAD_REACTOR_H_

@@ -9,7 +9,7 @@
 #include "server/rpc/encode.h"
 #include "server/rpc/write_stream.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class WatchStream final : public WriteStream<v1::RunEvent> {
@@ -28,7 +28,7 @@ class WatchStream final : public WriteStream<v1::RunEvent> {
   void OnGone() override;
   void SendNext();
 
-  bool seated_ = false;  // set before anything else, given back when gRPC is done with the call
+  bool has_slot_ = false;  // set before anything else, given back when gRPC is done with the call
   Mutex queue_mutex_;
   std::deque<EventView> queue_ ABSL_GUARDED_BY(queue_mutex_);
   bool sending_ ABSL_GUARDED_BY(queue_mutex_) = false;
@@ -40,8 +40,8 @@ class WatchStream final : public WriteStream<v1::RunEvent> {
 void WatchStream::Start(const std::shared_ptr<WatchStream>& self, uint64_t after_sequence) {
   KeepAlive(self);
   if (const auto who = IdentifyCaller(call_, *context_); !who.ok()) return End(who.status());
-  seated_ = call_.watchers == nullptr || call_.watchers->Take();
-  if (!seated_) return End(TooManyStreams());
+  has_slot_ = call_.watchers == nullptr || call_.watchers->Take();
+  if (!has_slot_) return End(TooManyStreams());
   // Subscribing reads the events of the past from disk.
   const bool posted = call_.calls->Post([this, self, after_sequence] { Subscribe(self, after_sequence); });
   if (!posted) End(Overloaded());
@@ -61,7 +61,7 @@ void WatchStream::Subscribe(const std::shared_ptr<WatchStream>& self, uint64_t a
 }
 
 void WatchStream::OnGone() {
-  if (seated_ && call_.watchers != nullptr) call_.watchers->Leave();
+  if (has_slot_ && call_.watchers != nullptr) call_.watchers->Leave();
   std::optional<uint64_t> id;
   {
     MutexLock lock(&queue_mutex_);
@@ -126,4 +126,4 @@ grpc::ServerWriteReactor<v1::RunEvent>* StartWatchStream(const CallContext& call
   return stream.get();
 }
 
-}  // namespace atoll
+}  // namespace atl

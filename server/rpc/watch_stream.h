@@ -6,7 +6,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call_context.h"
 
-namespace atoll {
+namespace atl {
 
 /// Answers one WatchRun: the run's events, until the watcher goes, the server shuts down (UNAVAILABLE), or
 /// the watcher falls so far behind that it is asked to watch again from the last event that it got (ABORTED).
@@ -14,6 +14,6 @@ grpc::ServerWriteReactor<v1::RunEvent>* StartWatchStream(const CallContext& call
                                                          grpc::CallbackServerContext* context,
                                                          const v1::WatchRunRequest* request);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_WATCH_STREAM_H_

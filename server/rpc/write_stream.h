@@ -16,7 +16,7 @@
 #include "server/rpc/call_context.h"
 #include "server/rpc/grpc_status.h"
 
-namespace atoll {
+namespace atl {
 
 /// A server stream, one message at a time. Finishing waits for the write in progress and for holds, because
 /// gRPC must not be given anything for a call that it may already have forgotten. A client that does not read
@@ -142,7 +142,7 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
       finished_ = true;
       outcome = *outcome_;
     }
-    this->Finish(ToGrpc(CountRefusal(call_, outcome, [this] { return std::string(context_->peer()); })));
+    this->Finish(ToGrpc(CountRejection(call_, outcome, [this] { return std::string(context_->peer()); })));
     return true;
   }
 
@@ -156,6 +156,6 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_RPC_WRITE_STREAM_H_

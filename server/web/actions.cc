@@ -6,7 +6,7 @@
 
 // What changes something: the admin port's requests, as JSON.
 
-namespace atoll {
+namespace atl {
 
 WebReply WebApi::ControlRun(const WebRequest& request, const AdminCaller& caller) {
   v1::ControlRunRequest in;
@@ -24,9 +24,9 @@ WebReply WebApi::ControlRun(const WebRequest& request, const AdminCaller& caller
 WebReply WebApi::ControlWorker(const WebRequest& request, const AdminCaller& caller) {
   v1::ControlWorkerRequest in;
   if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
-  const auto order = DecodeWorkerOrder(in);
-  if (!order.ok()) return ErrorReply(order.status());
-  const auto done = admin().ControlWorker(caller, *order);
+  const auto call = DecodeControlWorker(in);
+  if (!call.ok()) return ErrorReply(call.status());
+  const auto done = admin().ControlWorker(caller, *call);
   if (!done.ok()) return ErrorReply(done.status());
   v1::ControlWorkerReply out;
   out.set_message(*done);
@@ -55,4 +55,4 @@ WebReply WebApi::CreateCheckpoint(const WebRequest& request, const AdminCaller& 
   return Message(out);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,10 +9,10 @@
 #include "common/content_hash.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
+#include "server/web/csrf_guard.h"
 #include "server/web/files.h"
-#include "server/web/guard.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kSessionPath[] = "/api/v1/session";
@@ -94,7 +94,7 @@ WebReply WebApi::Answer(const WebRequest& request) {
                                              {"/api/v1/scale-workers", &WebApi::ScaleWorkers},
                                              {"/api/v1/create-checkpoint", &WebApi::CreateCheckpoint}};
 
-  if (const auto refused = RefuseForeign(request, options_.names)) return *refused;
+  if (const auto rejected = RejectForeign(request, options_.names)) return *rejected;
   if (const WebFile* file = FileAt(request.path); file != nullptr) {
     return IsRead(request) ? FileReply(request, *file) : OnlyBy("GET, HEAD");
   }
@@ -181,4 +181,4 @@ WebReply WebApi::Session(const Identity& identity) const {
   return {.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -16,7 +16,7 @@
 #include "server/web/reply_cache.h"
 #include "server/web/run_history.h"
 
-namespace atoll {
+namespace atl {
 
 struct WebApiOptions {
   /// Who may look and who may act; null: everybody may look, and nobody may act.
@@ -81,6 +81,6 @@ class WebApi {
   ReplyCache cache_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_WEB_API_H_

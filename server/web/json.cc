@@ -9,7 +9,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// protobuf takes `expectedVersion` and `expected_version` for one field.
@@ -54,13 +54,13 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
 
 absl::Status FromJson(const std::string& body, google::protobuf::Message* message) {
   if (body.empty()) return absl::OkStatus();
-  const auto refused = [&](const std::string& why) {
+  const auto rejected = [&](const std::string& why) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the body is not JSON of %s: %s", message->GetTypeName(), why));
   };
-  if (const absl::Status json = CheckJson(body); !json.ok()) return refused(std::string(json.message()));
+  if (const absl::Status json = CheckJson(body); !json.ok()) return rejected(std::string(json.message()));
   const auto status = google::protobuf::util::JsonStringToMessage(body, message);
-  return status.ok() ? absl::OkStatus() : refused(status.ToString());
+  return status.ok() ? absl::OkStatus() : rejected(status.ToString());
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 // protobuf's JSON: lowerCamelCase names, 64-bit integers as strings, enums by name, fields at their default
 // absent. Web clients see the very messages of the admin port.
 
-namespace atoll {
+namespace atl {
 
 /// Internal when it cannot be written.
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
@@ -20,6 +20,6 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 /// and fields that are there twice included.
 absl::Status FromJson(const std::string& body, google::protobuf::Message* message);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_WEB_JSON_H_

@@ -8,7 +8,7 @@
 #include "core/contribution.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using nlohmann::json;
@@ -215,4 +215,4 @@ std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>&
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace atoll
+}  // namespace atl

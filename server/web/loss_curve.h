@@ -10,7 +10,7 @@
 #include "server/admin_control.h"
 #include "server/views.h"
 
-namespace atoll {
+namespace atl {
 
 /// One point: one round, or the mean of some neighbouring ones.
 struct CurvePoint {
@@ -83,6 +83,6 @@ class LossCurve {
 /// `unixSeconds`, `reason`; `stride`.
 std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>& evaluations);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_WEB_LOSS_CURVE_H_

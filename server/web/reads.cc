@@ -6,16 +6,16 @@
 #include "atoll/v1/admin.pb.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
-#include "server/ledger.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
+#include "server/run_statistics.h"
 #include "server/web/api.h"
 #include "server/web/json.h"
 
 // What is looked at.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kMostEvents = RunHistory::kEvents;
@@ -149,4 +149,4 @@ WebReply WebApi::Checkpoints(const WebRequest&) {
   return Message(reply);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace atoll {
+namespace atl {
 
 WebReply ReplyCache::Get(const std::string& key, Duration fresh, const std::function<WebReply()>& make) {
   uint64_t cleared = 0;
@@ -27,4 +27,4 @@ void ReplyCache::Clear() {
   ++cleared_;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "common/http/exchange.h"
 #include "common/mutex.h"
 
-namespace atoll {
+namespace atl {
 
 /// Answers that were made a moment ago, so that many who watch cost the coordinator no more than one.
 /// Thread-safe; at most kMaxReplies are kept. Two that ask at the same moment may both make it.
@@ -34,6 +34,6 @@ class ReplyCache {
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_WEB_REPLY_CACHE_H_

@@ -4,7 +4,7 @@
 
 #include "server/admin_control.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Events of the past that are read at the start. More than are kept: comings and goings may be far apart.
@@ -126,4 +126,4 @@ std::string RunHistory::Curve(const std::vector<EvaluationView>& evaluations) co
   return CurveJson(curve, evaluations);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "server/coordinator.h"
 #include "server/web/loss_curve.h"
 
-namespace atoll {
+namespace atl {
 
 /// The coordinator's traffic, both ways, at one moment: totals, so that a rate is a difference.
 struct TrafficPoint {
@@ -64,6 +64,6 @@ class RunHistory {
   uint64_t subscription_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_WEB_RUN_HISTORY_H_

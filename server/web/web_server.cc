@@ -12,7 +12,7 @@
 #include "server/web/api.h"
 #include "server/web/run_history.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kLargestPem = uint64_t{1} << 20;
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<HttpDaemon>> WebServer::Parts::StartDaemon() {
 
 void WebServer::Parts::Tick() {
   history.Follow();
-  connections.EndThoseSilentFor(options.patience);
+  connections.EndSilentConnections(options.timeout);
   EndRetired();
   if (tls && clock->Now() - looked >= options.look_at_files) RenewTls();
 }
@@ -107,7 +107,7 @@ void WebServer::Parts::RenewTls() {
 void WebServer::Parts::EndRetired() {
   const MonoTime now = clock->Now();
   std::erase_if(retired, [&](const auto& old) {
-    return now - old.first > options.patience && old.second->working() == 0;
+    return now - old.first > options.timeout && old.second->working() == 0;
   });
 }
 
@@ -165,4 +165,4 @@ void WebServer::Shutdown() {
   parts_->history.Stop();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -16,7 +16,7 @@
 #include "server/coordinator.h"
 #include "server/rpc/server.h"
 
-namespace atoll {
+namespace atl {
 
 struct WebServerOptions {
   std::string address = "127.0.0.1:7604";  // port 0: any free one
@@ -33,7 +33,7 @@ struct WebServerOptions {
 
   HttpLimits limits;
   /// A client has so long to send a request, and again to take its answer.
-  Duration patience = Seconds(20);
+  Duration timeout = Seconds(20);
   size_t threads = 3;        // that answer
   size_t max_waiting = 128;  // requests for them
   Duration tick = Seconds(1);
@@ -70,6 +70,6 @@ class WebServer {
   const std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_SERVER_WEB_WEB_SERVER_H_

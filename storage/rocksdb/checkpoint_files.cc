@@ -15,7 +15,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
@@ -126,4 +126,4 @@ uint64_t SharedBytes(const std::string& folder, const std::vector<CheckpointFile
   return bytes;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 
 // The files below a checkpoint's folder.
 
-namespace atoll {
+namespace atl {
 
 /// A second name for the file where the file system can give one, else a synced copy.
 absl::Status LinkOrCopy(const std::string& from, const std::string& to);
@@ -28,6 +28,6 @@ absl::Status CheckFiles(const std::string& folder, const std::vector<CheckpointF
 /// Of these files, in bytes: those that have another name too.
 uint64_t SharedBytes(const std::string& folder, const std::vector<CheckpointFile>& files);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_CHECKPOINT_FILES_H_

@@ -11,7 +11,7 @@
 #include "storage/rocksdb/checkpoint_files.h"
 #include "storage/rocksdb/own_files.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 uint64_t BytesOf(const std::vector<CheckpointFile>& files) {
@@ -123,4 +123,4 @@ absl::Status CheckpointFolder::Delete(const std::string& name) const {
   return RemoveAll(folder);
 }
 
-}  // namespace atoll
+}  // namespace atl

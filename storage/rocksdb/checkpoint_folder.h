@@ -10,7 +10,7 @@
 #include "storage/checkpoint.h"
 #include "storage/rocksdb/checkpoint_payloads.h"
 
-namespace atoll {
+namespace atl {
 
 /// checkpoints/: one folder each, itself a data directory, finished by its manifest. Thread-safe for reading;
 /// one Create or Delete of a name at a time.
@@ -46,6 +46,6 @@ class CheckpointFolder {
 /// The manifest in this file. NotFound; DataLoss.
 absl::StatusOr<CheckpointManifest> ReadCheckpointManifest(const std::string& path);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_CHECKPOINT_FOLDER_H_

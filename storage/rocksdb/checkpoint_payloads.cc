@@ -13,7 +13,7 @@
 #include "storage/rocksdb/data_dir.h"
 #include "storage/rocksdb/load_run.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kContributions[] = "contributions";
@@ -41,21 +41,21 @@ absl::Status Damaged(const CheckpointPayload& payload, const std::string& differ
 }
 
 /// Of a checkpoint whose records are whole.
-absl::StatusOr<RunLedger> LedgerOf(const std::string& folder) {
+absl::StatusOr<StoreIndex> IndexOf(const std::string& folder) {
   const DataDir dir{.root = folder};
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta,
                          MetaDb::Open(dir.meta(), nullptr, DbAccess::kReadOnly));
   ATOLL_ASSIGN_OR_RETURN(LoadedRun loaded, LoadRun(*meta));
-  return std::move(loaded.ledger);
+  return std::move(loaded.store_index);
 }
 
 }  // namespace
 
-std::vector<CheckpointPayload> PayloadsOf(const RunLedger& ledger) {
+std::vector<CheckpointPayload> PayloadsOf(const StoreIndex& store_index) {
   std::vector<CheckpointPayload> payloads;
-  for (const RunLedger::Counted& counted : ledger.CountedContributions()) {
+  for (const StoreIndex::Counted& counted : store_index.CountedContributions()) {
     const Contribution& contribution = counted.contribution;
-    const Version stored = ledger.stored(contribution.key.fragment).versions.back();
+    const Version stored = store_index.stored(contribution.key.fragment).versions.back();
     payloads.push_back({.path = RelativePath(contribution.key),
                         .bytes = contribution.payload_bytes,
                         .crc32c = contribution.payload_crc32c,
@@ -94,16 +94,16 @@ absl::Status CheckCheckpoint(const std::string& folder, const CheckpointManifest
   ATOLL_RETURN_IF_ERROR(CheckFiles(folder, others, check));
   const absl::Status whole = CheckFiles(folder, payload_files, check);
   if (whole.ok() && check == FileCheck::kSizes) return whole;
-  ATOLL_ASSIGN_OR_RETURN(const RunLedger ledger, LedgerOf(folder));
+  ATOLL_ASSIGN_OR_RETURN(const StoreIndex store_index, IndexOf(folder));
   std::set<std::string> open;
-  for (const ContributionKey& key : ledger.UncountedKeys()) open.insert(RelativePath(key));
+  for (const ContributionKey& key : store_index.UncountedKeys()) open.insert(RelativePath(key));
   std::erase_if(payload_files, [&](const CheckpointFile& file) { return open.contains(file.path); });
   if (!whole.ok()) ATOLL_RETURN_IF_ERROR(CheckFiles(folder, payload_files, check));
-  for (const CheckpointPayload& payload : PayloadsOf(ledger)) {
+  for (const CheckpointPayload& payload : PayloadsOf(store_index)) {
     const std::string difference = Difference(payload, payload_files);
     if (payload.needed && !difference.empty()) return Damaged(payload, difference, "use another checkpoint");
   }
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,12 +10,12 @@
 #include "common/ids.h"
 #include "storage/checkpoint.h"
 #include "storage/rocksdb/checkpoint_files.h"
-#include "storage/run_ledger.h"
+#include "storage/store_index.h"
 
 // The payloads of a checkpoint, judged by the records of the contributions: the manifest alone cannot tell a
 // payload that was already damaged when the checkpoint was made.
 
-namespace atoll {
+namespace atl {
 
 /// A payload that a round counted, as it was acknowledged.
 struct CheckpointPayload {
@@ -27,7 +27,7 @@ struct CheckpointPayload {
   bool needed = false;            // that version is not stored: the head cannot be rebuilt without it
 };
 
-std::vector<CheckpointPayload> PayloadsOf(const RunLedger& ledger);
+std::vector<CheckpointPayload> PayloadsOf(const StoreIndex& store_index);
 
 /// Compares the files of a checkpoint that is being made with the payloads that it must have. DataLoss naming
 /// a damaged one that is needed. Others that are damaged are removed from `files` and from the folder;
@@ -40,6 +40,6 @@ absl::StatusOr<std::vector<std::string>> LeaveOutDamaged(const std::string& fold
 /// accepted. Payloads that no round counted, which older programs put into checkpoints, may be damaged.
 absl::Status CheckCheckpoint(const std::string& folder, const CheckpointManifest& manifest, FileCheck check);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_CHECKPOINT_PAYLOADS_H_

@@ -8,10 +8,10 @@
 #include "absl/status/statusor.h"
 #include "storage/rocksdb/data_dir.h"
 #include "storage/rocksdb/shard_set.h"
-#include "storage/run_ledger.h"
 #include "storage/run_store.h"
+#include "storage/store_index.h"
 
-namespace atoll {
+namespace atl {
 
 /// A checkpoint's folder, or a data directory that nobody uses, read without changing it.
 class CheckpointSource final : public VersionSource {
@@ -29,14 +29,14 @@ class CheckpointSource final : public VersionSource {
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;
 
  private:
-  CheckpointSource(DataDir dir, RunLedger ledger, std::unique_ptr<ShardSet> shards)
-      : dir_(std::move(dir)), ledger_(std::move(ledger)), shards_(std::move(shards)) {}
+  CheckpointSource(DataDir dir, StoreIndex store_index, std::unique_ptr<ShardSet> shards)
+      : dir_(std::move(dir)), store_index_(std::move(store_index)), shards_(std::move(shards)) {}
 
   const DataDir dir_;
-  const RunLedger ledger_;
+  const StoreIndex store_index_;
   const std::unique_ptr<ShardSet> shards_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_CHECKPOINT_SOURCE_H_

@@ -11,7 +11,7 @@
 #include "storage/run_checks.h"
 #include "storage/upload_checks.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kHex64 = 16;
@@ -59,9 +59,9 @@ absl::StatusOr<std::shared_ptr<ContributionFolder>> ContributionFolder::Open(con
   for (const std::string& name : names) {
     const std::optional<ContributionKey> key = ParseFileName(name);
     if (!key) continue;
-    const Fate fate = judge(*key);
-    if (fate == Fate::kPartial) folder->partial_.emplace(*key, State::kIdle);
-    if (fate == Fate::kGarbage) ATOLL_RETURN_IF_ERROR(RemoveFile(JoinPath(path, name)));
+    const Disposition disposition = judge(*key);
+    if (disposition == Disposition::kPartial) folder->partial_.emplace(*key, State::kIdle);
+    if (disposition == Disposition::kGarbage) ATOLL_RETURN_IF_ERROR(RemoveFile(JoinPath(path, name)));
   }
   return folder;
 }
@@ -131,4 +131,4 @@ void ContributionFolder::Unlink(const ContributionKey& key) const {
   RemoveFile(PathOf(key)).IgnoreError();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,15 +13,15 @@
 #include "common/mutex.h"
 #include "core/contribution.h"
 
-namespace atoll {
+namespace atl {
 
 /// contributions/: one file for each payload, partial or accepted (the record in `meta` makes the
 /// difference). Knows the partial ones: which are being uploaded, and which nobody will resume. Thread-safe.
 class ContributionFolder {
  public:
-  /// `fate` says what each file is that a former life left.
-  enum class Fate { kAccepted, kPartial, kGarbage };
-  using Judge = std::function<Fate(const ContributionKey&)>;
+  /// `disposition` says what each file is that a former life left.
+  enum class Disposition { kAccepted, kPartial, kGarbage };
+  using Judge = std::function<Disposition(const ContributionKey&)>;
 
   /// Creates the folder when it is not there, removes the garbage. Files that are not ours stay.
   static absl::StatusOr<std::shared_ptr<ContributionFolder>> Open(const std::string& path,
@@ -69,6 +69,6 @@ class ContributionFolder {
   uint32_t late_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_CONTRIBUTION_FOLDER_H_

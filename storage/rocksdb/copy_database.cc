@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "storage/rocksdb/rocksdb_status.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status CopyDatabase(rocksdb::DB& database, const std::string& from, const std::string& to) {
   const std::string doing = absl::StrFormat("copy %s to %s", from, to);
@@ -22,4 +22,4 @@ absl::Status CopyDatabase(rocksdb::DB& database, const std::string& from, const 
   return FromRocksDb(checkpoint->CreateCheckpoint(to, kNeverFlush), doing);
 }
 
-}  // namespace atoll
+}  // namespace atl

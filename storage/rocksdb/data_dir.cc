@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::unique_ptr<ShardSet>> OpenShards(const DataDir& dir, const RunIdentity& identity,
                                                      DbAccess access) {
@@ -15,4 +15,4 @@ absl::StatusOr<std::unique_ptr<ShardSet>> OpenShards(const DataDir& dir, const R
                          .access = access});
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "storage/rocksdb/shard_set.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// Names in a data directory.
 struct DataDir {
@@ -35,6 +35,6 @@ struct DataDir {
 absl::StatusOr<std::unique_ptr<ShardSet>> OpenShards(const DataDir& dir, const RunIdentity& identity,
                                                      DbAccess access = DbAccess::kReadWrite);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_DATA_DIR_H_

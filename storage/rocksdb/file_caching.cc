@@ -5,7 +5,7 @@
 #include "common/file.h"
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 FileCaching ProbeFileCaching(const std::string& folder) {
   const std::string path = JoinPath(folder, "probe");
@@ -14,4 +14,4 @@ FileCaching ProbeFileCaching(const std::string& folder) {
   return fd.valid() ? FileCaching::kBypassed : FileCaching::kCached;
 }
 
-}  // namespace atoll
+}  // namespace atl

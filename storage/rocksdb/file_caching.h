@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace atoll {
+namespace atl {
 
 /// Whether written bytes stay in the page cache.
 enum class FileCaching { kCached, kBypassed };
@@ -12,6 +12,6 @@ enum class FileCaching { kCached, kBypassed };
 /// file.
 FileCaching ProbeFileCaching(const std::string& folder);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_FILE_CACHING_H_

@@ -7,7 +7,7 @@
 #include "storage/describe.h"
 #include "storage/upload_checks.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::unique_ptr<Payload>> MappedPayload::Open(const std::string& path,
                                                              uint64_t expected_bytes) {
@@ -107,4 +107,4 @@ void FileUpload::Discard() {
   received_ = 0;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "storage/rocksdb/contribution_folder.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 class MappedPayload final : public Payload {
  public:
@@ -72,6 +72,6 @@ class FileUpload final : public Upload {
   bool accepted_ = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_FILE_UPLOAD_H_

@@ -25,7 +25,7 @@
 #include "storage/rocksdb/log_check.h"
 #include "storage/rocksdb/meta_db.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Empty when the folder is not there.
@@ -147,33 +147,35 @@ absl::Status CheckShardFolders(const DataDir& dir, const RunIdentity& identity) 
 
 /// Tensors are stored when the record of their version is. Only a new epoch, and a seed, write them before
 /// it.
-absl::Status CheckTensors(const DataDir& dir, const RunLedger& ledger, FoundRun::Checkpoint checkpoint) {
+absl::Status CheckTensors(const DataDir& dir, const StoreIndex& store_index,
+                          FoundRun::Checkpoint checkpoint) {
   const bool new_epoch = checkpoint != FoundRun::Checkpoint::kNone || FileExists(dir.epoch_begun()) ||
                          FileExists(dir.restore_note());
-  ATOLL_ASSIGN_OR_RETURN(const auto shards, OpenShards(dir, *ledger.identity(), DbAccess::kReadOnly));
+  ATOLL_ASSIGN_OR_RETURN(const auto shards, OpenShards(dir, *store_index.identity(), DbAccess::kReadOnly));
   for (const ShardSet::Found& found : shards->Versions()) {
-    if (ledger.seeded() && found.fragment.value() >= ledger.fragment_count()) continue;  // of half a seed
-    Version newest = ledger.seeded() ? ledger.head(found.fragment) : Version(0);
-    if (ledger.seeded() && new_epoch) newest = Next(newest);
+    if (store_index.seeded() && found.fragment.value() >= store_index.fragment_count())
+      continue;  // of half a seed
+    Version newest = store_index.seeded() ? store_index.head(found.fragment) : Version(0);
+    if (store_index.seeded() && new_epoch) newest = Next(newest);
     if (found.version <= newest) continue;
     return RecordsLost(
         absl::StrFormat("%s holds %s", JoinPath(dir.shards(), ShardSet::FolderName(found.shard)),
                         Describe(found.fragment, found.version)),
         dir);
   }
-  for (uint32_t i = 0; i < ledger.fragment_count(); ++i) {
-    ATOLL_RETURN_IF_ERROR(shards->CheckComplete(ledger.stored(FragmentId(i))));
+  for (uint32_t i = 0; i < store_index.fragment_count(); ++i) {
+    ATOLL_RETURN_IF_ERROR(shards->CheckComplete(store_index.stored(FragmentId(i))));
   }
   return absl::OkStatus();
 }
 
 /// Nobody can upload to a base that was not published, nor before the run was seeded. A whole payload without
 /// a record on another base may be one that was never acknowledged.
-absl::Status CheckNoLostPayload(const DataDir& dir, const RunLedger& ledger) {
+absl::Status CheckNoLostPayload(const DataDir& dir, const StoreIndex& store_index) {
   for (const ContributionKey& key : Payloads(dir).keys) {
-    if (key.epoch != ledger.identity()->epoch) continue;
-    if (ledger.seeded() && key.fragment.value() >= ledger.fragment_count()) continue;
-    if (ledger.seeded() && key.base <= ledger.head(key.fragment)) continue;
+    if (key.epoch != store_index.identity()->epoch) continue;
+    if (store_index.seeded() && key.fragment.value() >= store_index.fragment_count()) continue;
+    if (store_index.seeded() && key.base <= store_index.head(key.fragment)) continue;
     return RecordsLost(
         absl::StrFormat("%s is a contribution to %s", PathOf(dir, key), Describe(key.fragment, key.base)),
         dir);
@@ -288,8 +290,8 @@ absl::StatusOr<FoundRun> Find(const DataDir& dir) {
     return found;
   }
   ATOLL_RETURN_IF_ERROR(CheckShardFolders(dir, found.run.recovery->identity));
-  ATOLL_RETURN_IF_ERROR(CheckNoLostPayload(dir, found.run.ledger));
-  ATOLL_RETURN_IF_ERROR(CheckTensors(dir, found.run.ledger, found.checkpoint));
+  ATOLL_RETURN_IF_ERROR(CheckNoLostPayload(dir, found.run.store_index));
+  ATOLL_RETURN_IF_ERROR(CheckTensors(dir, found.run.store_index, found.checkpoint));
   ATOLL_RETURN_IF_ERROR(CheckPayloads(dir, *found.run.recovery));
   return found;
 }
@@ -321,4 +323,4 @@ absl::Status CheckNotInsideARun(const DataDir& dir) {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 // What a data directory holds, found without changing it: a start that is refused must leave everything that
 // a repair could need.
 
-namespace atoll {
+namespace atl {
 
 struct FoundRun {
   bool is_new = false;  // there is no trace of a run: the databases are to be made
@@ -30,6 +30,6 @@ absl::StatusOr<FoundRun> FindRun(const DataDir& dir);
 /// write to it or remove it.
 absl::Status CheckNotInsideARun(const DataDir& dir);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_FIND_RUN_H_

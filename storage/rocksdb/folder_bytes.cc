@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<uint64_t> FolderBytes(const std::string& folder) {
   uint64_t bytes = 0;
@@ -27,4 +27,4 @@ absl::StatusOr<uint64_t> FolderBytes(const std::string& folder) {
   return absl::UnavailableError(absl::StrFormat("measure %s: %s", folder, error.message()));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,11 +6,11 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// Bytes of all files below the folder; one that has several names there counts once.
 absl::StatusOr<uint64_t> FolderBytes(const std::string& folder);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_FOLDER_BYTES_H_

@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<LoadedRun> LoadRun(MetaDb& meta) {
   RunLoader loader;
@@ -17,4 +17,4 @@ absl::StatusOr<LoadedRun> LoadRun(MetaDb& meta) {
   return std::move(loader).Finish();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,11 +5,11 @@
 #include "storage/rocksdb/meta_db.h"
 #include "storage/run_loader.h"
 
-namespace atoll {
+namespace atl {
 
 /// Every record of `meta`, checked. DataLoss naming the key.
 absl::StatusOr<LoadedRun> LoadRun(MetaDb& meta);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_LOAD_RUN_H_

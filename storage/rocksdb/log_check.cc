@@ -16,7 +16,7 @@
 #include "common/status.h"
 #include "storage/meta_keys.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kBlockBytes = 32768;
@@ -181,4 +181,4 @@ absl::Status CheckMetaLogs(const std::string& folder) {
   return FileExists(manifest) ? CheckLog(manifest, LogKind::kManifest) : absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

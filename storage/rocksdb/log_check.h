@@ -19,12 +19,12 @@
 //   several writes.
 // - When a synced write has been followed by another write, everything before it is on the disk.
 
-namespace atoll {
+namespace atl {
 
 /// Checks every write-ahead log in this folder of `meta`, and the manifest that CURRENT names. DataLoss with
 /// the file and the byte where no crash can have left what is there.
 absl::Status CheckMetaLogs(const std::string& folder);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_LOG_CHECK_H_

@@ -15,7 +15,7 @@
 #include "storage/rocksdb/rocksdb_options.h"
 #include "storage/rocksdb/rocksdb_status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 rocksdb::WriteBatch ToRocksDb(const MetaBatch& batch) {
@@ -57,14 +57,14 @@ absl::Status MetaDb::OpenDatabase() {
 absl::Status MetaDb::Write(const MetaBatch& batch, Durability durability) {
   while (true) {
     ATOLL_RETURN_IF_ERROR(Settle());
-    std::shared_lock shared(gate_);
+    std::shared_lock shared(database_mutex_);
     if (!broken_.load()) return WriteLocked(batch, durability);
   }
 }
 
 absl::Status MetaDb::Settle() {
   if (!broken_.load()) return absl::OkStatus();
-  std::unique_lock alone(gate_);
+  std::unique_lock alone(database_mutex_);
   return broken_.load() ? Repair() : absl::OkStatus();
 }
 
@@ -120,7 +120,7 @@ absl::Status MetaDb::Repair() {
 }
 
 absl::Status MetaDb::Scan(std::string_view begin, std::string_view end, const Visitor& visit) {
-  std::shared_lock shared(gate_);
+  std::shared_lock shared(database_mutex_);
   if (database_ == nullptr) {
     return absl::UnavailableError(absl::StrFormat("%s could not be reopened after a failed write", path_));
   }
@@ -145,11 +145,11 @@ std::vector<std::string> MetaDb::TableFiles() const {
 }
 
 absl::Status MetaDb::CopyTo(const std::string& path) {
-  std::shared_lock shared(gate_);
+  std::shared_lock shared(database_mutex_);
   if (database_ == nullptr || broken_.load()) {
     return absl::UnavailableError(absl::StrFormat("%s cannot be copied while it refuses writes", path_));
   }
   return CopyDatabase(*database_, path_, path);
 }
 
-}  // namespace atoll
+}  // namespace atl

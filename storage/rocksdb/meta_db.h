@@ -22,7 +22,7 @@ class DB;
 class Env;
 }  // namespace rocksdb
 
-namespace atoll {
+namespace atl {
 
 /// Changes that become visible together or not at all.
 class MetaBatch {
@@ -82,7 +82,7 @@ class MetaDb {
   rocksdb::Env* const env_;
   DbAccess access_;  // as it is opened next: a database is made once
   // Shared by everyone who uses database_, alone by who replaces it.
-  std::shared_mutex gate_;
+  std::shared_mutex database_mutex_;
   std::unique_ptr<rocksdb::DB> database_;  // null after a reopening that failed
   std::atomic<bool> broken_ = false;
   Mutex mutex_;
@@ -90,6 +90,6 @@ class MetaDb {
   std::map<std::string, std::optional<std::string>> in_doubt_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_META_DB_H_

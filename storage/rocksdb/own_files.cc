@@ -10,7 +10,7 @@
 #include "storage/checkpoint_manifest.h"
 #include "storage/rocksdb/contribution_folder.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -177,4 +177,4 @@ absl::StatusOr<std::optional<std::string>> FindForeignInCheckpoint(const std::st
   return FindIn(folder, Checkpoint());
 }
 
-}  // namespace atoll
+}  // namespace atl

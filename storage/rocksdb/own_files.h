@@ -11,7 +11,7 @@
 // The names that a coordinator writes into a data directory. A file with another name belongs to somebody
 // else: a folder with such a file is not begun as a run, and no clean-up removes it. Thread-safe.
 
-namespace atoll {
+namespace atl {
 
 /// Finds a file or folder that no coordinator writes at this place, at any depth, and returns its path;
 /// nullopt: every entry is ours by name and type. At the top, hidden entries and lost+found do not count:
@@ -25,6 +25,6 @@ absl::StatusOr<std::optional<std::string>> FindForeignInCheckpoint(const std::st
 /// Whether a shard writes a file of this name into sst/.
 bool IsStagedFile(std::string_view name);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_OWN_FILES_H_

@@ -5,7 +5,7 @@
 #include "common/file.h"
 #include "storage/checkpoint_manifest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Removes the file in the end.
@@ -39,4 +39,4 @@ std::optional<InterruptedRestore> ReadRestoreNote(const std::string& path, Epoch
   return InterruptedRestore{.checkpoint = std::move(name), .done = Epoch(before) != epoch};
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "common/ids.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// A file that says which checkpoint is being restored, and from which epoch, so that the next start can tell
 /// what became of it. It is removed when what is returned goes, and only then: a killed process leaves it.
@@ -19,6 +19,6 @@ std::shared_ptr<const void> WriteRestoreNote(const std::string& path, const std:
 /// The note that a process left. `epoch`: the run's, now.
 std::optional<InterruptedRestore> ReadRestoreNote(const std::string& path, Epoch epoch);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_RESTORE_NOTE_H_

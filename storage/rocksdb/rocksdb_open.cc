@@ -13,7 +13,7 @@
 #include "storage/rocksdb/rocksdb_run_store.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status NoDataDirectory(const DataDir& dir, const std::string& foreign) {
@@ -55,21 +55,21 @@ absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
   return CheckBeginning(dir);
 }
 
-ContributionFolder::Fate FateOf(const RunLedger& ledger, const ContributionKey& key) {
-  using Fate = ContributionFolder::Fate;
-  if (ledger.accepted(key) != nullptr) return Fate::kAccepted;
-  const bool resumable = ledger.identity() && key.epoch == ledger.identity()->epoch &&
-                         key.fragment.value() < ledger.fragment_count();
-  return resumable ? Fate::kPartial : Fate::kGarbage;
+ContributionFolder::Disposition DispositionOf(const StoreIndex& store_index, const ContributionKey& key) {
+  using Disposition = ContributionFolder::Disposition;
+  if (store_index.accepted(key) != nullptr) return Disposition::kAccepted;
+  const bool resumable = store_index.identity() && key.epoch == store_index.identity()->epoch &&
+                         key.fragment.value() < store_index.fragment_count();
+  return resumable ? Disposition::kPartial : Disposition::kGarbage;
 }
 
 /// Opens the shards of a run and removes what no record names: versions above the newest stored one, half a
 /// seed, versions whose removal was cut short.
 absl::Status RecoverShards(RocksDbRunStore::Parts& parts) {
-  ATOLL_ASSIGN_OR_RETURN(parts.shards, OpenShards(parts.dir, *parts.ledger.identity()));
+  ATOLL_ASSIGN_OR_RETURN(parts.shards, OpenShards(parts.dir, *parts.store_index.identity()));
   std::vector<StoredEntry> stored;
-  for (uint32_t i = 0; i < parts.ledger.fragment_count(); ++i)
-    stored.push_back(parts.ledger.stored(FragmentId(i)));
+  for (uint32_t i = 0; i < parts.store_index.fragment_count(); ++i)
+    stored.push_back(parts.store_index.stored(FragmentId(i)));
   ATOLL_RETURN_IF_ERROR(parts.shards->DropAllBut(stored));
   return RemoveFile(parts.dir.epoch_begun());
 }
@@ -118,9 +118,9 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOpt
                                .contributions = nullptr,
                                .checkpoints = std::nullopt,
                                .shards = nullptr,
-                               .ledger = std::move(found.run.ledger),
+                               .store_index = std::move(found.run.store_index),
                                .recovery = std::move(found.run.recovery)};
-  const auto judge = [&parts](const ContributionKey& key) { return FateOf(parts.ledger, key); };
+  const auto judge = [&parts](const ContributionKey& key) { return DispositionOf(parts.store_index, key); };
   ATOLL_ASSIGN_OR_RETURN(parts.contributions, ContributionFolder::Open(dir.contributions(), judge));
   ATOLL_ASSIGN_OR_RETURN(parts.checkpoints, CheckpointFolder::Open(dir.checkpoints()));
   if (parts.recovery) {
@@ -130,4 +130,4 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOpt
   return std::make_unique<RocksDbRunStore>(std::move(parts));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include <cstdarg>
 #include <memory>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class NoLog final : public rocksdb::Logger {
@@ -81,4 +81,4 @@ rocksdb::IngestExternalFileOptions IngestOptions() {
   return options;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 
 // All tuning of RocksDB, in one place, with its reasons in the .cc.
 
-namespace atoll {
+namespace atl {
 
 /// A new file of tensors is begun beyond this many bytes of values.
 inline constexpr uint64_t kMaxTensorFileBytes = uint64_t{512} << 20;
@@ -27,6 +27,6 @@ rocksdb::Options ShardOptions(DbAccess access = DbAccess::kReadWrite);
 rocksdb::EnvOptions TensorFileOptions(FileCaching caching);
 rocksdb::IngestExternalFileOptions IngestOptions();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_OPTIONS_H_

@@ -15,7 +15,7 @@
 #include "storage/rocksdb/store_writes.h"
 #include "storage/run_checks.h"
 
-namespace atoll {
+namespace atl {
 
 RocksDbRunStore::RocksDbRunStore(Parts parts)
     : lock_(std::move(parts.lock)),
@@ -25,7 +25,7 @@ RocksDbRunStore::RocksDbRunStore(Parts parts)
       contributions_(std::move(parts.contributions)),
       checkpoints_(*std::move(parts.checkpoints)),
       shards_(std::move(parts.shards)),
-      ledger_(std::move(parts.ledger)),
+      store_index_(std::move(parts.store_index)),
       recovery_(std::move(parts.recovery)),
       restore_note_left_(recovery_ && recovery_->interrupted_restore) {}
 
@@ -39,7 +39,7 @@ absl::StatusOr<std::optional<Recovery>> RocksDbRunStore::Recover() {
 
 absl::Status RocksDbRunStore::CheckCreated() {
   MutexLock lock(&mutex_);
-  return ledger_.CheckCreated();
+  return store_index_.CheckCreated();
 }
 
 absl::Status RocksDbRunStore::CheckSpace(uint64_t bytes, const std::string& what) const {
@@ -54,7 +54,7 @@ absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const Confi
   MutexLock sequence(&sequence_);
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckCreate(identity, config));
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckCreate(identity, config));
   }
   // What an earlier attempt left may have another number of shards.
   shards_.reset();
@@ -65,8 +65,8 @@ absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const Confi
   Put(batch, config);
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
   MutexLock lock(&mutex_);
-  ledger_.AppliedCreate(identity);
-  ledger_.AppliedConfig(config);
+  store_index_.AppliedCreate(identity);
+  store_index_.AppliedConfig(config);
   return absl::OkStatus();
 }
 
@@ -74,13 +74,13 @@ absl::Status RocksDbRunStore::PutConfig(const ConfigEntry& config) {
   MutexLock sequence(&sequence_);
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckConfig(config));
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckConfig(config));
   }
   MetaBatch batch;
   Put(batch, config);
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
   MutexLock lock(&mutex_);
-  ledger_.AppliedConfig(config);
+  store_index_.AppliedConfig(config);
   return absl::OkStatus();
 }
 
@@ -161,9 +161,9 @@ absl::Status RocksDbRunStore::Seed(const Manifest& manifest, const std::vector<F
   uint64_t config = 0;
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckSeed(manifest, layouts, tensors));
-    identity = ledger_.identity();
-    config = ledger_.config_version();
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckSeed(manifest, layouts, tensors));
+    identity = store_index_.identity();
+    config = store_index_.config_version();
   }
   uint64_t bytes = 0;
   for (const FragmentTensorsView& view : tensors) bytes += BytesOf(view);
@@ -185,7 +185,7 @@ absl::Status RocksDbRunStore::Seed(const Manifest& manifest, const std::vector<F
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
   FaultPoint("seed.recorded");
   MutexLock lock(&mutex_);
-  for (const auto& [head, stored] : entries) ledger_.AppliedFragment(head, stored);
+  for (const auto& [head, stored] : entries) store_index_.AppliedFragment(head, stored);
   return absl::OkStatus();
 }
 
@@ -193,11 +193,11 @@ absl::StatusOr<std::unique_ptr<Upload>> RocksDbRunStore::StartUpload(const Contr
                                                                      uint64_t payload_bytes) {
   const auto admit = [this, key, payload_bytes] {
     MutexLock lock(&mutex_);
-    return ledger_.CheckUpload(key, payload_bytes);
+    return store_index_.CheckUpload(key, payload_bytes);
   };
   const auto check = [this, key, payload_bytes](const Contribution& contribution) {
     MutexLock lock(&mutex_);
-    return ledger_.CheckAccept(key, payload_bytes, contribution);
+    return store_index_.CheckAccept(key, payload_bytes, contribution);
   };
   // The log may hold the record of an acceptance that failed. Its payload must stay as it is until the record
   // is gone: after a crash the record may count.
@@ -217,7 +217,7 @@ absl::Status RocksDbRunStore::RecordAccepted(const Contribution& contribution) {
   Put(batch, contribution);
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
   MutexLock lock(&mutex_);
-  ledger_.AppliedAccept(contribution);
+  store_index_.AppliedAccept(contribution);
   return absl::OkStatus();
 }
 
@@ -225,7 +225,7 @@ absl::StatusOr<std::unique_ptr<Payload>> RocksDbRunStore::OpenPayload(const Cont
   uint64_t bytes = 0;
   {
     MutexLock lock(&mutex_);
-    const Contribution* contribution = ledger_.accepted(key);
+    const Contribution* contribution = store_index_.accepted(key);
     if (contribution == nullptr) {
       return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));
     }
@@ -240,7 +240,8 @@ void RocksDbRunStore::KeepLate(uint32_t versions) {
   std::vector<Version> heads;
   {
     MutexLock lock(&mutex_);
-    for (uint32_t i = 0; i < ledger_.fragment_count(); ++i) heads.push_back(ledger_.head(FragmentId(i)));
+    for (uint32_t i = 0; i < store_index_.fragment_count(); ++i)
+      heads.push_back(store_index_.head(FragmentId(i)));
   }
   for (uint32_t i = 0; i < heads.size(); ++i) contributions_->LeaveBehind(FragmentId(i), heads[i]);
 }
@@ -252,9 +253,9 @@ absl::Status RocksDbRunStore::CommitRound(const RoundRecord& record,
   uint64_t config = 0;
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckCommit(record));
-    passed_over = ledger_.PassedOver(record);
-    config = ledger_.config_version();
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckCommit(record));
+    passed_over = store_index_.PassedOver(record);
+    config = store_index_.config_version();
   }
   MetaBatch batch;
   Put(batch, record);
@@ -269,7 +270,7 @@ absl::Status RocksDbRunStore::CommitRound(const RoundRecord& record,
   FaultPoint("commit.recorded");
   {
     MutexLock lock(&mutex_);
-    ledger_.AppliedCommit(record);
+    store_index_.AppliedCommit(record);
   }
   contributions_->LeaveBehind(record.fragment, record.version);
   return absl::OkStatus();
@@ -280,8 +281,8 @@ absl::Status RocksDbRunStore::StoreVersion(const FragmentLayout& layout, Version
   bool written = false;
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckStore(layout, version, tensors, keep));
-    written = ledger_.stored(layout.id).versions.back() == version;
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckStore(layout, version, tensors, keep));
+    written = store_index_.stored(layout.id).versions.back() == version;
   }
   if (!written) {
     ATOLL_RETURN_IF_ERROR(
@@ -292,13 +293,13 @@ absl::Status RocksDbRunStore::StoreVersion(const FragmentLayout& layout, Version
 }
 
 absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, uint32_t keep) {
-  RunLedger::Retention retention;
+  StoreIndex::Retention retention;
   MutexLock nothing_is_copied(&retention_);
   {
     MutexLock sequence(&sequence_);  // no round may take a contribution while it is being let go of
     {
       MutexLock lock(&mutex_);
-      retention = ledger_.PlanRetention(fragment, version, keep);
+      retention = store_index_.PlanRetention(fragment, version, keep);
     }
     MetaBatch batch;
     Put(batch, retention.stored);
@@ -314,7 +315,7 @@ absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, u
     ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
     FaultPoint("stored.recorded");
     MutexLock lock(&mutex_);
-    ledger_.AppliedRetention(retention);
+    store_index_.AppliedRetention(retention);
   }
   // Nothing names these any more: what a crash leaves of them goes at the next start.
   for (const ContributionKey& key : retention.dropped_contributions) contributions_->Remove(key);
@@ -326,7 +327,7 @@ absl::Status RocksDbRunStore::MarkStored(FragmentId fragment, Version version, u
 
 absl::StatusOr<StoredEntry> RocksDbRunStore::Stored(FragmentId fragment) {
   MutexLock lock(&mutex_);
-  return ledger_.CheckStored(fragment);
+  return store_index_.CheckStored(fragment);
 }
 
 absl::StatusOr<RoundRecord> RocksDbRunStore::ReadRound(FragmentId fragment, Version version) {
@@ -346,8 +347,8 @@ absl::Status RocksDbRunStore::ReadInto(const FragmentLayout& layout, Version ver
   StoredEntry stored;
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckRead(layout, version));
-    stored = ledger_.stored(layout.id);
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckRead(layout, version));
+    stored = store_index_.stored(layout.id);
   }
   ATOLL_RETURN_IF_ERROR(CheckTarget(stored, target));
   return shards_->Read(stored, version, target);
@@ -355,4 +356,4 @@ absl::Status RocksDbRunStore::ReadInto(const FragmentLayout& layout, Version ver
 
 absl::StatusOr<uint64_t> RocksDbRunStore::DiskBytes() { return FolderBytes(dir_.root); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,13 +14,13 @@
 #include "storage/rocksdb/data_dir.h"
 #include "storage/rocksdb/meta_db.h"
 #include "storage/rocksdb/shard_set.h"
-#include "storage/run_ledger.h"
 #include "storage/run_store.h"
+#include "storage/store_index.h"
 
-namespace atoll {
+namespace atl {
 
-/// RunStore over a MetaDb, a ShardSet and a ContributionFolder. Each call asks the ledger, writes without
-/// holding its lock, and tells the ledger.
+/// RunStore over a MetaDb, a ShardSet and a ContributionFolder. Each call asks the index, writes without
+/// holding its lock, and tells the index.
 class RocksDbRunStore final : public RunStore {
  public:
   struct Parts {
@@ -31,7 +31,7 @@ class RocksDbRunStore final : public RunStore {
     std::shared_ptr<ContributionFolder> contributions;
     std::optional<CheckpointFolder> checkpoints;
     std::unique_ptr<ShardSet> shards;  // null before the run is created
-    RunLedger ledger;
+    StoreIndex store_index;
     std::optional<Recovery> recovery;
   };
   explicit RocksDbRunStore(Parts parts);
@@ -79,7 +79,7 @@ class RocksDbRunStore final : public RunStore {
   absl::Status MarkStored(FragmentId fragment, Version version, uint32_t keep);
   absl::StatusOr<CheckpointFolder::Filled> CopyParts(const CheckpointRequest& request,
                                                      const std::string& folder);
-  absl::Status WriteEpoch(const EpochStart& start, const RunLedger::EpochPlan& plan);
+  absl::Status WriteEpoch(const EpochStart& start, const StoreIndex::EpochPlan& plan);
 
   const FileLock lock_;  // first: given back when all else is closed
   const DataDir dir_;
@@ -87,7 +87,7 @@ class RocksDbRunStore final : public RunStore {
   const std::unique_ptr<MetaDb> meta_;
   const std::shared_ptr<ContributionFolder> contributions_;
   const CheckpointFolder checkpoints_;
-  std::unique_ptr<ShardSet> shards_;  // set once, before the ledger says that there is a run
+  std::unique_ptr<ShardSet> shards_;  // set once, before the index says that there is a run
 
   Mutex making_checkpoint_;  // held over the whole of it
   // Held while something that a checkpoint names may disappear, and while the parts of a checkpoint are
@@ -97,12 +97,12 @@ class RocksDbRunStore final : public RunStore {
   // configuration, seed, commit, stored mark. Uploads and reads do not take it.
   Mutex sequence_;
   Mutex mutex_;  // never held over I/O
-  RunLedger ledger_ ABSL_GUARDED_BY(mutex_);
+  StoreIndex store_index_ ABSL_GUARDED_BY(mutex_);
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
   bool recovered_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> restore_note_left_;  // by the process before
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_RUN_STORE_H_

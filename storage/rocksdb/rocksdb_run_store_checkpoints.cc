@@ -18,7 +18,7 @@
 
 // Checkpoints and restores.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// The run in this copy of `meta`, after removing what no round has counted. Nobody can use those
@@ -29,7 +29,7 @@ absl::StatusOr<LoadedRun> LoadWithoutOpenRounds(const std::string& path) {
     ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta,
                            MetaDb::Open(path, nullptr, DbAccess::kReadOnly));
     ATOLL_ASSIGN_OR_RETURN(LoadedRun loaded, LoadRun(*meta));
-    open = loaded.ledger.UncountedKeys();
+    open = loaded.store_index.UncountedKeys();
     if (open.empty()) return loaded;
   }
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<MetaDb> meta,
@@ -45,7 +45,7 @@ absl::StatusOr<LoadedRun> LoadWithoutOpenRounds(const std::string& path) {
 absl::StatusOr<CheckpointEntry> RocksDbRunStore::CreateCheckpoint(const CheckpointRequest& request) {
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckStored(FragmentId(0)).status());
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckStored(FragmentId(0)).status());
   }
   // A full disk must not be filled further: the small records of the run go first.
   ATOLL_RETURN_IF_ERROR(CheckSpace(0, absl::StrFormat("checkpoint '%s'", request.name)));
@@ -64,7 +64,7 @@ absl::StatusOr<CheckpointFolder::Filled> RocksDbRunStore::CopyParts(const Checkp
   ATOLL_RETURN_IF_ERROR(shards_->CopyTo(copy.shards()));
   ATOLL_ASSIGN_OR_RETURN(const LoadedRun loaded, LoadWithoutOpenRounds(copy.meta()));
   ATOLL_RETURN_IF_ERROR(CreateDirs(copy.contributions()));
-  std::vector<CheckpointPayload> payloads = PayloadsOf(loaded.ledger);
+  std::vector<CheckpointPayload> payloads = PayloadsOf(loaded.store_index);
   for (const CheckpointPayload& payload : payloads) {
     const absl::Status linked = LinkOrCopy(JoinPath(dir_.root, payload.path), JoinPath(folder, payload.path));
     // What is missing is judged with what is damaged, when everything is there.
@@ -95,7 +95,8 @@ absl::StatusOr<OpenedCheckpoint> RocksDbRunStore::OpenCheckpoint(const std::stri
   std::shared_ptr<const void> note;
   {
     MutexLock lock(&mutex_);
-    if (ledger_.identity()) note = WriteRestoreNote(dir_.restore_note(), name, ledger_.identity()->epoch);
+    if (store_index_.identity())
+      note = WriteRestoreNote(dir_.restore_note(), name, store_index_.identity()->epoch);
   }
   ATOLL_ASSIGN_OR_RETURN(CheckpointSource::Opened opened, CheckpointSource::Open(entry.path));
   return OpenedCheckpoint{.manifest = std::move(entry.manifest),
@@ -112,11 +113,11 @@ absl::Status RocksDbRunStore::DeleteCheckpoint(const std::string& name) {
 absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
   MutexLock nothing_is_copied(&retention_);
   MutexLock sequence(&sequence_);
-  std::optional<RunLedger::EpochPlan> plan;
+  std::optional<StoreIndex::EpochPlan> plan;
   {
     MutexLock lock(&mutex_);
-    ATOLL_RETURN_IF_ERROR(ledger_.CheckEpoch(start));
-    plan = ledger_.PlanEpoch(start);
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckEpoch(start));
+    plan = store_index_.PlanEpoch(start);
   }
   uint64_t bytes = 0;
   for (const FragmentTensorsView& view : start.tensors) bytes += BytesOf(view);
@@ -132,7 +133,7 @@ absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
   FaultPoint("epoch.recorded");
   {
     MutexLock lock(&mutex_);
-    ledger_.AppliedEpoch(*plan);
+    store_index_.AppliedEpoch(*plan);
   }
   for (const ContributionKey& key : plan->dropped_contributions) contributions_->Remove(key);
   for (const HeadEntry& head : plan->heads) contributions_->LeaveBehind(head.fragment, head.version);
@@ -143,7 +144,7 @@ absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
   return absl::OkStatus();
 }
 
-absl::Status RocksDbRunStore::WriteEpoch(const EpochStart& start, const RunLedger::EpochPlan& plan) {
+absl::Status RocksDbRunStore::WriteEpoch(const EpochStart& start, const StoreIndex::EpochPlan& plan) {
   MetaBatch batch;
   Put(batch, plan.identity);
   for (const HeadEntry& head : plan.heads) Put(batch, head);
@@ -160,4 +161,4 @@ absl::Status RocksDbRunStore::WriteEpoch(const EpochStart& start, const RunLedge
   return meta_->Write(batch, Durability::kSynced);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// EFBIG: the process has a limit of file sizes.
@@ -49,4 +49,4 @@ absl::Status FromOpening(const rocksdb::Status& status, const std::string& path,
   return incomplete ? absl::DataLossError(converted.message()) : converted;
 }
 
-}  // namespace atoll
+}  // namespace atl

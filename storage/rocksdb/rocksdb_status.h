@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "storage/rocksdb/db_access.h"
 
-namespace atoll {
+namespace atl {
 
 /// The one translation of RocksDB's status. "<doing>: <RocksDB's text>"; `doing` names the database. A full
 /// disk is ResourceExhausted, corruption DataLoss, a missing key or file NotFound, anything else Unavailable
@@ -20,6 +20,6 @@ absl::Status FromRocksDb(const rocksdb::Status& status, std::string_view doing);
 /// missing, unless it is being made.
 absl::Status FromOpening(const rocksdb::Status& status, const std::string& path, DbAccess access);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_STATUS_H_

@@ -9,7 +9,7 @@
 #include "core/disk_plan.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 struct RocksDbStoreOptions {
   std::string data_dir;
@@ -28,6 +28,6 @@ struct RocksDbStoreOptions {
 /// promised is missing or damaged; the message names it. ResourceExhausted: the disk is full.
 absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_STORE_H_

@@ -18,7 +18,7 @@
 #include "storage/rocksdb/rocksdb_status.h"
 #include "storage/rocksdb/tensor_files.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::unique_ptr<ShardDb>> ShardDb::Open(Options options) {
   std::unique_ptr<ShardDb> shard(new ShardDb(std::move(options)));
@@ -151,4 +151,4 @@ std::vector<std::pair<FragmentId, Version>> ShardDb::Versions() const {
   return versions;
 }
 
-}  // namespace atoll
+}  // namespace atl

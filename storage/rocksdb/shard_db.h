@@ -19,7 +19,7 @@ namespace rocksdb {
 class DB;
 }
 
-namespace atoll {
+namespace atl {
 
 /// A piece of one vector of a fragment: vector 0 is theta, 1.. the outer optimizer's state.
 struct ChunkValue {
@@ -84,6 +84,6 @@ class ShardDb {
   uint64_t next_file_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_SHARD_DB_H_

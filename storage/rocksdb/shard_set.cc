@@ -11,7 +11,7 @@
 #include "core/fragment_plan.h"
 #include "storage/describe.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// The chunks of one shard, over all vectors, in key order.
@@ -178,4 +178,4 @@ absl::Status ShardSet::CheckComplete(const StoredEntry& stored) {
   });
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -15,7 +15,7 @@
 #include "storage/rocksdb/shard_db.h"
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// All shards of a run, each with its writer thread. A call cuts a fragment into chunks (MapChunks), lets
 /// every shard do its own, and returns when all are done, with the first error in shard order. Thread-safe: a
@@ -70,6 +70,6 @@ class ShardSet {
   const std::vector<Shard> shards_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_SHARD_SET_H_

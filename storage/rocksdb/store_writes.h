@@ -10,7 +10,7 @@
 
 // Shared by the parts of RocksDbRunStore.
 
-namespace atoll {
+namespace atl {
 
 /// The record under its own key.
 template <typename T>
@@ -22,6 +22,6 @@ inline uint64_t BytesOf(const FragmentTensorsView& tensors) {
   return tensors.parameters.size_bytes() * (1 + tensors.state.size());
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_STORE_WRITES_H_

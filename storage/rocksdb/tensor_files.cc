@@ -11,7 +11,7 @@
 #include "storage/rocksdb/rocksdb_options.h"
 #include "storage/rocksdb/rocksdb_status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A value is the memory of its floats.
@@ -75,4 +75,4 @@ absl::StatusOr<std::vector<std::string>> WriteTensorFiles(FragmentId fragment, V
   return files;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "storage/rocksdb/file_caching.h"
 #include "storage/rocksdb/shard_db.h"
 
-namespace atoll {
+namespace atl {
 
 /// <fragment:4><version:8><vector:1><chunk:4>, big-endian.
 std::string TensorKey(FragmentId fragment, Version version, uint8_t vector, uint32_t chunk);
@@ -31,6 +31,6 @@ absl::StatusOr<std::vector<std::string>> WriteTensorFiles(FragmentId fragment, V
                                                           FileCaching caching,
                                                           const std::function<std::string()>& new_path);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_TENSOR_FILES_H_

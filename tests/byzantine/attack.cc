@@ -8,7 +8,7 @@
 #include "common/random.h"
 #include "core/payload_stats.h"
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 
 std::string AttackName(Attack attack) {
   switch (attack) {
@@ -78,4 +78,4 @@ void Attacker::Corrupt(std::span<float> x, Claims& claims) {
   }
 }
 
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 
 /// What a Byzantine worker makes of its honest pseudo-gradient. It knows the protocol and keeps to it.
 enum class Attack : uint8_t {
@@ -47,6 +47,6 @@ class Attacker {
   std::vector<float> first_;
 };
 
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine
 
 #endif  // ATOLL_TESTS_BYZANTINE_ATTACK_H_

@@ -14,7 +14,7 @@
 // The short form of bench/byzantine: what docs/byzantine.md promises. Everything is trained, with a real
 // coordinator and a real disk; losses are compared with the clean run of the plain mean.
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(Byzantine, TheRuleBansNoneOfEightHonestOnes) {
 }
 
 }  // namespace
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine

@@ -18,12 +18,12 @@
 #include "common/status.h"
 #include "core/privacy.h"
 #include "server/create_coordinator.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/byzantine/text_model.h"
 #include "tests/common/fake_clock.h"
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 namespace {
 
 constexpr uint32_t kSteps = 12;  // H
@@ -130,7 +130,7 @@ class Trial {
     }
     if (event.kind == EventKind::kRoundClosed) closed_.push_back(event.message);
     versions_ = closed_.size();
-    if (event.kind == EventKind::kContributionRefused) ++outcome_.refused;
+    if (event.kind == EventKind::kContributionRefused) ++outcome_.rejected;
   }
 
   absl::Status Begin() {
@@ -193,11 +193,11 @@ class Trial {
     if (pushed.ok()) ++accepted_.back();
     if (pushed.ok() || !member.attacker) return pushed;  // an honest worker must never be refused
     switch (ReasonOf(pushed)) {
-      case RefusalReason::kNotFinite:
-      case RefusalReason::kAlreadyPushed:  // replayed
-        return absl::OkStatus();           // its round goes on without it
-      case RefusalReason::kBanned:
-      case RefusalReason::kNotAMember:  // a ban removes it at once; CheckRounds holds that it was one
+      case RejectionReason::kNotFinite:
+      case RejectionReason::kAlreadyPushed:  // replayed
+        return absl::OkStatus();             // its round goes on without it
+      case RejectionReason::kBanned:
+      case RejectionReason::kNotAMember:  // a ban removes it at once; CheckRounds holds that it was one
         member.gone = true;
         return absl::OkStatus();
       default:
@@ -224,7 +224,7 @@ class Trial {
   void Privatise(std::vector<float>& delta) {
     const PrivacyOptions& privacy = experiment_.privacy;
     if (!privacy.enabled()) return;
-    atoll::Privatise(privacy.clip_norm, privacy.noise_multiplier * privacy.clip_norm, delta, &noise_);
+    atl::Privatise(privacy.clip_norm, privacy.noise_multiplier * privacy.clip_norm, delta, &noise_);
   }
 
   absl::Status Push(const Caller& caller, uint64_t base, std::span<const float> values,
@@ -296,4 +296,4 @@ absl::StatusOr<Outcome> Run(const Experiment& experiment, const std::string& fol
   return Trial(experiment, std::move(text)).Go(folder);
 }
 
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine

@@ -10,7 +10,7 @@
 #include "core/run_options.h"
 #include "tests/byzantine/attack.h"
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 
 /// Eight workers, of which f are Byzantine, train the same small language model on batches drawn from one
 /// text through a real coordinator on a RocksDB store; the honest ones are the same in every experiment.
@@ -30,7 +30,7 @@ struct Outcome {
   double loss = 0;  // of the last version on held-out text, nats per character; NaN: not finite any more
   std::map<std::string, uint64_t> banned;    // by rule: worker, version after which
   std::map<std::string, uint32_t> offences;  // rounds with an offence, among the last ones
-  uint64_t refused = 0;                      // contributions
+  uint64_t rejected = 0;                     // contributions
   std::string ban_event;                     // the message of the first one
 };
 
@@ -39,6 +39,6 @@ absl::StatusOr<Outcome> Run(const Experiment& experiment, const std::string& fol
 /// Worker i of kWorkers; the last f attack.
 std::string NameOf(uint32_t i);
 
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine
 
 #endif  // ATOLL_TESTS_BYZANTINE_EXPERIMENT_H_

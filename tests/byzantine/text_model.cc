@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 namespace {
 
 uint8_t ClassOf(char c) {
@@ -136,4 +136,4 @@ void Adam::Step(std::span<float> parameters, std::span<const float> gradient, do
   }
 }
 
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine

@@ -11,7 +11,7 @@
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
 
-namespace atoll::byzantine {
+namespace atl::byzantine {
 
 /// Text as classes of characters: 26 letters, space, end of line, digits, '.', ',', everything else.
 inline constexpr uint32_t kClasses = 32;
@@ -55,6 +55,6 @@ class Adam {
   uint64_t steps_ = 0;
 };
 
-}  // namespace atoll::byzantine
+}  // namespace atl::byzantine
 
 #endif  // ATOLL_TESTS_BYZANTINE_TEXT_MODEL_H_

@@ -5,7 +5,7 @@
 #include "tests/cli/atollctl.h"
 #include "tests/cli/fake_admin.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -35,7 +35,7 @@ TEST_F(AdminCommandsTest, TheListOfWorkersSaysSinceWhenItCountsBytes) {
   EXPECT_THAT(Run({"workers", "--help"}).out, HasSubstr("since the coordinator's start"));
 }
 
-TEST_F(AdminCommandsTest, EveryOrderToAWorkerIsTheOneThatWasTyped) {
+TEST_F(AdminCommandsTest, EveryCommandToAWorkerIsTheOneThatWasTyped) {
   admin_.worker_reply.set_message("will leave after version 13");
   struct Case {
     std::vector<std::string> arguments;
@@ -75,7 +75,7 @@ TEST_F(AdminCommandsTest, WorkersAreAddedAndScaled) {
   EXPECT_EQ(Run({"workers", "add", "0"}).exit_code, 2);
 }
 
-TEST_F(AdminCommandsTest, NumbersAndOptionsThatMeanNothingAreRefused) {
+TEST_F(AdminCommandsTest, NumbersAndOptionsThatMeanNothingAreRejected) {
   const std::vector<std::string> negative[] = {{"events", "--after", "-1"},
                                                {"events", "--after=-18446744073709551615"},
                                                {"verify", "--version", "-1"},
@@ -342,20 +342,20 @@ TEST_F(AdminCommandsTest, MetricsAreShownAndExported) {
   EXPECT_EQ(Run({"metrics", "export", "--format", "tensorboard"}).exit_code, 2);
 }
 
-TEST_F(AdminCommandsTest, ARefusalIsTheCoordinatorsAndKeepsItsWords) {
-  admin_.refusal = absl::NotFoundError("no worker 'w9' was ever seen");
+TEST_F(AdminCommandsTest, ARejectionIsTheCoordinatorsAndKeepsItsWords) {
+  admin_.rejection = absl::NotFoundError("no worker 'w9' was ever seen");
   const Outcome unknown = Run({"workers", "drain", "w9"});
   EXPECT_EQ(unknown.exit_code, 5);
   EXPECT_EQ(unknown.err, "atollctl: no worker 'w9' was ever seen\n");
-  admin_.refusal = absl::FailedPreconditionError("the run is not paused");
+  admin_.rejection = absl::FailedPreconditionError("the run is not paused");
   EXPECT_EQ(Run({"run", "resume"}).exit_code, 5);
-  admin_.refusal = absl::AbortedError("version 4 is in force");
+  admin_.rejection = absl::AbortedError("version 4 is in force");
   EXPECT_EQ(Run({"config", "set", "--expect", "3", "a.b=1"}).exit_code, 5);
-  admin_.refusal = absl::InvalidArgumentError("round.quorum: 2 is out of range");
+  admin_.rejection = absl::InvalidArgumentError("round.quorum: 2 is out of range");
   EXPECT_EQ(Run({"config", "set", "round.quorum=2"}).exit_code, 2);
-  admin_.refusal = absl::DataLossError("shards/00/000012.sst is damaged");
+  admin_.rejection = absl::DataLossError("shards/00/000012.sst is damaged");
   EXPECT_EQ(Run({"checkpoint", "restore", "c1", "--yes"}).exit_code, 4);
-  admin_.refusal = absl::UnimplementedError("");
+  admin_.rejection = absl::UnimplementedError("");
   EXPECT_THAT(Run({"metrics"}).err,
               AllOf(HasSubstr("older than this atollctl"),
                     HasSubstr("goes to its admin port (--admin): this is its data port")));
@@ -376,4 +376,4 @@ TEST(Completion, KnowsTheCommands) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "tests/common/test_dir.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a program did: exit code, standard output, standard error.
 struct Outcome {
@@ -46,6 +46,6 @@ class Atollctl {
   TestDir dir_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_CLI_ATOLLCTL_H_

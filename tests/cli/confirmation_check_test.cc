@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -74,7 +74,7 @@ TEST_F(ConfirmationCheckTest, AnInventedKeyIsFoundByPinsOrByTheOtherFile) {
               ElementsAre("worker 'a' appears with 2 different keys"));
 }
 
-TEST_F(ConfirmationCheckTest, WhatIsNoExportIsRefused) {
+TEST_F(ConfirmationCheckTest, WhatIsNoExportIsRejected) {
   for (const char* const wrong :
        {"", "[]", "{}", R"({"run_id": "x", "confirmations": [3]})",
         R"({"run_id": "x", "confirmations": [{"worker": "a", "public_key": "zz"}]})"}) {
@@ -83,4 +83,4 @@ TEST_F(ConfirmationCheckTest, WhatIsNoExportIsRefused) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "tests/integration/process.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -159,4 +159,4 @@ TEST_F(CoordinatorTest, DoctorFindsBothPortsAndTheClock) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -254,15 +254,15 @@ TEST(Dashboard, StaysWithinItsHeight) {
   EXPECT_LE(RenderDashboard(Training(), workers, {.width = 100, .height = 30, .colour = false}).size(), 30u);
 }
 
-TEST(Dashboard, ShowsWhoIsRefusedAtJoin) {
+TEST(Dashboard, ShowsWhoIsRejectedAtJoin) {
   v1::GetStatusReply status = Training();
   for (int i = 0; i < 6; ++i) {
-    auto* refused = status.add_refused_joins();
-    refused->set_worker(i == 0 ? "w2" : "x" + std::to_string(i));
-    refused->set_address("10.0.0.2");
-    refused->set_message("all 2 parts of the shared data are in use\x1b[2J");
-    refused->set_since_s(65);
-    refused->set_attempts(i == 1 ? 1 : 9);
+    auto* rejected = status.add_refused_joins();
+    rejected->set_worker(i == 0 ? "w2" : "x" + std::to_string(i));
+    rejected->set_address("10.0.0.2");
+    rejected->set_message("all 2 parts of the shared data are in use\x1b[2J");
+    rejected->set_since_s(65);
+    rejected->set_attempts(i == 1 ? 1 : 9);
   }
   const std::string screen = absl::StrJoin(RenderStatus(status, {.colour = false}), "\n");
   EXPECT_THAT(screen, HasSubstr("refused: worker 'x1' (10.0.0.2), once, 1m 05s ago: all 2 parts"));
@@ -356,4 +356,4 @@ TEST(TrafficRatio, CountsBothDirections) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "tests/cli/fake_admin.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -166,4 +166,4 @@ TEST(RenderChecks, ALineAndWhatToDo) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

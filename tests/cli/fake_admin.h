@@ -11,10 +11,10 @@
 #include "protos/wire/status.h"
 #include "tests/fakes/loopback_server.h"
 
-namespace atoll {
+namespace atl {
 
 /// The admin port as a test wants it: every call notes who asked for what and answers with what the test has
-/// put there, or with `refusal`. On a free port of this machine. Set the answers before the calls.
+/// put there, or with `rejection`. On a free port of this machine. Set the answers before the calls.
 class FakeAdmin final : public v1::Admin::Service {
  public:
   const std::string& address() const { return server_.address(); }
@@ -24,7 +24,7 @@ class FakeAdmin final : public v1::Admin::Service {
     return calls_;
   }
 
-  absl::Status refusal;
+  absl::Status rejection;
   v1::GetStatusReply status;
   std::vector<v1::GetStatusReply> earlier_statuses;  // the answers to the first queries; then `status`
   v1::ListWorkersReply workers;
@@ -106,7 +106,7 @@ class FakeAdmin final : public v1::Admin::Service {
         user == context.client_metadata().end() ? "-" : std::string(user->second.data(), user->second.size());
     const MutexLock lock(&mutex_);
     calls_.push_back(name + " " + request.ShortDebugString());
-    return StatusToGrpc(refusal);
+    return StatusToGrpc(rejection);
   }
 
   mutable Mutex mutex_;
@@ -115,6 +115,6 @@ class FakeAdmin final : public v1::Admin::Service {
   LoopbackServer server_{this};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_CLI_FAKE_ADMIN_H_

@@ -4,7 +4,7 @@
 #include "tests/cli/atollctl.h"
 #include "tests/fakes/raw_http2.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -62,4 +62,4 @@ TEST(ForeignServer, AnUnavailableOneWithoutWordsLeavesNoEmptyBrackets) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

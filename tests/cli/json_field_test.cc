@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -38,4 +38,4 @@ TEST(JsonFieldTest, SaysWhatThereIsInstead) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -17,7 +17,7 @@
 #include "tests/common/test_dir.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using nlohmann::json;
@@ -181,4 +181,4 @@ TEST(TfRecord, TheReaderFindsAFlippedBit) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/loopback_server.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -87,9 +87,9 @@ TEST_F(ObserverClientTest, PullsAFragment) {
 
 TEST_F(ObserverClientTest, AllocatesNothingForAHeaderThatTheLayoutContradicts) {
   publisher_.elements = uint64_t{1} << 36;
-  const absl::Status refused = client_->PullHead(0, {.elements = 4}).status();
-  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("has 68719476736 values, and its tensors have 4"));
+  const absl::Status rejected = client_->PullHead(0, {.elements = 4}).status();
+  EXPECT_TRUE(absl::IsDataLoss(rejected)) << rejected;
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("has 68719476736 values, and its tensors have 4"));
 }
 
 TEST_F(ObserverClientTest, APullThatStallsEnds) {
@@ -156,4 +156,4 @@ TEST_F(PullModelTest, AFragmentThatStaysBehindIsUnavailable) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // What docs/benchmarks.md has measured: 10 M parameters at 4 bits in 4 fragments, 2 workers behind one link
@@ -82,4 +82,4 @@ TEST(OverlapForecast, OneFragmentOfOneWorkerWaitsForItsOwnAnswer) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

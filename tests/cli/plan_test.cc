@@ -14,7 +14,7 @@
 #include "tests/cli/atollctl.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -314,7 +314,7 @@ TEST(Plan, WarnsOfWhatWillNotWork) {
               AllOf(HasSubstr("some will be told to wait"), HasSubstr("round.deadline_s is 1.0 s")));
 }
 
-TEST(ParseBandwidth, UnitsAndRefusals) {
+TEST(ParseBandwidth, UnitsAndRejections) {
   EXPECT_EQ(ParseBandwidth("100Mbit/s").value(), 100e6);
   EXPECT_EQ(ParseBandwidth("1.5 Gbit/s").value(), 1.5e9);
   EXPECT_EQ(ParseBandwidth("50 MB/s").value(), 400e6);
@@ -327,7 +327,7 @@ TEST(ParseBandwidth, UnitsAndRefusals) {
   EXPECT_EQ(ParseSpan("1e10d").status().message(), "'1e10d' is not between 1 ns and 36500 days");
 }
 
-TEST(PlanCommand, RefusesStepsThatNoClockCanMeasure) {
+TEST(PlanCommand, RejectsStepsThatNoClockCanMeasure) {
   const std::string config = ATOLL_SOURCE_DIR "/configs/small.yaml";
   for (const char* wrong : {"nan", "1e20", "-5", "0"}) {
     const Outcome outcome = Atollctl().Run({"plan", config, "--step-ms", wrong});
@@ -381,4 +381,4 @@ TEST(Plan, SaysWhatPrivacyTheRunWillHaveSpent) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

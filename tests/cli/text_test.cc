@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,12 +62,12 @@ TEST(Confirm, OnlyYesIsYes) {
 
 TEST(CommandExitCode, TellsTheCoordinatorsAnswersApart) {
   EXPECT_EQ(CommandExitCode(absl::NotFoundError("run.yaml")), ExitCode::kBadFiles);
-  EXPECT_EQ(CommandExitCode(FromCoordinator(absl::NotFoundError("w3"))), ExitCode::kRefused);
-  EXPECT_EQ(CommandExitCode(FromCoordinator(absl::UnimplementedError("old"))), ExitCode::kRefused);
+  EXPECT_EQ(CommandExitCode(FromCoordinator(absl::NotFoundError("w3"))), ExitCode::kRejected);
+  EXPECT_EQ(CommandExitCode(FromCoordinator(absl::UnimplementedError("old"))), ExitCode::kRejected);
   EXPECT_EQ(CommandExitCode(FromCoordinator(absl::DataLossError("x"))), ExitCode::kStorage);
   EXPECT_EQ(CommandExitCode(WithExitCode(absl::NotFoundError("x"), ExitCode::kInternal)),
             ExitCode::kInternal);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -1,5 +1,8 @@
 // atollctl where it is about trust: signatures of workers, and the recommendation against strangers.
 #include "cli/confirmation_check.h"
+
+#include <cstdlib>
+
 #include "common/digest.h"
 #include "common/signature.h"
 #include "gmock/gmock.h"
@@ -8,7 +11,7 @@
 #include "tests/cli/atollctl.h"
 #include "tests/cli/fake_admin.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -62,7 +65,7 @@ TEST_F(TrustCommandsTest, SignaturesAreFetchedInPagesCheckedAndExported) {
   EXPECT_EQ(admin_.calls().size(), calls);
 }
 
-TEST_F(TrustCommandsTest, PagesThatDoNotMoveOnAreRefused) {
+TEST_F(TrustCommandsTest, PagesThatDoNotMoveOnAreRejected) {
   for (const char* const worker : {"a", "b", "c"}) Sign(worker, key_a_, 5);
   admin_.page_repeats = true;
   const Outcome outcome = Run({"verify", "--confirmations"});
@@ -116,4 +119,4 @@ TEST_F(TrustCommandsTest, StrictIsRecommendedWhereStrangersCanJoin) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

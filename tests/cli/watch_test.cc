@@ -10,7 +10,7 @@
 #include "tests/cli/atollctl.h"
 #include "tests/cli/fake_admin.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -119,4 +119,4 @@ TEST(Watch, SaysThatItCannotKnowTheEnd) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

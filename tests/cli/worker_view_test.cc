@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::Contains;
@@ -31,4 +31,4 @@ TEST(DescribeWorker, NamesItsHardware) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr BackoffOptions kOptions{.initial = Seconds(1), .maximum = Seconds(8), .multiplier = 2};
@@ -50,4 +50,4 @@ TEST(BackoffTest, AHintIsAFloor) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

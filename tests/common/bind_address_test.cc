@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -22,7 +22,7 @@ TEST(BindAddressTest, ParsesHostsAndPorts) {
   EXPECT_EQ(ParseBindAddress("[::1]:9")->host, "::1");
 }
 
-TEST(BindAddressTest, RefusesWhatIsNoAddress) {
+TEST(BindAddressTest, RejectsWhatIsNoAddress) {
   for (const char* text : {"", "7600", ":7600", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
                            "127.0.0.1:-1", "::1:7600", "[[]]:1", "[::1:1", "a]:1"}) {
     const auto address = ParseBindAddress(text);
@@ -56,9 +56,9 @@ TEST(BindAddressTest, SaysWhoIsInTheWay) {
   EXPECT_TRUE(CheckBindable({"127.0.0.1", 0}).ok());
 }
 
-TEST(BindAddressTest, RefusesAddressesOfOtherMachines) {
+TEST(BindAddressTest, RejectsAddressesOfOtherMachines) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckBindable({"192.0.2.1", 0})));  // RFC 5737: nobody's
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

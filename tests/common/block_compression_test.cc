@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -52,21 +52,21 @@ TEST(BlockCompressionTest, NoFrameWritesBeyondItsPlace) {
   for (size_t i = 1000; i < place.size(); ++i) ASSERT_EQ(place[i], std::byte{0x55}) << i;
 }
 
-TEST(BlockCompressionTest, DamagedFramesAreRefusedOrGiveTheirSize) {
+TEST(BlockCompressionTest, DamagedFramesAreRejectedOrGiveTheirSize) {
   const std::vector<std::byte> block = Skewed(3000);
   std::vector<std::byte> packed(block.size());
   packed.resize(BlockCompressor().Compress(block, packed));
   BlockDecompressor decompressor;
   std::vector<std::byte> back(block.size());
   SplitMixGenerator random(3);
-  int refused = 0;
+  int rejected = 0;
   for (int i = 0; i < 2000; ++i) {
     std::vector<std::byte> damaged = packed;
     damaged[random() % damaged.size()] ^= static_cast<std::byte>(1 + random() % 255);
     if (i % 3 == 0) damaged.resize(random() % damaged.size());
-    refused += decompressor.Decompress(damaged, back).ok() ? 0 : 1;
+    rejected += decompressor.Decompress(damaged, back).ok() ? 0 : 1;
   }
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(rejected, 500);
   back.resize(2999);
   EXPECT_FALSE(decompressor.Decompress(packed, back).ok());
   back.resize(3001);
@@ -74,4 +74,4 @@ TEST(BlockCompressionTest, DamagedFramesAreRefusedOrGiveTheirSize) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(ByteBudgetTest, ReservesAndGivesBack) {
@@ -23,7 +23,7 @@ TEST(ByteBudgetTest, ReservesAndGivesBack) {
   EXPECT_EQ(budget.peak(), 100u);
 }
 
-TEST(ByteBudgetTest, RefusalsCarryTheNumbers) {
+TEST(ByteBudgetTest, RejectionsCarryTheNumbers) {
   ByteBudget budget("contributions in flight", 4096);
   auto held = budget.TryReserve(3072);
   const absl::Status full = budget.TryReserve(2048).status();
@@ -65,7 +65,7 @@ TEST(ByteBudgetTest, HoldsUnderThreads) {
   EXPECT_LE(budget.peak(), 800u);
 }
 
-TEST(ByteBudgetTest, ASmallerCapacityKeepsWhatIsHeldAndRefusesMore) {
+TEST(ByteBudgetTest, ASmallerCapacityKeepsWhatIsHeldAndRejectsMore) {
   ByteBudget budget("contributions", 100);
   auto held = budget.TryReserve(80);
   ASSERT_TRUE(held.ok());
@@ -78,4 +78,4 @@ TEST(ByteBudgetTest, ASmallerCapacityKeepsWhatIsHeldAndRefusesMore) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

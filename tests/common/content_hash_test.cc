@@ -7,7 +7,7 @@
 #include "common/random.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<std::byte> Noise(size_t n) {
@@ -80,4 +80,4 @@ TEST(ContentHashTest, SeesEveryChange) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

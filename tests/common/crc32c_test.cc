@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(Crc32cTest, CheckValueOfTheCatalogue) { EXPECT_EQ(Crc32c("123456789"), 0xE3069283u); }
@@ -36,4 +36,4 @@ TEST(Crc32cTest, ContinuesFromASeed) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

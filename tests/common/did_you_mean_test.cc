@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(DidYouMeanTest, FindsTheNearestWord) {
@@ -16,4 +16,4 @@ TEST(DidYouMeanTest, FindsTheNearestWord) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // FIPS 180-4's examples.
@@ -55,4 +55,4 @@ TEST(DigestTest, ConstantTimeEqual) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) {
@@ -90,4 +90,4 @@ TEST(DurableFileTest, ReserveDoesNotChangeTheSize) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

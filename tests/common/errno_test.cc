@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(ErrnoTest, NamesWhatWasDoneAndGivesAdvice) {
@@ -43,4 +43,4 @@ TEST(ErrnoTest, MapsCodes) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(ExitCodesTest, Defaults) {
@@ -13,7 +13,7 @@ TEST(ExitCodesTest, Defaults) {
   EXPECT_EQ(DefaultExitCode(absl::InvalidArgumentError("x")), ExitCode::kUsage);
   EXPECT_EQ(DefaultExitCode(absl::UnavailableError("x")), ExitCode::kUnavailable);
   EXPECT_EQ(DefaultExitCode(absl::ResourceExhaustedError("x")), ExitCode::kStorage);
-  EXPECT_EQ(DefaultExitCode(absl::FailedPreconditionError("x")), ExitCode::kRefused);
+  EXPECT_EQ(DefaultExitCode(absl::FailedPreconditionError("x")), ExitCode::kRejected);
   EXPECT_EQ(DefaultExitCode(absl::NotFoundError("x")), ExitCode::kBadFiles);
   EXPECT_EQ(DefaultExitCode(absl::CancelledError("x")), ExitCode::kInterrupted);
 }
@@ -21,11 +21,11 @@ TEST(ExitCodesTest, Defaults) {
 TEST(ExitCodesTest, TheTableNamesEveryCode) {
   for (const ExitCode code :
        {ExitCode::kOk, ExitCode::kInternal, ExitCode::kUsage, ExitCode::kUnavailable, ExitCode::kStorage,
-        ExitCode::kRefused, ExitCode::kBadFiles, ExitCode::kNumerics, ExitCode::kUncounted,
+        ExitCode::kRejected, ExitCode::kBadFiles, ExitCode::kNumerics, ExitCode::kUncounted,
         ExitCode::kUntrusted, ExitCode::kInterrupted}) {
     EXPECT_THAT(ExitCodeTable(), ::testing::HasSubstr(absl::StrCat(" ", ToInt(code), "  ")));
   }
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,10 +5,10 @@
 
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// A clock that moves when it is told to. Thread-safe.
-class FakeClock final : public Clock {
+class FakeClock : public Clock {
  public:
   MonoTime Now() const override { return MonoTime(Duration(now_.load())); }
   WallTime WallNow() const override { return WallTime(Duration(now_.load() + wall_ahead_.load())); }
@@ -21,6 +21,6 @@ class FakeClock final : public Clock {
   std::atomic<int64_t> wall_ahead_{0};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_COMMON_FAKE_CLOCK_H_

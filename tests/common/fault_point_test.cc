@@ -1,9 +1,11 @@
 #include "common/fault_point.h"
 
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 #include <signal.h>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(FaultPoint, OffIsNothing) {
@@ -22,7 +24,7 @@ TEST(FaultPoint, KillsAtTheNamedPassage) {
   EXPECT_EXIT(passes(3, 0), testing::KilledBySignal(SIGKILL), "");
 }
 
-TEST(FaultPoint, WhatCannotBeReadIsRefused) {
+TEST(FaultPoint, WhatCannotBeReadIsRejected) {
   for (const char* spec : {"here", "here:", ":3", "here:0", "here:-1", "here:x"}) {
     EXPECT_EQ(ArmFaultPoint(spec).code(), absl::StatusCode::kInvalidArgument) << spec;
   }
@@ -30,4 +32,4 @@ TEST(FaultPoint, WhatCannotBeReadIsRefused) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(FileLockTest, ASecondOwnerIsToldWhoHoldsIt) {
@@ -48,8 +48,9 @@ TEST(FileLockTest, TheLockDiesWithItsProcess) {
   char answer = 0;
   ASSERT_EQ(::read(ready[0], &answer, 1), 1);
   EXPECT_EQ(answer, 'y');
-  const auto refused = FileLock::Acquire(path);
-  EXPECT_THAT(std::string(refused.status().message()), ::testing::HasSubstr(absl::StrCat("process ", child)));
+  const auto rejected = FileLock::Acquire(path);
+  EXPECT_THAT(std::string(rejected.status().message()),
+              ::testing::HasSubstr(absl::StrCat("process ", child)));
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(FileLock::Acquire(path).ok());
@@ -63,4 +64,4 @@ TEST(FileLockTest, AFolderThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -73,9 +73,9 @@ TEST(FileTest, APipeWithoutAWriterIsNoFile) {
   TestDir dir;
   const std::string path = dir.File("pipe");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  for (const absl::Status& refused : {ReadFile(path).status(), MappedFile::Open(path).status()}) {
-    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
-    EXPECT_THAT(std::string(refused.message()), HasSubstr(path + ": is a pipe (FIFO), not a file"));
+  for (const absl::Status& rejected : {ReadFile(path).status(), MappedFile::Open(path).status()}) {
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition) << rejected;
+    EXPECT_THAT(std::string(rejected.message()), HasSubstr(path + ": is a pipe (FIFO), not a file"));
   }
 }
 
@@ -107,9 +107,9 @@ TEST(FileTest, NobodyWaitsForAWriterThatDoesNotEnd) {
   const FileDescriptor from(ends[0]);
   const FileDescriptor into(ends[1]);
   ASSERT_EQ(::write(into.get(), "some", 4), 4);
-  const absl::Status refused = ReadFile("/proc/self/fd/" + std::to_string(from.get())).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("its writer did not end within 3 s"));
+  const absl::Status rejected = ReadFile("/proc/self/fd/" + std::to_string(from.get())).status();
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition) << rejected;
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("its writer did not end within 3 s"));
 }
 
 TEST(FileTest, DevicesSocketsAndLoopsAreNoFiles) {
@@ -128,7 +128,7 @@ TEST(FileTest, DevicesSocketsAndLoopsAreNoFiles) {
               HasSubstr("is a socket, not a file"));
 }
 
-TEST(FileTest, CreateDirsIsIdempotentAndRefusesAFileInTheWay) {
+TEST(FileTest, CreateDirsIsIdempotentAndRejectsAFileInTheWay) {
   TestDir dir;
   EXPECT_TRUE(CreateDirs(dir.File("a/b/c")).ok());
   EXPECT_TRUE(CreateDirs(dir.File("a/b/c/")).ok());
@@ -167,4 +167,4 @@ TEST(FileTest, FreeBytes) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "common/file.h"
 
-namespace atoll {
+namespace atl {
 
 /// The contents of every file and the names of every folder below a data directory, without LOCK, whose text
 /// is the process that tries.
@@ -21,6 +21,6 @@ inline std::map<std::string, std::string> TreeOf(const std::string& folder) {
   return tree;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_COMMON_FILE_TREE_H_

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(HumanTest, Bytes) {
@@ -54,4 +54,4 @@ TEST(HumanTest, Durations) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

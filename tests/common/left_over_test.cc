@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -23,9 +23,9 @@ TEST(LeftOverTest, OnlyWhatAnEarlierLifeLeftIsReplaced) {
   }
   for (const char* theirs : {"x", "{mar", "my thesis"}) {
     ASSERT_TRUE(WriteFileAtomically(path, theirs).ok());
-    const absl::Status refused = CheckLeftOver("--port-file", path, "{mark");
-    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << theirs;
-    EXPECT_THAT(refused.ToString(), HasSubstr("--port-file " + path));
+    const absl::Status rejected = CheckLeftOver("--port-file", path, "{mark");
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << theirs;
+    EXPECT_THAT(rejected.ToString(), HasSubstr("--port-file " + path));
     EXPECT_EQ(CheckLeftOver("--ready-file", path, "").code(), absl::StatusCode::kInvalidArgument) << theirs;
   }
   const std::string pipe = dir.File("pipe");
@@ -35,4 +35,4 @@ TEST(LeftOverTest, OnlyWhatAnEarlierLifeLeftIsReplaced) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -141,4 +141,4 @@ TEST(LogTest, ParsesNames) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

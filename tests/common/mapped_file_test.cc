@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Text(const MappedFile& file) {
@@ -51,4 +51,4 @@ TEST(MappedFileTest, Errors) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

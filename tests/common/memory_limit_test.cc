@@ -7,7 +7,7 @@
 #include "common/file.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class MemoryLimitTest : public testing::Test {
@@ -68,4 +68,4 @@ TEST_F(MemoryLimitTest, AContainerThatSeesItsCgroupAsTheRoot) {
 TEST_F(MemoryLimitTest, ThisMachineHasSome) { EXPECT_GT(ReadMemoryLimit().bytes, 16 * kMiB); }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -91,4 +91,4 @@ TEST(PartialFileTest, ReplacesFilesOnlyAndFollowsLinks) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

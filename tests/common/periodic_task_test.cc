@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class Counter {
@@ -51,4 +51,4 @@ TEST(PeriodicTaskTest, WakeDoesNotWaitForThePeriod) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

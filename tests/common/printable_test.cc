@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(PrintableTest, LeavesOutWhatControlsATerminalOrTheDirectionOfText) {
@@ -19,4 +19,4 @@ TEST(PrintableTest, KeepsText) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// What a child that does this exits with; 128 + signal when one ended it.
@@ -76,4 +76,4 @@ TEST(ProcessSetupTest, TheLimitOfFileSizesIsAnErrorOfTheWrite) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

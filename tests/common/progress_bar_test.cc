@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/fake_clock.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 ProgressOptions Options(ProgressStyle style, uint64_t total = 4096) {
@@ -94,4 +94,4 @@ TEST(ProgressBarTest, UnknownTotal) {
 TEST(ProgressBarTest, APipeIsNoTerminal) { EXPECT_EQ(ProgressStyleFor(-1, "xterm"), ProgressStyle::kPlain); }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // The first outputs of Vigna's splitmix64.c from state 0 and from state 1234567.
@@ -51,4 +51,4 @@ TEST(RandomTest, DerivedSeedsAreDistinct) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

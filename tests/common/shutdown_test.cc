@@ -10,7 +10,7 @@
 #include "common/mutex.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(ShutdownTest, ASignalIsWaitedFor) {
@@ -119,4 +119,4 @@ TEST(ShutdownTest, ASecondSignalEndsTheProcess) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

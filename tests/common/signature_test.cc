@@ -3,7 +3,7 @@
 #include "common/digest.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // RFC 8032, section 7.1, test 2.
@@ -49,4 +49,4 @@ TEST(SignatureTest, AKeyComesBackFromItsSeed) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

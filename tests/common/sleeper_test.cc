@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(SleeperTest, SleepsAtLeastThatLong) {
@@ -26,4 +26,4 @@ TEST(SleeperTest, AnInterruptEndsThisAndEveryLaterSleep) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

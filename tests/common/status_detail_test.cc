@@ -3,7 +3,7 @@
 #include "absl/strings/cord.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(StatusDetailTest, TravelsWithTheStatus) {
@@ -34,4 +34,4 @@ TEST(StatusDetailTest, ForeignPayloadsAreNoDetail) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(TaskBacklogTest, RunsInOrderAndEndsWhenClosedAndEmpty) {
@@ -48,4 +48,4 @@ TEST(TaskBacklogTest, ATaskMayPostAndCloseEndsEveryThread) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

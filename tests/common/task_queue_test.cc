@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(TaskQueueTest, RunsInOrderOnOneThread) {
@@ -28,7 +28,7 @@ TEST(TaskQueueTest, RunsInOrderOnOneThread) {
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
-TEST(TaskQueueTest, StopRunsWhatWasPostedAndRefusesTheRest) {
+TEST(TaskQueueTest, StopRunsWhatWasPostedAndRejectsTheRest) {
   int ran = 0;
   TaskQueue queue("q");
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Post([&] { ++ran; }));
@@ -63,4 +63,4 @@ TEST(TaskQueueTest, ATaskMayPost) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 
 /// A fresh folder that goes away with the object.
 class TestDir {
@@ -28,6 +28,6 @@ class TestDir {
   std::string path_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_COMMON_TEST_DIR_H_

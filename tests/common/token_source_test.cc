@@ -5,7 +5,7 @@
 #include "tests/common/fake_clock.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(TokenSource, AFileOfATokenIsItsFirstLine) {
@@ -38,4 +38,4 @@ TEST(TokenSource, FollowsItsFileAndKeepsTheLastThatCouldBeRead) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -92,4 +92,4 @@ TEST(TraceContextTest, LogLinesWithinAScopeNameIt) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

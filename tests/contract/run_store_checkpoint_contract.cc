@@ -4,7 +4,7 @@
 
 // Checkpoints, and contents that take the place of others.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::ElementsAre;
@@ -172,19 +172,19 @@ TEST_P(RunStoreContract, AnUploadOfTheOldEpochCannotBeAcceptedInTheNewOne) {
   EXPECT_TRUE(recovery().fragments[0].accepted.empty());
 }
 
-TEST_P(RunStoreContract, ContentsThatDoNotFitAreRefusedAsAWhole) {
+TEST_P(RunStoreContract, ContentsThatDoNotFitAreRejectedAsAWhole) {
   CreateAndSeed(2);
   const FragmentTensors t0 = TensorsAt(0, 7);
   FragmentTensors t1 = TensorsAt(1, 7);
-  const auto refused = [&](const EpochStart& start) {
+  const auto rejected = [&](const EpochStart& start) {
     return store().BeginEpoch(start).code() == absl::StatusCode::kInvalidArgument;
   };
   const std::vector<FragmentTensorsView> views = {ViewOf(t0), ViewOf(t1)};
-  EXPECT_TRUE(refused(StartAt(identity_.epoch, layouts_, views, {0, 0})));  // not new
-  EXPECT_TRUE(refused(StartAt(Epoch(5), layouts_, views, {1, 0})));         // passes over a version
-  EXPECT_TRUE(refused(StartAt(Epoch(5), {layout(0)}, {views[0]}, {0})));    // not all of them
+  EXPECT_TRUE(rejected(StartAt(identity_.epoch, layouts_, views, {0, 0})));  // not new
+  EXPECT_TRUE(rejected(StartAt(Epoch(5), layouts_, views, {1, 0})));         // passes over a version
+  EXPECT_TRUE(rejected(StartAt(Epoch(5), {layout(0)}, {views[0]}, {0})));    // not all of them
   t1.state[0].pop_back();
-  EXPECT_TRUE(refused(StartAt(Epoch(5), layouts_, {ViewOf(t0), ViewOf(t1)}, {0, 0})));
+  EXPECT_TRUE(rejected(StartAt(Epoch(5), layouts_, {ViewOf(t0), ViewOf(t1)}, {0, 0})));
   Reopen();
   EXPECT_EQ(recovery().identity.epoch, identity_.epoch);
   EXPECT_EQ(recovery().fragments[0].head, Version(0));
@@ -205,4 +205,4 @@ TEST_P(RunStoreContract, RoundsAndStoredVersionsCanBeAskedFor) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 
 #include "common/crc32c.h"
 
-namespace atoll {
+namespace atl {
 
 ConfigEntry ConfigAt(uint64_t version) {
   ConfigEntry config;
@@ -159,4 +159,4 @@ absl::Status RunStoreContract::Store(uint64_t version, uint32_t keep, uint32_t f
   return store().StoreVersion(layout(fragment), Version(version), ViewOf(tensors), keep);
 }
 
-}  // namespace atoll
+}  // namespace atl

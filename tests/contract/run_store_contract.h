@@ -15,7 +15,7 @@
 // The promises of RunStore, for every implementation: instantiate RunStoreContract with a factory of
 // harnesses and compile the run_store_*_contract.cc files into the same program.
 
-namespace atoll {
+namespace atl {
 
 /// One place to keep a run, which outlives the stores opened on it.
 class StoreHarness {
@@ -78,6 +78,6 @@ WorkerEntry WorkerNamed(const std::string& name);
 std::string BytesOf(const Payload& payload);
 absl::Status AppendString(Upload& upload, const std::string& bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_CONTRACT_RUN_STORE_CONTRACT_H_

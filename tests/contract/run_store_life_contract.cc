@@ -2,7 +2,7 @@
 
 #include "tests/contract/run_store_contract.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -28,7 +28,7 @@ TEST_P(RunStoreContract, ARunIsFoundAgainBeforeItIsSeeded) {
   EXPECT_EQ(store().CreateRun(identity_, ConfigAt(1)).code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_P(RunStoreContract, ARunThatCannotBeIsRefused) {
+TEST_P(RunStoreContract, ARunThatCannotBeIsRejected) {
   RunIdentity bad = identity_;
   bad.shards = 0;
   EXPECT_THAT(store().CreateRun(bad, ConfigAt(1)).ToString(), HasSubstr("shards"));
@@ -171,7 +171,7 @@ TEST_P(RunStoreContract, SeedingMakesVersionZeroOfEveryFragment) {
   EXPECT_EQ(store().Seed(manifest_, {layout(0)}, {ViewOf(other)}).code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_P(RunStoreContract, ASeedThatDoesNotFitIsRefusedAsAWhole) {
+TEST_P(RunStoreContract, ASeedThatDoesNotFitIsRejectedAsAWhole) {
   Create();
   layouts_ = *PlanFragments(manifest_, 2);
   const FragmentTensors first = TensorsAt(0, 0);
@@ -198,4 +198,4 @@ TEST_P(RunStoreContract, DiskBytesGrowWithWhatIsStored) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 
 #include "tests/contract/run_store_contract.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -58,7 +58,7 @@ TEST_P(RunStoreContract, AHeadRemembersTheConfigurationOfTheRoundThatItOpens) {
   EXPECT_EQ(recovery().configs.size(), 3u);
 }
 
-TEST_P(RunStoreContract, ACommitOutOfOrderIsRefused) {
+TEST_P(RunStoreContract, ACommitOutOfOrderIsRejected) {
   CreateAndSeed();
   ASSERT_TRUE(Push(KeyOf("a", 0)).ok());
   const auto commit = [this](const RoundRecord& record) { return store().CommitRound(record, {}); };
@@ -164,7 +164,7 @@ TEST_P(RunStoreContract, StoredVersionsReadBack) {
   EXPECT_THAT(store().ReadVersion(layout(), Version(2)).status().ToString(), HasSubstr("stored are 0, 1"));
 }
 
-TEST_P(RunStoreContract, StoringIsRefusedAboveTheHeadAndBelowTheStored) {
+TEST_P(RunStoreContract, StoringIsRejectedAboveTheHeadAndBelowTheStored) {
   CreateAndSeed();
   EXPECT_EQ(Store(1, 1).code(), absl::StatusCode::kFailedPrecondition);
   PushAndCommit(1, {"a"});
@@ -239,4 +239,4 @@ TEST_P(RunStoreContract, StoringMayLagBehindCommitting) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

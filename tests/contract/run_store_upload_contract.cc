@@ -6,7 +6,7 @@
 
 #include "tests/contract/run_store_contract.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -110,7 +110,7 @@ TEST_P(RunStoreContract, OneUploadOfAKeyAtATime) {
   EXPECT_TRUE(store().StartUpload(key, 10).ok());
 }
 
-TEST_P(RunStoreContract, UploadsThatCannotBeAreRefused) {
+TEST_P(RunStoreContract, UploadsThatCannotBeAreRejected) {
   CreateAndSeed();
   const auto code = [this](const ContributionKey& key, uint64_t bytes) {
     return store().StartUpload(key, bytes).status().code();
@@ -229,4 +229,4 @@ TEST_P(RunStoreContract, ThreadsThatRaceForOneKeyEndWithOneContribution) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

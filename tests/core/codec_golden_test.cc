@@ -11,7 +11,7 @@
 #include "tests/core/test_values.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<float> GoldenValues(CodecKind kind) {
@@ -81,4 +81,4 @@ INSTANTIATE_TEST_SUITE_P(All, CodecGolden, testing::ValuesIn(kCodecKinds),
                          [](const auto& test) { return std::string(CodecName(test.param)); });
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

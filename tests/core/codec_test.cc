@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::Each;
@@ -151,7 +151,7 @@ TEST_P(EveryCodec, NonFiniteValuesAreNeverMadeNumbers) {
   }
 }
 
-TEST_P(EveryCodec, RefusesEveryWrongSize) {
+TEST_P(EveryCodec, RejectsEveryWrongSize) {
   std::vector<std::byte> payload = Encoded(codec_, RandomValues(600, 2));
   payload.push_back(std::byte{0});
   const absl::Status longer = codec_.Validate(payload, 600);
@@ -162,7 +162,7 @@ TEST_P(EveryCodec, RefusesEveryWrongSize) {
   EXPECT_TRUE(codec_.Validate({}, 0).ok());
 }
 
-TEST_P(EveryCodec, ChangedPayloadsAreRefusedOrDecodeWithinBounds) {
+TEST_P(EveryCodec, ChangedPayloadsAreRejectedOrDecodeWithinBounds) {
   // One to four changes in a good payload get further into it than random bytes do.
   constexpr size_t kElements = 4096 + 1500;
   std::mt19937_64 engine(4);
@@ -180,7 +180,7 @@ TEST_P(EveryCodec, ChangedPayloadsAreRefusedOrDecodeWithinBounds) {
   }
 }
 
-TEST_P(EveryCodec, RandomBytesAreRefusedOrDecodeToSomething) {
+TEST_P(EveryCodec, RandomBytesAreRejectedOrDecodeToSomething) {
   constexpr size_t kElements = 1500;
   std::mt19937_64 engine(3);
   std::vector<std::byte> payload(codec_.EncodedSize(kElements));
@@ -199,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(All, ScaledBlocks,
                          testing::Values(CodecKind::kInt8, CodecKind::kInt4, CodecKind::kE3m0),
                          [](const auto& test) { return std::string(CodecName(test.param)); });
 
-TEST_P(ScaledBlocks, RefuseAScaleThatIsNoScale) {
+TEST_P(ScaledBlocks, RejectAScaleThatIsNoScale) {
   const size_t second = codec_.EncodedSize(256);
   for (const float bad :
        {-1.0f, -0.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
@@ -219,7 +219,7 @@ TEST_P(ScaledBlocks, TheTiniestStayFiniteAndOnTheirSide) {
   }
 }
 
-TEST(FourBitCodecs, RefuseAnUnusedHalfByteThatIsNotZero) {
+TEST(FourBitCodecs, RejectAnUnusedHalfByteThatIsNotZero) {
   for (const CodecKind kind : {CodecKind::kInt4, CodecKind::kE3m0}) {
     std::vector<std::byte> payload = Encoded(CodecFor(kind), RandomValues(301, 1));
     ASSERT_TRUE(CodecFor(kind).Validate(payload, 301).ok());
@@ -247,4 +247,4 @@ TEST(HalfCodecs, LargeNumbersSaturate) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

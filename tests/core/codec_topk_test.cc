@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -180,7 +180,7 @@ TEST(TwoBitTopK, LevelsAreTheMeansOfTwoGroups) {
   }
 }
 
-TEST(TwoBitTopK, RefusesLevelsThatAreNone) {
+TEST(TwoBitTopK, RejectsLevelsThatAreNone) {
   const Codec& codec = CodecFor(CodecKind::kTopK64);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
@@ -214,7 +214,7 @@ TEST(Int8Quantile, HoldsTheMeanOfEachBin) {
   EXPECT_LT(std::sqrt(error / all), 0.02);
 }
 
-TEST(Int8Quantile, RefusesACodebookThatIsNone) {
+TEST(Int8Quantile, RejectsACodebookThatIsNone) {
   const Codec& codec = CodecFor(CodecKind::kInt8Quantile);
   for (const auto& [code, value] : {std::pair{3, std::numeric_limits<float>::infinity()},
                                     std::pair{255, std::numeric_limits<float>::quiet_NaN()},
@@ -227,4 +227,4 @@ TEST(Int8Quantile, RefusesACodebookThatIsNone) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

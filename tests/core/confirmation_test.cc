@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -72,12 +72,12 @@ TEST(PeerKeysTest, AreReadFromLinesAndMistakesAreNamed) {
   EXPECT_EQ(*keys, (PeerKeys{{"w0", key}, {"w1", key}}));
   for (const std::string& wrong :
        {std::string("w0"), "w0 " + ToHex(key) + " x", std::string("w0 abcd"), "-w0 " + ToHex(key)}) {
-    const auto refused = ParsePeerKeys("\n" + wrong + "\n");
-    ASSERT_FALSE(refused.ok()) << wrong;
-    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("line 2"));
+    const auto rejected = ParsePeerKeys("\n" + wrong + "\n");
+    ASSERT_FALSE(rejected.ok()) << wrong;
+    EXPECT_THAT(std::string(rejected.status().message()), HasSubstr("line 2"));
   }
   EXPECT_FALSE(ParsePeerKeys("w0 " + ToHex(key) + "\nw0 " + ToHex(key)).ok());
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

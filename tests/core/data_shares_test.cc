@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::ElementsAre;
@@ -31,7 +31,7 @@ TEST(DataShares, AWorkerReadsItsOwnBehindWhatWasAccepted) {
   EXPECT_EQ(shares.consumed(0), 8);
 }
 
-TEST(DataShares, ARefusedRangeIsReadAgainUnlessItIsCarried) {
+TEST(DataShares, ARejectedRangeIsReadAgainUnlessItIsCarried) {
   DataShares shares(2);
   (void)shares.Assign("a", Version(0), 0, {}, kNothing);
   EXPECT_EQ(shares.Assign("a", Version(1), 0, {}, kNothing), At(0, 0));
@@ -258,4 +258,4 @@ TEST(DataShares, NoSampleIsPassedOverAndOnlyUnfinishedRoundsAreRepeated) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

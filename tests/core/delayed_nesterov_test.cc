@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kElements = 600;
@@ -144,4 +144,4 @@ TEST(DelayedNesterov, WithoutADelayTakesEveryStepAsNesterov) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

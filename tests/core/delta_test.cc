@@ -8,7 +8,7 @@
 
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kElements = 4096 * 3 + 256 * 5 + 17;
@@ -93,4 +93,4 @@ TEST_P(DeltaTest, NamesTheElementThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kElements = 6000;
@@ -96,7 +96,7 @@ TEST_P(ErrorFeedbackOf, NothingIsLostOverManyRounds) {
   }
 }
 
-TEST_P(ErrorFeedbackOf, ARefusedPushComesBack) {
+TEST_P(ErrorFeedbackOf, ARejectedPushComesBack) {
   ErrorFeedback feedback(codec_, 1, kElements);
   const std::vector<float> delta = RandomValues(kElements, 1);
   ASSERT_TRUE(feedback.Encode(delta, payload_).ok());
@@ -115,7 +115,7 @@ TEST(ErrorFeedback, LosslessCodecLeavesNoResidual) {
   EXPECT_THAT(feedback.residual(), testing::Each(0.0f));
 }
 
-TEST(ErrorFeedback, RefusesNonFiniteAndKeepsItsResidual) {
+TEST(ErrorFeedback, RejectsNonFiniteAndKeepsItsResidual) {
   const Codec& codec = CodecFor(CodecKind::kInt8);
   ErrorFeedback feedback(codec, 1, kElements);
   std::vector<std::byte> payload(codec.EncodedSize(kElements));
@@ -148,4 +148,4 @@ TEST(ErrorFeedback, ResidualSurvivesARestart) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

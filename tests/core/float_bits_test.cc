@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// By exhaustive search of the neighbours: what "round to nearest, ties to even" means, independent of how it
@@ -81,4 +81,4 @@ TEST(FloatBits, SpecialValuesStaySpecial) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

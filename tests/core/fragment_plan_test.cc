@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 Manifest RandomManifest(size_t tensors, uint32_t seed) {
@@ -75,7 +75,7 @@ TEST(PlanFragments, LargestFirstTiesByOrder) {
   EXPECT_EQ((*plan)[1].slots[0].tensor, 0u);
 }
 
-TEST(PlanFragments, RefusesMoreFragmentsThanTensors) {
+TEST(PlanFragments, RejectsMoreFragmentsThanTensors) {
   EXPECT_EQ(PlanFragments(RandomManifest(3, 1), 4).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(PlanFragments(RandomManifest(3, 1), 0).status().code(), absl::StatusCode::kInvalidArgument);
 }
@@ -133,4 +133,4 @@ TEST(MapChunks, SmallestChunkIsTheAlignment) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

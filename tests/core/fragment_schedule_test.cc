@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -188,4 +188,4 @@ TEST(FragmentSchedule, AnotherNumberOfStepsBeginsWithFragmentZero) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 MonoTime At(double seconds) { return MonoTime(Seconds(seconds)); }
@@ -97,4 +97,4 @@ TEST(OverlapGrace, IsAShareOfWhatTheFirstToArriveDoesNotFeel) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <vector>
 
-#include "core/round_math.h"
+#include "core/fused_outer_step.h"
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kElements = 5000;
@@ -90,4 +90,4 @@ TEST(Identities, IdenticalWorkersCountAsOne) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

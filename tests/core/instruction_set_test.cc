@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "common/instruction_set.h"
+#include "core/fused_outer_step.h"
 #include "core/payload_stats.h"
-#include "core/round_math.h"
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kLengths[] = {1, 3, 17, 255, 256, 300, 4095, 4096, 4097, 13001};
@@ -98,4 +98,4 @@ TEST(InstructionSet, TheWidestOneIsTaken) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -43,7 +43,7 @@ struct Bad {
   std::string message;
 };
 
-TEST(Manifest, RefusesWhatIsNoTensorAndSaysWhich) {
+TEST(Manifest, RejectsWhatIsNoTensorAndSaysWhich) {
   const int64_t huge = std::numeric_limits<int64_t>::max();
   const Bad cases[] = {
       {{.name = "", .shape = {2}}, "tensor 3 has no name"},
@@ -70,4 +70,4 @@ TEST(Manifest, RefusesWhatIsNoTensorAndSaysWhich) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

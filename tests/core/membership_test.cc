@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::ElementsAre;
@@ -24,7 +24,7 @@ class MembershipTest : public testing::Test {
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return outcome.ok() ? *outcome : JoinOutcome{};
   }
-  absl::Status Refusal(const std::string& name, double at, const std::string& secret = "s") {
+  absl::Status Rejection(const std::string& name, double at, const std::string& secret = "s") {
     return members_.Join(name, name + secret, WorkerRole::kTrainer, At(at)).status();
   }
 
@@ -138,30 +138,30 @@ TEST_F(MembershipTest, ReturningWorkerKeepsItsPlaceAndSupersedesItself) {
   EXPECT_TRUE(members_.CheckCurrent("b", Incarnation(3)).ok());
 }
 
-TEST_F(MembershipTest, StrangerIsRefusedWhileTheLeaseRuns) {
+TEST_F(MembershipTest, StrangerIsRejectedWhileTheLeaseRuns) {
   Join("a", 0);
-  const absl::Status refused = Refusal("a", 14, "other");
-  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("choose another name"));
+  const absl::Status rejected = Rejection("a", 14, "other");
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("choose another name"));
   EXPECT_TRUE(members_.CheckCurrent("a", Incarnation(1)).ok());
   // After it the name is free, with its part of the data.
   const JoinOutcome taken = Join("a", 15, "other");
   EXPECT_FALSE(taken.returning);
   EXPECT_EQ(taken.partition, 0u);
   EXPECT_EQ(members_.CheckCurrent("a", Incarnation(1)).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(Refusal("a", 16).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Rejection("a", 16).code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_F(MembershipTest, RefusesWhatItCannotAdmit) {
-  EXPECT_EQ(Refusal("Not Valid", 0).code(), absl::StatusCode::kInvalidArgument);
+TEST_F(MembershipTest, RejectsWhatItCannotAdmit) {
+  EXPECT_EQ(Rejection("Not Valid", 0).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(members_.Join("a", "", WorkerRole::kTrainer, At(0)).status().code(),
             absl::StatusCode::kInvalidArgument);
   for (const char* name : {"a", "b", "c"}) Join(name, 0);
-  const absl::Status no_data = Refusal("d", 0);
+  const absl::Status no_data = Rejection("d", 0);
   EXPECT_EQ(no_data.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(no_data.message()), HasSubstr("all 3 parts"));
   Join("watch", 0, "s", WorkerRole::kObserver);
-  const absl::Status full = Refusal("e", 0);
+  const absl::Status full = Rejection("e", 0);
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), HasSubstr("maximum of 4"));
   Join("a", 1);  // a member that returns needs no more room
@@ -293,4 +293,4 @@ TEST(Names, AreKnown) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -76,4 +76,4 @@ TEST(MemoryBounds, TheRecommendedLimitOutlastsAnOverflow) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "core/payload_stats.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 
 /// Contributions to one round with their payloads, weights and recorded norms.
 struct MergeRound {
@@ -98,6 +98,6 @@ inline std::vector<float> RandomDelta(const FragmentLayout& layout, uint64_t see
   return values;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_CORE_MERGE_FIXTURE_H_

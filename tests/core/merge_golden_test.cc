@@ -11,7 +11,7 @@
 #include "tests/core/merge_fixture.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kWorkers = 5;
@@ -63,4 +63,4 @@ TEST(MergeGolden, EveryMergeIsWhatPythonSays) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "tests/core/merge_fixture.h"
 #include "tests/core/merge_reference.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Case {
@@ -85,7 +85,7 @@ TEST_P(EveryMerge, IsTheFloat64ReferenceToWithinFloat32) {
 }
 
 TEST_P(EveryMerge, HasTheSameBitsOnAnyThreadsAndRanges) {
-  const MergeRound round = MixedRound(5, MergeMeter::kMeterPiece);  // the last tensor lies in two pieces
+  const MergeRound round = MixedRound(5, NormPass::kNormPiece);  // the last tensor lies in two pieces
   const std::vector<uint32_t> expected = Bits(Merged(round, GetParam().options));
   for (const size_t threads : {2, 3, 4}) {
     EXPECT_EQ(Bits(Merged(round, GetParam().options, threads, 4096 * threads)), expected) << threads;
@@ -148,4 +148,4 @@ TEST(CoordinateWise, DoesNotDependOnTheOrderOfContributions) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

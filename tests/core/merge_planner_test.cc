@@ -9,7 +9,7 @@
 
 // What the merges are for, on vectors small enough to see through.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::Each;
@@ -180,4 +180,4 @@ TEST(MergePlanner, ReadsThePayloadsOnlyAsOftenAsTheMergeNeeds) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

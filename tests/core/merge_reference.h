@@ -8,7 +8,7 @@
 #include "core/fragment_plan.h"
 #include "core/run_options.h"
 
-namespace atoll {
+namespace atl {
 
 // The merges as their papers write them, in float64 on whole vectors: no coefficients, no blocks, no recorded
 // norms. What core/merge_planner.h and core/block_merger.h are compared with.
@@ -131,6 +131,6 @@ inline Vector ReferenceMerge(const std::vector<std::vector<float>>& decoded, con
   return {};
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_CORE_MERGE_REFERENCE_H_

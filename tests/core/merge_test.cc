@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST(WeightedMean, OrderOfSummationMatters) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -18,7 +18,7 @@ RunOptions Small() {
   return run;
 }
 
-std::string Refusal(const RunOptions& run) { return std::string(CheckModel(run).message()); }
+std::string Rejection(const RunOptions& run) { return std::string(CheckModel(run).message()); }
 
 TEST(ModelCheck, ABudgetHoldsTheLargestContribution) {
   RunOptions run = Small();
@@ -30,7 +30,7 @@ TEST(ModelCheck, ABudgetHoldsTheLargestContribution) {
   EXPECT_TRUE(CheckModel(run).ok()) << CheckModel(run);
   run.contribution_budget_bytes = largest - 1;
   EXPECT_TRUE(absl::IsInvalidArgument(CheckModel(run)));
-  EXPECT_THAT(Refusal(run), AllOf(HasSubstr("limits.contribution_budget_mib"), HasSubstr("at least 1")));
+  EXPECT_THAT(Rejection(run), AllOf(HasSubstr("limits.contribution_budget_mib"), HasSubstr("at least 1")));
   run.push_codec = CodecKind::kInt4;
   EXPECT_TRUE(CheckModel(run).ok()) << "a shorter contribution";
   run.push_codec = CodecKind::kFp32;
@@ -41,11 +41,11 @@ TEST(ModelCheck, ABudgetHoldsTheLargestContribution) {
 TEST(ModelCheck, NamesTheFieldOfAModelThatCannotBe) {
   RunOptions run = Small();
   run.sync.fragments = 1000;
-  EXPECT_THAT(Refusal(run), HasSubstr("sync.fragments: "));
+  EXPECT_THAT(Rejection(run), HasSubstr("sync.fragments: "));
   run = Small();
   run.model = {.layers = 1024, .heads = 2, .width = 65536, .context = 1 << 20, .vocabulary = 65536};
-  EXPECT_THAT(Refusal(run), HasSubstr("model.gpt: "));
+  EXPECT_THAT(Rejection(run), HasSubstr("model.gpt: "));
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "tests/core/merge_fixture.h"
 #include "tests/core/merge_reference.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const std::vector<WorkerName> kNames = {"a", "b", "c", "d"};
@@ -110,4 +110,4 @@ TEST(MergeComparison, IsTheCosineAndDistanceOfThePlainVectors) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Steps one scalar through a sequence of pseudo-gradients.
@@ -103,4 +103,4 @@ TEST_P(EveryOptimizer, InPlaceAndInPiecesGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

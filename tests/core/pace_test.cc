@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<uint32_t> Plan(const std::vector<double>& rates, uint32_t steps) {
@@ -85,4 +85,4 @@ TEST(Pace, OneFreezeCostsLittle) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

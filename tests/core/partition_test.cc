@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(SampleOrder, LooksRandom) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::optional<double> Scanned(const Codec& codec, std::span<const std::byte> payload, uint64_t elements,
@@ -62,16 +62,16 @@ TEST(PayloadScan, SaysNothingOfAMalformedPayload) {
   const Codec& codec = CodecFor(CodecKind::kTopK64);
   std::vector<std::byte> payload = Encoded(codec, RandomValues(10000, 7));
   ASSERT_TRUE(codec.Validate(payload, 10000).ok());
-  size_t refused = 0;
+  size_t rejected = 0;
   for (size_t at = 0; at < payload.size(); at += 3) {
     const std::byte kept = std::exchange(payload[at], ~payload[at]);
     const bool valid = codec.Validate(payload, 10000).ok() && PayloadNorm(codec, payload, 10000).ok();
     EXPECT_EQ(Scanned(codec, payload, 10000, 1, 100).has_value(), valid) << at;
-    refused += valid ? 0 : 1;
+    rejected += valid ? 0 : 1;
     payload[at] = kept;
   }
-  EXPECT_GT(refused, 0);
+  EXPECT_GT(rejected, 0);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/test_values.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(PayloadNorm, IsTheNormOfWhatIsDecoded) {
@@ -61,4 +61,4 @@ TEST(FirstNonFinite, FindsTheFirst) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Fixed final : GaussianSource {
@@ -69,50 +69,50 @@ RoundRecord Round(const std::vector<WorkerName>& workers, std::vector<float> wei
   return record;
 }
 
-TEST(PrivacyLedger, AddsUpWhatEachWorkerReleased) {
-  PrivacyLedger ledger(1);
-  for (int i = 0; i < 3; ++i) ledger.Note(Round({"a", "b"}, {0.5F, 0.5F}));
-  ledger.Note(Round({"b"}, {1.0F}));
-  EXPECT_DOUBLE_EQ(ledger.local_rho(), 4 / 8.0) << "b's four releases of 1 / (2 sigma^2)";
+TEST(PrivacyAccountant, AddsUpWhatEachWorkerReleased) {
+  PrivacyAccountant accountant(1);
+  for (int i = 0; i < 3; ++i) accountant.Note(Round({"a", "b"}, {0.5F, 0.5F}));
+  accountant.Note(Round({"b"}, {1.0F}));
+  EXPECT_DOUBLE_EQ(accountant.local_rho(), 4 / 8.0) << "b's four releases of 1 / (2 sigma^2)";
   // Three rounds with the noise of two, and one that is its own.
-  EXPECT_DOUBLE_EQ(*ledger.published_rho(), 3 / 16.0 + 1 / 8.0);
+  EXPECT_DOUBLE_EQ(*accountant.published_rho(), 3 / 16.0 + 1 / 8.0);
 }
 
-TEST(PrivacyLedger, TheHeavyOneIsTheLeastHidden) {
-  PrivacyLedger ledger(1);
-  ledger.Note(Round({"a", "b"}, {0.75F, 0.25F}));
-  EXPECT_DOUBLE_EQ(*ledger.published_rho(), 0.125 * 0.5625 / 0.625);
+TEST(PrivacyAccountant, TheHeavyOneIsTheLeastHidden) {
+  PrivacyAccountant accountant(1);
+  accountant.Note(Round({"a", "b"}, {0.75F, 0.25F}));
+  EXPECT_DOUBLE_EQ(*accountant.published_rho(), 0.125 * 0.5625 / 0.625);
 }
 
-TEST(PrivacyLedger, AddsTheWeightsOfAWorkerThatIsInAVersionTwice) {
+TEST(PrivacyAccountant, AddsTheWeightsOfAWorkerThatIsInAVersionTwice) {
   // a's late contribution and its own: sensitivity (0.25 + 0.5) C, noise of variance 0.375 sigma^2 C^2.
-  PrivacyLedger ledger(1);
-  ledger.Note(Round({"a", "b", "a"}, {0.25F, 0.25F, 0.5F}));
-  EXPECT_DOUBLE_EQ(*ledger.published_rho(), 0.125 * 0.75 * 0.75 / 0.375);
-  EXPECT_DOUBLE_EQ(ledger.local_rho(), 2 * 0.125) << "each push has noise of its own";
+  PrivacyAccountant accountant(1);
+  accountant.Note(Round({"a", "b", "a"}, {0.25F, 0.25F, 0.5F}));
+  EXPECT_DOUBLE_EQ(*accountant.published_rho(), 0.125 * 0.75 * 0.75 / 0.375);
+  EXPECT_DOUBLE_EQ(accountant.local_rho(), 2 * 0.125) << "each push has noise of its own";
 }
 
-TEST(PrivacyLedger, CountsAFragmentAsItsShareOfARound) {
-  PrivacyLedger whole(1);
-  PrivacyLedger parts(4);
+TEST(PrivacyAccountant, CountsAFragmentAsItsShareOfARound) {
+  PrivacyAccountant whole(1);
+  PrivacyAccountant parts(4);
   whole.Note(Round({"a"}, {1}));
   for (int i = 0; i < 4; ++i) parts.Note(Round({"a"}, {1}));
   EXPECT_DOUBLE_EQ(whole.local_rho(), parts.local_rho());
 }
 
-TEST(PrivacyLedger, KnowsNoBoundWhereThereIsNone) {
-  PrivacyLedger ledger(1);
+TEST(PrivacyAccountant, KnowsNoBoundWhereThereIsNone) {
+  PrivacyAccountant accountant(1);
   RoundRecord clipped = Round({"a", "b", "c"}, {0.5F, 0.25F, 0.25F});
   clipped.merge.method = MergeMethod::kCenteredClip;
-  ledger.Note(clipped);
-  EXPECT_FALSE(ledger.published_rho().has_value());
-  EXPECT_DOUBLE_EQ(ledger.local_rho(), 0.125);
-  EXPECT_FALSE(ledger.without_noise());
-  ledger.Note(RoundRecord());  // a restore: no contributions
-  EXPECT_FALSE(ledger.without_noise());
-  ledger.Note(Round({"a"}, {1}, 0));
-  EXPECT_TRUE(ledger.without_noise());
+  accountant.Note(clipped);
+  EXPECT_FALSE(accountant.published_rho().has_value());
+  EXPECT_DOUBLE_EQ(accountant.local_rho(), 0.125);
+  EXPECT_FALSE(accountant.without_noise());
+  accountant.Note(RoundRecord());  // a restore: no contributions
+  EXPECT_FALSE(accountant.without_noise());
+  accountant.Note(Round({"a"}, {1}, 0));
+  EXPECT_TRUE(accountant.without_noise());
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Action = RoundDecision::Action;
@@ -211,4 +211,4 @@ TEST(RoundPolicy, NamesOnlyTheFirstOfMany) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

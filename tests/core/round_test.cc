@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Action = RoundDecision::Action;
@@ -65,25 +65,25 @@ class RoundTest : public testing::Test {
   std::optional<Round> round_;
 };
 
-TEST_F(RoundTest, DoesNotWaitForOneWhosePushWasRefusedForItsContent) {
+TEST_F(RoundTest, DoesNotWaitForOneWhosePushWasRejectedForItsContent) {
   for (const char* worker : {"a", "b", "c"}) Join(worker, 0);
   Open(1, 0);
   Pull({"a", "b", "c"});
   Push("a", 1);
   Push("b", 1);
   EXPECT_THAT(Expected(2), ElementsAre("c"));
-  round_->Refused("c");
+  round_->Rejected("c");
   EXPECT_THAT(Expected(2), IsEmpty());
   EXPECT_EQ(Decision(2), Action::kClose);
   Push("c", 3);
   EXPECT_EQ(round_->arrived_count(), 3) << "a better one counts all the same";
 }
 
-TEST_F(RoundTest, WaitsAgainForARefusedWorkerThatJoinsAnewWhenNobodyElseIsThere) {
+TEST_F(RoundTest, WaitsAgainForARejectedWorkerThatJoinsAnewWhenNobodyElseIsThere) {
   Join("a", 0);
   Open(1, 0);
   Pull({"a"});
-  round_->Refused("a");
+  round_->Rejected("a");
   EXPECT_THAT(Expected(1), IsEmpty());
   Join("a", 2);
   EXPECT_THAT(Expected(2), ElementsAre("a"));
@@ -359,16 +359,16 @@ TEST_F(RoundTest, LateOnesAloneDoNotCloseARound) {
 }
 
 TEST_F(RoundTest, WithoutBarriersEveryArrivalCloses) {
-  RoundOptions free = kOptions;
-  free.mode = RoundMode::kFree;
+  RoundOptions async = kOptions;
+  async.mode = RoundMode::kAsync;
   for (const char* name : {"a", "b", "c"}) Join(name, 0);
   round_.emplace(RoundOpening{.epoch = Epoch(5),
                               .fragment = FragmentId(0),
                               .base = Version(0),
                               .opened_at = At(0),
                               .members = members_.LiveTrainers()},
-                 free);
-  const auto decide = [&](double now) { return Decide(At(now), round_->View(At(now), members_), free); };
+                 async);
+  const auto decide = [&](double now) { return Decide(At(now), round_->View(At(now), members_), async); };
   EXPECT_EQ(decide(1).action, Action::kWait);
   EXPECT_THAT(decide(1).waiting_for, ElementsAre("a", "b", "c"));
   EXPECT_EQ(decide(1).next_check, At(100));
@@ -377,17 +377,17 @@ TEST_F(RoundTest, WithoutBarriersEveryArrivalCloses) {
   EXPECT_EQ(decide(101).action, Action::kClose);
   Round late(
       {.epoch = Epoch(5), .fragment = FragmentId(0), .base = Version(9), .opened_at = At(200), .members = {}},
-      free);
+      async);
   ASSERT_TRUE(late.Arrived(Of("a", 7), At(201)).ok());
-  EXPECT_EQ(Decide(At(201), late.View(At(201), members_), free).action, Action::kClose)
+  EXPECT_EQ(Decide(At(201), late.View(At(201), members_), async).action, Action::kClose)
       << "late ones as well";
-  EXPECT_THAT(Decide(At(201), late.View(At(201), members_), free).reason, Not(HasSubstr("later than")))
+  EXPECT_THAT(Decide(At(201), late.View(At(201), members_), async).reason, Not(HasSubstr("later than")))
       << "two versions back is what three workers make it";
   ASSERT_TRUE(late.Arrived(Of("b", 4), At(201)).ok());
-  EXPECT_THAT(Decide(At(201), late.View(At(201), members_), free).reason,
+  EXPECT_THAT(Decide(At(201), late.View(At(201), members_), async).reason,
               HasSubstr("2 arrived, 1 of them later than 3 workers make it"));
-  free.minimum = 3;
-  EXPECT_EQ(Decide(At(201), late.View(At(201), members_), free).action, Action::kWait);
+  async.minimum = 3;
+  EXPECT_EQ(Decide(At(201), late.View(At(201), members_), async).action, Action::kWait);
 }
 
 TEST_F(RoundTest, EvaluatorsAreNeverWaitedFor) {
@@ -415,7 +415,7 @@ TEST_F(RoundTest, CountsEachWorkerOnce) {
   EXPECT_EQ(round_->Contributions()[0].payload_crc32c, 1u);
 }
 
-TEST_F(RoundTest, RefusesWhatIsNotOfThisRound) {
+TEST_F(RoundTest, RejectsWhatIsNotOfThisRound) {
   Open(4, 0);
   Contribution old_epoch = Of("a", 4), other_fragment = Of("a", 4);
   old_epoch.key.epoch = Epoch(4);
@@ -468,4 +468,4 @@ TEST_F(RoundTest, AnEvaluatorDoesNotEndTheGathering) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -58,7 +58,7 @@ struct BadFile {
   const char* message;
 };
 
-TEST(Safetensors, RefusesHostileHeadersNamingTheTensor) {
+TEST(Safetensors, RejectsHostileHeadersNamingTheTensor) {
   const BadFile cases[] = {
       {"[1]", 0, "not a JSON object"},
       {"{", 0, "not a JSON object"},
@@ -99,4 +99,4 @@ TEST(Safetensors, SurvivesRandomDamage) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

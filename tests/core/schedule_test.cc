@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 RunOptions SmallRun() {
@@ -124,4 +124,4 @@ TEST(Schedule, IsCountedInTokensOfTheRun) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void Sort(const std::vector<Exchange>& network, std::vector<int>& values) {
@@ -54,4 +54,4 @@ TEST(SortingNetwork, LeavesOutWhatTheMiddleDoesNotNeed) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

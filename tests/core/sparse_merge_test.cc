@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/merge_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const MergeOptions kPresent = {.sparse_average = SparseAverage::kPresent};
@@ -120,4 +120,4 @@ TEST(SparseMerge, SegmentsInsideABlockGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 
 #include "core/codec.h"
 
-namespace atoll {
+namespace atl {
 
 /// Values whose magnitudes spread over some orders, as those of pseudo-gradients do.
 inline std::vector<float> RandomValues(size_t n, uint64_t seed, float scale = 1e-3f) {
@@ -42,6 +42,6 @@ inline std::vector<uint32_t> Bits(std::span<const float> values) {
   return bits;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_CORE_TEST_VALUES_H_

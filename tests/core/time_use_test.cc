@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(TimeUseTest, EveryUseHasANameAndIsShownOnce) {
@@ -30,4 +30,4 @@ TEST(TimeUseTest, UtilisationIsComputeOverEverythingButPauses) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "tests/common/test_dir.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 
 /// Certificates made now by scripts/dev-certs.sh, in a folder that goes away with the object.
 class DevCerts {
@@ -32,6 +32,6 @@ class DevCerts {
   TestDir dir_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_DEV_CERTS_H_

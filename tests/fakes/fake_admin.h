@@ -9,7 +9,7 @@
 #include "common/mutex.h"
 #include "server/admin_control.h"
 
-namespace atoll {
+namespace atl {
 
 /// Remembers who asked for what, and answers as a test says. Thread-safe; hooks are set before the first
 /// call.
@@ -20,9 +20,10 @@ class FakeAdmin final : public AdminControl {
     Note(caller, "run " + std::to_string(static_cast<int>(action)) + " " + reason);
     return answer;
   }
-  absl::StatusOr<std::string> ControlWorker(const AdminCaller& caller, const WorkerOrder& order) override {
-    Note(caller, "worker " + order.worker + " " + std::to_string(static_cast<int>(order.action)) +
-                     (order.at_once ? " at once " : " ") + order.reason);
+  absl::StatusOr<std::string> ControlWorker(const AdminCaller& caller,
+                                            const ControlWorkerCall& call) override {
+    Note(caller, "worker " + call.worker + " " + std::to_string(static_cast<int>(call.action)) +
+                     (call.at_once ? " at once " : " ") + call.reason);
     return answer;
   }
   absl::StatusOr<ConfigView> SetConfig(const AdminCaller& caller, const std::vector<ConfigSetting>& settings,
@@ -119,6 +120,6 @@ class FakeAdmin final : public AdminControl {
   std::vector<Asked> asked_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_FAKE_ADMIN_H_

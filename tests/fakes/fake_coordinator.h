@@ -11,10 +11,10 @@
 
 #include "common/mutex.h"
 #include "server/coordinator.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/fakes/fake_admin.h"
 
-namespace atoll {
+namespace atl {
 
 /// A coordinator that does what a test tells it to, for what stands on top of one. Thread-safe; hooks are set
 /// before the first call. Pulls without a hook wait until they are cancelled, answered or shut down.
@@ -141,7 +141,7 @@ class FakeCoordinator final : public Coordinator {
   std::vector<WorkerView> ListWorkers(bool all) override { return worker_views; }
   AdminControl& admin() override { return admin_control; }
   void Shutdown() override {
-    AnswerPulls(Refuse(RefusalReason::kShuttingDown, "the coordinator is shutting down"));
+    AnswerPulls(Reject(RejectionReason::kShuttingDown, "the coordinator is shutting down"));
   }
 
   std::string pushed() const {
@@ -192,6 +192,6 @@ class FakeCoordinator final : public Coordinator {
   std::string seeded_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_FAKE_COORDINATOR_H_

@@ -11,7 +11,7 @@
 #include "server/launch/launcher.h"
 #include "server/launch/wanted_workers.h"
 
-namespace atoll {
+namespace atl {
 
 /// Starts nothing, remembers what it was asked for. Its workers are w-0, w-1, ...; those that are not wanted
 /// any more run on, as do the processes of a launcher whose thread has not got to them yet. Thread-safe.
@@ -46,17 +46,17 @@ class FakeLauncher final : public Launcher {
     ++log_->started_again;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::string> LetGo(const WorkerName& name) override {
+  absl::StatusOr<std::string> Release(const WorkerName& name) override {
     MutexLock lock(&log_->mutex);
     if (log_->wanted.erase(NumberOf(name)) == 0) return std::string();
     log_->drained.insert(NumberOf(name));
     return std::string("the launcher does not start it again");
   }
-  bool IsLetGo(const WorkerName& name) const override {
+  bool IsReleased(const WorkerName& name) const override {
     MutexLock lock(&log_->mutex);
     return log_->drained.contains(NumberOf(name));
   }
-  void WantAgain(const WorkerName& name) override {
+  void Reclaim(const WorkerName& name) override {
     MutexLock lock(&log_->mutex);
     if (log_->drained.erase(NumberOf(name)) > 0) log_->wanted.insert(NumberOf(name));
   }
@@ -65,7 +65,7 @@ class FakeLauncher final : public Launcher {
       MutexLock lock(&log_->mutex);
       if (const absl::Status answer = Answer(); !answer.ok()) return answer;
     }
-    WantAgain(name);
+    Reclaim(name);
     MutexLock lock(&log_->mutex);
     log_->restarted.push_back(name);
     return absl::OkStatus();
@@ -103,6 +103,6 @@ class FakeLauncher final : public Launcher {
   const std::shared_ptr<Log> log_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_FAKE_LAUNCHER_H_

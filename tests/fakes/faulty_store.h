@@ -13,7 +13,7 @@
 
 #include "storage/run_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// What fails, shared between a test and the FaultyStore that it gave away. Counters count attempts that were
 /// refused.
@@ -28,8 +28,8 @@ struct Faults {
   std::atomic<bool> epoch{false};
   std::atomic<bool> payload{false};     // the disk returns another bit than was written
   std::atomic<int> started_uploads{0};  // all of them
-  std::atomic<int> refused_commits{0};
-  std::atomic<int> refused_stores{0};
+  std::atomic<int> rejected_commits{0};
+  std::atomic<int> rejected_stores{0};
   std::atomic<uint32_t> kept_late{0};  // of the last KeepLate
   // Called once, by the thread that uses the store; set while nobody does.
   std::function<void()> before_upload = nullptr;
@@ -107,13 +107,13 @@ class FaultyStore final : public RunStore {
   absl::Status CommitRound(const RoundRecord& record,
                            const std::vector<PartitionEntry>& partitions) override {
     if (!faults_->commit) return store_->CommitRound(record, partitions);
-    ++faults_->refused_commits;
+    ++faults_->rejected_commits;
     return Full();
   }
   absl::Status StoreVersion(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
                             uint32_t keep) override {
     if (!faults_->store) return store_->StoreVersion(layout, version, tensors, keep);
-    ++faults_->refused_stores;
+    ++faults_->rejected_stores;
     return Full();
   }
   absl::StatusOr<StoredEntry> Stored(FragmentId fragment) override { return store_->Stored(fragment); }
@@ -168,6 +168,6 @@ class FaultyStore final : public RunStore {
   const std::shared_ptr<Faults> faults_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_FAULTY_STORE_H_

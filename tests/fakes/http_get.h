@@ -11,7 +11,7 @@
 
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// A connection to this port of 127.0.0.1; invalid when nobody listens there.
 inline FileDescriptor ConnectTo(uint16_t port) {
@@ -39,6 +39,6 @@ inline std::string HttpGet(uint16_t port, const std::string& path) {
   return answer;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_HTTP_GET_H_

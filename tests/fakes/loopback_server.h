@@ -9,7 +9,7 @@
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 
 /// Serves a gRPC service on a free port of 127.0.0.1 as long as it lives; at its end calls in progress are
 /// cancelled. A service that owns its server declares it as its last member.
@@ -39,6 +39,6 @@ class LoopbackServer {
   std::string address_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_LOOPBACK_SERVER_H_

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 
 inline bool HavePromtool() { return std::system("command -v promtool >/dev/null 2>&1") == 0; }
 
@@ -26,6 +26,6 @@ inline std::string PromtoolComplaints(const std::string& metrics) {
   return failed && complaints.empty() ? "promtool failed" : complaints;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_PROMTOOL_H_

@@ -16,7 +16,7 @@
 #include "common/file_descriptor.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 
 /// One frame of HTTP/2 (RFC 9113, 4.1).
 inline std::string Http2Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload) {
@@ -143,6 +143,6 @@ class RawHttp2Server {
   std::thread thread_;  // last: it uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_FAKES_RAW_HTTP2_H_

@@ -10,7 +10,7 @@
 #include "tests/fuzz/targets.h"
 #include "worker/client/chunks.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 std::string Joined(const std::vector<ByteSpan>& pieces) {
@@ -96,4 +96,4 @@ void FuzzZstdBlock(FuzzInput in) {
   ATOLL_FUZZ_REQUIRE(again == out);
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

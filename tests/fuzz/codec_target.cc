@@ -10,7 +10,7 @@
 #include "core/sparse_codec.h"
 #include "tests/fuzz/targets.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 // The bits: a NaN is not equal to itself.
@@ -94,4 +94,4 @@ void FuzzDelta(FuzzInput in) {
   }
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

@@ -6,7 +6,7 @@
 #include "protos/config/run_config_codec.h"
 #include "tests/fuzz/targets.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 constexpr char kYaml[] = R"(run: {name: sample, workers: 4, rounds: 20}
@@ -51,4 +51,4 @@ void FuzzConfigBytes(FuzzInput in) {
   ATOLL_FUZZ_REQUIRE(!options.ok() || (same.ok() && same->empty()));
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 
 /// Foreign bytes, taken apart front to back. What is not there any more reads as 0 or empty, so that every
 /// input means something. Borrows its bytes.
@@ -47,7 +47,7 @@ class FuzzInput {
   std::span<const std::byte> rest_;
 };
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz
 
 /// Ends the program, which is what a fuzzer takes for a find.
 #define ATOLL_FUZZ_REQUIRE(condition)                                                     \

@@ -7,7 +7,7 @@
 #include "storage/checkpoint_manifest.h"
 #include "tests/fuzz/targets.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 /// With the checksum that it should have; as it is when it is no JSON object.
@@ -54,4 +54,4 @@ void FuzzKubernetesJson(FuzzInput in) {
   if (which % 3 == 2) static_cast<void>(ParseReplicas(json));
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

@@ -8,7 +8,7 @@
 
 namespace {
 
-const atoll::fuzz::Target* target = nullptr;
+const atl::fuzz::Target* target = nullptr;
 
 }  // namespace
 
@@ -16,17 +16,17 @@ extern "C" int LLVMFuzzerInitialize(const int* argc, const char* const* const* a
   constexpr std::string_view kFlag = "--target=";
   for (int i = 1; i < *argc; ++i) {
     const std::string_view argument = (*argv)[i];
-    if (argument.starts_with(kFlag)) target = atoll::fuzz::FindTarget(argument.substr(kFlag.size()));
+    if (argument.starts_with(kFlag)) target = atl::fuzz::FindTarget(argument.substr(kFlag.size()));
   }
   if (target != nullptr) return 0;
   std::fputs("atoll-fuzz: --target=NAME is needed; there are:\n", stderr);
-  for (const atoll::fuzz::Target& each : atoll::fuzz::Targets()) {
+  for (const atl::fuzz::Target& each : atl::fuzz::Targets()) {
     std::fprintf(stderr, "  %s\n", std::string(each.name).c_str());
   }
   std::exit(2);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  target->run(atoll::fuzz::FuzzInput({reinterpret_cast<const std::byte*>(data), size}));
+  target->run(atl::fuzz::FuzzInput({reinterpret_cast<const std::byte*>(data), size}));
   return 0;
 }

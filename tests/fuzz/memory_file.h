@@ -10,7 +10,7 @@
 
 #include "tests/fuzz/fuzz_input.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 
 /// A file that is only in memory, for decoders that want a path.
 class MemoryFile {
@@ -30,6 +30,6 @@ class MemoryFile {
   const int fd_;
 };
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz
 
 #endif  // ATOLL_TESTS_FUZZ_MEMORY_FILE_H_

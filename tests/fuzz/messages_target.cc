@@ -13,7 +13,7 @@
 #include "tests/fuzz/targets.h"
 #include "worker/client/convert.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 template <typename Message, typename Check>
@@ -41,10 +41,10 @@ void CheckPull(const v1::PullRequest& request) {
 }
 
 void CheckPullHeader(const v1::PullHeader& header) {
-  PullWish wish{.fragment = FragmentId(0), .after = Version(3), .wait = {}, .elements = 4096};
-  wish.have = Version(3);
-  const auto pulled = PulledFromProto(header, wish);
-  const uint64_t room = CodecFor(wish.codec).EncodedSize(wish.elements);
+  PullRequest request{.fragment = FragmentId(0), .after = Version(3), .wait = {}, .elements = 4096};
+  request.have = Version(3);
+  const auto pulled = PulledFromProto(header, request);
+  const uint64_t room = CodecFor(request.codec).EncodedSize(request.elements);
   if (pulled.ok()) ATOLL_FUZZ_REQUIRE(pulled->payload_bytes <= room);
 }
 
@@ -68,7 +68,7 @@ void FuzzClientMessage(FuzzInput in) {
     case 5:
       return Parse<v1::ControlRunRequest>(bytes, [](const auto& m) { (void)DecodeRunAction(m); });
     case 6:
-      return Parse<v1::ControlWorkerRequest>(bytes, [](const auto& m) { (void)DecodeWorkerOrder(m); });
+      return Parse<v1::ControlWorkerRequest>(bytes, [](const auto& m) { (void)DecodeControlWorker(m); });
     case 7:
       return Parse<v1::SetConfigRequest>(bytes, [](const auto& m) { (void)DecodeSettings(m); });
     default:
@@ -84,7 +84,7 @@ void FuzzServerMessage(FuzzInput in) {
     case 0:
       return Parse<v1::JoinReply>(bytes, [](const auto& m) { (void)JoinInfoFromProto(m, {}); });
     case 1:
-      return Parse<v1::HeartbeatReply>(bytes, [](const auto& m) { (void)HeartbeatOrdersFromProto(m); });
+      return Parse<v1::HeartbeatReply>(bytes, [](const auto& m) { (void)HeartbeatReplyFromProto(m); });
     case 2:
       return Parse<v1::PullHeader>(bytes, CheckPullHeader);
     default:
@@ -108,4 +108,4 @@ void FuzzWireStatus(FuzzInput in) {
   static_cast<void>(DetailOf(inside));
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

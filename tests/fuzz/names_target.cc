@@ -15,7 +15,7 @@
 #include "worker/data/tokenizer.h"
 #include "worker/sync/identity.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 void CheckAddresses(const std::string& text) {
@@ -65,4 +65,4 @@ void FuzzNames(FuzzInput in) {
   }
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

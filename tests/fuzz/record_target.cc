@@ -10,7 +10,7 @@
 #include "storage/run_loader.h"
 #include "tests/fuzz/targets.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 /// With the checksum that it should have, so that what is behind it is reached.
@@ -63,4 +63,4 @@ void FuzzRunLoader(FuzzInput in) {
   static_cast<void>(std::move(loader).Finish());
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

@@ -16,7 +16,7 @@
 
 #include "tests/fuzz/targets.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 std::vector<std::byte> ReadAll(const std::filesystem::path& path) {
@@ -107,6 +107,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz
 
-int main(int argc, char** argv) { return atoll::fuzz::Main(argc, argv); }
+int main(int argc, char** argv) { return atl::fuzz::Main(argc, argv); }

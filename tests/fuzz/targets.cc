@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 constexpr auto kTargets = std::to_array<Target>({
@@ -41,4 +41,4 @@ const Target* FindTarget(std::string_view name) {
   return found == kTargets.end() ? nullptr : found;
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

@@ -11,7 +11,7 @@
 // written again as it was read. How an input is laid out stands above each target; make_corpus.py writes
 // seeds in that layout.
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 
 void FuzzCodec(FuzzInput in);
 void FuzzDelta(FuzzInput in);
@@ -47,6 +47,6 @@ std::span<const Target> Targets();
 /// Null when there is none of this name.
 const Target* FindTarget(std::string_view name);
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz
 
 #endif  // ATOLL_TESTS_FUZZ_TARGETS_H_

@@ -8,7 +8,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 /// mode:u8, 0: the rest is the file; else data size:u16, and the rest is the JSON of a file with so many
@@ -53,4 +53,4 @@ void FuzzSeedFile(FuzzInput in) {
   if (read.ok()) ATOLL_FUZZ_REQUIRE(read->size() == layouts->size());
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

@@ -8,7 +8,7 @@
 #include "worker/data/token_file.h"
 #include "worker/data/tokenizer.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 
 // vocabulary:u16, then the file.
 void FuzzTokenFile(FuzzInput in) {
@@ -44,4 +44,4 @@ void FuzzDatasetDescription(FuzzInput in) {
   ATOLL_FUZZ_REQUIRE(again.ok() && Fingerprint(*again) == Fingerprint(*description));
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

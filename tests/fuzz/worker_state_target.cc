@@ -9,10 +9,10 @@
 #include "core/membership.h"
 #include "tests/fuzz/targets.h"
 #include "worker/sync/identity.h"
-#include "worker/sync/local_state.h"
 #include "worker/sync/state_file.h"
+#include "worker/sync/worker_checkpoint.h"
 
-namespace atoll::fuzz {
+namespace atl::fuzz {
 namespace {
 
 /// A folder of this process, gone when it ends.
@@ -60,7 +60,7 @@ std::string StateFile(StateFileKind kind, const std::string& fields) {
 void FuzzWorkerState(FuzzInput in) {
   static const Folder folder;
   static const Logger log;  // writes nothing
-  static const auto state = LocalState::Open(folder.path(), {"run", "w1", "model"}, log);
+  static const auto state = WorkerCheckpoint::Open(folder.path(), {"run", "w1", "model"}, log);
   ATOLL_FUZZ_REQUIRE(state.ok());
   const uint8_t kind = in.Byte();
   const std::string rest = in.RestText();
@@ -69,7 +69,7 @@ void FuzzWorkerState(FuzzInput in) {
   if (kind != 1) static_cast<void>((*state)->LoadRound());
   if (kind == 0) return;
   const auto push = (*state)->LoadPush(FragmentId(0));
-  if (push.ok()) ATOLL_FUZZ_REQUIRE(FindCodec(push->offer.codec) != nullptr);
+  if (push.ok()) ATOLL_FUZZ_REQUIRE(FindCodec(push->header.codec) != nullptr);
 }
 
 // which:u8, even: the identity, odd: the signing key; then the file.
@@ -87,4 +87,4 @@ void FuzzIdentity(FuzzInput in) {
   if (identity.ok()) ATOLL_FUZZ_REQUIRE(ValidateWorkerName(identity->name).ok());
 }
 
-}  // namespace atoll::fuzz
+}  // namespace atl::fuzz

@@ -20,7 +20,7 @@
 #include "tests/integration/cluster.h"
 #include "tests/integration/reference.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// The errors of two float32 programs that sum in different orders are of one size; the largest of a run
@@ -192,7 +192,7 @@ TEST_F(AlgorithmsTest, FreeRoundsWithDelayedNesterov) {
   Train({.rounds = 30,
          .inner_steps = 5,
          .outer = "{optimizer: delayed_nesterov, learning_rate: 0.7, momentum: 0.9, delay: 2, spread: 0.25}",
-         .round = "{mode: free, minimum: 1, staleness_limit: 1000, deadline_s: 100, lease_s: 20, "
+         .round = "{mode: async, minimum: 1, staleness_limit: 1000, deadline_s: 100, lease_s: 20, "
                   "start_workers: 2}"},
         /*slow_factor=*/6);
   ASSERT_FALSE(HasFailure());
@@ -281,4 +281,4 @@ TEST_F(AlgorithmsTest, PrivacyWithNoise) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "tests/integration/cluster.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -47,7 +47,7 @@ class BadInput : public ::testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
-TEST_F(BadInput, ConfigurationsAreRefusedBeforeAnythingStarts) {
+TEST_F(BadInput, ConfigurationsAreRejectedBeforeAnythingStarts) {
   const BadConfig cases[] = {
       {"grace_s: 5", "graze_s: 5", {":7: round", "graze_s", "did you mean 'grace_s'"}},
       {"batch: 4", "batch: 0", {"inner.batch", "0", "1"}},
@@ -94,7 +94,7 @@ TEST_F(BadInput, DataDirectoryBelongsToOneCoordinator) {
                                 HasSubstr(std::to_string(cluster_->coordinator().pid()))));
 }
 
-TEST_F(BadInput, TruncatedTokenFileIsNamedAndRefused) {
+TEST_F(BadInput, TruncatedTokenFileIsNamedAndRejected) {
   ASSERT_TRUE(cluster_->StartCoordinator().ok());
   const auto files = ListDir(cluster_->PathOf("tokens"));
   ASSERT_TRUE(files.ok());
@@ -119,7 +119,7 @@ TEST_F(BadInput, MissingTokensAreNamed) {
   EXPECT_THAT(run.output, HasSubstr("no-tokens"));
 }
 
-TEST_F(BadInput, TokensOfAnotherVocabularyAreRefused) {
+TEST_F(BadInput, TokensOfAnotherVocabularyAreRejected) {
   ASSERT_TRUE(
       WriteFileAtomically(cluster_->PathOf("run.yaml"),
                           absl::StrReplaceAll(TinyConfig({}), {{"vocabulary: 256", "vocabulary: 100"}}))
@@ -130,7 +130,7 @@ TEST_F(BadInput, TokensOfAnotherVocabularyAreRefused) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("vocabulary"), HasSubstr("256"), HasSubstr("100")));
 }
 
-TEST_F(BadInput, ASecondWorkerUnderATakenNameIsRefused) {
+TEST_F(BadInput, ASecondWorkerUnderATakenNameIsRejected) {
   ASSERT_TRUE(cluster_->StartCoordinator().ok());
   ASSERT_TRUE(cluster_->StartWorker("w0").ok());
   ASSERT_TRUE(cluster_
@@ -161,4 +161,4 @@ TEST_F(BadInput, UnknownOptionsAndMissingCoordinatorsAreExplained) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

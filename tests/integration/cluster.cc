@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Program(const std::string& name) { return std::string(ATOLL_BIN_DIR) + "/" + name; }
@@ -173,4 +173,4 @@ std::string Cluster::Log(const std::string& process) const {
   return ReadFile(PathOf(process + ".log")).value_or("");
 }
 
-}  // namespace atoll
+}  // namespace atl

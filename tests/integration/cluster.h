@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "tests/integration/process.h"
 
-namespace atoll {
+namespace atl {
 
 /// A small run in a folder of its own: real token files, one real coordinator, real workers, real sockets.
 /// Everything is killed and removed with it. Not thread-safe.
@@ -79,6 +79,6 @@ std::string TinyConfig(const TinyRun& run);
 /// Deterministic text that a model can learn something from.
 std::string PseudoEnglish(size_t bytes, uint32_t seed);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_CLUSTER_H_

@@ -15,7 +15,7 @@
 #include "tests/integration/process.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 
 /// atoll-coordinator as a program, on free ports, with a folder of its own: run.yaml, data/, log, ports.
 class CoordinatorProgram : public ::testing::Test {
@@ -69,6 +69,6 @@ codec: {push: fp32, pull_delta: none}
   nlohmann::json ports_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_COORDINATOR_PROGRAM_H_

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/cluster.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class SmallDisk {
@@ -44,14 +44,14 @@ TEST(DiskFull, NothingIsLostAndTheRunGoesOnWhenThereIsRoom) {
   auto created = Cluster::Create(TinyConfig({.workers = 2, .rounds = 400}));
   ASSERT_TRUE(created.ok()) << created.status();
   Cluster& cluster = **created;
-  const SmallDisk disk(cluster.PathOf("coordinator"));
-  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
+  const SmallDisk checkpoint(cluster.PathOf("coordinator"));
+  if (!checkpoint.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
   ASSERT_TRUE(cluster.StartCoordinator().ok());
   ASSERT_TRUE(cluster.StartWorker("w0").ok());
   ASSERT_TRUE(cluster.StartWorker("w1").ok());
   const absl::Status started = cluster.WaitForVersion(2, Seconds(60));
   ASSERT_TRUE(started.ok()) << started;
-  disk.Fill();
+  checkpoint.Fill();
   const absl::Status failing =
       cluster.WaitUntil("a clear error in the status", Seconds(60),
                         [](const auto& status) { return !status.storage_error().empty(); });
@@ -61,7 +61,7 @@ TEST(DiskFull, NothingIsLostAndTheRunGoesOnWhenThereIsRoom) {
   EXPECT_THAT(full->storage_error(), ::testing::HasSubstr("is full"));
   const uint64_t head = full->fragments(0).version();
   EXPECT_TRUE(cluster.coordinator().running());
-  disk.Free();
+  checkpoint.Free();
   const absl::Status finished = cluster.WaitForFinish(Seconds(90));
   ASSERT_TRUE(finished.ok()) << finished;
   const auto status = cluster.Status();
@@ -72,4 +72,4 @@ TEST(DiskFull, NothingIsLostAndTheRunGoesOnWhenThereIsRoom) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -2,7 +2,7 @@
 """A drained worker finishes what it has begun, between real programs.
 
 Two workers train; w1 is slowed down (stopped for most of the time) and drained in the middle of a round. Until its next
-heartbeat, 10 s later, it does not know of the order and begins more rounds. It must show, in blocking, overlapped and free
+heartbeat, 10 s later, it does not know of the order and begins more rounds. It must show, in blocking, overlapped and async
 mode: no push of w1 is refused, w1 exits with code 0 and its log says that nothing is lost, the WORKER_DRAINED event names
 its last push as counted, and the round records hold that push. In the last part a round closes without w1 by its own rules
 (quorum): w1 then exits with code 8, and the event and its log say that the last push did not count. Whether the slowed w1
@@ -32,7 +32,7 @@ checkpoint: {shards: 1}
 PARTS = {
     "blocking": "round: {deadline_s: 60, lease_s: 30, staleness_limit: 0}\n",
     "overlapped": "round: {deadline_s: 60, lease_s: 30, staleness_limit: 0}\nsync: {mode: overlapped, fragments: 2}\n",
-    "free": "round: {deadline_s: 60, lease_s: 30, mode: free, staleness_limit: 40}\nouter: {optimizer: delayed_nesterov}\n",
+    "async": "round: {deadline_s: 60, lease_s: 30, mode: async, staleness_limit: 40}\nouter: {optimizer: delayed_nesterov}\n",
     "too late": "round: {deadline_s: 60, lease_s: 3, quorum: 0.5, grace: fixed, grace_s: 0, staleness_limit: 0}\n",
 }
 

@@ -44,8 +44,8 @@ ARGUMENTS = ["--threads=1", "--device=cpu"]
 
 
 # Rounds that take longer than what is between them, so that the two do not fall into step.
-FREE = {"round": "lease_s: 30, mode: free, staleness_limit: 40", "outer": "delayed_nesterov", "steps": 100}
-EXPECTED_LATENESS = 2  # versions, of two workers in free mode: core/round_policy.h
+ASYNC = {"round": "lease_s: 30, mode: async, staleness_limit: 40", "outer": "delayed_nesterov", "steps": 100}
+EXPECTED_LATENESS = 2  # versions, of two workers in async mode: core/round_policy.h
 
 
 def config(rounds=100000, data="", round="lease_s: 3", outer="nesterov", steps=10):
@@ -213,8 +213,8 @@ def stuck(folder, programs, tokens):
     return part.complaints
 
 
-def free(folder, programs, tokens):
-    part = Part(folder, programs, config(**FREE))
+def asynchronous(folder, programs, tokens):
+    part = Part(folder, programs, config(**ASYNC))
     try:
         part.launch(tokens)
         lateness = lambda: [point["value"] for point in part.run.metrics() if point["name"] == "worker/late_versions"]
@@ -225,11 +225,11 @@ def free(folder, programs, tokens):
         overtaken = sum(value > EXPECTED_LATENESS for value in versions)
         late = samples[("atoll_late_contributions_total", ())]
         told = [e["message"] for e in events if "later than" in e["message"]]
-        print(f"free: {len(versions)} contributions, {sum(value >= 1 for value in versions)} to an older base, "
+        print(f"async: {len(versions)} contributions, {sum(value >= 1 for value in versions)} to an older base, "
               f"{overtaken} overtaken more than once; {late:.0f} counted as late, {len(told)} events")
-        part.check(late <= overtaken and len(told) <= overtaken, f"free: {late} late, {told}, of these: {versions}")
+        part.check(late <= overtaken and len(told) <= overtaken, f"async: {late} late, {told}, of these: {versions}")
         # The rest of what the alert LateContributions counts.
-        part.check(samples.get(("atoll_contributions_total", (("result", "stale_base"),)), 0) == 0, "free: some were refused")
+        part.check(samples.get(("atoll_contributions_total", (("result", "stale_base"),)), 0) == 0, "async: some were refused")
     finally:
         part.end()
     return part.complaints
@@ -396,7 +396,7 @@ def planned(folder, programs, tokens):
     return part.complaints
 
 
-PARTS = {"planned": planned, "add": add, "full": full, "drained": drained, "stuck": stuck, "free": free, "budget": budget, "data": data, "extend": extend,
+PARTS = {"planned": planned, "add": add, "full": full, "drained": drained, "stuck": stuck, "async": asynchronous, "budget": budget, "data": data, "extend": extend,
          "streamed": streamed}
 
 

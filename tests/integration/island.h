@@ -19,7 +19,7 @@
 
 // A coordinator and workers of one process that talk over real sockets.
 
-namespace atoll {
+namespace atl {
 
 /// Silent, unless ATOLL_TEST_LOG is set.
 inline Logger TestLog() {
@@ -105,13 +105,13 @@ class WorkerThread {
   }
   /// After Join.
   const FakeReplica& replica() const { return *replica_; }
-  const Board& board() const { return worker_.board(); }
+  const WorkerStatus& worker_status() const { return worker_.worker_status(); }
 
  private:
   static WorkerOptions Options(const std::string& name) {
     WorkerOptions options;
     options.join = {.worker = name, .secret = std::string(32, name.back())};
-    options.join.dataset = DatasetFacts{"bytes", 256, 100000, std::string(64, 'a')};
+    options.join.dataset = DatasetSummary{"bytes", 256, 100000, std::string(64, 'a')};
     return options;
   }
 
@@ -125,6 +125,6 @@ class WorkerThread {
   std::thread thread_;  // last: it uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_ISLAND_H_

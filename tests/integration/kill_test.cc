@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/cluster.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST(Kill, AKilledWorkerComesBackUnderItsName) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

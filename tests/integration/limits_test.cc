@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "tests/integration/coordinator_program.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -85,9 +85,9 @@ TEST_F(LimitsTest, AFreshVolumeIsOneAndSoIsARun) {
 
 TEST_F(LimitsTest, APortFileReplacesOnlyPortFiles) {
   ASSERT_TRUE(WriteFileAtomically(dir_.File("thesis"), "chapter 1\n").ok());
-  const Finished refused = Run({"--config", dir_.File("run.yaml"), "--port-file", dir_.File("thesis")});
-  EXPECT_EQ(refused.exit_code, 2) << refused.output;
-  EXPECT_THAT(refused.output, HasSubstr("another program wrote it"));
+  const Finished rejected = Run({"--config", dir_.File("run.yaml"), "--port-file", dir_.File("thesis")});
+  EXPECT_EQ(rejected.exit_code, 2) << rejected.output;
+  EXPECT_THAT(rejected.output, HasSubstr("another program wrote it"));
   EXPECT_EQ(ReadFile(dir_.File("thesis")).value(), "chapter 1\n");
   EXPECT_FALSE(FileExists(dir_.File("data"))) << "refused before anything is touched";
   // What a killed life left, here one of 0.1.0, is replaced.
@@ -104,4 +104,4 @@ TEST_F(LimitsTest, APortFileReplacesOnlyPortFiles) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -30,7 +30,7 @@
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kWorkers = 8;
@@ -142,11 +142,11 @@ absl::Status Seed(World& world, GrpcConnection& connection, const MemberRef& mem
 
 absl::StatusOr<PulledVersion> PullAfter(World& world, GrpcConnection& connection, const MemberRef& member,
                                         std::optional<Version> after) {
-  const PullWish wish{
+  const PullRequest request{
       .fragment = FragmentId(0), .after = after, .wait = Seconds(0.2), .elements = world.elements};
   while (!::testing::Test::HasFailure()) {
     const std::lock_guard<std::mutex> lock(world.pulling);
-    auto pulled = connection.Pull(member, wish, world.pulled);
+    auto pulled = connection.Pull(member, request, world.pulled);
     if (!pulled.ok() || pulled->kind != PullKind::kNotYet) return pulled;
   }
   return absl::AbortedError("another worker failed");
@@ -160,7 +160,7 @@ void Work(World& world, uint32_t number) {
   GrpcConnection connection(options, MakeChannel({.address = world.address}), &world.clock);
   JoinParameters join{.worker = absl::StrFormat("w%d", number), .secret = std::string(32, 's')};
   join.manifest_hash = ManifestHash(world.manifest);
-  join.dataset = DatasetFacts{"bytes", 256, 100000, std::string(64, 'a')};
+  join.dataset = DatasetSummary{"bytes", 256, 100000, std::string(64, 'a')};
   const auto joined = connection.Join(join);
   const bool seeds = joined.ok() && joined->seed_granted;
   if (seeds) {
@@ -177,11 +177,11 @@ void Work(World& world, uint32_t number) {
     }
     base = pulled->version;
     world.together.arrive_and_wait();  // all push at the same time
-    const PushOffer offer{.key = {.fragment = FragmentId(0), .base = *base},
-                          .payload_crc32c = world.crc,
-                          .tokens = kSteps * world.run.tokens_per_step(),
-                          .steps = kSteps};
-    const auto pushed = connection.Push(joined->member, offer, world.contribution, 0);
+    const PushHeader header{.key = {.fragment = FragmentId(0), .base = *base},
+                            .payload_crc32c = world.crc,
+                            .tokens = kSteps * world.run.tokens_per_step(),
+                            .steps = kSteps};
+    const auto pushed = connection.Push(joined->member, header, world.contribution, 0);
     if (!pushed.ok()) {
       ADD_FAILURE() << "push of worker " << number << ": " << pushed.status();
       break;
@@ -242,4 +242,4 @@ TEST(CoordinatorMemory, StaysBelowTheFormulaAndFourTimesTheModel) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

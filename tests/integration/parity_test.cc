@@ -13,7 +13,7 @@
 #include "tests/integration/cluster.h"
 #include "tests/integration/reference.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kRounds = 5;
@@ -85,4 +85,4 @@ TEST(Parity, EveryOuterStepAgreesWithPlainPyTorch) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

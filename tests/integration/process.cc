@@ -15,7 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Start(const std::vector<std::string>& arguments,
                                                         const std::string& log_path) {
@@ -82,4 +82,4 @@ Finished RunToEnd(const std::vector<std::string>& arguments, Duration timeout) {
   return finished;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// A real child process whose output goes to a file. Killed when this is destroyed, and by the kernel should
 /// the test die. Not thread-safe.
@@ -47,6 +47,6 @@ struct Finished {
 };
 Finished RunToEnd(const std::vector<std::string>& arguments, Duration timeout);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_PROCESS_H_

@@ -13,7 +13,7 @@
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kBatch = 4;  // TinyConfig's
@@ -143,4 +143,4 @@ absl::StatusOr<nlohmann::json> RunReference(const Cluster& cluster, const std::s
   return nlohmann::json::parse(result);
 }
 
-}  // namespace atoll
+}  // namespace atl

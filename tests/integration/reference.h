@@ -13,7 +13,7 @@
 // Reads what a run of real programs left on disk, and runs the programs of tests/reference: plain PyTorch
 // with no code of ours.
 
-namespace atoll {
+namespace atl {
 
 /// Whether /usr/bin/python3 has PyTorch and NumPy: scripts/setup.sh installs them.
 bool HavePyTorch();
@@ -39,6 +39,6 @@ absl::StatusOr<nlohmann::json> ReplayOptions(const Cluster& cluster, const RunOn
 absl::StatusOr<nlohmann::json> RunReference(const Cluster& cluster, const std::string& script,
                                             const nlohmann::json& options);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_REFERENCE_H_

@@ -10,7 +10,7 @@
 #include "server/admin_control.h"
 #include "tests/integration/island.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kRounds = 5;
@@ -111,7 +111,7 @@ TEST(RoundsTest, PackedPullsAndPushesAreTheSameRounds) {
   }
 }
 
-TEST(RoundsTest, AnOrderIsFollowedWhileTheNextVersionIsWaitedFor) {
+TEST(RoundsTest, ACommandIsFollowedWhileTheNextVersionIsWaitedFor) {
   Island island(
       "run: {name: waits-test, workers: 2, rounds: 5}\n"
       "model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}\n"
@@ -121,7 +121,7 @@ TEST(RoundsTest, AnOrderIsFollowedWhileTheNextVersionIsWaitedFor) {
   WorkerThread quick(island, "worker-a", 3.0F);
   WorkerThread slow(island, "worker-b", 3.0F, Seconds(0.2));
   const auto waits = [&] {
-    const ProgressReport progress = quick.board().progress();
+    const ProgressReport progress = quick.worker_status().progress();
     return progress.step == 200 && progress.phase == WorkerPhase::kPulling;
   };
   while (!waits()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -142,7 +142,7 @@ TEST(RoundsTest, AStoppedWorkerLeavesAndTheOtherFinishes) {
   WorkerThread a(island, "worker-a", 3.0F);
   WorkerThread b(island, "worker-b", 3.0F);
   // Version 1 exists as soon as one of them has seen it.
-  while (a.board().progress().base < Version(1)) std::this_thread::yield();
+  while (a.worker_status().progress().base < Version(1)) std::this_thread::yield();
   b.Stop();
   EXPECT_EQ(b.Join().code, ExitCode::kOk);
   const WorkerEnd end = a.Join();
@@ -214,12 +214,12 @@ TEST(RoundsTest, TwoWorkersWithOneNameButAnotherSecret) {
   GrpcConnection stranger({.address = island.address()}, MakeChannel({.address = island.address()}),
                           island.clock());
   JoinParameters join{.worker = "worker-a", .secret = std::string(32, 'x')};
-  join.dataset = DatasetFacts{"bytes", 256, 100000, std::string(64, 'a')};
-  const auto refused = stranger.Join(join);
-  EXPECT_EQ(RejectionOf(refused.status()), RefusalReason::kNameTaken) << refused.status();
+  join.dataset = DatasetSummary{"bytes", 256, 100000, std::string(64, 'a')};
+  const auto rejected = stranger.Join(join);
+  EXPECT_EQ(RejectionReasonOf(rejected.status()), RejectionReason::kNameTaken) << rejected.status();
   a.Stop();
   EXPECT_EQ(a.Join().code, ExitCode::kOk);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "tests/paths.h"
 #include "worker/client/channel.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -164,10 +164,10 @@ TEST_F(SecurityProgramTest, TokensThroughTheCommandLineSurviveARestart) {
   }
 }
 
-TEST_F(SecurityProgramTest, SaysLoudlyThatItIsInsecureAndRefusesToBeSoUnasked) {
-  const Finished refused = Run({"--config", dir_.File("run.yaml"), "--listen", "0.0.0.0:0"});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.output, AllOf(HasSubstr("--tls-cert"), HasSubstr("--insecure-bind")));
+TEST_F(SecurityProgramTest, SaysLoudlyThatItIsInsecureAndRejectsToBeSoUnasked) {
+  const Finished rejected = Run({"--config", dir_.File("run.yaml"), "--listen", "0.0.0.0:0"});
+  EXPECT_EQ(rejected.exit_code, 2);
+  EXPECT_THAT(rejected.output, AllOf(HasSubstr("--tls-cert"), HasSubstr("--insecure-bind")));
   EXPECT_FALSE(FileExists(dir_.File("data")));
   const Finished half =
       Run({"--config", dir_.File("run.yaml"), "--tls-cert", certs_.Path("coordinator.pem")});
@@ -215,4 +215,4 @@ TEST_F(SecurityProgramTest, TheLauncherHandsItsWorkersWhatLetsThemIn) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

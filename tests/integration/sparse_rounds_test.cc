@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/island.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kWorkers = 4;
@@ -144,4 +144,4 @@ INSTANTIATE_TEST_SUITE_P(Codecs, SparseRoundsTest,
                          [](const auto& test) { return NameOf(test.param); });
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

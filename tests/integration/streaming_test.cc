@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/cluster.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TinyRun Streaming(uint32_t fragments, const std::string& pattern) {
@@ -54,4 +54,4 @@ TEST(Streaming, FourWorkersFinishWithFourPackedFragmentsThoughOneIsKilled) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "tests/integration/cluster.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -99,7 +99,7 @@ TEST_F(WorkerLifeTest, OnSigtermItPushesWhatIsDoneAndLeaves) {
   Finish();
 }
 
-TEST_F(WorkerLifeTest, AnOrderToRestartReplacesTheProcess) {
+TEST_F(WorkerLifeTest, ACommandToRestartReplacesTheProcess) {
   Begin(14);
   const pid_t before = cluster_->worker("w1").pid();
   const uint64_t incarnation = Worker("w1").incarnation();
@@ -134,4 +134,4 @@ TEST_F(WorkerLifeTest, APausedRunIsWaitedForAndAStoppedOneLeft) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

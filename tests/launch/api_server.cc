@@ -9,7 +9,7 @@
 #include "tests/launch/wait_until.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status ApiServer::MakeCertificate(const std::string& name, const std::string& alternative_name) {
   const Finished made = RunToEnd(
@@ -103,4 +103,4 @@ std::vector<nlohmann::json> ApiServer::Requests(const std::string& method) const
   return requests;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "tests/common/test_dir.h"
 #include "tests/integration/process.h"
 
-namespace atoll {
+namespace atl {
 
 /// A real TLS server that speaks the launcher's part of the Kubernetes API (api_server.py says what it can),
 /// with a certificate of its own, and the files of a service account that it believes. Its namespace is "ml",
@@ -56,6 +56,6 @@ class ApiServer {
   int faults_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_LAUNCH_API_SERVER_H_

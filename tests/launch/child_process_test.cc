@@ -15,7 +15,7 @@
 #include "tests/common/test_dir.h"
 #include "tests/launch/wait_until.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -142,4 +142,4 @@ TEST_F(ChildProcessTest, IsKilledWhenItIsDropped) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

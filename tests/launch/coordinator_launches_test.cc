@@ -9,7 +9,7 @@
 #include "tests/launch/wait_until.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -184,4 +184,4 @@ TEST_F(CoordinatorLaunchesTest, WrongFlagsTouchNothing) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/launch/api_server.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -76,9 +76,9 @@ TEST_F(KubernetesApiTest, ARejectedTokenIsReadOnceMore) {
   EXPECT_TRUE(GetScale().ok());
   EXPECT_EQ(Asked(), 2u);
   server_->AcceptTokens("another");
-  const absl::Status refused = GetScale().status();
-  EXPECT_TRUE(absl::IsUnauthenticated(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()),
+  const absl::Status rejected = GetScale().status();
+  EXPECT_TRUE(absl::IsUnauthenticated(rejected)) << rejected;
+  EXPECT_THAT(std::string(rejected.message()),
               AllOf(HasSubstr("answered 401"), HasSubstr(server_->Options().credentials)));
   EXPECT_EQ(Asked(), 4u);
   EXPECT_TRUE(sleeper_.slept.empty());
@@ -95,9 +95,9 @@ TEST_F(KubernetesApiTest, TheTokenIsInNoError) {
 
 TEST_F(KubernetesApiTest, SaysWhichPermissionIsMissing) {
   server_->Forbid("get statefulsets/scale");
-  const absl::Status refused = GetScale().status();
-  EXPECT_TRUE(absl::IsPermissionDenied(refused));
-  EXPECT_THAT(std::string(refused.message()),
+  const absl::Status rejected = GetScale().status();
+  EXPECT_TRUE(absl::IsPermissionDenied(rejected));
+  EXPECT_THAT(std::string(rejected.message()),
               AllOf(HasSubstr("verb 'get'"), HasSubstr("'statefulsets/scale'"), HasSubstr("apiGroup 'apps'"),
                     HasSubstr("namespace ml"), HasSubstr("cannot get resource")));
   EXPECT_EQ(Asked(), 1u);
@@ -123,9 +123,9 @@ TEST_F(KubernetesApiTest, WaitsAsLongAsABusyServerAsks) {
 
 TEST_F(KubernetesApiTest, DoesNotWaitForeverForABusyServer) {
   server_->AddFault({{"status", 429}, {"headers", {{"Retry-After", "3600"}}}});
-  const absl::Status refused = GetScale().status();
-  EXPECT_TRUE(absl::IsResourceExhausted(refused));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("1h 00m"));
+  const absl::Status rejected = GetScale().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(rejected));
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("1h 00m"));
   EXPECT_TRUE(sleeper_.slept.empty());
 }
 
@@ -214,4 +214,4 @@ TEST_F(KubernetesApiTest, ATokenThatIsNoneIsNotSent) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

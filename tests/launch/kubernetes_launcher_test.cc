@@ -12,7 +12,7 @@
 #include "tests/launch/api_server.h"
 #include "tests/launch/wait_until.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -107,12 +107,12 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   Launch(Options());
   ASSERT_TRUE(launcher_->Scale(3).ok());
   ASSERT_TRUE(Shows(3));
-  const auto middle = launcher_->LetGo("train-worker-1");
+  const auto middle = launcher_->Release("train-worker-1");
   ASSERT_TRUE(middle.ok());
   EXPECT_THAT(*middle, HasSubstr("the cluster starts its pod again"));
   EXPECT_THAT(*middle, HasSubstr("workers scale 2"));
   launcher_->Left("train-worker-1");
-  const auto highest = launcher_->LetGo("train-worker-2");
+  const auto highest = launcher_->Release("train-worker-2");
   ASSERT_TRUE(highest.ok());
   EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
   EXPECT_EQ(launcher_->view().target, 2u) << "wanted, and remembered for the next start";
@@ -135,17 +135,17 @@ TEST_F(KubernetesLauncherTest, AScaleToTheWantedNumberLetsADrainingPodFinish) {
   Launch(Options());
   ASSERT_TRUE(launcher_->Scale(3).ok());
   ASSERT_TRUE(Shows(3));
-  ASSERT_TRUE(launcher_->LetGo("train-worker-2").ok());
+  ASSERT_TRUE(launcher_->Release("train-worker-2").ok());
   ASSERT_TRUE(launcher_->Scale(2).ok());
   ASSERT_TRUE(LooksAgain());
   EXPECT_EQ(server_->Requests("PATCH").size(), 1u) << "it finishes its round first";
   EXPECT_EQ(launcher_->view().target, 2u);
-  EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
+  EXPECT_TRUE(launcher_->IsReleased("train-worker-2"));
   launcher_->Left("train-worker-2");
   ASSERT_TRUE(Shows(2));
   EXPECT_EQ(server_->Requests("PATCH").back()["body"], R"({"spec":{"replicas":2}})");
   // Fewer than that are fewer, whoever drains.
-  ASSERT_TRUE(launcher_->LetGo("train-worker-1").ok());
+  ASSERT_TRUE(launcher_->Release("train-worker-1").ok());
   ASSERT_TRUE(launcher_->Scale(0).ok());
   EXPECT_TRUE(Shows(0));
 }
@@ -154,13 +154,13 @@ TEST_F(KubernetesLauncherTest, ADrainingPodThatIsWantedAgainKeepsItsReplica) {
   Launch(Options());
   ASSERT_TRUE(launcher_->Scale(3).ok());
   ASSERT_TRUE(Shows(3));
-  ASSERT_TRUE(launcher_->LetGo("train-worker-2").ok());
-  EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
+  ASSERT_TRUE(launcher_->Release("train-worker-2").ok());
+  EXPECT_TRUE(launcher_->IsReleased("train-worker-2"));
   EXPECT_THAT(launcher_->view().wanted, ::testing::ElementsAre("train-worker-0", "train-worker-1"));
-  launcher_->WantAgain("train-worker-1");
-  EXPECT_TRUE(launcher_->IsLetGo("train-worker-2"));
-  launcher_->WantAgain("train-worker-2");
-  EXPECT_FALSE(launcher_->IsLetGo("train-worker-2"));
+  launcher_->Reclaim("train-worker-1");
+  EXPECT_TRUE(launcher_->IsReleased("train-worker-2"));
+  launcher_->Reclaim("train-worker-2");
+  EXPECT_FALSE(launcher_->IsReleased("train-worker-2"));
   EXPECT_EQ(launcher_->view().target, 3u);
   launcher_->Left("train-worker-2");
   // A look that would give it up comes before this one's patch.
@@ -181,7 +181,7 @@ TEST_F(KubernetesLauncherTest, ALookThatReadTheReplicasBeforeAScaleDoesNotUndoIt
   // It read 0 replicas, and lists the new pods.
   EXPECT_TRUE(Shows(3));
   EXPECT_EQ(launcher_->view().target, 3u);
-  const auto highest = launcher_->LetGo("train-worker-2");
+  const auto highest = launcher_->Release("train-worker-2");
   server_->Allow("the next look");
   ASSERT_TRUE(highest.ok());
   EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
@@ -228,11 +228,11 @@ TEST_F(KubernetesLauncherTest, ALookGivesNoReplicaUpThatIsWantedAgain) {
   ASSERT_TRUE(launcher_->Scale(3).ok());
   ASSERT_TRUE(Shows(3));
   const std::vector<std::function<void()>> orders = {[&] { EXPECT_TRUE(launcher_->Scale(3).ok()); },
-                                                     [&] { launcher_->WantAgain("train-worker-2"); }};
+                                                     [&] { launcher_->Reclaim("train-worker-2"); }};
   for (const auto& order : orders) {
     const std::string name = "giving up, before order " + std::to_string(&order - orders.data());
     server_->Block(name, "PATCH", "/scale", R"("replicas":2)");
-    ASSERT_TRUE(launcher_->LetGo("train-worker-2").ok());
+    ASSERT_TRUE(launcher_->Release("train-worker-2").ok());
     launcher_->Left("train-worker-2");
     ASSERT_TRUE(WaitUntil([&] { return server_->Blocked(name); }));
     order();
@@ -240,7 +240,7 @@ TEST_F(KubernetesLauncherTest, ALookGivesNoReplicaUpThatIsWantedAgain) {
     ASSERT_TRUE(LooksAgain());
     EXPECT_TRUE(Shows(3));
     EXPECT_EQ(launcher_->view().target, 3u) << name;
-    EXPECT_FALSE(launcher_->IsLetGo("train-worker-2"));
+    EXPECT_FALSE(launcher_->IsReleased("train-worker-2"));
     EXPECT_EQ(server_->Requests("PATCH").back()["body"], R"({"spec":{"replicas":3}})") << name;
   }
 }
@@ -249,7 +249,7 @@ TEST_F(KubernetesLauncherTest, ASetThatWasScaledMeanwhileKeepsItsReplicas) {
   Launch(Options());
   ASSERT_TRUE(launcher_->Scale(2).ok());
   ASSERT_TRUE(Shows(2));
-  ASSERT_TRUE(launcher_->LetGo("train-worker-1").ok());
+  ASSERT_TRUE(launcher_->Release("train-worker-1").ok());
   ASSERT_TRUE(launcher_->Scale(5).ok());
   launcher_->Left("train-worker-1");
   ASSERT_TRUE(Shows(5));
@@ -296,7 +296,7 @@ TEST_F(KubernetesLauncherTest, AWorkerMayHaveASetOfItsOwn) {
   EXPECT_TRUE(Shows(1));
 }
 
-TEST_F(KubernetesLauncherTest, AWorkerWithoutASetOfItsOwnIsRefused) {
+TEST_F(KubernetesLauncherTest, AWorkerWithoutASetOfItsOwnIsRejected) {
   server_->SetsPerWorker(2);
   KubernetesLauncherOptions options = Options();
   options.set_per_worker = true;
@@ -439,4 +439,4 @@ TEST(PodEventsTest, TellsLivesApart) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -87,4 +87,4 @@ TEST(KubernetesObjectsTest, ReplicasThereAndBack) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "tests/common/test_dir.h"
 #include "tests/launch/wait_until.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -138,7 +138,7 @@ TEST_F(ProcessLauncherTest, OneThatHasNothingMoreToDoStaysAwayUntilItIsWanted) {
 TEST_F(ProcessLauncherTest, OneThatStillDrainsDoesNotCountForAScale) {
   Launch(Options(kSleeps), 2);
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
-  ASSERT_TRUE(launcher_->LetGo("w1").ok());
+  ASSERT_TRUE(launcher_->Release("w1").ok());
   ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).state == State::kDraining; }));
   ASSERT_TRUE(launcher_->Scale(2).ok());
   ASSERT_TRUE(WaitUntil([&] { return Workers().size() == 3 && Workers().at(2).state == State::kRunning; }));
@@ -152,7 +152,7 @@ TEST_F(ProcessLauncherTest, OneThatStillDrainsDoesNotCountForAScale) {
 TEST_F(ProcessLauncherTest, OneThatIsDrainedIsNotWantedAndNotStartedAgain) {
   Launch(Options("test $4 = w1 && sleep 1 && exit 3; exec sleep 600"), 2);
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
-  const auto note = launcher_->LetGo("w1");
+  const auto note = launcher_->Release("w1");
   ASSERT_TRUE(note.ok()) << note.status();
   EXPECT_THAT(*note, HasSubstr("workers restart w1"));
   EXPECT_EQ(launcher_->view().target, 1u);
@@ -178,14 +178,14 @@ TEST_F(ProcessLauncherTest, OneThatIsDrainingAndWantedAgainIsKeptRunning) {
   Launch(Options(kSleeps), 2);
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
   const pid_t first = PidOf(1);
-  EXPECT_FALSE(launcher_->IsLetGo("w1"));
-  ASSERT_TRUE(launcher_->LetGo("w1").ok());
-  EXPECT_TRUE(launcher_->IsLetGo("w1"));
+  EXPECT_FALSE(launcher_->IsReleased("w1"));
+  ASSERT_TRUE(launcher_->Release("w1").ok());
+  EXPECT_TRUE(launcher_->IsReleased("w1"));
   ASSERT_TRUE(WaitUntil([&] { return Workers().at(1).state == State::kDraining; }));
-  launcher_->WantAgain("w1");
-  launcher_->WantAgain("w7");
-  launcher_->WantAgain("someone");
-  EXPECT_FALSE(launcher_->IsLetGo("w1"));
+  launcher_->Reclaim("w1");
+  launcher_->Reclaim("w7");
+  launcher_->Reclaim("someone");
+  EXPECT_FALSE(launcher_->IsReleased("w1"));
   EXPECT_EQ(launcher_->view().target, 2u);
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
   EXPECT_EQ(PidOf(1), first) << "its process is left alone";
@@ -198,9 +198,9 @@ TEST_F(ProcessLauncherTest, OneThatIsWantedAgainWhileItDrainsIsStartedWhenItHasE
   Launch(Options("echo $4 runs; while ! test -e " + go + "; do sleep 0.01; done; rm " + go), 1);
   ASSERT_TRUE(Logged("w0", "runs"));
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
-  ASSERT_TRUE(launcher_->LetGo("w0").ok());
+  ASSERT_TRUE(launcher_->Release("w0").ok());
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kDraining, 1); }));
-  launcher_->WantAgain("w0");
+  launcher_->Reclaim("w0");
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
   // It had begun to leave, and does.
   ASSERT_TRUE(WriteFileAtomically(go, "").ok());
@@ -217,10 +217,10 @@ TEST_F(ProcessLauncherTest, OneThatHasDrainedIsStartedAtOnceWhenItIsWantedAgain)
   Launch(Options("echo $4 runs; while ! test -e " + go + "; do sleep 0.01; done; rm " + go), 1);
   ASSERT_TRUE(Logged("w0", "runs"));
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
-  ASSERT_TRUE(launcher_->LetGo("w0").ok());
+  ASSERT_TRUE(launcher_->Release("w0").ok());
   ASSERT_TRUE(WriteFileAtomically(go, "").ok());
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kDrained, 1); }));
-  launcher_->WantAgain("w0");
+  launcher_->Reclaim("w0");
   EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1) && Workers()[0].restarts == 1; }));
 }
 
@@ -267,9 +267,9 @@ TEST_F(ProcessLauncherTest, ScalingDownStopsThoseThatAreNoMembersFirst) {
 
 TEST_F(ProcessLauncherTest, ThoseThatAnEarlierLifeLetGoStayAway) {
   Make(Options(kSleeps));
-  EXPECT_TRUE(launcher_->LetGo("w0").ok());
-  EXPECT_TRUE(launcher_->LetGo("w2").ok());
-  EXPECT_TRUE(launcher_->LetGo("someone").ok());
+  EXPECT_TRUE(launcher_->Release("w0").ok());
+  EXPECT_TRUE(launcher_->Release("w2").ok());
+  EXPECT_TRUE(launcher_->Release("someone").ok());
   launcher_->SetCoordinator("127.0.0.1:7600");
   ASSERT_TRUE(launcher_->Scale(2).ok());
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 2); }));
@@ -425,4 +425,4 @@ TEST_F(ProcessLauncherTest, ShutdownEndsAllAndTellsIt) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

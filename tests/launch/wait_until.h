@@ -10,7 +10,7 @@
 
 #include "common/file.h"
 
-namespace atoll {
+namespace atl {
 
 /// Looks every 2 ms until `done`, at most 20 s: for what another process does and does not announce.
 inline bool WaitUntil(const std::function<bool()>& done) {
@@ -29,6 +29,6 @@ inline bool Gone(pid_t pid) {
   return stat.find(") Z ") != std::string::npos || stat.find(") X ") != std::string::npos;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_LAUNCH_WAIT_UNTIL_H_

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,4 +30,4 @@ TEST(WantedWorkers, ThoseThatAreNoMembersGoFirstThenTheHighest) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/http_get.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -88,7 +88,7 @@ TEST(MetricsEndpointTest, APortInUseIsNamed) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr((*first)->address().ToString()));
 }
 
-TEST(MetricsEndpointTest, ABadAddressIsRefused) {
+TEST(MetricsEndpointTest, ABadAddressIsRejected) {
   MetricsRegistry registry;
   EXPECT_TRUE(absl::IsInvalidArgument(MetricsEndpoint::Start("7602", registry).status()));
 }
@@ -105,4 +105,4 @@ TEST(MetricsEndpointTest, StopsListeningWhenDestroyedAndAtOnce) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/promtool.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -132,4 +132,4 @@ TEST(MetricsTest, PromtoolHasTeeth) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

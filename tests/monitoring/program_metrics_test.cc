@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/promtool.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -47,4 +47,4 @@ TEST(ProgramMetricsTest, SaysWhatTheProcessUsesNow) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -158,7 +158,7 @@ TEST(ChunkFrameTest, UnknownFieldsAreSkippedAndRepeatedOnesOverwritten) {
   EXPECT_EQ(DataOf(*frame), "uvw");
 }
 
-TEST(ChunkFrameTest, RefusesWhatNoClientSends) {
+TEST(ChunkFrameTest, RejectsWhatNoClientSends) {
   const std::string header = SomeHeader().SerializeAsString();
   EXPECT_THAT(std::string(ParseWhole(header + header).status().message()), HasSubstr("header"));
   v1::PushChunk large;
@@ -218,4 +218,4 @@ TEST(ChunkFrameTest, MutatedMessagesMeanTheSameToProtobuf) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

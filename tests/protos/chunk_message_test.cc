@@ -5,7 +5,7 @@
 #include "atoll/v1/coordinator.pb.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Flat(const grpc::ByteBuffer& message) {
@@ -53,4 +53,4 @@ TEST(ChunkMessageTest, MessagesThereAndBack) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

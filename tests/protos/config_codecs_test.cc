@@ -8,7 +8,7 @@
 #include "protos/config/run_config.h"
 #include "tests/protos/sample_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::Contains;
@@ -101,7 +101,7 @@ TEST(ConfigCodecsTest, ARunKeepsWhatItsFileLeavesToADefaultThatChanged) {
   EXPECT_FALSE(silent.codec().zstd());
 }
 
-TEST(ConfigCodecsTest, ErrorFeedbackThatKeepsNothingIsRefused) {
+TEST(ConfigCodecsTest, ErrorFeedbackThatKeepsNothingIsRejected) {
   EXPECT_THAT(Complaint(kSgd + "codec: {push: topk64, error_feedback: false}\n"),
               StartsWith("codec.error_feedback: 'topk64' leaves most"));
   EXPECT_THAT(Complaint("codec: {push: int8, error_feedback_form: moving_average}\n"),
@@ -112,4 +112,4 @@ TEST(ConfigCodecsTest, ErrorFeedbackThatKeepsNothingIsRefused) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "protos/config/run_config.h"
 #include "tests/protos/sample_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -286,7 +286,7 @@ TEST(ConfigErrorTest, RandomMutationsNeverCrash) {
                                 "\t",
                                 "@",
                                 ","};
-  int refused = 0;
+  int rejected = 0;
   for (int i = 0; i < 3000; ++i) {
     std::string yaml = SampleAnd("outer: {optimizer: sgd}\nround:\n  quorum: 0.5\n");
     for (uint64_t edits = 1 + random() % 6; edits > 0; --edits) {
@@ -299,13 +299,13 @@ TEST(ConfigErrorTest, RandomMutationsNeverCrash) {
     }
     const auto config = ParseRunConfig(yaml, "s.yaml");
     if (!config.ok()) {
-      ++refused;
+      ++rejected;
       EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
     } else {
       EXPECT_TRUE(ToRunOptions(*config).ok()) << yaml;
     }
   }
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(rejected, 1000);
 }
 
 TEST(ConfigErrorTest, RandomBytesNeverCrash) {
@@ -318,4 +318,4 @@ TEST(ConfigErrorTest, RandomBytesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -2,12 +2,17 @@
 
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "protos/config/run_config.h"
 #include "tests/protos/sample_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 /// The sample with this many workers and more at its end; what the parser says of it, without the place.
 std::string Complaint(int workers, const std::string& more) {
@@ -16,7 +21,7 @@ std::string Complaint(int workers, const std::string& more) {
   return ComplaintAbout(yaml);
 }
 
-const std::string kFree = "round: {mode: free, staleness_limit: 7}\n";
+const std::string kAsync = "round: {mode: async, staleness_limit: 7}\n";
 
 TEST(ConfigRoundsTest, RobustMergesNeedThreeWorkers) {
   for (const char* method : {"trimmed_mean, trim: 0.4", "median", "centered_clip"}) {
@@ -34,8 +39,8 @@ TEST(ConfigRoundsTest, RobustMergesNeedThreeWorkers) {
 
 TEST(ConfigRoundsTest, RobustMergesNeedRoundsWithMoreThanOne) {
   EXPECT_EQ(
-      Complaint(4, "merge: {method: median}\nouter: {optimizer: sgd}\n" + kFree),
-      "merge.method: 'median' compares the contributions of a round; with round.mode free there is one in "
+      Complaint(4, "merge: {method: median}\nouter: {optimizer: sgd}\n" + kAsync),
+      "merge.method: 'median' compares the contributions of a round; with round.mode async there is one in "
       "each: use mean or rda");
 }
 
@@ -57,13 +62,13 @@ TEST(ConfigRoundsTest, LateContributionsAreFoldedByDefaultWhereEverybodyIsWaited
   EXPECT_EQ(limit("privacy: {clip_norm: 1}\n"), 0u);
 }
 
-TEST(ConfigRoundsTest, ARecordedConfigurationWithoutALimitRefusesThem) {
+TEST(ConfigRoundsTest, ARecordedConfigurationWithoutALimitRejectsThem) {
   v1::RunConfig recorded = *ParseRunConfig(SampleAnd(""), "test");
   recorded.mutable_round()->clear_staleness_limit();
   EXPECT_EQ(ToRunOptions(recorded)->round.staleness_limit, 0u);
 }
 
-TEST(ConfigRoundsTest, ATrimThatLeavesNobodyOutIsRefused) {
+TEST(ConfigRoundsTest, ATrimThatLeavesNobodyOutIsRejected) {
   EXPECT_EQ(Complaint(4, "merge: {method: trimmed_mean}\n"),
             "merge.trim: 0.2 of 4 workers leaves nobody out; at least 0.25 does");
   EXPECT_EQ(Complaint(4, "merge: {method: trimmed_mean, trim: 0.25}\n"), "");
@@ -83,7 +88,7 @@ TEST(ConfigRoundsTest, LateContributionsNeedAMergeThatKnowsWeights) {
 
 TEST(ConfigRoundsTest, SpreadIsAtMostOneOverTheDelay) {
   const auto outer = [](const std::string& more) {
-    return "outer: {optimizer: delayed_nesterov" + more + "}\n" + kFree;
+    return "outer: {optimizer: delayed_nesterov" + more + "}\n" + kAsync;
   };
   EXPECT_EQ(Complaint(4, outer("")), "");
   EXPECT_EQ(Complaint(4, outer(", spread: 0.25")), "");
@@ -98,17 +103,17 @@ TEST(ConfigRoundsTest, DelayedNesterovIsForFreeRounds) {
   EXPECT_EQ(
       Complaint(4, "outer: {optimizer: delayed_nesterov}\n"),
       "outer.optimizer: 'delayed_nesterov' takes 1 / 4 of each version's step (outer.delay), which is for "
-      "round.mode free; with barrier use nesterov");
+      "round.mode async; with barrier use nesterov");
   EXPECT_EQ(Complaint(4, "outer: {optimizer: delayed_nesterov, delay: 1}\n"), "") << "that is nesterov";
 }
 
 TEST(ConfigRoundsTest, FreeRoundsTakeNoMomentumAtEveryArrival) {
-  EXPECT_EQ(Complaint(4, "outer: {optimizer: sgd}\n" + kFree), "");
+  EXPECT_EQ(Complaint(4, "outer: {optimizer: sgd}\n" + kAsync), "");
   for (const char* optimizer : {"nesterov", "adam"}) {
     EXPECT_EQ(
-        Complaint(4, std::string("outer: {optimizer: ") + optimizer + "}\n" + kFree),
+        Complaint(4, std::string("outer: {optimizer: ") + optimizer + "}\n" + kAsync),
         std::string("outer.optimizer: '") + optimizer +
-            "' takes a full step with momentum at every arrival when round.mode is free, and diverges; use "
+            "' takes a full step with momentum at every arrival when round.mode is async, and diverges; use "
             "delayed_nesterov or sgd");
   }
 }
@@ -116,15 +121,31 @@ TEST(ConfigRoundsTest, FreeRoundsTakeNoMomentumAtEveryArrival) {
 TEST(ConfigRoundsTest, FreeRoundsWaitForNobodyAndTakeWhatComesLate) {
   const std::string sgd = "outer: {optimizer: sgd}\n";
   EXPECT_EQ(
-      Complaint(4, sgd + "round: {mode: free, staleness_limit: 3, minimum: 2}\n"),
-      "round.minimum: 2 contributions are not waited for when round.mode is free: every arrival makes a "
+      Complaint(4, sgd + "round: {mode: async, staleness_limit: 3, minimum: 2}\n"),
+      "round.minimum: 2 contributions are not waited for when round.mode is async: every arrival makes a "
       "version; allowed: 1");
-  EXPECT_EQ(Complaint(4, sgd + "round: {mode: free, staleness_limit: 2}\n"),
-            "round.staleness_limit: 2 refuses most contributions when round.mode is free: of 4 equally fast "
+  EXPECT_EQ(Complaint(4, sgd + "round: {mode: async, staleness_limit: 2}\n"),
+            "round.staleness_limit: 2 refuses most contributions when round.mode is async: of 4 equally fast "
             "workers (run.workers) each is 3 versions behind when it comes; allowed: at least that");
-  EXPECT_EQ(Complaint(4, sgd + "round: {mode: free, staleness_limit: 3}\n"), "");
-  EXPECT_EQ(Complaint(1, sgd + "round: {mode: free}\n"), "");
+  EXPECT_EQ(Complaint(4, sgd + "round: {mode: async, staleness_limit: 3}\n"), "");
+  EXPECT_EQ(Complaint(1, sgd + "round: {mode: async}\n"), "");
+}
+
+TEST(ConfigRoundsTest, TheOldWordForAsyncStillWorksWithAWarning) {
+  const std::string rest = ", staleness_limit: 7}\nouter: {optimizer: sgd}\n";
+  const auto old = ReadRunConfig(SampleAnd("round: {mode: free" + rest), "run.yaml");
+  const auto now = ReadRunConfig(SampleAnd("round: {mode: async" + rest), "run.yaml");
+  ASSERT_TRUE(old.ok()) << old.status();
+  ASSERT_TRUE(now.ok()) << now.status();
+  EXPECT_EQ(old->config.SerializeAsString(), now->config.SerializeAsString());
+  EXPECT_THAT(FormatRunConfigYaml(old->config), HasSubstr("mode: async\n"));
+  EXPECT_THAT(now->warnings, IsEmpty());
+  ASSERT_EQ(old->warnings.size(), 1U);
+  EXPECT_THAT(old->warnings.front(), StartsWith("run.yaml:"));
+  EXPECT_THAT(old->warnings.front(), HasSubstr("round.mode: 'free' is now called 'async'; write that"));
+  EXPECT_THAT(Complaint(4, "round: {mode: asnyc}\n"),
+              HasSubstr("did you mean 'async'? allowed: one of barrier, async"));
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "protos/config/run_config.h"
 #include "tests/protos/sample_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -62,10 +62,10 @@ TEST(ConfigSyncTest, FragmentsNeedSomethingToHold) {
 }
 
 TEST(ConfigSyncTest, OverlappedRoundsGather) {
-  EXPECT_THAT(Complaint("sync: {mode: overlapped}\nround: {mode: free, staleness_limit: 7}\n"
+  EXPECT_THAT(Complaint("sync: {mode: overlapped}\nround: {mode: async, staleness_limit: 7}\n"
                         "outer: {optimizer: delayed_nesterov}\n"),
               HasSubstr("sync.mode: 'overlapped' keeps the workers' cycles together"));
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

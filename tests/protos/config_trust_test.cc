@@ -8,7 +8,7 @@
 #include "protos/config/run_config.h"
 #include "tests/protos/sample_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -109,10 +109,10 @@ TEST(ConfigTrustTest, StrictWithSparsePushesGuardsTheirNorms) {
   EXPECT_EQ(sparse.offenders.ban_after, 3u);
 }
 
-TEST(ConfigTrustTest, AnotherWordIsRefusedAndNamesWhatThereIs) {
+TEST(ConfigTrustTest, AnotherWordIsRejectedAndNamesWhatThereIs) {
   EXPECT_THAT(Complaint("offenders: harsh\n"),
               AllOf(HasSubstr("'harsh' is no preset"), HasSubstr("allowed: strict")));
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

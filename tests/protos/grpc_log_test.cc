@@ -10,7 +10,7 @@
 #include "grpc/support/log.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -64,4 +64,4 @@ TEST_F(GrpcLogTest, NothingIsShownAtTheUsualLevel) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "tests/paths.h"
 #include "tests/protos/sample_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -174,4 +174,4 @@ TEST(RunConfigTest, ExplainNamesEverySection) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

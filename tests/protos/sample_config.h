@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "protos/config/run_config.h"
 
-namespace atoll {
+namespace atl {
 
 // The smallest configuration there is. Lines are counted by the tests: `run:` is line 1.
 inline constexpr char kSampleYaml[] = R"(run:
@@ -48,6 +48,6 @@ inline std::string ComplaintAbout(const std::string& yaml) {
   return message.substr(message.find(": ") + 2);
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_PROTOS_SAMPLE_CONFIG_H_

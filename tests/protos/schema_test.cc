@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "protos/config/field_value.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -98,4 +98,4 @@ TEST(SchemaTest, NumbersReadBackTheSame) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

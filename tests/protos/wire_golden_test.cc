@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 v1::WorkerRef Someone() {
@@ -114,4 +114,4 @@ TEST(WireGolden, Join) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

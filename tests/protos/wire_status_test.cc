@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "protos/wire/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(WireStatusTest, EveryCodeBothWays) {
@@ -81,4 +81,4 @@ TEST(WireStatusTest, ForeignDetailsAreIgnored) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "protos/wire/manifest.h"
 #include "protos/wire/protocol.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(WireTest, CodecsBothWays) {
@@ -16,7 +16,7 @@ TEST(WireTest, CodecsBothWays) {
   }
 }
 
-TEST(WireTest, UnknownCodecIsRefused) {
+TEST(WireTest, UnknownCodecIsRejected) {
   EXPECT_EQ(CodecFromProto(v1::CODEC_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(CodecFromProto(static_cast<v1::Codec>(99)).status().message()),
             "codec 99 is not known here; known are fp32 (1), fp16 (2), bf16 (3), int8 (4), int4 (5), "
@@ -51,7 +51,7 @@ TEST(WireTest, ContentHashBothWays) {
   EXPECT_EQ(ContentHashFromProto(ContentHashToProto(hash)), hash);
 }
 
-TEST(WireTest, OnlyAnotherMajorIsRefused) {
+TEST(WireTest, OnlyAnotherMajorIsRejected) {
   v1::ProtocolVersion theirs = OurProtocolVersion();
   theirs.set_minor(kProtocolMinor + 5);
   EXPECT_TRUE(CheckProtocolVersion(theirs, "worker").ok());
@@ -67,4 +67,4 @@ TEST(WireTest, OnlyAnotherMajorIsRefused) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

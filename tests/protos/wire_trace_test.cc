@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "protos/wire/trace.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
@@ -28,4 +28,4 @@ TEST(WireTraceTest, AnythingElseBeginsANewOne) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

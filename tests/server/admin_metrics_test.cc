@@ -10,7 +10,7 @@
 
 // The run in numbers, now and over time.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::IsSupersetOf;
@@ -181,4 +181,4 @@ TEST(AdminMetrics, AnExportEndsWhenNobodyWantsMore) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

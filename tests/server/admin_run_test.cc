@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "server/admin_impl.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // Pause, resume, stop, close the round: what an operator does to the run.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -154,7 +154,7 @@ TEST(AdminRun, AStoppedRunClosesWithWhatArrivedAndIsOver) {
   ASSERT_TRUE(closed && closed->round);
   EXPECT_EQ(closed->round->contributions, 1);
   EXPECT_THAT(closed->round->close_reason, HasSubstr("stopped by ann"));
-  EXPECT_EQ(ReasonOf(run.Push(workers[1], 1, Step()).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(run.Push(workers[1], 1, Step()).status()), RejectionReason::kStaleBase);
   run.WaitForStored(1);
 
   events.reset();
@@ -243,11 +243,11 @@ TEST(AdminRun, WhatCannotBeRecordedIsNotDone) {
   run.Begin({"a", "b"}, Ones());
   run.faults().member = true;
   const auto paused = run.admin().ControlRun(kAnn, RunAction::kPause, "");
-  EXPECT_EQ(ReasonOf(paused.status()), RefusalReason::kStorageFull) << paused.status();
+  EXPECT_EQ(ReasonOf(paused.status()), RejectionReason::kStorageFull) << paused.status();
   EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kPaused);
   run.faults().member = false;
   EXPECT_TRUE(run.admin().ControlRun(kAnn, RunAction::kPause, "").ok());
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -3,13 +3,13 @@
 
 #include <future>
 
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/fakes/fake_launcher.h"
 #include "tests/server/test_run.h"
 
 // Drain, restart, resync, evict, ban, scale: what an operator does to workers.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -94,7 +94,7 @@ TEST(AdminWorker, ADrainedWorkersRoundWaitsForItAndTheEventSaysWhatCounted) {
               HasSubstr("its last push, on version 2 of fragment 0, came too late and does not count"));
 }
 
-TEST(AdminWorker, OrdersOutliveTheCoordinatorUntilTheyAreObeyed) {
+TEST(AdminWorker, CommandsOutliveTheCoordinatorUntilTheyAreObeyed) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());
   ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
@@ -117,7 +117,7 @@ TEST(AdminWorker, OrdersOutliveTheCoordinatorUntilTheyAreObeyed) {
   EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, CommandView::kNone);
 }
 
-TEST(AdminWorker, AnOrderThatCannotBeRecordedIsGivenAndSaysSo) {
+TEST(AdminWorker, ACommandThatCannotBeRecordedIsGivenAndSaysSo) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
   run.faults().member = true;
@@ -149,7 +149,7 @@ TEST(AdminWorker, ResyncIsToldUntilTheHeadWasPulled) {
   EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kNone);
 }
 
-TEST(AdminWorker, AResyncDoesNotCancelAnOrderThatEndsThisLife) {
+TEST(AdminWorker, AResyncDoesNotCancelACommandThatEndsThisLife) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
   for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
@@ -174,7 +174,7 @@ TEST(AdminWorker, AnEvictedWorkerIsGoneAtOnceAndItsContributionStays) {
   for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Step()).ok());
   ASSERT_TRUE(Do(run, "a", kEvict).ok());
-  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RefusalReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RejectionReason::kNotAMember);
   EXPECT_THAT(events.WaitFor(EventKind::kWorkerLeft)->message, HasSubstr("removed: evict by ann"));
   ASSERT_TRUE(run.Push(workers[1], 0, Step()).ok());
   EXPECT_EQ(run.Pull(workers[1], 0)->snapshot->version, Version(1));
@@ -183,20 +183,20 @@ TEST(AdminWorker, AnEvictedWorkerIsGoneAtOnceAndItsContributionStays) {
   EXPECT_TRUE(run.TryJoin("a").ok()) << "its process may join again";
 }
 
-TEST(AdminWorker, ABannedNameIsRefusedUntilItIsUnbanned) {
+TEST(AdminWorker, ABannedNameIsRejectedUntilItIsUnbanned) {
   TestRun run;
   std::optional<EventCatcher> events(std::in_place, &run.coordinator());
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
   ASSERT_TRUE(Do(run, "a", kBan).ok());
   EXPECT_EQ(events->WaitFor(EventKind::kWorkerBanned)->worker, "a");
-  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RefusalReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RejectionReason::kNotAMember);
   EXPECT_TRUE(ViewOf(run, "a").banned);
   EXPECT_EQ(Do(run, "a", kBan).code(), absl::StatusCode::kFailedPrecondition);
   events.reset();
   ASSERT_TRUE(run.Restart().ok());
-  const auto refused = run.TryJoin("a");
-  EXPECT_EQ(ReasonOf(refused.status()), RefusalReason::kBanned);
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
+  const auto rejected = run.TryJoin("a");
+  EXPECT_EQ(ReasonOf(rejected.status()), RejectionReason::kBanned);
+  EXPECT_EQ(rejected.status().code(), absl::StatusCode::kPermissionDenied);
   ASSERT_TRUE(Do(run, "a", kUnban).ok());
   EXPECT_TRUE(run.TryJoin("a").ok());
   EXPECT_EQ(Do(run, "a", kUnban).code(), absl::StatusCode::kFailedPrecondition);
@@ -208,7 +208,7 @@ TEST(AdminWorker, ABanThatCannotBeStoredIsNone) {
   TestRun run;
   run.Begin({"a", "b"}, Ones());
   run.faults().member = true;
-  EXPECT_EQ(ReasonOf(Do(run, "a", kBan)), RefusalReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "a", kBan)), RejectionReason::kStorageFull);
   run.faults().member = false;
   EXPECT_FALSE(ViewOf(run, "a").banned);
   EXPECT_TRUE(run.TryJoin("a").ok());
@@ -234,11 +234,11 @@ TEST(AdminWorker, WhatCannotBeStoredChangesNothing) {
   };
   before();
   run.faults().member = true;
-  EXPECT_EQ(ReasonOf(Do(run, "a", kEvict)), RefusalReason::kStorageFull);
-  EXPECT_EQ(ReasonOf(Do(run, "b", kBan)), RefusalReason::kStorageFull);
-  EXPECT_EQ(ReasonOf(Do(run, "c", kForget)), RefusalReason::kStorageFull);
-  EXPECT_EQ(ReasonOf(Do(run, "d", kUnban)), RefusalReason::kStorageFull);
-  EXPECT_EQ(ReasonOf(forget_old().status()), RefusalReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "a", kEvict)), RejectionReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "b", kBan)), RejectionReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "c", kForget)), RejectionReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(Do(run, "d", kUnban)), RejectionReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(forget_old().status()), RejectionReason::kStorageFull);
   run.faults().member = false;
   before();
   EXPECT_TRUE(run.Heartbeat(workers[0]).ok());
@@ -268,7 +268,7 @@ TEST(AdminWorker, WhatCannotBeStoredChangesNothing) {
   }
 }
 
-TEST(AdminWorker, WhatMakesNoSenseIsRefusedWithTheReason) {
+TEST(AdminWorker, WhatMakesNoSenseIsRejectedWithTheReason) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
   run.Join("eyes", WorkerRole::kObserver);
@@ -391,9 +391,9 @@ TEST_F(AdminLauncher, RestartsWhoDoesNotAnswerAndTellsWhoDoes) {
 TEST_F(AdminLauncher, AWorkerThatHasNotJoinedIsNotDrained) {
   run_.Begin({"w-0"}, Ones());
   ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
-  const absl::Status refused = Do(run_, "w-1", kDrain);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()),
+  const absl::Status rejected = Do(run_, "w-1", kDrain);
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(rejected.message()),
               AllOf(HasSubstr("'w-1' has not joined the run yet"), HasSubstr("atollctl workers scale 1")));
   EXPECT_EQ(run_.admin().Launched().target, 2) << "it stays wanted";
   EXPECT_EQ(Do(run_, "w-9", kDrain).code(), absl::StatusCode::kNotFound) << "nobody wants it";
@@ -416,9 +416,9 @@ TEST_F(AdminLauncher, ABannedWorkerIsNotRestarted) {
   run_.Begin({"w-0", "w-1"}, Ones());
   ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
   ASSERT_TRUE(Do(run_, "w-1", kBan).ok());
-  const absl::Status refused = Do(run_, "w-1", kRestart);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()),
+  const absl::Status rejected = Do(run_, "w-1", kRestart);
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(rejected.message()),
               AllOf(HasSubstr("'w-1' is banned"), HasSubstr("atollctl workers unban w-1")));
   EXPECT_TRUE(restarted().empty());
   ASSERT_TRUE(run_.Restart().ok());
@@ -546,13 +546,13 @@ TEST_F(BoundedLauncher, ARestartOfADrainedWorkerNeedsAPartOfTheData) {
 TEST_F(BoundedLauncher, ARestartOfADrainedWorkerStaysWithinTheLimitOfWorkers) {
   Begin(/*partitions=*/8, /*max_workers=*/2);
   ASSERT_TRUE(run_->coordinator().Leave(workers_[1], "drained").ok());
-  const absl::Status refused = Do(*run_, "w-1", kRestart);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("limits.max_workers, which is 2"));
+  const absl::Status rejected = Do(*run_, "w-1", kRestart);
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("limits.max_workers, which is 2"));
   EXPECT_EQ(run_->admin().Launched().target, 2);
 }
 
-TEST_F(AdminLauncher, AStartWithMoreWorkersThanCanWorkIsRefused) {
+TEST_F(AdminLauncher, AStartWithMoreWorkersThanCanWorkIsRejected) {
   run_.options().launch_workers = 9;
   const absl::Status parts = run_.Restart();
   EXPECT_EQ(parts.code(), absl::StatusCode::kFailedPrecondition);
@@ -681,4 +681,4 @@ TEST_F(AdminLauncher, AddsAndScales) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

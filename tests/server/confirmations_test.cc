@@ -7,7 +7,7 @@
 #include "common/signature.h"
 #include "tests/server/test_run.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -284,4 +284,4 @@ TEST_F(ConfirmedRunTest, WhatAWorkerSignedWithAFormerKeyIsNotShownUnderItsNewOne
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,13 +4,13 @@
 #include <thread>
 
 #include "common/random.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // Many threads do at once whatever a worker may do, while time jumps, leases end and rounds close. Afterwards
 // the run must be one that its own records explain. Meant for ThreadSanitizer as well.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kVersions = 150;
@@ -55,7 +55,7 @@ class Hammer {
     std::optional<uint64_t> have;
     while (!Done()) {
       const auto pulled = run_.Pull(caller, have, FragmentId(0), Seconds(0.5));
-      if (ReasonOf(pulled.status()) == RefusalReason::kNotAMember) caller = run_.Join(caller.worker);
+      if (ReasonOf(pulled.status()) == RejectionReason::kNotAMember) caller = run_.Join(caller.worker);
       if (!pulled.ok() || pulled->outcome != PullOutcome::kParameters) continue;
       have = pulled->snapshot->version.value();
       if (random.Below(10) == 0) {
@@ -81,7 +81,7 @@ class Hammer {
       EXPECT_TRUE(status->state == PushState::kAccepted || status->state == PushState::kCommitted)
           << "what was acknowledged is never missed";
     } else {
-      EXPECT_EQ(ReasonOf(pushed.status()), RefusalReason::kStaleBase) << pushed.status();
+      EXPECT_EQ(ReasonOf(pushed.status()), RejectionReason::kStaleBase) << pushed.status();
     }
   }
 
@@ -118,4 +118,4 @@ TEST(CoordinatorHammer, TheRecordsExplainTheRun) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <functional>
 
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "server/run_opening.h"
 #include "tests/server/test_run.h"
 
 // What survives the end of the process, and a disk that is full.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -149,12 +149,12 @@ TEST(CoordinatorRecovery, ADiskThatIsFullAtCommitLosesNothing) {
   EXPECT_EQ(failing.eta_seconds, 0);
   EXPECT_EQ(failing.fragments[0].version, Version(1)) << "what is not on disk is not published";
   const Caller late = run.Join("c");
-  EXPECT_EQ(ReasonOf(run.Push(late, 1, DeltaOf(late, 1)).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(run.Push(late, 1, DeltaOf(late, 1)).status()), RejectionReason::kStaleBase);
   run.faults().commit = false;
   run.clock().Advance(Seconds(1));
   EXPECT_EQ(run.Published(workers[0], 1), undisturbed.Published(reference[0], 1));
   EXPECT_TRUE(events.WaitFor(EventKind::kStorageRecovered).has_value());
-  EXPECT_GT(run.faults().refused_commits, 0);
+  EXPECT_GT(run.faults().rejected_commits, 0);
   EXPECT_EQ(run.coordinator().GetStatus(0).storage_error, "");
   EXPECT_GT(run.coordinator().GetStatus(0).tokens_per_second, 0);
 }
@@ -203,19 +203,19 @@ TEST(CoordinatorRecovery, ADiskThatIsFullAtAcceptIsTriedAgain) {
   TestRun run;
   const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
   run.faults().accept = true;
-  const auto refused = run.Push(workers[0], 0, DeltaOf(workers[0], 0));
-  EXPECT_EQ(ReasonOf(refused.status()), RefusalReason::kStorageFull);
-  EXPECT_TRUE(RefusalOf(refused.status())->retry_after.has_value());
+  const auto rejected = run.Push(workers[0], 0, DeltaOf(workers[0], 0));
+  EXPECT_EQ(ReasonOf(rejected.status()), RejectionReason::kStorageFull);
+  EXPECT_TRUE(RejectionOf(rejected.status())->retry_after.has_value());
   run.faults().accept = false;
   const auto pushed = run.Push(workers[0], 0, DeltaOf(workers[0], 0));
   ASSERT_TRUE(pushed.ok()) << pushed.status();
   EXPECT_FALSE(pushed->duplicate);
 }
 
-TEST(CoordinatorRecovery, AJoinThatCannotBeRecordedIsRefused) {
+TEST(CoordinatorRecovery, AJoinThatCannotBeRecordedIsRejected) {
   TestRun run;
   run.faults().member = true;
-  EXPECT_EQ(ReasonOf(run.TryJoin("a").status()), RefusalReason::kStorageFull);
+  EXPECT_EQ(ReasonOf(run.TryJoin("a").status()), RejectionReason::kStorageFull);
   run.faults().member = false;
   EXPECT_TRUE(run.TryJoin("a").ok());
 }
@@ -227,13 +227,13 @@ TEST(CoordinatorRecovery, MembersAreKnownAgain) {
   ASSERT_TRUE(run.coordinator().Leave(workers[1], "enough").ok());
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_TRUE(run.Heartbeat(workers[0]).ok()) << "its life goes on without a new Join";
-  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[1]).status()), RefusalReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Heartbeat(workers[1]).status()), RejectionReason::kNotAMember);
   const auto back = run.TryJoin("b");
   ASSERT_TRUE(back.ok());
   EXPECT_TRUE(back->returning);
   EXPECT_GT(back->incarnation, workers[1].incarnation);
   EXPECT_EQ(back->data->samples_consumed, 8) << "its position in the data, as committed";
-  EXPECT_EQ(ReasonOf(run.TryJoin("a", "another secret").status()), RefusalReason::kNameTaken);
+  EXPECT_EQ(ReasonOf(run.TryJoin("a", "another secret").status()), RejectionReason::kNameTaken);
 }
 
 TEST(CoordinatorRecovery, AWorkerThatComputesIsWaitedForAfterARestart) {
@@ -305,16 +305,16 @@ TEST(CoordinatorRecovery, AnEvaluationThatOutlivesARestartIsTaken) {
   EXPECT_EQ(run.coordinator().GetStatus(5).evaluations[0].loss, 5.5);
 }
 
-TEST(CoordinatorRecovery, AnotherConfigurationIsRecordedOrRefused) {
+TEST(CoordinatorRecovery, AnotherConfigurationIsRecordedOrRejected) {
   TestRun run;
   run.Begin({"a", "b"}, Fill(Start));
   run.options().config_bytes = "config-2";
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_EQ(run.coordinator().GetStatus(0).config_version, 2);
   run.options().run.shards = 3;
-  const absl::Status refused = run.Restart();
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
-  EXPECT_NE(refused.message().find("checkpoint.shards"), std::string::npos) << refused;
+  const absl::Status rejected = run.Restart();
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected));
+  EXPECT_NE(rejected.message().find("checkpoint.shards"), std::string::npos) << rejected;
 }
 
 TEST(CheckSettled, NamesTheFieldThatMayNotChange) {
@@ -330,23 +330,23 @@ TEST(CheckSettled, NamesTheFieldThatMayNotChange) {
 
 TEST(CheckSettled, ShowsValuesAsAFileHasThem) {
   const RunOptions recorded = SmallRun().run;
-  const auto refusal = [&](const std::function<void(RunOptions&)>& change) {
+  const auto rejection = [&](const std::function<void(RunOptions&)>& change) {
     RunOptions now = recorded;
     change(now);
     return std::string(CheckSettled(recorded, now).message());
   };
-  EXPECT_THAT(refusal([](RunOptions& now) { now.sync.mode = SyncMode::kOverlapped; }),
+  EXPECT_THAT(rejection([](RunOptions& now) { now.sync.mode = SyncMode::kOverlapped; }),
               HasSubstr("this run has blocking, the configuration says overlapped"));
-  EXPECT_THAT(refusal([](RunOptions& now) { now.sync.pattern = FragmentPattern::kStrided; }),
+  EXPECT_THAT(rejection([](RunOptions& now) { now.sync.pattern = FragmentPattern::kStrided; }),
               HasSubstr("the configuration says strided"));
-  EXPECT_THAT(refusal([](RunOptions& now) { now.data.mode = DataMode::kLocal; }),
+  EXPECT_THAT(rejection([](RunOptions& now) { now.data.mode = DataMode::kLocal; }),
               HasSubstr("the configuration says local"));
-  EXPECT_THAT(refusal([](RunOptions& now) { now.outer.optimizer = OuterOptimizerKind::kDelayedNesterov; }),
+  EXPECT_THAT(rejection([](RunOptions& now) { now.outer.optimizer = OuterOptimizerKind::kDelayedNesterov; }),
               HasSubstr("this run has nesterov, the configuration says delayed_nesterov"));
-  EXPECT_THAT(refusal([](RunOptions& now) { now.pull_codec = CodecKind::kBf16; }),
+  EXPECT_THAT(rejection([](RunOptions& now) { now.pull_codec = CodecKind::kBf16; }),
               HasSubstr("this run has fp32, the configuration says bf16"));
-  EXPECT_THAT(refusal([](RunOptions& now) { now.model.bias = !now.model.bias; }), HasSubstr("true"));
+  EXPECT_THAT(rejection([](RunOptions& now) { now.model.bias = !now.model.bias; }), HasSubstr("true"));
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // Rounds through the coordinator's front door: seed, push, publish; compared with an independent computation.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 float Start(size_t i) { return 1.0F + 0.001F * static_cast<float>(i); }
@@ -118,8 +118,8 @@ TEST(CoordinatorRounds, AQuorumClosesAfterTheGraceWithoutTheStraggler) {
   run.clock().Advance(Seconds(6));
   EXPECT_EQ(run.Pull(workers[0], 0)->snapshot->version, Version(1));
   const auto late = run.Push(workers[1], 0, Fill(DeltaB));
-  EXPECT_EQ(ReasonOf(late.status()), RefusalReason::kStaleBase);
-  EXPECT_EQ(RefusalOf(late.status())->metadata.at(kHeadVersionKey), "1");
+  EXPECT_EQ(ReasonOf(late.status()), RejectionReason::kStaleBase);
+  EXPECT_EQ(RejectionOf(late.status())->metadata.at(kHeadVersionKey), "1");
 }
 
 TEST(CoordinatorRounds, ALostWorkerIsNotWaitedFor) {
@@ -174,7 +174,7 @@ TEST(CoordinatorRounds, TheRunEndsWithItsTokenBudget) {
   EXPECT_EQ(last->state, RunStateView::kFinished);
   EXPECT_EQ(last->plan.committed_tokens, last->plan.total_tokens);
   EXPECT_EQ(run.Pull(workers[1], 2)->outcome, PullOutcome::kRunFinished);
-  EXPECT_EQ(ReasonOf(run.Push(workers[1], 2, Fill(DeltaA)).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(run.Push(workers[1], 2, Fill(DeltaA)).status()), RejectionReason::kStaleBase);
   HeartbeatCall report;
   report.caller = workers[0];
   report.evaluations.push_back({.version = Version(2), .loss = 1.25, .tokens = 100});
@@ -218,4 +218,4 @@ TEST(CoordinatorRounds, OnlyTheWorkerThatWasAskedWritesTheValidationCurve) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -3,12 +3,12 @@
 
 #include <limits>
 
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // How parameters enter, once.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -29,7 +29,7 @@ TEST(CoordinatorSeed, AsksForTheConfigurationWithoutJoining) {
   EXPECT_FALSE(asked->seed_granted);
   EXPECT_TRUE(run.coordinator().ListWorkers(true).empty());
   const Caller nobody{.run_id = asked->run_id, .epoch = asked->epoch, .worker = "a", .incarnation = {}};
-  EXPECT_EQ(ReasonOf(run.Heartbeat(nobody).status()), RefusalReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Heartbeat(nobody).status()), RejectionReason::kNotAMember);
 }
 
 TEST(CoordinatorSeed, TheGrantPassesOnWhenItsHolderDies) {
@@ -39,7 +39,7 @@ TEST(CoordinatorSeed, TheGrantPassesOnWhenItsHolderDies) {
   EXPECT_FALSE(second->seed_granted);
   const Caller caller{
       .run_id = second->run_id, .epoch = second->epoch, .worker = "a", .incarnation = second->incarnation};
-  EXPECT_EQ(ReasonOf(run.Seed(caller, Ones()).status()), RefusalReason::kNotSeeded);
+  EXPECT_EQ(ReasonOf(run.Seed(caller, Ones()).status()), RejectionReason::kNotSeeded);
   run.clock().Advance(Seconds(10));
   EXPECT_FALSE(run.Heartbeat(caller)->seed_granted);
   EventCatcher events(&run.coordinator());
@@ -50,7 +50,7 @@ TEST(CoordinatorSeed, TheGrantPassesOnWhenItsHolderDies) {
   EXPECT_FALSE(run.Heartbeat(caller)->seed_granted);
 }
 
-TEST(CoordinatorSeed, AHolderThatLostTheGrantDuringItsUploadIsRefused) {
+TEST(CoordinatorSeed, AHolderThatLostTheGrantDuringItsUploadIsRejected) {
   TestRun run;
   const Caller first = run.Join("a");
   const Caller second = run.Join("b");
@@ -59,7 +59,7 @@ TEST(CoordinatorSeed, AHolderThatLostTheGrantDuringItsUploadIsRefused) {
   const std::vector<float> values = Ones();
   ASSERT_TRUE((*session)->Append(FragmentId(0), 0, AsBytes(values)).ok());
   ASSERT_TRUE(run.coordinator().Leave(first, "").ok());
-  EXPECT_EQ(ReasonOf((*session)->Finish().status()), RefusalReason::kNotAMember);
+  EXPECT_EQ(ReasonOf((*session)->Finish().status()), RejectionReason::kNotAMember);
   EXPECT_TRUE(run.Seed(second, values).ok());
 }
 
@@ -93,33 +93,35 @@ TEST(CoordinatorSeed, HappensOnce) {
   EXPECT_EQ(run.Published(workers[0], std::nullopt), Ones());
 }
 
-TEST(CoordinatorSeed, WhatIsWrongIsRefusedAndNothingIsSeeded) {
+TEST(CoordinatorSeed, WhatIsWrongIsRejectedAndNothingIsSeeded) {
   TestRun run;
   const Caller caller = run.Join("a");
   std::vector<float> values = Ones();
   values[7] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(ReasonOf(run.Seed(caller, values).status()), RefusalReason::kNotFinite);
+  EXPECT_EQ(ReasonOf(run.Seed(caller, values).status()), RejectionReason::kNotFinite);
   values = Ones();
   values[400] = 1;
-  EXPECT_EQ(ReasonOf(run.Seed(caller, values).status()), RefusalReason::kWrongSize) << "between two tensors";
+  EXPECT_EQ(ReasonOf(run.Seed(caller, values).status()), RejectionReason::kWrongSize)
+      << "between two tensors";
   Manifest other = SmallManifest();
   other.tensors[0].name = "c";
-  EXPECT_EQ(ReasonOf(run.coordinator().StartSeed(caller, other).status()), RefusalReason::kManifestMismatch);
+  EXPECT_EQ(ReasonOf(run.coordinator().StartSeed(caller, other).status()),
+            RejectionReason::kManifestMismatch);
   auto session = run.coordinator().StartSeed(caller, SmallManifest());
-  EXPECT_EQ(ReasonOf((*session)->Append(FragmentId(0), 64, AsBytes(values))), RefusalReason::kBadChunk);
-  EXPECT_EQ(ReasonOf((*session)->Finish().status()), RefusalReason::kWrongSize) << "it is not complete";
+  EXPECT_EQ(ReasonOf((*session)->Append(FragmentId(0), 64, AsBytes(values))), RejectionReason::kBadChunk);
+  EXPECT_EQ(ReasonOf((*session)->Finish().status()), RejectionReason::kWrongSize) << "it is not complete";
   EXPECT_EQ(run.Pull(caller, std::nullopt, FragmentId(0), Duration(0))->outcome, PullOutcome::kNotYet);
-  EXPECT_EQ(ReasonOf(run.Push(caller, 0, Ones()).status()), RefusalReason::kNotSeeded);
+  EXPECT_EQ(ReasonOf(run.Push(caller, 0, Ones()).status()), RejectionReason::kNotSeeded);
   EXPECT_TRUE(run.Seed(caller, Ones()).ok());
 }
 
-TEST(CoordinatorSeed, ADiskThatRefusesItIsShownUntilItTakesIt) {
+TEST(CoordinatorSeed, ADiskThatRejectsItIsShownUntilItTakesIt) {
   TestRun run;
   EventCatcher events(&run.coordinator());
   const Caller seeder = run.Join("a");
   run.faults().seed = true;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    EXPECT_EQ(ReasonOf(run.Seed(seeder, Ones()).status()), RefusalReason::kStorageFull);
+    EXPECT_EQ(ReasonOf(run.Seed(seeder, Ones()).status()), RejectionReason::kStorageFull);
   }
   const auto failing = events.WaitFor(EventKind::kStorageFailing);
   ASSERT_TRUE(failing.has_value());
@@ -173,8 +175,8 @@ TEST(CoordinatorSeed, AWorkerThatJoinedBeforeARestartSeedsTheRun) {
   const Caller second = run.Join("b");
   ASSERT_TRUE(run.Restart().ok());
   // The coordinator has forgotten which models they have, so both join again.
-  EXPECT_EQ(ReasonOf(run.Heartbeat(first).status()), RefusalReason::kNotAMember);
-  EXPECT_EQ(ReasonOf(run.Pull(second).status()), RefusalReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Heartbeat(first).status()), RejectionReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Pull(second).status()), RejectionReason::kNotAMember);
   const Caller again = run.Join("b");
   ASSERT_TRUE(run.Heartbeat(again).ok());
   EXPECT_TRUE(run.Heartbeat(again)->seed_granted);
@@ -183,4 +185,4 @@ TEST(CoordinatorSeed, AWorkerThatJoinedBeforeARestartSeedsTheRun) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,13 +5,13 @@
 #include <thread>
 
 #include "core/data_shares.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // Every sample of the shared data is counted, over departures, returns, late contributions and restarts of
 // the coordinator.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kPartitions = 4;
@@ -156,7 +156,7 @@ class DataRounds {
     }
     reader.at.position += kSamples;
     if (!pushed.ok()) {
-      EXPECT_EQ(ReasonOf(pushed.status()), RefusalReason::kStaleBase) << pushed.status();
+      EXPECT_EQ(ReasonOf(pushed.status()), RejectionReason::kStaleBase) << pushed.status();
       return Abandon(reader);
     }
     reader.base.reset();
@@ -235,4 +235,4 @@ TEST(DataRoundsTest, APositionIsCappedByWhatWasGiven) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

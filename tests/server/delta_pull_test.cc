@@ -10,7 +10,7 @@
 
 // Delta pulls through the whole coordinator: who follows by differences and who joins hold the same bits.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const AdminCaller kAnn{.user = "ann", .peer = "test"};
@@ -161,4 +161,4 @@ TEST(DeltaPull, ARestoreBringsBackWhatWasPublished) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

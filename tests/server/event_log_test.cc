@@ -6,7 +6,7 @@
 #include "storage/memory_store.h"
 #include "tests/common/fake_clock.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 EventView Message(const std::string& message) {
@@ -51,7 +51,7 @@ TEST(EventJson, CarriesEveryField) {
   EXPECT_EQ(read->evaluation->loss, 2.25);
 }
 
-TEST(EventJson, RefusesWhatItDidNotWrite) {
+TEST(EventJson, RejectsWhatItDidNotWrite) {
   for (const char* bytes : {"", "[1]", "{}", "{\"sequence\":\"seven\"}", "{\"sequence\":7,\"round\":5}"}) {
     EXPECT_TRUE(absl::IsDataLoss(DecodeEvent(bytes).status())) << bytes;
   }
@@ -139,4 +139,4 @@ TEST_F(EventLogTest, NumbersGoOnAfterARestart) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(EventThrottle, TellsABurstAndThenOnceInAnInterval) {
@@ -10,7 +10,7 @@ TEST(EventThrottle, TellsABurstAndThenOnceInAnInterval) {
   MonoTime now = {};
   const auto told_of = [&](int times) {
     int told = 0;
-    for (int i = 0; i < times; ++i) told += events.MayTell(now) ? 1 : 0;
+    for (int i = 0; i < times; ++i) told += events.Allow(now) ? 1 : 0;
     return told;
   };
   EXPECT_EQ(told_of(100), 3);
@@ -25,4 +25,4 @@ TEST(EventThrottle, TellsABurstAndThenOnceInAnInterval) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

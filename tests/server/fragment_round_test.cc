@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "server/refusal.h"
+#include "server/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const MonoTime kNow(Seconds(100));
@@ -38,7 +38,7 @@ class FragmentRoundTest : public testing::Test {
 TEST_F(FragmentRoundTest, AnAcceptanceInFlightIsPartOfTheRoundThatCloses) {
   ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
   EXPECT_FALSE(fragment_.BeginClose().has_value()) << "its set is not known yet";
-  EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("b"))), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("b"))), RejectionReason::kStaleBase);
   fragment_.EndAccept(From("a"), /*durable=*/true, kNow);
   const auto closed = fragment_.BeginClose();
   ASSERT_TRUE(closed.has_value());
@@ -63,9 +63,9 @@ TEST_F(FragmentRoundTest, WhileItIsBeingAcceptedNothingIsSaidOfItsFate) {
 
 TEST_F(FragmentRoundTest, TheVersionToAdoptIsTheOneThatIsComing) {
   (void)fragment_.BeginClose();
-  const auto refusal = RefusalOf(fragment_.Check(From("a")).status());
-  ASSERT_TRUE(refusal.has_value());
-  EXPECT_EQ(refusal->metadata.at(kHeadVersionKey), "5");
+  const auto rejection = RejectionOf(fragment_.Check(From("a")).status());
+  ASSERT_TRUE(rejection.has_value());
+  EXPECT_EQ(rejection->metadata.at(kHeadVersionKey), "5");
 }
 
 TEST_F(FragmentRoundTest, RemembersWhatWasCommitted) {
@@ -76,10 +76,10 @@ TEST_F(FragmentRoundTest, RemembersWhatWasCommitted) {
   fragment_.Committed(record);
   fragment_.Open(Version(5), membership_, kNow);
   EXPECT_EQ(*fragment_.Check(From("a")), Round::Arrival::kDuplicate);
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 4, 2)).status()), RefusalReason::kStaleBase)
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 4, 2)).status()), RejectionReason::kStaleBase)
       << "other content";
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("b")).status()), RefusalReason::kStaleBase);
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("b", 6)).status()), RefusalReason::kUnknownBase);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("b")).status()), RejectionReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("b", 6)).status()), RejectionReason::kUnknownBase);
   EXPECT_EQ(*fragment_.Check(From("b", 5)), Round::Arrival::kAccepted);
 }
 
@@ -87,11 +87,11 @@ TEST_F(FragmentRoundTest, WhoComesWhileItClosesMayCountInTheNextRound) {
   fragment_.Configure(Rules(/*staleness_limit=*/2));
   fragment_.Open(Version(5), membership_, kNow);
   EXPECT_EQ(*fragment_.Check(From("a", 3)), Round::Arrival::kAccepted);
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 2)).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 2)).status()), RejectionReason::kStaleBase);
   (void)fragment_.BeginClose();
   EXPECT_EQ(*fragment_.Check(From("a", 4)), Round::Arrival::kAccepted) << "it may be uploaded meanwhile";
   EXPECT_TRUE(absl::IsUnavailable(fragment_.BeginAccept(From("a", 4)))) << "and is accepted a moment later";
-  EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("a", 3))), RefusalReason::kStaleBase)
+  EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("a", 3))), RejectionReason::kStaleBase)
       << "it would be three late by then";
   fragment_.Open(Version(6), membership_, kNow);
   EXPECT_TRUE(fragment_.BeginAccept(From("a", 4)).ok());
@@ -104,7 +104,7 @@ TEST_F(FragmentRoundTest, WhatWasBegunBeforeARestoreNeverEnters) {
   restored.version = Version(5);
   fragment_.Committed(restored);
   fragment_.Open(Version(5), membership_, kNow);
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 4)).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 4)).status()), RejectionReason::kStaleBase);
   EXPECT_EQ(*fragment_.Check(From("a", 5)), Round::Arrival::kAccepted);
 }
 
@@ -118,7 +118,7 @@ TEST_F(FragmentRoundTest, ARaisedLimitReachesOnlyAsFarBackAsItIsKnownWhoContribu
   }
   fragment_.Configure(Rules(/*staleness_limit=*/1000));
   fragment_.Open(Version(200), membership_, kNow);
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 100)).status()), RefusalReason::kStaleBase)
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 100)).status()), RejectionReason::kStaleBase)
       << "it did contribute, and would count twice";
   EXPECT_EQ(*fragment_.Check(From("a", 180)), Round::Arrival::kDuplicate);
   EXPECT_EQ(*fragment_.Check(From("b", 180)), Round::Arrival::kAccepted);
@@ -132,7 +132,7 @@ TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
   fragment_.Exclude(From("a").key);
   EXPECT_EQ(fragment_.BeginClose()->size(), 1);
   fragment_.Open(Version(5), membership_, kNow);
-  EXPECT_EQ(ReasonOf(fragment_.Check(From("a")).status()), RefusalReason::kStaleBase)
+  EXPECT_EQ(ReasonOf(fragment_.Check(From("a")).status()), RejectionReason::kStaleBase)
       << "nor in a later round";
 }
 
@@ -155,7 +155,7 @@ TEST_F(FragmentRoundTest, WhatArrivedIsStillThereWhenItGoesOn) {
   fragment_.EndAccept(From("a"), /*durable=*/true, kNow);
   fragment_.Finish();
   EXPECT_EQ(fragment_.round(), nullptr);
-  fragment_.GoOn(membership_, kNow + Seconds(1000));
+  fragment_.ResumeFinished(membership_, kNow + Seconds(1000));
   ASSERT_NE(fragment_.round(), nullptr);
   EXPECT_TRUE(fragment_.round()->HasArrived("a"));
   EXPECT_EQ(fragment_.round()->View(kNow + Seconds(1001), membership_).started_at, kNow + Seconds(1000))
@@ -163,4 +163,4 @@ TEST_F(FragmentRoundTest, WhatArrivedIsStillThereWhenItGoesOn) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

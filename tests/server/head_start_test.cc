@@ -5,9 +5,9 @@
 
 #include "tests/server/test_run.h"
 
-// Who pulls a version goes before its tensors are written (server/version_storer.h).
+// Who pulls a version goes before its tensors are written (server/version_writer.h).
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using std::chrono::milliseconds;
@@ -49,8 +49,8 @@ TEST(HeadStart, AVersionIsWrittenWhenNobodyReadsItAnyMore) {
   TestRun run(LongRun());
   const auto workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   run.WaitForStored(0);
-  // On a busy machine the pull may come after the storer has looked for readers: one attempt of some has to
-  // show it.
+  // On a busy machine the pull may come after the version writer has looked for readers: one attempt of some
+  // has to show it.
   bool shown = false;
   for (uint64_t base = 0; base < 10 && !shown; ++base) {
     auto pulled = Exchange(run, workers, base);
@@ -89,4 +89,4 @@ TEST(HeadStart, EndsWithTheFirstContributionToTheNextRound) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

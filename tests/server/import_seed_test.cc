@@ -11,7 +11,7 @@
 #include "core/safetensors.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -72,7 +72,7 @@ TEST_F(ImportSeedTest, AllThreeTypesAreWidenedInAnyOrder) {
   }
 }
 
-TEST_F(ImportSeedTest, WhatDoesNotFitIsRefusedNamingTheTensor) {
+TEST_F(ImportSeedTest, WhatDoesNotFitIsRejectedNamingTheTensor) {
   EXPECT_THAT(Error(Write({{"a", "F32", "[3,4]", 12}})), HasSubstr("tensor 'b' is missing"));
   EXPECT_THAT(Error(Write({{"a", "F32", "[4,3]", 12}, {"b", "F32", "[5]", 5}})), HasSubstr("[4, 3]"));
   EXPECT_THAT(Error(Write({{"a", "F32", "[3,4]", 12}, {"b", "F32", "[5]", 5}, {"c", "F32", "[1]", 1}})),
@@ -81,4 +81,4 @@ TEST_F(ImportSeedTest, WhatDoesNotFitIsRefusedNamingTheTensor) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // Contributions on earlier bases: folded into the open round, once, also across restarts.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 float Start(size_t i) { return 1.0F + 0.001F * static_cast<float>(i); }
@@ -95,10 +95,10 @@ TEST(LateContributions, CountOnceAndNotAfterTheLimit) {
   const auto again = Push(run, workers[1], 0);
   ASSERT_TRUE(again.ok());
   EXPECT_TRUE(again->duplicate);
-  EXPECT_EQ(ReasonOf(run.Push(workers[1], 0, Fill(Start)).status()), RefusalReason::kAlreadyPushed);
+  EXPECT_EQ(ReasonOf(run.Push(workers[1], 0, Fill(Start)).status()), RejectionReason::kAlreadyPushed);
   RoundWithout(run, workers[0], 1);
   EXPECT_TRUE(Push(run, workers[1], 0)->duplicate) << "part of version 2";
-  EXPECT_EQ(ReasonOf(run.Push(workers[1], 0, Fill(Start)).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(run.Push(workers[1], 0, Fill(Start)).status()), RejectionReason::kStaleBase);
 
   const Caller c = run.Join("c");
   ASSERT_TRUE(run.Pull(c).ok());
@@ -106,8 +106,8 @@ TEST(LateContributions, CountOnceAndNotAfterTheLimit) {
   RoundWithout(run, workers[0], 3);
   RoundWithout(run, workers[0], 4);
   const auto too_late = Push(run, c, 2);
-  EXPECT_EQ(ReasonOf(too_late.status()), RefusalReason::kStaleBase);
-  EXPECT_EQ(RefusalOf(too_late.status())->metadata.at(kHeadVersionKey), "5");
+  EXPECT_EQ(ReasonOf(too_late.status()), RejectionReason::kStaleBase);
+  EXPECT_EQ(RejectionOf(too_late.status())->metadata.at(kHeadVersionKey), "5");
   EXPECT_EQ(StateOf(run, c, 2), PushState::kMissed);
   EXPECT_TRUE(Push(run, c, 3).ok()) << "two versions late is allowed";
 }
@@ -219,4 +219,4 @@ TEST(LateContributions, ALargerLimitHoldsInTheStoreFromTheStart) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // What the coordinator measures and does with it: grace, inner steps; what it waits for; clocks; the data
 // set.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::ElementsAre;
@@ -45,7 +45,7 @@ TEST(MeasuredGrace, AStragglerThatWasCutOffIsWaitedForInTheNextRound) {
   run.clock().Advance(Seconds(6));
   ASSERT_TRUE(run.Pull(workers[0], 0).ok());
   run.clock().Advance(Seconds(9));
-  EXPECT_EQ(ReasonOf(run.Push(workers[1], 0, Small()).status()), RefusalReason::kStaleBase);
+  EXPECT_EQ(ReasonOf(run.Push(workers[1], 0, Small()).status()), RejectionReason::kStaleBase);
 
   PullAll(run, workers);
   ASSERT_TRUE(run.Push(workers[0], 1, Small()).ok());
@@ -227,7 +227,7 @@ absl::StatusOr<Caller> JoinWithData(TestRun& run, const WorkerName& name, const 
       .run_id = joined->run_id, .epoch = joined->epoch, .worker = name, .incarnation = joined->incarnation};
 }
 
-RefusalReason DataRefusal(TestRun& run, const WorkerName& name, const std::string& fingerprint) {
+RejectionReason DataRejection(TestRun& run, const WorkerName& name, const std::string& fingerprint) {
   return ReasonOf(JoinWithData(run, name, fingerprint).status());
 }
 
@@ -248,11 +248,11 @@ TEST(DataSet, TheFirstContributionPinsTheFingerprintAndARestartKeepsIt) {
   ASSERT_TRUE(run.Pull(*slow).ok());
   const std::vector<float> step = Fill([](size_t) { return 0.01F; });
   ASSERT_TRUE(run.Push(*a, 0, step).ok());
-  EXPECT_EQ(ReasonOf(run.Push(*slow, 0, step).status()), RefusalReason::kDatasetMismatch)
+  EXPECT_EQ(ReasonOf(run.Push(*slow, 0, step).status()), RejectionReason::kDatasetMismatch)
       << "it joined before anything was pinned";
-  EXPECT_EQ(DataRefusal(run, "wrong", "f2"), RefusalReason::kDatasetMismatch);
+  EXPECT_EQ(DataRejection(run, "wrong", "f2"), RejectionReason::kDatasetMismatch);
   ASSERT_TRUE(run.Restart().ok());
-  EXPECT_EQ(DataRefusal(run, "b", "f2"), RefusalReason::kDatasetMismatch)
+  EXPECT_EQ(DataRejection(run, "b", "f2"), RejectionReason::kDatasetMismatch)
       << "nobody has joined this life yet";
   EXPECT_TRUE(JoinWithData(run, "b", "f1").ok());
 }
@@ -266,21 +266,21 @@ TEST(DataSet, AnOperatorResetsThePin) {
   ASSERT_TRUE(run.Pull(*wrong).ok());
   ASSERT_TRUE(run.Push(*wrong, 0, Fill([](size_t) { return 0.01F; })).ok());
   ASSERT_TRUE(run.Pull(*wrong, 0).ok());
-  EXPECT_EQ(DataRefusal(run, "a", "f1"), RefusalReason::kDatasetMismatch);
+  EXPECT_EQ(DataRejection(run, "a", "f1"), RejectionReason::kDatasetMismatch);
   ASSERT_TRUE(run.coordinator().Leave(*wrong, "sorry").ok());
   run.faults().member = true;
   EXPECT_EQ(ReasonOf(run.admin().ControlRun({}, RunAction::kResetDataset, "").status()),
-            RefusalReason::kStorageFull);
+            RejectionReason::kStorageFull);
   run.faults().member = false;
-  EXPECT_EQ(DataRefusal(run, "a", "f1"), RefusalReason::kDatasetMismatch) << "nothing was reset";
+  EXPECT_EQ(DataRejection(run, "a", "f1"), RejectionReason::kDatasetMismatch) << "nothing was reset";
   ASSERT_TRUE(run.admin().ControlRun({}, RunAction::kResetDataset, "wrong files").ok());
   ASSERT_TRUE(run.Restart().ok());
   const auto a = JoinWithData(run, "a", "f1");
   ASSERT_TRUE(a.ok()) << a.status();
   ASSERT_TRUE(run.Pull(*a, 0).ok());
   ASSERT_TRUE(run.Push(*a, 1, Fill([](size_t) { return 0.02F; })).ok());
-  EXPECT_EQ(DataRefusal(run, "wrong", "f2"), RefusalReason::kDatasetMismatch) << "pinned anew";
+  EXPECT_EQ(DataRejection(run, "wrong", "f2"), RejectionReason::kDatasetMismatch) << "pinned anew";
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "common/crc32c.h"
 #include "core/payload_stats.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // More than two blocks of 1 MiB, and not a whole number of them.
@@ -112,7 +112,7 @@ TEST(MergeEngine, UsesTheMemoryOfAVersionThatIsGone) {
             memory);
 }
 
-TEST(MergeEngine, RefusesAResultThatIsNotFinite) {
+TEST(MergeEngine, RejectsAResultThatIsNotFinite) {
   const Codec& codec = CodecFor(CodecKind::kFp32);
   std::vector<float> delta(kElements, 0.0F);
   delta[kElements - 5] = std::numeric_limits<float>::max();
@@ -128,4 +128,4 @@ TEST(MergeEngine, RefusesAResultThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

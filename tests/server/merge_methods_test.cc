@@ -10,7 +10,7 @@
 // Every merge and outer optimizer through the coordinator: rounds are replayed from their records alone, with
 // the same bits, whatever the order of arrival, the threads and the configuration of today.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 struct Case {
@@ -136,10 +136,10 @@ TEST_P(MergeMethods, ThatOverflowLeaveTheLargestOutUntilTheyDoNot) {
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
   for (const float value : run.Published(workers[0], 0)) ASSERT_TRUE(std::isfinite(value));
-  const auto refused = events.WaitFor(EventKind::kContributionRefused);
-  ASSERT_TRUE(refused.has_value());
-  EXPECT_TRUE(refused->worker == "b" || refused->worker == "c") << refused->worker;
+  const auto rejected = events.WaitFor(EventKind::kContributionRefused);
+  ASSERT_TRUE(rejected.has_value());
+  EXPECT_TRUE(rejected->worker == "b" || rejected->worker == "c") << rejected->worker;
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "core/privacy.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // What is held against a contribution is noted in the round's record, and who has too much of it is banned.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -112,7 +112,7 @@ TEST(Offences, BanByTheRuleWithTheEvidenceAndAreForgivenByUnban) {
   EXPECT_THAT(banned->message, HasSubstr("by rule (offenders.ban_after 2 of 4): 2 of its last 3 rounds"));
   EXPECT_THAT(banned->message, HasSubstr("atollctl workers unban e"));
   EXPECT_TRUE(ViewOf(run, "e").banned);
-  EXPECT_EQ(ReasonOf(run.TryJoin("e").status()), RefusalReason::kBanned);
+  EXPECT_EQ(ReasonOf(run.TryJoin("e").status()), RejectionReason::kBanned);
   for (const char* honest : {"a", "b", "c", "d"})
     EXPECT_EQ(ViewOf(run, honest).offences.recent(), 0u) << honest;
 
@@ -167,7 +167,7 @@ TEST(Offences, WhatIsNotFiniteCountsThoughItIsNeverMerged) {
   EXPECT_EQ(run.coordinator().GetStatus(9).rounds.back().contributions, 4u);
 }
 
-TEST(Offences, WhatWasSentBeforeIsRefusedAndCounts) {
+TEST(Offences, WhatWasSentBeforeIsRejectedAndCounts) {
   TestRun run(Options({.ban_after = 2, .within = 3}));
   std::optional<EventCatcher> events(std::in_place, &run.coordinator());
   const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
@@ -176,9 +176,9 @@ TEST(Offences, WhatWasSentBeforeIsRefusedAndCounts) {
   EXPECT_EQ(run.coordinator().GetStatus(9).rounds.back().contributions, 5u);
   Round(run, workers, 1, once);
   EXPECT_EQ(run.coordinator().GetStatus(9).rounds.back().contributions, 4u);
-  const auto refused = events->WaitFor(EventKind::kContributionRefused);
-  ASSERT_TRUE(refused.has_value());
-  EXPECT_THAT(refused->message,
+  const auto rejected = events->WaitFor(EventKind::kContributionRefused);
+  ASSERT_TRUE(rejected.has_value());
+  EXPECT_THAT(rejected->message,
               HasSubstr("pushes for version 1 the very bytes that it pushed for version 0"));
   Round(run, workers, 2, once);
   ASSERT_TRUE(Eventually([&] { return ViewOf(run, "e").banned; }));
@@ -243,4 +243,4 @@ TEST(Privacy, IsAccountedForInStatusRoundsAndAcrossARestart) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

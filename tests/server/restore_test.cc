@@ -7,12 +7,12 @@
 #include <iterator>
 
 #include "server/admin_control.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/server/test_run.h"
 
 // Checkpoints and restores of a run that is being served.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::AllOf;
@@ -80,9 +80,9 @@ TEST_F(RestoreTest, OldContentsBecomeTheNextVersionUnderANewEpoch) {
   ASSERT_TRUE(EventCatcher(&run_.coordinator()).WaitFor(EventKind::kRunRestored).has_value());
   // Nobody of the old epoch gets anything in or out.
   EXPECT_EQ(ReasonOf(run_.Push(workers_[0], 5, DeltaOf(workers_[0], 5)).status()),
-            RefusalReason::kWrongEpoch);
-  EXPECT_EQ(ReasonOf(run_.Pull(workers_[0]).status()), RefusalReason::kWrongEpoch);
-  EXPECT_EQ(ReasonOf(run_.Heartbeat(workers_[0]).status()), RefusalReason::kWrongEpoch);
+            RejectionReason::kWrongEpoch);
+  EXPECT_EQ(ReasonOf(run_.Pull(workers_[0]).status()), RejectionReason::kWrongEpoch);
+  EXPECT_EQ(ReasonOf(run_.Heartbeat(workers_[0]).status()), RejectionReason::kWrongEpoch);
   JoinAgain();
   EXPECT_EQ(run_.Published(workers_[0], std::nullopt), then);
   EXPECT_EQ(run_.coordinator().GetStatus(1).rounds.front().version, Version(2)) << "3 to 5 are abandoned";
@@ -145,7 +145,7 @@ TEST_F(RestoreTest, WhoWaitsForAVersionIsToldToJoinAgain) {
   ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
   auto waiting = std::async(std::launch::async, [this] { return run_.Pull(workers_[0], 1).status(); });
   (void)Restore("one");
-  EXPECT_EQ(ReasonOf(waiting.get()), RefusalReason::kWrongEpoch);
+  EXPECT_EQ(ReasonOf(waiting.get()), RejectionReason::kWrongEpoch);
 }
 
 TEST_F(RestoreTest, AcceptedContributionsOfTheOldEpochAreGone) {
@@ -181,7 +181,7 @@ TEST_F(RestoreTest, AFinishedRunLivesAgain) {
   Round(end.value() + 1);
 }
 
-TEST_F(RestoreTest, ARestoreThatTheDiskRefusesChangesNothing) {
+TEST_F(RestoreTest, ARestoreThatTheDiskRejectsChangesNothing) {
   Begin();
   Round(0);
   ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
@@ -194,7 +194,7 @@ TEST_F(RestoreTest, ARestoreThatTheDiskRefusesChangesNothing) {
   EXPECT_EQ(run_.coordinator().GetStatus(0).epoch, workers_[0].epoch);
 }
 
-TEST_F(RestoreTest, ARestoreWaitsForNoVersionThatTheDiskRefuses) {
+TEST_F(RestoreTest, ARestoreWaitsForNoVersionThatTheDiskRejects) {
   Begin();
   Round(0);
   ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
@@ -203,9 +203,9 @@ TEST_F(RestoreTest, ARestoreWaitsForNoVersionThatTheDiskRefuses) {
   EventCatcher events(&run_.coordinator());
   Round(1);
   ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
-  const absl::Status refused = admin().RestoreCheckpoint(kAnn, "one").status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(refused.message()),
+  const absl::Status rejected = admin().RestoreCheckpoint(kAnn, "one").status();
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(rejected.message()),
               AllOf(HasSubstr("version 2 of fragment 0 is committed, but its tensors cannot be written"),
                     HasSubstr("atollctl checkpoint delete")));
   run_.faults().store = false;
@@ -309,22 +309,23 @@ TEST_F(RestoreTest, RestoresWhileWorkersPushNeverMixEpochs) {
 }
 
 /// A refusal that a worker repeats by itself, after a while.
-void ExpectRetry(const absl::Status& refused) {
-  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
-  EXPECT_EQ(ReasonOf(refused), RefusalReason::kNone);
-  ASSERT_TRUE(RefusalOf(refused).has_value());
-  EXPECT_TRUE(RefusalOf(refused)->retry_after.has_value());
+void ExpectRetry(const absl::Status& rejected) {
+  EXPECT_TRUE(absl::IsUnavailable(rejected)) << rejected;
+  EXPECT_EQ(ReasonOf(rejected), RejectionReason::kNone);
+  ASSERT_TRUE(RejectionOf(rejected).has_value());
+  EXPECT_TRUE(RejectionOf(rejected)->retry_after.has_value());
 }
 
 TEST_F(RestoreTest, APushThatMeetsTheRestoreIsToComeAgain) {
   Begin();
   Round(0);
   ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
-  absl::Status refused;
-  run_.faults().after_epoch = [&] { refused = run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status(); };
+  absl::Status rejected;
+  run_.faults().after_epoch = [&] { rejected = run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status(); };
   (void)Restore("one");
-  ExpectRetry(refused);
-  EXPECT_EQ(ReasonOf(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status()), RefusalReason::kWrongEpoch)
+  ExpectRetry(rejected);
+  EXPECT_EQ(ReasonOf(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status()),
+            RejectionReason::kWrongEpoch)
       << "then it learns of the restore";
 }
 
@@ -335,7 +336,7 @@ TEST_F(RestoreTest, AnUploadThatBeginsAsTheRestoreEndsIsToComeAgain) {
   run_.faults().before_upload = [&] { (void)Restore("one"); };
   ExpectRetry(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status());
   EXPECT_EQ(ReasonOf(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).status()),
-            RefusalReason::kWrongEpoch);
+            RejectionReason::kWrongEpoch);
 }
 
 TEST_F(RestoreTest, AnUploadThatStartsOverAfterTheRestoreIsToComeAgain) {
@@ -367,4 +368,4 @@ TEST_F(RestoreTest, AnUploadThatAnotherStreamOvertookIsToComeAgain) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 
 // Overlapped fragments: their own versions, tokens and ends (docs/streaming.md).
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -176,7 +176,7 @@ TEST(StreamingRounds, WhatIsAcceptedAtTheEndOfTheRunBecomesPartOfAVersion) {
     run.faults().commit = restarts;
     ASSERT_TRUE(run.Push(workers[1], 0, kPart, Of(0, 64)).ok());
     if (restarts) {
-      ASSERT_TRUE(Eventually([&] { return run.faults().refused_commits > 0; }));
+      ASSERT_TRUE(Eventually([&] { return run.faults().rejected_commits > 0; }));
       run.faults().commit = false;
       ASSERT_TRUE(run.Restart().ok());
       run.clock().Advance(Seconds(6));
@@ -189,4 +189,4 @@ TEST(StreamingRounds, WhatIsAcceptedAtTheEndOfTheRunBecomesPartOfAVersion) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

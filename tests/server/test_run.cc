@@ -9,7 +9,7 @@
 #include "common/crc32c.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 CoordinatorOptions SmallRun() {
   CoordinatorOptions options;
@@ -227,4 +227,4 @@ absl::StatusOr<HeartbeatResult> TestRun::Heartbeat(const Caller& caller) {
   return coordinator_->Heartbeat(call);
 }
 
-}  // namespace atoll
+}  // namespace atl

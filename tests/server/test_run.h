@@ -16,7 +16,7 @@
 #include "tests/common/fake_clock.h"
 #include "tests/fakes/faulty_store.h"
 
-namespace atoll {
+namespace atl {
 
 /// A run of two small tensors, two workers, uniform weights, on a memory store with a clock of its own.
 CoordinatorOptions SmallRun();
@@ -122,6 +122,6 @@ class TestRun {
   std::unique_ptr<Coordinator> coordinator_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_TEST_RUN_H_

@@ -13,7 +13,7 @@
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -189,7 +189,7 @@ TEST_F(VerifierTest, ARecordThatSaysOtherwiseIsDifferent) {
   EXPECT_THAT(views[0].message, HasSubstr("published payload"));
 }
 
-TEST_F(VerifierTest, ARecordOfFewerWeightsThanContributionsIsRefusedByName) {
+TEST_F(VerifierTest, ARecordOfFewerWeightsThanContributionsIsRejectedByName) {
   RoundRecord record = *store_->ReadRound(layout_.id, Version(4));
   record.weights.pop_back();
   const auto mapped = MapInputs(*store_, record.contributions, record.weights);
@@ -221,4 +221,4 @@ TEST_F(VerifierTest, TheCallerMayStopAndConfirmationsAreListed) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

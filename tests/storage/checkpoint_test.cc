@@ -23,7 +23,7 @@
 
 // What the RocksDB store's checkpoints look like on disk, and what damage does to them.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -180,7 +180,7 @@ TEST_F(CheckpointTest, ADamagedPushOfTheOpenRoundDoesNotEnterIt) {
 TEST_F(CheckpointTest, IsNotMadeWithoutAPayloadThatItsHeadNeeds) {
   const std::string payload = PayloadIn(dir(), Version(1));
   const uint64_t size = FileSize(payload).value();
-  const auto refused = [&](const std::string& how) {
+  const auto rejected = [&](const std::string& how) {
     const auto made = store_->CreateCheckpoint({.name = "one", .created_unix_ns = 1});
     EXPECT_EQ(made.status().code(), absl::StatusCode::kDataLoss) << made.status();
     EXPECT_THAT(made.status().ToString(), HasSubstr(PayloadIn("", Version(1)).substr(1)));
@@ -189,11 +189,11 @@ TEST_F(CheckpointTest, IsNotMadeWithoutAPayloadThatItsHeadNeeds) {
     EXPECT_FALSE(FileExists(FolderOf("one")));
   };
   FlipByte(payload, size / 2);
-  refused("crc32c");
+  rejected("crc32c");
   std::filesystem::resize_file(payload, 10);
-  refused("has 10 bytes instead of");
+  rejected("has 10 bytes instead of");
   ASSERT_TRUE(RemoveFile(payload).ok());
-  refused("is missing");
+  rejected("is missing");
   // Stored, the version is no longer rebuilt from it; what is left out is told.
   ASSERT_TRUE(model_.Store(*store_, Version(2), 2).ok());
   const CheckpointEntry entry = Make("one");
@@ -239,7 +239,7 @@ TEST_F(CheckpointTest, OneWithTheOpenRoundIsJudgedByWhatIsNeeded) {
   EXPECT_THAT(recovery.status().ToString(), HasSubstr("use another checkpoint"));
 }
 
-TEST_F(CheckpointTest, ADamagedManifestIsRefused) {
+TEST_F(CheckpointTest, ADamagedManifestIsRejected) {
   const CheckpointEntry entry = Make("one");
   const std::string manifest = entry.path + "/checkpoint.json";
   const std::string text = ReadFile(manifest).value();
@@ -369,4 +369,4 @@ TEST_F(CheckpointTest, LinksThatCannotBeMadeAreCopies) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "common/status.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string Name(const ContributionKey& key) { return absl::StrCat(key.worker, "@", key.base.value()); }
@@ -94,4 +94,4 @@ absl::Status CheckPromises(const CrashState& promised, const CrashState& found) 
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

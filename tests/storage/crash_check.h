@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "tests/storage/store_model.h"
 
-namespace atoll {
+namespace atl {
 
 /// The run that storage_crash_writer works on.
 inline StoreModel CrashModel() { return StoreModel::Make(/*rows=*/600, /*payload_bytes=*/200000); }
@@ -34,6 +34,6 @@ CrashState ParseAcknowledgements(const std::string& output);
 /// DataLoss naming the promise that was broken.
 absl::Status CheckPromises(const CrashState& promised, const CrashState& found);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_STORAGE_CRASH_CHECK_H_

@@ -19,7 +19,7 @@ extern char** environ;
 
 // kill -9 at random moments: nothing that was acknowledged is lost, and the head never goes back.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kKills = 10;
@@ -114,4 +114,4 @@ TEST(CrashTest, ABrokenPromiseIsSeen) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

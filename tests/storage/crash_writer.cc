@@ -20,7 +20,7 @@
 #include "tests/storage/crash_check.h"
 #include "tests/storage/store_model.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kKeep = 2;
@@ -113,11 +113,11 @@ absl::Status Run(const std::string& dir, bool check) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  const absl::Status status = atoll::Run(argv[1], argc > 2 && std::string(argv[2]) == "check");
+  const absl::Status status = atl::Run(argv[1], argc > 2 && std::string(argv[2]) == "check");
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }

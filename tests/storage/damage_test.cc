@@ -21,7 +21,7 @@
 // A disk that returns other bytes than were written, and files that are gone: a start serves what was
 // acknowledged, or refuses and changes nothing.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::AllOf;
@@ -113,11 +113,11 @@ class DamageTest : public testing::Test {
 
   enum class Tail { kWhole, kMayBeLost };
   /// Opens damaged(): the run as it was, or a refusal that names a file and leaves every byte.
-  void ServesOrRefuses(const std::string& what, Tail tail = Tail::kWhole) {
+  void ServesOrRejects(const std::string& what, Tail tail = Tail::kWhole) {
     const auto before = TreeOf(damaged());
     auto opened = OpenIn(damaged());
     if (!opened.ok()) {
-      ++refused_;
+      ++rejected_;
       EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss) << what << ": " << opened.status();
       EXPECT_THAT(opened.status().ToString(), AllOf(HasSubstr(damaged()), HasSubstr("Nothing was changed")));
       EXPECT_TRUE(TreeOf(damaged()) == before) << what << " changed something: " << opened.status();
@@ -136,7 +136,7 @@ class DamageTest : public testing::Test {
       EXPECT_TRUE(FileExists(InDamaged("contributions/" + name))) << what << ": removed " << name;
     }
   }
-  absl::Status Refusal() {
+  absl::Status Rejection() {
     const auto before = TreeOf(damaged());
     const absl::Status status = OpenIn(damaged()).status();
     EXPECT_TRUE(TreeOf(damaged()) == before) << status;
@@ -146,7 +146,7 @@ class DamageTest : public testing::Test {
   const TempDir temp_;
   const StoreModel model_ = StoreModel::Make(/*rows=*/60, /*payload_bytes=*/2000);
   std::set<std::string> accepted_ = {"b", "c"};
-  int served_ = 0, refused_ = 0;
+  int served_ = 0, rejected_ = 0;
 };
 
 TEST_F(DamageTest, ABitOfTheLogIsNeverTakenForATornTail) {
@@ -157,7 +157,7 @@ TEST_F(DamageTest, ABitOfTheLogIsNeverTakenForATornTail) {
   for (size_t at = 0; at < bytes.size(); at += 71) {
     CopyKilled();
     Write(InDamaged(log), Flipped(bytes, at));
-    ServesOrRefuses(absl::StrCat("bit at byte ", at, " of ", bytes.size()));
+    ServesOrRejects(absl::StrCat("bit at byte ", at, " of ", bytes.size()));
   }
   EXPECT_EQ(served_, 0) << "every byte of a log has a checksum";
 }
@@ -169,10 +169,10 @@ TEST_F(DamageTest, ACutLogNeverTakesWhatOtherFilesKnowOf) {
   for (size_t size = 0; size < bytes.size(); size += size % 512 == 0 ? 201 : 512 - size % 512) {
     CopyKilled();
     Write(InDamaged(log), bytes.substr(0, size));
-    ServesOrRefuses(absl::StrCat("cut to ", size, " of ", bytes.size()), Tail::kMayBeLost);
+    ServesOrRejects(absl::StrCat("cut to ", size, " of ", bytes.size()), Tail::kMayBeLost);
   }
   EXPECT_GT(served_, 0) << "a power cut may take events";
-  EXPECT_GT(refused_, 0);
+  EXPECT_GT(rejected_, 0);
 }
 
 TEST_F(DamageTest, WhatAPowerCutLeavesIsServed) {
@@ -182,13 +182,13 @@ TEST_F(DamageTest, WhatAPowerCutLeavesIsServed) {
   const size_t sector = bytes.size() / 512 * 512 - 512;  // among the last events
   CopyKilled();
   Write(InDamaged(log), bytes.substr(0, sector));
-  ServesOrRefuses("cut at a sector");
+  ServesOrRejects("cut at a sector");
   CopyKilled();
   Write(InDamaged(log), std::string(bytes).replace(sector, 512, std::string(512, '\0')));
-  ServesOrRefuses("a sector that was not written, and one behind it that was");
+  ServesOrRejects("a sector that was not written, and one behind it that was");
   CopyKilled();
   Write(InDamaged(log), bytes.substr(0, sector) + std::string(4096, '\0'));
-  ServesOrRefuses("zeros at the end");
+  ServesOrRejects("zeros at the end");
   EXPECT_EQ(served_, 3);
 }
 
@@ -199,7 +199,7 @@ TEST_F(DamageTest, AMissingFileOfADatabaseIsNamedAndNothingElseGoes) {
       for (const std::string& file : FilesIn(folder)) {
         CopyKilled();
         ASSERT_TRUE(RemoveFile(InDamaged(file)).ok());
-        ServesOrRefuses(absl::StrCat("life ", life, " without ", file));
+        ServesOrRejects(absl::StrCat("life ", life, " without ", file));
       }
     }
     if (life == 2) break;
@@ -209,19 +209,19 @@ TEST_F(DamageTest, AMissingFileOfADatabaseIsNamedAndNothingElseGoes) {
   for (const std::string folder : {"meta", "shards", "shards/01"}) {
     CopyKilled();
     ASSERT_TRUE(RemoveAll(InDamaged(folder)).ok());
-    ServesOrRefuses("without " + folder);
+    ServesOrRejects("without " + folder);
     CopyKilled();
     ASSERT_TRUE(RemoveAll(InDamaged(folder)).ok());
     ASSERT_TRUE(CreateDirs(InDamaged(folder)).ok());
-    ServesOrRefuses("with an empty " + folder);
+    ServesOrRejects("with an empty " + folder);
   }
-  EXPECT_GE(refused_, 20);
+  EXPECT_GE(rejected_, 20);
   CopyKilled();
   ASSERT_TRUE(RemoveFile(InDamaged("shards/01/CURRENT")).ok());
-  EXPECT_THAT(Refusal().ToString(), HasSubstr("shards/01/CURRENT is missing"));
+  EXPECT_THAT(Rejection().ToString(), HasSubstr("shards/01/CURRENT is missing"));
   CopyKilled();
   ASSERT_TRUE(RemoveFile(InDamaged("meta/CURRENT")).ok());
-  EXPECT_THAT(Refusal().ToString(), HasSubstr("meta/CURRENT is missing"));
+  EXPECT_THAT(Rejection().ToString(), HasSubstr("meta/CURRENT is missing"));
 }
 
 TEST_F(DamageTest, DamageToAnyOtherFileOfTheRecordsIsSeen) {
@@ -236,12 +236,12 @@ TEST_F(DamageTest, DamageToAnyOtherFileOfTheRecordsIsSeen) {
     for (size_t at = 0; at < bytes.size(); at += step) {
       CopyKilled();
       Write(InDamaged(file), Flipped(bytes, at));
-      ServesOrRefuses(absl::StrCat("bit at byte ", at, " of ", file));
+      ServesOrRejects(absl::StrCat("bit at byte ", at, " of ", file));
     }
     for (size_t size = 0; size < bytes.size(); size += 3 * step) {
       CopyKilled();
       Write(InDamaged(file), bytes.substr(0, size));
-      ServesOrRefuses(absl::StrCat(file, " cut to ", size), Tail::kMayBeLost);
+      ServesOrRejects(absl::StrCat(file, " cut to ", size), Tail::kMayBeLost);
     }
   }
 }
@@ -254,9 +254,9 @@ TEST_F(DamageTest, ADamagedPayloadOfTheOpenRoundIsNamed) {
   for (size_t at = 0; at < bytes.size(); at += 333) {
     CopyKilled();
     Write(InDamaged(name), Flipped(bytes, at));
-    const absl::Status refused = Refusal();
-    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(refused.ToString(), AllOf(HasSubstr(name), HasSubstr("crc32c")));
+    const absl::Status rejected = Rejection();
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(rejected.ToString(), AllOf(HasSubstr(name), HasSubstr("crc32c")));
   }
 }
 
@@ -268,7 +268,7 @@ TEST_F(DamageTest, AnUploadThatWasNeverAcknowledgedIsNoDamage) {
                                                        worker, Version(static_cast<uint64_t>(base)))))),
           std::string(2000, 'x'));
   }
-  ServesOrRefuses("uploads in flight");
+  ServesOrRejects("uploads in flight");
   EXPECT_EQ(served_, 1);
 }
 
@@ -301,9 +301,9 @@ TEST_F(DamageTest, ACheckpointAmongThoseOfARunIsNotServedInPlace) {
   const auto before = TreeOf(killed());
   for (const std::string& path :
        {killed() + "/checkpoints/ck", killed() + "/checkpoints/../checkpoints/ck/"}) {
-    const absl::Status refused = OpenIn(path).status();
-    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
-    EXPECT_THAT(refused.ToString(), AllOf(HasSubstr(killed()), HasSubstr("Copy the folder")));
+    const absl::Status rejected = OpenIn(path).status();
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << rejected;
+    EXPECT_THAT(rejected.ToString(), AllOf(HasSubstr(killed()), HasSubstr("Copy the folder")));
   }
   EXPECT_TRUE(TreeOf(killed()) == before);
   fs::copy(killed() + "/checkpoints/ck", damaged(), fs::copy_options::recursive);
@@ -316,4 +316,4 @@ TEST_F(DamageTest, AFolderNamedCheckpointsIsNotAlwaysOfARun) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -15,7 +15,7 @@
 
 // Which folders are taken for a data directory, and that nothing of somebody else is removed.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::AllOf;
@@ -49,7 +49,7 @@ class DataDirTest : public testing::Test {
   int folders_ = 0;
 };
 
-TEST_F(DataDirTest, AFolderOfOthersIsRefusedAndStaysAsItIs) {
+TEST_F(DataDirTest, AFolderOfOthersIsRejectedAndStaysAsItIs) {
   const std::vector<std::vector<std::string>> trees = {
       {"photos/"},
       {"checkpoints/step-1000/model.bin", "train.py"},
@@ -76,9 +76,9 @@ TEST_F(DataDirTest, AFolderOfOthersIsRefusedAndStaysAsItIs) {
     const auto before = TreeOf(folder);
     for (const bool create : {true, false}) {
       if (!create && !FileExists(JoinPath(folder, "meta"))) continue;
-      const absl::Status refused = Open(folder, create).status();
-      EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << tree[0] << ": " << refused;
-      EXPECT_THAT(refused.ToString(), HasSubstr("is no data directory")) << tree[0];
+      const absl::Status rejected = Open(folder, create).status();
+      EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << tree[0] << ": " << rejected;
+      EXPECT_THAT(rejected.ToString(), HasSubstr("is no data directory")) << tree[0];
     }
     EXPECT_TRUE(TreeOf(folder) == before) << tree[0];
     EXPECT_TRUE(!FileExists(JoinPath(folder, "LOCK")) || tree[0] == "LOCK/") << tree[0];
@@ -149,9 +149,9 @@ TEST_F(DataDirTest, ThePartsOfARunAreNoDataDirectories) {
   const auto before = TreeOf(folder);
   for (const char* part : {"meta", "shards", "shards/00", "sst", "contributions", "contributions/new",
                            "access", "checkpoints", "workers/w9"}) {
-    const absl::Status refused = Open(JoinPath(folder, part)).status();
-    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << part << ": " << refused;
-    EXPECT_THAT(refused.ToString(), AllOf(HasSubstr(folder), HasSubstr("another run"))) << part;
+    const absl::Status rejected = Open(JoinPath(folder, part)).status();
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << part << ": " << rejected;
+    EXPECT_THAT(rejected.ToString(), AllOf(HasSubstr(folder), HasSubstr("another run"))) << part;
   }
   EXPECT_TRUE(TreeOf(folder) == before);
 }
@@ -171,4 +171,4 @@ TEST_F(DataDirTest, EveryFileOfARunIsKnownByItsName) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 // A full disk in every kind of write: nothing acknowledged is lost, what failed did not happen, and the same
 // call succeeds once there is room, with and without a restart in between.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -72,7 +72,7 @@ class DiskFullTest : public testing::Test {
     ASSERT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
     ASSERT_GT(events_, 0u);
   }
-  void ExpectRefused(const absl::Status& status) {
+  void ExpectRejected(const absl::Status& status) {
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   }
   /// Everything that was acknowledged before the disk was full.
@@ -114,17 +114,17 @@ absl::Status DiskFullTest::mounted_;
 
 TEST_F(DiskFullTest, ACommitIsRepeatedWithoutARestart) {
   FillEverything();
-  for (int attempt = 0; attempt < 3; ++attempt) ExpectRefused(model_.Commit(*store_, Version(1), "a"));
+  for (int attempt = 0; attempt < 3; ++attempt) ExpectRejected(model_.Commit(*store_, Version(1), "a"));
   ASSERT_TRUE(disk_->FreeAll().ok());
   ExpectTheRunGoesOn();
 }
 
 TEST_F(DiskFullTest, ACommitIsRepeatedAfterARestart) {
   FillEverything();
-  ExpectRefused(model_.Commit(*store_, Version(1), "a"));
+  ExpectRejected(model_.Commit(*store_, Version(1), "a"));
   store_.reset();
   const absl::Status opened = Open().status();  // still full
-  if (!opened.ok()) ExpectRefused(opened);
+  if (!opened.ok()) ExpectRejected(opened);
   ASSERT_TRUE(disk_->FreeAll().ok());
   Reopen();
   // It was reported as failed; its bytes may all the same have reached the log before the process went.
@@ -141,7 +141,7 @@ TEST_F(DiskFullTest, AnAcceptIsRepeatedOnTheSameUpload) {
   ASSERT_TRUE(upload.ok()) << upload.status();
   ASSERT_TRUE((*upload)->Append(std::as_bytes(std::span(payload.data(), payload.size()))).ok());
   FillEverything();
-  for (int attempt = 0; attempt < 3; ++attempt) ExpectRefused((*upload)->Accept(model_.ContributionOf(b)));
+  for (int attempt = 0; attempt < 3; ++attempt) ExpectRejected((*upload)->Accept(model_.ContributionOf(b)));
   EXPECT_EQ(store_->OpenPayload(b).status().code(), absl::StatusCode::kNotFound);
   ASSERT_TRUE(disk_->FreeAll().ok());
   const absl::Status accepted = (*upload)->Accept(model_.ContributionOf(b));
@@ -159,7 +159,7 @@ TEST_F(DiskFullTest, AnAcceptThatFailedIsNotThereAfterARestart) {
   auto upload = store_->StartUpload(b, payload.size());
   ASSERT_TRUE((*upload)->Append(std::as_bytes(std::span(payload.data(), payload.size()))).ok());
   FillEverything();
-  ExpectRefused((*upload)->Accept(model_.ContributionOf(b)));
+  ExpectRejected((*upload)->Accept(model_.ContributionOf(b)));
   upload->reset();
   ASSERT_TRUE(disk_->FreeAll().ok());
   Reopen();
@@ -170,10 +170,10 @@ TEST_F(DiskFullTest, AnAcceptThatFailedIsNotThereAfterARestart) {
   ExpectTheRunGoesOn();
 }
 
-TEST_F(DiskFullTest, AnUploadIsRefusedBeforeItsBytesArrive) {
+TEST_F(DiskFullTest, AnUploadIsRejectedBeforeItsBytesArrive) {
   ASSERT_TRUE(disk_->LeaveFree(model_.payload_bytes / 2).ok());
   const auto upload = store_->StartUpload(model_.KeyOf("b", Version(0)), model_.payload_bytes);
-  ExpectRefused(upload.status());
+  ExpectRejected(upload.status());
   EXPECT_THAT(upload.status().ToString(), HasSubstr("worker b"));
   ASSERT_TRUE(disk_->FreeAll().ok());
   EXPECT_TRUE(model_.Push(*store_, model_.KeyOf("b", Version(0))).ok());
@@ -193,10 +193,10 @@ TEST_F(DiskFullTest, StoringIsRepeatedWithoutARestart) {
   ASSERT_TRUE(model_.Commit(*store_, Version(1), "a").ok());
   ASSERT_TRUE(disk_->LeaveFree(100000).ok());
   const absl::Status stored = model_.Store(*store_, Version(1), 2);
-  ExpectRefused(stored);
+  ExpectRejected(stored);
   EXPECT_THAT(stored.ToString(), HasSubstr("fragment 0 version 1"));
   FillEverything();
-  ExpectRefused(model_.Store(*store_, Version(1), 2));
+  ExpectRejected(model_.Store(*store_, Version(1), 2));
   ASSERT_TRUE(disk_->FreeAll().ok());
   ASSERT_TRUE(model_.Store(*store_, Version(1), 2).ok());
   EXPECT_TRUE(model_.CheckVersion(*store_, Version(1)).ok());
@@ -217,7 +217,7 @@ TEST_F(DiskFullTest, StoringMayFailAtAnyPageAndSucceedsInTheEnd) {
     stored = model_.Store(*store_, Version(1), 2);
 
     if (stored.ok()) break;
-    ExpectRefused(stored);
+    ExpectRejected(stored);
     ++failures;
     ASSERT_TRUE(model_.CheckVersion(*store_, Version(0)).ok());
     EXPECT_EQ(store_->ReadVersion(model_.layout, Version(1)).status().code(), absl::StatusCode::kNotFound);
@@ -235,7 +235,7 @@ TEST_F(DiskFullTest, StoringSucceedsAfterARestart) {
   ASSERT_TRUE(model_.Commit(*store_, Version(1), "a").ok());
   const uint64_t bare = 2 * model_.layout.elements * sizeof(float);
   ASSERT_TRUE(disk_->LeaveFree(bare + 4096).ok());
-  ExpectRefused(model_.Store(*store_, Version(1), 2));
+  ExpectRejected(model_.Store(*store_, Version(1), 2));
   ASSERT_TRUE(disk_->FreeAll().ok());
   Reopen();
   EXPECT_EQ(recovery_->fragments[0].stored, Version(0));
@@ -283,4 +283,4 @@ TEST_F(DiskFullTest, ARestoreHappensAsAWholeOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

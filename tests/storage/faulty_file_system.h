@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace atoll {
+namespace atl {
 
 /// The machine's file system, but write-ahead logs cannot be synced while `fail_log_sync` is set: the bytes
 /// are in the file, and nobody knows whether they will stay.
@@ -72,6 +72,6 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
   std::map<std::string, uint64_t> synced_;  // bytes of each log, by name
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_STORAGE_FAULTY_FILE_SYSTEM_H_

@@ -15,7 +15,7 @@
 #include "tests/storage/faulty_file_system.h"
 #include "tests/storage/temp_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class MetaDbTest : public testing::Test {
@@ -151,8 +151,8 @@ TEST_F(MetaDbTest, ADatabaseThatWasTakenAwayIsNotReplacedByAnEmptyOne) {
   FailSyncs(false);
   std::filesystem::rename(temp_.path() + "/meta", temp_.path() + "/away");
   std::filesystem::create_directory(temp_.path() + "/meta");  // the mount point without its volume
-  const absl::Status refused = Put("head", "3");
-  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
+  const absl::Status rejected = Put("head", "3");
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kDataLoss) << rejected;
   EXPECT_FALSE(std::filesystem::exists(temp_.path() + "/meta/CURRENT"));
   std::filesystem::rename(temp_.path() + "/meta", temp_.path() + "/mount_point");
   std::filesystem::rename(temp_.path() + "/away", temp_.path() + "/meta");
@@ -174,7 +174,7 @@ TEST_F(MetaDbTest, ADeletionThatFailedIsUndone) {
 TEST_F(MetaDbTest, AmongManyThreadsExactlyTheAcknowledgedWritesStay) {
   constexpr int kThreads = 4;
   std::vector<Records> acknowledged(kThreads);
-  std::atomic<int> refused = 0;
+  std::atomic<int> rejected = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
@@ -184,7 +184,7 @@ TEST_F(MetaDbTest, AmongManyThreadsExactlyTheAcknowledgedWritesStay) {
         if (Put(key, "v").ok()) {
           acknowledged[t].emplace(key, "v");
         } else {
-          ++refused;
+          ++rejected;
         }
       }
     });
@@ -195,10 +195,10 @@ TEST_F(MetaDbTest, AmongManyThreadsExactlyTheAcknowledgedWritesStay) {
   Records expected{{"last", "v"}};
   for (const Records& records : acknowledged) expected.insert(records.begin(), records.end());
   EXPECT_EQ(All(), expected);
-  EXPECT_GT(refused.load(), 0);
+  EXPECT_GT(rejected.load(), 0);
   Open();
   EXPECT_EQ(All(), expected);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

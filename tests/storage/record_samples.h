@@ -6,7 +6,7 @@
 // One record of each kind, every field different from its default. Frozen: tests/golden/storage holds their
 // bytes.
 
-namespace atoll::record_samples {
+namespace atl::record_samples {
 
 inline RunIdentity Identity() {
   return {.run_id = "00112233445566ff",
@@ -163,6 +163,6 @@ void ForEach(const Visit& visit) {
   visit("confirmation", Confirmation());
 }
 
-}  // namespace atoll::record_samples
+}  // namespace atl::record_samples
 
 #endif  // ATOLL_TESTS_STORAGE_RECORD_SAMPLES_H_

@@ -16,7 +16,7 @@
 #include "tests/paths.h"
 #include "tests/storage/record_samples.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -74,7 +74,7 @@ TEST(RecordTest, AbsentPartitionAndStrangeFloatsRoundTrip) {
   EXPECT_EQ(decoded->mean_loss, contribution.mean_loss);
 }
 
-TEST(RecordTest, EveryShorterRecordIsRefused) {
+TEST(RecordTest, EveryShorterRecordIsRejected) {
   record_samples::ForEach([](const std::string& name, const auto& record) {
     using T = std::decay_t<decltype(record)>;
     const std::string bytes = EncodeRecord(record);
@@ -198,4 +198,4 @@ TEST(RecordTest, KeysAreEscapedInErrors) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -17,7 +17,7 @@
 #include "tests/storage/store_model.h"
 #include "tests/storage/temp_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -102,7 +102,7 @@ TEST_F(RocksDbStoreTest, AnEmptiedShardIsNamed) {
   EXPECT_EQ(FilesIn("shards/01"), 0u) << "nothing is made in its place";
 }
 
-TEST_F(RocksDbStoreTest, AForeignShardIsRefused) {
+TEST_F(RocksDbStoreTest, AForeignShardIsRejected) {
   MakeRun();
   ASSERT_TRUE(CreateDirs(InRun("shards/03")).ok());
   EXPECT_THAT(OpenError(), HasSubstr("holds 4 folders, but the run has 3 shards"));
@@ -224,7 +224,7 @@ TEST_F(RocksDbStoreTest, DroppedVersionsFreeTheirFiles) {
   EXPECT_TRUE(model_.CheckVersion(*store_, Version(6)).ok());
 }
 
-TEST_F(RocksDbStoreTest, TheReserveOfTheDiskIsRefusedToPayloadsAndTensors) {
+TEST_F(RocksDbStoreTest, TheReserveOfTheDiskIsRejectedToPayloadsAndTensors) {
   Open();
   ASSERT_TRUE(model_.CreateRun(*store_).ok());
   store_.reset();
@@ -280,4 +280,4 @@ TEST(ContributionFolderTest, FileNamesRoundTripAndForeignOnesDoNot) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

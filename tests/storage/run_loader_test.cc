@@ -8,7 +8,7 @@
 
 #include "storage/meta_keys.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -83,7 +83,7 @@ TEST_F(RunLoaderTest, LoadsWhatIsThere) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   ASSERT_EQ(loaded->recovery->fragments.size(), 1u);
   EXPECT_EQ(loaded->recovery->fragments[0].to_replay, std::vector<RoundRecord>{round_});
-  EXPECT_EQ(loaded->ledger.head(FragmentId(0)), Version(1));
+  EXPECT_EQ(loaded->store_index.head(FragmentId(0)), Version(1));
 }
 
 TEST_F(RunLoaderTest, NothingIsNoRun) {
@@ -108,12 +108,12 @@ TEST_F(RunLoaderTest, EveryMissingRecordIsNamed) {
   EXPECT_THAT(without(meta_keys::KeyOf(contribution_)), HasSubstr("worker a"));
 }
 
-TEST_F(RunLoaderTest, ARecordUnderAnotherKeyIsRefused) {
+TEST_F(RunLoaderTest, ARecordUnderAnotherKeyIsRejected) {
   meta_[meta_keys::KeyOf(HeadOf(FragmentId(1)))] = meta_.at(meta_keys::KeyOf(HeadOf(FragmentId(0))));
   EXPECT_THAT(ErrorOf(), HasSubstr("belongs under another key"));
 }
 
-TEST_F(RunLoaderTest, AKeyOfANewerProgramIsRefused) {
+TEST_F(RunLoaderTest, AKeyOfANewerProgramIsRejected) {
   meta_["zebra/1"] = "x";
   EXPECT_THAT(ErrorOf(), HasSubstr("record zebra/1: this version knows no such key"));
 }
@@ -133,7 +133,7 @@ TEST_F(RunLoaderTest, TheConfigurationOfTheOpenRoundMustBeThere) {
   }
 }
 
-TEST_F(RunLoaderTest, AStoredVersionAboveTheHeadIsRefused) {
+TEST_F(RunLoaderTest, AStoredVersionAboveTheHeadIsRejected) {
   Put(StoredAt({Version(0), Version(2)}));
   EXPECT_THAT(ErrorOf(), HasSubstr("contradict each other"));
   Put(StoredAt({Version(1), Version(0)}));
@@ -142,7 +142,7 @@ TEST_F(RunLoaderTest, AStoredVersionAboveTheHeadIsRefused) {
   EXPECT_THAT(ErrorOf(), HasSubstr("contradict each other"));
 }
 
-TEST_F(RunLoaderTest, AManifestThatCannotBeIsRefused) {
+TEST_F(RunLoaderTest, AManifestThatCannotBeIsRejected) {
   Put(Manifest{.tensors = {{.name = "w", .shape = {-1}, .embedding = false}}});
   EXPECT_THAT(ErrorOf(), HasSubstr("record manifest"));
 }
@@ -160,4 +160,4 @@ TEST_F(RunLoaderTest, ContributionsOfAnotherEpochAreNotPending) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -50,4 +50,4 @@ absl::Status SmallDisk::LeaveFree(uint64_t bytes) {
 
 absl::Status SmallDisk::FreeAll() { return ballast_.Truncate(0); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/durable_file.h"
 
-namespace atoll {
+namespace atl {
 
 /// A tmpfs of a few MiB that this process alone sees (its own mount namespace), with a ballast file that
 /// takes up what a test does not leave free.
@@ -32,6 +32,6 @@ class SmallDisk {
   DurableFile ballast_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_STORAGE_SMALL_DISK_H_

@@ -3,7 +3,7 @@
 #include "tests/contract/run_store_contract.h"
 #include "tests/storage/temp_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class MemoryHarness final : public StoreHarness {
@@ -32,4 +32,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "common/random.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kPiece = 64 << 10;
@@ -134,4 +134,4 @@ absl::Status StoreModel::CheckPayload(RunStore& store, const ContributionKey& ke
   return absl::DataLossError(absl::StrCat("payload of ", key.worker, " reads back differently"));
 }
 
-}  // namespace atoll
+}  // namespace atl

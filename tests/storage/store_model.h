@@ -10,7 +10,7 @@
 // A small run whose every byte is a function of its version and worker, so that whoever reopens a store can
 // tell whether it holds what was written.
 
-namespace atoll {
+namespace atl {
 
 struct StoreModel {
   RunIdentity identity;
@@ -41,6 +41,6 @@ struct StoreModel {
 
 FragmentTensorsView ViewOf(const FragmentTensors& tensors);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_STORAGE_STORE_MODEL_H_

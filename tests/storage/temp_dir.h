@@ -8,7 +8,7 @@
 
 #include "common/file.h"
 
-namespace atoll {
+namespace atl {
 
 /// A new folder, removed with everything in it.
 class TempDir {
@@ -26,6 +26,6 @@ class TempDir {
   std::string path_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_STORAGE_TEMP_DIR_H_

@@ -27,7 +27,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return g_no_threads ? EAGAIN : real(thread, attributes, body, argument);
 }
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::HasSubstr;
@@ -57,9 +57,9 @@ TEST_F(ThreadsTest, AStoreThatIsServedGoesOnWithoutNewOnes) {
   ASSERT_TRUE(model.Push(store, model.KeyOf("w", Version(0))).ok());
   ASSERT_TRUE(store.CreateCheckpoint({.name = "one", .created_unix_ns = 1}).ok());
   g_no_threads = true;
-  const auto refused = store.OpenCheckpoint("one");
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
-  EXPECT_THAT(refused.status().ToString(), HasSubstr("a thread cannot be started"));
+  const auto rejected = store.OpenCheckpoint("one");
+  EXPECT_EQ(rejected.status().code(), absl::StatusCode::kResourceExhausted) << rejected.status();
+  EXPECT_THAT(rejected.status().ToString(), HasSubstr("a thread cannot be started"));
   const auto made = store.CreateCheckpoint({.name = "two", .created_unix_ns = 2});
   EXPECT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(store.ListCheckpoints(true)->size(), 2u);
@@ -70,4 +70,4 @@ TEST_F(ThreadsTest, AStoreThatIsServedGoesOnWithoutNewOnes) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -28,6 +28,7 @@ ALLOWED = {
     "worker/torch": ["common", "core", "worker/sync", "worker/data"],
     "worker/app": ["common", "core", "protos", "monitoring", "worker", "worker/sync", "worker/data", "worker/client", "worker/torch"],
     "cli": ["common", "core", "protos"],
+    "simulate": ["common", "core", "storage", "protos", "server", "server/rpc", "worker/sync", "worker/client"],
 }
 
 # A program's main file is where the parts are put together: it may include every folder of its side.
@@ -43,7 +44,7 @@ FOREIGN = [
     (r"rocksdb/", "RocksDB", ["storage"]),
     (r"(torch|ATen|c10|caffe2)/", "LibTorch", ["worker/torch"]),
     (r"(cuda|cuda_[a-z0-9_]+|cublas.*|nccl|nvToolsExt)\.h$|cub/|thrust/|cuda/", "CUDA", ["worker/cuda"]),
-    (r".*\.pb\.h$|google/protobuf/", "protobuf", RPC),
+    (r".*\.pb\.h$|google/protobuf/", "protobuf", RPC + ["simulate"]),
     (r"grpc(pp|\+\+)?/", "gRPC", RPC),
     (r"prometheus/", "prometheus-cpp", ["monitoring"]),
     (r"yaml-cpp/", "yaml-cpp", ["common", "protos", "cli"]),
@@ -61,6 +62,17 @@ CORE_FORBIDDEN = (
     r"|unistd\.h|sys/|fcntl\.h|time\.h"
 )
 CLOCK_READ = re.compile(r"(_clock::now|absl::Now|\bclock_gettime|\bgettimeofday|\btime\s*\(\s*(NULL|nullptr|0)\s*\))")
+
+# What atoll-simulate runs on fibers waits by common/thread.h, common/mutex.h and an injected Clock or Sleeper only. The
+# exceptions have threads or clocks that a simulation has not: sockets, processes, RocksDB's own.
+ON_FIBERS = ["server", "storage", "worker/sync", "worker/client", "simulate"]
+OFF_FIBERS = [
+    "server/main.cc", "server/rpc", "server/web", "server/launch", "storage/rocksdb",
+    "simulate/main.cc",
+    "server/coordinator_impl.cc",  # asks for the number of processors
+]
+THREADS = r"(thread|mutex|shared_mutex|condition_variable|future|stop_token|latch|barrier|semaphore)$"
+OWN_TIME = re.compile(r"(steady_clock::now|absl::SleepFor|sleep_for|sleep_until)")
 
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -128,13 +140,23 @@ def check_core(path, line, header):
     return None
 
 
+def check_fibers(path, line, header):
+    if not any(inside(path, f) for f in ON_FIBERS) or any(inside(path, f) for f in OFF_FIBERS):
+        return None
+    if header and re.match(THREADS, header):
+        return "threads and locks come from common/thread.h and common/mutex.h, which a simulation replaces"
+    if OWN_TIME.search(line):
+        return "time comes from a Clock, SteadyNow or a Sleeper, which a simulation replaces"
+    return None
+
+
 def check_file(path, text):
     """Violations as 'path:line: include: reason'."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(line)
         header = match.group(1) if match else None
-        reasons = [check_core(path, line, header)]
+        reasons = [check_core(path, line, header), check_fibers(path, line, header)]
         if header:
             reasons += [check_arrow(path, header), check_foreign(path, header)]
         found += [f"{path}:{number}: {header or line.strip()}: {reason}" for reason in reasons if reason]

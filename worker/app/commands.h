@@ -10,7 +10,7 @@
 
 // What atoll-worker does, once its command line is read: main.cc reads it, these put the parts together.
 
-namespace atoll {
+namespace atl {
 
 struct WorkerFlags {
   std::string coordinator = "127.0.0.1:7600";
@@ -58,6 +58,6 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log);
 /// pulled as an observer.
 ExitCode GenerateText(const GenerateFlags& flags, const Logger& log);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_APP_COMMANDS_H_

@@ -4,7 +4,7 @@
 #include "common/mutex.h"
 #include "common/task_queue.h"
 
-namespace atoll {
+namespace atl {
 
 struct DrainOnSignal::State {
   State(Worker* the_worker, InterruptibleSleeper* the_sleeper, Duration the_grace, const Logger& the_log)
@@ -63,4 +63,4 @@ void DrainOnSignal::Listen(Shutdown& shutdown) {
   shutdown.OnRequest([state = state_] { state->Signalled(); });
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "common/sleeper.h"
 #include "worker/sync/worker.h"
 
-namespace atoll {
+namespace atl {
 
 /// Turns the first SIGTERM, SIGINT or SIGHUP into a worker's drain: it pushes what is done of its round, for
 /// at most `grace`, then stops in any case. (A second signal ends the process at once: common/shutdown.h.)
@@ -30,6 +30,6 @@ class DrainOnSignal {
   const std::shared_ptr<State> state_;  // shared with the callback, which may outlive this object
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_APP_DRAIN_ON_SIGNAL_H_

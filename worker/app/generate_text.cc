@@ -16,7 +16,7 @@
 #include "worker/sync/rejection.h"
 #include "worker/torch/torch_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::StatusOr<std::unique_ptr<TorchReplica>> MakeModel(const GenerateFlags& flags, const RunOptions& run) {
@@ -85,4 +85,4 @@ ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
   return flags.model.empty() ? ExitCodeOf(status) : LocalExitCode(status);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "core/fragment_plan.h"
 #include "core/one_version.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // For a version that other fragments have already: it is on its way.
@@ -24,14 +24,14 @@ class Loading {
   /// The head, or a version above `after`; none: there is no such version yet.
   absl::StatusOr<std::optional<Version>> Load(const FragmentLayout& layout, std::optional<Version> after) {
     payload_.resize(codec_.EncodedSize(layout.elements));
-    PullWish wish;
-    wish.fragment = layout.id;
-    wish.after = after;
-    if (after.has_value()) wish.wait = kNewerWait;
-    wish.codec = info_.run.pull_codec;
-    wish.elements = layout.elements;
-    wish.zstd = info_.run.zstd;
-    ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_.Pull(info_.member, wish, payload_));
+    PullRequest request;
+    request.fragment = layout.id;
+    request.after = after;
+    if (after.has_value()) request.wait = kNewerWait;
+    request.codec = info_.run.pull_codec;
+    request.elements = layout.elements;
+    request.zstd = info_.run.zstd;
+    ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_.Pull(info_.member, request, payload_));
     if (pulled.kind != PullKind::kParameters) return std::nullopt;
     values_.resize(layout.elements);
     codec_.DecodeRange(payload_, layout.elements, 0, values_);
@@ -72,4 +72,4 @@ absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& in
                              [&](size_t i, Version after) { return loading.Load(layouts[i], after); });
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "core/fragment_plan.h"
 #include "core/safetensors.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status CheckTensor(const std::string& path, const TensorSpec& spec, const SafetensorsEntry* entry) {
@@ -52,4 +52,4 @@ absl::Status LoadSafetensors(const std::string& path, Replica& replica) {
   return replica.WriteFragment(layout[0], values);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "worker/sync/replica.h"
 
-namespace atoll {
+namespace atl {
 
 /// Puts the tensors of a safetensors file into the replica. The file must hold every tensor of the replica's
 /// manifest as F32 in its shape; tensors that the model does not have are not an error. InvalidArgument names
@@ -14,6 +14,6 @@ namespace atoll {
 /// mapped file.
 absl::Status LoadSafetensors(const std::string& path, Replica& replica);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_APP_LOAD_SAFETENSORS_H_

@@ -8,7 +8,7 @@
 #include "common/file_descriptor.h"
 #include "common/left_over.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status ReadyFile::Check(const std::string& path) {
   return path.empty() ? absl::OkStatus() : CheckLeftOver("--ready-file", path, /*mark=*/"");
@@ -80,4 +80,4 @@ void ReadyFile::OnEvaluated(const EvaluationReport& report, Duration compute) {
 void ReadyFile::OnRetry(const absl::Status& error, Duration pause) { next_->OnRetry(error, pause); }
 void ReadyFile::OnWaited(Duration waited) { next_->OnWaited(waited); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "common/mutex.h"
 #include "worker/sync/observer.h"
 
-namespace atoll {
+namespace atl {
 
 /// A file that is there while the worker is a member of its run and the coordinator answers its heartbeats:
 /// for a supervisor (a kubelet's exec probe) to look at. Hands everything on to the next observer.
@@ -53,6 +53,6 @@ class ReadyFile final : public WorkerObserver {
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_APP_READY_FILE_H_

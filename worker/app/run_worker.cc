@@ -29,7 +29,7 @@
 #include "worker/torch/hardware.h"
 #include "worker/torch/torch_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Every token that a file can hold: before the coordinator has said what the model is, any vocabulary will
@@ -39,7 +39,7 @@ constexpr uint32_t kAnyVocabulary = 65536;
 // Long enough for a coordinator that is started beside its workers, by hand or by a script.
 constexpr Duration kGiveUpAfter = Seconds(60);
 
-DeviceFacts FactsOfDevice(const std::string& device, int threads) {
+DeviceDescription DescriptionOfDevice(const std::string& device, int threads) {
   const Hardware hardware = HardwareOf(device);
   return {.device = device,
           .device_name = hardware.name,
@@ -66,23 +66,23 @@ absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, 
 
 /// What the worker says of its files. They are checked against the model when it is built, once the
 /// coordinator has said what the model is.
-absl::StatusOr<DatasetFacts> FactsOfData(const std::string& folder) {
+absl::StatusOr<DatasetSummary> SummaryOfData(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(
       const Dataset dataset,
       Dataset::Open(folder, {.vocabulary = kAnyVocabulary, .context = 0, .tokenizer = {}}));
-  return DatasetFacts{.tokenizer = dataset.description().tokenizer,
-                      .vocabulary = dataset.description().vocabulary,
-                      .train_tokens = dataset.train_tokens(),
-                      .fingerprint = dataset.fingerprint()};
+  return DatasetSummary{.tokenizer = dataset.description().tokenizer,
+                        .vocabulary = dataset.description().vocabulary,
+                        .train_tokens = dataset.train_tokens(),
+                        .fingerprint = dataset.fingerprint()};
 }
 
 /// What the worker says of itself when it joins.
-JoinParameters Introduction(const WorkerFlags& flags, const WorkerIdentity& identity, DatasetFacts data) {
+JoinParameters Introduction(const WorkerFlags& flags, const WorkerIdentity& identity, DatasetSummary data) {
   JoinParameters join;
   join.worker = identity.name;
   join.secret = identity.secret;
   join.role = flags.role == "evaluator" ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
-  join.device = FactsOfDevice(flags.device, flags.threads);
+  join.device = DescriptionOfDevice(flags.device, flags.threads);
   join.expected_run = flags.expect_run;
   join.dataset = std::move(data);
   return join;
@@ -139,8 +139,8 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
   const GrpcConnectionOptions connection{
       .address = flags.coordinator, .device = options.join.device, .security = parts.security};
   GrpcConnectionOptions for_data = connection;
-  while (for_data.side_channels.size() + 1 < flags.pull_streams) {
-    for_data.side_channels.push_back(MakeChannel(channel));
+  while (for_data.range_channels.size() + 1 < flags.pull_streams) {
+    for_data.range_channels.push_back(MakeChannel(channel));
   }
   GrpcConnection data(std::move(for_data), MakeChannel(channel), &parts.clock);
   GrpcConnection control(connection, MakeChannel(channel), &parts.clock);
@@ -182,7 +182,7 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
     const absl::Status name = ValidateWorkerName(flags.name);
     if (!name.ok()) return Fail(log, name, ExitCode::kUsage);
   }
-  auto data = FactsOfData(flags.data);
+  auto data = SummaryOfData(flags.data);
   if (!data.ok()) return Fail(log, data.status(), ExitCode::kBadFiles);
   const auto device = ResolveDevice(flags.device);
   if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
@@ -210,8 +210,8 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   log.Info("signs the parameters it trains on", {{"public_key", ToHex(key->public_key())}});
   options.state_folder = JoinPath(state->path(), "progress");
   options.backoff_seed = RandomNonZero64();
-  if (!flags.wait_forever) options.patience.give_up_after = kGiveUpAfter;
+  if (!flags.wait_forever) options.retry_policy.give_up_after = kGiveUpAfter;
   return Live(resolved, std::move(options), log.With("worker", identity->name), **shutdown);
 }
 
-}  // namespace atoll
+}  // namespace atl

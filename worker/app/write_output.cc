@@ -4,7 +4,7 @@
 #include <string>
 #include <system_error>
 
-namespace atoll {
+namespace atl {
 
 absl::Status WriteOutput(std::string_view text, std::FILE* out) {
   errno = 0;
@@ -15,4 +15,4 @@ absl::Status WriteOutput(std::string_view text, std::FILE* out) {
   return absl::ResourceExhaustedError("standard output took not everything: " + why);
 }
 
-}  // namespace atoll
+}  // namespace atl

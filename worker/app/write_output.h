@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// Writes the whole text, zero bytes included, and flushes. ResourceExhausted when `out` does not take
 /// everything. A pipe whose reader has gone away is no error.
 absl::Status WriteOutput(std::string_view text, std::FILE* out);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_APP_WRITE_OUTPUT_H_

@@ -7,7 +7,7 @@
 #include "protos/wire/status.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 bool IsOfTheCaller(std::string_view http_status) { return http_status.starts_with('4'); }
@@ -38,4 +38,4 @@ absl::Status StatusOfCall(const grpc::Status& status, const std::string& address
   return StatusFromGrpc(status);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "grpcpp/support/status.h"
 
-namespace atoll {
+namespace atl {
 
 /// How a call to the coordinator at `address` ended, in a worker's terms (worker/sync/rejection.h). For a
 /// call that this side did not cancel:
@@ -20,6 +20,6 @@ namespace atoll {
 ///   server, but no coordinator's data port.
 absl::Status StatusOfCall(const grpc::Status& status, const std::string& address);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_CLIENT_CALL_STATUS_H_

@@ -7,7 +7,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "protos/transport/client_channel.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kMaxMessageBytes = 2 << 20;
@@ -55,4 +55,4 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ChannelOptions& options) {
   return CreateClientChannel(options.address, *options.security, args);
 }
 
-}  // namespace atoll
+}  // namespace atl

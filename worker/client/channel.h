@@ -9,7 +9,7 @@
 #include "grpcpp/channel.h"
 #include "protos/transport/channel_security.h"
 
-namespace atoll {
+namespace atl {
 
 struct ChannelOptions {
   std::string address;  // host:port
@@ -29,6 +29,6 @@ absl::Status CheckAddress(const std::string& address);
 /// A channel with a connection of its own, which is made when it is first used, and again whenever it broke.
 std::shared_ptr<grpc::Channel> MakeChannel(const ChannelOptions& options);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_CLIENT_CHANNEL_H_

@@ -7,7 +7,7 @@
 #include "atoll/v1/coordinator.pb.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Copies the pieces one after the other; the crc32c of all of them. Each is checked and copied while it is
@@ -45,7 +45,7 @@ absl::Status ChunkPlacer::Place(const ChunkFrame& chunk) {
         "the chunk at offset %d was damaged on the way (crc32c differs)", chunk.fields.offset));
   }
   received_ += bytes;
-  HashWhatIsWhole();
+  HashCompleteBlocks();
   return absl::OkStatus();
 }
 
@@ -64,7 +64,7 @@ absl::Status ChunkPlacer::Unpack(const ChunkFrame& chunk, std::span<std::byte> p
       absl::StrFormat("the chunk at offset %d: %s", chunk.fields.offset, unpacked.message()));
 }
 
-void ChunkPlacer::HashWhatIsWhole() {
+void ChunkPlacer::HashCompleteBlocks() {
   while (digests_.size() < HashBlocks(out_.size())) {
     const uint64_t begin = digests_.size() * kHashBlockBytes;
     const uint64_t end = std::min<uint64_t>(begin + kHashBlockBytes, out_.size());
@@ -73,4 +73,4 @@ void ChunkPlacer::HashWhatIsWhole() {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -18,7 +18,7 @@
 // Data as the streams of atoll.v1 carry it: chunks of at most 1 MiB, each with its offset and the crc32c of
 // its bytes (docs/wire_format.md, "Streams").
 
-namespace atoll {
+namespace atl {
 
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
@@ -57,7 +57,7 @@ class ChunkPlacer {
 
  private:
   absl::Status Unpack(const ChunkFrame& chunk, std::span<std::byte> place);
-  void HashWhatIsWhole();
+  void HashCompleteBlocks();
 
   const std::span<std::byte> out_;
   const uint64_t first_;
@@ -66,6 +66,6 @@ class ChunkPlacer {
   std::unique_ptr<BlockDecompressor> decompressor_;  // absent until it is needed
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_CLIENT_CHUNKS_H_

@@ -14,7 +14,7 @@
 #include "protos/wire/manifest.h"
 #include "protos/wire/protocol.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 v1::Role RoleToProto(WorkerRole role) {
@@ -134,7 +134,7 @@ void TimesToProto(const ProgressReport& progress, v1::Progress& to) {
   to.set_exchange_seconds(std::max(0.0, training.total() - compute - wait));
 }
 
-v1::Capabilities CapabilitiesToProto(const DeviceFacts& device) {
+v1::Capabilities CapabilitiesToProto(const DeviceDescription& device) {
   v1::Capabilities capabilities;
   capabilities.set_software_version(std::string(kVersion));
   capabilities.set_device(device.device);
@@ -201,9 +201,9 @@ absl::StatusOr<JoinInfo> JoinInfoFromProto(const v1::JoinReply& reply, const Joi
   return info;
 }
 
-v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNews& news,
-                                      const DeviceFacts& device) {
-  const ProgressReport& progress = news.progress;
+v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatReport& heartbeat_report,
+                                      const DeviceDescription& device) {
+  const ProgressReport& progress = heartbeat_report.progress;
   v1::HeartbeatRequest request;
   *request.mutable_worker() = WorkerRefToProto(member);
   if (!device.device.empty()) *request.mutable_capabilities() = CapabilitiesToProto(device);
@@ -219,13 +219,13 @@ v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNe
   to.set_memory_bytes(progress.memory_bytes);
   TimesToProto(progress, to);
   to.set_waiting_for(progress.waiting_for);
-  for (const EvaluationReport& report : news.evaluations) {
+  for (const EvaluationReport& report : heartbeat_report.evaluations) {
     v1::EvaluationReport& one = *request.add_evaluations();
     one.set_version(report.version.value());
     one.set_loss(report.loss);
     one.set_tokens(report.tokens);
   }
-  for (const Confirmation& confirmation : news.confirmations) {
+  for (const Confirmation& confirmation : heartbeat_report.confirmations) {
     v1::Confirmation& one = *request.add_confirmations();
     one.set_fragment(confirmation.fragment.value());
     one.set_version(confirmation.version.value());
@@ -236,7 +236,7 @@ v1::HeartbeatRequest HeartbeatToProto(const MemberRef& member, const HeartbeatNe
   return request;
 }
 
-HeartbeatOrders HeartbeatOrdersFromProto(const v1::HeartbeatReply& reply) {
+HeartbeatReply HeartbeatReplyFromProto(const v1::HeartbeatReply& reply) {
   return {.lease = BoundedSeconds(reply.lease_s()),
           .state = RunStateFromProto(reply.state()),
           .fragments = FragmentsFromProto(reply.fragments()),
@@ -245,20 +245,22 @@ HeartbeatOrders HeartbeatOrdersFromProto(const v1::HeartbeatReply& reply) {
           .at_once = reply.at_once()};
 }
 
-v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish) {
+v1::PullRequest PullRequestToProto(const MemberRef& member, const PullRequest& pull_request) {
   v1::PullRequest request;
   *request.mutable_worker() = WorkerRefToProto(member);
-  request.set_fragment(wish.fragment.value());
-  if (wish.after.has_value()) request.set_after_version(wish.after->value());
+  request.set_fragment(pull_request.fragment.value());
+  if (pull_request.after.has_value()) request.set_after_version(pull_request.after->value());
   request.set_wait_ms(static_cast<uint32_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::min(wish.wait, Seconds(60))).count()));
-  if (wish.have.has_value()) request.set_have_version(wish.have->value());
-  if (wish.zstd) request.add_accepts(v1::COMPRESSION_ZSTD);
-  if (wish.progress != nullptr && !wish.progress->blocks.empty()) {
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::min(pull_request.wait, Seconds(60)))
+          .count()));
+  if (pull_request.have.has_value()) request.set_have_version(pull_request.have->value());
+  if (pull_request.zstd) request.add_accepts(v1::COMPRESSION_ZSTD);
+  if (pull_request.progress != nullptr && !pull_request.progress->blocks.empty()) {
     v1::PullRange& range = *request.mutable_range();
-    range.set_version(wish.progress->version.value());
-    if (wish.progress->delta_base.has_value()) range.set_delta_base(wish.progress->delta_base->value());
-    range.set_first_byte(wish.progress->blocks.size() * kHashBlockBytes);
+    range.set_version(pull_request.progress->version.value());
+    if (pull_request.progress->delta_base.has_value())
+      range.set_delta_base(pull_request.progress->delta_base->value());
+    range.set_first_byte(pull_request.progress->blocks.size() * kHashBlockBytes);
   }
   return request;
 }
@@ -266,13 +268,13 @@ v1::PullRequest PullRequestToProto(const MemberRef& member, const PullWish& wish
 namespace {
 
 /// Which bytes come: all, the rest of an attempt that broke, or the first part of either.
-absl::Status TakeRange(const v1::PullHeader& header, const PullWish& wish, bool in_parts,
+absl::Status TakeRange(const v1::PullHeader& header, const PullRequest& pull_request, bool in_parts,
                        PulledVersion& pulled) {
   pulled.end_byte = pulled.payload_bytes;
   if (header.first_byte() == 0 && header.end_byte() == 0) return absl::OkStatus();
   pulled.first_byte = header.first_byte();
   pulled.end_byte = header.end_byte();
-  const PullProgress* const left = wish.progress;
+  const PullProgress* const left = pull_request.progress;
   const bool goes_on = left != nullptr && left->epoch == pulled.epoch && left->version == pulled.version &&
                        left->delta_base == pulled.delta_base &&
                        pulled.first_byte == left->blocks.size() * kHashBlockBytes;
@@ -286,7 +288,7 @@ absl::Status TakeRange(const v1::PullHeader& header, const PullWish& wish, bool 
 
 }  // namespace
 
-absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, const PullWish& wish,
+absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, const PullRequest& pull_request,
                                               bool in_parts) {
   PulledVersion pulled;
   pulled.epoch = Epoch(header.epoch());
@@ -313,39 +315,40 @@ absl::StatusOr<PulledVersion> PulledFromProto(const v1::PullHeader& header, cons
   if (header.has_delta_base()) {
     pulled.delta_base = Version(header.delta_base());
     pulled.head = Version(header.head_version());
-    if (pulled.delta_base != wish.have || pulled.version <= *pulled.delta_base ||
+    if (pulled.delta_base != pull_request.have || pulled.version <= *pulled.delta_base ||
         pulled.head < pulled.version) {
       return Nonsense(absl::StrFormat("a difference from version %d to %d, with head %d", header.delta_base(),
                                       header.version(), header.head_version()));
     }
   }
-  const CodecKind expected = pulled.delta_base.has_value() ? wish.delta_codec : wish.codec;
-  pulled.payload_bytes = CodecFor(expected).EncodedSize(wish.elements);
-  if (codec != expected || header.elements() != wish.elements ||
+  const CodecKind expected = pulled.delta_base.has_value() ? pull_request.delta_codec : pull_request.codec;
+  pulled.payload_bytes = CodecFor(expected).EncodedSize(pull_request.elements);
+  if (codec != expected || header.elements() != pull_request.elements ||
       header.payload_bytes() != pulled.payload_bytes) {
     return Nonsense(absl::StrFormat(
         "fragment %d comes as %d elements in codec %d and %d bytes, expected %d in codec %d and %d bytes",
-        wish.fragment.value(), header.elements(), static_cast<int>(codec), header.payload_bytes(),
-        wish.elements, static_cast<int>(expected), pulled.payload_bytes));
+        pull_request.fragment.value(), header.elements(), static_cast<int>(codec), header.payload_bytes(),
+        pull_request.elements, static_cast<int>(expected), pulled.payload_bytes));
   }
-  ATOLL_RETURN_IF_ERROR(TakeRange(header, wish, in_parts, pulled));
+  ATOLL_RETURN_IF_ERROR(TakeRange(header, pull_request, in_parts, pulled));
   return pulled;
 }
 
-v1::PushHeader PushHeaderToProto(const MemberRef& member, const PushOffer& offer, uint64_t payload_bytes) {
+v1::PushHeader PushHeaderToProto(const MemberRef& member, const PushHeader& push_header,
+                                 uint64_t payload_bytes) {
   v1::PushHeader header;
   *header.mutable_worker() = WorkerRefToProto(member);
-  header.set_fragment(offer.key.fragment.value());
-  header.set_base_version(offer.key.base.value());
-  header.set_sequence(offer.key.sequence);
-  header.set_codec(CodecToProto(offer.codec));
+  header.set_fragment(push_header.key.fragment.value());
+  header.set_base_version(push_header.key.base.value());
+  header.set_sequence(push_header.key.sequence);
+  header.set_codec(CodecToProto(push_header.codec));
   header.set_payload_bytes(payload_bytes);
-  header.set_payload_crc32c(offer.payload_crc32c);
-  header.set_tokens(offer.tokens);
-  header.set_steps(offer.steps);
-  if (offer.partition.has_value()) header.set_partition(*offer.partition);
-  header.set_samples_consumed(offer.samples_consumed);
-  header.set_mean_loss(offer.mean_loss);
+  header.set_payload_crc32c(push_header.payload_crc32c);
+  header.set_tokens(push_header.tokens);
+  header.set_steps(push_header.steps);
+  if (push_header.partition.has_value()) header.set_partition(*push_header.partition);
+  header.set_samples_consumed(push_header.samples_consumed);
+  header.set_mean_loss(push_header.mean_loss);
   return header;
 }
 
@@ -359,15 +362,15 @@ v1::GetPushStatusRequest PushStatusRequestToProto(const MemberRef& member, const
 }
 
 v1::GetConfirmationsRequest ConfirmationsRequestToProto(const MemberRef& member,
-                                                        const ConfirmationsWish& wish) {
+                                                        const ConfirmationsRequest& query) {
   v1::GetConfirmationsRequest request;
   *request.mutable_worker() = WorkerRefToProto(member);
-  request.set_fragment(wish.fragment.value());
-  request.set_first_version(wish.first.value());
-  request.set_last_version(wish.last.value());
-  if (wish.after.has_value()) {
-    request.mutable_after()->set_version(wish.after->version.value());
-    request.mutable_after()->set_worker(wish.after->worker);
+  request.set_fragment(query.fragment.value());
+  request.set_first_version(query.first.value());
+  request.set_last_version(query.last.value());
+  if (query.after.has_value()) {
+    request.mutable_after()->set_version(query.after->version.value());
+    request.mutable_after()->set_worker(query.after->worker);
   }
   return request;
 }
@@ -387,22 +390,22 @@ PushStatus PushStatusFromProto(const v1::GetPushStatusReply& reply) {
   PushStatus status{.received_bytes = reply.received_bytes(), .head = Version(reply.head_version())};
   switch (reply.state()) {
     case v1::GetPushStatusReply::PARTIAL:
-      status.fate = PushFate::kPartial;
+      status.stage = PushStage::kPartial;
       break;
     case v1::GetPushStatusReply::ACCEPTED:
-      status.fate = PushFate::kAccepted;
+      status.stage = PushStage::kAccepted;
       break;
     case v1::GetPushStatusReply::COMMITTED:
-      status.fate = PushFate::kCommitted;
+      status.stage = PushStage::kCommitted;
       break;
     case v1::GetPushStatusReply::MISSED:
-      status.fate = PushFate::kMissed;
+      status.stage = PushStage::kMissed;
       break;
     default:
-      status.fate = PushFate::kUnknown;
+      status.stage = PushStage::kUnknown;
       break;
   }
   return status;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "worker/client/convert.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kPushMethod[] = "/atoll.v1.Coordinator/Push";
@@ -77,16 +77,16 @@ absl::StatusOr<JoinInfo> GrpcConnection::Join(const JoinParameters& parameters) 
   return JoinInfoFromProto(reply, parameters);
 }
 
-absl::StatusOr<HeartbeatOrders> GrpcConnection::Heartbeat(const MemberRef& member,
-                                                          const HeartbeatNews& news) {
+absl::StatusOr<HeartbeatReply> GrpcConnection::Heartbeat(const MemberRef& member,
+                                                         const HeartbeatReport& heartbeat_report) {
   AwaitConnection();
   grpc::ClientContext context;
   Begin(context, options_.unary_deadline);
   v1::HeartbeatReply reply;
   const grpc::Status status =
-      stub_->Heartbeat(&context, HeartbeatToProto(member, news, options_.device), &reply);
+      stub_->Heartbeat(&context, HeartbeatToProto(member, heartbeat_report, options_.device), &reply);
   if (!status.ok()) return Translate(status);
-  return HeartbeatOrdersFromProto(reply);
+  return HeartbeatReplyFromProto(reply);
 }
 
 absl::StatusOr<PushStatus> GrpcConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
@@ -110,14 +110,14 @@ absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& r
 }
 
 absl::StatusOr<ShownConfirmations> GrpcConnection::GetConfirmations(const MemberRef& member,
-                                                                    const ConfirmationsWish& wish) {
+                                                                    const ConfirmationsRequest& query) {
   // No AwaitConnection: the call may not last longer than its timeout.
   grpc::ClientContext context;
   const Duration longest = options_.unary_deadline;
-  Begin(context, wish.timeout > Duration(0) ? std::min(wish.timeout, longest) : longest);
+  Begin(context, query.timeout > Duration(0) ? std::min(query.timeout, longest) : longest);
   v1::ConfirmationPage reply;
   const grpc::Status status =
-      stub_->GetConfirmations(&context, ConfirmationsRequestToProto(member, wish), &reply);
+      stub_->GetConfirmations(&context, ConfirmationsRequestToProto(member, query), &reply);
   // Not Translate, which may look at the connection for some seconds.
   if (!status.ok()) return StatusOfCall(status, options_.address);
   return ShownConfirmationsFromProto(reply);
@@ -141,4 +141,4 @@ void GrpcConnection::EndPulls() {
 
 void GrpcConnection::CancelPushes() { Cancel(&GrpcConnection::pushes_); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -15,16 +15,16 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/sync_stream.h"
 #include "protos/transport/channel_security.h"
-#include "worker/client/loan.h"
+#include "worker/client/borrowed_buffer.h"
 #include "worker/sync/connection.h"
 
-namespace atoll {
+namespace atl {
 
 class StallGuard;
 
 struct GrpcConnectionOptions {
   std::string address;                 // for messages
-  DeviceFacts device = {};             // for heartbeats; empty: they say nothing of it
+  DeviceDescription device = {};       // for heartbeats; empty: they say nothing of it
   Duration connect_wait = Seconds(1);  // for a connection, at the beginning of a call; then the call fails
   Duration unary_deadline = Seconds(15);
   Duration leave_deadline = Seconds(5);
@@ -36,7 +36,7 @@ struct GrpcConnectionOptions {
   std::shared_ptr<const ChannelSecurity> security = nullptr;  // of the channel; null: nobody in particular
   /// A payload is pulled in as many parts more, side by side: for links where one connection does not get
   /// what several get.
-  std::vector<std::shared_ptr<grpc::Channel>> side_channels = {};
+  std::vector<std::shared_ptr<grpc::Channel>> range_channels = {};
 };
 
 /// The coordinator over gRPC. Streams have no deadline, but are cancelled when they stall. Thread-safe.
@@ -47,17 +47,18 @@ class GrpcConnection final : public CoordinatorConnection {
                  const Clock* clock);
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member,
+                                           const HeartbeatReport& heartbeat_report) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
-  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& pull_request,
                                      std::span<std::byte> payload) override;
-  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& push_header,
                                    std::span<const std::byte> payload, uint64_t from) override;
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
-                                                      const ConfirmationsWish& wish) override;
+                                                      const ConfirmationsRequest& query) override;
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;
@@ -71,24 +72,25 @@ class GrpcConnection final : public CoordinatorConnection {
     bool cancelled = false;
   };
   class Registration;
-  class SidePull;
+  class RangePull;
   using ByteReader = grpc::ClientReader<grpc::ByteBuffer>;
   using ByteWriter = grpc::ClientWriter<grpc::ByteBuffer>;
 
   /// Push, with a payload that `owner` keeps.
-  absl::StatusOr<PushReceipt> Send(const MemberRef& member, const PushOffer& offer,
+  absl::StatusOr<PushReceipt> Send(const MemberRef& member, const PushHeader& push_header,
                                    std::span<const std::byte> payload, uint64_t from,
                                    const std::shared_ptr<const void>& owner);
   /// Until gRPC reads nothing of it any more.
-  void AwaitReturn(const Loan& loan) const;
+  void AwaitReturn(const BorrowedBuffer& borrowed) const;
   std::unique_ptr<ByteReader> StartPull(grpc::ClientContext& context, const MemberRef& member,
-                                        const PullWish& wish) const;
+                                        const PullRequest& pull_request) const;
   /// The parts that the stream itself does not bring.
-  std::vector<std::unique_ptr<SidePull>> StartSidePulls(const MemberRef& member, const PullWish& wish,
-                                                        const PulledVersion& pulled,
-                                                        std::span<std::byte> payload);
+  std::vector<std::unique_ptr<RangePull>> StartRangePulls(const MemberRef& member,
+                                                          const PullRequest& pull_request,
+                                                          const PulledVersion& pulled,
+                                                          std::span<std::byte> payload);
   /// The data that follows the header, all of it checked.
-  absl::Status Receive(const MemberRef& member, const PullWish& wish, const PulledVersion& pulled,
+  absl::Status Receive(const MemberRef& member, const PullRequest& pull_request, const PulledVersion& pulled,
                        std::span<std::byte> payload, ByteReader& reader, StallGuard& guard,
                        uint64_t* wire_bytes);
 
@@ -117,6 +119,6 @@ class GrpcConnection final : public CoordinatorConnection {
   Calls pushes_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_CLIENT_GRPC_CONNECTION_H_

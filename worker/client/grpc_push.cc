@@ -12,7 +12,7 @@
 #include "worker/client/registration.h"
 #include "worker/client/stall_guard.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // While memory is lent and nobody calls, somebody has to let gRPC go on with its sockets.
@@ -21,10 +21,10 @@ constexpr auto kReturnPoll = std::chrono::milliseconds(20);
 /// A payload as the messages of a Push.
 class PushMessages {
  public:
-  PushMessages(const PushOffer& offer, std::span<const std::byte> payload,
+  PushMessages(const PushHeader& push_header, std::span<const std::byte> payload,
                const std::shared_ptr<const void>& owner)
       : payload_(payload), owner_(owner) {
-    if (offer.zstd) compressor_ = std::make_unique<BlockCompressor>();
+    if (push_header.zstd) compressor_ = std::make_unique<BlockCompressor>();
   }
 
   /// The chunk at `offset`, which is moved past it.
@@ -61,24 +61,24 @@ PushReceipt ReceiptFrom(const v1::PushReply& reply, uint64_t wire_bytes) {
 
 }  // namespace
 
-absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const PushOffer& offer,
+absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const PushHeader& push_header,
                                                  std::span<const std::byte> payload, uint64_t from) {
-  Loan loan;
-  absl::StatusOr<PushReceipt> receipt = Send(member, offer, payload, from, loan.share());
-  loan.Close();
-  AwaitReturn(loan);
+  BorrowedBuffer borrowed;
+  absl::StatusOr<PushReceipt> receipt = Send(member, push_header, payload, from, borrowed.share());
+  borrowed.Close();
+  AwaitReturn(borrowed);
   return receipt;
 }
 
-void GrpcConnection::AwaitReturn(const Loan& loan) const {
-  while (!loan.returned()) {
+void GrpcConnection::AwaitReturn(const BorrowedBuffer& borrowed) const {
+  while (!borrowed.returned()) {
     // Only what is on its way into the socket is still held: of a stream that was given up, on a connection
     // that takes nothing. It is closed when nothing was acknowledged for ChannelOptions::keepalive_timeout.
     channel_->WaitForStateChange(channel_->GetState(false), std::chrono::system_clock::now() + kReturnPoll);
   }
 }
 
-absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const PushOffer& offer,
+absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const PushHeader& push_header,
                                                  std::span<const std::byte> payload, uint64_t from,
                                                  const std::shared_ptr<const void>& owner) {
   AwaitConnection();
@@ -90,9 +90,9 @@ absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const 
   const std::unique_ptr<ByteWriter> writer(grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(
       channel_.get(), push_method_, &context, &answer));
   v1::PushChunk head;
-  *head.mutable_header() = PushHeaderToProto(member, offer, payload.size());
+  *head.mutable_header() = PushHeaderToProto(member, push_header, payload.size());
   grpc::ByteBuffer message = MessageToBytes(head);
-  PushMessages messages(offer, payload, owner);
+  PushMessages messages(push_header, payload, owner);
   uint64_t wire_bytes = 0;
   for (uint64_t offset = from;; message = messages.Next(&offset)) {
     wire_bytes += message.Length() + kMessagePrefixBytes;
@@ -143,4 +143,4 @@ absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manif
   return Translate(writer->Finish(), guard.stalled());
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include "protos/wire/chunk_message.h"
 #include "worker/client/convert.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 absl::Status PlaceMessage(const grpc::ByteBuffer& message, ChunkPlacer& placer) {
@@ -44,4 +44,4 @@ absl::Status ReadPullChunks(PullReader& reader, ChunkPlacer& placer, StallGuard&
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

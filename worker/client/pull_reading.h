@@ -14,7 +14,7 @@
 
 // What comes down a pull's stream.
 
-namespace atoll {
+namespace atl {
 
 using PullReader = grpc::ClientReader<grpc::ByteBuffer>;
 
@@ -26,6 +26,6 @@ absl::StatusOr<v1::PullHeader> ReadPullHeader(PullReader& reader, uint64_t* wire
 absl::Status ReadPullChunks(PullReader& reader, ChunkPlacer& placer, StallGuard& guard, Duration stall,
                             uint64_t* wire_bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_CLIENT_PULL_READING_H_

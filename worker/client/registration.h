@@ -3,7 +3,7 @@
 
 #include "worker/client/grpc_connection.h"
 
-namespace atoll {
+namespace atl {
 
 /// Makes a call known to CancelPulls, EndPulls or CancelPushes for as long as it lives.
 class GrpcConnection::Registration {
@@ -43,6 +43,6 @@ class GrpcConnection::Registration {
   grpc::ClientContext* const context_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_CLIENT_REGISTRATION_H_

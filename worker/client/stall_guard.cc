@@ -1,9 +1,9 @@
 #include "worker/client/stall_guard.h"
 
-namespace atoll {
+namespace atl {
 
 StallGuard::StallGuard(grpc::ClientContext* context, Duration limit)
-    : context_(context), deadline_(std::chrono::steady_clock::now() + limit), thread_([this] { Watch(); }) {}
+    : context_(context), deadline_(SteadyNow() + limit), thread_([this] { Watch(); }) {}
 
 StallGuard::~StallGuard() {
   {
@@ -11,12 +11,12 @@ StallGuard::~StallGuard() {
     done_ = true;
   }
   changed_.NotifyAll();
-  thread_.join();
+  thread_.Join();
 }
 
 void StallGuard::Progress(Duration limit) {
   // The watcher looks at the deadline again when it wakes; it need not be woken for a later one.
-  const MonoTime deadline = std::chrono::steady_clock::now() + limit;
+  const MonoTime deadline = SteadyNow() + limit;
   const MutexLock lock(&mutex_);
   if (deadline < deadline_) changed_.NotifyAll();
   deadline_ = deadline;
@@ -30,11 +30,11 @@ bool StallGuard::stalled() const {
 void StallGuard::Watch() {
   {
     const MutexLock lock(&mutex_);
-    while (!done_ && std::chrono::steady_clock::now() < deadline_) changed_.WaitUntil(&mutex_, deadline_);
+    while (!done_ && SteadyNow() < deadline_) changed_.WaitUntil(&mutex_, deadline_);
     if (done_) return;
     stalled_ = true;
   }
   context_->TryCancel();
 }
 
-}  // namespace atoll
+}  // namespace atl

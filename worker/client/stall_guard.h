@@ -1,13 +1,12 @@
 #ifndef ATOLL_WORKER_CLIENT_STALL_GUARD_H_
 #define ATOLL_WORKER_CLIENT_STALL_GUARD_H_
 
-#include <thread>
-
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "common/thread.h"
 #include "grpcpp/client_context.h"
 
-namespace atoll {
+namespace atl {
 
 /// Cancels a stream that makes no progress. A stream has no deadline: as long as bytes move it may take its
 /// time. Thread-safe; the destructor joins its thread.
@@ -33,9 +32,9 @@ class StallGuard {
   MonoTime deadline_ ABSL_GUARDED_BY(mutex_);
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   bool stalled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses everything above
+  Thread thread_;  // last: it uses everything above
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_CLIENT_STALL_GUARD_H_

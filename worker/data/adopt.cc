@@ -16,7 +16,7 @@
 #include "worker/data/token_file.h"
 #include "worker/data/token_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kDescriptionFile[] = "meta.json";
@@ -177,4 +177,4 @@ absl::StatusOr<DatasetDescription> Adopt(const AdoptOptions& options, const Adop
   return description;
 }
 
-}  // namespace atoll
+}  // namespace atl

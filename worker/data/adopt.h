@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "worker/data/dataset_description.h"
 
-namespace atoll {
+namespace atl {
 
 struct AdoptOptions {
   std::string folder;
@@ -35,6 +35,6 @@ using AdoptProgress = std::function<void(uint64_t done, uint64_t total)>;
 /// validation files, and for a text that is too short to hold a part out.
 absl::StatusOr<DatasetDescription> Adopt(const AdoptOptions& options, const AdoptProgress& progress);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_ADOPT_H_

@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 void Clear(uint64_t tokens, Batch& batch) {
@@ -58,4 +58,4 @@ absl::StatusOr<uint32_t> ValidationSamples::Read(uint64_t first, uint32_t sequen
   return static_cast<uint32_t>(last - std::min(first, last));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "core/partition.h"
 #include "worker/data/dataset.h"
 
-namespace atoll {
+namespace atl {
 
 /// Inputs and targets of one batch, row by row: [sequences, context] each; targets are the inputs shifted by
 /// one.
@@ -59,6 +59,6 @@ class ValidationSamples {
   std::vector<uint16_t> window_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_BATCHES_H_

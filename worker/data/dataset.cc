@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kMakeAgain[] =
@@ -144,4 +144,4 @@ absl::Status Dataset::ReadValidation(uint64_t begin, std::span<uint16_t> out) co
   return validation_.Read(begin, out);
 }
 
-}  // namespace atoll
+}  // namespace atl

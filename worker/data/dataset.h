@@ -10,7 +10,7 @@
 #include "worker/data/dataset_description.h"
 #include "worker/data/token_file.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the model expects of the files.
 struct DatasetRequirements {
@@ -57,6 +57,6 @@ class Dataset {
   uint64_t train_tokens_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_DATASET_H_

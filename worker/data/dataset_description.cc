@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/digest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -75,4 +75,4 @@ absl::StatusOr<DatasetDescription> DescriptionFromJson(const std::string& path, 
   return description;
 }
 
-}  // namespace atoll
+}  // namespace atl

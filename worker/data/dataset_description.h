@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// One token file, or a part of one, as meta.json lists it.
 struct TokenFileEntry {
@@ -38,6 +38,6 @@ std::string DescriptionToJson(const DatasetDescription& description);
 /// that of its contents.
 absl::StatusOr<DatasetDescription> DescriptionFromJson(const std::string& path, const std::string& json);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_DATASET_DESCRIPTION_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/errno.h"
 
-namespace atoll {
+namespace atl {
 
 struct TextSource::Stream {
   explicit Stream(gzFile opened) : file(opened) {}
@@ -71,4 +71,4 @@ uint64_t TextSource::position() const {
   return offset < 0 ? 0 : static_cast<uint64_t>(offset);
 }
 
-}  // namespace atoll
+}  // namespace atl

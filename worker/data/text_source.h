@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// Bytes of one text file, plain or gzip (which includes dictzip's .dz), told apart by content; "-" is the
 /// standard input. Not thread-safe.
@@ -38,6 +38,6 @@ class TextSource {
   uint64_t size_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_TEXT_SOURCE_H_

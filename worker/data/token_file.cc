@@ -14,7 +14,7 @@
 #include "common/status.h"
 #include "worker/data/token_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // The payload is used in place.
@@ -111,4 +111,4 @@ absl::Status TokenFile::Read(uint64_t first, std::span<uint16_t> out) const {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

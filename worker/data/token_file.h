@@ -11,7 +11,7 @@
 #include "common/file_descriptor.h"
 #include "common/mapped_file.h"
 
-namespace atoll {
+namespace atl {
 
 /// Tokens of one llm.c .bin file (token_format.h), memory-mapped. Immutable and thread-safe.
 class TokenFile {
@@ -49,6 +49,6 @@ class TokenFile {
   uint64_t first_ = 0;  // of tokens_ in the file
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_TOKEN_FILE_H_

@@ -8,7 +8,7 @@
 #include "common/status.h"
 #include "worker/data/token_format.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(std::string path) {
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path + ".tmp", OpenMode::kTruncate));
@@ -45,4 +45,4 @@ absl::StatusOr<std::string> TokenFileWriter::Finish() {
   return digest_.FinishHex();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "common/digest.h"
 #include "common/durable_file.h"
 
-namespace atoll {
+namespace atl {
 
 /// Writes one token file (token_format.h). It appears under its name only when it is complete: until Finish
 /// it is `path`.tmp, which the destructor removes. Not thread-safe.
@@ -40,6 +40,6 @@ class TokenFileWriter {
   uint64_t tokens_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_TOKEN_FILE_WRITER_H_

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// llm.c's token file (github.com/karpathy/llm.c, dev/data/data_common.py; modded-nanogpt writes the same):
 /// 256 little-endian int32 values (magic, version, number of tokens, zeros), then that many little-endian
@@ -20,6 +20,6 @@ inline constexpr int32_t kWideTokenVersion = 7;
 /// A file holds no more than its int32 count can say.
 inline constexpr uint64_t kMaxTokensPerFile = 0x7fffffff;
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_TOKEN_FORMAT_H_

@@ -16,7 +16,7 @@
 #include "worker/data/text_source.h"
 #include "worker/data/token_file_writer.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
@@ -203,4 +203,4 @@ absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const To
   return description;
 }
 
-}  // namespace atoll
+}  // namespace atl

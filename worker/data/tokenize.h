@@ -10,7 +10,7 @@
 #include "worker/data/dataset_description.h"
 #include "worker/data/tokenizer.h"
 
-namespace atoll {
+namespace atl {
 
 struct TokenizeOptions {
   std::vector<std::string> inputs;    // text files in order, plain or gzip; "-" is the standard input
@@ -30,6 +30,6 @@ using TokenizeProgress = std::function<void(uint64_t done, uint64_t total)>;
 absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const TokenizeOptions& options,
                                             const TokenizeProgress& progress);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_TOKENIZE_H_

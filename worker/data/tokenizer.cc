@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace atoll {
+namespace atl {
 
 void ByteTokenizer::Encode(std::string_view text, std::vector<uint16_t>& tokens) const {
   tokens.resize(text.size());
@@ -29,4 +29,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name) 
                                                  "', no tokenizer '", std::string(name), "'"));
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/tokenizer_names.h"
 
-namespace atoll {
+namespace atl {
 
 /// Text to tokens and back. Implementations are immutable and thread-safe.
 class Tokenizer {
@@ -37,6 +37,6 @@ class ByteTokenizer final : public Tokenizer {
 /// InvalidArgument, listing the known ones, for an unknown name.
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_DATA_TOKENIZER_H_

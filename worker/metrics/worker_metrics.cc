@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kBaseVersion[] = "atoll_worker_base_version";
@@ -19,7 +19,7 @@ constexpr std::pair<WorkerPhase, const char*> kPhases[] = {
 
 constexpr std::pair<PushResultKind, const char*> kResults[] = {{PushResultKind::kAccepted, "accepted"},
                                                                {PushResultKind::kDuplicate, "duplicate"},
-                                                               {PushResultKind::kRefused, "refused"},
+                                                               {PushResultKind::kRejected, "refused"},
                                                                {PushResultKind::kDropped, "dropped"}};
 
 }  // namespace
@@ -203,4 +203,4 @@ void WorkerMetrics::OnRetry(const absl::Status& error, Duration pause) {
 
 void WorkerMetrics::OnWaited(Duration waited) { wait_seconds_.Increment(ToSeconds(waited)); }
 
-}  // namespace atoll
+}  // namespace atl

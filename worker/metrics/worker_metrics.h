@@ -10,7 +10,7 @@
 #include "monitoring/metrics.h"
 #include "worker/sync/observer.h"
 
-namespace atoll {
+namespace atl {
 
 /// Counts what happens in a worker. Every metric with its meaning: docs/metrics.md. Thread-safe.
 class WorkerMetrics final : public WorkerObserver {
@@ -81,6 +81,6 @@ class WorkerMetrics final : public WorkerObserver {
   std::map<FragmentId, Gauge> base_versions_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_METRICS_WORKER_METRICS_H_

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 
-namespace atoll {
+namespace atl {
 
 /// Tokens per second of compute time over the last inner steps, across rounds. Each step has the weight
 /// e^(-t / kWindow), where t is the compute time since that step. A single fast or slow step hardly changes
@@ -30,6 +30,6 @@ class ComputeRate {
   double seconds_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_COMPUTE_RATE_H_

@@ -23,7 +23,7 @@
 // What a worker asks of its coordinator, in plain values. The fields mirror atoll/v1/coordinator.proto, where
 // they are described; docs/wire_format.md has the order of calls.
 
-namespace atoll {
+namespace atl {
 
 /// Who calls, in which life, of which run (WorkerRef on the wire).
 struct MemberRef {
@@ -35,7 +35,7 @@ struct MemberRef {
 };
 
 /// The worker's token files; `fingerprint` is the SHA-256 that is equal for equal files.
-struct DatasetFacts {
+struct DatasetSummary {
   std::string tokenizer;
   uint32_t vocabulary = 0;
   uint64_t train_tokens = 0;
@@ -43,7 +43,7 @@ struct DatasetFacts {
 };
 
 /// What a worker computes with (Capabilities on the wire).
-struct DeviceFacts {
+struct DeviceDescription {
   std::string device;                // cpu, cuda:0
   std::string device_name;           // model of the processor or the accelerator
   uint32_t threads = 0;              // that compute
@@ -57,9 +57,9 @@ struct JoinParameters {
   std::string public_key = {};  // Ed25519: what its confirmations are signed with; empty: none are sent
   WorkerRole role = WorkerRole::kTrainer;
   std::string manifest_hash = {};  // empty: the model is not known yet
-  DeviceFacts device = {};
-  std::optional<DatasetFacts> dataset = {};  // trainers and evaluators
-  std::string expected_run = {};             // empty: any
+  DeviceDescription device = {};
+  std::optional<DatasetSummary> dataset = {};  // trainers and evaluators
+  std::string expected_run = {};               // empty: any
 
   /// A worker that does not know the model yet only asks for the configuration.
   bool BecomesMember() const { return !manifest_hash.empty() || role == WorkerRole::kObserver; }
@@ -156,13 +156,13 @@ struct EvaluationReport {
 enum class WorkerCommand : uint8_t { kNone, kDrain, kRestart, kStop, kResync };
 
 /// What a heartbeat tells.
-struct HeartbeatNews {
+struct HeartbeatReport {
   ProgressReport progress;
   std::vector<EvaluationReport> evaluations;
   std::vector<Confirmation> confirmations;
 };
 
-struct HeartbeatOrders {
+struct HeartbeatReply {
   Duration lease{};
   RunState state = RunState::kUnknown;
   std::vector<FragmentHead> fragments = {};
@@ -186,7 +186,7 @@ struct PullProgress {
   std::vector<Hash128> blocks = {};  // of kHashBlockBytes each
 };
 
-struct PullWish {
+struct PullRequest {
   FragmentId fragment;
   std::optional<Version> after;  // wait for a version above this one; none: the head
   Duration wait{};               // how long the call may wait for it, at most 60 s
@@ -236,7 +236,7 @@ struct PulledVersion {
 };
 
 /// One contribution on its way. The payload is sent beside it and never changes between attempts.
-struct PushOffer {
+struct PushHeader {
   PushKey key;
   CodecKind codec = CodecKind::kFp32;
   uint32_t payload_crc32c = 0;
@@ -246,7 +246,7 @@ struct PushOffer {
   uint64_t samples_consumed = 0;                     // position in it after this contribution
   double mean_loss = 0;                              // nats per token
   bool zstd = false;  // chunks are packed on the wire where that makes them smaller
-  friend bool operator==(const PushOffer&, const PushOffer&) = default;
+  friend bool operator==(const PushHeader&, const PushHeader&) = default;
 };
 
 /// The contribution is on the coordinator's disk.
@@ -258,16 +258,16 @@ struct PushReceipt {
   uint64_t wire_bytes = 0;
 };
 
-enum class PushFate : uint8_t { kUnknown, kPartial, kAccepted, kCommitted, kMissed };
+enum class PushStage : uint8_t { kUnknown, kPartial, kAccepted, kCommitted, kMissed };
 
 struct PushStatus {
-  PushFate fate = PushFate::kUnknown;
+  PushStage stage = PushStage::kUnknown;
   uint64_t received_bytes = 0;
   Version head;
 };
 
 /// Confirmations that the coordinator shows, of one fragment. Nothing in them was checked.
-struct ConfirmationsWish {
+struct ConfirmationsRequest {
   /// Those behind this one, in the order of version and worker.
   struct Cursor {
     Version version;
@@ -281,10 +281,10 @@ struct ConfirmationsWish {
 };
 struct ShownConfirmations {
   std::vector<SignedConfirmation> confirmations;
-  std::optional<ConfirmationsWish::Cursor> next = std::nullopt;  // none: that was all
+  std::optional<ConfirmationsRequest::Cursor> next = std::nullopt;  // none: that was all
 };
 
-/// The coordinator as a worker sees it. One attempt per call; a failure carries its RefusalReason
+/// The coordinator as a worker sees it. One attempt per call; a failure carries its RejectionReason
 /// (rejection.h). Cancelled means that this side ended the call (CancelPulls, EndPulls, CancelPushes): a call
 /// that the other side cancelled is Unavailable. Thread-safe; calls block. Implemented over gRPC by
 /// worker/client and by fakes in tests; decorated by RetryingConnection and MeteredConnection.
@@ -294,36 +294,37 @@ class CoordinatorConnection {
 
   /// Without BecomesMember, the answer describes the run: no incarnation, no data part.
   virtual absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) = 0;
-  virtual absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) = 0;
+  virtual absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member,
+                                                   const HeartbeatReport& report) = 0;
   /// All fragments, in the order of their ids; version 0 appears when this returns OK.
   virtual absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                                       std::span<const SeedFragment> fragments) = 0;
-  /// `payload` has CodecFor(wish.codec).EncodedSize(wish.elements) bytes and is filled only when the answer
-  /// is kParameters; every chunk and the whole were then checked (of a difference: every chunk; what it makes
-  /// of the base is the caller's to compare with `published`). After an error its contents are undefined, but
-  /// for what wish.progress says.
-  virtual absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+  /// `payload` has CodecFor(request.codec).EncodedSize(request.elements) bytes and is filled only when the
+  /// answer is kParameters; every chunk and the whole were then checked (of a difference: every chunk; what
+  /// it makes of the base is the caller's to compare with `published`). After an error its contents are
+  /// undefined, but for what request.progress says.
+  virtual absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                              std::span<std::byte> payload) = 0;
   /// Sends payload[from, end).
-  virtual absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+  virtual absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                            std::span<const std::byte> payload, uint64_t from) = 0;
   virtual absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) = 0;
   virtual absl::Status Leave(const MemberRef& member, const std::string& reason) = 0;
   /// One page of what all workers signed. Unimplemented: the coordinator is of a release that shows none.
   virtual absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
-                                                              const ConfirmationsWish& wish) {
+                                                              const ConfirmationsRequest& request) {
     return absl::UnimplementedError("this connection shows no confirmations");
   }
 
   /// Ends a Pull in progress, and every later one, with Cancelled: the worker is to stop. From any thread.
   virtual void CancelPulls() = 0;
-  /// Ends the Pulls that wait for an answer now with Cancelled, and no others: there is an order to follow.
+  /// Ends the Pulls that wait for an answer now with Cancelled, and no others: there is a command to follow.
   /// One whose bytes are on their way goes on. From any thread. A connection that never waits does nothing.
   virtual void EndPulls() {}
   /// Likewise for pushes: there is no time left.
   virtual void CancelPushes() = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_CONNECTION_H_

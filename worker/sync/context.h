@@ -4,11 +4,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/sleeper.h"
-#include "worker/sync/board.h"
 #include "worker/sync/observer.h"
 #include "worker/sync/time_account.h"
+#include "worker/sync/worker_status.h"
 
-namespace atoll {
+namespace atl {
 
 /// What every part of one worker shares. The pointers outlive the parts and are never null, but for
 /// `time`.
@@ -16,17 +16,17 @@ struct WorkerContext {
   const Clock* clock = nullptr;
   Sleeper* sleeper = nullptr;  // interrupted when the worker is to stop
   WorkerObserver* observer = nullptr;
-  Board* board = nullptr;
+  WorkerStatus* worker_status = nullptr;
   Logger log;
   TimeAccount* time = nullptr;  // of the thread that uses this context; may be null: nobody counts
 };
 
-/// Phase and reason, on the board and for the observer.
+/// Phase and reason, on the worker status and for the observer.
 inline void EnterPhase(const WorkerContext& context, WorkerPhase phase, const std::string& waiting_for = "") {
-  context.board->SetPhase(phase, waiting_for);
+  context.worker_status->SetPhase(phase, waiting_for);
   context.observer->OnPhase(phase);
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_CONTEXT_H_

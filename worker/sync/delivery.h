@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "worker/sync/connection.h"
 #include "worker/sync/context.h"
-#include "worker/sync/patience.h"
+#include "worker/sync/retry_policy.h"
 #include "worker/sync/session.h"
 
-namespace atoll {
+namespace atl {
 
 /// What became of a contribution.
 enum class Verdict : uint8_t {
@@ -31,14 +31,14 @@ struct DeliveryReport {
   Version head = {};       // when known
   bool open = false;       // kLost: the round on this base still takes another one
   bool forgotten = false;  // kCounted: the coordinator no longer knows whether it counted; it may have
-  absl::Status refusal = absl::OkStatus();  // kLost, kNotFinite: why
+  absl::Status rejection = absl::OkStatus();  // kLost, kNotFinite: why
 };
 
 /// Whether the run takes another codec by now while the round still waits for this worker: it takes the run's
 /// configuration and trains on the same base again. The push has no verdict: its content goes into the next
-/// one, as PushKeeper::TakeUp finds it, and is lost without a state directory.
+/// one, as PushJournal::TakeUp finds it, and is lost without a state directory.
 bool HasOldCodec(const DeliveryReport& report);
-void LogOldCodec(const PushOffer& offer, const DeliveryReport& report, const Logger& log);
+void LogOldCodec(const PushHeader& header, const DeliveryReport& report, const Logger& log);
 
 /// Brings one contribution to the coordinator, for as long as it takes. After every failure GetPushStatus
 /// decides: what was accepted is not sent again, what arrived in part is resumed, the same bytes are sent
@@ -48,44 +48,44 @@ void LogOldCodec(const PushOffer& offer, const DeliveryReport& report, const Log
 ///   others      final refusals (the reason is attached), or WRONG_EPOCH from Session::Rejoin
 class Delivery {
  public:
-  Delivery(Session* session, Patience* patience, const WorkerContext& context)
-      : Delivery(session, session->connection(), patience, context) {}
-  /// Over this connection, which retries with `patience`: for a thread beside the training thread.
-  Delivery(Session* session, CoordinatorConnection* connection, Patience* patience,
+  Delivery(Session* session, RetryPolicy* retry_policy, const WorkerContext& context)
+      : Delivery(session, session->connection(), retry_policy, context) {}
+  /// Over this connection, which retries with `retry_policy`: for a thread beside the training thread.
+  Delivery(Session* session, CoordinatorConnection* connection, RetryPolicy* retry_policy,
            const WorkerContext& context)
-      : session_(session), connection_(connection), patience_(patience), context_(context) {}
+      : session_(session), connection_(connection), retry_policy_(retry_policy), context_(context) {}
 
-  absl::StatusOr<DeliveryReport> Deliver(const PushOffer& offer, std::span<const std::byte> payload);
+  absl::StatusOr<DeliveryReport> Deliver(const PushHeader& header, std::span<const std::byte> payload);
   /// For one that an earlier life of this worker may have sent: asks what became of it first.
-  absl::StatusOr<DeliveryReport> Resume(const PushOffer& offer, std::span<const std::byte> payload);
+  absl::StatusOr<DeliveryReport> Resume(const PushHeader& header, std::span<const std::byte> payload);
   /// For one of an earlier incarnation whose bytes the run no longer takes: asks what became of it and sends
   /// nothing. What the coordinator does not have is lost: an upload of an earlier incarnation is never
   /// accepted.
-  absl::StatusOr<DeliveryReport> Conclude(const PushOffer& offer);
+  absl::StatusOr<DeliveryReport> Conclude(const PushHeader& header);
 
  private:
   enum class Begin : uint8_t { kBySending, kByAsking, kNever };
-  absl::StatusOr<DeliveryReport> Timed(const PushOffer& offer, std::span<const std::byte> payload,
+  absl::StatusOr<DeliveryReport> Timed(const PushHeader& header, std::span<const std::byte> payload,
                                        Begin begin);
-  absl::StatusOr<DeliveryReport> Insist(const PushOffer& offer, std::span<const std::byte> payload,
-                                        Begin begin);
+  absl::StatusOr<DeliveryReport> RetryLoop(const PushHeader& header, std::span<const std::byte> payload,
+                                           Begin begin);
   /// Tells the coordinator of a push whose round closed without it, as a direct refusal would have: the
   /// samples that it was trained on are in the residual, and are not due again. Returns what became of it.
-  DeliveryReport Claim(const PushOffer& offer, std::span<const std::byte> payload,
+  DeliveryReport Claim(const PushHeader& header, std::span<const std::byte> payload,
                        const DeliveryReport& missed);
-  absl::StatusOr<DeliveryReport> AskForVerdict(const PushOffer& offer);
-  absl::StatusOr<PushStatus> AskForStatus(const PushOffer& offer);
+  absl::StatusOr<DeliveryReport> AskForVerdict(const PushHeader& header);
+  absl::StatusOr<PushStatus> AskForStatus(const PushHeader& header);
   /// A verdict, or none and where to send from.
-  absl::StatusOr<std::optional<DeliveryReport>> Ask(const PushOffer& offer, uint64_t payload_bytes,
+  absl::StatusOr<std::optional<DeliveryReport>> Ask(const PushHeader& header, uint64_t payload_bytes,
                                                     uint64_t* from);
-  absl::Status Overcome(const absl::Status& failure, const PushOffer& offer, const MemberRef& used);
+  absl::Status Overcome(const absl::Status& failure, const PushHeader& header, const MemberRef& used);
 
   Session* const session_;
   CoordinatorConnection* const connection_;
-  Patience* const patience_;
+  RetryPolicy* const retry_policy_;
   const WorkerContext context_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_DELIVERY_H_

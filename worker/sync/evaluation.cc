@@ -6,7 +6,7 @@
 #include "common/status.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // A vote on a version that others confirm too is worth less than the only loss of the last version.
@@ -31,7 +31,7 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
   ATOLL_ASSIGN_OR_RETURN(const EvaluationResult result, evaluated);
   const Duration took = context.clock->Now() - begin;
   const EvaluationReport report{.version = version, .loss = result.loss, .tokens = result.tokens};
-  context.board->AddEvaluation(report);
+  context.worker_status->AddEvaluation(report);
   context.observer->OnEvaluated(report, took);
   context.log.Info("evaluated the published parameters", {{"version", version.value()},
                                                           {"loss", result.loss},
@@ -41,20 +41,22 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
   return absl::OkStatus();
 }
 
-void DeliverNews(Heartbeater& heartbeater, int attempts, const WorkerContext& context) {
+void DeliverReport(Heartbeater& heartbeater, int attempts, const WorkerContext& context) {
   absl::Status last;
   const auto due = [&](int attempt) {
-    const HeartbeatNews news = context.board->News();
-    const int worth = !news.evaluations.empty() ? attempts : std::min(attempts, kConfirmationAttempts);
-    return (!news.evaluations.empty() || !news.confirmations.empty()) && attempt < worth;
+    const HeartbeatReport heartbeat_report = context.worker_status->Report();
+    const int worth =
+        !heartbeat_report.evaluations.empty() ? attempts : std::min(attempts, kConfirmationAttempts);
+    return (!heartbeat_report.evaluations.empty() || !heartbeat_report.confirmations.empty()) &&
+           attempt < worth;
   };
   for (int i = 0; due(i); ++i) {
     if (i > 0 && !context.sleeper->SleepFor(Seconds(1))) break;
     last = heartbeater.Beat();
   }
-  if (!context.board->evaluations().empty()) {
+  if (!context.worker_status->evaluations().empty()) {
     context.log.Warning("an evaluation could not be delivered", {{"error", Explain(last)}});
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

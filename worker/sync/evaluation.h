@@ -9,7 +9,7 @@
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/replica.h"
 
-namespace atoll {
+namespace atl {
 
 /// Evaluates the replica, which must hold exactly the published parameters of `version`, and reports the loss
 /// with a heartbeat that is sent at once. A loss that is not finite is logged and not reported.
@@ -18,8 +18,8 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
 
 /// Before leaving: beats until every evaluation has been delivered, at most `attempts` times, and once if
 /// there are confirmations to tell. Failing is logged.
-void DeliverNews(Heartbeater& heartbeater, int attempts, const WorkerContext& context);
+void DeliverReport(Heartbeater& heartbeater, int attempts, const WorkerContext& context);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_EVALUATION_H_

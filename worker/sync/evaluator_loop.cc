@@ -3,34 +3,34 @@
 #include "common/status.h"
 #include "worker/sync/evaluation.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<SyncEnd> EvaluatorLoop::Run() {
-  auto until = ParameterFollower::Until::kHead;
+  auto until = ParameterPuller::Until::kHead;
   while (true) {
-    ATOLL_ASSIGN_OR_RETURN(const auto outcome, follower_.Advance(until));
+    ATOLL_ASSIGN_OR_RETURN(const auto outcome, puller_.Advance(until));
     switch (outcome) {
-      case ParameterFollower::Outcome::kFinished:
+      case ParameterPuller::Outcome::kFinished:
         return SyncEnd::kFinished;
-      case ParameterFollower::Outcome::kOrdered: {
-        const Orders orders = context_.board->orders();
-        if (orders.stop) return SyncEnd::kStopped;
-        if (orders.run_stopped) return SyncEnd::kRunStopped;
-        if (orders.drain) return orders.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
-        context_.board->ResyncDone();
-        context_.board->SeedGrantUsed();
-        until = ParameterFollower::Until::kHead;
+      case ParameterPuller::Outcome::kInterrupted: {
+        const WorkerCommands commands = context_.worker_status->commands();
+        if (commands.stop) return SyncEnd::kStopped;
+        if (commands.run_stopped) return SyncEnd::kRunStopped;
+        if (commands.drain) return commands.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
+        context_.worker_status->ResyncDone();
+        context_.worker_status->SeedGrantUsed();
+        until = ParameterPuller::Until::kHead;
         continue;
       }
-      case ParameterFollower::Outcome::kAdopted:
+      case ParameterPuller::Outcome::kAdopted:
         break;
     }
-    if (follower_.plan().evaluate) {
+    if (puller_.plan().evaluate) {
       ATOLL_RETURN_IF_ERROR(EvaluateVersion(
-          *replica_, follower_.version(), session_->info().run.evaluation_batches, *heartbeater_, context_));
+          *replica_, puller_.version(), session_->info().run.evaluation_batches, *heartbeater_, context_));
     }
-    until = ParameterFollower::Until::kNext;
+    until = ParameterPuller::Until::kNext;
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,11 +7,11 @@
 #include "worker/sync/context.h"
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/outer_sync.h"
-#include "worker/sync/parameter_follower.h"
+#include "worker/sync/parameter_puller.h"
 #include "worker/sync/replica.h"
 #include "worker/sync/session.h"
 
-namespace atoll {
+namespace atl {
 
 /// The evaluator's role: follows the published parameters, evaluates the versions whose plan asks for it,
 /// reports. No round waits for it; versions that came and went during an evaluation are skipped. Not
@@ -25,7 +25,7 @@ class EvaluatorLoop {
         replica_(replica),
         heartbeater_(heartbeater),
         context_(context),
-        follower_(session, replica, std::move(layout), context) {}
+        puller_(session, replica, std::move(layout), context) {}
 
   /// As OuterSync::Run.
   absl::StatusOr<SyncEnd> Run();
@@ -35,9 +35,9 @@ class EvaluatorLoop {
   Replica* const replica_;
   Heartbeater* const heartbeater_;
   const WorkerContext context_;
-  ParameterFollower follower_;
+  ParameterPuller puller_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_EVALUATOR_LOOP_H_

@@ -1,16 +1,13 @@
 #include "worker/sync/exchange_runner.h"
 
-#include <chrono>
 #include <utility>
 
-#include "common/task_queue.h"
+namespace atl {
 
-namespace atoll {
-
-ExchangeThreads::ExchangeThreads(std::vector<std::unique_ptr<ExchangeLane>> lanes,
-                                 std::unique_ptr<ExchangeLane> own_lane)
-    : lanes_(std::move(lanes)), own_lane_(std::move(own_lane)), free_(lanes_.size()) {
-  for (const auto& lane : lanes_) threads_.emplace_back([this, &lane] { Run(*lane); });
+ExchangeThreads::ExchangeThreads(std::vector<std::unique_ptr<ExchangeChannel>> channels,
+                                 std::unique_ptr<ExchangeChannel> own_channel)
+    : channels_(std::move(channels)), own_channel_(std::move(own_channel)), free_(channels_.size()) {
+  for (const auto& channel : channels_) threads_.emplace_back([this, &channel] { Run(*channel); });
 }
 
 ExchangeThreads::~ExchangeThreads() {
@@ -19,7 +16,7 @@ ExchangeThreads::~ExchangeThreads() {
     stopping_ = true;
   }
   wake_.NotifyAll();
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.Join();
 }
 
 bool ExchangeThreads::Start(Work work) {
@@ -30,38 +27,38 @@ bool ExchangeThreads::Start(Work work) {
   return true;
 }
 
-bool ExchangeThreads::HasFreeLane() {
+bool ExchangeThreads::HasFreeChannel() {
   const MutexLock lock(&mutex_);
   return posted_.size() < free_;
 }
 
-void ExchangeThreads::AwaitNews(Duration at_most) {
-  const MonoTime deadline = std::chrono::steady_clock::now() + at_most;
+void ExchangeThreads::AwaitChange(Duration at_most) {
+  const MonoTime deadline = SteadyNow() + at_most;
   const MutexLock lock(&mutex_);
-  while (!news_) {
+  while (!notified_) {
     if (!changed_.WaitUntil(&mutex_, deadline)) break;
   }
-  news_ = false;
+  notified_ = false;
 }
 
-void ExchangeThreads::News() {
+void ExchangeThreads::Notify() {
   {
     const MutexLock lock(&mutex_);
-    news_ = true;
+    notified_ = true;
   }
   changed_.NotifyOne();
 }
 
 bool ExchangeThreads::Finish(Duration at_most) {
-  const MonoTime deadline = std::chrono::steady_clock::now() + at_most;
+  const MonoTime deadline = SteadyNow() + at_most;
   const MutexLock lock(&mutex_);
-  while (!posted_.empty() || free_ < lanes_.size()) {
+  while (!posted_.empty() || free_ < channels_.size()) {
     if (!changed_.WaitUntil(&mutex_, deadline)) return false;
   }
   return true;
 }
 
-void ExchangeThreads::Run(ExchangeLane& lane) {
+void ExchangeThreads::Run(ExchangeChannel& channel) {
   SetThreadName("exchange");
   mutex_.Lock();
   while (true) {
@@ -72,15 +69,15 @@ void ExchangeThreads::Run(ExchangeLane& lane) {
     --free_;
     mutex_.Unlock();
     {
-      const Spending spending(lane.time(), TimeUse::kOther);
-      work(lane);
+      const Spending spending(channel.time(), TimeUse::kOther);
+      work(channel);
     }
     mutex_.Lock();
     ++free_;
-    news_ = true;
+    notified_ = true;
     changed_.NotifyOne();
   }
   mutex_.Unlock();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,17 +8,19 @@
 #include "core/codec.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// One long poll.
 constexpr Duration kPullWait = Seconds(5);
 
-DeliveryReport NotFinite(const absl::Status& why) { return {.verdict = Verdict::kNotFinite, .refusal = why}; }
+DeliveryReport NotFinite(const absl::Status& why) {
+  return {.verdict = Verdict::kNotFinite, .rejection = why};
+}
 
 }  // namespace
 
-bool FragmentExchange::StartPush(const PushOffer& claims, bool saves_round) {
+bool FragmentExchange::StartPush(const PushHeader& claims, bool saves_round) {
   saves_round_ = saves_round;
   return Start(claims, claims.key.base);
 }
@@ -26,14 +28,15 @@ bool FragmentExchange::StartPush(const PushOffer& claims, bool saves_round) {
 bool FragmentExchange::StartPull(std::optional<Version> after) { return Start(std::nullopt, after); }
 
 ExchangeAnswer FragmentExchange::PullHead() {
-  parts_.runner->RunHere([this](ExchangeLane& lane) { Run(lane, std::nullopt, std::nullopt); });
+  parts_.runner->RunHere([this](ExchangeChannel& channel) { Run(channel, std::nullopt, std::nullopt); });
   return Take();
 }
 
-bool FragmentExchange::Start(const std::optional<PushOffer>& claims, std::optional<Version> after) {
+bool FragmentExchange::Start(const std::optional<PushHeader>& claims, std::optional<Version> after) {
   acknowledged_ = !claims.has_value();
   away_ = true;
-  away_ = parts_.runner->Start([this, claims, after](ExchangeLane& lane) { Run(lane, claims, after); });
+  away_ =
+      parts_.runner->Start([this, claims, after](ExchangeChannel& channel) { Run(channel, claims, after); });
   return away_;
 }
 
@@ -51,26 +54,26 @@ ExchangeAnswer FragmentExchange::Take() {
   return answer;
 }
 
-void FragmentExchange::Run(ExchangeLane& lane, const std::optional<PushOffer>& claims,
+void FragmentExchange::Run(ExchangeChannel& channel, const std::optional<PushHeader>& claims,
                            std::optional<Version> after) {
   const ScopedTrace trace(NewTrace());
   ExchangeAnswer answer;
-  if (!claims.has_value() || Push(lane, *claims, answer)) Pull(lane, after, answer);
+  if (!claims.has_value() || Push(channel, *claims, answer)) Pull(channel, after, answer);
   {
     const MutexLock lock(&mutex_);
     answer_ = std::move(answer);
   }
-  parts_.runner->News();
+  parts_.runner->Notify();
 }
 
-absl::Status FragmentExchange::Encode(ExchangeLane& lane, const PushOffer& claims) {
-  const Spending spending(lane.time(), TimeUse::kEncode);
-  return parts_.packer->Encode(claims, buffer_);
+absl::Status FragmentExchange::Encode(ExchangeChannel& channel, const PushHeader& claims) {
+  const Spending spending(channel.time(), TimeUse::kEncode);
+  return parts_.encoder->Encode(claims, buffer_);
 }
 
-bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, ExchangeAnswer& answer) {
-  const MemberRef member = lane.session().member();
-  const absl::Status encoded = Encode(lane, claims);
+bool FragmentExchange::Push(ExchangeChannel& channel, const PushHeader& claims, ExchangeAnswer& answer) {
+  const MemberRef member = channel.session().member();
+  const absl::Status encoded = Encode(channel, claims);
   if (absl::IsInvalidArgument(encoded)) {
     acknowledged_ = true;
     answer.report = NotFinite(encoded);
@@ -78,50 +81,50 @@ bool FragmentExchange::Push(ExchangeLane& lane, const PushOffer& claims, Exchang
   }
   answer.status = encoded;
   if (!encoded.ok()) return false;
-  parts_.keeper->Keep(member.epoch, *parts_.packer, lane.time());
-  if (saves_round_) parts_.continuity->disk->SaveRound();
-  if (parts_.continuity->key != nullptr) {
-    const Spending spending(lane.time(), TimeUse::kEncode);
+  parts_.push_journal->Record(member.epoch, *parts_.encoder, channel.time());
+  if (saves_round_) parts_.resume_state->checkpoint->SaveRound();
+  if (parts_.resume_state->key != nullptr) {
+    const Spending spending(channel.time(), TimeUse::kEncode);
     const FragmentBase& base = *parts_.base;
-    Confirm(*parts_.continuity, member, base, HashPublished(base.values, parts_.pull.full, lane.payload),
-            *parts_.board);
+    Confirm(*parts_.resume_state, member, base, HashPublished(base.values, parts_.pull.full, channel.payload),
+            *parts_.worker_status);
   }
-  auto report = lane.delivery().Deliver(parts_.packer->offer(), parts_.packer->payload());
+  auto report = channel.delivery().Deliver(parts_.encoder->header(), parts_.encoder->payload());
   answer.status = report.status();
   if (!report.ok()) return false;
   const bool old_codec = HasOldCodec(*report);
-  if (!old_codec) parts_.keeper->Settle(*parts_.packer, *report, lane.time());
+  if (!old_codec) parts_.push_journal->Settle(*parts_.encoder, *report, channel.time());
   const bool goes_on = report->verdict != Verdict::kNotFinite && !old_codec;
   answer.report = *std::move(report);
   acknowledged_ = true;
-  parts_.runner->News();
+  parts_.runner->Notify();
   return goes_on;
 }
 
-void FragmentExchange::Pull(ExchangeLane& lane, std::optional<Version> after, ExchangeAnswer& answer) {
+void FragmentExchange::Pull(ExchangeChannel& channel, std::optional<Version> after, ExchangeAnswer& answer) {
   const uint64_t elements = buffer_.size();
-  PullWish wish{.fragment = parts_.base->layout.id,
-                .after = after,
-                .wait = kPullWait,
-                .elements = elements,
-                .codec = parts_.pull.full};
-  wish.zstd = parts_.pull.zstd;
+  PullRequest request{.fragment = parts_.base->layout.id,
+                      .after = after,
+                      .wait = kPullWait,
+                      .elements = elements,
+                      .codec = parts_.pull.full};
+  request.zstd = parts_.pull.zstd;
   if (parts_.pull.delta.has_value() && after.has_value() && after == parts_.base->version) {
     std::ranges::copy(parts_.base->values, buffer_.begin());
-    wish.have = after;
-    wish.delta_codec = *parts_.pull.delta;
+    request.have = after;
+    request.delta_codec = *parts_.pull.delta;
   }
-  lane.payload.resize(CodecFor(parts_.pull.full).EncodedSize(elements));
-  while (lane.waits_for_versions()) {
-    auto pulled = lane.session().With(
-        [&](const MemberRef& member) { return lane.connection().Pull(member, wish, lane.payload); },
-        &lane.connection());
+  channel.payload.resize(CodecFor(parts_.pull.full).EncodedSize(elements));
+  while (channel.waits_for_versions()) {
+    auto pulled = channel.session().With(
+        [&](const MemberRef& member) { return channel.connection().Pull(member, request, channel.payload); },
+        &channel.connection());
     answer.status = pulled.status();
     if (!pulled.ok()) return;
     answer.waited += pulled->waited;
     if (pulled->kind == PullKind::kNotYet) continue;
     if (pulled->kind == PullKind::kParameters) {
-      const absl::StatusOr<bool> decoded = Decode(lane, *pulled, wish);
+      const absl::StatusOr<bool> decoded = Decode(channel, *pulled, request);
       answer.status = decoded.status();
       if (decoded.ok() && !*decoded) continue;
     }
@@ -131,16 +134,16 @@ void FragmentExchange::Pull(ExchangeLane& lane, std::optional<Version> after, Ex
   answer.status = absl::CancelledError("the worker no longer waits for the next version");
 }
 
-absl::StatusOr<bool> FragmentExchange::Decode(ExchangeLane& lane, const PulledVersion& pulled,
-                                              PullWish& wish) {
-  const Spending spending(lane.time(), TimeUse::kApply);
-  if (pulled.epoch != lane.session().member().epoch) {
+absl::StatusOr<bool> FragmentExchange::Decode(ExchangeChannel& channel, const PulledVersion& pulled,
+                                              PullRequest& request) {
+  const Spending spending(channel.time(), TimeUse::kApply);
+  if (pulled.epoch != channel.session().member().epoch) {
     return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
-                         RefusalReason::kWrongEpoch);
+                         RejectionReason::kWrongEpoch);
   }
-  ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(wish, pulled, lane.payload, buffer_));
-  wish.have = landing == Landing::kAstray ? std::nullopt : std::optional(pulled.version);
+  ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(request, pulled, channel.payload, buffer_));
+  request.have = landing == Landing::kAstray ? std::nullopt : std::optional(pulled.version);
   return landing == Landing::kThere;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,12 +9,12 @@
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "worker/sync/connection.h"
-#include "worker/sync/continuity.h"
-#include "worker/sync/contribution_packer.h"
 #include "worker/sync/exchange_runner.h"
-#include "worker/sync/parameter_follower.h"
+#include "worker/sync/parameter_puller.h"
+#include "worker/sync/pseudo_gradient_encoder.h"
+#include "worker/sync/resume_state.h"
 
-namespace atoll {
+namespace atl {
 
 /// What came of one exchange.
 struct ExchangeAnswer {
@@ -25,16 +25,16 @@ struct ExchangeAnswer {
 };
 
 /// One fragment on its way to the coordinator and back: encode, keep, push, wait for the next version,
-/// decode. While it is away, the packer and the buffer are the exchange's; base.values are read by both and
+/// decode. While it is away, the encoder and the buffer are the exchange's; base.values are read by both and
 /// written by nobody. Start and Take are the training thread's.
 class FragmentExchange {
  public:
   struct Parts {
     const FragmentBase* base = nullptr;
-    ContributionPacker* packer = nullptr;
-    PushKeeper* keeper = nullptr;
-    const Continuity* continuity = nullptr;
-    Board* board = nullptr;  // the worker's: confirmations go there
+    PseudoGradientEncoder* encoder = nullptr;
+    PushJournal* push_journal = nullptr;
+    const ResumeState* resume_state = nullptr;
+    WorkerStatus* worker_status = nullptr;  // the worker's: confirmations go there
     ExchangeRunner* runner = nullptr;
     PullEncoding pull;
   };
@@ -48,9 +48,9 @@ class FragmentExchange {
   /// Room for the pseudo-gradient; after Take for what was published. Not while it is away.
   std::vector<float>& buffer() { return buffer_; }
 
-  /// Sends what is in the buffer, then waits for a version above the base. False: no lane is free.
+  /// Sends what is in the buffer, then waits for a version above the base. False: no channel is free.
   /// `saves_round`: the round that was captured is saved as soon as the push is kept.
-  bool StartPush(const PushOffer& claims, bool saves_round);
+  bool StartPush(const PushHeader& claims, bool saves_round);
   /// Only waits for a version above `after`; none: takes the head.
   bool StartPull(std::optional<Version> after);
   /// The head, on the calling thread.
@@ -60,14 +60,14 @@ class FragmentExchange {
   ExchangeAnswer Take() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool Start(const std::optional<PushOffer>& claims, std::optional<Version> after);
-  void Run(ExchangeLane& lane, const std::optional<PushOffer>& claims, std::optional<Version> after);
-  absl::Status Encode(ExchangeLane& lane, const PushOffer& claims);
+  bool Start(const std::optional<PushHeader>& claims, std::optional<Version> after);
+  void Run(ExchangeChannel& channel, const std::optional<PushHeader>& claims, std::optional<Version> after);
+  absl::Status Encode(ExchangeChannel& channel, const PushHeader& claims);
   /// Whether there is a version to wait for.
-  bool Push(ExchangeLane& lane, const PushOffer& claims, ExchangeAnswer& answer);
-  void Pull(ExchangeLane& lane, std::optional<Version> after, ExchangeAnswer& answer);
-  /// False: there is more to pull, with `wish`.
-  absl::StatusOr<bool> Decode(ExchangeLane& lane, const PulledVersion& pulled, PullWish& wish);
+  bool Push(ExchangeChannel& channel, const PushHeader& claims, ExchangeAnswer& answer);
+  void Pull(ExchangeChannel& channel, std::optional<Version> after, ExchangeAnswer& answer);
+  /// False: there is more to pull, with `request`.
+  absl::StatusOr<bool> Decode(ExchangeChannel& channel, const PulledVersion& pulled, PullRequest& request);
 
   const Parts parts_;
   std::vector<float> buffer_;
@@ -78,6 +78,6 @@ class FragmentExchange {
   std::optional<ExchangeAnswer> answer_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_FRAGMENT_EXCHANGE_H_

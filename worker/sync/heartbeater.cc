@@ -6,7 +6,7 @@
 #include "common/resident_bytes.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Of a period: how often it is asked whether a heartbeat is due.
@@ -15,33 +15,33 @@ constexpr int kTicks = 4;
 }  // namespace
 
 absl::Status Heartbeater::Beat() {
-  const auto member = context_.board->member();
+  const auto member = context_.worker_status->member();
   if (!member.has_value()) return absl::OkStatus();
-  HeartbeatNews news = context_.board->News();
-  news.progress.memory_bytes = ResidentBytes().value_or(0);
-  const auto orders = connection_->Heartbeat(*member, news);
-  if (orders.ok()) {
-    context_.board->NewsDelivered(news);
-    context_.board->Receive(*member, *orders);
-    if (orders->command != WorkerCommand::kNone && on_command_) on_command_();
-    KeepTo(orders->lease);
-    Audit(*member, orders->lease);
+  HeartbeatReport report = context_.worker_status->Report();
+  report.progress.memory_bytes = ResidentBytes().value_or(0);
+  const auto reply = connection_->Heartbeat(*member, report);
+  if (reply.ok()) {
+    context_.worker_status->ReportDelivered(report);
+    context_.worker_status->Receive(*member, *reply);
+    if (reply->command != WorkerCommand::kNone && on_command_) on_command_();
+    AdoptLease(reply->lease);
+    Audit(*member, reply->lease);
     // This heartbeat still told of a wait that its answer has ended.
-    if (context_.board->CoordinatorAnswers()) Wake();
-  } else if (const Reaction reaction = ReactionTo(orders.status());
-             RejectionOf(orders.status()) != RefusalReason::kNone &&
+    if (context_.worker_status->CoordinatorAnswers()) Wake();
+  } else if (const Reaction reaction = ReactionTo(reply.status());
+             RejectionReasonOf(reply.status()) != RejectionReason::kNone &&
              (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {
-    context_.board->HeartbeatRefused(*member, orders.status());
+    context_.worker_status->HeartbeatRejected(*member, reply.status());
   }
-  Complain(orders.status());
-  return orders.status();
+  Complain(reply.status());
+  return reply.status();
 }
 
 void Heartbeater::Audit(const MemberRef& member, Duration lease) {
   if (audit_ == nullptr) return;
   const absl::Status trusted = audit_->Compare(member, lease);
   if (trusted.ok()) return;
-  context_.board->Distrust(trusted);
+  context_.worker_status->Distrust(trusted);
   if (on_command_) on_command_();
 }
 
@@ -58,7 +58,7 @@ void Heartbeater::Complain(const absl::Status& error) {
   }
 }
 
-void Heartbeater::KeepTo(Duration lease) {
+void Heartbeater::AdoptLease(Duration lease) {
   const MutexLock lock(&mutex_);
   if (period_ <= Duration(0) || lease <= Duration(0)) return;
   due_after_ =
@@ -99,4 +99,4 @@ void Heartbeater::Stop() {
   if (task != nullptr) task->Stop();
 }
 
-}  // namespace atoll
+}  // namespace atl

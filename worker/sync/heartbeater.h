@@ -11,22 +11,23 @@
 #include "worker/sync/context.h"
 #include "worker/sync/peer_audit.h"
 
-namespace atoll {
+namespace atl {
 
-/// Keeps the lease: carries the board's news to the coordinator and its orders back, from
+/// Keeps the lease: carries the worker's report to the coordinator and its commands back, from
 /// a thread and over a connection of its own, so that neither training nor a large transfer delays it.
 /// Thread-safe.
 class Heartbeater {
  public:
   /// `connection` is for heartbeats only, and outlives this object. `on_command`, if any, is called on the
-  /// heartbeat's thread whenever one brought a command, which is then on the board. `audit`, if any, outlives
-  /// this object and looks at other workers' confirmations after each heartbeat.
+  /// heartbeat's thread whenever one brought a command, which is then on the worker status. `audit`, if any,
+  /// outlives this object and looks at other workers' confirmations after each heartbeat.
   Heartbeater(CoordinatorConnection* connection, const WorkerContext& context,
               std::function<void()> on_command = nullptr, PeerAudit* audit = nullptr)
       : connection_(connection), context_(context), on_command_(std::move(on_command)), audit_(audit) {}
   ~Heartbeater() { Stop(); }
 
-  /// One heartbeat now, on the calling thread, if the worker is a member. What was learnt is on the board.
+  /// One heartbeat now, on the calling thread, if the worker is a member. What was learnt is on the worker
+  /// status.
   absl::Status Beat() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Beats every `period` until Stop, and every quarter of it while the coordinator does not answer: the
@@ -41,7 +42,7 @@ class Heartbeater {
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
   void Audit(const MemberRef& member, Duration lease);
   void Complain(const absl::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
-  void KeepTo(Duration lease) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AdoptLease(Duration lease) ABSL_LOCKS_EXCLUDED(mutex_);
 
   CoordinatorConnection* const connection_;
   const WorkerContext context_;
@@ -56,6 +57,6 @@ class Heartbeater {
   std::unique_ptr<PeriodicTask> task_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_HEARTBEATER_H_

@@ -14,7 +14,7 @@
 #include "common/status.h"
 #include "core/membership.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kSecretBytes = 32;
@@ -120,4 +120,4 @@ WorkerName DefaultWorkerName() {
   return MakeWorkerName(host, kMaxWorkerName - 5) + "-" + ToHex(RandomBytes(2));
 }
 
-}  // namespace atoll
+}  // namespace atl

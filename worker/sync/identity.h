@@ -9,7 +9,7 @@
 #include "common/ids.h"
 #include "common/signature.h"
 
-namespace atoll {
+namespace atl {
 
 /// Who a worker is: the name it joins under, and the secret that proves on its return that it is the one that
 /// had it.
@@ -23,7 +23,7 @@ struct WorkerIdentity {
 ///   LOCK       flock
 ///   identity   JSON, mode 0600: {"name": "...", "secret": "<64 hex digits>"}
 ///   key        the Ed25519 key of its confirmations: 64 hex digits and a newline, mode 0600
-///   progress   what LocalState keeps
+///   progress   what WorkerCheckpoint keeps
 class StateDirectory {
  public:
   /// Creates the directory when it is not there. FailedPrecondition when another process holds it.
@@ -54,6 +54,6 @@ WorkerName DefaultWorkerName();
 /// nothing of it is left. At most `max_bytes` long.
 WorkerName MakeWorkerName(std::string_view text, size_t max_bytes);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_IDENTITY_H_

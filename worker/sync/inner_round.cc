@@ -5,40 +5,40 @@
 #include "common/status.h"
 #include "core/schedule.h"
 
-namespace atoll {
+namespace atl {
 
-absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate, Rewarm& rewarm,
-                                              InnerRound& round, const WorkerContext& context,
-                                              double overdue) {
-  const double learning_rate = scheduled_rate * rewarm.factor();
+absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate,
+                                              OptimizerWarmup& optimizer_warmup, InnerRound& round,
+                                              const WorkerContext& context, double overdue) {
+  const double learning_rate = scheduled_rate * optimizer_warmup.factor();
   const MonoTime begin = context.clock->Now();
   Spending spending(context.time, TimeUse::kCompute);
   ATOLL_ASSIGN_OR_RETURN(const InnerStepResult result, replica.InnerStep(learning_rate));
   const Duration took = context.clock->Now() - begin;
   spending.Move(TimeUse::kData, result.data);
   if (overdue > 0) spending.Move(TimeUse::kOverdue, Seconds(overdue * ToSeconds(took - result.data)));
-  rewarm.StepTaken();
+  optimizer_warmup.StepTaken();
   round.steps += 1;
   round.tokens += result.tokens;
   round.loss_sum += result.loss;
   round.compute += took;
-  context.board->Update([&](ProgressReport& progress) {
+  context.worker_status->Update([&](ProgressReport& progress) {
     progress.step = round.steps;
     progress.loss = result.loss;
     progress.gradient_norm = result.gradient_norm;
     progress.learning_rate = learning_rate;
   });
-  context.board->NoteStep(result.tokens, took);
+  context.worker_status->NoteStep(result.tokens, took);
   context.observer->OnInnerStep(result, learning_rate, took);
   return result;
 }
 
 absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
-                                         Rewarm& rewarm,
+                                         OptimizerWarmup& optimizer_warmup,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,
                                          const WorkerContext& context) {
   EnterPhase(context, WorkerPhase::kTraining);
-  context.board->Update([&](ProgressReport& progress) {
+  context.worker_status->Update([&](ProgressReport& progress) {
     progress.step = 0;
     progress.steps = plan.inner_steps;
   });
@@ -49,9 +49,9 @@ absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run
     if (round.interrupted) break;
     const double tokens = TokensAtStep(run, plan.committed_tokens, step, active);
     const double rate = LearningRateAt(run, SchedulePosition(run, tokens));
-    ATOLL_RETURN_IF_ERROR(TakeInnerStep(replica, rate, rewarm, round, context).status());
+    ATOLL_RETURN_IF_ERROR(TakeInnerStep(replica, rate, optimizer_warmup, round, context).status());
   }
   return round;
 }
 
-}  // namespace atoll
+}  // namespace atl

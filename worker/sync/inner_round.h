@@ -7,10 +7,10 @@
 #include "absl/status/statusor.h"
 #include "core/run_options.h"
 #include "worker/sync/context.h"
+#include "worker/sync/optimizer_warmup.h"
 #include "worker/sync/replica.h"
-#include "worker/sync/rewarm.h"
 
-namespace atoll {
+namespace atl {
 
 /// The inner steps of one round.
 struct InnerRound {
@@ -22,21 +22,21 @@ struct InnerRound {
   double mean_loss() const { return steps == 0 ? 0 : loss_sum / steps; }
 };
 
-/// One inner step, added to `round` and told to board and observer. `rewarm` lowers the learning rate.
-/// `overdue`: the share of its time that is booked as TimeUse::kOverdue.
-absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate, Rewarm& rewarm,
-                                              InnerRound& round, const WorkerContext& context,
-                                              double overdue = 0);
+/// One inner step, added to `round` and told to the worker status and the observer. `optimizer_warmup` lowers
+/// the learning rate. `overdue`: the share of its time that is booked as TimeUse::kOverdue.
+absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled_rate,
+                                              OptimizerWarmup& optimizer_warmup, InnerRound& round,
+                                              const WorkerContext& context, double overdue = 0);
 
 /// Takes plan.inner_steps inner steps at the learning rates that the run's schedule has for them, counted in
 /// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step; true ends the
 /// round early. FailedPrecondition from the replica (loss or gradient not finite) comes back as it is, so do
-/// its other errors. `rewarm` lowers the learning rates while the inner optimizer is new.
+/// its other errors. `optimizer_warmup` lowers the learning rates while the inner optimizer is new.
 absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
-                                         Rewarm& rewarm,
+                                         OptimizerWarmup& optimizer_warmup,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,
                                          const WorkerContext& context);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_INNER_ROUND_H_

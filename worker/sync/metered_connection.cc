@@ -1,19 +1,19 @@
 #include "worker/sync/metered_connection.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<JoinInfo> MeteredConnection::Join(const JoinParameters& parameters) {
   const Spending spending(context_.time, TimeUse::kStart);
   return inner_->Join(parameters);
 }
 
-absl::StatusOr<HeartbeatOrders> MeteredConnection::Heartbeat(const MemberRef& member,
-                                                             const HeartbeatNews& news) {
+absl::StatusOr<HeartbeatReply> MeteredConnection::Heartbeat(const MemberRef& member,
+                                                            const HeartbeatReport& report) {
   // Beside the training, not instead of it: no time of the worker's is spent.
   const MonoTime begin = context_.clock->Now();
-  auto orders = inner_->Heartbeat(member, news);
-  context_.observer->OnHeartbeat(orders.ok(), context_.clock->Now() - begin);
-  return orders;
+  auto reply = inner_->Heartbeat(member, report);
+  context_.observer->OnHeartbeat(reply.ok(), context_.clock->Now() - begin);
+  return reply;
 }
 
 absl::Status MeteredConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
@@ -22,10 +22,10 @@ absl::Status MeteredConnection::SeedParameters(const MemberRef& member, const Ma
   return inner_->SeedParameters(member, manifest, fragments);
 }
 
-absl::StatusOr<PulledVersion> MeteredConnection::Pull(const MemberRef& member, const PullWish& wish,
+absl::StatusOr<PulledVersion> MeteredConnection::Pull(const MemberRef& member, const PullRequest& request,
                                                       std::span<std::byte> payload) {
   Spending spending(context_.time, TimeUse::kPull);
-  auto pulled = inner_->Pull(member, wish, payload);
+  auto pulled = inner_->Pull(member, request, payload);
   // What is not the transfer was waiting, a call that failed included.
   const bool paused = pulled.ok() && pulled->state == RunState::kPaused;
   spending.Move(paused ? TimeUse::kPause : TimeUse::kWait,
@@ -33,16 +33,16 @@ absl::StatusOr<PulledVersion> MeteredConnection::Pull(const MemberRef& member, c
   if (!pulled.ok()) return pulled;
   context_.observer->OnWaited(pulled->waited);
   if (pulled->kind == PullKind::kParameters) {
-    context_.observer->OnPulled(wish.fragment, pulled->version, pulled->wire_bytes, pulled->waited,
+    context_.observer->OnPulled(request.fragment, pulled->version, pulled->wire_bytes, pulled->waited,
                                 pulled->transfer);
   }
   return pulled;
 }
 
-absl::StatusOr<PushReceipt> MeteredConnection::Push(const MemberRef& member, const PushOffer& offer,
+absl::StatusOr<PushReceipt> MeteredConnection::Push(const MemberRef& member, const PushHeader& header,
                                                     std::span<const std::byte> payload, uint64_t from) {
   const Spending spending(context_.time, TimeUse::kPush);
-  return inner_->Push(member, offer, payload, from);
+  return inner_->Push(member, header, payload, from);
 }
 
 absl::StatusOr<PushStatus> MeteredConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
@@ -56,8 +56,8 @@ absl::Status MeteredConnection::Leave(const MemberRef& member, const std::string
 }
 
 absl::StatusOr<ShownConfirmations> MeteredConnection::GetConfirmations(const MemberRef& member,
-                                                                       const ConfirmationsWish& wish) {
-  return inner_->GetConfirmations(member, wish);
+                                                                       const ConfirmationsRequest& request) {
+  return inner_->GetConfirmations(member, request);
 }
 
 void MeteredConnection::CancelPulls() { inner_->CancelPulls(); }
@@ -66,4 +66,4 @@ void MeteredConnection::EndPulls() { inner_->EndPulls(); }
 
 void MeteredConnection::CancelPushes() { inner_->CancelPushes(); }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 #include "worker/sync/connection.h"
 #include "worker/sync/context.h"
 
-namespace atoll {
+namespace atl {
 
 /// Decorator: accounts where the time of each call of the context's thread went (waiting for an answer,
 /// moving bytes), and tells the observer. As thread-safe as what it wraps, but for the calls that take the
@@ -18,17 +18,17 @@ class MeteredConnection final : public CoordinatorConnection {
       : inner_(inner), context_(context) {}
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
-  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
-  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
-                                                      const ConfirmationsWish& wish) override;
+                                                      const ConfirmationsRequest& request) override;
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;
@@ -38,6 +38,6 @@ class MeteredConnection final : public CoordinatorConnection {
   const WorkerContext context_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_METERED_CONNECTION_H_

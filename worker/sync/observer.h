@@ -8,12 +8,12 @@
 #include "worker/sync/connection.h"
 #include "worker/sync/replica.h"
 
-namespace atoll {
+namespace atl {
 
 enum class PushResultKind : uint8_t {
   kAccepted,   // on the coordinator's disk
   kDuplicate,  // it was there already
-  kRefused,    // will never count; its content returned to the residual
+  kRejected,   // will never count; its content returned to the residual
   kDropped,    // not sent or not wanted: not finite, or the worker is leaving
 };
 
@@ -51,6 +51,6 @@ class WorkerObserver {
   virtual void OnWaited(Duration waited) {}
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_OBSERVER_H_

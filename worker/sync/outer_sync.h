@@ -7,16 +7,16 @@
 
 #include "absl/status/statusor.h"
 #include "worker/sync/context.h"
-#include "worker/sync/continuity.h"
-#include "worker/sync/contribution_packer.h"
 #include "worker/sync/delivery.h"
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/inner_round.h"
-#include "worker/sync/parameter_follower.h"
+#include "worker/sync/parameter_puller.h"
+#include "worker/sync/pseudo_gradient_encoder.h"
 #include "worker/sync/replica.h"
+#include "worker/sync/resume_state.h"
 #include "worker/sync/session.h"
 
-namespace atoll {
+namespace atl {
 
 /// Why a worker's loop ended without an error.
 enum class SyncEnd : uint8_t {
@@ -47,18 +47,18 @@ class OuterSync {
  public:
   /// All pointers outlive this object. `replica` stands at its place in the data.
   OuterSync(const OuterSyncOptions& options, Session* session, Replica* replica,
-            const std::vector<FragmentLayout>& layout, const Continuity& continuity, Patience* patience,
-            Heartbeater* heartbeater, const WorkerContext& context);
+            const std::vector<FragmentLayout>& layout, const ResumeState& resume_state,
+            RetryPolicy* retry_policy, Heartbeater* heartbeater, const WorkerContext& context);
 
   /// Runs until there is a reason to end. WRONG_EPOCH (rejection.h): local progress is void, join and begin
   /// anew.
   absl::StatusOr<SyncEnd> Run();
 
-  const ContributionPacker& packer(size_t fragment) const { return packers_[fragment]; }
+  const PseudoGradientEncoder& encoder(size_t fragment) const { return encoders_[fragment]; }
 
  private:
-  using Until = ParameterFollower::Until;
-  using Outcome = ParameterFollower::Outcome;
+  using Until = ParameterPuller::Until;
+  using Outcome = ParameterPuller::Outcome;
   /// What to pull next, or why to end.
   struct NextMove {
     Until until = Until::kNext;
@@ -70,8 +70,8 @@ class OuterSync {
   absl::StatusOr<bool> Interrupted();
   absl::StatusOr<NextMove> Work();
   absl::StatusOr<NextMove> TrainAndPush();
-  absl::StatusOr<NextMove> Obey();
-  absl::Status PackAll(const InnerRound& round);
+  absl::StatusOr<NextMove> FollowCommands();
+  absl::Status EncodeAll(const InnerRound& round);
   /// Payload and residual of every fragment, on disk before the first byte is sent; everything else in the
   /// background.
   void KeepAll();
@@ -88,20 +88,20 @@ class OuterSync {
   Session* const session_;
   Replica* const replica_;
   const std::vector<FragmentLayout> layout_;
-  const Continuity continuity_;
-  Patience* const patience_;
+  const ResumeState resume_state_;
+  RetryPolicy* const retry_policy_;
   Heartbeater* const heartbeater_;
   const WorkerContext context_;
-  ParameterFollower follower_;
+  ParameterPuller puller_;
   Delivery delivery_;
-  PushKeeper pushes_;
-  std::vector<ContributionPacker> packers_;
+  PushJournal push_journal_;
+  std::vector<PseudoGradientEncoder> encoders_;
   std::vector<float> scratch_;         // pseudo-gradient of the fragment being packed
   std::optional<uint32_t> partition_;  // of the shared data that the replica stands in
   std::optional<Version> evaluated_;
   uint32_t rounds_not_finite_ = 0;  // in a row
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_OUTER_SYNC_H_

@@ -8,7 +8,7 @@
 
 // What comes back from exchanges.
 
-namespace atoll {
+namespace atl {
 
 absl::Status OverlappedSync::UseAnswers() {
   for (const auto& fragment : fragments_) {
@@ -26,23 +26,23 @@ absl::Status OverlappedSync::UseAnswers() {
 absl::Status OverlappedSync::Use(StreamedFragment& fragment, const ExchangeAnswer& answer) {
   const Spending spending(context_.time, TimeUse::kApply);
   if (!answer.status.ok()) {
-    const Orders orders = context_.board->orders();
-    if (!absl::IsCancelled(answer.status) || !(orders.stop || orders.drain || flushing_))
+    const WorkerCommands commands = context_.worker_status->commands();
+    if (!absl::IsCancelled(answer.status) || !(commands.stop || commands.drain || flushing_))
       return answer.status;
     fragment.pushed_to_leave = true;  // on this base nothing more can follow
     return absl::OkStatus();
   }
   if (answer.report.has_value() && HasOldCodec(*answer.report)) {
-    LogOldCodec(fragment.packer->offer(), *answer.report, context_.log);
+    LogOldCodec(fragment.encoder->header(), *answer.report, context_.log);
     reconfigured_ = fragment.pushed_to_leave = true;
     return absl::OkStatus();
   }
   if (answer.report.has_value() && answer.report->verdict == Verdict::kNotFinite) {
     schedule_->Used(fragment.index(), 0);
     // Its window may have been dropped since it was pushed.
-    return fragment.generation == generation_ ? DropWindows(answer.report->refusal) : absl::OkStatus();
+    return fragment.generation == generation_ ? DropWindows(answer.report->rejection) : absl::OkStatus();
   }
-  context_.board->NoteRunState(answer.pulled->state);
+  context_.worker_status->NoteRunState(answer.pulled->state);
   if (answer.pulled->kind == PullKind::kParameters) return Adopt(fragment, answer);
   fragment.finished = true;
   return absl::OkStatus();
@@ -72,7 +72,7 @@ absl::Status OverlappedSync::Adopt(StreamedFragment& fragment, const ExchangeAns
   fragment.finished = base.plan.committed_tokens >= base.plan.total_tokens;
   reconfigured_ |= base.plan.config_version > config_version_;
   if (pushed && !lost && fragment.generation == generation_) not_finite_ = 0;
-  if (lost) LogRefusal(fragment, *answer.report);
+  if (lost) LogRejection(fragment, *answer.report);
   if (late && base.plan.deadline > Duration(0)) {
     // The deadline counts from the publication, which those who were in time used at once.
     schedule_->CameLate(fragment.index(),
@@ -85,11 +85,11 @@ absl::Status OverlappedSync::Adopt(StreamedFragment& fragment, const ExchangeAns
   return fragment.index() == 0 ? NoteFirst(fragment, counted_to) : absl::OkStatus();
 }
 
-void OverlappedSync::LogRefusal(const StreamedFragment& fragment, const DeliveryReport& report) {
+void OverlappedSync::LogRejection(const StreamedFragment& fragment, const DeliveryReport& report) {
   context_.log.Warning("a contribution was refused; its content goes into the next one",
                        {{"fragment", fragment.index()},
                         {"head", fragment.base.version->value()},
-                        {"error", Explain(report.refusal)}});
+                        {"error", Explain(report.rejection)}});
 }
 
 absl::Status OverlappedSync::TakeAnswer(StreamedFragment& fragment, bool as_published) {
@@ -101,7 +101,8 @@ absl::Status OverlappedSync::TakeAnswer(StreamedFragment& fragment, bool as_publ
   const std::span<float> local = std::span(scratch_).first(published.size());
   ATOLL_RETURN_IF_ERROR(parts_.replica->ReadFragment(fragment.base.layout, local));
   if (rebase) {
-    for (size_t i = 0; i < local.size(); ++i) local[i] = published[i] + (local[i] - fragment.left_at[i]);
+    for (size_t i = 0; i < local.size(); ++i)
+      local[i] = published[i] + (local[i] - fragment.local_at_push[i]);
   } else {
     const auto kept = static_cast<float>(run_.sync.alpha);
     const auto taken = static_cast<float>(1 - run_.sync.alpha);
@@ -119,7 +120,7 @@ absl::Status OverlappedSync::NoteFirst(const StreamedFragment& fragment, uint64_
     to_evaluate_ = fragment.base.version;
     evaluate_last_ = fragment.finished;
   }
-  context_.board->Update([&](ProgressReport& progress) {
+  context_.worker_status->Update([&](ProgressReport& progress) {
     progress.base = *fragment.base.version;
     progress.steps = schedule_->steps();
   });
@@ -186,4 +187,4 @@ absl::Status OverlappedSync::EvaluateBases(Version version) {
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "worker/sync/rejection.h"
 #include "worker/sync/seeding.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// How often waits of exchanges that are of no use any more are ended.
@@ -17,19 +17,19 @@ constexpr Duration kFinishLook = Seconds(0.1);
 }  // namespace
 
 OverlappedSync::OverlappedSync(const OuterSyncOptions& options, const Parts& parts,
-                               const std::vector<FragmentLayout>& layout, const Continuity& continuity,
+                               const std::vector<FragmentLayout>& layout, const ResumeState& resume_state,
                                const WorkerContext& context)
     : options_(options),
       parts_(parts),
       layout_(layout),
-      continuity_(continuity),
+      resume_state_(resume_state),
       context_(context),
       run_(parts.session->info().run),
       config_version_(parts.session->info().config_version),
-      pushes_(continuity.disk, context) {
-  for (const FragmentLayout& fragment : layout) packers_.emplace_back(run_, fragment.elements);
+      push_journal_(resume_state.checkpoint, context) {
+  for (const FragmentLayout& fragment : layout) encoders_.emplace_back(run_, fragment.elements);
   if (parts.session->info().data.has_value()) partition_ = parts.session->info().data->partition;
-  context_.board->KeepLosses(run_.privacy.noisy());
+  context_.worker_status->HideLosses(run_.privacy.noisy());
 }
 
 OverlappedSync::~OverlappedSync() = default;
@@ -37,8 +37,8 @@ OverlappedSync::~OverlappedSync() = default;
 absl::StatusOr<SyncEnd> OverlappedSync::Run() {
   auto end = Loop();
   parts_.setting->GiveUp();
-  const bool goes_on =
-      end.ok() ? *end == SyncEnd::kReconfigured : RejectionOf(end.status()) == RefusalReason::kWrongEpoch;
+  const bool goes_on = end.ok() ? *end == SyncEnd::kReconfigured
+                                : RejectionReasonOf(end.status()) == RejectionReason::kWrongEpoch;
   // Nobody wants the versions that are waited for. A worker that begins anew pulls again, so only the waits
   // of now are ended, and again those that had just begun.
   CoordinatorConnection& connection = *parts_.session->connection();
@@ -52,20 +52,20 @@ absl::StatusOr<SyncEnd> OverlappedSync::Run() {
 absl::StatusOr<SyncEnd> OverlappedSync::Loop() {
   MaybeEnd end;
   {
-    Delivery delivery(parts_.session, parts_.patience, context_);
-    ATOLL_RETURN_IF_ERROR(
-        pushes_.TakeUp(layout_, packers_, parts_.session->info(), partition_, delivery, *parts_.replica));
-    ParameterFollower follower(parts_.session, parts_.replica, layout_, context_);
-    ATOLL_ASSIGN_OR_RETURN(end, Begin(follower));
+    Delivery delivery(parts_.session, parts_.retry_policy, context_);
+    ATOLL_RETURN_IF_ERROR(push_journal_.TakeUp(layout_, encoders_, parts_.session->info(), partition_,
+                                               delivery, *parts_.replica));
+    ParameterPuller puller(parts_.session, parts_.replica, layout_, context_);
+    ATOLL_ASSIGN_OR_RETURN(end, Begin(puller));
     if (end.has_value()) return *end;
-    TakeOver(std::move(follower).TakeFragments());
+    TakeOver(std::move(puller).TakeFragments());
   }
   ATOLL_RETURN_IF_ERROR(NoteFirst(*fragments_.front(), schedule_->now()));
-  BeginRewarm(continuity_, run_, fragments_.front()->base.plan, context_);
+  BeginOptimizerWarmup(resume_state_, run_, fragments_.front()->base.plan, context_);
   EnterPhase(context_, WorkerPhase::kTraining);
   round_began_ = context_.clock->Now();
   for (const auto& fragment : fragments_) {
-    if (fragment->packer->IsDone(*fragment->base.version)) AskForAnswer(*fragment);
+    if (fragment->encoder->IsDone(*fragment->base.version)) AskForAnswer(*fragment);
   }
   while (!end.has_value()) {
     ATOLL_ASSIGN_OR_RETURN(end, Turn());
@@ -73,19 +73,19 @@ absl::StatusOr<SyncEnd> OverlappedSync::Loop() {
   return *end;
 }
 
-absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Begin(ParameterFollower& follower) {
+absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Begin(ParameterPuller& puller) {
   while (true) {
-    ATOLL_ASSIGN_OR_RETURN(const auto outcome, follower.Advance(ParameterFollower::Until::kHead));
-    if (outcome == ParameterFollower::Outcome::kAdopted) return MaybeEnd();
-    const Orders orders = context_.board->orders();
-    if (orders.stop) return SyncEnd::kStopped;
-    if (orders.run_stopped) return SyncEnd::kRunStopped;
-    if (outcome == ParameterFollower::Outcome::kFinished) return SyncEnd::kFinished;
-    if (orders.drain) return orders.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
-    context_.board->ResyncDone();
-    if (orders.seed_granted && !follower.fragments().front().version.has_value()) {
+    ATOLL_ASSIGN_OR_RETURN(const auto outcome, puller.Advance(ParameterPuller::Until::kHead));
+    if (outcome == ParameterPuller::Outcome::kAdopted) return MaybeEnd();
+    const WorkerCommands commands = context_.worker_status->commands();
+    if (commands.stop) return SyncEnd::kStopped;
+    if (commands.run_stopped) return SyncEnd::kRunStopped;
+    if (outcome == ParameterPuller::Outcome::kFinished) return SyncEnd::kFinished;
+    if (commands.drain) return commands.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
+    context_.worker_status->ResyncDone();
+    if (commands.seed_granted && !puller.fragments().front().version.has_value()) {
       ATOLL_RETURN_IF_ERROR(
-          UseSeedGrant(*parts_.session, *parts_.replica, layout_, *parts_.patience, context_));
+          UseSeedGrant(*parts_.session, *parts_.replica, layout_, *parts_.retry_policy, context_));
     }
   }
 }
@@ -95,13 +95,13 @@ void OverlappedSync::TakeOver(std::vector<FragmentBase> bases) {
   for (FragmentBase& base : bases) {
     largest = std::max(largest, base.layout.elements);
     auto& fragment = *fragments_.emplace_back(std::make_unique<StreamedFragment>(std::move(base)));
-    fragment.packer = &packers_[fragment.index()];
+    fragment.encoder = &encoders_[fragment.index()];
     fragment.exchange = std::make_unique<FragmentExchange>(FragmentExchange::Parts{
         .base = &fragment.base,
-        .packer = fragment.packer,
-        .keeper = &pushes_,
-        .continuity = &continuity_,
-        .board = context_.board,
+        .encoder = fragment.encoder,
+        .push_journal = &push_journal_,
+        .resume_state = &resume_state_,
+        .worker_status = context_.worker_status,
         .runner = parts_.runner,
         .pull = PullEncoding::Of(run_),
     });
@@ -113,7 +113,7 @@ void OverlappedSync::TakeOver(std::vector<FragmentBase> bases) {
   for (const PushKey& key : parts_.session->info().accepted) {
     if (key.fragment.value() >= fragments_.size()) continue;
     StreamedFragment& fragment = *fragments_[key.fragment.value()];
-    if (fragment.base.version == key.base) fragment.packer->MarkDone(key.base);
+    if (fragment.base.version == key.base) fragment.encoder->MarkDone(key.base);
   }
   schedule_ =
       std::make_unique<FragmentSchedule>(fragments_.front()->base.plan.inner_steps,
@@ -133,7 +133,7 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Turn() {
   ATOLL_RETURN_IF_ERROR(UseAnswers());
   // A round of a newer configuration may refuse what is encoded by this one, and the fragment would never go
   // on: the configuration changes first, at the end of this turn.
-  if (!reconfigured_) ATOLL_RETURN_IF_ERROR(PushWhatIsDue());
+  if (!reconfigured_) ATOLL_RETURN_IF_ERROR(PushDue());
   return MaybeEnd();
 }
 
@@ -146,10 +146,10 @@ absl::Status OverlappedSync::Step() {
   const double loss_before = first.loss_sum;
   const Duration compute_before = first.compute;
   const auto step =
-      TakeInnerStep(*parts_.replica, rate, *continuity_.rewarm, first, context_, OverdueShare());
+      TakeInnerStep(*parts_.replica, rate, *resume_state_.optimizer_warmup, first, context_, OverdueShare());
   if (!step.ok()) {
-    const bool not_finite =
-        absl::IsFailedPrecondition(step.status()) && RejectionOf(step.status()) == RefusalReason::kNone;
+    const bool not_finite = absl::IsFailedPrecondition(step.status()) &&
+                            RejectionReasonOf(step.status()) == RejectionReason::kNone;
     return not_finite ? DropWindows(step.status()) : step.status();
   }
   schedule_->StepTaken();
@@ -174,8 +174,8 @@ double OverlappedSync::OverdueShare() const {
   return all > 0 ? held / all : 0;
 }
 
-absl::Status OverlappedSync::PushWhatIsDue() {
-  // When lanes are short, the one that has waited longest goes first.
+absl::Status OverlappedSync::PushDue() {
+  // When channels are short, the one that has waited longest goes first.
   std::vector<StreamedFragment*> order;
   for (const auto& fragment : fragments_) {
     if (!LeftBehind(*fragment)) order.push_back(fragment.get());
@@ -205,13 +205,13 @@ void OverlappedSync::Skip(StreamedFragment& fragment) {
 
 absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
   FragmentExchange& exchange = *fragment.exchange;
-  // Pushed on this base by an earlier life, and no lane was free until now: only its answer is missing.
-  if (fragment.packer->IsDone(*fragment.base.version)) {
+  // Pushed on this base by an earlier life, and no channel was free until now: only its answer is missing.
+  if (fragment.encoder->IsDone(*fragment.base.version)) {
     return AskForAnswer(fragment);
   }
   if (fragment.window.steps == 0 || !HasRoom()) return false;
   ATOLL_RETURN_IF_ERROR(Measure(fragment));
-  const PushOffer claims{
+  const PushHeader claims{
       .key = {.fragment = fragment.base.layout.id, .base = *fragment.base.version, .sequence = 0},
       .tokens = fragment.window.tokens,
       .steps = fragment.window.steps,
@@ -219,7 +219,7 @@ absl::StatusOr<bool> OverlappedSync::Push(StreamedFragment& fragment) {
       .samples_consumed = parts_.replica->samples_consumed(),
       .mean_loss = fragment.window.mean_loss()};
   const bool captured = fragment.index() == 0 &&
-                        CaptureRound(continuity_, parts_.session->member().epoch, *fragment.base.version,
+                        CaptureRound(resume_state_, parts_.session->member().epoch, *fragment.base.version,
                                      committed_tokens_, *parts_.replica, context_);
   if (!exchange.StartPush(claims, captured)) return false;
   schedule_->Pushed(fragment.index());
@@ -241,12 +241,12 @@ bool OverlappedSync::HasRoom() const {
   // other's next one, would wait for ever.
   const auto sending = std::ranges::count_if(
       fragments_, [](const auto& fragment) { return fragment->exchange->unacknowledged(); });
-  return std::cmp_less(sending, run_.sync.max_in_flight) && parts_.runner->HasFreeLane();
+  return std::cmp_less(sending, run_.sync.max_in_flight) && parts_.runner->HasFreeChannel();
 }
 
 bool OverlappedSync::AskForAnswer(StreamedFragment& fragment) {
   // All steps of this life are newer than that push, and began at the base.
-  if (run_.sync.answer == AnswerUse::kRebase) fragment.left_at = fragment.base.values;
+  if (run_.sync.answer == AnswerUse::kRebase) fragment.local_at_push = fragment.base.values;
   return fragment.exchange->StartPull(fragment.base.version);
 }
 
@@ -254,9 +254,9 @@ absl::Status OverlappedSync::Measure(StreamedFragment& fragment) {
   const Spending spending(context_.time, TimeUse::kEncode);
   std::vector<float>& delta = fragment.exchange->buffer();
   ATOLL_RETURN_IF_ERROR(parts_.replica->ReadFragment(fragment.base.layout, delta));
-  if (run_.sync.answer == AnswerUse::kRebase) fragment.left_at = delta;
+  if (run_.sync.answer == AnswerUse::kRebase) fragment.local_at_push = delta;
   for (size_t i = 0; i < delta.size(); ++i) delta[i] = fragment.base.values[i] - delta[i];
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,17 +9,17 @@
 #include "absl/status/statusor.h"
 #include "core/fragment_schedule.h"
 #include "worker/sync/context.h"
-#include "worker/sync/continuity.h"
 #include "worker/sync/exchange_runner.h"
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/outer_sync.h"
+#include "worker/sync/resume_state.h"
 #include "worker/sync/streamed_fragment.h"
 
-namespace atoll {
+namespace atl {
 
 /// The overlapped loop (Streaming DiLoCo, arXiv 2501.18512; docs/streaming.md): fragments are pushed one
 /// after the other, the inner steps go on, and what was published is blended in when it is there. It waits
-/// for the network only at its start, after an order to resync, and when it leaves.
+/// for the network only at its start, after a command to resync, and when it leaves.
 ///
 /// One object lives for one epoch of the run, one configuration and one replica. Not thread-safe; the
 /// exchanges are beside it, and none is left when Run returns. Memory per parameter: 4 bytes of base, 4 of
@@ -32,36 +32,36 @@ class OverlappedSync {
   struct Parts {
     Session* session = nullptr;
     Replica* replica = nullptr;
-    Patience* patience = nullptr;
+    RetryPolicy* retry_policy = nullptr;
     Heartbeater* heartbeater = nullptr;
     ExchangeRunner* runner = nullptr;
-    ExchangeSetting* setting = nullptr;  // of the runner's lanes
+    ExchangeSetting* setting = nullptr;  // of the runner's channels
   };
   OverlappedSync(const OuterSyncOptions& options, const Parts& parts,
-                 const std::vector<FragmentLayout>& layout, const Continuity& continuity,
+                 const std::vector<FragmentLayout>& layout, const ResumeState& resume_state,
                  const WorkerContext& context);
   ~OverlappedSync();
 
   /// As OuterSync::Run.
   absl::StatusOr<SyncEnd> Run();
 
-  const ContributionPacker& packer(size_t fragment) const { return packers_[fragment]; }
+  const PseudoGradientEncoder& encoder(size_t fragment) const { return encoders_[fragment]; }
   const FragmentSchedule& schedule() const { return *schedule_; }
 
  private:
   using MaybeEnd = std::optional<SyncEnd>;
 
   absl::StatusOr<SyncEnd> Loop();
-  absl::StatusOr<MaybeEnd> Begin(ParameterFollower& follower);
+  absl::StatusOr<MaybeEnd> Begin(ParameterPuller& puller);
   void TakeOver(std::vector<FragmentBase> bases);
   absl::StatusOr<MaybeEnd> Turn();
   absl::Status Step();
   /// The share of the fragments whose contribution has all the steps that it is to have, and is still not on
   /// its way: a worker that waited for its exchanges would not take this step.
   double OverdueShare() const;
-  absl::Status PushWhatIsDue();
+  absl::Status PushDue();
   void Skip(StreamedFragment& fragment);
-  /// False: no lane is free, or there is nothing to push.
+  /// False: no channel is free, or there is nothing to push.
   absl::StatusOr<bool> Push(StreamedFragment& fragment);
   /// Its push on the base was accepted of an earlier life: only the answer is missing.
   /// Another push may be sent.
@@ -76,19 +76,19 @@ class OverlappedSync {
   /// The local parameters of the fragment become what its exchange pulled; of the inner steps that were taken
   /// meanwhile stays what run_.sync says, or nothing.
   absl::Status TakeAnswer(StreamedFragment& fragment, bool as_published);
-  /// Of fragment 0: schedule, data and duty of evaluation go by its plan. `counted_to`: the inner step up to
+  /// Of fragment 0: schedule, data and evaluation go by its plan. `counted_to`: the inner step up to
   /// which this worker's tokens are in it.
   absl::Status NoteFirst(const StreamedFragment& fragment, uint64_t counted_to);
   absl::Status GoToData(const PlannedRound& plan);
-  void LogRefusal(const StreamedFragment& fragment, const DeliveryReport& report);
+  void LogRejection(const StreamedFragment& fragment, const DeliveryReport& report);
   uint64_t StepsIn(Duration time) const;
   /// Back to the bases: a number was not finite. Nothing more once the worker has to give up.
   absl::Status DropWindows(const absl::Status& why);
   absl::Status EvaluateBases(Version version);
 
-  // Orders and ends (overlapped_orders.cc).
-  absl::Status Heed(const Orders& orders);
-  absl::StatusOr<MaybeEnd> Obey();
+  // Commands and ends (overlapped_commands.cc).
+  absl::Status CheckMembership(const WorkerCommands& commands);
+  absl::StatusOr<MaybeEnd> FollowCommands();
   absl::StatusOr<MaybeEnd> EndOfTurn();
   /// Pushes what is done of every fragment that has no push unanswered, and waits until all are acknowledged.
   absl::StatusOr<MaybeEnd> Flush(SyncEnd end);
@@ -102,12 +102,12 @@ class OverlappedSync {
   const OuterSyncOptions options_;
   const Parts parts_;
   const std::vector<FragmentLayout> layout_;
-  const Continuity continuity_;
+  const ResumeState resume_state_;
   const WorkerContext context_;
   RunOptions run_;
   uint64_t config_version_ = 0;
-  PushKeeper pushes_;
-  std::vector<ContributionPacker> packers_;
+  PushJournal push_journal_;
+  std::vector<PseudoGradientEncoder> encoders_;
   std::vector<std::unique_ptr<StreamedFragment>> fragments_;
   std::unique_ptr<FragmentSchedule> schedule_;
   std::vector<float> scratch_;
@@ -139,6 +139,6 @@ class OverlappedSync {
   MonoTime round_began_{};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_OVERLAPPED_SYNC_H_

@@ -8,7 +8,7 @@
 #include "common/status.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kNamed = 8;  // workers in a message; the others are counted
@@ -55,41 +55,41 @@ void PeerAudit::DropAbove(const std::vector<FragmentHead>& heads) {
   }
 }
 
-std::vector<ConfirmationsWish> PeerAudit::Wishes(const MemberRef& member) {
+std::vector<ConfirmationsRequest> PeerAudit::Requests(const MemberRef& member) {
   const MutexLock lock(&mutex_);
-  std::vector<ConfirmationsWish> wishes;
-  if (epoch_ != member.epoch) return wishes;
+  std::vector<ConfirmationsRequest> requests;
+  if (epoch_ != member.epoch) return requests;
   if (not_shown_ && not_shown_->incarnation == member.incarnation &&
       context_.clock->Now() < not_shown_->until) {
-    return wishes;
+    return requests;
   }
   for (const auto& [place, watched] : watched_) {
-    if (wishes.empty() || wishes.back().fragment != place.first) {
-      wishes.push_back({.fragment = place.first, .first = place.second, .last = place.second});
+    if (requests.empty() || requests.back().fragment != place.first) {
+      requests.push_back({.fragment = place.first, .first = place.second, .last = place.second});
     }
-    wishes.back().last = place.second;
+    requests.back().last = place.second;
   }
-  const auto first = std::ranges::lower_bound(wishes, first_, {}, &ConfirmationsWish::fragment);
-  std::ranges::rotate(wishes, first);
-  return wishes;
+  const auto first = std::ranges::lower_bound(requests, first_, {}, &ConfirmationsRequest::fragment);
+  std::ranges::rotate(requests, first);
+  return requests;
 }
 
 absl::Status PeerAudit::Compare(const MemberRef& member, Duration lease) {
-  const std::vector<ConfirmationsWish> wishes = Wishes(member);
+  const std::vector<ConfirmationsRequest> requests = Requests(member);
   const MonoTime end =
       context_.clock->Now() + (lease > Duration(0) ? std::min(kLongestLook, lease / 4) : kLongestLook);
-  for (const ConfirmationsWish& wish : wishes) {
+  for (const ConfirmationsRequest& request : requests) {
     const bool in_time = context_.clock->Now() < end;
     bool goes_on = false;
     if (in_time) {
-      ATOLL_ASSIGN_OR_RETURN(goes_on, Look(member, wish, end));
+      ATOLL_ASSIGN_OR_RETURN(goes_on, Look(member, request, end));
     }
     const MutexLock lock(&mutex_);
     // Behind one that failed: it may be the only one that does.
-    first_ = FragmentId(wish.fragment.value() + (in_time ? 1 : 0));
+    first_ = FragmentId(request.fragment.value() + (in_time ? 1 : 0));
     if (!goes_on) break;
   }
-  return wishes.empty() ? absl::OkStatus() : JudgeOldest();
+  return requests.empty() ? absl::OkStatus() : JudgeOldest();
 }
 
 void PeerAudit::NoteNotShown(const MemberRef& member) {
@@ -102,11 +102,11 @@ void PeerAudit::NoteNotShown(const MemberRef& member) {
       {{"asks_again_after", HumanDuration(kAskAgain)}});
 }
 
-absl::StatusOr<bool> PeerAudit::Look(const MemberRef& member, ConfirmationsWish wish, MonoTime end) {
+absl::StatusOr<bool> PeerAudit::Look(const MemberRef& member, ConfirmationsRequest request, MonoTime end) {
   for (int page = 0; page < kPages; ++page) {
-    wish.timeout = end - context_.clock->Now();
-    if (wish.timeout <= Duration(0)) return false;
-    const auto shown = connection_->GetConfirmations(member, wish);
+    request.timeout = end - context_.clock->Now();
+    if (request.timeout <= Duration(0)) return false;
+    const auto shown = connection_->GetConfirmations(member, request);
     if (absl::IsUnimplemented(shown.status())) {
       NoteNotShown(member);
       return false;
@@ -118,12 +118,12 @@ absl::StatusOr<bool> PeerAudit::Look(const MemberRef& member, ConfirmationsWish 
     }
     for (const SignedConfirmation& one : shown->confirmations) ATOLL_RETURN_IF_ERROR(Note(member, one));
     if (!shown->next.has_value()) break;
-    wish.after = shown->next;
+    request.after = shown->next;
   }
   const MutexLock lock(&mutex_);
   for (auto& [place, watched] : watched_) {
     const bool looked_at =
-        place.first == wish.fragment && place.second >= wish.first && place.second <= wish.last;
+        place.first == request.fragment && place.second >= request.first && place.second <= request.last;
     if (looked_at) ++watched.looks;
   }
   return true;
@@ -217,4 +217,4 @@ absl::Status PeerAudit::Judge(const Place& place, const Watched& watched) {
       agree == 2 ? "1 worker agrees" : absl::StrFormat("%d workers agree", agree - 1)));
 }
 
-}  // namespace atoll
+}  // namespace atl

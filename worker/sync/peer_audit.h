@@ -17,7 +17,7 @@
 #include "worker/sync/connection.h"
 #include "worker/sync/context.h"
 
-namespace atoll {
+namespace atl {
 
 struct PeerAuditOptions {
   /// Keys that were received from the workers themselves. Not empty: only the workers named here count, and
@@ -85,10 +85,10 @@ class PeerAudit {
     MonoTime until;
   };
 
-  std::vector<ConfirmationsWish> Wishes(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<ConfirmationsRequest> Requests(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteNotShown(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Whether the look may go on with another fragment.
-  absl::StatusOr<bool> Look(const MemberRef& member, ConfirmationsWish wish, MonoTime end)
+  absl::StatusOr<bool> Look(const MemberRef& member, ConfirmationsRequest request, MonoTime end)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Note(const MemberRef& member, const SignedConfirmation& theirs) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status JudgeOldest() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -110,6 +110,6 @@ class PeerAudit {
   bool agreed_ ABSL_GUARDED_BY(mutex_) = false;                // said once
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_PEER_AUDIT_H_

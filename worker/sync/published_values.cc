@@ -5,7 +5,7 @@
 #include "core/codec.h"
 #include "core/delta.h"
 
-namespace atoll {
+namespace atl {
 
 ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::vector<std::byte>& scratch) {
   Hash128 hash;
@@ -19,10 +19,10 @@ ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::ve
   return {.low = hash.low, .high = hash.high};
 }
 
-absl::StatusOr<Landing> Land(const PullWish& wish, const PulledVersion& pulled,
+absl::StatusOr<Landing> Land(const PullRequest& request, const PulledVersion& pulled,
                              std::span<const std::byte> payload, std::span<float> values) {
   const bool whole = !pulled.delta_base.has_value();
-  const Codec& codec = CodecFor(whole ? wish.codec : wish.delta_codec);
+  const Codec& codec = CodecFor(whole ? request.codec : request.delta_codec);
   const std::span<const std::byte> came = payload.first(codec.EncodedSize(values.size()));
   ATOLL_RETURN_IF_ERROR(codec.Validate(came, values.size()));
   if (whole) {
@@ -35,4 +35,4 @@ absl::StatusOr<Landing> Land(const PullWish& wish, const PulledVersion& pulled,
   return pulled.version == pulled.head ? Landing::kThere : Landing::kOneStep;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "core/run_options.h"
 #include "worker/sync/connection.h"
 
-namespace atoll {
+namespace atl {
 
 /// How the run's versions travel down (codec.pull, codec.pull_delta, codec.zstd).
 struct PullEncoding {
@@ -33,11 +33,11 @@ enum class Landing : uint8_t {
   kAstray,   // what was held is not what was published: they are worthless, pull in full
 };
 
-/// Makes `values` of what was pulled with `wish`: decodes it, or adds the difference to what they hold. The
-/// error is that of a payload that makes no sense.
-absl::StatusOr<Landing> Land(const PullWish& wish, const PulledVersion& pulled,
+/// Makes `values` of what was pulled with `request`: decodes it, or adds the difference to what they hold.
+/// The error is that of a payload that makes no sense.
+absl::StatusOr<Landing> Land(const PullRequest& request, const PulledVersion& pulled,
                              std::span<const std::byte> payload, std::span<float> values);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_PUBLISHED_VALUES_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status_detail.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kPermanentUrl[] = "atoll.looks-permanent";
@@ -16,36 +16,36 @@ constexpr char kPermanentUrl[] = "atoll.looks-permanent";
 constexpr std::string_view kDistrust = "COORDINATOR_UNTRUSTED";
 
 struct Row {
-  RefusalReason reason;
+  RejectionReason reason;
   Reaction reaction;
 };
 
 constexpr std::array kRows = {
-    Row{RefusalReason::kProtocolMismatch, Reaction::kExit},
-    Row{RefusalReason::kWrongRun, Reaction::kExit},
-    Row{RefusalReason::kWrongEpoch, Reaction::kRejoin},
-    Row{RefusalReason::kSuperseded, Reaction::kExit},
-    Row{RefusalReason::kNotAMember, Reaction::kRejoin},
-    Row{RefusalReason::kNameTaken, Reaction::kExit},
-    Row{RefusalReason::kBanned, Reaction::kExit},
-    Row{RefusalReason::kManifestMismatch, Reaction::kExit},
-    Row{RefusalReason::kDatasetMismatch, Reaction::kExit},
-    Row{RefusalReason::kStaleBase, Reaction::kAdoptHead},
-    Row{RefusalReason::kUnknownBase, Reaction::kAdoptHead},
-    Row{RefusalReason::kWrongCodec, Reaction::kAdoptHead},
-    Row{RefusalReason::kWrongSize, Reaction::kExit},
-    Row{RefusalReason::kWrongFragment, Reaction::kExit},
-    Row{RefusalReason::kBadChunk, Reaction::kResume},
-    Row{RefusalReason::kNotFinite, Reaction::kAdoptHead},
-    Row{RefusalReason::kAlreadyPushed, Reaction::kAdoptHead},
-    Row{RefusalReason::kNotSeeded, Reaction::kRetry},
-    Row{RefusalReason::kOverBudget, Reaction::kRetry},
-    Row{RefusalReason::kStorageFull, Reaction::kRetry},
-    Row{RefusalReason::kStorageFailing, Reaction::kRetry},
-    Row{RefusalReason::kShuttingDown, Reaction::kRetry},
+    Row{RejectionReason::kProtocolMismatch, Reaction::kExit},
+    Row{RejectionReason::kWrongRun, Reaction::kExit},
+    Row{RejectionReason::kWrongEpoch, Reaction::kRejoin},
+    Row{RejectionReason::kSuperseded, Reaction::kExit},
+    Row{RejectionReason::kNotAMember, Reaction::kRejoin},
+    Row{RejectionReason::kNameTaken, Reaction::kExit},
+    Row{RejectionReason::kBanned, Reaction::kExit},
+    Row{RejectionReason::kManifestMismatch, Reaction::kExit},
+    Row{RejectionReason::kDatasetMismatch, Reaction::kExit},
+    Row{RejectionReason::kStaleBase, Reaction::kAdoptHead},
+    Row{RejectionReason::kUnknownBase, Reaction::kAdoptHead},
+    Row{RejectionReason::kWrongCodec, Reaction::kAdoptHead},
+    Row{RejectionReason::kWrongSize, Reaction::kExit},
+    Row{RejectionReason::kWrongFragment, Reaction::kExit},
+    Row{RejectionReason::kBadChunk, Reaction::kResume},
+    Row{RejectionReason::kNotFinite, Reaction::kAdoptHead},
+    Row{RejectionReason::kAlreadyPushed, Reaction::kAdoptHead},
+    Row{RejectionReason::kNotSeeded, Reaction::kRetry},
+    Row{RejectionReason::kOverBudget, Reaction::kRetry},
+    Row{RejectionReason::kStorageFull, Reaction::kRetry},
+    Row{RejectionReason::kStorageFailing, Reaction::kRetry},
+    Row{RejectionReason::kShuttingDown, Reaction::kRetry},
 };
 
-const Row* FindRow(RefusalReason reason) {
+const Row* FindRow(RejectionReason reason) {
   for (const Row& row : kRows) {
     if (row.reason == reason) return &row;
   }
@@ -71,16 +71,16 @@ Reaction ReactionToCode(absl::StatusCode code) {
 
 }  // namespace
 
-absl::Status WithRejection(absl::Status status, RefusalReason reason) {
-  if (reason == RefusalReason::kNone) return status;
+absl::Status WithRejection(absl::Status status, RejectionReason reason) {
+  if (reason == RejectionReason::kNone) return status;
   StatusDetail detail = DetailOf(status).value_or(StatusDetail());
-  detail.reason = std::string(RefusalReasonName(reason));
+  detail.reason = std::string(RejectionReasonName(reason));
   return WithDetail(std::move(status), detail);
 }
 
-RefusalReason RejectionOf(const absl::Status& status) {
+RejectionReason RejectionReasonOf(const absl::Status& status) {
   const auto detail = DetailOf(status);
-  return detail.has_value() ? ParseRefusalReason(detail->reason) : RefusalReason::kNone;
+  return detail.has_value() ? ParseRejectionReason(detail->reason) : RejectionReason::kNone;
 }
 
 absl::Status Distrust(const std::string& why) {
@@ -95,7 +95,7 @@ absl::Status WentBack(FragmentId fragment, Version from, Version to) {
                            "data directory is "
                            "an older copy of itself, and the versions from %d to %d are lost",
                            from.value(), to.value(), fragment.value(), to.value() + 1, from.value())),
-                       RefusalReason::kWrongEpoch);
+                       RejectionReason::kWrongEpoch);
 }
 
 std::optional<Duration> RetryDelayOf(const absl::Status& status) {
@@ -104,7 +104,7 @@ std::optional<Duration> RetryDelayOf(const absl::Status& status) {
 }
 
 Reaction ReactionTo(const absl::Status& status) {
-  const Row* row = FindRow(RejectionOf(status));
+  const Row* row = FindRow(RejectionReasonOf(status));
   return row == nullptr ? ReactionToCode(status.code()) : row->reaction;
 }
 
@@ -122,23 +122,23 @@ std::string Explain(const absl::Status& status) {
 ExitCode ExitCodeOf(const absl::Status& status) {
   const auto detail = DetailOf(status);
   if (detail.has_value() && detail->reason == kDistrust) return ExitCode::kUntrusted;
-  switch (RejectionOf(status)) {
-    case RefusalReason::kDatasetMismatch:
+  switch (RejectionReasonOf(status)) {
+    case RejectionReason::kDatasetMismatch:
       return ExitCode::kBadFiles;
-    case RefusalReason::kWrongCodec:
-    case RefusalReason::kWrongSize:
-    case RefusalReason::kWrongFragment:
+    case RejectionReason::kWrongCodec:
+    case RejectionReason::kWrongSize:
+    case RejectionReason::kWrongFragment:
       return ExitCode::kInternal;
-    case RefusalReason::kProtocolMismatch:
-    case RefusalReason::kWrongRun:
-    case RefusalReason::kSuperseded:
-    case RefusalReason::kNameTaken:
-    case RefusalReason::kBanned:
-    case RefusalReason::kManifestMismatch:
-      return ExitCode::kRefused;
+    case RejectionReason::kProtocolMismatch:
+    case RejectionReason::kWrongRun:
+    case RejectionReason::kSuperseded:
+    case RejectionReason::kNameTaken:
+    case RejectionReason::kBanned:
+    case RejectionReason::kManifestMismatch:
+      return ExitCode::kRejected;
     default:
       return DefaultExitCode(status);
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -10,13 +10,13 @@
 #include "common/clock.h"
 #include "common/exit_codes.h"
 #include "common/ids.h"
-#include "common/refusal_reason.h"
+#include "common/rejection_reason.h"
 
-namespace atoll {
+namespace atl {
 
 /// The status with this reason in its detail (common/status_detail.h). OK and kNone come back as they are.
-absl::Status WithRejection(absl::Status status, RefusalReason reason);
-RefusalReason RejectionOf(const absl::Status& status);
+absl::Status WithRejection(absl::Status status, RejectionReason reason);
+RejectionReason RejectionReasonOf(const absl::Status& status);
 
 /// Why a worker stops by itself: it does not trust its coordinator any more (worker/sync/peer_audit.h).
 /// PermissionDenied, with the exit code kUntrusted.
@@ -52,9 +52,9 @@ bool LooksPermanent(const absl::Status& status);
 /// Code and sentence, for people: without the details that programs read.
 std::string Explain(const absl::Status& status);
 
-/// kUntrusted for Distrust, kRefused for a refusal, kUsage or kInternal for a defect, else DefaultExitCode.
+/// kUntrusted for Distrust, kRejected for a refusal, kUsage or kInternal for a defect, else DefaultExitCode.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_REJECTION_H_

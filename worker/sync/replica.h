@@ -12,7 +12,7 @@
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
 
-namespace atoll {
+namespace atl {
 
 /// What one inner step did. `loss` is the mean over the step's tokens, in nats per token.
 struct InnerStepResult {
@@ -79,6 +79,6 @@ class Replica {
   virtual absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_REPLICA_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // What a goodbye is worth: without it the run waits for this worker until its lease ends.
@@ -23,22 +23,22 @@ absl::Status GivenUp(const absl::Status& error) {
 }  // namespace
 
 template <typename Attempt>
-auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> decltype(attempt()) {
+auto RetryingConnection::RetryLoop(const std::string& what, Attempt attempt) -> decltype(attempt()) {
   // Only a wait of this call's own is over when it succeeds: a push that is refused for lack of room goes on
   // waiting though its status can be asked for.
   bool paused = false;
   while (true) {
     auto result = attempt();
     const Reaction reaction = result.ok() ? Reaction::kExit : ReactionTo(result.status());
-    if (result.ok() || RejectionOf(result.status()) != RefusalReason::kNone) patience_->Reached();
+    if (result.ok() || RejectionReasonOf(result.status()) != RejectionReason::kNone) retry_policy_->Reached();
     if (!IsWorthAnother(reaction)) {
       // An answer, whichever. What this worker cancelled itself is none.
-      if (paused && !absl::IsCancelled(result.status())) patience_->Over();
+      if (paused && !absl::IsCancelled(result.status())) retry_policy_->Over();
       return result;
     }
-    if (patience_->GivesUp(result.status())) return GivenUp(result.status());
+    if (retry_policy_->GivesUp(result.status())) return GivenUp(result.status());
     paused = true;
-    if (!patience_->Pause(result.status(), what)) {
+    if (!retry_policy_->Pause(result.status(), what)) {
       return absl::CancelledError(
           absl::StrFormat("stopped while trying %s: %s", what, std::string(result.status().message())));
     }
@@ -46,12 +46,12 @@ auto RetryingConnection::Insist(const std::string& what, Attempt attempt) -> dec
 }
 
 absl::StatusOr<JoinInfo> RetryingConnection::Join(const JoinParameters& parameters) {
-  return Insist("to join", [&] { return inner_->Join(parameters); });
+  return RetryLoop("to join", [&] { return inner_->Join(parameters); });
 }
 
-absl::StatusOr<HeartbeatOrders> RetryingConnection::Heartbeat(const MemberRef& member,
-                                                              const HeartbeatNews& news) {
-  return inner_->Heartbeat(member, news);
+absl::StatusOr<HeartbeatReply> RetryingConnection::Heartbeat(const MemberRef& member,
+                                                             const HeartbeatReport& report) {
+  return inner_->Heartbeat(member, report);
 }
 
 absl::Status RetryingConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
@@ -59,40 +59,41 @@ absl::Status RetryingConnection::SeedParameters(const MemberRef& member, const M
   return inner_->SeedParameters(member, manifest, fragments);
 }
 
-absl::StatusOr<PulledVersion> RetryingConnection::Pull(const MemberRef& member, const PullWish& wish,
+absl::StatusOr<PulledVersion> RetryingConnection::Pull(const MemberRef& member, const PullRequest& request,
                                                        std::span<std::byte> payload) {
-  const std::string what =
-      wish.after.has_value() ? absl::StrFormat("to pull a version above %d", wish.after->value()) : "to pull";
+  const std::string what = request.after.has_value()
+                               ? absl::StrFormat("to pull a version above %d", request.after->value())
+                               : "to pull";
   // What one attempt has brought need not come again.
   PullProgress progress;
-  PullWish going_on = wish;
+  PullRequest going_on = request;
   if (going_on.progress == nullptr) going_on.progress = &progress;
-  return Insist(what, [&] { return inner_->Pull(member, going_on, payload); });
+  return RetryLoop(what, [&] { return inner_->Pull(member, going_on, payload); });
 }
 
-absl::StatusOr<PushReceipt> RetryingConnection::Push(const MemberRef& member, const PushOffer& offer,
+absl::StatusOr<PushReceipt> RetryingConnection::Push(const MemberRef& member, const PushHeader& header,
                                                      std::span<const std::byte> payload, uint64_t from) {
-  return inner_->Push(member, offer, payload, from);
+  return inner_->Push(member, header, payload, from);
 }
 
 absl::StatusOr<PushStatus> RetryingConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
-  return Insist(absl::StrFormat("to learn what became of the push on version %d", key.base.value()),
-                [&] { return inner_->GetPushStatus(member, key); });
+  return RetryLoop(absl::StrFormat("to learn what became of the push on version %d", key.base.value()),
+                   [&] { return inner_->GetPushStatus(member, key); });
 }
 
 absl::Status RetryingConnection::Leave(const MemberRef& member, const std::string& reason) {
-  const Duration waited = patience_->waited();  // for something else
+  const Duration waited = retry_policy_->waited();  // for something else
   while (true) {
     const absl::Status left = inner_->Leave(member, reason);
     const Reaction reaction = left.ok() ? Reaction::kExit : ReactionTo(left);
-    const bool again = IsWorthAnother(reaction) && patience_->waited() - waited < kGoodbyePatience;
-    if (!again || !patience_->Pause(left, "to leave")) return left;
+    const bool again = IsWorthAnother(reaction) && retry_policy_->waited() - waited < kGoodbyePatience;
+    if (!again || !retry_policy_->Pause(left, "to leave")) return left;
   }
 }
 
 absl::StatusOr<ShownConfirmations> RetryingConnection::GetConfirmations(const MemberRef& member,
-                                                                        const ConfirmationsWish& wish) {
-  return inner_->GetConfirmations(member, wish);
+                                                                        const ConfirmationsRequest& request) {
+  return inner_->GetConfirmations(member, request);
 }
 
 void RetryingConnection::CancelPulls() { inner_->CancelPulls(); }
@@ -101,4 +102,4 @@ void RetryingConnection::EndPulls() { inner_->EndPulls(); }
 
 void RetryingConnection::CancelPushes() { inner_->CancelPushes(); }
 
-}  // namespace atoll
+}  // namespace atl

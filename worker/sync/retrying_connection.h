@@ -4,45 +4,46 @@
 #include <string>
 
 #include "worker/sync/connection.h"
-#include "worker/sync/patience.h"
+#include "worker/sync/retry_policy.h"
 
-namespace atoll {
+namespace atl {
 
 /// Decorator: Join, Pull and GetPushStatus, which are idempotent, are tried again for as long as it takes
 /// when waiting can help (Reaction::kRetry, and kResume for a pull that was damaged on the way), unless
-/// Patience gives up. Leave is tried again for some seconds: then the lease ends by itself. Push is not
+/// RetryPolicy gives up. Leave is tried again for some seconds: then the lease ends by itself. Push is not
 /// (Delivery asks for its fate between attempts), nor are Heartbeat (the next one comes anyway) and
 /// SeedParameters (the grant may have moved). Cancelled when the worker is stopping. Not thread-safe: one
 /// thread's.
 class RetryingConnection final : public CoordinatorConnection {
  public:
   /// Both outlive this object.
-  RetryingConnection(CoordinatorConnection* inner, Patience* patience) : inner_(inner), patience_(patience) {}
+  RetryingConnection(CoordinatorConnection* inner, RetryPolicy* retry_policy)
+      : inner_(inner), retry_policy_(retry_policy) {}
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
-  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
-  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
-                                                      const ConfirmationsWish& wish) override;
+                                                      const ConfirmationsRequest& request) override;
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;
 
  private:
   template <typename Attempt>
-  auto Insist(const std::string& what, Attempt attempt) -> decltype(attempt());
+  auto RetryLoop(const std::string& what, Attempt attempt) -> decltype(attempt());
 
   CoordinatorConnection* const inner_;
-  Patience* const patience_;
+  RetryPolicy* const retry_policy_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_RETRYING_CONNECTION_H_

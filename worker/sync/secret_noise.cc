@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
-namespace atoll {
+namespace atl {
 
 void SecretNoise::AddTo(std::span<float> values, double deviation) {
   constexpr size_t kBatch = 1024;  // values
@@ -28,4 +28,4 @@ void SecretNoise::AddTo(std::span<float> values, double deviation) {
   bits.fill(0);
 }
 
-}  // namespace atoll
+}  // namespace atl

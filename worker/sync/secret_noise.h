@@ -6,7 +6,7 @@
 #include "common/secret_stream.h"
 #include "core/privacy.h"
 
-namespace atoll {
+namespace atl {
 
 /// Gaussian noise that the coordinator cannot predict and nobody can make again (common/secret_stream.h):
 /// pairs by Box and Muller from 53-bit uniforms, in float64, rounded to float32 with the sum. Tails end at
@@ -19,6 +19,6 @@ class SecretNoise final : public GaussianSource {
   SecretStream stream_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_SECRET_NOISE_H_

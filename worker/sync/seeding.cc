@@ -5,7 +5,7 @@
 #include "common/status.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 
 absl::Status SeedRun(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
                      const WorkerContext& context) {
@@ -26,17 +26,18 @@ absl::Status SeedRun(Session& session, Replica& replica, const std::vector<Fragm
 }
 
 absl::Status UseSeedGrant(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
-                          Patience& patience, const WorkerContext& context) {
+                          RetryPolicy& retry_policy, const WorkerContext& context) {
   const absl::Status seeded = SeedRun(session, replica, layout, context);
-  context.board->SeedGrantUsed();
-  if (seeded.ok() || RejectionOf(seeded) == RefusalReason::kWrongEpoch) return seeded;
+  context.worker_status->SeedGrantUsed();
+  if (seeded.ok() || RejectionReasonOf(seeded) == RejectionReason::kWrongEpoch) return seeded;
   // Without a reason it may be what a run says that was seeded meanwhile.
-  const bool known_or_defect = RejectionOf(seeded) != RefusalReason::kNone || absl::IsInvalidArgument(seeded);
+  const bool known_or_defect =
+      RejectionReasonOf(seeded) != RejectionReason::kNone || absl::IsInvalidArgument(seeded);
   if (known_or_defect && ReactionTo(seeded) == Reaction::kExit) return seeded;
   // An attempt whose answer was lost may have seeded the run, or the grant went to another worker: the next
   // pull shows it.
-  patience.Pause(seeded, "to seed the run");
+  retry_policy.Pause(seeded, "to seed the run");
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -6,11 +6,11 @@
 #include "absl/status/status.h"
 #include "core/fragment_plan.h"
 #include "worker/sync/context.h"
-#include "worker/sync/patience.h"
 #include "worker/sync/replica.h"
+#include "worker/sync/retry_policy.h"
 #include "worker/sync/session.h"
 
-namespace atoll {
+namespace atl {
 
 /// Uploads the replica's initial parameters as version 0. Only for the worker that holds the grant (Orders).
 /// One attempt; any failure leaves the run unseeded, unless an attempt whose answer was lost seeded it. Holds
@@ -21,8 +21,8 @@ absl::Status SeedRun(Session& session, Replica& replica, const std::vector<Fragm
 /// Uses the grant to seed, once. OK also when it failed and another attempt, or another worker's, will be
 /// seen by the next pull. Errors: WRONG_EPOCH, refusals that waiting does not mend, defects.
 absl::Status UseSeedGrant(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
-                          Patience& patience, const WorkerContext& context);
+                          RetryPolicy& retry_policy, const WorkerContext& context);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_SEEDING_H_

@@ -6,7 +6,7 @@
 #include "common/status.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// What an epoch, a configuration or a part of the data that changed under a worker means for it.
@@ -14,7 +14,7 @@ absl::Status Void(std::string_view what) {
   return WithRejection(
       absl::AbortedError(
           absl::StrFormat("%s while this worker was away; its local progress is dropped", std::string(what))),
-      RefusalReason::kWrongEpoch);
+      RejectionReason::kWrongEpoch);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ absl::Status Session::JoinOver(CoordinatorConnection& connection) {
     const MutexLock lock(&mutex_);
     info_ = *std::move(joined);
   }
-  context_.board->SetMember(info_.member, info_.seed_granted);
+  context_.worker_status->SetMember(info_.member, info_.seed_granted);
   context_.observer->OnJoined(info_, joined_);
   joined_ = true;
   parameters_.expected_run = info_.member.run_id;
@@ -70,14 +70,26 @@ MemberRef Session::member() const {
 absl::Status Session::RejoinAs(const MemberRef& used, const absl::Status& cause,
                                CoordinatorConnection* over) {
   const MutexLock joining(&joining_);
-  if (begins_anew_) return Void("the run went on without it");
+  if (restart_pending_) return Void("the run went on without it");
   if (used != member()) return absl::OkStatus();
   const JoinInfo before = Snapshot();
   context_.log.Warning("no longer a member, joining again", {{"because", Explain(cause)}});
   ATOLL_RETURN_IF_ERROR(JoinOver(over != nullptr ? *over : *connection_));
-  const absl::Status goes_on = CheckGoesOn(before, Snapshot());
-  begins_anew_ = !goes_on.ok();
+  const absl::Status goes_on = CheckContinues(before, Snapshot());
+  restart_pending_ = !goes_on.ok();
   return goes_on;
+}
+
+bool Session::IsSupersededByItself(const MemberRef& used, const absl::Status& failure) {
+  if (RejectionReasonOf(failure) != RejectionReason::kSuperseded) return false;
+  const MutexLock joining(&joining_);
+  return used != member();
+}
+
+absl::Status Session::SettledMembership(const WorkerCommands& commands) {
+  if (RejectionReasonOf(commands.membership) != RejectionReason::kSuperseded) return commands.membership;
+  const MutexLock joining(&joining_);
+  return context_.worker_status->commands().membership;
 }
 
 JoinInfo Session::Snapshot() const {
@@ -85,7 +97,7 @@ JoinInfo Session::Snapshot() const {
   return info_;
 }
 
-absl::Status Session::CheckGoesOn(const JoinInfo& before, const JoinInfo& now) {
+absl::Status Session::CheckContinues(const JoinInfo& before, const JoinInfo& now) {
   if (now.member.epoch != before.member.epoch) return Void("the run was restored");
   if (now.config_version != before.config_version) return Void("the run's configuration changed");
   const auto partition = [](const JoinInfo& info) {
@@ -95,10 +107,11 @@ absl::Status Session::CheckGoesOn(const JoinInfo& before, const JoinInfo& now) {
   return absl::OkStatus();
 }
 
-absl::Status Session::Heed(const Orders& orders) {
-  if (orders.membership.ok()) return absl::OkStatus();
-  if (ReactionTo(orders.membership) == Reaction::kRejoin) return Rejoin(orders.membership);
-  return orders.membership;
+absl::Status Session::CheckMembership(const WorkerCommands& commands) {
+  const absl::Status membership = SettledMembership(commands);
+  if (membership.ok()) return absl::OkStatus();
+  if (ReactionTo(membership) == Reaction::kRejoin) return Rejoin(membership);
+  return membership;
 }
 
 void Session::Leave(const std::string& reason) {
@@ -112,4 +125,4 @@ void Session::Leave(const std::string& reason) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -11,11 +11,11 @@
 #include "worker/sync/context.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 
 /// A worker's membership: joins, and joins again when the coordinator has forgotten it. The training
 /// thread's, but for what says that it is for any thread: the threads of exchanges meet here. (The heartbeat
-/// thread reads the member from the board.)
+/// thread reads the member from the worker status.)
 class Session {
  public:
   /// `connection` retries and outlives the session.
@@ -33,18 +33,21 @@ class Session {
   absl::Status Rejoin(const absl::Status& cause);
 
   /// From any thread: Rejoin for a call that failed as `used`, unless another has joined again since. From
-  /// here on, until BeginsAnew, everybody gets WRONG_EPOCH once one has got it.
+  /// here on, until TakeRestartPending, everybody gets WRONG_EPOCH once one has got it.
   /// `over`: a connection of the calling thread's; null: the session's.
   absl::Status RejoinAs(const MemberRef& used, const absl::Status& cause,
                         CoordinatorConnection* over = nullptr) ABSL_LOCKS_EXCLUDED(joining_);
+  /// From any thread: whether the call that failed as `used` was refused because this process itself has
+  /// joined again since. Waits for a Join that is under way: its answer may come later than the refusal.
+  bool IsSupersededByItself(const MemberRef& used, const absl::Status& failure) ABSL_LOCKS_EXCLUDED(joining_);
   /// From any thread: who the worker is now.
   MemberRef member() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Whether Rejoin has answered WRONG_EPOCH: the worker begins anew under the membership that it has
   /// already, without another Join, which the run would hear of as a second return. True once.
-  bool BeginsAnew() ABSL_LOCKS_EXCLUDED(joining_) {
+  bool TakeRestartPending() ABSL_LOCKS_EXCLUDED(joining_) {
     const MutexLock lock(&joining_);
-    return std::exchange(begins_anew_, false);
+    return std::exchange(restart_pending_, false);
   }
 
   /// Asks for the configuration that is in force now; the membership stays as it is.
@@ -56,20 +59,25 @@ class Session {
     info_.data = data;
   }
 
-  /// From any thread: call(member), again after a Rejoin for as long as that is the answer to its failure.
+  /// From any thread: call(member), again after a Rejoin for as long as that is the answer to its failure,
+  /// and when another thread joined again while it was under way.
   template <typename Call>
   auto With(Call call, CoordinatorConnection* over = nullptr) -> decltype(call(MemberRef())) {
     while (true) {
       const MemberRef used = member();
       auto result = call(used);
-      if (result.ok() || ReactionTo(StatusOf(result)) != Reaction::kRejoin) return result;
+      if (result.ok()) return result;
+      if (IsSupersededByItself(used, StatusOf(result))) continue;
+      if (ReactionTo(StatusOf(result)) != Reaction::kRejoin) return result;
       const absl::Status rejoined = RejoinAs(used, StatusOf(result), over);
       if (!rejoined.ok()) return rejoined;
     }
   }
 
   /// Follows what heartbeats learnt about the membership: Rejoin, or the refusal itself when it is final.
-  absl::Status Heed(const Orders& orders);
+  absl::Status CheckMembership(const WorkerCommands& commands);
+  /// What heartbeats learnt, once no Join is under way that may have caused it.
+  absl::Status SettledMembership(const WorkerCommands& commands) ABSL_LOCKS_EXCLUDED(joining_);
 
   /// Of the latest Join. Not while exchanges are under way, which may join again.
   const JoinInfo& info() const { return info_; }
@@ -80,7 +88,7 @@ class Session {
 
  private:
   /// Before and after a Rejoin: OK when the worker may go on with its local progress.
-  static absl::Status CheckGoesOn(const JoinInfo& before, const JoinInfo& now);
+  static absl::Status CheckContinues(const JoinInfo& before, const JoinInfo& now);
   static const absl::Status& StatusOf(const absl::Status& status) { return status; }
   template <typename T>
   static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
@@ -97,9 +105,9 @@ class Session {
   mutable Mutex mutex_;  // of info_, when it changes while others look
   JoinInfo info_;
   bool joined_ = false;
-  bool begins_anew_ ABSL_GUARDED_BY(joining_) = false;
+  bool restart_pending_ ABSL_GUARDED_BY(joining_) = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_SESSION_H_

@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kHeaderBytes = 9;   // magic, kind
@@ -125,4 +125,4 @@ absl::Status MarkStateFile(const std::string& path, uint8_t mark) {
   return file.Close();
 }
 
-}  // namespace atoll
+}  // namespace atl

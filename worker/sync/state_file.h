@@ -25,7 +25,7 @@
 // The mark is the only thing that is ever changed in place: one value in two bytes, of which the second is
 // the complement. A mark that was half written counts as 0.
 
-namespace atoll {
+namespace atl {
 
 static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
 
@@ -110,6 +110,6 @@ class StateFileReader {
 /// Sets the mark of a file that is there, and syncs it.
 absl::Status MarkStateFile(const std::string& path, uint8_t mark);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_STATE_FILE_H_

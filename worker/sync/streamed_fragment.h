@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "worker/sync/contribution_packer.h"
 #include "worker/sync/fragment_exchange.h"
 #include "worker/sync/inner_round.h"
-#include "worker/sync/parameter_follower.h"
+#include "worker/sync/parameter_puller.h"
+#include "worker/sync/pseudo_gradient_encoder.h"
 
-namespace atoll {
+namespace atl {
 
 /// One fragment of the overlapped loop. The training thread's, but for what its exchange uses while it is
 /// away.
@@ -30,16 +30,17 @@ struct StreamedFragment {
   uint32_t index() const { return base.layout.id.value(); }
 
   FragmentBase base;
-  ContributionPacker* packer = nullptr;
+  PseudoGradientEncoder* encoder = nullptr;
   std::unique_ptr<FragmentExchange> exchange;
-  std::vector<float> left_at;  // with AnswerUse::kRebase: the local parameters when it was sent for an answer
-  InnerRound window;           // the inner steps since the last push
-  uint32_t generation = 0;     // of the loop, when it was pushed last
+  std::vector<float>
+      local_at_push;        // with AnswerUse::kRebase: the local parameters when it was sent for an answer
+  InnerRound window;        // the inner steps since the last push
+  uint32_t generation = 0;  // of the loop, when it was pushed last
   bool take_as_published = false;  // the next answer replaces the local parameters, whatever alpha says
   bool pushed_to_leave = false;    // its last push before the worker leaves was made
   bool finished = false;           // there will be no newer version
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_STREAMED_FRAGMENT_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Whether a part of it may be something else, which is known at its end only.
@@ -59,4 +59,4 @@ TimeSpent TimeAccounts::spent() const {
   return spent;
 }
 
-}  // namespace atoll
+}  // namespace atl

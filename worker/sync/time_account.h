@@ -7,7 +7,7 @@
 #include "common/mutex.h"
 #include "core/time_use.h"
 
-namespace atoll {
+namespace atl {
 
 /// Where one thread's time goes: at every moment into exactly one use, so that the uses add up to the time
 /// since the account was made. Enter and Move are the thread's own; spent() is for every thread.
@@ -72,6 +72,6 @@ class TimeAccounts {
   TimeSpent closed_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_TIME_ACCOUNT_H_

@@ -12,7 +12,7 @@
 #include "worker/sync/overlapped_sync.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string_view ReasonText(SyncEnd end) {
@@ -34,7 +34,7 @@ std::string_view ReasonText(SyncEnd end) {
   return "its rounds are not finite";
 }
 
-std::string_view WhatBecameOfIt(PushOutcome outcome) {
+std::string_view OutcomeText(PushOutcome outcome) {
   switch (outcome) {
     case PushOutcome::kForgotten:
       return "the coordinator was not asked before it forgot that round. Its content is not sent again, so "
@@ -51,18 +51,18 @@ std::string_view WhatBecameOfIt(PushOutcome outcome) {
 }
 
 /// The accounts of the exchange threads of one configuration.
-class LaneTimes {
+class ChannelTimes {
  public:
-  LaneTimes(const Clock* clock, size_t lanes, TimeAccounts* all) : all_(all) {
-    while (accounts_.size() < lanes) {
+  ChannelTimes(const Clock* clock, size_t channels, TimeAccounts* all) : all_(all) {
+    while (accounts_.size() < channels) {
       all_->Add(accounts_.emplace_back(std::make_unique<TimeAccount>(clock, TimeUse::kIdle)).get());
     }
   }
-  ~LaneTimes() {
+  ~ChannelTimes() {
     for (const auto& account : accounts_) all_->Remove(account.get());
   }
-  LaneTimes(const LaneTimes&) = delete;
-  LaneTimes& operator=(const LaneTimes&) = delete;
+  ChannelTimes(const ChannelTimes&) = delete;
+  ChannelTimes& operator=(const ChannelTimes&) = delete;
   const std::vector<std::unique_ptr<TimeAccount>>& accounts() const { return accounts_; }
 
  private:
@@ -76,11 +76,11 @@ Worker::Worker(WorkerOptions options, WorkerDeps deps)
     : options_(std::move(options)),
       deps_(std::move(deps)),
       training_time_(deps_.clock, TimeUse::kStart),
-      context_{deps_.clock, deps_.sleeper, deps_.observer, &board_, deps_.log, &training_time_},
-      patience_(options_.patience, options_.backoff_seed, context_),
+      context_{deps_.clock, deps_.sleeper, deps_.observer, &worker_status_, deps_.log, &training_time_},
+      retry_policy_(options_.retry_policy, options_.backoff_seed, context_),
       metered_data_(deps_.data, context_),
       metered_control_(deps_.control, context_),
-      connection_(&metered_data_, &patience_),
+      connection_(&metered_data_, &retry_policy_),
       session_(&connection_, options_.join, context_),
       audit_(options_.peers, &metered_control_, context_),
       heartbeater_(
@@ -91,7 +91,7 @@ Worker::Worker(WorkerOptions options, WorkerDeps deps)
             if (!overlapping_) connection_.EndPulls();
           },
           &audit_) {
-  board_.WatchTime(&training_time_, &exchange_time_);
+  worker_status_.WatchTime(&training_time_, &exchange_time_);
 }
 
 WorkerEnd Worker::Run() {
@@ -103,7 +103,7 @@ WorkerEnd Worker::Run() {
 }
 
 bool Worker::RequestDrain() {
-  if (!board_.RequestDrain()) {
+  if (!worker_status_.RequestDrain()) {
     RequestStop();
     return false;
   }
@@ -112,7 +112,7 @@ bool Worker::RequestDrain() {
 }
 
 void Worker::RequestStop() {
-  board_.RequestStop();
+  worker_status_.RequestStop();
   connection_.CancelPulls();
   connection_.CancelPushes();
 }
@@ -127,7 +127,8 @@ absl::StatusOr<SyncEnd> Worker::Live() {
       ATOLL_RETURN_IF_ERROR(BuildReplica(described));
     }
     if (joins) {
-      if (!session_.BeginsAnew()) ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
+      if (!session_.TakeRestartPending())
+        ATOLL_RETURN_IF_ERROR(session_.Join(ManifestHash(replica_->manifest())));
       ForgetLostVersions();
       heartbeater_.Start(session_.info().heartbeat);
       ATOLL_RETURN_IF_ERROR(GoToAssignedData());
@@ -140,7 +141,7 @@ absl::StatusOr<SyncEnd> Worker::Live() {
       // The run may have been restored since.
       if (const absl::Status known = session_.Reconfigure(); !known.ok()) end = known;
     }
-    if (!end.ok() && RejectionOf(end.status()) == RefusalReason::kWrongEpoch) {
+    if (!end.ok() && RejectionReasonOf(end.status()) == RejectionReason::kWrongEpoch) {
       context_.log.Warning("beginning anew from the published parameters",
                            {{"because", Explain(end.status())}});
       joins = true;
@@ -152,7 +153,7 @@ absl::StatusOr<SyncEnd> Worker::Live() {
 }
 
 void Worker::ForgetLostVersions() {
-  board_.DropAbove(session_.info().fragments);
+  worker_status_.DropAbove(session_.info().fragments);
   audit_.DropAbove(session_.info().fragments);
 }
 
@@ -165,35 +166,36 @@ absl::Status Worker::BuildReplica(const JoinInfo& info) {
   context_.log.Info("built the model", {{"run", info.run.name},
                                         {"parameters", replica_->manifest().elements()},
                                         {"tensors", replica_->manifest().tensors.size()}});
-  if (!carries) return LoadKeptState(info);
+  if (!carries) return LoadCheckpoint(info);
   const absl::Status taken_up = replica_->LoadState(carried);
   if (taken_up.ok()) return absl::OkStatus();
   context_.log.Warning("the new configuration needs a new inner optimizer", {{"because", Explain(taken_up)}});
-  rewarm_.SetCold();
+  optimizer_warmup_.SetCold();
   return absl::OkStatus();
 }
 
-absl::Status Worker::LoadKeptState(const JoinInfo& info) {
+absl::Status Worker::LoadCheckpoint(const JoinInfo& info) {
   if (options_.state_folder.empty() || options_.join.role != WorkerRole::kTrainer) return absl::OkStatus();
-  disk_.reset();
-  ATOLL_ASSIGN_OR_RETURN(disk_, LocalState::Open(options_.state_folder,
-                                                 {.run_id = info.member.run_id,
-                                                  .worker = options_.join.worker,
-                                                  .manifest_hash = ManifestHash(replica_->manifest())},
-                                                 context_.log));
-  const auto kept = disk_->LoadRound();
+  checkpoint_.reset();
+  ATOLL_ASSIGN_OR_RETURN(checkpoint_,
+                         WorkerCheckpoint::Open(options_.state_folder,
+                                                {.run_id = info.member.run_id,
+                                                 .worker = options_.join.worker,
+                                                 .manifest_hash = ManifestHash(replica_->manifest())},
+                                                context_.log));
+  const auto kept = checkpoint_->LoadRound();
   if (absl::IsNotFound(kept.status())) {
-    context_.log.Info("starts anew: nothing is kept of an earlier life", {{"folder", disk_->folder()}});
-    rewarm_.SetCold();
+    context_.log.Info("starts anew: nothing is kept of an earlier life", {{"folder", checkpoint_->folder()}});
+    optimizer_warmup_.SetCold();
     return absl::OkStatus();
   }
   const absl::Status taken_up = kept.ok() ? replica_->LoadState(kept->replica) : kept.status();
   if (!taken_up.ok()) {
     context_.log.Info("joins cold: the inner optimizer starts anew", {{"because", Explain(taken_up)}});
-    rewarm_.SetCold();
+    optimizer_warmup_.SetCold();
     return absl::OkStatus();
   }
-  rewarm_.Resume(kept->rewarm_steps, kept->rewarm_left);
+  optimizer_warmup_.Resume(kept->optimizer_warmup_steps, kept->optimizer_warmup_left);
   context_.log.Info("goes on with the state it kept", {{"of_the_round_on", kept->base.value()},
                                                        {"inner_steps", kept->replica.optimizer_steps},
                                                        {"samples_consumed", kept->replica.samples_consumed}});
@@ -220,13 +222,13 @@ absl::StatusOr<SyncEnd> Worker::Synchronise() {
   ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
                          LayOutFragments(replica_->manifest(), info.fragments, info.run.sync));
   if (options_.join.role == WorkerRole::kTrainer) {
-    const Continuity continuity{.disk = disk_.get(),
-                                .key = options_.key.has_value() ? &*options_.key : nullptr,
-                                .audit = &audit_,
-                                .rewarm = &rewarm_};
-    if (info.run.sync.mode == SyncMode::kOverlapped) return Overlap(layout, continuity);
-    OuterSync sync(options_.outer, &session_, replica_.get(), layout, continuity, &patience_, &heartbeater_,
-                   context_);
+    const ResumeState resume_state{.checkpoint = checkpoint_.get(),
+                                   .key = options_.key.has_value() ? &*options_.key : nullptr,
+                                   .audit = &audit_,
+                                   .optimizer_warmup = &optimizer_warmup_};
+    if (info.run.sync.mode == SyncMode::kOverlapped) return Overlap(layout, resume_state);
+    OuterSync sync(options_.outer, &session_, replica_.get(), layout, resume_state, &retry_policy_,
+                   &heartbeater_, context_);
     return sync.Run();
   }
   if (info.run.evaluated_by != EvaluatedBy::kEvaluator) {
@@ -239,26 +241,26 @@ absl::StatusOr<SyncEnd> Worker::Synchronise() {
 }
 
 absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layout,
-                                        const Continuity& continuity) {
+                                        const ResumeState& resume_state) {
   ExchangeSetting setting(context_);
   uint64_t seed = options_.backoff_seed;
-  PatienceOptions patience = options_.patience;
-  patience.give_up_after.reset();  // there was an answer: to the Join
-  const auto lane = [&](TimeAccount* time) {
-    return std::make_unique<ExchangeLane>(deps_.data, &session_, patience, ++seed, &setting, time);
+  RetryPolicyOptions retry_policy = options_.retry_policy;
+  retry_policy.give_up_after.reset();  // there was an answer: to the Join
+  const auto channel = [&](TimeAccount* time) {
+    return std::make_unique<ExchangeChannel>(deps_.data, &session_, retry_policy, ++seed, &setting, time);
   };
-  LaneTimes times(deps_.clock, layout.size(), &exchange_time_);
-  std::vector<std::unique_ptr<ExchangeLane>> lanes;
-  for (const auto& time : times.accounts()) lanes.push_back(lane(time.get()));
-  ExchangeThreads runner(std::move(lanes), lane(&training_time_));
+  ChannelTimes times(deps_.clock, layout.size(), &exchange_time_);
+  std::vector<std::unique_ptr<ExchangeChannel>> channels;
+  for (const auto& time : times.accounts()) channels.push_back(channel(time.get()));
+  ExchangeThreads runner(std::move(channels), channel(&training_time_));
   OverlappedSync sync(options_.outer,
                       {.session = &session_,
                        .replica = replica_.get(),
-                       .patience = &patience_,
+                       .retry_policy = &retry_policy_,
                        .heartbeater = &heartbeater_,
                        .runner = &runner,
                        .setting = &setting},
-                      layout, continuity, context_);
+                      layout, resume_state, context_);
   overlapping_ = true;
   auto end = sync.Run();
   overlapping_ = false;
@@ -266,15 +268,15 @@ absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layou
 }
 
 WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
-  const Orders orders = board_.orders();
-  const bool stopped = absl::IsCancelled(end.status()) && (orders.stop || orders.drain);
+  const WorkerCommands commands = worker_status_.commands();
+  const bool stopped = absl::IsCancelled(end.status()) && (commands.stop || commands.drain);
   if (!end.ok() && !stopped) {
     // A superseded worker's name belongs to another process now: no goodbye in its place.
-    if (RejectionOf(end.status()) != RefusalReason::kSuperseded) session_.Leave("failed");
+    if (RejectionReasonOf(end.status()) != RejectionReason::kSuperseded) session_.Leave("failed");
     return {.code = ExitCodeOf(end.status()), .status = end.status()};
   }
   const SyncEnd how = stopped ? SyncEnd::kStopped : *end;
-  if (how != SyncEnd::kStopped) DeliverNews(heartbeater_, options_.final_heartbeats, context_);
+  if (how != SyncEnd::kStopped) DeliverReport(heartbeater_, options_.final_heartbeats, context_);
   // No goodbye: it will be back within its lease, at its place in the data.
   if (how == SyncEnd::kRestart) return {.code = ExitCode::kOk, .status = absl::OkStatus(), .restart = true};
   if (how == SyncEnd::kDrained) return EndOfDrain();
@@ -286,7 +288,7 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
 }
 
 WorkerEnd Worker::EndOfDrain() {
-  const std::optional<UncountedPush> last = board_.LastUncounted();
+  const std::optional<UncountedPush> last = worker_status_.LastUncounted();
   if (!last.has_value()) {
     session_.Leave(std::string(ReasonText(SyncEnd::kDrained)));
     context_.log.Info("drained: nothing that was pushed last is lost");
@@ -299,7 +301,7 @@ WorkerEnd Worker::EndOfDrain() {
   session_.Leave("drained; " + what);
   return {.code = ExitCode::kUncounted,
           .status = absl::FailedPreconditionError(
-              absl::StrFormat("drained, but %s: %s", what, WhatBecameOfIt(last->outcome)))};
+              absl::StrFormat("drained, but %s: %s", what, OutcomeText(last->outcome)))};
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -15,17 +15,17 @@
 #include "worker/sync/connection.h"
 #include "worker/sync/context.h"
 #include "worker/sync/heartbeater.h"
-#include "worker/sync/local_state.h"
 #include "worker/sync/metered_connection.h"
+#include "worker/sync/optimizer_warmup.h"
 #include "worker/sync/outer_sync.h"
-#include "worker/sync/patience.h"
 #include "worker/sync/peer_audit.h"
 #include "worker/sync/replica.h"
+#include "worker/sync/retry_policy.h"
 #include "worker/sync/retrying_connection.h"
-#include "worker/sync/rewarm.h"
 #include "worker/sync/session.h"
+#include "worker/sync/worker_checkpoint.h"
 
-namespace atoll {
+namespace atl {
 
 /// Builds the model, its inner optimizer and its data from what the coordinator said.
 using ReplicaFactory = std::function<absl::StatusOr<std::unique_ptr<Replica>>(const JoinInfo& info)>;
@@ -33,8 +33,8 @@ using ReplicaFactory = std::function<absl::StatusOr<std::unique_ptr<Replica>>(co
 struct WorkerOptions {
   JoinParameters join;  // without a manifest hash
   OuterSyncOptions outer = {};
-  PatienceOptions patience = {};
-  std::string state_folder = {};                 // of LocalState; empty: nothing is kept
+  RetryPolicyOptions retry_policy = {};
+  std::string state_folder = {};                 // of WorkerCheckpoint; empty: nothing is kept
   std::optional<SigningKey> key = std::nullopt;  // of confirmations; none: none are sent
   PeerAuditOptions peers = {};
   uint64_t backoff_seed = 0;
@@ -75,7 +75,7 @@ class Worker {
   /// must be interrupted besides, so that waits end. From any thread.
   void RequestStop();
 
-  const Board& board() const { return board_; }
+  const WorkerStatus& worker_status() const { return worker_status_; }
   /// Where the time went: of the training thread, and of the exchange threads together. From any thread.
   TimeSpent training_time() const { return training_time_.spent(); }
   TimeSpent exchange_time() const { return exchange_time_.spent(); }
@@ -86,11 +86,11 @@ class Worker {
   void ForgetLostVersions();
   absl::Status BuildReplica(const JoinInfo& info);
   /// The state of the inner optimizer that an earlier life left.
-  absl::Status LoadKeptState(const JoinInfo& info);
+  absl::Status LoadCheckpoint(const JoinInfo& info);
   /// After a Join: to the part of the data that it gave, at the place that was committed.
   absl::Status GoToAssignedData();
   absl::StatusOr<SyncEnd> Synchronise();
-  absl::StatusOr<SyncEnd> Overlap(const std::vector<FragmentLayout>& layout, const Continuity& continuity);
+  absl::StatusOr<SyncEnd> Overlap(const std::vector<FragmentLayout>& layout, const ResumeState& resume_state);
   WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
   WorkerEnd EndOfDrain();
 
@@ -98,23 +98,23 @@ class Worker {
   const WorkerDeps deps_;
   TimeAccount training_time_;
   TimeAccounts exchange_time_;
-  Board board_;
+  WorkerStatus worker_status_;
   const WorkerContext context_;
-  Patience patience_;
+  RetryPolicy retry_policy_;
   MeteredConnection metered_data_;
   MeteredConnection metered_control_;
   RetryingConnection connection_;
   Session session_;
   PeerAudit audit_;
   Heartbeater heartbeater_;
-  std::atomic<bool> overlapping_{false};  // waits for versions are beside the training
-  std::unique_ptr<LocalState> disk_;      // null: nothing is kept
-  Rewarm rewarm_;
+  std::atomic<bool> overlapping_{false};          // waits for versions are beside the training
+  std::unique_ptr<WorkerCheckpoint> checkpoint_;  // null: nothing is kept
+  OptimizerWarmup optimizer_warmup_;
   std::unique_ptr<Replica> replica_;
   uint64_t built_for_ = 0;  // version of the configuration
   bool reached_ = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_SYNC_WORKER_H_

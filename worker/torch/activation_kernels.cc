@@ -3,7 +3,7 @@
 #include "worker/torch/fast_exp.h"
 #include "worker/torch/multiversion.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr float kTwiceRootTwoOverPi = 1.5957691216057308f;
@@ -70,4 +70,4 @@ void GeluBackward(size_t elements, const float* __restrict x, const float* __res
   Store(v * grad, elements - i, grad_x + i);
 }
 
-}  // namespace atoll
+}  // namespace atl

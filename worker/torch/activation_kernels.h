@@ -7,7 +7,7 @@
 // tanh(u)) = 1/(1 + exp(-2u)), which needs one exponential and does not cancel where tanh(u) is near -1.
 // Error: a few units in the last place. No LibTorch.
 
-namespace atoll {
+namespace atl {
 
 /// out[i] = x[i] * sigmoid(2u), u = sqrt(2/pi) * (x + 0.044715 x^3).
 void GeluForward(size_t elements, const float* x, float* out);
@@ -15,6 +15,6 @@ void GeluForward(size_t elements, const float* x, float* out);
 /// grad_x[i] = grad_out[i] * d gelu / d x at x[i].
 void GeluBackward(size_t elements, const float* x, const float* grad_out, float* grad_x);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_ACTIVATION_KERNELS_H_

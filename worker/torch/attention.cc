@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Where the library has no fused kernel.
@@ -40,4 +40,4 @@ torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout) {
   return mixed.transpose(1, 2).contiguous();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -3,13 +3,13 @@
 
 #include <torch/torch.h>
 
-namespace atoll {
+namespace atl {
 
 /// Causal multi-head attention, softmax(q k^T / sqrt(head width)) v with position t seeing 0..t.
 /// qkv: [batch, time, 3, heads, head width], contiguous, float32 or bfloat16. Returns [batch, time, heads,
 /// head width], contiguous, of the same type. Differentiable. Throws what LibTorch throws.
 torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_ATTENTION_H_

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // OpenBLAS's names for cores whose kernels use no vectors wider than 128 bits.
@@ -49,4 +49,4 @@ void RestartWithBestBlasKernels(const char* current, char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-}  // namespace atoll
+}  // namespace atl

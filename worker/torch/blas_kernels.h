@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace atoll {
+namespace atl {
 
 /// The value of OPENBLAS_CORETYPE with which a fresh process would multiply faster, or nothing when OpenBLAS
 /// is not in use or chose well by itself.
@@ -21,6 +21,6 @@ std::optional<std::string> BetterOpenBlasCore();
 /// is there.
 void RestartWithBestBlasKernels(const char* current, char** argv);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_BLAS_KERNELS_H_

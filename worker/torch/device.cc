@@ -3,7 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<torch::Device> ParseDevice(const std::string& text) {
   const int count = torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
@@ -22,4 +22,4 @@ absl::StatusOr<torch::Device> ParseDevice(const std::string& text) {
   return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
-}  // namespace atoll
+}  // namespace atl

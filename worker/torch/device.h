@@ -7,12 +7,12 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// "auto", "cpu", "cuda" or "cuda:N" as a device of this machine. InvalidArgument, saying what there is,
 /// otherwise.
 absl::StatusOr<torch::Device> ParseDevice(const std::string& text);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_DEVICE_H_

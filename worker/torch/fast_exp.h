@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// Sixteen values that are computed side by side, in whatever registers the target has (GCC's vector types).
 inline constexpr size_t kVectorLanes = 16;
@@ -32,6 +32,6 @@ inline __attribute__((always_inline)) void FastExp(Float16s& x) {
   x = p * reinterpret_cast<Float16s>(exponent);
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_FAST_EXP_H_

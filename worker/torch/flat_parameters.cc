@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 
 absl::StatusOr<FlatParameters> FlatParameters::Create(const Manifest& manifest, const torch::Device& device) {
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
@@ -52,4 +52,4 @@ void FlatParameters::CopyIn(const FragmentLayout& fragment, std::span<const floa
   }
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
 
-namespace atoll {
+namespace atl {
 
 /// All parameters of a model in one float32 vector and all their gradients in another, laid out as the
 /// one-fragment plan of the manifest lays them out. The tensors a model computes with are views, so that the
@@ -49,6 +49,6 @@ class FlatParameters {
   std::vector<torch::Tensor> views_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_FLAT_PARAMETERS_H_

@@ -4,7 +4,7 @@
 
 #include "worker/torch/activation_kernels.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int64_t kGeluGrain = 16384;
@@ -44,4 +44,4 @@ torch::Tensor Gelu(const torch::Tensor& x) {
   return torch::gelu(x, "tanh");
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -3,12 +3,12 @@
 
 #include <torch/torch.h>
 
-namespace atoll {
+namespace atl {
 
 /// GELU in its tanh form, differentiable: our own kernels for contiguous float32 on the CPU, LibTorch's
 /// elsewhere. Throws what LibTorch throws.
 torch::Tensor Gelu(const torch::Tensor& x);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_GELU_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 at::Generator DefaultGenerator(const torch::Device& device) {
@@ -37,4 +37,4 @@ void SetGeneratorState(const torch::Device& device, std::string_view state) {
   generator.set_state(bytes);
 }
 
-}  // namespace atoll
+}  // namespace atl

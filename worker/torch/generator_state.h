@@ -10,13 +10,13 @@
 
 // The state of LibTorch's default generator of a device, as bytes. Functions throw what LibTorch throws.
 
-namespace atoll {
+namespace atl {
 
 std::string GeneratorState(const torch::Device& device);
 /// InvalidArgument when `state` is not one of this LibTorch's on this kind of device: it would throw.
 absl::Status CheckGeneratorState(const torch::Device& device, std::string_view state);
 void SetGeneratorState(const torch::Device& device, std::string_view state);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_GENERATOR_STATE_H_

@@ -6,7 +6,7 @@
 #include "worker/torch/attention.h"
 #include "worker/torch/gelu.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr double kLayerNormEpsilon = 1e-5;
@@ -99,4 +99,4 @@ torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& target
   return torch::nll_loss(torch::log_softmax(Logits(tokens, mode), 1), targets.reshape({-1}));
 }
 
-}  // namespace atoll
+}  // namespace atl

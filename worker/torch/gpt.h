@@ -9,7 +9,7 @@
 #include "core/run_options.h"
 #include "worker/torch/flat_parameters.h"
 
-namespace atoll {
+namespace atl {
 
 /// Whether dropout acts.
 enum class GptMode { kTraining, kEvaluation };
@@ -48,6 +48,6 @@ class Gpt {
   const GptTensorIndex index_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_GPT_H_

@@ -15,7 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr std::string_view kCuda = "cuda:";
@@ -101,4 +101,4 @@ Hardware HardwareOf(const std::string& device) {
   return hardware;
 }
 
-}  // namespace atoll
+}  // namespace atl

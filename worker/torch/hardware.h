@@ -7,7 +7,7 @@
 
 #include "common/memory_limit.h"
 
-namespace atoll {
+namespace atl {
 
 /// What a device is, for people to see. What is not known is 0, a name never empty.
 struct Hardware {
@@ -26,6 +26,6 @@ uint64_t MainMemory(const MemoryLimitPaths& paths = {});
 /// The processor's model in the text of /proc/cpuinfo; empty where it names none.
 std::string ProcessorIn(std::string_view cpuinfo);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_HARDWARE_H_

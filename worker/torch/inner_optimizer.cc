@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Elements that one thread takes at a time; a multiple of kSumBlock.
@@ -166,4 +166,4 @@ absl::Status InnerOptimizer::Load(uint64_t steps, const std::vector<std::vector<
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

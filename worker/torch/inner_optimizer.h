@@ -13,7 +13,7 @@
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/update_kernels.h"
 
-namespace atoll {
+namespace atl {
 
 /// AdamW (decay on tensors of two or more dimensions only), Adam (no decay) or SGD with momentum, as
 /// torch.optim has them, over all parameters at once. Its state starts at zero and stays on the parameters'
@@ -63,6 +63,6 @@ class InnerOptimizer {
   uint64_t steps_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_INNER_OPTIMIZER_H_

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace atoll {
+namespace atl {
 
 TokenSampler::TokenSampler(double temperature, uint32_t top_k, uint64_t seed)
     : temperature_(temperature), top_k_(top_k), random_(seed) {}
@@ -41,4 +41,4 @@ absl::StatusOr<uint16_t> TokenSampler::Draw(std::span<const float> logits) {
   return static_cast<uint16_t>(order_[kept - 1]);
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace atoll {
+namespace atl {
 
 /// Draws tokens from a model's logits. No LibTorch. Not thread-safe.
 class TokenSampler {
@@ -28,6 +28,6 @@ class TokenSampler {
   std::vector<double> weights_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_SAMPLING_H_

@@ -22,7 +22,7 @@
 #include "worker/torch/sampling.h"
 #include "worker/torch/torch_status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class GptReplica final : public TorchReplica {
@@ -333,4 +333,4 @@ absl::StatusOr<std::string> ResolveDevice(const std::string& device) {
 
 std::string TorchVersion() { return TORCH_VERSION; }
 
-}  // namespace atoll
+}  // namespace atl

@@ -15,7 +15,7 @@
 
 // No LibTorch type shows here: this is the folder's border.
 
-namespace atoll {
+namespace atl {
 
 struct TorchReplicaOptions {
   RunOptions run;  // model, inner loop, seed, evaluation
@@ -72,6 +72,6 @@ absl::StatusOr<std::string> ResolveDevice(const std::string& device);
 /// Version of LibTorch that this program runs with, e.g. "1.13.0".
 std::string TorchVersion();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_TORCH_REPLICA_H_

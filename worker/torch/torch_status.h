@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace atoll {
+namespace atl {
 
 /// What LibTorch threw, as a status: out of memory is ResourceExhausted, everything else Internal. `doing`
 /// says what was being done. Call inside a catch block.
@@ -45,6 +45,6 @@ auto CatchTorch(std::string_view doing, Body&& body) -> decltype(body()) {
   }
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_TORCH_STATUS_H_

@@ -2,7 +2,7 @@
 
 #include "worker/torch/multiversion.h"
 
-namespace atoll {
+namespace atl {
 
 ATOLL_MULTIVERSION
 void AdamRange(const AdamStep& step, size_t elements, float* __restrict theta, float* __restrict gradient,
@@ -56,4 +56,4 @@ double SumOfSquares(size_t elements, const float* values) {
   return total;
 }
 
-}  // namespace atoll
+}  // namespace atl

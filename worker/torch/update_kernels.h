@@ -7,7 +7,7 @@
 // operations, never fused, so the bits do not depend on the instruction set or on how a vector is cut into
 // ranges. No LibTorch.
 
-namespace atoll {
+namespace atl {
 
 /// Constants of one Adam step, as torch.optim.AdamW computes them.
 struct AdamStep {
@@ -35,6 +35,6 @@ void SgdRange(float gradient_scale, float momentum, float learning_rate, size_t 
 inline constexpr size_t kSumBlock = 4096;
 double SumOfSquares(size_t elements, const float* values);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_UPDATE_KERNELS_H_

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -24,7 +24,7 @@ class CommandLineTest : public ::testing::Test {
     CLI::App* drain = workers->add_subcommand("drain", "Let the worker finish its round");
     drain->add_option("NAME", text_, "Name of the worker");
     SetHelp(*drain, {.examples = {{"ctl workers drain w3", "Before maintenance"}},
-                     .exit_codes = {ExitCode::kRefused}});
+                     .exit_codes = {ExitCode::kRejected}});
     SetHelp(app_, {.examples = {{"ctl workers"}}});
   }
 
@@ -86,4 +86,4 @@ TEST(WrapTextTest, BreaksAtSpaces) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/fake_clock.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class ConnectionTableTest : public ::testing::Test {
@@ -77,10 +77,10 @@ TEST_F(ConnectionTableTest, TheSilentEndAfterTheirTime) {
   Open("old", "10.0.0.1");
   clock_.Advance(Seconds(9));
   Open("young", "10.0.0.1");
-  table_.EndThoseSilentFor(Seconds(5));
+  table_.EndSilentConnections(Seconds(5));
   EXPECT_TRUE(Ended("old"));
   EXPECT_FALSE(Ended("young"));
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -31,7 +31,7 @@
 //
 // until it is refused for good. Exit codes: 0 banned, 1 the run ended and it was not, 2 anything else.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using Values = std::vector<float>;
@@ -86,10 +86,10 @@ class HostileWorker {
   }
 
   absl::StatusOr<PulledVersion> Pull() {
-    PullWish wish{.fragment = FragmentId(0), .after = base_, .wait = Seconds(1)};
-    wish.elements = elements_;
+    PullRequest request{.fragment = FragmentId(0), .after = base_, .wait = Seconds(1)};
+    request.elements = elements_;
     std::vector<std::byte> payload(elements_ * sizeof(float));
-    ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_.Pull(info_->member, wish, payload));
+    ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_.Pull(info_->member, request, payload));
     if (pulled.kind != PullKind::kParameters) return pulled;
     before_ = std::exchange(now_, Values(elements_));
     CodecFor(CodecKind::kFp32).DecodeRange(payload, elements_, 0, now_);
@@ -114,12 +114,12 @@ class HostileWorker {
   absl::Status Push(const PulledVersion& pulled) {
     const Values delta = Contribution();
     const auto payload = std::as_bytes(std::span(delta));
-    PushOffer offer{.key = {.fragment = FragmentId(0), .base = pulled.version, .sequence = 0},
-                    .payload_crc32c = Crc32c(payload)};
-    offer.tokens = uint64_t{1} << 40;
-    offer.steps = 1;
-    offer.mean_loss = 0.001;
-    return connection_.Push(info_->member, offer, payload, 0).status();
+    PushHeader header{.key = {.fragment = FragmentId(0), .base = pulled.version, .sequence = 0},
+                      .payload_crc32c = Crc32c(payload)};
+    header.tokens = uint64_t{1} << 40;
+    header.steps = 1;
+    header.mean_loss = 0.001;
+    return connection_.Push(info_->member, header, payload, 0).status();
   }
 
   const WorkerName name_;
@@ -136,11 +136,11 @@ class HostileWorker {
 };
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  const absl::Status ended = atoll::HostileWorker(argv[1], argv[2], argv[3]).Run();
+  const absl::Status ended = atl::HostileWorker(argv[1], argv[2], argv[3]).Run();
   std::fprintf(stderr, "%s\n", ended.ToString().c_str());
   if (absl::IsPermissionDenied(ended)) return 0;
   return absl::IsOutOfRange(ended) ? 1 : 2;

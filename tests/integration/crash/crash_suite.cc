@@ -26,7 +26,7 @@
 #include "tests/integration/crash/synthetic_worker.h"
 #include "tests/integration/crash/victim.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // In the order in which a contribution and its version meet them. Those of the seed come first of all, once
@@ -206,6 +206,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) { return atoll::Main(argc, argv); }
+int main(int argc, char** argv) { return atl::Main(argc, argv); }

@@ -18,7 +18,7 @@
 // The real coordinator on a data directory that was damaged while it was stopped. The breadth is in
 // tests/storage/damage_test.cc.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::AllOf;
@@ -66,7 +66,7 @@ class DamagedRunTest : public testing::Test {
     fs::copy(dir_.path() + "/killed", victim_.data_dir(), fs::copy_options::recursive);
   }
 
-  void IsRefused(const std::string& file, const std::function<void()>& damage) {
+  void IsRejected(const std::string& file, const std::function<void()>& damage) {
     Heal();
     damage();
     const auto before = TreeOf(victim_.data_dir());
@@ -81,17 +81,17 @@ class DamagedRunTest : public testing::Test {
   Victim victim_{dir_.path()};
 };
 
-TEST_F(DamagedRunTest, AStartRefusesWithExitCodeFourAndChangesNothing) {
+TEST_F(DamagedRunTest, AStartRejectsWithExitCodeFourAndChangesNothing) {
   const std::string log = fs::path(OnlyFile("meta", ".log")).filename().string();
   for (const size_t at : {50, 159, 1000, 1059}) {
-    IsRefused(log, [&] { Flip(OnlyFile("meta", ".log"), at); });
+    IsRejected(log, [&] { Flip(OnlyFile("meta", ".log"), at); });
   }
-  IsRefused("write-ahead log", [&] { ASSERT_TRUE(RemoveFile(OnlyFile("meta", ".log")).ok()); });
-  IsRefused("records were lost", [&] { fs::resize_file(OnlyFile("meta", ".log"), 0); });
-  IsRefused("meta/CURRENT", [&] { ASSERT_TRUE(RemoveAll(victim_.data_dir() + "/meta").ok()); });
-  IsRefused("meta/CURRENT", [&] { ASSERT_TRUE(RemoveFile(victim_.data_dir() + "/meta/CURRENT").ok()); });
-  IsRefused("shards/00/CURRENT",
-            [&] { ASSERT_TRUE(RemoveFile(victim_.data_dir() + "/shards/00/CURRENT").ok()); });
+  IsRejected("write-ahead log", [&] { ASSERT_TRUE(RemoveFile(OnlyFile("meta", ".log")).ok()); });
+  IsRejected("records were lost", [&] { fs::resize_file(OnlyFile("meta", ".log"), 0); });
+  IsRejected("meta/CURRENT", [&] { ASSERT_TRUE(RemoveAll(victim_.data_dir() + "/meta").ok()); });
+  IsRejected("meta/CURRENT", [&] { ASSERT_TRUE(RemoveFile(victim_.data_dir() + "/meta/CURRENT").ok()); });
+  IsRejected("shards/00/CURRENT",
+             [&] { ASSERT_TRUE(RemoveFile(victim_.data_dir() + "/shards/00/CURRENT").ok()); });
   Heal();
   EXPECT_TRUE(victim_.Start("").ok()) << victim_.log();
   EXPECT_EQ(victim_.Stop(), 0);
@@ -110,4 +110,4 @@ TEST_F(DamagedRunTest, ACheckpointIsNotServedAmongThoseOfItsRun) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

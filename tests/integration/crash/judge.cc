@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// It counts in the round of its base or, when it came late, in one of the next `staleness_limit`.
@@ -41,4 +41,4 @@ absl::Status JudgeRemains(const Promised& promised, const Recovery& recovery,
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

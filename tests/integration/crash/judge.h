@@ -10,7 +10,7 @@
 #include "tests/integration/crash/serial_model.h"
 #include "tests/integration/crash/victim.h"
 
-namespace atoll {
+namespace atl {
 
 /// What had been promised at one moment.
 struct Promised {
@@ -29,6 +29,6 @@ struct Promised {
 absl::Status JudgeRemains(const Promised& promised, const Recovery& recovery,
                           const std::map<std::string, Version>& checkpoints, SerialModel& model);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_CRASH_JUDGE_H_

@@ -14,6 +14,7 @@
 // and `atollctl verify` recomputes its versions. --preload: a library for the coordinator that is cut, to
 // show that the simulation can fail.
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,14 +30,14 @@
 #include "tests/integration/crash/synthetic_worker.h"
 #include "tests/paths.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-constexpr Duration kPatience = Seconds(60);
+constexpr Duration kTimeout = Seconds(60);
 
 struct Options {
   std::string dir;
-  std::string disk;
+  std::string checkpoint;
   std::string clone;
   std::string mount;
   std::string preload;
@@ -45,7 +46,7 @@ struct Options {
 };
 
 absl::Status Command(const std::vector<std::string>& arguments) {
-  const Finished done = RunToEnd(arguments, kPatience);
+  const Finished done = RunToEnd(arguments, kTimeout);
   if (done.exit_code == 0) return absl::OkStatus();
   return absl::InternalError(
       absl::StrFormat("%s: exit code %d: %s", absl::StrJoin(arguments, " "), done.exit_code, done.output));
@@ -59,7 +60,7 @@ absl::Status Lost(const std::string& what, const absl::Status& why) {
 class CutDisk {
  public:
   static absl::StatusOr<std::unique_ptr<CutDisk>> Take(const Options& options) {
-    ATOLL_RETURN_IF_ERROR(Command({"/bin/cp", "--reflink=always", options.disk, options.clone}));
+    ATOLL_RETURN_IF_ERROR(Command({"/bin/cp", "--reflink=always", options.checkpoint, options.clone}));
     std::unique_ptr<CutDisk> cut(new CutDisk(options));
     ATOLL_RETURN_IF_ERROR(Command({"/bin/mount", "-o", "loop", options.clone, options.mount}));
     cut->mounted_ = true;
@@ -125,7 +126,7 @@ class PowerCutSuite {
     std::this_thread::sleep_for(std::chrono::milliseconds(50 + random_() % 900));
     // Before the cut: whatever is promised by now must be on the disk then.
     const Promised promised = Promised::Now(promises_);
-    ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<CutDisk> disk, CutDisk::Take(options_));
+    ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<CutDisk> checkpoint, CutDisk::Take(options_));
     for (const auto& worker : workers_) {
       if (!worker->complaint().empty()) return absl::DataLossError(worker->complaint());
     }
@@ -180,7 +181,7 @@ bool Parse(int argc, char** argv, Options& options) {
     if (flag == "--cuts" && absl::SimpleAtoi(value, &options.cuts)) continue;
     if (flag == "--seed" && absl::SimpleAtoi(value, &options.seed)) continue;
     std::string* const text = flag == "--dir"       ? &options.dir
-                              : flag == "--disk"    ? &options.disk
+                              : flag == "--disk"    ? &options.checkpoint
                               : flag == "--clone"   ? &options.clone
                               : flag == "--mount"   ? &options.mount
                               : flag == "--preload" ? &options.preload
@@ -188,7 +189,7 @@ bool Parse(int argc, char** argv, Options& options) {
     if (text == nullptr) return false;
     *text = value;
   }
-  return argc % 2 == 1 && !options.dir.empty() && !options.disk.empty() && !options.clone.empty() &&
+  return argc % 2 == 1 && !options.dir.empty() && !options.checkpoint.empty() && !options.clone.empty() &&
          !options.mount.empty();
 }
 
@@ -217,6 +218,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) { return atoll::Main(argc, argv); }
+int main(int argc, char** argv) { return atl::Main(argc, argv); }

@@ -12,7 +12,7 @@
 #include "common/mutex.h"
 #include "core/contribution.h"
 
-namespace atoll {
+namespace atl {
 
 /// What the coordinator said to anybody, and may therefore never take back. Thread-safe.
 class Promises {
@@ -68,6 +68,6 @@ class Promises {
   Version head_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_CRASH_PROMISES_H_

@@ -17,7 +17,7 @@
 
 // The real coordinator on a directory that was brought from elsewhere.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using testing::AllOf;
@@ -139,7 +139,7 @@ TEST_F(RestoreTest, AStartAfterACrashInARestoreSaysWhatBecameOfIt) {
   EXPECT_EQ(said, 2u);
 }
 
-TEST_F(RestoreTest, ADamagedCheckpointIsRefusedNamingTheFile) {
+TEST_F(RestoreTest, ADamagedCheckpointIsRejectedNamingTheFile) {
   Victim home_victim(home());
   ASSERT_TRUE(home_victim.Start("").ok());
   CopyCheckpoint(home_victim);
@@ -188,4 +188,4 @@ TEST_F(RestoreTest, ARunBeginsFromAFile) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

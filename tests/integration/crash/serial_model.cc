@@ -7,7 +7,7 @@
 #include "common/content_hash.h"
 #include "common/status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 ContentHash HashOf(const std::vector<float>& values) {
@@ -100,4 +100,4 @@ absl::Status SerialModel::Follow(const std::vector<RoundRecord>& records,
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

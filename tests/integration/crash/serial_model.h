@@ -12,7 +12,7 @@
 #include "tests/integration/crash/promises.h"
 #include "tests/integration/crash/synthetic_run.h"
 
-namespace atoll {
+namespace atl {
 
 /// The run computed a second time, outside the coordinator and without its code: one plain loop per version
 /// over the contributions that its record names. Remembers every version, so that a restore can go back to
@@ -50,6 +50,6 @@ class SerialModel {
   std::set<std::tuple<Epoch, Version, WorkerName>> counted_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_CRASH_SERIAL_MODEL_H_

@@ -6,7 +6,7 @@
 #include "core/gpt_shape.h"
 #include "protos/config/run_config.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kYaml[] = R"(
@@ -58,4 +58,4 @@ uint64_t SyntheticRun::TokensOf(const WorkerName& worker) const {
   return StepsOf(worker) * options.tokens_per_step();
 }
 
-}  // namespace atoll
+}  // namespace atl

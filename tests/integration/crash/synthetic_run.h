@@ -13,7 +13,7 @@
 // A run in which nothing is trained: what a worker contributes on a base is a function of both names, so that
 // whoever knows which contributions counted can compute every version.
 
-namespace atoll {
+namespace atl {
 
 inline constexpr uint32_t kCrashWorkers = 3;
 
@@ -38,6 +38,6 @@ struct SyntheticRun {
 
 WorkerName CrashWorkerName(uint32_t index);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_CRASH_SYNTHETIC_RUN_H_

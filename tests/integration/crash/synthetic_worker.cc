@@ -8,7 +8,7 @@
 #include "common/status.h"
 #include "worker/client/channel.h"
 
-namespace atoll {
+namespace atl {
 
 SyntheticWorker::SyntheticWorker(const SyntheticRun* run, Promises* promises, const std::string& address,
                                  uint32_t index, const std::shared_ptr<const ChannelSecurity>& security)
@@ -63,13 +63,13 @@ absl::Status SyntheticWorker::EnsureMember() {
 
 absl::Status SyntheticWorker::SeedIfAsked() {
   if (!info_->manifest_hash.empty()) return absl::OkStatus();
-  HeartbeatNews news;
-  ATOLL_ASSIGN_OR_RETURN(const HeartbeatOrders orders, connection_->Heartbeat(info_->member, news));
-  if (!orders.fragments.empty()) {
+  HeartbeatReport report;
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatReply reply, connection_->Heartbeat(info_->member, report));
+  if (!reply.fragments.empty()) {
     info_.reset();  // seeded by somebody else: join again for what there is
     return EnsureMember();
   }
-  if (!orders.seed_granted) return absl::UnavailableError("nobody seeded yet");
+  if (!reply.seed_granted) return absl::UnavailableError("nobody seeded yet");
   const SeedFragment fragment{.id = FragmentId(0), .values = run_->seed};
   const absl::Status seeded =
       connection_->SeedParameters(info_->member, run_->manifest, std::span(&fragment, 1));
@@ -78,9 +78,9 @@ absl::Status SyntheticWorker::SeedIfAsked() {
 }
 
 absl::StatusOr<bool> SyntheticWorker::PullNext() {
-  PullWish wish{.fragment = FragmentId(0), .after = base_, .wait = Seconds(0.5)};
-  wish.elements = run_->layout.elements;
-  ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_->Pull(info_->member, wish, payload_));
+  PullRequest request{.fragment = FragmentId(0), .after = base_, .wait = Seconds(0.5)};
+  request.elements = run_->layout.elements;
+  ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_->Pull(info_->member, request, payload_));
   if (pulled.kind != PullKind::kParameters) return false;
   if (pulled.epoch != info_->member.epoch) {
     MutexLock lock(&mutex_);
@@ -100,20 +100,20 @@ absl::Status SyntheticWorker::PushUntilKnown() {
   const PushKey key{.fragment = FragmentId(0), .base = *base_, .sequence = 0};
   ATOLL_ASSIGN_OR_RETURN(const PushStatus status, connection_->GetPushStatus(info_->member, key));
   promises_->HeadIs(status.head);
-  if (status.fate == PushFate::kAccepted || status.fate == PushFate::kCommitted) {
+  if (status.stage == PushStage::kAccepted || status.stage == PushStage::kCommitted) {
     promises_->Accepted(info_->member.epoch, name_, *base_);
     contributed_ = true;
   }
-  if (status.fate == PushFate::kMissed) contributed_ = true;
+  if (status.stage == PushStage::kMissed) contributed_ = true;
   if (contributed_) return absl::OkStatus();
   const std::vector<float> delta = run_->Contribution(name_, *base_);
   const auto payload = std::as_bytes(std::span(delta));
-  PushOffer offer{.key = key, .payload_crc32c = Crc32c(payload)};
-  offer.tokens = run_->TokensOf(name_);
-  offer.steps = run_->StepsOf(name_);
-  offer.mean_loss = 1;
+  PushHeader header{.key = key, .payload_crc32c = Crc32c(payload)};
+  header.tokens = run_->TokensOf(name_);
+  header.steps = run_->StepsOf(name_);
+  header.mean_loss = 1;
   ATOLL_ASSIGN_OR_RETURN(const PushReceipt receipt,
-                         connection_->Push(info_->member, offer, payload, status.received_bytes));
+                         connection_->Push(info_->member, header, payload, status.received_bytes));
   promises_->Accepted(info_->member.epoch, name_, *base_);
   promises_->HeadIs(receipt.head);
   contributed_ = true;
@@ -131,4 +131,4 @@ absl::Status SyntheticWorker::Round() {
   return PushUntilKnown();
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -12,7 +12,7 @@
 #include "tests/integration/crash/synthetic_run.h"
 #include "worker/client/grpc_connection.h"
 
-namespace atoll {
+namespace atl {
 
 /// One worker over a real connection, on a thread of its own: joins, seeds when told to, pulls, contributes,
 /// and tries again whatever happens to the coordinator. Notes every promise.
@@ -52,6 +52,6 @@ class SyntheticWorker {
   std::thread thread_;  // last
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_CRASH_SYNTHETIC_WORKER_H_

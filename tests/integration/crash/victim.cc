@@ -17,7 +17,7 @@
 #include "tests/paths.h"
 #include "worker/client/channel.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr Duration kStartPatience = Seconds(60);
@@ -122,4 +122,4 @@ absl::StatusOr<std::optional<Remains>> Inspect(const std::string& data_dir) {
   return remains;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 #include "storage/run_store.h"
 #include "tests/integration/process.h"
 
-namespace atoll {
+namespace atl {
 
 /// The real atoll-coordinator on one data directory, on the same ports in every life.
 class Victim {
@@ -26,8 +26,8 @@ class Victim {
   absl::Status Start(const std::string& fault);
   bool running() { return process_ != nullptr && process_->running(); }
   void Kill() { process_->Kill(); }
-  /// Whether it died within `patience`.
-  bool AwaitDeath(Duration patience) { return process_->Wait(patience).has_value(); }
+  /// Whether it died within `timeout`.
+  bool AwaitDeath(Duration timeout) { return process_->Wait(timeout).has_value(); }
   /// SIGTERM; its exit code.
   int Stop();
 
@@ -58,6 +58,6 @@ struct Remains {
 /// nullopt: it died before there was a run with parameters.
 absl::StatusOr<std::optional<Remains>> Inspect(const std::string& data_dir);
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_INTEGRATION_CRASH_VICTIM_H_

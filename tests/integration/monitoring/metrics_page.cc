@@ -18,7 +18,7 @@
 #include "server/metrics/status_metrics.h"
 #include "worker/metrics/worker_metrics.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kEnd[] = "<!-- end -->";
@@ -95,6 +95,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
-int main(int argc, char** argv) { return atoll::Main(argc, argv); }
+int main(int argc, char** argv) { return atl::Main(argc, argv); }

@@ -18,7 +18,7 @@
 #include "worker/metrics/worker_metrics.h"
 #include "worker/sync/worker.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr auto kStep = std::chrono::milliseconds(40);
@@ -49,7 +49,7 @@ int Main(const std::string& coordinator, const std::string& name, const std::str
   InterruptibleSleeper sleeper;
   WorkerOptions options;
   options.join = {.worker = name, .secret = std::string(32, 's') + name};
-  options.join.dataset = DatasetFacts{"bytes", 256, 100000, std::string(64, 'a')};
+  options.join.dataset = DatasetSummary{"bytes", 256, 100000, std::string(64, 'a')};
   options.key = SigningKey::Generate();
   options.join.public_key = options.key->public_key();
   Worker worker(std::move(options), {.data = &data,
@@ -71,9 +71,9 @@ int Main(const std::string& coordinator, const std::string& name, const std::str
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
   if (argc != 4) return std::fputs("usage: synthetic_worker COORDINATOR NAME PORT_FILE\n", stderr), 2;
-  return atoll::Main(argv[1], argv[2], argv[3]);
+  return atl::Main(argv[1], argv[2], argv[3]);
 }

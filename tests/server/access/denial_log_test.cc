@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/fake_clock.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -55,4 +55,4 @@ TEST_F(DenialLogTest, ManyHostsCannotFillIt) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include "tests/common/fake_clock.h"
 #include "tests/fakes/dev_certs.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -142,4 +142,4 @@ TEST_F(PoliciesTest, RolesHaveNames) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "tests/common/fake_clock.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -103,15 +103,15 @@ TEST_F(TokenStoreTest, WhatIsNotATokenIsNotKnown) {
   EXPECT_TRUE(absl::IsUnauthenticated(store_->Find(made.record.sha256).status()));
 }
 
-TEST_F(TokenStoreTest, RefusesRequestsThatMakeNoSense) {
-  const auto refused = [this](Role role, const std::string& name, std::optional<Duration> lifetime) {
+TEST_F(TokenStoreTest, RejectsRequestsThatMakeNoSense) {
+  const auto rejected = [this](Role role, const std::string& name, std::optional<Duration> lifetime) {
     return absl::IsInvalidArgument(
         store_->Create({.role = role, .name = name, .lifetime = lifetime, .created_by = ""}).status());
   };
-  EXPECT_TRUE(refused(Role::kAdmin, "", std::nullopt));
-  EXPECT_TRUE(refused(Role::kObserver, "a b", std::nullopt));
-  EXPECT_TRUE(refused(Role::kWorker, "W3", std::nullopt));
-  EXPECT_TRUE(refused(Role::kWorker, "w3", Seconds(0)));
+  EXPECT_TRUE(rejected(Role::kAdmin, "", std::nullopt));
+  EXPECT_TRUE(rejected(Role::kObserver, "a b", std::nullopt));
+  EXPECT_TRUE(rejected(Role::kWorker, "W3", std::nullopt));
+  EXPECT_TRUE(rejected(Role::kWorker, "w3", Seconds(0)));
   EXPECT_TRUE(store_->List().empty());
   EXPECT_FALSE(FileExists(dir_.File("access/tokens.json")));
 }
@@ -147,14 +147,14 @@ TEST_F(TokenStoreTest, GivenTokensLiveAsLongAsTheProcess) {
 
 TEST_F(TokenStoreTest, WhatIsNoFileIsNamedAndSaysWhatToDo) {
   const std::string path = TokenStore::FileIn(dir_.File("access"));
-  const auto refused = [&] { return TokenStore::Open(dir_.File("access"), &clock_).status(); };
+  const auto rejected = [&] { return TokenStore::Open(dir_.File("access"), &clock_).status(); };
   ASSERT_TRUE(RemoveFile(path).ok());
   ASSERT_TRUE(CreateDirs(path).ok());
-  EXPECT_EQ(LocalExitCode(refused()), ExitCode::kBadFiles) << refused();
-  EXPECT_THAT(std::string(refused().message()), AllOf(HasSubstr(path), HasSubstr("backup")));
+  EXPECT_EQ(LocalExitCode(rejected()), ExitCode::kBadFiles) << rejected();
+  EXPECT_THAT(std::string(rejected().message()), AllOf(HasSubstr(path), HasSubstr("backup")));
   ASSERT_TRUE(RemoveAll(path).ok());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(LocalExitCode(refused()), ExitCode::kBadFiles) << refused();
+  EXPECT_EQ(LocalExitCode(rejected()), ExitCode::kBadFiles) << rejected();
 }
 
 TEST_F(TokenStoreTest, ADamagedFileIsNamed) {
@@ -172,4 +172,4 @@ TEST_F(TokenStoreTest, ADamagedFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

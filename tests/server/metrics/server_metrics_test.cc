@@ -7,7 +7,7 @@
 #include "server/metrics/status_metrics.h"
 #include "tests/fakes/promtool.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -265,4 +265,4 @@ TEST(ServerMetricsTest, NamesFollowPrometheussConventions) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

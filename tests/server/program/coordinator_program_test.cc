@@ -18,7 +18,7 @@
 #include "tests/integration/coordinator_program.h"
 #include "tests/server/rpc/generic_calls.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -60,7 +60,7 @@ TEST_F(CoordinatorProgramTest, AHangupEndsItCleanly) {
   EXPECT_THAT(Log(), HasSubstr("stopped"));
 }
 
-TEST_F(CoordinatorProgramTest, LostTokensAreToldAndWhatIsNoFileIsRefused) {
+TEST_F(CoordinatorProgramTest, LostTokensAreToldAndWhatIsNoFileIsRejected) {
   const std::string tokens = dir_.File("data/access/tokens.json");
   for (int life = 0; life < 2; ++life) {
     const auto process = Serve({"--config", dir_.File("run.yaml")});
@@ -71,9 +71,9 @@ TEST_F(CoordinatorProgramTest, LostTokensAreToldAndWhatIsNoFileIsRefused) {
     ASSERT_TRUE(RemoveFile(tokens).ok());
   }
   ASSERT_TRUE(CreateDirs(tokens).ok());
-  const Finished refused = Run({"--config", dir_.File("run.yaml")});
-  EXPECT_EQ(refused.exit_code, 6) << refused.output;
-  EXPECT_THAT(refused.output, AllOf(HasSubstr(tokens), HasSubstr("put a backup in its place")));
+  const Finished rejected = Run({"--config", dir_.File("run.yaml")});
+  EXPECT_EQ(rejected.exit_code, 6) << rejected.output;
+  EXPECT_THAT(rejected.output, AllOf(HasSubstr(tokens), HasSubstr("put a backup in its place")));
 }
 
 TEST_F(CoordinatorProgramTest, AnswersAKubeletOnAPortOfItsOwn) {
@@ -204,8 +204,8 @@ TEST_F(CoordinatorProgramTest, WhenThePagesPortIsTakenItSaysWhichIsFree) {
     return ::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
            ::listen(taken.get(), 1) == 0;
   };
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!hold() && std::chrono::steady_clock::now() < patience) {
+  const auto timeout = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!hold() && std::chrono::steady_clock::now() < timeout) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   std::vector<std::string> arguments = Arguments({"--config", dir_.File("run.yaml")});
@@ -232,4 +232,4 @@ TEST_F(CoordinatorProgramTest, WithoutMetricsAndPageItHasNoPortsForThem) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

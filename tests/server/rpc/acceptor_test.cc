@@ -10,7 +10,7 @@
 #include "common/mutex.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Connects over loopback. Invalid when there is nobody.
@@ -34,9 +34,9 @@ class AcceptorTest : public ::testing::Test {
   void Start(ConnectionLimits limits) {
     auto acceptor =
         Acceptor::Listen({.host = "127.0.0.1", .port = 0},
-                         {.limits = limits, .on_refused = [this](ConnectionLedger::Verdict verdict) {
+                         {.limits = limits, .on_rejected = [this](ConnectionLimiter::Verdict verdict) {
                             const MutexLock lock(&mutex_);
-                            refused_.push_back(verdict);
+                            rejected_.push_back(verdict);
                             changed_.NotifyAll();
                           }});
     ASSERT_TRUE(acceptor.ok()) << acceptor.status();
@@ -55,14 +55,14 @@ class AcceptorTest : public ::testing::Test {
     const MutexLock lock(&mutex_);
     while (taken_.size() < count) changed_.Wait(&mutex_);
   }
-  void AwaitRefused(size_t count) {
+  void AwaitRejected(size_t count) {
     const MutexLock lock(&mutex_);
-    while (refused_.size() < count) changed_.Wait(&mutex_);
+    while (rejected_.size() < count) changed_.Wait(&mutex_);
   }
   /// Waits until so many connections were answered; whether any of them is taken.
   bool AwaitAnswers(size_t count) {
     const MutexLock lock(&mutex_);
-    while (taken_.size() + refused_.size() < count) changed_.Wait(&mutex_);
+    while (taken_.size() + rejected_.size() < count) changed_.Wait(&mutex_);
     return !taken_.empty();
   }
   void DropTaken() {
@@ -74,7 +74,7 @@ class AcceptorTest : public ::testing::Test {
   Mutex mutex_;
   CondVar changed_;
   std::vector<FileDescriptor> taken_ ABSL_GUARDED_BY(mutex_);
-  std::vector<ConnectionLedger::Verdict> refused_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ConnectionLimiter::Verdict> rejected_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Acceptor> acceptor_;
 };
 
@@ -85,9 +85,9 @@ TEST_F(AcceptorTest, HandsOverWhatThereIsRoomForAndHangsUpOnTheRest) {
   AwaitTaken(2);
   const FileDescriptor third = ConnectTo(port());
   EXPECT_TRUE(IsHungUp(third, 5000));
-  AwaitRefused(1);
+  AwaitRejected(1);
   DropTaken();  // as gRPC ends connections: nobody is told
-  // The ledger looks at most every 100 ms: some more may be refused meanwhile.
+  // The limiter looks at most every 100 ms: some more may be refused meanwhile.
   for (size_t asked = 2;; ++asked) {
     const FileDescriptor next = ConnectTo(port());
     if (AwaitAnswers(asked)) break;
@@ -137,4 +137,4 @@ TEST_F(AcceptorTest, SaysWhyItCannotListen) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

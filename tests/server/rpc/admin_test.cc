@@ -8,7 +8,7 @@
 #include "server/rpc/peer.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using grpc::StatusCode;
@@ -68,34 +68,34 @@ TEST_F(AdminTest, ActionsArriveWithWhoAskedAndAnswerWhatWillHappen) {
   EXPECT_EQ(LastAsked(), "scale to 0") << "0 is a size";
 }
 
-TEST_F(AdminTest, WhatNoToolOfOursSendsIsRefusedByField) {
+TEST_F(AdminTest, WhatNoToolOfOursSendsIsRejectedByField) {
   Serve();
   v1::ControlRunRequest run;
   v1::ControlRunReply ran;
-  const auto refused = [&](const grpc::Status& status, const std::string& text) {
+  const auto rejected = [&](const grpc::Status& status, const std::string& text) {
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr(text));
   };
-  refused(admin_->ControlRun(Context().get(), run, &ran), "action: 0");
+  rejected(admin_->ControlRun(Context().get(), run, &ran), "action: 0");
   run.set_action(static_cast<v1::ControlRunRequest::Action>(9));
-  refused(admin_->ControlRun(Context().get(), run, &ran), "action: 9");
+  rejected(admin_->ControlRun(Context().get(), run, &ran), "action: 9");
   run.set_action(v1::ControlRunRequest::STOP);
   run.set_reason(std::string(300, 'x'));
-  refused(admin_->ControlRun(Context().get(), run, &ran), "reason: 300 bytes");
+  rejected(admin_->ControlRun(Context().get(), run, &ran), "reason: 300 bytes");
   v1::ControlWorkerRequest worker;
   v1::ControlWorkerReply told;
-  refused(admin_->ControlWorker(Context().get(), worker, &told), "worker: is empty");
+  rejected(admin_->ControlWorker(Context().get(), worker, &told), "worker: is empty");
   worker.set_worker("w1");
-  refused(admin_->ControlWorker(Context().get(), worker, &told), "action: 0");
+  rejected(admin_->ControlWorker(Context().get(), worker, &told), "action: 0");
   v1::SetConfigRequest set;
   for (int i = 0; i < 101; ++i) set.add_settings();
   v1::SetConfigReply reply;
-  refused(admin_->SetConfig(Context().get(), set, &reply), "settings: 101");
+  rejected(admin_->SetConfig(Context().get(), set, &reply), "settings: 101");
   EXPECT_TRUE(coordinator_.admin_control.asked().empty());
 }
 
-TEST_F(AdminTest, ARefusalArrivesAsItWasGiven) {
-  coordinator_.admin_control.answer = Refuse(RefusalReason::kStorageFull, "the disk is full");
+TEST_F(AdminTest, ARejectionArrivesAsItWasGiven) {
+  coordinator_.admin_control.answer = Reject(RejectionReason::kStorageFull, "the disk is full");
   Serve();
   v1::ControlRunRequest run;
   run.set_action(v1::ControlRunRequest::PAUSE);
@@ -242,7 +242,7 @@ TEST_F(AdminTest, MetricsAreStreamedToTheirEnd) {
   EXPECT_EQ(points, 500u);
 }
 
-TEST_F(AdminTest, VerificationIsStreamedAndItsRefusalToo) {
+TEST_F(AdminTest, VerificationIsStreamedAndItsRejectionToo) {
   coordinator_.admin_control.on_verify = [](const AdminControl::VerifyReport& report) -> absl::Status {
     report({.fragment = FragmentId(0),
             .version = Version(3),
@@ -350,4 +350,4 @@ TEST(PeerAddressTest, IsWhatPeopleRead) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

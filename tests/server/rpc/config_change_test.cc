@@ -10,7 +10,7 @@
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "protos/config/schema.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "server/worker_count.h"
 #include "tests/fakes/fake_launcher.h"
 #include "tests/server/rpc/configured_run.h"
@@ -18,7 +18,7 @@
 // What an operator sets while the run goes on: from the next round, recorded, and nothing that a run cannot
 // change.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -39,10 +39,10 @@ class AdminConfig : public testing::Test {
                                  bool dry_run = false) {
     return run_.admin().SetConfig(kAnn, settings, expected, dry_run);
   }
-  std::string Refusal(const std::vector<ConfigSetting>& settings, absl::StatusCode code) {
-    const auto refused = Set(settings);
-    EXPECT_EQ(refused.status().code(), code) << refused.status();
-    return std::string(refused.status().message());
+  std::string Rejection(const std::vector<ConfigSetting>& settings, absl::StatusCode code) {
+    const auto rejected = Set(settings);
+    EXPECT_EQ(rejected.status().code(), code) << rejected.status();
+    return std::string(rejected.status().message());
   }
   void Round(const std::vector<Caller>& workers, uint64_t base) {
     for (const Caller& worker : workers) {
@@ -157,7 +157,7 @@ TEST_F(AdminConfig, ALeaseIsThatOfTheNextHeartbeat) {
   ASSERT_TRUE(Set({{"round.lease_s", "6"}}).ok());
   EXPECT_EQ(run_.Heartbeat(workers[0])->lease, Seconds(6));
   EXPECT_EQ(run_.TryJoin("c")->heartbeat, Seconds(2));
-  EXPECT_THAT(Refusal({{"round.lease_s", "3.5"}}, absl::StatusCode::kInvalidArgument),
+  EXPECT_THAT(Rejection({{"round.lease_s", "3.5"}}, absl::StatusCode::kInvalidArgument),
               HasSubstr("round.lease_s: 3.5 s are too short for the workers that are there"));
 }
 
@@ -196,7 +196,7 @@ TEST_F(AdminConfig, ANewCodecIsThatOfTheNextRound) {
     ASSERT_TRUE((*session)->Finish().ok());
   }
   EXPECT_EQ(run_.Pull(workers[0], 1)->snapshot->version, Version(2));
-  EXPECT_EQ(ReasonOf(run_.Push(workers[0], 2, values).status()), RefusalReason::kWrongCodec)
+  EXPECT_EQ(ReasonOf(run_.Push(workers[0], 2, values).status()), RejectionReason::kWrongCodec)
       << "one round later the codec of before is over";
 }
 
@@ -225,7 +225,7 @@ TEST_F(AdminConfig, ARoundTakesTheCodecsThatWereSetSinceItWasOpened) {
   EXPECT_EQ(run_.Pull(workers[0])->plan.config_version, 3);
 }
 
-TEST_F(AdminConfig, WhatIsSettledIsRefusedByName) {
+TEST_F(AdminConfig, WhatIsSettledIsRejectedByName) {
   using absl::StatusCode;
   for (const auto& [path, value] : std::map<std::string, std::string>{{"model.gpt.layers", "2"},
                                                                       {"data.partitions", "16"},
@@ -236,33 +236,33 @@ TEST_F(AdminConfig, WhatIsSettledIsRefusedByName) {
                                                                       {"run.seed", "7"},
                                                                       {"run.name", "other"},
                                                                       {"checkpoint.shards", "3"}}) {
-    EXPECT_THAT(Refusal({{path, value}}, StatusCode::kFailedPrecondition),
+    EXPECT_THAT(Rejection({{path, value}}, StatusCode::kFailedPrecondition),
                 HasSubstr(path + ": is settled when a run begins"));
   }
-  EXPECT_THAT(Refusal({{"run.rounds", "7"}}, StatusCode::kFailedPrecondition),
+  EXPECT_THAT(Rejection({{"run.rounds", "7"}}, StatusCode::kFailedPrecondition),
               HasSubstr("run.rounds: is not set but extended, with `atollctl run extend ROUNDS`"));
   EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
 }
 
-TEST_F(AdminConfig, WhatIsWrongIsRefusedByPathValueAndRange) {
+TEST_F(AdminConfig, WhatIsWrongIsRejectedByPathValueAndRange) {
   using absl::StatusCode;
-  EXPECT_THAT(Refusal({{"round.quorum", "1.5"}}, StatusCode::kInvalidArgument),
+  EXPECT_THAT(Rejection({{"round.quorum", "1.5"}}, StatusCode::kInvalidArgument),
               HasSubstr("'round.quorum': 1.5 is out of range; allowed: "));
-  EXPECT_THAT(Refusal({{"round.quorom", "1"}}, StatusCode::kInvalidArgument),
+  EXPECT_THAT(Rejection({{"round.quorom", "1"}}, StatusCode::kInvalidArgument),
               HasSubstr("unknown field 'quorom'; did you mean 'quorum'?"));
-  EXPECT_THAT(Refusal({{"round", "1"}}, StatusCode::kInvalidArgument), HasSubstr("is a section"));
-  EXPECT_THAT(Refusal({{"round.quorum.x", "1"}}, StatusCode::kInvalidArgument),
+  EXPECT_THAT(Rejection({{"round", "1"}}, StatusCode::kInvalidArgument), HasSubstr("is a section"));
+  EXPECT_THAT(Rejection({{"round.quorum.x", "1"}}, StatusCode::kInvalidArgument),
               HasSubstr("'quorum' is a field, not a section"));
-  EXPECT_THAT(Refusal({{"", "1"}}, StatusCode::kInvalidArgument), HasSubstr("unknown field ''"));
-  EXPECT_THAT(Refusal({{"inner.steps", "many"}}, StatusCode::kInvalidArgument), HasSubstr("'many'"));
-  EXPECT_THAT(Refusal({{"merge.method", "mediann"}}, StatusCode::kInvalidArgument),
+  EXPECT_THAT(Rejection({{"", "1"}}, StatusCode::kInvalidArgument), HasSubstr("unknown field ''"));
+  EXPECT_THAT(Rejection({{"inner.steps", "many"}}, StatusCode::kInvalidArgument), HasSubstr("'many'"));
+  EXPECT_THAT(Rejection({{"merge.method", "mediann"}}, StatusCode::kInvalidArgument),
               HasSubstr("did you mean 'median'"));
-  EXPECT_THAT(Refusal({{"round.minimum", "3"}}, StatusCode::kInvalidArgument),
+  EXPECT_THAT(Rejection({{"round.minimum", "3"}}, StatusCode::kInvalidArgument),
               HasSubstr("round.minimum: 3 is above run.workers"));
-  EXPECT_THAT(Refusal({{"round.quorum", "0.5"}, {"round.quorum", "0.6"}}, StatusCode::kInvalidArgument),
+  EXPECT_THAT(Rejection({{"round.quorum", "0.5"}, {"round.quorum", "0.6"}}, StatusCode::kInvalidArgument),
               HasSubstr("is given twice"));
-  EXPECT_THAT(Refusal({}, StatusCode::kInvalidArgument), HasSubstr("nothing to set"));
-  EXPECT_THAT(Refusal({{"round.deadline_s", "100"}}, StatusCode::kFailedPrecondition),
+  EXPECT_THAT(Rejection({}, StatusCode::kInvalidArgument), HasSubstr("nothing to set"));
+  EXPECT_THAT(Rejection({{"round.deadline_s", "100"}}, StatusCode::kFailedPrecondition),
               HasSubstr("has these values already"));
   EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
 }
@@ -461,9 +461,9 @@ TEST_F(AdminConfig, AnExtensionIsShownRecordedAndNeverRaisesTheLearningRate) {
   changed = ConfiguredRun(other);
   run_.options().config_bytes = changed.config_bytes;
   run_.options().run = changed.run;
-  const absl::Status refused = run_.Restart();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("run extend 250"));
+  const absl::Status rejected = run_.Restart();
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("run extend 250"));
 }
 
 TEST_F(AdminConfig, AnotherRunsFileIsToldByItsNameAndNotByItsRounds) {
@@ -472,7 +472,7 @@ TEST_F(AdminConfig, AnotherRunsFileIsToldByItsNameAndNotByItsRounds) {
     for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
     Round(workers, base);
   }
-  const auto refusal = [&](std::string_view from, std::string_view to) {
+  const auto rejection = [&](std::string_view from, std::string_view to) {
     std::string yaml = kYaml;
     yaml.replace(yaml.find("rounds: 100"), 11, "rounds: 3");
     yaml.replace(yaml.find("warmup_steps: 10"), 16, "warmup_steps: 4");
@@ -482,17 +482,19 @@ TEST_F(AdminConfig, AnotherRunsFileIsToldByItsNameAndNotByItsRounds) {
     run_.options().run = changed.run;
     return std::string(run_.Restart().message());
   };
-  EXPECT_THAT(refusal("name: small", "name: mine"),
+  EXPECT_THAT(rejection("name: small", "name: mine"),
               AllOf(HasSubstr("that of run 'small', and the configuration is of run 'mine'"),
                     HasSubstr("--data-dir")));
-  EXPECT_THAT(refusal("layers: 1", "layers: 2"), HasSubstr("model.gpt.layers is fixed when a run begins"));
-  EXPECT_THAT(refusal("workers: 2", "seed: 5, workers: 2"), HasSubstr("run.seed is fixed when a run begins"));
-  EXPECT_THAT(refusal("merge:", "privacy: {clip_norm: 2}\nmerge:"), HasSubstr("privacy.clip_norm is fixed"));
+  EXPECT_THAT(rejection("layers: 1", "layers: 2"), HasSubstr("model.gpt.layers is fixed when a run begins"));
+  EXPECT_THAT(rejection("workers: 2", "seed: 5, workers: 2"),
+              HasSubstr("run.seed is fixed when a run begins"));
+  EXPECT_THAT(rejection("merge:", "privacy: {clip_norm: 2}\nmerge:"),
+              HasSubstr("privacy.clip_norm is fixed"));
   run_.options() = ConfiguredRun(kYaml);
   ASSERT_TRUE(run_.Restart().ok());
 }
 
-TEST(AdminConfigWithLauncher, ALimitThatWasSetLowersTheLaunchAndARefusedStartTakesNothingBack) {
+TEST(AdminConfigWithLauncher, ALimitThatWasSetLowersTheLaunchAndARejectedStartTakesNothingBack) {
   const auto launcher = [log = std::make_shared<FakeLauncher::Log>()] {
     return std::make_unique<FakeLauncher>(log);
   };
@@ -504,8 +506,8 @@ TEST(AdminConfigWithLauncher, ALimitThatWasSetLowersTheLaunchAndARefusedStartTak
   EXPECT_EQ(run.admin().WantedWorkers(), 3);
   run.options() = ConfiguredRun(kYaml + "limits: {max_workers: 2}\n");
   run.options().launch_workers = 4;
-  const absl::Status refused = run.Restart();
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("limits.max_workers, which is 2"));
+  const absl::Status rejected = run.Restart();
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("limits.max_workers, which is 2"));
   run.options() = ConfiguredRun(kYaml);
   run.options().launch_workers = 4;
   ASSERT_TRUE(run.Restart().ok());
@@ -529,9 +531,9 @@ TEST_F(AdminConfig, AFileEndsARunEarlierButNotInThePast) {
     return run_.Restart();
   };
   for (const char* rounds : {"3", "5"}) {
-    const absl::Status refused = restart_with(rounds);
-    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << rounds;
-    EXPECT_THAT(std::string(refused.message()),
+    const absl::Status rejected = restart_with(rounds);
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition) << rounds;
+    EXPECT_THAT(std::string(rejected.message()),
                 AllOf(HasSubstr("run.rounds: the file's " + std::string(rounds) + " rounds"),
                       HasSubstr("Start with at least 6 rounds"), HasSubstr("atollctl run stop")));
   }
@@ -577,7 +579,7 @@ TEST_F(AdminConfig, AFinishedRunIsExtendedAndGoesOn) {
 
 TEST_F(AdminConfig, AStoppedRunTakesNoSettings) {
   ASSERT_TRUE(run_.admin().ControlRun(kAnn, RunAction::kStop, "").ok());
-  EXPECT_THAT(Refusal({{"round.quorum", "0.5"}}, absl::StatusCode::kFailedPrecondition),
+  EXPECT_THAT(Rejection({{"round.quorum", "0.5"}}, absl::StatusCode::kFailedPrecondition),
               HasSubstr("stopped by ann"));
 }
 
@@ -593,4 +595,4 @@ TEST(WorkerCount, TheMostWorkersOfAnyRunAreThoseThatAConfigurationAllows) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

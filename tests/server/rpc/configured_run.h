@@ -7,7 +7,7 @@
 #include "protos/config/run_config.h"
 #include "tests/server/test_run.h"
 
-namespace atoll {
+namespace atl {
 
 /// SmallRun's run for two workers, as a file says it.
 inline constexpr char kSmallRunYaml[] = R"(
@@ -29,6 +29,6 @@ inline CoordinatorOptions ConfiguredRun(const std::string& yaml = kSmallRunYaml)
   return options;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_RPC_CONFIGURED_RUN_H_

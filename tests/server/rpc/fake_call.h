@@ -14,7 +14,7 @@
 // own, and a failure for whatever a reactor must not do. Nothing of gRPC's library runs, so ThreadSanitizer
 // sees all of it.
 
-namespace atoll {
+namespace atl {
 
 /// Counts what must end before OnDone, as gRPC does: Finish, and the reactions in progress.
 class FakeCallBase {
@@ -183,6 +183,6 @@ class FakeReader final : public FakeCallBase, public grpc::ServerCallbackReader<
   bool reading_ = false;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_RPC_FAKE_CALL_H_

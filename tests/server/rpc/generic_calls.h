@@ -11,7 +11,7 @@
 
 // Calls of services whose stubs the distribution does not have.
 
-namespace atoll {
+namespace atl {
 
 inline grpc::ByteBuffer BufferOf(const std::string& bytes) {
   const grpc::Slice slice(bytes);
@@ -72,6 +72,6 @@ inline std::string ServicesOf(const std::shared_ptr<grpc::Channel>& channel) {
   return wait() ? BytesOf(answer) : "";
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_RPC_GENERIC_CALLS_H_

@@ -6,7 +6,7 @@
 #include "tests/server/rpc/generic_calls.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -54,7 +54,7 @@ TEST_F(HealthListenerTest, ServesNothingElseWhateverOtherPortsServe) {
   }
 }
 
-TEST_F(HealthListenerTest, ALargeQuestionIsRefused) {
+TEST_F(HealthListenerTest, ALargeQuestionIsRejected) {
   Listen();
   std::string answer;
   const grpc::Status status =
@@ -73,4 +73,4 @@ TEST_F(HealthListenerTest, APortInUseIsNamed) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

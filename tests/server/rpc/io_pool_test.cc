@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(IoPoolTest, RunsTasksOnAllThreadsAtOnce) {
@@ -17,7 +17,7 @@ TEST(IoPoolTest, RunsTasksOnAllThreadsAtOnce) {
   all_at_once.arrive_and_wait();  // hangs unless three run together
 }
 
-TEST(IoPoolTest, RefusesWhatDoesNotFitButNotWhatWasAdmitted) {
+TEST(IoPoolTest, RejectsWhatDoesNotFitButNotWhatWasAdmitted) {
   IoPool pool({.name = "t", .threads = 1, .max_queued = 2});
   std::latch started(1);
   std::latch release(1);
@@ -37,7 +37,7 @@ TEST(IoPoolTest, RefusesWhatDoesNotFitButNotWhatWasAdmitted) {
   EXPECT_EQ(ran, 3);
 }
 
-TEST(IoPoolTest, StopRunsWhatWasPostedAndRefusesTheRest) {
+TEST(IoPoolTest, StopRunsWhatWasPostedAndRejectsTheRest) {
   IoPool pool({.name = "t", .threads = 2, .max_queued = 100});
   std::atomic<int> ran{0};
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(pool.Post([&] { ++ran; }));
@@ -50,4 +50,4 @@ TEST(IoPoolTest, StopRunsWhatWasPostedAndRefusesTheRest) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class LimitsTest : public RpcFixture {
@@ -25,9 +25,9 @@ class LimitsTest : public RpcFixture {
 };
 
 TEST_F(LimitsTest, WhatAWorkerSaysOfItselfHasALength) {
-  std::atomic<int> refused{0};
+  std::atomic<int> rejected{0};
   RpcServerOptions options = Options();
-  options.on_call_refused = [&](std::string_view reason) { refused += reason == "invalid_argument"; };
+  options.on_call_rejected = [&](std::string_view reason) { rejected += reason == "invalid_argument"; };
   Serve(options);
   v1::JoinRequest request = JoinAs("w1");
   request.mutable_capabilities()->set_device_name(std::string(1025, 'x'));
@@ -36,7 +36,7 @@ TEST_F(LimitsTest, WhatAWorkerSaysOfItselfHasALength) {
   EXPECT_NE(status.error_message().find("capabilities.device_name"), std::string::npos);
   request.mutable_capabilities()->set_device_name(std::string(200 << 10, 'x'));
   EXPECT_EQ(Join(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(refused, 2);
+  EXPECT_EQ(rejected, 2);
 }
 
 TEST_F(LimitsTest, HiddenCharactersStayOutside) {
@@ -89,7 +89,7 @@ TEST_F(LimitsTest, AReasonIsCutBetweenCharacters) {
   EXPECT_EQ(seen, reason.substr(0, 199)) << "an event stores it";
 }
 
-TEST_F(LimitsTest, PackedMessagesAreRefused) {
+TEST_F(LimitsTest, PackedMessagesAreRejected) {
   Serve();
   const auto context = Context();
   context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
@@ -153,20 +153,20 @@ TEST_F(LimitsTest, AStrangersFirstMessageIsAHeaderOrNothing) {
 }
 
 TEST_F(LimitsTest, ConnectionsBeyondTheBoundAreClosed) {
-  std::atomic<int> refused{0};
+  std::atomic<int> rejected{0};
   RpcServerOptions options = Options();
   options.connections = {.total = 1, .per_address = 1};
-  options.on_connection_refused = [&](std::string_view port, std::string_view limit) {
-    refused += port == "data" && limit == "total";
+  options.on_connection_rejected = [&](std::string_view port, std::string_view limit) {
+    rejected += port == "data" && limit == "total";
   };
   Serve(options);
   EXPECT_TRUE(Join(JoinAs("w1")).ok());
   v1::JoinReply reply;
   EXPECT_EQ(Another()->Join(Context().get(), JoinAs("w2"), &reply).error_code(),
             grpc::StatusCode::UNAVAILABLE);
-  EXPECT_GE(refused, 1);
+  EXPECT_GE(rejected, 1);
   EXPECT_TRUE(Join(JoinAs("w1")).ok()) << "who is there stays";
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include "server/rpc/fragment_heads.h"
 #include "tests/common/fake_clock.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class Stream final : public LiveStream {
@@ -66,4 +66,4 @@ TEST(FragmentHeadsTest, OneBehindIsFineTwoBehindIsOutdated) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 #include "tests/server/rpc/configured_run.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -52,21 +52,21 @@ TEST_F(OperatorTest, SetsAndReadsConfigurations) {
   ASSERT_TRUE(admin_->ListConfigs(Context().get(), {}, &list).ok());
   EXPECT_EQ(list.configs_size(), 2);
   setting->set_value("7");
-  const grpc::Status refused = admin_->SetConfig(Context().get(), request, &reply);
-  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(refused.error_message(), HasSubstr("round.quorum"));
+  const grpc::Status rejected = admin_->SetConfig(Context().get(), request, &reply);
+  EXPECT_EQ(rejected.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(rejected.error_message(), HasSubstr("round.quorum"));
 }
 
-TEST_F(OperatorTest, BansAWorkerWhichIsThenRefused) {
+TEST_F(OperatorTest, BansAWorkerWhichIsThenRejected) {
   v1::ControlWorkerRequest request;
   request.set_worker("a");
   request.set_action(v1::ControlWorkerRequest::BAN);
   v1::ControlWorkerReply reply;
   ASSERT_TRUE(admin_->ControlWorker(Context().get(), request, &reply).ok());
   v1::JoinReply joined;
-  const grpc::Status refused = data_->Join(Context().get(), JoinAs("a"), &joined);
-  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(ReasonIn(refused), "BANNED");
+  const grpc::Status rejected = data_->Join(Context().get(), JoinAs("a"), &joined);
+  EXPECT_EQ(rejected.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(ReasonIn(rejected), "BANNED");
 }
 
 TEST_F(OperatorTest, MakesVerifiesAndRestoresACheckpoint) {
@@ -102,8 +102,8 @@ TEST_F(OperatorTest, MakesVerifiesAndRestoresACheckpoint) {
   const grpc::Status done = admin_->RestoreCheckpoint(Context().get(), restore, &restored);
   ASSERT_TRUE(done.ok()) << done.error_message();
   EXPECT_EQ(restored.versions(0), 2u) << "the head never goes back";
-  EXPECT_EQ(ReasonOf(run_.Heartbeat(workers_[0]).status()), RefusalReason::kWrongEpoch);
+  EXPECT_EQ(ReasonOf(run_.Heartbeat(workers_[0]).status()), RejectionReason::kWrongEpoch);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

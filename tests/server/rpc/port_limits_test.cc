@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -44,4 +44,4 @@ TEST(PortLimitsTest, HoweverMuchMemoryThereIsThePortsHaveALimit) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -244,10 +244,10 @@ TEST_F(PullTest, PartsAreThoseOfTheVersionThatTheyAreAskedOf) {
   EXPECT_EQ(other.header.end_byte(), 0u);
   for (const auto& [first, end] : std::vector<std::pair<uint64_t, uint64_t>>{
            {1, 0}, {0, 77}, {2 * kWireChunkBytes, kWireChunkBytes}, {4 * kWireChunkBytes, 0}}) {
-    const Answer refused = pull(4, first, end, false);
-    EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << first;
-    EXPECT_THAT(refused.status.error_message(), HasSubstr("range"));
-    EXPECT_TRUE(refused.data.empty());
+    const Answer rejected = pull(4, first, end, false);
+    EXPECT_EQ(rejected.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << first;
+    EXPECT_THAT(rejected.status.error_message(), HasSubstr("range"));
+    EXPECT_TRUE(rejected.data.empty());
   }
 }
 
@@ -301,7 +301,7 @@ TEST_F(PullTest, ACallerThatGoesAwayIsForgotten) {
   EXPECT_TRUE(Eventually([&] { return coordinator_.waiting_pulls() == 0; }));
 }
 
-TEST_F(PullTest, TooLongAWaitIsRefused) {
+TEST_F(PullTest, TooLongAWaitIsRejected) {
   Serve();
   v1::PullRequest request = Request();
   request.set_wait_ms(60'001);
@@ -424,4 +424,4 @@ TEST_F(WatchTest, AWatcherThatFallsBehindGetsWhatIsQueuedAndWatchesAgain) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

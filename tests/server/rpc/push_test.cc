@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,7 +41,7 @@ TEST_F(PushTest, ManyChunksArriveInOrder) {
   EXPECT_TRUE(coordinator_.pushed() == payload);  // not printed: megabytes
 }
 
-TEST_F(PushTest, ADamagedChunkIsRefusedAndTheSessionIsGoneBeforeTheAnswer) {
+TEST_F(PushTest, ADamagedChunkIsRejectedAndTheSessionIsGoneBeforeTheAnswer) {
   Serve();
   v1::PushChunk damaged = PushChunkOf(3, "def");
   damaged.set_data("dEf");
@@ -65,7 +65,7 @@ TEST_F(PushTest, TheFirstMessageIsTheHeaderAndOnlyThat) {
   EXPECT_EQ(ReasonIn(Push({no_codec})), "WRONG_CODEC");
 }
 
-TEST_F(PushTest, WrongOffsetsAndSizesAreRefused) {
+TEST_F(PushTest, WrongOffsetsAndSizesAreRejected) {
   Serve();
   EXPECT_EQ(ReasonIn(Push({PushHeaderOf(6), PushChunkOf(1, "abc")})), "BAD_CHUNK");
   EXPECT_EQ(ReasonIn(Push({PushHeaderOf(6), PushChunkOf(0, "abc"), PushChunkOf(0, "abc")})), "BAD_CHUNK");
@@ -73,7 +73,7 @@ TEST_F(PushTest, WrongOffsetsAndSizesAreRefused) {
   EXPECT_EQ(ReasonIn(Push({PushHeaderOf(6), PushChunkOf(0, "abc")})), "BAD_CHUNK");  // ends too early
 }
 
-TEST_F(PushTest, AnOversizedChunkAndAnOversizedMessageAreRefused) {
+TEST_F(PushTest, AnOversizedChunkAndAnOversizedMessageAreRejected) {
   Serve();
   const grpc::Status chunk =
       Push({PushHeaderOf(uint64_t{4} << 20), PushChunkOf(0, std::string(kWireChunkBytes + 1, 'x'))});
@@ -105,7 +105,7 @@ TEST_F(PushTest, APackedChunkCountsWithWhatItHolds) {
   EXPECT_THAT(unknown.error_message(), HasSubstr("compression"));
 }
 
-TEST_F(PushTest, WhatIsNoMessageIsRefusedAndTheServerGoesOn) {
+TEST_F(PushTest, WhatIsNoMessageIsRejectedAndTheServerGoesOn) {
   Serve();
   for (const std::string& bytes : {std::string("\xff\xff\xff"), std::string(100, '\0'),
                                    std::string("\x0a\x05"
@@ -125,9 +125,9 @@ TEST_F(PushTest, WhatIsNoMessageIsRefusedAndTheServerGoesOn) {
   EXPECT_TRUE(Push({PushHeaderOf(3), PushChunkOf(0, "abc")}).ok());
 }
 
-TEST_F(PushTest, RefusalsOfTheCoordinatorEndTheStream) {
+TEST_F(PushTest, RejectionsOfTheCoordinatorEndTheStream) {
   coordinator_.on_push_start = [](const PushCall&) {
-    return Refuse(RefusalReason::kStaleBase, "version 3 is not the head");
+    return Reject(RejectionReason::kStaleBase, "version 3 is not the head");
   };
   Serve();
   const grpc::Status status = Push({PushHeaderOf(6), PushChunkOf(0, "abc")});
@@ -137,8 +137,9 @@ TEST_F(PushTest, RefusalsOfTheCoordinatorEndTheStream) {
 
 TEST_F(PushTest, WhatDoesNotFitTheBudgetIsToComeBackLater) {
   coordinator_.on_push_start = [](const PushCall&) {
-    return Refuse(Refusal{.reason = RefusalReason::kOverBudget, .metadata = {}, .retry_after = Seconds(1)},
-                  "contributions in flight: 100 of 100 bytes are in use");
+    return Reject(
+        Rejection{.reason = RejectionReason::kOverBudget, .metadata = {}, .retry_after = Seconds(1)},
+        "contributions in flight: 100 of 100 bytes are in use");
   };
   Serve();
   // The refusal answers the header: the payload is not waited for.
@@ -275,4 +276,4 @@ TEST_F(PushTest, ASeedArrivesWhole) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

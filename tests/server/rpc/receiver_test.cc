@@ -6,10 +6,10 @@
 #include "common/crc32c.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/refusal.h"
+#include "server/rejection.h"
 #include "tests/fakes/fake_coordinator.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -51,17 +51,17 @@ PushCall CallOf(uint64_t payload_bytes) {
   return call;
 }
 
-TEST(CheckChunkTest, RefusesWhatItsChecksumDoesNotCover) {
+TEST(CheckChunkTest, RejectsWhatItsChecksumDoesNotCover) {
   const std::string data = "hello";
   TestChunk chunk(42, data);
   EXPECT_TRUE(CheckChunk(chunk).ok());
   chunk.crc32c ^= 1;
   const absl::Status status = CheckChunk(chunk);
-  EXPECT_EQ(ReasonOf(status), RefusalReason::kBadChunk);
+  EXPECT_EQ(ReasonOf(status), RejectionReason::kBadChunk);
   EXPECT_THAT(std::string(status.message()), HasSubstr("byte 42"));
 }
 
-TEST(CheckChunkTest, RefusesEmptyAndOversizedChunks) {
+TEST(CheckChunkTest, RejectsEmptyAndOversizedChunks) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckChunk(TestChunk(0, ""))));
   EXPECT_TRUE(CheckChunk(TestChunk(0, std::string(kWireChunkBytes, 'x'))).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(CheckChunk(TestChunk(0, std::string(kWireChunkBytes + 1, 'x')))));
@@ -84,19 +84,19 @@ TEST(PushReceiverTest, GoesOnWhereABrokenUploadStopped) {
   coordinator.push_resumes_at = 4;
   PushReceiver receiver(&coordinator);
   ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
-  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(0, "abcd"))), RefusalReason::kBadChunk);
+  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(0, "abcd"))), RejectionReason::kBadChunk);
   ASSERT_TRUE(receiver.Chunk(TestChunk(4, "ef")).ok());
   EXPECT_TRUE(receiver.End().ok());
 }
 
-TEST(PushReceiverTest, RefusesGapsRepetitionsAndExcess) {
+TEST(PushReceiverTest, RejectsGapsRepetitionsAndExcess) {
   FakeCoordinator coordinator;
   PushReceiver receiver(&coordinator);
   ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
   ASSERT_TRUE(receiver.Chunk(TestChunk(0, "abc")).ok());
-  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(4, "ef"))), RefusalReason::kBadChunk);
-  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(0, "abc"))), RefusalReason::kBadChunk);
-  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(3, "defg"))), RefusalReason::kWrongSize);
+  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(4, "ef"))), RejectionReason::kBadChunk);
+  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(0, "abc"))), RejectionReason::kBadChunk);
+  EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(3, "defg"))), RejectionReason::kWrongSize);
   EXPECT_EQ(coordinator.pushed(), "abc");
 }
 
@@ -106,7 +106,7 @@ TEST(PushReceiverTest, AShortStreamIsToBeResumed) {
   ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
   ASSERT_TRUE(receiver.Chunk(TestChunk(0, "abc")).ok());
   const absl::Status status = receiver.End().status();
-  EXPECT_EQ(ReasonOf(status), RefusalReason::kBadChunk);
+  EXPECT_EQ(ReasonOf(status), RejectionReason::kBadChunk);
   EXPECT_THAT(std::string(status.message()), HasSubstr("byte 3 of 6"));
 }
 
@@ -135,13 +135,13 @@ TEST(PushReceiverTest, UnpacksWhatWasPackedAndChecksItsContents) {
   const std::string packed_third = Packed(third);
   PackedChunk damaged(first.size() + second.size(), third, packed_third);
   damaged.crc32c ^= 1;
-  EXPECT_EQ(ReasonOf(receiver.Chunk(damaged)), RefusalReason::kBadChunk);
+  EXPECT_EQ(ReasonOf(receiver.Chunk(damaged)), RejectionReason::kBadChunk);
   ASSERT_TRUE(receiver.Chunk(PackedChunk(first.size() + second.size(), third, packed_third)).ok());
   ASSERT_TRUE(receiver.End().ok());
   EXPECT_TRUE(coordinator.pushed() == first + second + third);  // not printed: a megabyte
 }
 
-TEST(PushReceiverTest, APackedChunkThatHoldsSomethingElseThanItSaysIsRefused) {
+TEST(PushReceiverTest, APackedChunkThatHoldsSomethingElseThanItSaysIsRejected) {
   FakeCoordinator coordinator;
   PushReceiver receiver(&coordinator);
   ASSERT_TRUE(receiver.Begin(CallOf(uint64_t{4} << 30)).ok());
@@ -177,10 +177,10 @@ TEST(SeedReceiverTest, HandsOnCheckedChunks) {
   const std::string def = "def";
   TestChunk damaged(3, def);
   damaged.crc32c = 0;
-  EXPECT_EQ(ReasonOf(receiver.Chunk(FragmentId(0), damaged)), RefusalReason::kBadChunk);
+  EXPECT_EQ(ReasonOf(receiver.Chunk(FragmentId(0), damaged)), RejectionReason::kBadChunk);
   EXPECT_EQ(coordinator.seeded(), "abc");
   EXPECT_TRUE(receiver.End().ok());
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

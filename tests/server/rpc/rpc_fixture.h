@@ -18,7 +18,7 @@
 #include "server/rpc/server.h"
 #include "tests/fakes/fake_coordinator.h"
 
-namespace atoll {
+namespace atl {
 
 /// A real server on free ports of this machine over a coordinator that the test steers.
 class RpcFixture : public ::testing::Test {
@@ -107,6 +107,6 @@ class RpcFixture : public ::testing::Test {
   std::unique_ptr<v1::Admin::Stub> admin_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_RPC_RPC_FIXTURE_H_

@@ -13,7 +13,7 @@
 #include "tests/fakes/dev_certs.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 
 /// A real server over sockets that asks who calls, with certificates made for the test.
 class SecureFixture : public RpcFixture {
@@ -109,14 +109,14 @@ class SecureFixture : public RpcFixture {
   std::unique_ptr<LiveCertificates> certificates_;
   std::unique_ptr<AccessPolicy> policy_;
   std::string token_id_;
-  std::atomic<int> refused_{0};
+  std::atomic<int> rejected_{0};
 
  private:
   void ServeAsking(RpcServerOptions options) {
     policy_ = MakeAskingPolicy(tokens_.get(), rules_.get());
     options.security.access = policy_.get();
     options.security.tokens = tokens_.get();
-    options.on_call_refused = [this](std::string_view) { ++refused_; };
+    options.on_call_rejected = [this](std::string_view) { ++rejected_; };
     Serve(options);
   }
 
@@ -125,6 +125,6 @@ class SecureFixture : public RpcFixture {
   void TearDown() override { server_.reset(); }
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_RPC_SECURE_FIXTURE_H_

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/rpc/secure_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -62,7 +62,7 @@ TEST_F(SecurityTest, AWorkersCertificateIsGoodForItsOwnNameOnly) {
   EXPECT_TRUE(Join(As("observer-prometheus"), "observer-2", v1::ROLE_OBSERVER).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Join(As("observer-prometheus"), "w9", v1::ROLE_OBSERVER)));
   EXPECT_TRUE(absl::IsPermissionDenied(Join(As("admin-ann"), "w1")));
-  EXPECT_EQ(refused_, 4);
+  EXPECT_EQ(rejected_, 4);
 }
 
 TEST_F(SecurityTest, NobodySpeaksForAnotherWorkerInAnyCall) {
@@ -136,7 +136,7 @@ TEST_F(SecurityTest, AnObserverLooksAndAnAdminDoes) {
   }
 }
 
-TEST_F(SecurityTest, WhoBringsNothingIsRefusedInEveryCall) {
+TEST_F(SecurityTest, WhoBringsNothingIsRejectedInEveryCall) {
   ServeTokens();
   const auto nobody = ChannelSecurity::Plain();
   for (const auto& [method, status] :
@@ -152,7 +152,7 @@ TEST_F(SecurityTest, WhoBringsNothingIsRefusedInEveryCall) {
   }
 }
 
-TEST_F(SecurityTest, ARevokedTokenIsRefusedAtOnce) {
+TEST_F(SecurityTest, ARevokedTokenIsRejectedAtOnce) {
   ServeTokens();
   const auto security = Secure(WithToken({}, Role::kWorker, "w1"));
   const auto stub = v1::Coordinator::NewStub(Connect(*security, server_->data_address()));
@@ -221,4 +221,4 @@ TEST_F(SecurityTest, AnOpenRunMakesNoTokensForWhoIsNotProven) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

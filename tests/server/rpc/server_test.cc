@@ -4,7 +4,7 @@
 #include "tests/server/rpc/generic_calls.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -54,11 +54,11 @@ TEST_F(ServerTest, APortInUseIsNamedAndNotShared) {
 TEST_F(ServerTest, OtherMachinesAreLetInOnlyWhenAskedFor) {
   RpcServerOptions options = Options();
   options.data_address = "0.0.0.0:0";
-  const auto refused = RpcServer::Start(options, &coordinator_, &clock_, Logger());
-  ASSERT_TRUE(absl::IsInvalidArgument(refused.status()));
-  EXPECT_THAT(std::string(refused.status().message()),
+  const auto rejected = RpcServer::Start(options, &coordinator_, &clock_, Logger());
+  ASSERT_TRUE(absl::IsInvalidArgument(rejected.status()));
+  EXPECT_THAT(std::string(rejected.status().message()),
               AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--insecure-bind"), HasSubstr("--tls-cert")));
-  EXPECT_EQ(RpcServer::CheckAddress(options.data_address, options), refused.status());
+  EXPECT_EQ(RpcServer::CheckAddress(options.data_address, options), rejected.status());
   options.data_address = "127.0.0.1:0";
   options.admin_address = "[::]:0";
   EXPECT_TRUE(absl::IsInvalidArgument(RpcServer::Start(options, &coordinator_, &clock_, Logger()).status()));
@@ -67,7 +67,7 @@ TEST_F(ServerTest, OtherMachinesAreLetInOnlyWhenAskedFor) {
   EXPECT_TRUE(RpcServer::Start(options, &coordinator_, &clock_, Logger()).ok());
 }
 
-TEST_F(ServerTest, ABadAddressIsRefused) {
+TEST_F(ServerTest, ABadAddressIsRejected) {
   RpcServerOptions options = Options();
   options.data_address = "7600";
   EXPECT_TRUE(absl::IsInvalidArgument(RpcServer::Start(options, &coordinator_, &clock_, Logger()).status()));
@@ -153,4 +153,4 @@ TEST_F(ServerTest, AnIdleClientNeitherHoldsUpTheShutdownNorIsItsNextCallCancelle
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -3,7 +3,7 @@
 
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 class SlowDiskTest : public RpcFixture {
@@ -60,4 +60,4 @@ TEST_F(SlowDiskTest, ChunksOfOthersGoOnWhileUploadsAreSynced) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

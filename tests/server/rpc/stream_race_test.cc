@@ -15,7 +15,7 @@
 #include "tests/fakes/fake_coordinator.h"
 #include "tests/server/rpc/fake_call.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr int kRuns = 300;
@@ -177,4 +177,4 @@ TEST(StreamRaceTest, TheWatchdogMeetsAPushThatMoves) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -14,7 +14,7 @@
 #include "tests/fakes/loopback_server.h"
 #include "tests/server/rpc/secure_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -115,7 +115,7 @@ TEST_F(TlsTest, SaysWhatIsWrongWithTheCoordinatorsCertificate) {
   EXPECT_TRUE(Join(flags, "w1").ok());
 }
 
-TEST_F(TlsTest, ACertificateForTheOtherSideIsRefusedAtTheStartAndNamed) {
+TEST_F(TlsTest, ACertificateForTheOtherSideIsRejectedAtTheStartAndNamed) {
   EXPECT_THAT(std::string(CoordinatorTakes("worker-w1").message()),
               AllOf(HasSubstr("worker-w1.pem"), HasSubstr("not for a server"), HasSubstr("serverAuth"),
                     HasSubstr("dev-certs.sh FOLDER --coordinator")));
@@ -174,7 +174,7 @@ TEST_F(TlsTest, SaysWhatTheCoordinatorDoesNotTake) {
   EXPECT_FALSE(Join(As(""), "w1").ok());
 }
 
-TEST_F(TlsTest, AnExpiredCertificateIsRefusedOnBothSides) {
+TEST_F(TlsTest, AnExpiredCertificateIsRejectedOnBothSides) {
   certs_.Make("--worker old --days -1");
   const auto ours = ChannelSecurity::Create(As("worker-old"), &clock_, Logger());
   EXPECT_THAT(std::string(ours.status().message()),
@@ -201,9 +201,9 @@ TEST_F(TlsTest, AnExpiredCertificateIsRefusedOnBothSides) {
 TEST_F(TlsTest, ATokenStaysOnThisMachineUnlessItIsEncrypted) {
   const auto plain = Secure(WithToken({}, Role::kWorker, "w1"));
   EXPECT_TRUE(plain->CheckTarget("127.0.0.1:7600").ok());
-  const absl::Status refused = plain->CheckTarget("10.0.0.7:7600");
-  EXPECT_TRUE(absl::IsInvalidArgument(refused));
-  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("plain text"), HasSubstr("--tls-ca")));
+  const absl::Status rejected = plain->CheckTarget("10.0.0.7:7600");
+  EXPECT_TRUE(absl::IsInvalidArgument(rejected));
+  EXPECT_THAT(std::string(rejected.message()), AllOf(HasSubstr("plain text"), HasSubstr("--tls-ca")));
   ClientSecurityFlags insecure = WithToken({}, Role::kWorker, "w1");
   insecure.insecure_token = true;
   EXPECT_TRUE(Secure(insecure)->CheckTarget("10.0.0.7:7600").ok());
@@ -223,4 +223,4 @@ TEST_F(TlsTest, OtherMachinesAreLetInWithCertificates) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

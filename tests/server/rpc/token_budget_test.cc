@@ -10,7 +10,7 @@
 
 // What a begun run is planned for stays, whatever its file says of the size of a round.
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -157,25 +157,25 @@ TEST_F(TokenBudget, WhatTheFileSaysOfTheRateIsTold) {
                             HasSubstr("the learning rate from the next round on: ")));
 }
 
-TEST_F(TokenBudget, ARefusalLeadsOut) {
+TEST_F(TokenBudget, ARejectionLeadsOut) {
   Train(4);
-  const auto refusal = [&](const Values& values) {
-    const absl::Status refused = Start(With(values));
-    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
-    return std::string(refused.message());
+  const auto rejection = [&](const Values& values) {
+    const absl::Status rejected = Start(With(values));
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition) << rejected;
+    return std::string(rejected.message());
   };
   EXPECT_THAT(
-      refusal({{"workers: 2, rounds: 6", "workers: 1, rounds: 25"}}),
+      rejection({{"workers: 2, rounds: 6", "workers: 1, rounds: 25"}}),
       AllOf(HasSubstr("the file asks for 25 rounds, 1.60k tokens, and the run is planned for 768 tokens"),
             HasSubstr("Put run.rounds back to 6"), HasSubstr("run extend 13")));
-  EXPECT_THAT(refusal({{"workers: 2, rounds: 6", "workers: 1, rounds: 8"}}),
+  EXPECT_THAT(rejection({{"workers: 2, rounds: 6", "workers: 1, rounds: 8"}}),
               AllOf(HasSubstr("would end at once"), HasSubstr("Start with at least 9 rounds")));
-  EXPECT_THAT(refusal({{"steps: 2", "steps: 1000"}}),
+  EXPECT_THAT(rejection({{"steps: 2", "steps: 1000"}}),
               AllOf(HasSubstr("one round of the file"), HasSubstr("at most 12 steps")));
   ASSERT_TRUE(Start(With({{"workers: 2", "workers: 1"}})).ok());
   EXPECT_EQ(Now().rounds, 12u);
   EXPECT_EQ(Status().config_version, 2u) << "a refused start leaves nothing";
-  EXPECT_THAT(refusal({{"workers: 2, rounds: 6", "workers: 1, rounds: 9"}}),
+  EXPECT_THAT(rejection({{"workers: 2, rounds: 6", "workers: 1, rounds: 9"}}),
               AllOf(HasSubstr("asks for 9 rounds, and at the last start it asked for 6. The run has 12, so"),
                     HasSubstr("To end the run at 9 rounds, start with run.rounds: 12,")));
   ASSERT_TRUE(Start(With({{"workers: 2, rounds: 6", "workers: 1, rounds: 12"}})).ok());
@@ -196,11 +196,11 @@ class ExtendedBudget : public TokenBudget {
     Train(1);
     ASSERT_EQ(Status().total_tokens, 30 * kRound);
   }
-  void ExpectRefused(const Values& values, const std::string& message) {
+  void ExpectRejected(const Values& values, const std::string& message) {
     const std::string recorded = Status().config_bytes;
-    const absl::Status refused = Start(With(values));
-    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
-    EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(message), HasSubstr("Nothing was changed")));
+    const absl::Status rejected = Start(With(values));
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition) << rejected;
+    EXPECT_THAT(std::string(rejected.message()), AllOf(HasSubstr(message), HasSubstr("Nothing was changed")));
     ASSERT_TRUE(Start(kYaml).ok());
     EXPECT_EQ(Status().config_bytes, recorded);
   }
@@ -224,20 +224,21 @@ TEST_F(ExtendedBudget, AFileWithItsOldRoundsKeepsTheExtension) {
   ExpectKept({}, 30);
 }
 
-TEST_F(ExtendedBudget, ARaisedFileThatWouldShortenTheRunIsRefused) {
+TEST_F(ExtendedBudget, ARaisedFileThatWouldShortenTheRunIsRejected) {
   const std::string shorter = "would not extend it but end it earlier";
-  ExpectRefused({{"rounds: 6", "rounds: 7"}}, "asks for 7 rounds, and at the last start it asked for 6. The");
-  ExpectRefused({{"rounds: 6", "rounds: 29"}}, "The run has 30, with its extension, so the file " + shorter);
-  ExpectRefused({{"rounds: 6", "rounds: 20"}}, "Put run.rounds back to 6, or start without --config; for ");
-  ExpectRefused({{"rounds: 6", "rounds: 20"}, {"deadline_s: 100", "deadline_s: 70"}}, shorter);
-  ExpectRefused({{"workers: 2, rounds: 6", "workers: 4, rounds: 10"}}, "The run has 15, with its extension");
-  ExpectRefused({{"rounds: 6", "rounds: 40"}, {"batch: 4", "batch: 2"}}, "The run has 60, with its extens");
-  ExpectRefused({{"rounds: 6", "rounds: 10"}, {"steps: 2", "steps: 4"}}, shorter);
+  ExpectRejected({{"rounds: 6", "rounds: 7"}},
+                 "asks for 7 rounds, and at the last start it asked for 6. The");
+  ExpectRejected({{"rounds: 6", "rounds: 29"}}, "The run has 30, with its extension, so the file " + shorter);
+  ExpectRejected({{"rounds: 6", "rounds: 20"}}, "Put run.rounds back to 6, or start without --config; for ");
+  ExpectRejected({{"rounds: 6", "rounds: 20"}, {"deadline_s: 100", "deadline_s: 70"}}, shorter);
+  ExpectRejected({{"workers: 2, rounds: 6", "workers: 4, rounds: 10"}}, "The run has 15, with its extension");
+  ExpectRejected({{"rounds: 6", "rounds: 40"}, {"batch: 4", "batch: 2"}}, "The run has 60, with its extens");
+  ExpectRejected({{"rounds: 6", "rounds: 10"}, {"steps: 2", "steps: 4"}}, shorter);
 }
 
-TEST_F(ExtendedBudget, ARaisedFileThatWouldExtendItIsRefused) {
-  ExpectRefused({{"rounds: 6", "rounds: 31"}}, "Put run.rounds back to 6, or start without --config, then");
-  ExpectRefused({{"workers: 2, rounds: 6", "workers: 1, rounds: 70"}}, "run extend 10`");
+TEST_F(ExtendedBudget, ARaisedFileThatWouldExtendItIsRejected) {
+  ExpectRejected({{"rounds: 6", "rounds: 31"}}, "Put run.rounds back to 6, or start without --config, then");
+  ExpectRejected({{"workers: 2, rounds: 6", "workers: 1, rounds: 70"}}, "run extend 10`");
 }
 
 TEST_F(ExtendedBudget, AFileMayHaveTheRoundsOfTheExtendedRunAndThenFewer) {
@@ -263,8 +264,8 @@ TEST_F(ExtendedBudget, TheSameTokensInRoundsOfAnotherSizeKeepTheExtension) {
 }
 
 TEST_F(ExtendedBudget, ALoweredFileEndsItUnlessThatIsTrained) {
-  ExpectRefused({{"rounds: 6", "rounds: 5"}}, "Start with at least 8 rounds");
-  ExpectRefused({{"workers: 2, rounds: 6", "workers: 4, rounds: 2"}}, "would end at once");
+  ExpectRejected({{"rounds: 6", "rounds: 5"}}, "Start with at least 8 rounds");
+  ExpectRejected({{"workers: 2, rounds: 6", "workers: 4, rounds: 2"}}, "would end at once");
 }
 
 TEST_F(TokenBudget, ALoweredFileShortensAnExtendedRun) {
@@ -275,7 +276,7 @@ TEST_F(TokenBudget, ALoweredFileShortensAnExtendedRun) {
   EXPECT_THAT(Told(1), HasSubstr("the run ends earlier, at 5 rounds instead of 30, and its extension is "));
 }
 
-TEST_F(TokenBudget, AFinishedExtendedRunRefusesARaisedFile) {
+TEST_F(TokenBudget, AFinishedExtendedRunRejectsARaisedFile) {
   Train(6);
   ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 2, 0, false).ok());
   Train(2);
@@ -295,15 +296,15 @@ TEST_F(TokenBudget, OtherRoundsTakeAnExtensionBackBeforeAnythingIsTrained) {
   EXPECT_THAT(Told(2), HasSubstr("the run has 9 rounds instead of 30, and its extension is taken back"));
 }
 
-TEST_F(TokenBudget, ARefusalNamesTheRoundsOfTheFile) {
+TEST_F(TokenBudget, ARejectionNamesTheRoundsOfTheFile) {
   Train(1);
   ASSERT_TRUE(run_.admin().SetConfig(kAnn, {{"inner.steps", "4"}}, 0, false).ok());
   EXPECT_EQ(Now().rounds, 3u);
-  const absl::Status refused = Start(With({{"rounds: 6", "rounds: 9"}}));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("Put run.rounds back to 6"));
+  const absl::Status rejected = Start(With({{"rounds: 6", "rounds: 9"}}));
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("Put run.rounds back to 6"));
 }
 
-TEST_F(TokenBudget, AWarmupThatIsOverIsNoReasonToRefuse) {
+TEST_F(TokenBudget, AWarmupThatIsOverIsNoReasonToReject) {
   Train(2);
   const absl::Status started =
       Start(With({{"steps: 2", "steps: 1"}, {"batch: 4", "batch: 4, accumulation: 12"}}));
@@ -315,9 +316,9 @@ TEST_F(TokenBudget, OneRoundDoesNotExceedIt) {
   const auto set = [&](const std::string& steps) {
     return run_.admin().SetConfig(kAnn, {{"inner.steps", steps}}, 0, false);
   };
-  const auto refused = set("1000000");
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.status().message()),
+  const auto rejected = set("1000000");
+  EXPECT_EQ(rejected.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(rejected.status().message()),
               AllOf(HasSubstr("inner.steps: one round of 1000000 steps"),
                     HasSubstr("times the token budget of the whole run (768); at most 12 steps")));
   EXPECT_FALSE(set("13").ok());
@@ -357,4 +358,4 @@ TEST_F(TokenBudget, ThePastKeepsItsLearningRates) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

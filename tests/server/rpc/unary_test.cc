@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/rpc/rpc_fixture.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -19,7 +19,7 @@ class UnaryTest : public RpcFixture {
   }
 };
 
-TEST_F(UnaryTest, AnotherProtocolMajorIsRefusedWithBothVersions) {
+TEST_F(UnaryTest, AnotherProtocolMajorIsRejectedWithBothVersions) {
   coordinator_.on_join = [](const JoinCall&) -> absl::StatusOr<JoinResult> {
     ADD_FAILURE() << "the coordinator must not see it";
     return JoinResult();
@@ -42,7 +42,7 @@ TEST_F(UnaryTest, AHigherMinorIsTolerated) {
   EXPECT_TRUE(Join(request).ok());
 }
 
-TEST_F(UnaryTest, FieldsThatMeanNothingAreRefusedByName) {
+TEST_F(UnaryTest, FieldsThatMeanNothingAreRejectedByName) {
   Serve();
   v1::JoinRequest short_secret = JoinAs("w1");
   short_secret.set_secret("short");
@@ -129,15 +129,15 @@ TEST_F(UnaryTest, AbsurdTimesOfAHeartbeatAreNotKnown) {
 }
 
 struct ReasonCase {
-  RefusalReason reason;
+  RejectionReason reason;
   grpc::StatusCode code;
 };
 
-class RefusalTest : public RpcFixture, public ::testing::WithParamInterface<ReasonCase> {};
+class RejectionTest : public RpcFixture, public ::testing::WithParamInterface<ReasonCase> {};
 
-TEST_P(RefusalTest, ArrivesWithCodeReasonMetadataAndDelay) {
+TEST_P(RejectionTest, ArrivesWithCodeReasonMetadataAndDelay) {
   coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatResult> {
-    return Refuse(
+    return Reject(
         {.reason = GetParam().reason, .metadata = {{"head_version", "12"}}, .retry_after = Seconds(2.5)},
         "because");
   };
@@ -150,14 +150,14 @@ TEST_P(RefusalTest, ArrivesWithCodeReasonMetadataAndDelay) {
   EXPECT_EQ(status.error_message(), "because");
   const auto detail = DetailOf(StatusFromGrpc(status));
   ASSERT_TRUE(detail);
-  EXPECT_EQ(detail->reason, RefusalReasonName(GetParam().reason));
+  EXPECT_EQ(detail->reason, RejectionReasonName(GetParam().reason));
   EXPECT_EQ(detail->metadata.at("head_version"), "12");
   EXPECT_EQ(detail->retry_after, Seconds(2.5));
 }
 
-using enum RefusalReason;
+using enum RejectionReason;
 using grpc::StatusCode;
-INSTANTIATE_TEST_SUITE_P(All, RefusalTest,
+INSTANTIATE_TEST_SUITE_P(All, RejectionTest,
                          ::testing::Values(ReasonCase{kProtocolMismatch, StatusCode::FAILED_PRECONDITION},
                                            ReasonCase{kWrongRun, StatusCode::FAILED_PRECONDITION},
                                            ReasonCase{kWrongEpoch, StatusCode::FAILED_PRECONDITION},
@@ -180,7 +180,9 @@ INSTANTIATE_TEST_SUITE_P(All, RefusalTest,
                                            ReasonCase{kStorageFull, StatusCode::RESOURCE_EXHAUSTED},
                                            ReasonCase{kStorageFailing, StatusCode::UNAVAILABLE},
                                            ReasonCase{kShuttingDown, StatusCode::UNAVAILABLE}),
-                         [](const auto& each) { return std::string(RefusalReasonName(each.param.reason)); });
+                         [](const auto& each) {
+                           return std::string(RejectionReasonName(each.param.reason));
+                         });
 
 TEST_F(UnaryTest, WhatMayBeTriedAgainSaysWhen) {
   coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatResult> {
@@ -217,16 +219,16 @@ TEST_F(UnaryTest, BeyondTheWaitingRoomCallsAreToldToComeBack) {
   std::thread blocked([&] { first = beat(); });
   ASSERT_TRUE(Eventually([&] { return inside == 1; }));
   // Of two more, one waits and one is refused, whichever comes first.
-  std::atomic<int> refused{0};
-  std::thread second([&] { refused += ReasonIn(beat()) == "OVER_BUDGET"; });
-  std::thread third([&] { refused += ReasonIn(beat()) == "OVER_BUDGET"; });
-  EXPECT_TRUE(Eventually([&] { return refused == 1; }));
+  std::atomic<int> rejected{0};
+  std::thread second([&] { rejected += ReasonIn(beat()) == "OVER_BUDGET"; });
+  std::thread third([&] { rejected += ReasonIn(beat()) == "OVER_BUDGET"; });
+  EXPECT_TRUE(Eventually([&] { return rejected == 1; }));
   release.count_down();
   blocked.join();
   second.join();
   third.join();
   EXPECT_TRUE(first.ok());
-  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(rejected, 1);
 }
 
 TEST_F(UnaryTest, StatusAndWorkersAreShown) {
@@ -256,4 +258,4 @@ TEST_F(UnaryTest, StatusAndWorkersAreShown) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

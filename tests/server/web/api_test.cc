@@ -11,7 +11,7 @@
 #include "tests/server/web/fake_policy.h"
 #include "tests/server/web/web_run.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using nlohmann::json;
@@ -270,24 +270,24 @@ TEST_F(WebApiTest, ARealRunRecordsWhoActedAndHowItWasProven) {
   EXPECT_THAT(real.coordinator().GetStatus(0).state_reason, HasSubstr("ann (token, by web"));
 }
 
-TEST_F(WebApiTest, WhatIsNoActionIsRefusedAndSaysWhy) {
+TEST_F(WebApiTest, WhatIsNoActionIsRejectedAndSaysWhy) {
   WebApi& api = Api(&open_);
-  const auto refused = [&](const char* path, const std::string& body) {
+  const auto rejected = [&](const char* path, const std::string& body) {
     const WebReply reply = api.Answer(Post(std::string("/api/v1/") + path, body, "admin-token"));
     EXPECT_EQ(reply.status, 400) << body;
     return json::parse(reply.body)["error"]["message"].get<std::string>();
   };
-  EXPECT_THAT(refused("control-run", "{}"), HasSubstr("action"));
-  EXPECT_THAT(refused("control-run", R"({"action":"FORMAT"})"), HasSubstr("ControlRunRequest"));
-  EXPECT_THAT(refused("control-run", R"({"action":"PAUSE","extra":1})"), HasSubstr("extra"));
-  EXPECT_THAT(refused("control-worker", R"({"action":"DRAIN","worker":"a","worker":"b"})"),
+  EXPECT_THAT(rejected("control-run", "{}"), HasSubstr("action"));
+  EXPECT_THAT(rejected("control-run", R"({"action":"FORMAT"})"), HasSubstr("ControlRunRequest"));
+  EXPECT_THAT(rejected("control-run", R"({"action":"PAUSE","extra":1})"), HasSubstr("extra"));
+  EXPECT_THAT(rejected("control-worker", R"({"action":"DRAIN","worker":"a","worker":"b"})"),
               HasSubstr("'worker' is there twice"));
   for (const std::string& body :
        {std::string("{"), std::string("[]"), std::string("\0\xff", 2), std::string(9000, '['),
         std::string("action=PAUSE"), std::string("<xml/>"), std::string("{action: 'PAUSE'}")}) {
-    refused("control-run", body);
+    rejected("control-run", body);
   }
-  refused("control-worker", R"({"action":"DRAIN"})");
+  rejected("control-worker", R"({"action":"DRAIN"})");
   EXPECT_THAT(Asked(), IsEmpty());
   EXPECT_EQ(api.Answer(Get("/api/v1/control-run", "admin-token")).status, 405);
 
@@ -298,4 +298,4 @@ TEST_F(WebApiTest, WhatIsNoActionIsRefusedAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 
 #include "server/access/access_policy.h"
 
-namespace atoll {
+namespace atl {
 
 /// Knows three tokens: "admin-token", "observer-token" and "worker-token". Who brings none may look, unless
 /// it asks everybody.
@@ -27,6 +27,6 @@ class FakePolicy final : public AccessPolicy {
   const bool asks_everybody_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_WEB_FAKE_POLICY_H_

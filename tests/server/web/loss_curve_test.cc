@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using nlohmann::json;
@@ -152,4 +152,4 @@ TEST(LossCurveTest, IsJsonWithValidationAtItsTokens) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

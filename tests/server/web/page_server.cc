@@ -11,7 +11,7 @@
 #include "tests/server/web/fake_policy.h"
 #include "tests/server/web/web_run.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr char kScript[] =
@@ -62,16 +62,16 @@ void FillHostile(FakeCoordinator& coordinator) {
 }
 
 /// Refuses more workers than the page lists, two of them without a valid name.
-void FillRefusing(FakeCoordinator& coordinator) {
+void FillRejecting(FakeCoordinator& coordinator) {
   StatusView& status = coordinator.status_view;
   for (const char* worker : {"", "", "w9", "w10", "w11", "w12"}) {
-    RefusedJoinView refused;
-    refused.worker = worker;
-    refused.address = "10.0.0." + std::to_string(status.refused_joins.size() + 1);
-    refused.message = kScript;
-    refused.since_s = 60;
-    refused.attempts = 3;
-    status.refused_joins.push_back(refused);
+    RejectedJoinView rejected;
+    rejected.worker = worker;
+    rejected.address = "10.0.0." + std::to_string(status.refused_joins.size() + 1);
+    rejected.message = kScript;
+    rejected.since_s = 60;
+    rejected.attempts = 3;
+    status.refused_joins.push_back(rejected);
   }
 }
 
@@ -103,8 +103,8 @@ void Run() {
   const FakePolicy asking(/*asks_everybody=*/true);
   FakeCoordinator hostile;
   FillHostile(hostile);
-  FakeCoordinator refusing;
-  FillRefusing(refusing);
+  FakeCoordinator rejecting;
+  FillRejecting(rejecting);
   WebRun run;
   for (int i = 0; i < 5; ++i) run.Round();
   WebRun restored;
@@ -117,12 +117,12 @@ void Run() {
   const auto restored_page = Serve(&restored.coordinator(), &open, &clock);
   const auto run_page = Serve(&run.coordinator(), &open, &clock);
   const auto hostile_page = Serve(&hostile, &open, &clock);
-  const auto refusing_page = Serve(&refusing, &open, &clock);
+  const auto rejecting_page = Serve(&rejecting, &open, &clock);
   const auto asking_page = Serve(&run.coordinator(), &asking, &clock);
   PublishHostile(hostile);
   const nlohmann::json urls = {{"run", run_page->url()},
                                {"hostile", hostile_page->url()},
-                               {"refusing", refusing_page->url()},
+                               {"refusing", rejecting_page->url()},
                                {"restored", restored_page->url()},
                                {"asking", asking_page->url()}};
   std::cout << urls.dump() << std::endl;
@@ -137,9 +137,9 @@ void Run() {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main() {
-  atoll::Run();
+  atl::Run();
   return 0;
 }

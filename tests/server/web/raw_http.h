@@ -13,13 +13,13 @@
 
 #include "common/file_descriptor.h"
 
-namespace atoll {
+namespace atl {
 
 /// A connection to 127.0.0.1, which gives up reading after 20 s.
 inline FileDescriptor ConnectTo(uint16_t port) {
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval patience{.tv_sec = 20, .tv_usec = 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  const timeval timeout{.tv_sec = 20, .tv_usec = 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -64,6 +64,6 @@ inline std::string BodyIn(const std::string& answer) {
   return end == std::string::npos ? "" : answer.substr(end + 4);
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_WEB_RAW_HTTP_H_

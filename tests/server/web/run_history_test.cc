@@ -5,7 +5,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/server/web/web_run.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(RunHistoryTest, HasThePastAndFollows) {
@@ -77,4 +77,4 @@ TEST(RunHistoryTest, TrafficIsSampledAtItsPeriod) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "tests/fakes/fake_launcher.h"
 #include "tests/server/rpc/configured_run.h"
 
-namespace atoll {
+namespace atl {
 
 /// A real coordinator with two workers, a launcher that starts nothing, and rounds when the test says so.
 class WebRun {
@@ -69,6 +69,6 @@ class WebRun {
   uint64_t head_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_SERVER_WEB_WEB_RUN_H_

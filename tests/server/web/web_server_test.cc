@@ -14,7 +14,7 @@
 #include "tests/server/web/fake_policy.h"
 #include "tests/server/web/raw_http.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -87,7 +87,7 @@ TEST_F(WebServerTest, AnswersOverTheSocketAsWithoutIt) {
   EXPECT_EQ(StatusIn(Ask("GET / HTTP/1.1\r\nIf-None-Match: " + etag)), 304);
 }
 
-TEST_F(WebServerTest, RefusesWhatItDoesNotServe) {
+TEST_F(WebServerTest, RejectsWhatItDoesNotServe) {
   Serve();
   for (const char* path : {"/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
                            "/page.css%00.html/x", "/api/v1/../../page.css", "//etc/passwd", "/.git/config"}) {
@@ -106,7 +106,7 @@ TEST_F(WebServerTest, RefusesWhatItDoesNotServe) {
   EXPECT_THAT(StatusIn(RawExchange(port(), "GET / HTTP/1.1\r\nConnection: close\r\n\r\n")), AnyOf(400, 403));
 }
 
-TEST_F(WebServerTest, RefusesWhatIsTooLarge) {
+TEST_F(WebServerTest, RejectsWhatIsTooLarge) {
   Serve();
   const std::string long_path = "GET /" + std::string(100'000, 'a') + " HTTP/1.1";
   EXPECT_THAT(StatusIn(Ask(long_path)), AnyOf(414, 431));
@@ -127,7 +127,7 @@ TEST_F(WebServerTest, RefusesWhatIsTooLarge) {
 
 TEST_F(WebServerTest, GarbageIsHarmless) {
   WebServerOptions options = Options();
-  options.patience = Seconds(0.5);
+  options.timeout = Seconds(0.5);
   Serve(options);
   std::string noise;
   for (int i = 0; i < 100'000; ++i) noise += static_cast<char>((i * 7919) >> 3);
@@ -165,7 +165,7 @@ TEST_F(WebServerTest, ActionsTakeATokenAlsoOverTheSocket) {
 
 TEST_F(WebServerTest, WhoDribblesIsHungUpOn) {
   WebServerOptions options = Options();
-  options.patience = Seconds(0.5);
+  options.timeout = Seconds(0.5);
   Serve(options);
   const auto begun = std::chrono::steady_clock::now();
   const FileDescriptor socket = ConnectTo(port());
@@ -189,7 +189,7 @@ TEST_F(WebServerTest, ClientsAreBoundedAndThoseThatWaitGetTheirTurn) {
   WebServerOptions options = Options();
   options.limits.connections = 4;
   options.limits.connections_per_address = 4;
-  options.patience = Seconds(0.5);
+  options.timeout = Seconds(0.5);
   Serve(options);
   std::vector<FileDescriptor> idle;
   for (int i = 0; i < 12; ++i) idle.push_back(ConnectTo(port()));
@@ -227,7 +227,7 @@ TEST_F(WebServerTest, ASlowAnswerHoldsUpNobodyAndShutdownWaitsForIt) {
   server_.reset();
 }
 
-TEST_F(WebServerTest, AddressesAreRefusedWithAReason) {
+TEST_F(WebServerTest, AddressesAreRejectedWithAReason) {
   Serve();
   WebServerOptions options = Options();
   options.address = server_->address().ToString();
@@ -270,7 +270,7 @@ TEST_F(WebTlsTest, SpeaksHttpsAndTakesANewCertificateWithoutAPause) {
   options.certificate_file = dir_.File("tls.crt");
   options.key_file = dir_.File("tls.key");
   options.look_at_files = Seconds(0.1);
-  options.patience = Seconds(1);
+  options.timeout = Seconds(1);
   Serve(options);
   EXPECT_THAT(server_->url(), HasSubstr("https://127.0.0.1:"));
   const std::string first_ca = dir_.File("first.crt");
@@ -307,4 +307,4 @@ TEST_F(WebTlsTest, ACertificateMakesOtherAddressesFineAndABrokenOneIsSaid) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

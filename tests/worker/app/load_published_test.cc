@@ -5,7 +5,7 @@
 #include "tests/worker/sync/fake_coordinator.h"
 #include "tests/worker/sync/fake_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -59,4 +59,4 @@ TEST_F(LoadPublishedTest, FragmentsThatOvertakeEachOtherAreUnavailable) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "common/file.h"
@@ -10,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/sync/fake_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -72,4 +73,4 @@ TEST_F(LoadSafetensorsTest, AFileThatIsNotThereIsNotFound) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// What came through.
@@ -55,8 +55,8 @@ TEST_F(ReadyFileTest, AFileWithContentsIsNotTheWorkers) {
   EXPECT_TRUE(ReadyFile::Check("").ok());
   EXPECT_TRUE(ReadyFile::Check(path_).ok());
   ASSERT_TRUE(WriteFileAtomically(path_, "my thesis").ok());
-  const absl::Status refused = ReadyFile::Check(path_);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  const absl::Status rejected = ReadyFile::Check(path_);
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << rejected;
   EXPECT_EQ(ReadFile(path_).value(), "my thesis");
 }
 
@@ -73,4 +73,4 @@ TEST_F(ReadyFileTest, HandsOnWhatItHears) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

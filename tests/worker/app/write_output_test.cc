@@ -6,7 +6,7 @@
 #include "common/exit_codes.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using FilePtr = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -30,4 +30,4 @@ TEST(WriteOutput, AFullDiskIsAnErrorOfStorage) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(CheckAddressTest, HostAndPort) {
@@ -22,4 +22,4 @@ TEST(CheckAddressTest, AnythingElseIsSaid) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "protos/wire/protocol.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -64,23 +64,23 @@ TEST(JoinInfoFromProtoTest, AnotherProtocolNamesBothVersions) {
   v1::JoinReply reply = GoodReply();
   reply.mutable_protocol()->set_major(kProtocolMajor + 1);
   const auto info = JoinInfoFromProto(reply, kMember);
-  EXPECT_EQ(RejectionOf(info.status()), RefusalReason::kProtocolMismatch);
+  EXPECT_EQ(RejectionReasonOf(info.status()), RejectionReason::kProtocolMismatch);
   EXPECT_THAT(std::string(info.status().message()), HasSubstr(std::to_string(kProtocolMajor + 1)));
 }
 
-TEST(JoinInfoFromProtoTest, NonsenseIsRefused) {
-  const auto refused = [](void (*damage)(v1::JoinReply&)) {
+TEST(JoinInfoFromProtoTest, NonsenseIsRejected) {
+  const auto rejected = [](void (*damage)(v1::JoinReply&)) {
     v1::JoinReply reply = GoodReply();
     damage(reply);
     return JoinInfoFromProto(reply, kMember).status().code() == absl::StatusCode::kInvalidArgument;
   };
-  EXPECT_TRUE(refused([](v1::JoinReply& reply) { reply.clear_run_id(); }));
-  EXPECT_TRUE(refused([](v1::JoinReply& reply) { reply.clear_incarnation(); }));
+  EXPECT_TRUE(rejected([](v1::JoinReply& reply) { reply.clear_run_id(); }));
+  EXPECT_TRUE(rejected([](v1::JoinReply& reply) { reply.clear_incarnation(); }));
+  EXPECT_TRUE(rejected(
+      [](v1::JoinReply& reply) { reply.set_heartbeat_s(std::numeric_limits<double>::quiet_NaN()); }));
+  EXPECT_TRUE(rejected([](v1::JoinReply& reply) { reply.clear_config(); }));
   EXPECT_TRUE(
-      refused([](v1::JoinReply& reply) { reply.set_heartbeat_s(std::numeric_limits<double>::quiet_NaN()); }));
-  EXPECT_TRUE(refused([](v1::JoinReply& reply) { reply.clear_config(); }));
-  EXPECT_TRUE(
-      refused([](v1::JoinReply& reply) { reply.set_manifest_hash("x"); }));  // seeded, but no fragments
+      rejected([](v1::JoinReply& reply) { reply.set_manifest_hash("x"); }));  // seeded, but no fragments
 }
 
 TEST(JoinInfoFromProtoTest, ADescriptionHasNoIncarnation) {
@@ -92,17 +92,18 @@ TEST(JoinInfoFromProtoTest, ADescriptionHasNoIncarnation) {
 }
 
 TEST(HeartbeatTest, CarriesProgressEvaluationsAndConfirmations) {
-  HeartbeatNews news;
-  ProgressReport& progress = news.progress;
+  HeartbeatReport heartbeat_report;
+  ProgressReport& progress = heartbeat_report.progress;
   progress.phase = WorkerPhase::kWaiting;
   progress.base = Version(4);
   progress.step = 3;
   progress.waiting_for = "the others";
-  news.evaluations = {{Version(4), 1.5, 100}};
-  news.confirmations = {
+  heartbeat_report.evaluations = {{Version(4), 1.5, 100}};
+  heartbeat_report.confirmations = {
       {.fragment = FragmentId(1), .version = Version(3), .published = {5, 6}, .signature = "signed"}};
-  const v1::HeartbeatRequest request = HeartbeatToProto(
-      {"r", Epoch(1), "w", Incarnation(2)}, news, {.device = "cuda:0", .device_name = "an accelerator"});
+  const v1::HeartbeatRequest request =
+      HeartbeatToProto({"r", Epoch(1), "w", Incarnation(2)}, heartbeat_report,
+                       {.device = "cuda:0", .device_name = "an accelerator"});
   // A coordinator that was restarted has forgotten what the worker said when it joined.
   EXPECT_EQ(request.capabilities().device(), "cuda:0");
   EXPECT_EQ(request.capabilities().device_name(), "an accelerator");
@@ -125,10 +126,10 @@ TEST(HeartbeatTest, TheStatesOfAnOperatorAreUnderstood) {
   v1::HeartbeatReply reply;
   reply.set_state(v1::RUN_STATE_PAUSED);
   reply.set_at_once(true);
-  EXPECT_EQ(HeartbeatOrdersFromProto(reply).state, RunState::kPaused);
-  EXPECT_TRUE(HeartbeatOrdersFromProto(reply).at_once);
+  EXPECT_EQ(HeartbeatReplyFromProto(reply).state, RunState::kPaused);
+  EXPECT_TRUE(HeartbeatReplyFromProto(reply).at_once);
   reply.set_state(v1::RUN_STATE_STOPPED);
-  EXPECT_EQ(HeartbeatOrdersFromProto(reply).state, RunState::kStopped);
+  EXPECT_EQ(HeartbeatReplyFromProto(reply).state, RunState::kStopped);
 }
 
 TEST(PlanFromProtoTest, DataOutsideItsPartitionsMakesNoSense) {
@@ -137,16 +138,16 @@ TEST(PlanFromProtoTest, DataOutsideItsPartitionsMakesNoSense) {
   header.set_codec(v1::CODEC_FP32);
   header.set_elements(4);
   header.set_payload_bytes(16);
-  const PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
-  ASSERT_TRUE(PulledFromProto(header, wish).ok());
-  EXPECT_EQ(PulledFromProto(header, wish)->plan.data, std::nullopt);
+  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
+  ASSERT_TRUE(PulledFromProto(header, pull_request).ok());
+  EXPECT_EQ(PulledFromProto(header, pull_request)->plan.data, std::nullopt);
   v1::DataAssignment& data = *header.mutable_plan()->mutable_data();
   data.set_partition(2);
   data.set_partitions(3);
   data.set_samples_consumed(70);
-  EXPECT_EQ(PulledFromProto(header, wish)->plan.data, (DataPart{2, 3, 70}));
+  EXPECT_EQ(PulledFromProto(header, pull_request)->plan.data, (DataPart{2, 3, 70}));
   data.set_partition(3);
-  EXPECT_FALSE(PulledFromProto(header, wish).ok());
+  EXPECT_FALSE(PulledFromProto(header, pull_request).ok());
 }
 
 TEST(PulledFromProtoTest, ADifferenceIsToWhatIsHeld) {
@@ -158,10 +159,10 @@ TEST(PulledFromProtoTest, ADifferenceIsToWhatIsHeld) {
   header.set_version(6);
   header.set_delta_base(5);
   header.set_head_version(7);
-  PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
-  EXPECT_FALSE(PulledFromProto(header, wish).ok()) << "nothing is held";
-  wish.have = Version(5);
-  const auto pulled = PulledFromProto(header, wish);
+  PullRequest pull_request{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
+  EXPECT_FALSE(PulledFromProto(header, pull_request).ok()) << "nothing is held";
+  pull_request.have = Version(5);
+  const auto pulled = PulledFromProto(header, pull_request);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
   EXPECT_EQ(pulled->delta_base, Version(5));
   EXPECT_EQ(pulled->head, Version(7));
@@ -169,7 +170,7 @@ TEST(PulledFromProtoTest, ADifferenceIsToWhatIsHeld) {
   const auto with = [&](const auto& change) {
     v1::PullHeader changed = header;
     change(changed);
-    return PulledFromProto(changed, wish).ok();
+    return PulledFromProto(changed, pull_request).ok();
   };
   EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_delta_base(4); }));
   EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_version(5); }));
@@ -182,7 +183,7 @@ TEST(HeartbeatTest, EveryCommandIsUnderstood) {
   const auto command = [](v1::Command from) {
     v1::HeartbeatReply reply;
     reply.set_command(from);
-    return HeartbeatOrdersFromProto(reply).command;
+    return HeartbeatReplyFromProto(reply).command;
   };
   EXPECT_EQ(command(v1::COMMAND_NONE), WorkerCommand::kNone);
   EXPECT_EQ(command(v1::COMMAND_DRAIN), WorkerCommand::kDrain);
@@ -193,12 +194,12 @@ TEST(HeartbeatTest, EveryCommandIsUnderstood) {
 }
 
 TEST(PullRequestTest, TheHeadIsAskedForWithoutAVersion) {
-  PullWish wish{.fragment = FragmentId(1), .after = std::nullopt, .wait = Seconds(90)};
-  EXPECT_FALSE(PullRequestToProto({}, wish).has_after_version());
-  EXPECT_EQ(PullRequestToProto({}, wish).wait_ms(), 60000u) << "the bound of the protocol";
-  wish.after = Version(0);
-  EXPECT_TRUE(PullRequestToProto({}, wish).has_after_version());
+  PullRequest pull_request{.fragment = FragmentId(1), .after = std::nullopt, .wait = Seconds(90)};
+  EXPECT_FALSE(PullRequestToProto({}, pull_request).has_after_version());
+  EXPECT_EQ(PullRequestToProto({}, pull_request).wait_ms(), 60000u) << "the bound of the protocol";
+  pull_request.after = Version(0);
+  EXPECT_TRUE(PullRequestToProto({}, pull_request).has_after_version());
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

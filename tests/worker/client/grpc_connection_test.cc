@@ -22,7 +22,7 @@
 #include "worker/client/chunks.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -37,11 +37,11 @@ class GrpcConnectionTest : public ::testing::Test {
     Connect(Seconds(0.3));
   }
 
-  void Connect(Duration stall, int side_channels = 0) {
+  void Connect(Duration stall, int range_channels = 0) {
     GrpcConnectionOptions options{.address = service_.address()};
     options.stall = stall;
-    for (int i = 0; i < side_channels; ++i) {
-      options.side_channels.push_back(MakeChannel({.address = service_.address()}));
+    for (int i = 0; i < range_channels; ++i) {
+      options.range_channels.push_back(MakeChannel({.address = service_.address()}));
     }
     connection_.emplace(options, MakeChannel({.address = service_.address()}), &clock_);
   }
@@ -142,7 +142,8 @@ TEST_F(GrpcConnectionTest, APullThatBreaksOffCanBeTriedAgain) {
 TEST_F(GrpcConnectionTest, APullGoesOnWhereItBroke) {
   const std::vector<v1::PullChunk> messages = GoodPull();
   PullProgress progress;
-  const PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = kElements, .progress = &progress};
+  const PullRequest pull_request{
+      .fragment = {}, .after = {}, .wait = {}, .elements = kElements, .progress = &progress};
   std::vector<v1::PullRange> asked;
   uint64_t version = 12;
   service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest& request, auto* writer) {
@@ -162,9 +163,9 @@ TEST_F(GrpcConnectionTest, APullGoesOnWhereItBroke) {
   };
   received_.assign(payload_.size(), std::byte{0});
   for (int attempt = 0; attempt < 2; ++attempt) {
-    EXPECT_EQ(ReactionTo(connection_->Pull({}, wish, received_).status()), Reaction::kRetry);
+    EXPECT_EQ(ReactionTo(connection_->Pull({}, pull_request, received_).status()), Reaction::kRetry);
   }
-  const auto pulled = connection_->Pull({}, wish, received_);
+  const auto pulled = connection_->Pull({}, pull_request, received_);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
   EXPECT_EQ(received_, payload_);
   ASSERT_EQ(asked.size(), 3u);
@@ -173,10 +174,10 @@ TEST_F(GrpcConnectionTest, APullGoesOnWhereItBroke) {
   EXPECT_TRUE(progress.blocks.empty());
 
   // What was kept is of another version than the one that is there by now: all of it comes.
-  EXPECT_FALSE(connection_->Pull({}, wish, received_).ok());
+  EXPECT_FALSE(connection_->Pull({}, pull_request, received_).ok());
   EXPECT_EQ(progress.blocks.size(), 1u);
   version = 13;
-  EXPECT_FALSE(connection_->Pull({}, wish, received_).ok());
+  EXPECT_FALSE(connection_->Pull({}, pull_request, received_).ok());
   EXPECT_EQ(progress.version, Version(13));
   EXPECT_EQ(progress.blocks.size(), 1u);
 }
@@ -300,7 +301,7 @@ TEST_F(PullInPartsTest, AWrongByteInAnyPartIsFound) {
   EXPECT_TRUE(progress_.blocks.empty());
 }
 
-TEST_F(GrpcConnectionTest, APartThatWasNotAskedForIsRefused) {
+TEST_F(GrpcConnectionTest, APartThatWasNotAskedForIsRejected) {
   for (const auto& [first, end] : std::vector<std::pair<uint64_t, uint64_t>>{
            {kChunkBytes, payload_.size()}, {0, kChunkBytes}, {~uint64_t{0} << 20, payload_.size()}}) {
     std::vector<v1::PullChunk> messages = GoodPull();
@@ -310,7 +311,7 @@ TEST_F(GrpcConnectionTest, APartThatWasNotAskedForIsRefused) {
   }
 }
 
-TEST_F(GrpcConnectionTest, AnotherShapeIsRefused) {
+TEST_F(GrpcConnectionTest, AnotherShapeIsRejected) {
   std::vector<v1::PullChunk> messages = GoodPull();
   messages[0].mutable_header()->set_elements(kElements + 1);
   EXPECT_EQ(Pull(messages).status().code(), absl::StatusCode::kInvalidArgument);
@@ -361,11 +362,11 @@ TEST_F(GrpcConnectionTest, CancelPullsEndsAWaitAndEveryLaterOne) {
     while (!waiting) std::this_thread::yield();
     connection_->CancelPulls();
   });
-  const PullWish wish{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
+  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
   received_.resize(payload_.size());
-  EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(connection_->Pull({}, pull_request, received_).status().code(), absl::StatusCode::kCancelled);
   stopper.join();
-  EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(connection_->Pull({}, pull_request, received_).status().code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(GrpcConnectionTest, EndPullsEndsAWaitButNoTransferAndNoLaterPull) {
@@ -379,9 +380,9 @@ TEST_F(GrpcConnectionTest, EndPullsEndsAWaitButNoTransferAndNoLaterPull) {
     while (!waiting) std::this_thread::yield();
     connection_->EndPulls();
   });
-  const PullWish wish{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
+  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
   received_.resize(payload_.size());
-  EXPECT_EQ(connection_->Pull({}, wish, received_).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(connection_->Pull({}, pull_request, received_).status().code(), absl::StatusCode::kCancelled);
   other.join();
 
   service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest&, auto* writer) {
@@ -397,7 +398,7 @@ TEST_F(GrpcConnectionTest, EndPullsEndsAWaitButNoTransferAndNoLaterPull) {
   };
   Connect(Seconds(20));
   received_.assign(payload_.size(), std::byte{0});
-  const auto pulled = connection_->Pull({}, wish, received_);
+  const auto pulled = connection_->Pull({}, pull_request, received_);
   EXPECT_TRUE(pulled.ok()) << pulled.status();
   EXPECT_EQ(received_, payload_);
 }
@@ -546,14 +547,14 @@ TEST_F(GrpcConnectionTest, AnEarlyAnswerEndsThePush) {
   EXPECT_TRUE(receipt->duplicate);
 }
 
-TEST_F(GrpcConnectionTest, ARefusalCarriesReasonAndDelay) {
+TEST_F(GrpcConnectionTest, ARejectionCarriesReasonAndDelay) {
   service_.on_push = [&](grpc::ServerContext*, grpc::ServerReader<v1::PushChunk>*, v1::PushReply*) {
     return StatusToGrpc(WithDetail(absl::ResourceExhaustedError("no room"),
                                    {.reason = "OVER_BUDGET", .metadata = {}, .retry_after = Seconds(4)}));
   };
   const auto receipt = Push();
   EXPECT_EQ(receipt.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(RejectionOf(receipt.status()), RefusalReason::kOverBudget);
+  EXPECT_EQ(RejectionReasonOf(receipt.status()), RejectionReason::kOverBudget);
   EXPECT_EQ(RetryDelayOf(receipt.status()), Seconds(4));
 }
 
@@ -661,4 +662,4 @@ TEST(GrpcConnectionAwayTest, NobodyAtTheAddressIsSaid) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

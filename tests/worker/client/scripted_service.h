@@ -8,7 +8,7 @@
 #include "atoll/v1/coordinator.grpc.pb.h"
 #include "tests/fakes/loopback_server.h"
 
-namespace atoll {
+namespace atl {
 
 /// A data port that answers as a test tells it to. Hooks are set before the first call.
 class ScriptedService final : public v1::Coordinator::Service {
@@ -52,6 +52,6 @@ class ScriptedService final : public v1::Coordinator::Service {
   LoopbackServer server_{this};
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_WORKER_CLIENT_SCRIPTED_SERVICE_H_

@@ -15,7 +15,7 @@
 #include "worker/client/grpc_connection.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,7 +77,7 @@ using Calls = std::map<std::string, std::function<absl::Status(GrpcConnection&)>
 Calls AllCalls() {
   static std::vector<std::byte> payload(OneAnswer::kElements * sizeof(float));
   static const std::vector<float> values(16);
-  const PullWish wish{.fragment = {}, .after = {}, .wait = {}, .elements = OneAnswer::kElements};
+  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = {}, .elements = OneAnswer::kElements};
   return {
       {"Join", [](GrpcConnection& c) { return c.Join({.worker = "w", .secret = {}}).status(); }},
       {"Heartbeat", [](GrpcConnection& c) { return c.Heartbeat({}, {}).status(); }},
@@ -86,7 +86,7 @@ Calls AllCalls() {
          const SeedFragment fragment{.id = FragmentId(0), .values = values};
          return c.SeedParameters({}, {}, std::span(&fragment, 1));
        }},
-      {"Pull", [wish](GrpcConnection& c) { return c.Pull({}, wish, payload).status(); }},
+      {"Pull", [pull_request](GrpcConnection& c) { return c.Pull({}, pull_request, payload).status(); }},
       {"Push", [](GrpcConnection& c) { return c.Push({}, {}, payload, 0).status(); }},
       {"GetPushStatus", [](GrpcConnection& c) { return c.GetPushStatus({}, {}).status(); }},
       {"Leave", [](GrpcConnection& c) { return c.Leave({}, "done"); }},
@@ -143,9 +143,9 @@ TEST(StatusMatrixTest, AQuestionWithATimeoutOfItsOwnEndsThen) {
   options.unary_deadline = Seconds(30);
   GrpcConnection connection(options, MakeChannel({.address = service.address()}), &clock);
   const MonoTime begin = clock.Now();
-  ConfirmationsWish wish;
-  wish.timeout = Seconds(0.2);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(connection.GetConfirmations({}, wish).status()));
+  ConfirmationsRequest query;
+  query.timeout = Seconds(0.2);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(connection.GetConfirmations({}, query).status()));
   EXPECT_LT(clock.Now() - begin, Seconds(15));
 }
 
@@ -159,7 +159,7 @@ TEST(StatusMatrixTest, EveryCodeInTheSecondStreamOfAPull) {
   OneAnswer service;
   const SystemClock clock{};
   GrpcConnectionOptions options = OptionsFor(service.address());
-  options.side_channels.push_back(MakeChannel({.address = service.address()}));
+  options.range_channels.push_back(MakeChannel({.address = service.address()}));
   GrpcConnection connection(std::move(options), MakeChannel({.address = service.address()}), &clock);
   const auto pull = AllCalls().at("Pull");
   for (int code = 1; code <= 16; ++code) {
@@ -217,4 +217,4 @@ TEST(StatusMatrixTest, AServerThatGoesIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

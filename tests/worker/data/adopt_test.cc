@@ -11,7 +11,7 @@
 #include "worker/data/dataset.h"
 #include "worker/data/token_format.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -140,7 +140,7 @@ TEST(AdoptTest, ExplainsShardsOfLlama3) {
               AllOf(HasSubstr("128256"), HasSubstr("uint16")));
 }
 
-TEST(AdoptTest, RefusesAPartOutsideOfItsFile) {
+TEST(AdoptTest, RejectsAPartOutsideOfItsFile) {
   const std::string folder = TemporaryFolder();
   WriteShard(folder, "train.bin", Tokens(100, 0));
   const auto adopted = Adopt({.folder = folder, .tokenizer = "gpt2", .vocabulary = 50257}, Ignore);
@@ -158,4 +158,4 @@ TEST(AdoptTest, RefusesAPartOutsideOfItsFile) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -10,7 +10,7 @@
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/adopt.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST(SamplesTest, AFileThatWasTruncatedIsNamed) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

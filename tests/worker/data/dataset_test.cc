@@ -7,7 +7,7 @@
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/tokenize.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -50,7 +50,7 @@ TEST(DatasetTest, ReadsAcrossFiles) {
   EXPECT_THAT(dataset->validation(), ElementsAre('y', 'z', '0', '1', '2', '3', '4', '5'));
 }
 
-TEST(DatasetTest, RefusesWhatTheModelDoesNotFit) {
+TEST(DatasetTest, RejectsWhatTheModelDoesNotFit) {
   const std::string folder = Folder("abcdefghijklmnopqrstuvwxyz012345");
   EXPECT_THAT(OpenMessage(folder, {256, kContext, "gpt2"}), HasSubstr("made by tokenizer 'bytes'"));
   EXPECT_THAT(OpenMessage(folder, {65, kContext, "bytes"}),
@@ -83,7 +83,7 @@ TEST(DatasetTest, VerifiesEveryToken) {
   EXPECT_THAT(std::string(dataset->VerifyContents().message()), HasSubstr(third));
 }
 
-TEST(DatasetTest, RefusesADescriptionThatWasChanged) {
+TEST(DatasetTest, RejectsADescriptionThatWasChanged) {
   const std::string folder = Folder("abcdefghijklmnopqrstuvwxyz012345");
   const std::string meta = JoinPath(folder, "meta.json");
   std::string json = *ReadFile(meta);
@@ -111,4 +111,4 @@ TEST(DatasetTest, NamesTheRemedyForAFolderWithoutADescription) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 
 #include "common/file.h"
 
-namespace atoll::testing {
+namespace atl::testing {
 
 std::string TemporaryFolder() {
   const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
@@ -36,4 +36,4 @@ std::string TokenBytes(const std::vector<uint16_t>& tokens) {
   return TokenBytes(20240520, 1, static_cast<int32_t>(tokens.size()), tokens);
 }
 
-}  // namespace atoll::testing
+}  // namespace atl::testing

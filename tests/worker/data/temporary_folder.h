@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace atoll::testing {
+namespace atl::testing {
 
 /// An empty folder of the running test's own.
 std::string TemporaryFolder();
@@ -18,6 +18,6 @@ std::string TokenBytes(int32_t magic, int32_t version, int32_t count, const std:
 /// The same, well formed.
 std::string TokenBytes(const std::vector<uint16_t>& tokens);
 
-}  // namespace atoll::testing
+}  // namespace atl::testing
 
 #endif  // ATOLL_TESTS_WORKER_DATA_TEMPORARY_FOLDER_H_

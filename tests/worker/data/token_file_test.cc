@@ -7,7 +7,7 @@
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/token_file_writer.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -91,4 +91,4 @@ TEST(TokenFileWriterTest, AnUnfinishedFileLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -8,7 +8,7 @@
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/dataset.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -53,7 +53,7 @@ TEST(TokenizeTest, HoldsOutTheEndOfTheText) {
               ::testing::ElementsAre("meta.json", "train_000.bin", "val.bin"));
 }
 
-TEST(TokenizeTest, RefusesWhatItCannotDo) {
+TEST(TokenizeTest, RejectsWhatItCannotDo) {
   const std::string folder = TemporaryFolder();
   const std::string file = JoinPath(folder, "text"), out = JoinPath(folder, "new/out");
   WriteBytes(file, "ab");
@@ -74,9 +74,9 @@ TEST(TokenizeTest, WritesIntoNoFolderOfOtherFiles) {
   const std::string folder = TemporaryFolder(), text = JoinPath(folder, "text");
   WriteBytes(text, std::string(1000, 'a'));
   const TokenizeOptions into = {.inputs = {text}, .folder = folder};
-  const absl::Status refused = Tokenize(ByteTokenizer(), into, kSilent).status();
-  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()),
+  const absl::Status rejected = Tokenize(ByteTokenizer(), into, kSilent).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(rejected)) << rejected;
+  EXPECT_THAT(std::string(rejected.message()),
               ::testing::AllOf(HasSubstr("holds other files (text)"), HasSubstr(folder + "/tokens")));
   EXPECT_THAT(*ListDir(folder), ::testing::ElementsAre("text"));
   // An empty folder is nobody's, and a killed call's files are written over.
@@ -100,12 +100,12 @@ TEST(TokenizeTest, TwoCallsNeverWriteIntoOneFolder) {
   const std::string out = JoinPath(folder, "out");
   WriteBytes(first, std::string(1000, 'a'));
   WriteBytes(second, std::string(500, 'b'));
-  absl::Status refused;
+  absl::Status rejected;
   const auto made = Tokenize(ByteTokenizer(), {.inputs = {first}, .folder = out}, [&](uint64_t, uint64_t) {
-    refused = Tokenize(ByteTokenizer(), {.inputs = {second}, .folder = out}, kSilent).status();
+    rejected = Tokenize(ByteTokenizer(), {.inputs = {second}, .folder = out}, kSilent).status();
   });
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("folder " + out + " is in use"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("folder " + out + " is in use"));
   ASSERT_TRUE(made.ok()) << made.status();
   const auto dataset = Dataset::Open(out, {256, 4, "bytes"});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
@@ -143,4 +143,4 @@ TEST(TokenizerTest, BytesComeBack) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include "monitoring/program_metrics.h"
 #include "tests/fakes/promtool.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(WorkerMetricsTest, NamesFollowPrometheussConventions) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

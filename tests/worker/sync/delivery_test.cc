@@ -4,10 +4,10 @@
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-absl::Status Refusal(absl::StatusCode code, RefusalReason reason) {
+absl::Status Rejection(absl::StatusCode code, RejectionReason reason) {
   return WithRejection(absl::Status(code, "refused"), reason);
 }
 
@@ -20,19 +20,19 @@ class DeliveryTest : public ::testing::Test {
     h_.Start();
     const uint64_t elements = h_.session.info().fragments.at(0).elements;
     payload_.resize(elements * sizeof(float));
-    offer_ = {
+    header_ = {
         .key = {FragmentId(0), Version(0), 0}, .codec = CodecKind::kFp32, .payload_crc32c = Crc32c(payload_)};
   }
 
   absl::StatusOr<DeliveryReport> Deliver() {
-    Delivery delivery(&h_.session, &h_.patience, h_.context);
-    return delivery.Deliver(offer_, payload_);
+    Delivery delivery(&h_.session, &h_.retry_policy, h_.context);
+    return delivery.Deliver(header_, payload_);
   }
   FakeCoordinator& coordinator() { return h_.coordinator; }
 
   Harness h_;
   std::vector<std::byte> payload_;
-  PushOffer offer_;
+  PushHeader header_;
 };
 
 TEST_F(DeliveryTest, ArrivesAtOnce) {
@@ -77,7 +77,7 @@ TEST_F(DeliveryTest, WhatNeverArrivedIsSentFromTheBeginning) {
 }
 
 TEST_F(DeliveryTest, ADamagedChunkIsSentAgain) {
-  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kDataLoss, RefusalReason::kBadChunk),
+  coordinator().Fail("Push", {.status = Rejection(absl::StatusCode::kDataLoss, RejectionReason::kBadChunk),
                               .received_bytes = 1024});
   ASSERT_TRUE(Deliver().ok());
   EXPECT_EQ(coordinator().starts, (std::vector<uint64_t>{0, 1024}));
@@ -85,8 +85,8 @@ TEST_F(DeliveryTest, ADamagedChunkIsSentAgain) {
 
 TEST_F(DeliveryTest, ACoordinatorWithoutRoomIsOneLongWait) {
   for (int i = 0; i < 20; ++i) {
-    coordinator().Fail("Push",
-                       {.status = Refusal(absl::StatusCode::kResourceExhausted, RefusalReason::kOverBudget)});
+    coordinator().Fail(
+        "Push", {.status = Rejection(absl::StatusCode::kResourceExhausted, RejectionReason::kOverBudget)});
   }
   ASSERT_TRUE(Deliver().ok());
   // Its status can be asked for each time, but that does not make it a new wait.
@@ -108,28 +108,28 @@ TEST_F(DeliveryTest, ARoundThatClosedWithoutItIsLost) {
 }
 
 TEST_F(DeliveryTest, SharedSamplesOfALostRoundAreClaimedWithoutTheirPayload) {
-  offer_.partition = 2;
-  for (const auto& answer :
-       {Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase),
-        absl::UnavailableError("away"), Refusal(absl::StatusCode::kNotFound, RefusalReason::kNotAMember)}) {
-    offer_.key.base = coordinator().head();
-    offer_.samples_consumed += 12;
+  header_.partition = 2;
+  for (const auto& answer : {Rejection(absl::StatusCode::kFailedPrecondition, RejectionReason::kStaleBase),
+                             absl::UnavailableError("away"),
+                             Rejection(absl::StatusCode::kNotFound, RejectionReason::kNotAMember)}) {
+    header_.key.base = coordinator().head();
+    header_.samples_consumed += 12;
     coordinator().Fail("Push", {.status = absl::UnavailableError("reset"),
                                 .before = [&] { coordinator().PublishWithout(1); }});
     coordinator().Fail("Push", {.status = answer});
-    const size_t before = coordinator().offers.size();
+    const size_t before = coordinator().headers.size();
     const auto report = Deliver();
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->verdict, Verdict::kLost) << answer;
-    ASSERT_EQ(coordinator().offers.size(), before + 2);
-    EXPECT_EQ(coordinator().offers.back(), offer_);
+    ASSERT_EQ(coordinator().headers.size(), before + 2);
+    EXPECT_EQ(coordinator().headers.back(), header_);
     EXPECT_EQ(coordinator().starts.back(), payload_.size()) << "nothing behind the header";
   }
   EXPECT_EQ(h_.observer.rejoined, 0);
 }
 
 TEST_F(DeliveryTest, SharedSamplesOfAForgottenRoundAreNotClaimed) {
-  offer_.partition = 2;
+  header_.partition = 2;
   coordinator().Fail("Push", {.status = absl::UnavailableError("reset"), .before = [&] {
                                 for (int i = 0; i < 33; ++i) coordinator().PublishWithout(0);
                               }});
@@ -142,37 +142,38 @@ TEST_F(DeliveryTest, WhatTheCoordinatorHasForgottenIsNotLost) {
     coordinator().Fail("Push", {.status = absl::UnavailableError("away"), .before = [&] {
                                   for (uint64_t i = 0; i < rounds; ++i) coordinator().PublishWithout(0);
                                 }});
-    offer_.key.base = coordinator().head();
+    header_.key.base = coordinator().head();
     const auto report = Deliver();
     ASSERT_TRUE(report.ok()) << report.status();
     const bool forgotten = rounds > 32;
     EXPECT_EQ(report->forgotten, forgotten) << rounds;
     EXPECT_EQ(report->verdict, forgotten ? Verdict::kCounted : Verdict::kLost) << rounds;
-    EXPECT_EQ(h_.observer.pushed.back(), forgotten ? PushResultKind::kDropped : PushResultKind::kRefused);
+    EXPECT_EQ(h_.observer.pushed.back(), forgotten ? PushResultKind::kDropped : PushResultKind::kRejected);
   }
 }
 
-TEST_F(DeliveryTest, RefusalsOfTheContentAreVerdicts) {
+TEST_F(DeliveryTest, RejectionsOfTheContentAreVerdicts) {
   struct Row {
     absl::StatusCode code;
-    RefusalReason reason;
+    RejectionReason reason;
     Verdict verdict;
   };
   for (const Row& row :
-       {Row{absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase, Verdict::kLost},
-        Row{absl::StatusCode::kAlreadyExists, RefusalReason::kAlreadyPushed, Verdict::kLost},
-        Row{absl::StatusCode::kInvalidArgument, RefusalReason::kUnknownBase, Verdict::kLost},
-        Row{absl::StatusCode::kInvalidArgument, RefusalReason::kNotFinite, Verdict::kNotFinite}}) {
-    coordinator().Fail("Push", {.status = Refusal(row.code, row.reason)});
+       {Row{absl::StatusCode::kFailedPrecondition, RejectionReason::kStaleBase, Verdict::kLost},
+        Row{absl::StatusCode::kAlreadyExists, RejectionReason::kAlreadyPushed, Verdict::kLost},
+        Row{absl::StatusCode::kInvalidArgument, RejectionReason::kUnknownBase, Verdict::kLost},
+        Row{absl::StatusCode::kInvalidArgument, RejectionReason::kNotFinite, Verdict::kNotFinite}}) {
+    coordinator().Fail("Push", {.status = Rejection(row.code, row.reason)});
     const auto report = Deliver();
     ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_EQ(report->verdict, row.verdict) << RefusalReasonName(row.reason);
-    EXPECT_EQ(RejectionOf(report->refusal), row.reason);
+    EXPECT_EQ(report->verdict, row.verdict) << RejectionReasonName(row.reason);
+    EXPECT_EQ(RejectionReasonOf(report->rejection), row.reason);
   }
 }
 
 TEST_F(DeliveryTest, AForgottenMemberJoinsAgainAndGoesOn) {
-  coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kNotFound, RefusalReason::kNotAMember)});
+  coordinator().Fail("Push",
+                     {.status = Rejection(absl::StatusCode::kNotFound, RejectionReason::kNotAMember)});
   const auto report = Deliver();
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->verdict, Verdict::kCounted);
@@ -183,15 +184,15 @@ TEST_F(DeliveryTest, AForgottenMemberJoinsAgainAndGoesOn) {
 TEST_F(DeliveryTest, AnotherEpochVoidsIt) {
   coordinator().Restore();
   const auto report = Deliver();
-  EXPECT_EQ(RejectionOf(report.status()), RefusalReason::kWrongEpoch);
+  EXPECT_EQ(RejectionReasonOf(report.status()), RejectionReason::kWrongEpoch);
   EXPECT_EQ(coordinator().Calls("Push"), 1u);
 }
 
-TEST_F(DeliveryTest, FinalRefusalsEndIt) {
-  for (const RefusalReason reason : {RefusalReason::kSuperseded, RefusalReason::kWrongRun,
-                                     RefusalReason::kWrongSize, RefusalReason::kWrongSize}) {
-    coordinator().Fail("Push", {.status = Refusal(absl::StatusCode::kFailedPrecondition, reason)});
-    EXPECT_EQ(RejectionOf(Deliver().status()), reason);
+TEST_F(DeliveryTest, FinalRejectionsEndIt) {
+  for (const RejectionReason reason : {RejectionReason::kSuperseded, RejectionReason::kWrongRun,
+                                       RejectionReason::kWrongSize, RejectionReason::kWrongSize}) {
+    coordinator().Fail("Push", {.status = Rejection(absl::StatusCode::kFailedPrecondition, reason)});
+    EXPECT_EQ(RejectionReasonOf(Deliver().status()), reason);
   }
 }
 
@@ -200,17 +201,17 @@ TEST_F(DeliveryTest, AStoppingWorkerGivesUp) {
   EXPECT_EQ(Deliver().status().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(DeliveryTest, AnOrderToStopEndsTheRetries) {
+TEST_F(DeliveryTest, ACommandToStopEndsTheRetries) {
   for (int i = 0; i < 50; ++i) {
     coordinator().Fail(
-        "Push",
-        {.status = Refusal(absl::StatusCode::kResourceExhausted, RefusalReason::kOverBudget), .before = [&] {
-           if (coordinator().Calls("Push") == 3) h_.board.RequestStop();
-         }});
+        "Push", {.status = Rejection(absl::StatusCode::kResourceExhausted, RejectionReason::kOverBudget),
+                 .before = [&] {
+                   if (coordinator().Calls("Push") == 3) h_.worker_status.RequestStop();
+                 }});
   }
   EXPECT_EQ(Deliver().status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(coordinator().Calls("Push"), 3u);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

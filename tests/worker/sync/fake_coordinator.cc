@@ -8,11 +8,11 @@
 #include "tests/worker/sync/fake_replica.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
-absl::Status Refusal(absl::StatusCode code, RefusalReason reason) {
-  return WithRejection(absl::Status(code, std::string(RefusalReasonName(reason))), reason);
+absl::Status Rejection(absl::StatusCode code, RejectionReason reason) {
+  return WithRejection(absl::Status(code, std::string(RejectionReasonName(reason))), reason);
 }
 
 }  // namespace
@@ -54,10 +54,10 @@ std::optional<FakeCoordinator::Fault> FakeCoordinator::NextFault(const std::stri
 
 absl::Status FakeCoordinator::CheckMember(const MemberRef& member) const {
   if (member.epoch != epoch_) {
-    return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kWrongEpoch);
+    return Rejection(absl::StatusCode::kFailedPrecondition, RejectionReason::kWrongEpoch);
   }
   if (member.incarnation.value() != incarnation_) {
-    return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kSuperseded);
+    return Rejection(absl::StatusCode::kFailedPrecondition, RejectionReason::kSuperseded);
   }
   return absl::OkStatus();
 }
@@ -117,16 +117,16 @@ absl::StatusOr<JoinInfo> FakeCoordinator::Join(const JoinParameters& parameters)
   return info;
 }
 
-absl::StatusOr<HeartbeatOrders> FakeCoordinator::Heartbeat(const MemberRef& member,
-                                                           const HeartbeatNews& news) {
+absl::StatusOr<HeartbeatReply> FakeCoordinator::Heartbeat(const MemberRef& member,
+                                                          const HeartbeatReport& report) {
   const auto fault = NextFault("Heartbeat");
   if (fault.has_value() && !fault->applied) return fault->status;
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
-  evaluations.insert(evaluations.end(), news.evaluations.begin(), news.evaluations.end());
-  confirmations.insert(confirmations.end(), news.confirmations.begin(), news.confirmations.end());
-  waiting.push_back(news.progress.waiting_for);
+  evaluations.insert(evaluations.end(), report.evaluations.begin(), report.evaluations.end());
+  confirmations.insert(confirmations.end(), report.confirmations.begin(), report.confirmations.end());
+  waiting.push_back(report.progress.waiting_for);
   if (fault.has_value()) return fault->status;
-  return orders;
+  return heartbeat_reply;
 }
 
 absl::Status FakeCoordinator::SeedParameters(const MemberRef& member, const Manifest& manifest,
@@ -141,7 +141,7 @@ absl::Status FakeCoordinator::SeedParameters(const MemberRef& member, const Mani
   return fault.has_value() ? fault->status : absl::OkStatus();
 }
 
-absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, const PullWish& wish,
+absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, const PullRequest& request,
                                                     std::span<std::byte> payload) {
   if (const auto fault = NextFault("Pull"); fault.has_value() && !fault->status.ok()) return fault->status;
   if (pulls_cancelled) return absl::CancelledError("cancelled");
@@ -149,7 +149,7 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
   PulledVersion pulled;
   pulled.epoch = epoch_;
   pulled.state = head_.value() >= finish_at ? RunState::kFinished : state;
-  const bool newer = seeded_ && head_ != wish.after;
+  const bool newer = seeded_ && head_ != request.after;
   if (!newer && seeded_ && head_.value() >= finish_at) {
     pulled.kind = PullKind::kRunFinished;
     return pulled;
@@ -170,23 +170,23 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
                  .deadline = Seconds(60),
                  .data = plan_data,
                  .config_version = config_version};
-  CodecFor(wish.codec).Encode(theta_[wish.fragment.value()], payload);
-  pulled.published = HashOf(wish.fragment);
+  CodecFor(request.codec).Encode(theta_[request.fragment.value()], payload);
+  pulled.published = HashOf(request.fragment);
   pulled.wire_bytes = payload.size();
   return pulled;
 }
 
-absl::Status FakeCoordinator::Accept(const PushOffer& offer, std::span<const std::byte> payload) {
-  if (offer.key.base.value() + accept_late_by < head_.value() || offer.key.base > head_) {
-    return Refusal(absl::StatusCode::kFailedPrecondition, RefusalReason::kStaleBase);
+absl::Status FakeCoordinator::Accept(const PushHeader& header, std::span<const std::byte> payload) {
+  if (header.key.base.value() + accept_late_by < head_.value() || header.key.base > head_) {
+    return Rejection(absl::StatusCode::kFailedPrecondition, RejectionReason::kStaleBase);
   }
-  if (offer.codec != run.push_codec) {
-    return Refusal(absl::StatusCode::kInvalidArgument, RefusalReason::kWrongCodec);
+  if (header.codec != run.push_codec) {
+    return Rejection(absl::StatusCode::kInvalidArgument, RejectionReason::kWrongCodec);
   }
-  if (Crc32c(payload) != offer.payload_crc32c) {
-    return Refusal(absl::StatusCode::kDataLoss, RefusalReason::kBadChunk);
+  if (Crc32c(payload) != header.payload_crc32c) {
+    return Rejection(absl::StatusCode::kDataLoss, RejectionReason::kBadChunk);
   }
-  held_[offer.key.fragment.value()] = {offer, {payload.begin(), payload.end()}};
+  held_[header.key.fragment.value()] = {header, {payload.begin(), payload.end()}};
   const bool complete =
       std::all_of(held_.begin(), held_.end(), [](const auto& one) { return one.has_value(); });
   if (complete && !hold_rounds) PublishHeld();
@@ -205,18 +205,18 @@ void FakeCoordinator::PublishHeld() {
   head_ = Next(head_);
 }
 
-absl::StatusOr<PushReceipt> FakeCoordinator::Push(const MemberRef& member, const PushOffer& offer,
+absl::StatusOr<PushReceipt> FakeCoordinator::Push(const MemberRef& member, const PushHeader& header,
                                                   std::span<const std::byte> payload, uint64_t from) {
-  offers.push_back(offer);
+  headers.push_back(header);
   payloads.emplace_back(payload.begin(), payload.end());
   starts.push_back(from);
   const auto fault = NextFault("Push");
   if (fault.has_value() && !fault->applied && !fault->status.ok()) {
-    if (fault->received_bytes > 0) partial_[offer.key.base.value()] = fault->received_bytes;
+    if (fault->received_bytes > 0) partial_[header.key.base.value()] = fault->received_bytes;
     return fault->status;
   }
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
-  if (const absl::Status accepted = Accept(offer, payload); !accepted.ok()) return accepted;
+  if (const absl::Status accepted = Accept(header, payload); !accepted.ok()) return accepted;
   if (fault.has_value() && !fault->status.ok()) return fault->status;
   return PushReceipt{
       .duplicate = false, .head = head_, .arrived = 1, .expected = 1, .wire_bytes = payload.size()};
@@ -229,15 +229,15 @@ absl::StatusOr<PushStatus> FakeCoordinator::GetPushStatus(const MemberRef& membe
   const auto& held = held_[key.fragment.value()];
   if (accepting_for > 0) {
     --accepting_for;
-    status.fate = PushFate::kPartial;
+    status.stage = PushStage::kPartial;
   } else if (held.has_value() && held->first.key == key) {
-    status.fate = PushFate::kAccepted;
+    status.stage = PushStage::kAccepted;
   } else if (std::find(committed_.begin(), committed_.end(), key) != committed_.end()) {
-    status.fate = PushFate::kCommitted;
+    status.stage = PushStage::kCommitted;
   } else if (key.base != head_) {
-    status.fate = PushFate::kMissed;
+    status.stage = PushStage::kMissed;
   } else if (partial_.contains(key.base.value())) {
-    status.fate = PushFate::kPartial;
+    status.stage = PushStage::kPartial;
     status.received_bytes = partial_.at(key.base.value());
   }
   return status;
@@ -249,4 +249,4 @@ absl::Status FakeCoordinator::Leave(const MemberRef& member, const std::string& 
   return absl::OkStatus();
 }
 
-}  // namespace atoll
+}  // namespace atl

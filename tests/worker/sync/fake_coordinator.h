@@ -12,7 +12,7 @@
 #include "core/fragment_plan.h"
 #include "worker/sync/connection.h"
 
-namespace atoll {
+namespace atl {
 
 /// A coordinator in memory for one worker: every accepted contribution makes the next version, theta -=
 /// decoded pseudo-gradient. Faults are scripted per call. For one thread, as the tests use it.
@@ -52,12 +52,12 @@ class FakeCoordinator final : public CoordinatorConnection {
   bool seeded() const { return seeded_; }
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
-  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
-  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
@@ -73,7 +73,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   uint64_t samples_consumed = 0;
   std::optional<uint32_t> partition = 0;
   std::vector<PushKey> accepted_at_join;
-  HeartbeatOrders orders;                  // what heartbeats answer
+  HeartbeatReply heartbeat_reply;          // what heartbeats answer
   std::function<void(size_t)> on_not_yet;  // a pull waited in vain, for the so-manieth time
   bool hold_rounds = false;                // accepted contributions wait for PublishHeld
   uint64_t accept_late_by = 0;             // versions: such contributions are folded into the open round
@@ -85,7 +85,7 @@ class FakeCoordinator final : public CoordinatorConnection {
 
   // What was seen.
   std::vector<JoinParameters> joins;
-  std::vector<PushOffer> offers;                 // of every attempt
+  std::vector<PushHeader> headers;               // of every attempt
   std::vector<std::vector<std::byte>> payloads;  // of every attempt, whole
   std::vector<uint64_t> starts;                  // `from` of every attempt
   std::vector<EvaluationReport> evaluations;
@@ -99,7 +99,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   ContentHash HashOf(FragmentId fragment) const;  // of the head
   std::optional<Fault> NextFault(const std::string& method);
   absl::Status CheckMember(const MemberRef& member) const;
-  absl::Status Accept(const PushOffer& offer, std::span<const std::byte> payload);
+  absl::Status Accept(const PushHeader& header, std::span<const std::byte> payload);
 
   const Manifest manifest_;
   std::vector<FragmentLayout> layout_;
@@ -111,7 +111,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   Epoch epoch_{77};
   uint64_t incarnation_ = 0;
   size_t not_yet_ = 0;
-  std::vector<std::optional<std::pair<PushOffer, std::vector<std::byte>>>> held_;
+  std::vector<std::optional<std::pair<PushHeader, std::vector<std::byte>>>> held_;
   std::vector<PushKey> committed_;
   std::map<uint64_t, uint64_t> partial_;  // base version -> bytes
 };
@@ -119,6 +119,6 @@ class FakeCoordinator final : public CoordinatorConnection {
 /// A small run: H = 4, constant learning rate 0.1, fp32, 3 versions.
 RunOptions SmallRun();
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_WORKER_SYNC_FAKE_COORDINATOR_H_

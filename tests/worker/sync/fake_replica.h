@@ -8,7 +8,7 @@
 
 #include "worker/sync/replica.h"
 
-namespace atoll {
+namespace atl {
 
 /// Two tensors whose loss is half the squared distance to a target: one inner step is
 /// theta -= lr * (theta - target), which a test can repeat in a line.
@@ -115,6 +115,6 @@ class FakeReplica final : public Replica {
   uint64_t samples_ = 0;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_WORKER_SYNC_FAKE_REPLICA_H_

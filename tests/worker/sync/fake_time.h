@@ -9,7 +9,7 @@
 #include "common/mutex.h"
 #include "common/sleeper.h"
 
-namespace atoll {
+namespace atl {
 
 /// A clock that stands still unless told. Thread-safe.
 class FakeClock final : public Clock {
@@ -50,6 +50,6 @@ class FakeSleeper final : public Sleeper {
   const size_t limit_;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_WORKER_SYNC_FAKE_TIME_H_

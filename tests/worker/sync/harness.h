@@ -12,11 +12,11 @@
 #include "worker/sync/metered_connection.h"
 #include "worker/sync/observer.h"
 #include "worker/sync/outer_sync.h"
-#include "worker/sync/patience.h"
+#include "worker/sync/retry_policy.h"
 #include "worker/sync/retrying_connection.h"
 #include "worker/sync/session.h"
 
-namespace atoll {
+namespace atl {
 
 /// Counts what a worker shows of itself.
 class CountingObserver final : public WorkerObserver {
@@ -51,15 +51,15 @@ struct Harness {
     auto layout = LayOutFragments(replica.manifest(), session.info().fragments, session.info().run.sync);
     EXPECT_TRUE(layout.ok()) << layout.status();
     sync.emplace(OuterSyncOptions{}, &session, &replica, *layout,
-                 Continuity{.disk = nullptr, .key = &key, .rewarm = &rewarm}, &patience, &heartbeater,
-                 context);
+                 ResumeState{.checkpoint = nullptr, .key = &key, .optimizer_warmup = &optimizer_warmup},
+                 &retry_policy, &heartbeater, context);
     return *sync;
   }
 
   FakeClock clock;
   FakeSleeper sleeper{&clock};
   CountingObserver observer;
-  Board board;
+  WorkerStatus worker_status;
   std::ostringstream log;
   FakeCoordinator coordinator;
   FakeReplica replica{5.0F};
@@ -67,16 +67,16 @@ struct Harness {
   WorkerContext context{&clock,
                         &sleeper,
                         &observer,
-                        &board,
+                        &worker_status,
                         Logger::Create({.format = LogFormat::kJson, .stream = &log, .file = ""}).value(),
                         &time};
-  Patience patience{PatienceOptions{}, 1, context};
+  RetryPolicy retry_policy{RetryPolicyOptions{}, 1, context};
   MeteredConnection metered{&coordinator, context};
-  RetryingConnection connection{&metered, &patience};
+  RetryingConnection connection{&metered, &retry_policy};
   Session session{&connection, TestJoin(), context};
   Heartbeater heartbeater{&metered, context};
   SigningKey key = SigningKey::Generate();
-  Rewarm rewarm;
+  OptimizerWarmup optimizer_warmup;
   std::optional<OuterSync> sync;
 };
 
@@ -86,6 +86,6 @@ inline float Descend(float value, float target, int steps, double learning_rate 
   return value;
 }
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_WORKER_SYNC_HARNESS_H_

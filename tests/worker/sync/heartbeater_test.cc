@@ -8,7 +8,7 @@
 #include "tests/worker/sync/harness.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -54,7 +54,7 @@ struct BeatHarness : Harness {
 
 TEST(HeartbeaterTest, KeepsToAShorterLease) {
   BeatHarness h;
-  h.coordinator.orders.lease = Seconds(0.12);
+  h.coordinator.heartbeat_reply.lease = Seconds(0.12);
   h.beats->Start(Seconds(0.4));
   const auto begin = std::chrono::steady_clock::now();
   h.counter.AwaitSuccesses(9);
@@ -74,29 +74,29 @@ TEST(HeartbeaterTest, BeatsOnItsOwnThread) {
 TEST(HeartbeaterTest, WakeDoesNotWaitForThePeriod) {
   BeatHarness h;
   h.beats->Start(Seconds(3600));
-  h.board.AddEvaluation({Version(3), 1.25, 10});
+  h.worker_status.AddEvaluation({Version(3), 1.25, 10});
   h.beats->Wake();
   h.counter.AwaitSuccesses(1);
   h.beats->Stop();
   ASSERT_EQ(h.coordinator.evaluations.size(), 1u);
-  EXPECT_TRUE(h.board.evaluations().empty());
+  EXPECT_TRUE(h.worker_status.evaluations().empty());
 }
 
 TEST(HeartbeaterTest, AnEvaluationStaysUntilItIsDelivered) {
   BeatHarness h;
-  h.board.AddEvaluation({Version(3), 1.25, 10});
+  h.worker_status.AddEvaluation({Version(3), 1.25, 10});
   h.coordinator.Fail("Heartbeat", {.status = absl::UnavailableError("away")});
   EXPECT_FALSE(h.beats->Beat().ok());
-  EXPECT_EQ(h.board.evaluations().size(), 1u);
+  EXPECT_EQ(h.worker_status.evaluations().size(), 1u);
   EXPECT_TRUE(h.beats->Beat().ok());
-  EXPECT_TRUE(h.board.evaluations().empty());
+  EXPECT_TRUE(h.worker_status.evaluations().empty());
 }
 
 TEST(HeartbeaterTest, AnAbsentCoordinatorIsLoggedOnceAndEndsNoMembership) {
   BeatHarness h;
   for (int i = 0; i < 5; ++i) h.coordinator.Fail("Heartbeat", {.status = absl::UnavailableError("away")});
   for (int i = 0; i < 6; ++i) static_cast<void>(h.beats->Beat());
-  EXPECT_TRUE(h.board.orders().membership.ok());
+  EXPECT_TRUE(h.worker_status.commands().membership.ok());
   const std::string log = h.log.str();
   EXPECT_EQ(log.find("heartbeats fail"), log.rfind("heartbeats fail"));
   EXPECT_THAT(log, HasSubstr("heartbeats succeed again"));
@@ -104,28 +104,28 @@ TEST(HeartbeaterTest, AnAbsentCoordinatorIsLoggedOnceAndEndsNoMembership) {
 
 TEST(HeartbeaterTest, AnAnswerEndsTheWaitForTheCoordinatorAndIsToldAtOnce) {
   BeatHarness h;
-  h.board.AwaitCoordinator("the coordinator, to push version 3: connection refused");
+  h.worker_status.AwaitCoordinator("the coordinator, to push version 3: connection refused");
   h.beats->Start(Seconds(3600));
   h.beats->Wake();
   h.counter.AwaitSuccesses(2);  // the second one without the period
   h.beats->Stop();
-  EXPECT_EQ(h.board.progress().waiting_for, "");
+  EXPECT_EQ(h.worker_status.progress().waiting_for, "");
   // What a coordinator that answers says of a call stays.
-  h.board.Update([](ProgressReport& progress) { progress.waiting_for = "an operator"; });
+  h.worker_status.Update([](ProgressReport& progress) { progress.waiting_for = "an operator"; });
   ASSERT_TRUE(h.beats->Beat().ok());
-  EXPECT_EQ(h.board.progress().waiting_for, "an operator");
+  EXPECT_EQ(h.worker_status.progress().waiting_for, "an operator");
 }
 
-TEST(PatienceTest, OnlyACoordinatorThatIsAwayIsBackWithAHeartbeat) {
+TEST(RetryPolicyTest, OnlyACoordinatorThatIsAwayIsBackWithAHeartbeat) {
   BeatHarness h;
-  ASSERT_TRUE(h.patience.Pause(absl::UnavailableError("connection refused"), "to push version 3"));
-  EXPECT_THAT(h.board.progress().waiting_for, HasSubstr("connection refused"));
+  ASSERT_TRUE(h.retry_policy.Pause(absl::UnavailableError("connection refused"), "to push version 3"));
+  EXPECT_THAT(h.worker_status.progress().waiting_for, HasSubstr("connection refused"));
   ASSERT_TRUE(h.beats->Beat().ok());
-  EXPECT_EQ(h.board.progress().waiting_for, "");
-  ASSERT_TRUE(h.patience.Pause(
-      WithRejection(absl::UnavailableError("the disk is full"), RefusalReason::kStorageFull), "to push"));
+  EXPECT_EQ(h.worker_status.progress().waiting_for, "");
+  ASSERT_TRUE(h.retry_policy.Pause(
+      WithRejection(absl::UnavailableError("the disk is full"), RejectionReason::kStorageFull), "to push"));
   ASSERT_TRUE(h.beats->Beat().ok());
-  EXPECT_THAT(h.board.progress().waiting_for, HasSubstr("the disk is full"));
+  EXPECT_THAT(h.worker_status.progress().waiting_for, HasSubstr("the disk is full"));
 }
 
 TEST(HeartbeaterTest, SaysNothingBeforeTheJoin) {
@@ -134,58 +134,58 @@ TEST(HeartbeaterTest, SaysNothingBeforeTheJoin) {
   EXPECT_EQ(h.coordinator.Calls("Heartbeat"), 0u);
 }
 
-TEST(BoardTest, WhatWasSaidToAFormerLifeIsIgnored) {
-  Board board;
-  board.SetMember(kMe, false);
+TEST(WorkerStatusTest, WhatWasSaidToAFormerLifeIsIgnored) {
+  WorkerStatus worker_status;
+  worker_status.SetMember(kMe, false);
   MemberRef former = kMe;
   former.incarnation = Incarnation(0);
-  board.Receive(former,
-                {.lease = {}, .fragments = {}, .seed_granted = true, .command = WorkerCommand::kStop});
-  board.HeartbeatRefused(former, absl::NotFoundError("join again"));
-  EXPECT_FALSE(board.orders().stop);
-  EXPECT_FALSE(board.orders().seed_granted);
-  EXPECT_TRUE(board.orders().membership.ok());
+  worker_status.Receive(
+      former, {.lease = {}, .fragments = {}, .seed_granted = true, .command = WorkerCommand::kStop});
+  worker_status.HeartbeatRejected(former, absl::NotFoundError("join again"));
+  EXPECT_FALSE(worker_status.commands().stop);
+  EXPECT_FALSE(worker_status.commands().seed_granted);
+  EXPECT_TRUE(worker_status.commands().membership.ok());
 }
 
-TEST(BoardTest, ANewLifeForgetsTheRefusalButNotTheOrderToStop) {
-  Board board;
-  board.SetMember(kMe, false);
-  board.HeartbeatRefused(kMe, absl::NotFoundError("join again"));
-  board.RequestStop();
+TEST(WorkerStatusTest, ANewLifeForgetsTheRejectionButNotTheCommandToStop) {
+  WorkerStatus worker_status;
+  worker_status.SetMember(kMe, false);
+  worker_status.HeartbeatRejected(kMe, absl::NotFoundError("join again"));
+  worker_status.RequestStop();
   MemberRef next = kMe;
   next.incarnation = Incarnation(2);
-  board.SetMember(next, true);
-  EXPECT_TRUE(board.orders().membership.ok());
-  EXPECT_TRUE(board.orders().stop);
-  EXPECT_TRUE(board.orders().seed_granted);
+  worker_status.SetMember(next, true);
+  EXPECT_TRUE(worker_status.commands().membership.ok());
+  EXPECT_TRUE(worker_status.commands().stop);
+  EXPECT_TRUE(worker_status.commands().seed_granted);
 }
 
-TEST(BoardTest, ANewEpochForgetsWhatWasSignedForTheOneBefore) {
-  Board board;
-  board.SetMember(kMe, false);
-  board.AddConfirmation({.fragment = FragmentId(0), .version = Version(3)});
+TEST(WorkerStatusTest, ANewEpochForgetsWhatWasSignedForTheOneBefore) {
+  WorkerStatus worker_status;
+  worker_status.SetMember(kMe, false);
+  worker_status.AddConfirmation({.fragment = FragmentId(0), .version = Version(3)});
   MemberRef again = kMe;
   again.incarnation = Incarnation(2);
-  board.SetMember(again, false);
-  EXPECT_EQ(board.News().confirmations.size(), 1u) << "its text names no incarnation";
+  worker_status.SetMember(again, false);
+  EXPECT_EQ(worker_status.Report().confirmations.size(), 1u) << "its text names no incarnation";
   again.epoch = Epoch(78);
-  board.SetMember(again, false);
-  EXPECT_TRUE(board.News().confirmations.empty()) << "of a run that was restored";
+  worker_status.SetMember(again, false);
+  EXPECT_TRUE(worker_status.Report().confirmations.empty()) << "of a run that was restored";
 }
 
-TEST(BoardTest, NewsTellWhereTheTimeWentUpToNow) {
+TEST(WorkerStatusTest, NewsTellWhereTheTimeWentUpToNow) {
   FakeClock clock;
-  Board board;
-  EXPECT_EQ(board.News().progress.training.total(), 0);
+  WorkerStatus worker_status;
+  EXPECT_EQ(worker_status.Report().progress.training.total(), 0);
   const TimeAccount training(&clock, TimeUse::kWait);
-  const TimeAccount lane(&clock, TimeUse::kPush);
-  TimeAccounts lanes;
-  lanes.Add(&lane);
-  board.WatchTime(&training, &lanes);
+  const TimeAccount channel(&clock, TimeUse::kPush);
+  TimeAccounts channels;
+  channels.Add(&channel);
+  worker_status.WatchTime(&training, &channels);
   clock.Advance(Seconds(7));
-  EXPECT_EQ(board.News().progress.training[TimeUse::kWait], 7);
-  EXPECT_EQ(board.progress().exchanges[TimeUse::kPush], 7);
+  EXPECT_EQ(worker_status.Report().progress.training[TimeUse::kWait], 7);
+  EXPECT_EQ(worker_status.progress().exchanges[TimeUse::kPush], 7);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -1,5 +1,7 @@
 #include "worker/sync/identity.h"
 
+#include <cstdlib>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -54,9 +56,9 @@ TEST_F(IdentityTest, AKeyThatIsNoFileIsDamagedAndSaysWhatToDo) {
   ASSERT_TRUE(CreateDirs(key).ok());
   const auto state = StateDirectory::Open(JoinPath(path_, "state"));
   ASSERT_TRUE(state.ok()) << state.status();
-  const absl::Status refused = state->LoadOrCreateKey().status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
-  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(key), HasSubstr("remove it")));
+  const absl::Status rejected = state->LoadOrCreateKey().status();
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kDataLoss) << rejected;
+  EXPECT_THAT(std::string(rejected.message()), AllOf(HasSubstr(key), HasSubstr("remove it")));
 }
 
 TEST_F(IdentityTest, TheDefaultNameIsValid) {
@@ -72,7 +74,7 @@ TEST_F(IdentityTest, ANameIsNotChangedSilently) {
   EXPECT_THAT(std::string(other.status().message()), HasSubstr("belongs to worker 'a', not to 'b'"));
 }
 
-TEST_F(IdentityTest, ABadNameIsRefused) {
+TEST_F(IdentityTest, ABadNameIsRejected) {
   EXPECT_EQ(Load("Not A Name").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -102,4 +104,4 @@ TEST(MakeWorkerNameTest, KeepsWhatItCan) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

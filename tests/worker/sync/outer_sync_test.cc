@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 
 absl::Status StaleBase() {
-  return WithRejection(absl::FailedPreconditionError("stale"), RefusalReason::kStaleBase);
+  return WithRejection(absl::FailedPreconditionError("stale"), RejectionReason::kStaleBase);
 }
 
 TEST(OuterSyncTest, RoundsAreThoseOfDirectComputation) {
@@ -33,11 +33,11 @@ TEST(OuterSyncTest, RoundsAreThoseOfDirectComputation) {
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
   EXPECT_THAT(h.observer.rounds, ElementsAre(4, 4, 4));
   EXPECT_THAT(h.observer.pulled, ElementsAre(0, 1, 2, 3));
-  ASSERT_EQ(h.coordinator.offers.size(), 3u);
-  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
-  EXPECT_EQ(h.coordinator.offers[1].steps, 4u);
-  EXPECT_EQ(h.coordinator.offers[1].tokens, 4u * 24);
-  EXPECT_EQ(h.coordinator.offers[1].samples_consumed, 8u * 3);
+  ASSERT_EQ(h.coordinator.headers.size(), 3u);
+  EXPECT_EQ(h.coordinator.headers[1].key.base, Version(1));
+  EXPECT_EQ(h.coordinator.headers[1].steps, 4u);
+  EXPECT_EQ(h.coordinator.headers[1].tokens, 4u * 24);
+  EXPECT_EQ(h.coordinator.headers[1].samples_consumed, 8u * 3);
 }
 
 TEST(OuterSyncTest, SeveralFragmentsTravelTogether) {
@@ -46,7 +46,7 @@ TEST(OuterSyncTest, SeveralFragmentsTravelTogether) {
   const auto end = h.Start().Run();
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
-  EXPECT_EQ(h.coordinator.offers.size(), 6u);
+  EXPECT_EQ(h.coordinator.headers.size(), 6u);
 }
 
 TEST(OuterSyncTest, LearningRatesFollowTheTokensOfTheWholeRun) {
@@ -69,12 +69,12 @@ TEST(OuterSyncTest, AStalePushGivesItsContentBackAndAdoptsTheHead) {
   h.coordinator.finish_at = 2;
   h.coordinator.Fail("Push", {.status = StaleBase(), .before = [&] { h.coordinator.PublishWithout(0.5F); }});
   ASSERT_TRUE(h.Start().Run().ok());
-  EXPECT_THAT(h.observer.pushed, ElementsAre(PushResultKind::kRefused, PushResultKind::kAccepted));
+  EXPECT_THAT(h.observer.pushed, ElementsAre(PushResultKind::kRejected, PushResultKind::kAccepted));
   // The head moved from 1 to 1.5 without this worker; its second push carries both pseudo-gradients.
   const float lost = 1.0F - Descend(1.0F, 5.0F, 4);
   const float second = 1.5F - Descend(1.5F, 5.0F, 4);
   EXPECT_NEAR(h.coordinator.first_parameter(), 1.5F - (lost + second), 1e-5);
-  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
+  EXPECT_EQ(h.coordinator.headers[1].key.base, Version(1));
 }
 
 TEST(OuterSyncTest, ANewConfigurationOfAnyFragmentComesFirst) {
@@ -102,8 +102,8 @@ TEST(OuterSyncTest, AnAnswerThatIsLostForTooLongCountsAtMostOnce) {
                                          h.coordinator.Forget();
                                        }});
   ASSERT_TRUE(h.Start().Run().ok());
-  ASSERT_EQ(h.coordinator.offers.size(), 2u);
-  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(34));
+  ASSERT_EQ(h.coordinator.headers.size(), 2u);
+  EXPECT_EQ(h.coordinator.headers[1].key.base, Version(34));
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 8), 1e-5) << "two rounds, not three";
   EXPECT_THAT(h.log.str(), HasSubstr("no longer knows whether it counted"));
   EXPECT_THAT(h.observer.pushed, ElementsAre(PushResultKind::kDropped, PushResultKind::kAccepted));
@@ -117,8 +117,8 @@ TEST(OuterSyncTest, WhatEncodingLosesIsCarriedOn) {
   const float exact = Descend(1.0F, 5.0F, 12);
   // The sum of what was sent is within one rounding of the sum of what was meant, whatever the number of
   // rounds.
-  EXPECT_NEAR(h.coordinator.first_parameter() - h.sync->packer(0).residual()[0], exact, 2e-3);
-  EXPECT_NE(h.sync->packer(0).residual()[0], 0.0F);
+  EXPECT_NEAR(h.coordinator.first_parameter() - h.sync->encoder(0).residual()[0], exact, 2e-3);
+  EXPECT_NE(h.sync->encoder(0).residual()[0], 0.0F);
 }
 
 TEST(OuterSyncTest, WithoutErrorFeedbackNothingIsCarried) {
@@ -139,7 +139,7 @@ TEST(OuterSyncTest, AResidualThatStartsAnewAtEveryVersionCarriesNothing) {
     h.coordinator.run.error_feedback = error_feedback;
     h.coordinator.run.error_feedback_reset = reset;
     EXPECT_TRUE(h.Start().Run().ok());
-    return std::pair(h.coordinator.first_parameter(), h.sync->packer(0).residual()[0]);
+    return std::pair(h.coordinator.first_parameter(), h.sync->encoder(0).residual()[0]);
   };
   EXPECT_EQ(end_of(1, true), end_of(0, false));
   EXPECT_EQ(end_of(100, true), end_of(0, true));
@@ -159,9 +159,9 @@ TEST(OuterSyncTest, AGrantThatPassesOnIsTakenUpWhileWaiting) {
   Harness h;
   h.coordinator.on_not_yet = [&](size_t times) {
     if (times != 3) return;
-    h.coordinator.orders.seed_granted = true;
+    h.coordinator.heartbeat_reply.seed_granted = true;
     ASSERT_TRUE(h.heartbeater.Beat().ok());
-    h.coordinator.orders.seed_granted = false;
+    h.coordinator.heartbeat_reply.seed_granted = false;
   };
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.coordinator.Calls("SeedParameters"), 1u);
@@ -234,7 +234,7 @@ TEST(OuterSyncTest, DrainFinishesTheRoundAndPushes) {
   h.coordinator.SeedWith(1.0F);
   h.replica.on_step = [&](uint64_t step) {
     if (step == 2) {
-      h.coordinator.orders.command = WorkerCommand::kDrain;
+      h.coordinator.heartbeat_reply.command = WorkerCommand::kDrain;
       EXPECT_TRUE(h.heartbeater.Beat().ok());
     }
     return absl::OkStatus();
@@ -243,7 +243,7 @@ TEST(OuterSyncTest, DrainFinishesTheRoundAndPushes) {
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, SyncEnd::kDrained);
   EXPECT_EQ(h.replica.steps, 4u);
-  EXPECT_EQ(h.coordinator.offers.size(), 1u);
+  EXPECT_EQ(h.coordinator.headers.size(), 1u);
 }
 
 TEST(OuterSyncTest, TheReportedSpeedDoesNotBeginAgainWithEachRound) {
@@ -251,7 +251,7 @@ TEST(OuterSyncTest, TheReportedSpeedDoesNotBeginAgainWithEachRound) {
   h.coordinator.SeedWith(1.0F);
   std::vector<double> speeds;
   h.replica.on_step = [&](uint64_t step) {
-    if (step > 1) speeds.push_back(h.board.progress().tokens_per_second);
+    if (step > 1) speeds.push_back(h.worker_status.progress().tokens_per_second);
     // The first step of the second and of the third round is a hundred times as fast as the others.
     h.clock.Advance(step == 5 || step == 9 ? Seconds(0.01) : Seconds(1));
     return absl::OkStatus();
@@ -265,14 +265,14 @@ TEST(OuterSyncTest, StopEndsAfterTheInnerStep) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
   h.replica.on_step = [&](uint64_t step) {
-    if (step == 2) h.board.RequestStop();
+    if (step == 2) h.worker_status.RequestStop();
     return absl::OkStatus();
   };
   const auto end = h.Start().Run();
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, SyncEnd::kStopped);
   EXPECT_EQ(h.replica.steps, 2u);
-  EXPECT_TRUE(h.coordinator.offers.empty());
+  EXPECT_TRUE(h.coordinator.headers.empty());
 }
 
 TEST(OuterSyncTest, ResyncDropsTheRound) {
@@ -281,14 +281,14 @@ TEST(OuterSyncTest, ResyncDropsTheRound) {
   h.coordinator.finish_at = 1;
   h.replica.on_step = [&](uint64_t step) {
     if (step == 3) {
-      h.coordinator.orders.command = WorkerCommand::kResync;
+      h.coordinator.heartbeat_reply.command = WorkerCommand::kResync;
       EXPECT_TRUE(h.heartbeater.Beat().ok());
     }
     return absl::OkStatus();
   };
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.replica.steps, 3u + 4u);
-  EXPECT_EQ(h.coordinator.offers.at(0).samples_consumed, 4u * 3)
+  EXPECT_EQ(h.coordinator.headers.at(0).samples_consumed, 4u * 3)
       << "the dropped steps' samples are due again";
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
 }
@@ -314,18 +314,18 @@ TEST(OuterSyncTest, ThreeInARowEndIt) {
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, SyncEnd::kDiverged);
   EXPECT_EQ(h.observer.not_finite, 3);
-  EXPECT_TRUE(h.coordinator.offers.empty());
+  EXPECT_TRUE(h.coordinator.headers.empty());
 }
 
-TEST(OuterSyncTest, ARefusalAsNotFiniteForgetsTheResidual) {
+TEST(OuterSyncTest, ARejectionAsNotFiniteForgetsTheResidual) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
   h.coordinator.finish_at = 1;
   h.coordinator.Fail("Push", {.status = WithRejection(absl::InvalidArgumentError("nan in the payload"),
-                                                      RefusalReason::kNotFinite)});
+                                                      RejectionReason::kNotFinite)});
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.observer.not_finite, 1);
-  EXPECT_THAT(h.sync->packer(0).residual(), Each(0.0F));
+  EXPECT_THAT(h.sync->encoder(0).residual(), Each(0.0F));
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
 }
 
@@ -336,8 +336,8 @@ TEST(OuterSyncTest, AReturningWorkerDoesNotPushTwiceOnOneBase) {
   h.coordinator.accepted_at_join = {{FragmentId(0), Version(0), 0}};
   h.coordinator.on_not_yet = [&](size_t) { h.coordinator.PublishWithout(0.25F); };
   ASSERT_TRUE(h.Start().Run().ok());
-  ASSERT_EQ(h.coordinator.offers.size(), 1u);
-  EXPECT_EQ(h.coordinator.offers[0].key.base, Version(1));
+  ASSERT_EQ(h.coordinator.headers.size(), 1u);
+  EXPECT_EQ(h.coordinator.headers[0].key.base, Version(1));
 }
 
 TEST(OuterSyncTest, AnotherContentForTheBaseWasAcceptedSoItWaitsForTheNextVersion) {
@@ -345,12 +345,12 @@ TEST(OuterSyncTest, AnotherContentForTheBaseWasAcceptedSoItWaitsForTheNextVersio
   h.coordinator.SeedWith(1.0F);
   h.coordinator.finish_at = 2;
   h.coordinator.Fail("Push", {.status = WithRejection(absl::AlreadyExistsError("accepted before"),
-                                                      RefusalReason::kAlreadyPushed)});
+                                                      RejectionReason::kAlreadyPushed)});
   h.coordinator.on_not_yet = [&](size_t) { h.coordinator.PublishWithout(0.25F); };
   ASSERT_TRUE(h.Start().Run().ok());
-  ASSERT_EQ(h.coordinator.offers.size(), 2u);
-  EXPECT_EQ(h.coordinator.offers[0].key.base, Version(0));
-  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(1));
+  ASSERT_EQ(h.coordinator.headers.size(), 2u);
+  EXPECT_EQ(h.coordinator.headers[0].key.base, Version(0));
+  EXPECT_EQ(h.coordinator.headers[1].key.base, Version(1));
 }
 
 TEST(OuterSyncTest, TheCoordinatorMayBeAwayBetweenAnyTwoCalls) {
@@ -366,14 +366,14 @@ TEST(OuterSyncTest, TheCoordinatorMayBeAwayBetweenAnyTwoCalls) {
   EXPECT_THAT(h.log.str(), HasSubstr("waiting for the coordinator"));
 }
 
-TEST(OuterSyncTest, AHeartbeatThatIsRefusedMakesItJoinAgainInTheMiddleOfARound) {
+TEST(OuterSyncTest, AHeartbeatThatIsRejectedMakesItJoinAgainInTheMiddleOfARound) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
   h.coordinator.finish_at = 1;
   h.replica.on_step = [&](uint64_t step) {
     if (step == 2) {
       h.coordinator.Fail("Heartbeat", {.status = WithRejection(absl::NotFoundError("join again"),
-                                                               RefusalReason::kNotAMember)});
+                                                               RejectionReason::kNotAMember)});
       EXPECT_FALSE(h.heartbeater.Beat().ok());
     }
     return absl::OkStatus();
@@ -389,12 +389,12 @@ TEST(OuterSyncTest, ASupersededWorkerEnds) {
   h.replica.on_step = [&](uint64_t step) {
     if (step == 2) {
       h.coordinator.Fail("Heartbeat", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
-                                                               RefusalReason::kSuperseded)});
+                                                               RejectionReason::kSuperseded)});
       EXPECT_FALSE(h.heartbeater.Beat().ok());
     }
     return absl::OkStatus();
   };
-  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RefusalReason::kSuperseded);
+  EXPECT_EQ(RejectionReasonOf(h.Start().Run().status()), RejectionReason::kSuperseded);
   EXPECT_EQ(h.replica.steps, 2u);
 }
 
@@ -405,10 +405,10 @@ TEST(OuterSyncTest, AnotherEpochEndsTheLoop) {
     if (step == 2) h.coordinator.Restore();
     return absl::OkStatus();
   };
-  EXPECT_EQ(RejectionOf(h.Start().Run().status()), RefusalReason::kWrongEpoch);
+  EXPECT_EQ(RejectionReasonOf(h.Start().Run().status()), RejectionReason::kWrongEpoch);
 }
 
-TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRefused) {
+TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRejected) {
   const auto layout =
       LayOutFragments(FakeReplica::MakeManifest(), {{FragmentId(0), Version(0), 5, ""}}, SyncOptions());
   EXPECT_EQ(layout.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -416,12 +416,12 @@ TEST(OuterSyncTest, AModelLaidOutDifferentlyIsRefused) {
 }
 
 /// As a heartbeat brings it, in the middle of inner step `step`.
-void OrderAt(Harness& h, uint64_t step, const HeartbeatOrders& orders) {
-  h.replica.on_step = [&h, step, orders](uint64_t now) {
+void CommandAt(Harness& h, uint64_t step, const HeartbeatReply& reply) {
+  h.replica.on_step = [&h, step, reply](uint64_t now) {
     if (now == step) {
-      h.coordinator.orders = orders;
+      h.coordinator.heartbeat_reply = reply;
       EXPECT_TRUE(h.heartbeater.Beat().ok());
-      h.coordinator.orders = {};
+      h.coordinator.heartbeat_reply = {};
     }
     return absl::OkStatus();
   };
@@ -430,13 +430,13 @@ void OrderAt(Harness& h, uint64_t step, const HeartbeatOrders& orders) {
 TEST(OuterSyncTest, DrainAtOncePushesWhatIsDone) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
-  OrderAt(h, 2, {.command = WorkerCommand::kDrain, .at_once = true});
+  CommandAt(h, 2, {.command = WorkerCommand::kDrain, .at_once = true});
   const auto end = h.Start().Run();
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, SyncEnd::kDrained);
-  ASSERT_EQ(h.coordinator.offers.size(), 1u);
-  EXPECT_EQ(h.coordinator.offers[0].steps, 2u);
-  EXPECT_EQ(h.coordinator.offers[0].tokens, 48u);
+  ASSERT_EQ(h.coordinator.headers.size(), 1u);
+  EXPECT_EQ(h.coordinator.headers[0].steps, 2u);
+  EXPECT_EQ(h.coordinator.headers[0].tokens, 48u);
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 2), 1e-5);
 }
 
@@ -444,11 +444,11 @@ TEST(OuterSyncTest, ARestartFinishesTheRoundUnlessAtOnce) {
   for (const bool at_once : {false, true}) {
     Harness h;
     h.coordinator.SeedWith(1.0F);
-    OrderAt(h, 3, {.command = WorkerCommand::kRestart, .at_once = at_once});
+    CommandAt(h, 3, {.command = WorkerCommand::kRestart, .at_once = at_once});
     const auto end = h.Start().Run();
     ASSERT_TRUE(end.ok()) << end.status();
     EXPECT_EQ(*end, SyncEnd::kRestart);
-    EXPECT_EQ(h.coordinator.offers.at(0).steps, at_once ? 3u : 4u);
+    EXPECT_EQ(h.coordinator.headers.at(0).steps, at_once ? 3u : 4u);
   }
 }
 
@@ -457,58 +457,58 @@ TEST(OuterSyncTest, ADrainBeforeTheFirstStepPushesNothing) {
   h.coordinator.SeedWith(1.0F);
   h.coordinator.evaluate_all = true;
   h.coordinator.Fail("Pull", {.before = [&] {
-                       h.coordinator.orders = {.command = WorkerCommand::kDrain, .at_once = true};
+                       h.coordinator.heartbeat_reply = {.command = WorkerCommand::kDrain, .at_once = true};
                        EXPECT_TRUE(h.heartbeater.Beat().ok());
                      }});
   EXPECT_EQ(*h.Start().Run(), SyncEnd::kDrained);
-  EXPECT_TRUE(h.coordinator.offers.empty());
+  EXPECT_TRUE(h.coordinator.headers.empty());
   EXPECT_EQ(h.replica.steps, 0u);
 }
 
 TEST(OuterSyncTest, StopPushesNothingEvenAtOnce) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
-  OrderAt(h, 3, {.command = WorkerCommand::kStop, .at_once = true});
+  CommandAt(h, 3, {.command = WorkerCommand::kStop, .at_once = true});
   EXPECT_EQ(*h.Start().Run(), SyncEnd::kStopped);
-  EXPECT_TRUE(h.coordinator.offers.empty());
+  EXPECT_TRUE(h.coordinator.headers.empty());
 }
 
 TEST(OuterSyncTest, APausedRunIsWaitedForInTheMiddleOfARound) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
   h.coordinator.finish_at = 1;
-  OrderAt(h, 2, {.state = RunState::kPaused});
+  CommandAt(h, 2, {.state = RunState::kPaused});
   h.sleeper.on_sleep = [&](size_t times) {
     EXPECT_EQ(h.replica.steps, 2u);
-    EXPECT_THAT(h.board.progress().waiting_for, HasSubstr("paused"));
-    h.coordinator.orders.state = times < 5 ? RunState::kPaused : RunState::kTraining;
+    EXPECT_THAT(h.worker_status.progress().waiting_for, HasSubstr("paused"));
+    h.coordinator.heartbeat_reply.state = times < 5 ? RunState::kPaused : RunState::kTraining;
     EXPECT_TRUE(h.heartbeater.Beat().ok()) << "the lease is kept";
   };
   EXPECT_EQ(*h.Start().Run(), SyncEnd::kFinished);
   EXPECT_EQ(h.sleeper.slept.size(), 5u);
   EXPECT_EQ(h.replica.steps, 4u);
-  EXPECT_EQ(h.board.progress().waiting_for, "");
+  EXPECT_EQ(h.worker_status.progress().waiting_for, "");
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 4), 1e-5);
 }
 
 TEST(OuterSyncTest, ADrainDoesNotOutwaitAPause) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
-  OrderAt(h, 2, {.state = RunState::kPaused});
+  CommandAt(h, 2, {.state = RunState::kPaused});
   h.sleeper.on_sleep = [&](size_t) {
-    h.coordinator.orders = {.state = RunState::kPaused, .command = WorkerCommand::kDrain};
+    h.coordinator.heartbeat_reply = {.state = RunState::kPaused, .command = WorkerCommand::kDrain};
     EXPECT_TRUE(h.heartbeater.Beat().ok());
   };
   EXPECT_EQ(*h.Start().Run(), SyncEnd::kDrained);
-  EXPECT_EQ(h.coordinator.offers.at(0).steps, 2u);
+  EXPECT_EQ(h.coordinator.headers.at(0).steps, 2u);
 }
 
 TEST(OuterSyncTest, AStoppedRunIsLeft) {
   Harness h;
   h.coordinator.SeedWith(1.0F);
-  OrderAt(h, 2, {.state = RunState::kStopped});
+  CommandAt(h, 2, {.state = RunState::kStopped});
   EXPECT_EQ(*h.Start().Run(), SyncEnd::kRunStopped);
-  EXPECT_TRUE(h.coordinator.offers.empty());
+  EXPECT_TRUE(h.coordinator.headers.empty());
 
   Harness waiting;
   waiting.coordinator.SeedWith(1.0F);
@@ -524,9 +524,9 @@ TEST(OuterSyncTest, ThePlanSaysWhereInTheDataToTrain) {
   h.coordinator.plan_data = DataPart{3, 4, 600};
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_THAT(h.replica.partitions, ElementsAre(3, 3));
-  ASSERT_EQ(h.coordinator.offers.size(), 2u);
-  EXPECT_EQ(h.coordinator.offers[0].partition, 3u);
-  EXPECT_EQ(h.coordinator.offers[0].samples_consumed, 600u + 4 * 3);
+  ASSERT_EQ(h.coordinator.headers.size(), 2u);
+  EXPECT_EQ(h.coordinator.headers[0].partition, 3u);
+  EXPECT_EQ(h.coordinator.headers[0].samples_consumed, 600u + 4 * 3);
 }
 
 TEST(OuterSyncTest, WithoutAWordInThePlanItStaysInItsPart) {
@@ -534,12 +534,12 @@ TEST(OuterSyncTest, WithoutAWordInThePlanItStaysInItsPart) {
   h.coordinator.SeedWith(1.0F);
   h.coordinator.partition = 2;
   ASSERT_TRUE(h.Start().Run().ok());
-  EXPECT_EQ(h.coordinator.offers[1].partition, 2u);
+  EXPECT_EQ(h.coordinator.headers[1].partition, 2u);
   Harness local;
   local.coordinator.SeedWith(1.0F);
   local.coordinator.partition.reset();
   ASSERT_TRUE(local.Start().Run().ok());
-  EXPECT_EQ(local.coordinator.offers[1].partition, std::nullopt);
+  EXPECT_EQ(local.coordinator.headers[1].partition, std::nullopt);
 }
 
 TEST(OuterSyncTest, ALateContributionIsFollowedByTheNewestVersion) {
@@ -552,12 +552,12 @@ TEST(OuterSyncTest, ALateContributionIsFollowedByTheNewestVersion) {
                        h.coordinator.PublishWithout(0.25F);
                      }});
   ASSERT_TRUE(h.Start().Run().ok());
-  ASSERT_EQ(h.coordinator.offers.size(), 3u);
-  EXPECT_EQ(h.coordinator.offers[0].key.base, Version(0));
-  EXPECT_EQ(h.coordinator.offers[1].key.base, Version(3)) << "no wait for version 1, which is past";
+  ASSERT_EQ(h.coordinator.headers.size(), 3u);
+  EXPECT_EQ(h.coordinator.headers[0].key.base, Version(0));
+  EXPECT_EQ(h.coordinator.headers[1].key.base, Version(3)) << "no wait for version 1, which is past";
   EXPECT_THAT(h.observer.pushed, Each(PushResultKind::kAccepted));
-  EXPECT_THAT(h.sync->packer(0).residual(), Each(0.0F)) << "nothing was given back";
+  EXPECT_THAT(h.sync->encoder(0).residual(), Each(0.0F)) << "nothing was given back";
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

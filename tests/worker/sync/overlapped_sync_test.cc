@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/sync/streaming_harness.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::Contains;
@@ -18,14 +18,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 absl::Status Stale() {
-  return WithRejection(absl::FailedPreconditionError("stale"), RefusalReason::kStaleBase);
+  return WithRejection(absl::FailedPreconditionError("stale"), RejectionReason::kStaleBase);
 }
 /// A final error: the loop ends there as if the process had been killed.
 absl::Status Killed() { return absl::UnauthenticatedError("killed here"); }
 
-/// Orders as a heartbeat brings them.
-void Order(StreamingHarness& h, const HeartbeatOrders& orders) {
-  h.coordinator.orders = orders;
+/// Commands as a heartbeat brings them.
+void Command(StreamingHarness& h, const HeartbeatReply& reply) {
+  h.coordinator.heartbeat_reply = reply;
   ASSERT_TRUE(h.heartbeater.Beat().ok());
 }
 
@@ -33,15 +33,15 @@ void Order(StreamingHarness& h, const HeartbeatOrders& orders) {
 void At(StreamingHarness& h, std::map<uint64_t, std::function<void()>> then, uint64_t last) {
   h.fake->on_step = [&h, then = std::move(then), last](uint64_t step) {
     if (const auto it = then.find(step); it != then.end()) it->second();
-    if (step == last) h.board.RequestStop();
+    if (step == last) h.worker_status.RequestStop();
     return absl::OkStatus();
   };
 }
 
 std::vector<uint64_t> BasesOf(const StreamingHarness& h, uint32_t fragment) {
   std::vector<uint64_t> bases;
-  for (const PushOffer& offer : h.coordinator.offers()) {
-    if (offer.key.fragment.value() == fragment) bases.push_back(offer.key.base.value());
+  for (const PushHeader& header : h.coordinator.headers()) {
+    if (header.key.fragment.value() == fragment) bases.push_back(header.key.base.value());
   }
   return bases;
 }
@@ -54,12 +54,12 @@ TEST(OverlappedSync, FragmentsAreExchangedInTurnForTheirOwnSteps) {
   // Pushed after steps 1, 5, 9 and 3, 7, 11; used one step later.
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1, 2));
   EXPECT_THAT(BasesOf(h, 1), ElementsAre(0, 1, 2));
-  const auto offers = h.coordinator.offers();
-  EXPECT_EQ(offers[0].steps, 1u);
-  EXPECT_EQ(offers[1].steps, 3u);
-  EXPECT_EQ(offers[2].steps, 4u) << "since its last push, whatever was used meanwhile";
-  EXPECT_EQ(offers[2].tokens, 4u * 24);
-  EXPECT_EQ(offers[2].samples_consumed, 5u * 3);
+  const auto headers = h.coordinator.headers();
+  EXPECT_EQ(headers[0].steps, 1u);
+  EXPECT_EQ(headers[1].steps, 3u);
+  EXPECT_EQ(headers[2].steps, 4u) << "since its last push, whatever was used meanwhile";
+  EXPECT_EQ(headers[2].tokens, 4u * 24);
+  EXPECT_EQ(headers[2].samples_consumed, 5u * 3);
   EXPECT_THAT(h.observer.used[0], ElementsAre(0, 1, 1));
   EXPECT_THAT(h.observer.used[1], ElementsAre(1, 1, 1));
   EXPECT_THAT(h.observer.skipped, IsEmpty());
@@ -107,8 +107,8 @@ TEST(OverlappedSync, AFragmentThatIsDueIsPushedAsSoonAsItIsAnswered) {
   EXPECT_THAT(h.observer.skipped, IsEmpty());
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1, 2, 3));
   std::vector<uint32_t> steps;
-  for (const PushOffer& offer : h.coordinator.offers()) {
-    if (offer.key.fragment == FragmentId(0)) steps.push_back(offer.steps);
+  for (const PushHeader& header : h.coordinator.headers()) {
+    if (header.key.fragment == FragmentId(0)) steps.push_back(header.steps);
   }
   EXPECT_THAT(steps, ElementsAre(1, 5, 3, 4)) << "due after 1, 5, 9 and 13, pushed after 6 in place of 5";
 }
@@ -127,10 +127,10 @@ TEST(OverlappedSync, AFragmentIsNeverPushedTwiceOnOneBase) {
   EXPECT_THAT(h.observer.skipped, ElementsAre(0));  // due after step 5, passed over after 7
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1, 2));
   // What was trained while the push was unanswered is part of the next one.
-  EXPECT_EQ(h.coordinator.offers()[3].key.fragment, FragmentId(0));
+  EXPECT_EQ(h.coordinator.headers()[3].key.fragment, FragmentId(0));
   uint64_t tokens = 0;
-  for (const PushOffer& offer : h.coordinator.offers()) {
-    if (offer.key.fragment == FragmentId(0)) tokens += offer.tokens;
+  for (const PushHeader& header : h.coordinator.headers()) {
+    if (header.key.fragment == FragmentId(0)) tokens += header.tokens;
   }
   EXPECT_EQ(tokens, 13u * 24) << "pushed after step 13 last";
 }
@@ -149,25 +149,25 @@ TEST(OverlappedSync, NoMoreThanTheAllowedNumberIsInFlight) {
      8);
   ASSERT_TRUE(h.Start().Run().ok());
   // Fragment 1, due after step 3, goes when fragment 0 has been answered.
-  const auto offers = h.coordinator.offers();
-  ASSERT_GE(offers.size(), 2u);
-  EXPECT_EQ(offers[1].key.fragment, FragmentId(1));
-  EXPECT_EQ(offers[1].steps, 5u);
+  const auto headers = h.coordinator.headers();
+  ASSERT_GE(headers.size(), 2u);
+  EXPECT_EQ(headers[1].key.fragment, FragmentId(1));
+  EXPECT_EQ(headers[1].steps, 5u);
   EXPECT_THAT(h.observer.skipped, IsEmpty());
 }
 
-TEST(OverlappedSync, ARefusedPushComesBackInTheNextAndLeavesNothingBehind) {
+TEST(OverlappedSync, ARejectedPushComesBackInTheNextAndLeavesNothingBehind) {
   StreamingHarness h;
   int pushes = 0;
-  h.coordinator.before_push = [&](const PushOffer& offer) {
-    if (offer.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
+  h.coordinator.before_push = [&](const PushHeader& header) {
+    if (header.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
     h.coordinator.PublishWithout(FragmentId(0), 0.5F);
     return Stale();
   };
   std::vector<float> local;
   At(h, {{2, [&] { local.push_back(h.fake->first()); }}}, 8);
   ASSERT_TRUE(h.Start().Run().ok());
-  EXPECT_THAT(h.observer.pushed, Contains(PushResultKind::kRefused));
+  EXPECT_THAT(h.observer.pushed, Contains(PushResultKind::kRejected));
   ASSERT_EQ(local.size(), 1u);
   EXPECT_FLOAT_EQ(local[0], 1.5F) << "the head, without blend: the progress is in the residual";
   // The next contribution carries both.
@@ -175,22 +175,22 @@ TEST(OverlappedSync, ARefusedPushComesBackInTheNextAndLeavesNothingBehind) {
   ASSERT_GE(bases.size(), 2u);
   EXPECT_EQ(bases[1], 1u);
   const float lost = 1.0F - Descend(1.0F, 5.0F, 1);
-  const auto offers = h.coordinator.offers();
+  const auto headers = h.coordinator.headers();
   const auto payloads = h.coordinator.payloads();
-  for (size_t i = 1; i < offers.size(); ++i) {
-    if (offers[i].key != PushKey{FragmentId(0), Version(1), 0}) continue;
+  for (size_t i = 1; i < headers.size(); ++i) {
+    if (headers[i].key != PushKey{FragmentId(0), Version(1), 0}) continue;
     std::vector<float> sent(512);
-    CodecFor(offers[i].codec).DecodeRange(payloads[i], sent.size(), 0, sent);
-    const float second = 1.5F - Descend(1.5F, 5.0F, static_cast<int>(offers[i].steps));
+    CodecFor(headers[i].codec).DecodeRange(payloads[i], sent.size(), 0, sent);
+    const float second = 1.5F - Descend(1.5F, 5.0F, static_cast<int>(headers[i].steps));
     EXPECT_NEAR(sent[0], lost + second, 1e-5);
   }
 }
 
-TEST(OverlappedSync, StepsThatARefusalDropsAreNotClaimed) {
+TEST(OverlappedSync, StepsThatARejectionDropsAreNotClaimed) {
   StreamingHarness h;
   int pushes = 0;
-  h.coordinator.before_push = [&](const PushOffer& offer) {
-    if (offer.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
+  h.coordinator.before_push = [&](const PushHeader& header) {
+    if (header.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
     h.coordinator.PublishWithout(FragmentId(0), 0.5F);
     return Stale();
   };
@@ -204,15 +204,15 @@ TEST(OverlappedSync, StepsThatARefusalDropsAreNotClaimed) {
        }}},
      8);
   ASSERT_TRUE(h.Start().Run().ok());
-  const auto offers = h.coordinator.offers();
+  const auto headers = h.coordinator.headers();
   const auto payloads = h.coordinator.payloads();
-  const auto next = std::ranges::find(offers, PushKey{FragmentId(0), Version(1), 0}, &PushOffer::key);
-  ASSERT_NE(next, offers.end());
+  const auto next = std::ranges::find(headers, PushKey{FragmentId(0), Version(1), 0}, &PushHeader::key);
+  ASSERT_NE(next, headers.end());
   EXPECT_EQ(next->steps, 3u) << "steps 4, 5 and 6: 2 and 3 were dropped with the local parameters";
   EXPECT_EQ(next->tokens, 3u * 24);
   std::vector<float> sent(512);
   CodecFor(next->codec)
-      .DecodeRange(payloads[static_cast<size_t>(next - offers.begin())], sent.size(), 0, sent);
+      .DecodeRange(payloads[static_cast<size_t>(next - headers.begin())], sent.size(), 0, sent);
   const float lost = 1.0F - Descend(1.0F, 5.0F, 1);
   EXPECT_NEAR(sent[0], lost + 1.5F - Descend(1.5F, 5.0F, 3), 1e-5);
 }
@@ -220,7 +220,7 @@ TEST(OverlappedSync, StepsThatARefusalDropsAreNotClaimed) {
 TEST(OverlappedSync, ALostAnswerIsAskedForAndNothingIsSentTwice) {
   StreamingHarness h;
   int pushes = 0;
-  h.coordinator.after_push = [&](const PushOffer&) {
+  h.coordinator.after_push = [&](const PushHeader&) {
     return ++pushes == 1 ? absl::UnavailableError("reset") : absl::OkStatus();
   };
   At(h, {}, 8);
@@ -233,7 +233,7 @@ TEST(OverlappedSync, ALostAnswerIsAskedForAndNothingIsSentTwice) {
 TEST(OverlappedSync, AnAnswerThatIsLostForTooLongCountsAtMostOnce) {
   StreamingHarness h;
   int pushes = 0;
-  h.coordinator.after_push = [&](const PushOffer&) {
+  h.coordinator.after_push = [&](const PushHeader&) {
     if (++pushes != 1) return absl::OkStatus();
     for (int i = 0; i < 33; ++i) h.coordinator.PublishWithout(FragmentId(0), 0.0F);
     h.coordinator.Forget();
@@ -252,7 +252,7 @@ TEST(OverlappedSync, AnAnswerThatIsLostForTooLongCountsAtMostOnce) {
 
 TEST(OverlappedSync, ExchangesTakeNoneOfTheTrainingsTime) {
   StreamingHarness h;
-  h.coordinator.before_push = [&](const PushOffer&) {
+  h.coordinator.before_push = [&](const PushHeader&) {
     h.clock.Advance(Seconds(3));
     return absl::OkStatus();
   };
@@ -261,7 +261,7 @@ TEST(OverlappedSync, ExchangesTakeNoneOfTheTrainingsTime) {
   for (const TimeUse use : {TimeUse::kPush, TimeUse::kPull, TimeUse::kWait}) {
     EXPECT_EQ(h.time.spent()[use], 0) << TimeUseName(use);
   }
-  EXPECT_GE(h.lane_time.spent()[TimeUse::kPush], 12);
+  EXPECT_GE(h.channel_time.spent()[TimeUse::kPush], 12);
 }
 
 /// Inner steps take a second each, evaluations five; an exchange that has begun ends every `link` steps.
@@ -272,7 +272,7 @@ TimeSpent TrainBehindALink(uint64_t link, uint64_t steps) {
   h.fake->on_step = [&](uint64_t step) {
     h.clock.Advance(Seconds(1));
     if (step % link == 0) h.runner->RunHeld();
-    if (step == steps) h.board.RequestStop();
+    if (step == steps) h.worker_status.RequestStop();
     return absl::OkStatus();
   };
   h.coordinator.evaluate_all = true;
@@ -306,7 +306,7 @@ TEST(OverlappedSync, AStepThatIsNotFiniteGoesBackToTheBases) {
   std::vector<float> local;
   h.fake->on_step = [&](uint64_t step) -> absl::Status {
     if (step == 5) local.push_back(h.fake->first());
-    if (step == 9) h.board.RequestStop();
+    if (step == 9) h.worker_status.RequestStop();
     return step == 4 ? absl::FailedPreconditionError("loss is nan") : absl::OkStatus();
   };
   ASSERT_TRUE(h.Start().Run().ok());
@@ -328,7 +328,7 @@ TEST(OverlappedSync, ARestoreEndsTheLoopWithEveryExchange) {
   StreamingHarness h;
   At(h, {{4, [&] { h.coordinator.Restore(); }}}, 100);
   const auto end = h.Start().Run();
-  EXPECT_EQ(RejectionOf(end.status()), RefusalReason::kWrongEpoch) << end.status();
+  EXPECT_EQ(RejectionReasonOf(end.status()), RejectionReason::kWrongEpoch) << end.status();
   EXPECT_FALSE(h.coordinator.cancelled()) << "the worker will pull again";
   EXPECT_LE(h.fake->steps, 7u);
 }
@@ -337,7 +337,7 @@ TEST(OverlappedSync, ADataDirectoryThatWasPutBackEndsTheLoopLoudly) {
   StreamingHarness h;
   At(h, {{10, [&] { h.coordinator.GoBack(); }}}, 100);
   const auto end = h.Start().Run();
-  EXPECT_EQ(RejectionOf(end.status()), RefusalReason::kWrongEpoch) << end.status();
+  EXPECT_EQ(RejectionReasonOf(end.status()), RejectionReason::kWrongEpoch) << end.status();
   EXPECT_THAT(h.log.str(), HasSubstr("the coordinator went back from version"));
 }
 
@@ -346,8 +346,9 @@ TEST(OverlappedSync, AForgottenWorkerJoinsAgainBesideItsTraining) {
   At(h,
      {{2,
        [&] {
-         h.board.HeartbeatRefused(*h.board.member(), WithRejection(absl::FailedPreconditionError("who?"),
-                                                                   RefusalReason::kNotAMember));
+         h.worker_status.HeartbeatRejected(
+             *h.worker_status.member(),
+             WithRejection(absl::FailedPreconditionError("who?"), RejectionReason::kNotAMember));
        }}},
      12);
   const auto end = h.Start().Run();
@@ -358,7 +359,7 @@ TEST(OverlappedSync, AForgottenWorkerJoinsAgainBesideItsTraining) {
 
 TEST(OverlappedSync, DrainedItPushesEveryFragmentOnceMore) {
   StreamingHarness h;
-  At(h, {{2, [&] { Order(h, {.command = WorkerCommand::kDrain}); }}}, 100);
+  At(h, {{2, [&] { Command(h, {.command = WorkerCommand::kDrain}); }}}, 100);
   const auto end = h.Start().Run();
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, SyncEnd::kDrained);
@@ -370,13 +371,13 @@ TEST(OverlappedSync, DrainedItPushesEveryFragmentOnceMore) {
 
 TEST(OverlappedSync, DrainedAtOnceItPushesWhatIsDone) {
   StreamingHarness h;
-  At(h, {{2, [&] { Order(h, {.command = WorkerCommand::kRestart, .at_once = true}); }}}, 100);
+  At(h, {{2, [&] { Command(h, {.command = WorkerCommand::kRestart, .at_once = true}); }}}, 100);
   const auto end = h.Start().Run();
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, SyncEnd::kRestart);
   EXPECT_EQ(h.fake->steps, 2u);
-  EXPECT_EQ(h.coordinator.offers().back().key.fragment, FragmentId(1));
-  EXPECT_EQ(h.coordinator.offers().back().steps, 2u);
+  EXPECT_EQ(h.coordinator.headers().back().key.fragment, FragmentId(1));
+  EXPECT_EQ(h.coordinator.headers().back().steps, 2u);
 }
 
 TEST(OverlappedSync, DrainedWhileAPushIsOnItsWayItAwaitsTheVerdict) {
@@ -385,7 +386,7 @@ TEST(OverlappedSync, DrainedWhileAPushIsOnItsWayItAwaitsTheVerdict) {
      {{1,
        [&] {
          h.runner->hold = true;
-         Order(h, {.command = WorkerCommand::kDrain, .at_once = true});
+         Command(h, {.command = WorkerCommand::kDrain, .at_once = true});
        }}},
      100);
   const auto end = h.Start().Run();
@@ -394,15 +395,15 @@ TEST(OverlappedSync, DrainedWhileAPushIsOnItsWayItAwaitsTheVerdict) {
   EXPECT_EQ(h.coordinator.counted().size(), 2u);
 }
 
-TEST(OverlappedSync, OrderedToResyncItTakesTheHeads) {
+TEST(OverlappedSync, CommandedToResyncItTakesTheHeads) {
   StreamingHarness h;
   std::vector<float> local;
   At(h,
      {{3,
        [&] {
          h.coordinator.PublishWithout(FragmentId(0), 7.0F);
-         Order(h, {.command = WorkerCommand::kResync});
-         h.coordinator.orders = {};
+         Command(h, {.command = WorkerCommand::kResync});
+         h.coordinator.heartbeat_reply = {};
        }},
       {4, [&] { local.push_back(h.fake->first()); }}},
      6);
@@ -419,7 +420,7 @@ TEST(OverlappedSync, AConfigurationThatIsSetBeforeTheFirstPullComesFirst) {
   const auto end = sync.Run();
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(*end, SyncEnd::kReconfigured);
-  EXPECT_TRUE(h.coordinator.offers().empty());
+  EXPECT_TRUE(h.coordinator.headers().empty());
 }
 
 TEST(OverlappedSync, ANewConfigurationIsBegunWithNothingLeftBehind) {
@@ -430,14 +431,14 @@ TEST(OverlappedSync, ANewConfigurationIsBegunWithNothingLeftBehind) {
   EXPECT_EQ(*end, SyncEnd::kReconfigured);
   EXPECT_FALSE(h.coordinator.cancelled());
   // Fragment 0's answer after step 5 named it; fragment 1, whose round has the old one, was pushed early.
-  EXPECT_EQ(h.coordinator.offers().back().key.fragment, FragmentId(1));
-  EXPECT_EQ(h.coordinator.offers().back().steps, 3u);
+  EXPECT_EQ(h.coordinator.headers().back().key.fragment, FragmentId(1));
+  EXPECT_EQ(h.coordinator.headers().back().steps, 3u);
 }
 
-TEST(OverlappedSync, RefusedForItsCodecItEndsToTakeTheConfiguration) {
+TEST(OverlappedSync, RejectedForItsCodecItEndsToTakeTheConfiguration) {
   StreamingHarness h;
-  h.coordinator.before_push = [](const PushOffer&) {
-    return WithRejection(absl::InvalidArgumentError("codec"), RefusalReason::kWrongCodec);
+  h.coordinator.before_push = [](const PushHeader&) {
+    return WithRejection(absl::InvalidArgumentError("codec"), RejectionReason::kWrongCodec);
   };
   const auto end = h.Start().Run();
   ASSERT_TRUE(end.ok()) << end.status();
@@ -498,12 +499,12 @@ class OverlappedLivesTest : public ::testing::Test {
             std::string("overlapped_") + ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     EXPECT_TRUE(RemoveAll(folder_).ok());
   }
-  std::unique_ptr<LocalState> Disk(const StreamingHarness& h) {
-    return LocalState::Open(folder_,
-                            {.run_id = "run-1",
-                             .worker = WorkerName("w1"),
-                             .manifest_hash = ManifestHash(h.replica->manifest())},
-                            Logger())
+  std::unique_ptr<WorkerCheckpoint> Disk(const StreamingHarness& h) {
+    return WorkerCheckpoint::Open(folder_,
+                                  {.run_id = "run-1",
+                                   .worker = WorkerName("w1"),
+                                   .manifest_hash = ManifestHash(h.replica->manifest())},
+                                  Logger())
         .value();
   }
   const std::string folder_;
@@ -511,21 +512,21 @@ class OverlappedLivesTest : public ::testing::Test {
 
 TEST_F(OverlappedLivesTest, EachFragmentsLastPushIsSettledAfterAKill) {
   StreamingHarness h;
-  h.coordinator.before_push = [&](const PushOffer& offer) {
-    return offer.key == PushKey{FragmentId(0), Version(2), 0} ? Killed() : absl::OkStatus();
+  h.coordinator.before_push = [&](const PushHeader& header) {
+    return header.key == PushKey{FragmentId(0), Version(2), 0} ? Killed() : absl::OkStatus();
   };
   {
-    const auto disk = Disk(h);
-    EXPECT_EQ(h.Start(disk.get()).Run().status(), Killed());
+    const auto checkpoint = Disk(h);
+    EXPECT_EQ(h.Start(checkpoint.get()).Run().status(), Killed());
   }
   const std::vector<std::byte> bytes = h.coordinator.payloads().back();
   h.coordinator.before_push = nullptr;
   At(h, {}, h.fake->steps + 8);
-  const auto disk = Disk(h);
-  const size_t before = h.coordinator.offers().size();
-  const auto end = h.Start(disk.get()).Run();
+  const auto checkpoint = Disk(h);
+  const size_t before = h.coordinator.headers().size();
+  const auto end = h.Start(checkpoint.get()).Run();
   EXPECT_TRUE(end.ok() || absl::IsCancelled(end.status())) << end.status();
-  ASSERT_GT(h.coordinator.offers().size(), before);
+  ASSERT_GT(h.coordinator.headers().size(), before);
   EXPECT_EQ(h.coordinator.payloads()[before], bytes) << "the same bytes";
   std::set<std::pair<uint32_t, uint64_t>> once;
   for (const auto& [worker, key] : h.coordinator.counted()) {
@@ -535,9 +536,9 @@ TEST_F(OverlappedLivesTest, EachFragmentsLastPushIsSettledAfterAKill) {
 
 TEST_F(OverlappedLivesTest, ARoundIsSavedOnlyWhenItsPushIsKept) {
   StreamingHarness h;
-  const auto disk = Disk(h);
+  const auto checkpoint = Disk(h);
   const auto kept = [&] {
-    disk->Flush();
+    checkpoint->Flush();
     return ListDir(folder_).value();
   };
   std::vector<std::string> before, after;
@@ -551,7 +552,7 @@ TEST_F(OverlappedLivesTest, ARoundIsSavedOnlyWhenItsPushIsKept) {
          h.runner->hold = false;
        }}},
      4);
-  ASSERT_TRUE(h.Start(disk.get()).Run().ok());
+  ASSERT_TRUE(h.Start(checkpoint.get()).Run().ok());
   EXPECT_THAT(before, IsEmpty()) << "killed now, the next life trains on the samples of this push again";
   EXPECT_THAT(after, ElementsAre("push-0", "round-000001"));
 }
@@ -562,9 +563,9 @@ void NextLifeOnlyWantsTheAnswer(AnswerUse answer, float expected) {
   run.sync.answer = answer;
   StreamingHarness h(run);
   h.coordinator.workers = 2;  // the other one does not come
-  h.coordinator.before_pull = [&](const PullWish& wish) {
-    if (!wish.after.has_value()) return;
-    h.board.RequestStop();
+  h.coordinator.before_pull = [&](const PullRequest& request) {
+    if (!request.after.has_value()) return;
+    h.worker_status.RequestStop();
     h.coordinator.CancelPulls();
   };
   const auto end = h.Start().Run();
@@ -572,10 +573,10 @@ void NextLifeOnlyWantsTheAnswer(AnswerUse answer, float expected) {
   ASSERT_THAT(BasesOf(h, 0), ElementsAre(0));
   // A process of its own, which has not been told to stop. The round of that push closes without the other.
   StreamingHarness next(&h.coordinator);
-  h.coordinator.before_pull = [&](const PullWish& wish) {
-    if (wish.after == Version(0)) h.coordinator.PublishWithout(wish.fragment, 1.0F);
-    if (wish.after != Version(1)) return;
-    next.board.RequestStop();
+  h.coordinator.before_pull = [&](const PullRequest& request) {
+    if (request.after == Version(0)) h.coordinator.PublishWithout(request.fragment, 1.0F);
+    if (request.after != Version(1)) return;
+    next.worker_status.RequestStop();
     h.coordinator.CancelPulls();
   };
   EXPECT_TRUE(next.Start().Run().ok());
@@ -592,4 +593,4 @@ TEST_F(OverlappedLivesTest, AnAnswerToAnEarlierLifeIsTakenWholeUnderTheStepsOfTh
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "tests/worker/sync/harness.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -24,16 +24,16 @@ constexpr ContentHash kOther{.low = 2, .high = 2};
 class Showing final : public CoordinatorConnection {
  public:
   absl::StatusOr<JoinInfo> Join(const JoinParameters&) override { return absl::InternalError("unused"); }
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef&, const HeartbeatNews&) override {
-    return HeartbeatOrders{.lease = Seconds(10)};
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef&, const HeartbeatReport&) override {
+    return HeartbeatReply{.lease = Seconds(10)};
   }
   absl::Status SeedParameters(const MemberRef&, const Manifest&, std::span<const SeedFragment>) override {
     return absl::InternalError("unused");
   }
-  absl::StatusOr<PulledVersion> Pull(const MemberRef&, const PullWish&, std::span<std::byte>) override {
+  absl::StatusOr<PulledVersion> Pull(const MemberRef&, const PullRequest&, std::span<std::byte>) override {
     return absl::InternalError("unused");
   }
-  absl::StatusOr<PushReceipt> Push(const MemberRef&, const PushOffer&, std::span<const std::byte>,
+  absl::StatusOr<PushReceipt> Push(const MemberRef&, const PushHeader&, std::span<const std::byte>,
                                    uint64_t) override {
     return absl::InternalError("unused");
   }
@@ -45,17 +45,18 @@ class Showing final : public CoordinatorConnection {
   void CancelPushes() override {}
 
   absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef&,
-                                                      const ConfirmationsWish& wish) override {
+                                                      const ConfirmationsRequest& request) override {
     ++calls;
-    asked.push_back(wish.fragment.value());
-    if (clock != nullptr) clock->Advance(std::min(takes, wish.timeout));
-    if (!error.ok() || takes > wish.timeout) return error.ok() ? absl::DeadlineExceededError("late") : error;
+    asked.push_back(request.fragment.value());
+    if (clock != nullptr) clock->Advance(std::min(takes, request.timeout));
+    if (!error.ok() || takes > request.timeout)
+      return error.ok() ? absl::DeadlineExceededError("late") : error;
     ShownConfirmations page;
     for (const auto& [place, one] : shown) {
       const auto& [version, worker] = place;
       const bool behind =
-          !wish.after.has_value() || place > std::pair(wish.after->version, wish.after->worker);
-      if (version < wish.first || version > wish.last || !behind) continue;
+          !request.after.has_value() || place > std::pair(request.after->version, request.after->worker);
+      if (version < request.first || version > request.last || !behind) continue;
       if (page.confirmations.size() == 2) {
         const SignedConfirmation& last = page.confirmations.back();
         page.next = {.version = last.confirmation.version, .worker = last.worker};
@@ -284,7 +285,7 @@ TEST_F(PeerAuditTest, TheWorkerStopsWhateverTheCoordinatorAnswersThen) {
   bool told = false;
   Heartbeater heartbeater(
       &connection_, harness_.context, [&] { told = true; }, &audit);
-  harness_.board.SetMember(kMe, false);
+  harness_.worker_status.SetMember(kMe, false);
   EXPECT_TRUE(heartbeater.Beat().ok());
   EXPECT_FALSE(told);
   Sign("w0", 1, kOther);
@@ -292,8 +293,8 @@ TEST_F(PeerAuditTest, TheWorkerStopsWhateverTheCoordinatorAnswersThen) {
   EXPECT_TRUE(heartbeater.Beat().ok());
   EXPECT_TRUE(told);
   EXPECT_TRUE(heartbeater.Beat().ok());
-  EXPECT_EQ(ExitCodeOf(harness_.board.orders().membership), ExitCode::kUntrusted);
+  EXPECT_EQ(ExitCodeOf(harness_.worker_status.commands().membership), ExitCode::kUntrusted);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -7,11 +7,11 @@
 #include "core/codec.h"
 #include "core/payload_stats.h"
 #include "gtest/gtest.h"
-#include "worker/sync/board.h"
-#include "worker/sync/contribution_packer.h"
+#include "worker/sync/pseudo_gradient_encoder.h"
 #include "worker/sync/secret_noise.h"
+#include "worker/sync/worker_status.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(SecretStream, IsAnotherOneEveryTime) {
@@ -83,7 +83,7 @@ RunOptions PrivateRun(CodecKind codec) {
   return run;
 }
 
-PushOffer Claims(uint64_t base) {
+PushHeader Claims(uint64_t base) {
   return {.key = {.fragment = FragmentId(0), .base = Version(base), .sequence = 0},
           .tokens = 10,
           .steps = 1,
@@ -91,21 +91,21 @@ PushOffer Claims(uint64_t base) {
           .mean_loss = 3.25};
 }
 
-TEST(PrivatePacker, ClipsThenAddsNoiseAndTellsNoLoss) {
+TEST(PrivateEncoder, ClipsThenAddsNoiseAndTellsNoLoss) {
   auto noise = std::make_shared<Counting>();
-  ContributionPacker packer(PrivateRun(CodecKind::kFp32), kElements, noise);
+  PseudoGradientEncoder encoder(PrivateRun(CodecKind::kFp32), kElements, noise);
   std::vector<float> delta(kElements, 1.0F);  // of norm 90
-  ASSERT_TRUE(packer.Encode(Claims(0), delta).ok());
+  ASSERT_TRUE(encoder.Encode(Claims(0), delta).ok());
   EXPECT_EQ(noise->calls, 1);
   EXPECT_DOUBLE_EQ(noise->last_deviation, 1.0);
   EXPECT_NEAR(noise->noisy_norm_before, 2, 1e-5);
   std::vector<float> decoded(kElements);
-  CodecFor(CodecKind::kFp32).DecodeRange(packer.payload(), kElements, 0, decoded);
+  CodecFor(CodecKind::kFp32).DecodeRange(encoder.payload(), kElements, 0, decoded);
   EXPECT_EQ(decoded, noise->sent);
-  EXPECT_EQ(packer.offer().mean_loss, 0);
+  EXPECT_EQ(encoder.header().mean_loss, 0);
 }
 
-TEST(PrivatePacker, ResidualAndPayloadAreMadeOfNoisyValuesOnly) {
+TEST(PrivateEncoder, ResidualAndPayloadAreMadeOfNoisyValuesOnly) {
   // Two workers whose data differ, but whose noisy values are the same, send the same for ever: whatever the
   // encoding loses and error feedback carries was noisy already.
   struct Replacing final : GaussianSource {
@@ -117,8 +117,8 @@ TEST(PrivatePacker, ResidualAndPayloadAreMadeOfNoisyValuesOnly) {
     }
     int round = 0;
   };
-  ContributionPacker one(PrivateRun(CodecKind::kInt4), kElements, std::make_shared<Replacing>());
-  ContributionPacker other(PrivateRun(CodecKind::kInt4), kElements, std::make_shared<Replacing>());
+  PseudoGradientEncoder one(PrivateRun(CodecKind::kInt4), kElements, std::make_shared<Replacing>());
+  PseudoGradientEncoder other(PrivateRun(CodecKind::kInt4), kElements, std::make_shared<Replacing>());
   for (uint64_t base = 0; base < 4; ++base) {
     std::vector<float> mine(kElements, 0.001F), yours(kElements, -7.0F);
     ASSERT_TRUE(one.Encode(Claims(base), mine).ok());
@@ -131,41 +131,41 @@ TEST(PrivatePacker, ResidualAndPayloadAreMadeOfNoisyValuesOnly) {
   EXPECT_GT(VectorNorm(one.residual()), 0) << "int4 loses something";
 }
 
-TEST(PrivatePacker, DefaultNoiseIsNeverTheSame) {
+TEST(PrivateEncoder, DefaultNoiseIsNeverTheSame) {
   std::vector<std::vector<std::byte>> payloads;
   for (int life = 0; life < 2; ++life) {
-    ContributionPacker packer(PrivateRun(CodecKind::kFp32), kElements);
+    PseudoGradientEncoder encoder(PrivateRun(CodecKind::kFp32), kElements);
     std::vector<float> delta(kElements, 0.001F);
-    ASSERT_TRUE(packer.Encode(Claims(0), delta).ok());
-    payloads.emplace_back(packer.payload().begin(), packer.payload().end());
+    ASSERT_TRUE(encoder.Encode(Claims(0), delta).ok());
+    payloads.emplace_back(encoder.payload().begin(), encoder.payload().end());
   }
   EXPECT_NE(payloads[0], payloads[1]);
 }
 
-TEST(PrivatePacker, WithoutPrivacyNothingChanges) {
+TEST(PrivateEncoder, WithoutPrivacyNothingChanges) {
   RunOptions run;
   auto noise = std::make_shared<Counting>();
-  ContributionPacker packer(run, kElements, noise);
+  PseudoGradientEncoder encoder(run, kElements, noise);
   std::vector<float> delta(kElements, 1.0F);
-  ASSERT_TRUE(packer.Encode(Claims(0), delta).ok());
+  ASSERT_TRUE(encoder.Encode(Claims(0), delta).ok());
   EXPECT_EQ(noise->calls, 0);
-  EXPECT_EQ(packer.offer().mean_loss, 3.25);
+  EXPECT_EQ(encoder.header().mean_loss, 3.25);
   EXPECT_EQ(delta, std::vector<float>(kElements, 1.0F));
 }
 
-TEST(PrivateBoard, TellsNoLossWithHeartbeats) {
-  Board board;
-  board.Update([](ProgressReport& progress) {
+TEST(PrivateStatus, TellsNoLossWithHeartbeats) {
+  WorkerStatus worker_status;
+  worker_status.Update([](ProgressReport& progress) {
     progress.loss = 2;
     progress.gradient_norm = 3;
     progress.step = 4;
   });
-  EXPECT_EQ(board.News().progress.loss, 2);
-  board.KeepLosses(true);
-  EXPECT_EQ(board.News().progress.loss, 0);
-  EXPECT_EQ(board.News().progress.gradient_norm, 0);
-  EXPECT_EQ(board.News().progress.step, 4u);
+  EXPECT_EQ(worker_status.Report().progress.loss, 2);
+  worker_status.HideLosses(true);
+  EXPECT_EQ(worker_status.Report().progress.loss, 0);
+  EXPECT_EQ(worker_status.Report().progress.gradient_norm, 0);
+  EXPECT_EQ(worker_status.Report().progress.step, 4u);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

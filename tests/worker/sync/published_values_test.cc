@@ -8,7 +8,7 @@
 #include "core/codec.h"
 #include "core/delta.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr size_t kElements = 1000;
@@ -24,21 +24,21 @@ class LandTest : public testing::Test {
     theta_[7] = 1.25F;
     payload_.resize(codec_.EncodedSize(kElements));
     EXPECT_TRUE(EncodeDelta(codec_, theta_, from_, 0, payload_, to_).ok());
-    wish_.have = Version(3);
-    wish_.delta_codec = CodecKind::kInt8;
+    request_.have = Version(3);
+    request_.delta_codec = CodecKind::kInt8;
     pulled_.version = pulled_.head = Version(4);
     pulled_.delta_base = Version(3);
     pulled_.published = HashOf(to_);
     payload_.resize(kElements * sizeof(float));  // the room that there is for a version in full
   }
   absl::StatusOr<Landing> Land(std::vector<float>& values) {
-    return atoll::Land(wish_, pulled_, payload_, values);
+    return atl::Land(request_, pulled_, payload_, values);
   }
 
   const Codec& codec_ = CodecFor(CodecKind::kInt8);
   std::vector<float> from_, to_, theta_;
   std::vector<std::byte> payload_;
-  PullWish wish_;
+  PullRequest request_;
   PulledVersion pulled_;
 };
 
@@ -69,7 +69,7 @@ TEST_F(LandTest, WithoutABaseThePayloadIsTheValues) {
   EXPECT_EQ(values, theta_);
 }
 
-TEST_F(LandTest, NonsenseIsRefused) {
+TEST_F(LandTest, NonsenseIsRejected) {
   std::fill(payload_.begin(), payload_.end(), std::byte{0xff});
   std::vector<float> values = from_;
   EXPECT_FALSE(Land(values).ok());
@@ -77,4 +77,4 @@ TEST_F(LandTest, NonsenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

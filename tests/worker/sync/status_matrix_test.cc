@@ -5,7 +5,7 @@
 #include "tests/worker/sync/harness.h"
 #include "worker/sync/worker.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr absl::StatusCode kRetried[] = {
@@ -20,19 +20,20 @@ constexpr absl::StatusCode kFinal[] = {
 /// What heartbeats reach, from a thread of their own.
 class Control final : public CoordinatorConnection {
  public:
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef&, const HeartbeatNews& news) override {
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef&, const HeartbeatReport& report) override {
     const MutexLock lock(&mutex_);
     if (!faults_.empty()) {
       const absl::Status fault = faults_.back();
       faults_.pop_back();
       return fault;
     }
-    evaluations_ += news.evaluations.size();
-    confirmations_ += news.confirmations.size();
-    return HeartbeatOrders{};
+    evaluations_ += report.evaluations.size();
+    confirmations_ += report.confirmations.size();
+    return HeartbeatReply{};
   }
   /// What all workers signed: nothing, as far as it answers.
-  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef&, const ConfirmationsWish&) override {
+  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef&,
+                                                      const ConfirmationsRequest&) override {
     const MutexLock lock(&mutex_);
     ++looks_;
     if (unshown_ > 0) {
@@ -67,10 +68,10 @@ class Control final : public CoordinatorConnection {
   absl::Status SeedParameters(const MemberRef&, const Manifest&, std::span<const SeedFragment>) override {
     return Never();
   }
-  absl::StatusOr<PulledVersion> Pull(const MemberRef&, const PullWish&, std::span<std::byte>) override {
+  absl::StatusOr<PulledVersion> Pull(const MemberRef&, const PullRequest&, std::span<std::byte>) override {
     return Never();
   }
-  absl::StatusOr<PushReceipt> Push(const MemberRef&, const PushOffer&, std::span<const std::byte>,
+  absl::StatusOr<PushReceipt> Push(const MemberRef&, const PushHeader&, std::span<const std::byte>,
                                    uint64_t) override {
     return Never();
   }
@@ -175,7 +176,7 @@ TEST(StatusMatrixTest, HeartbeatsLooksAndGoodbyesEndNobody) {
   }
 }
 
-TEST(StatusMatrixTest, APullThatWasEndedForAnOrderThatIsFollowedAlreadyIsBegunAgain) {
+TEST(StatusMatrixTest, APullThatWasEndedForACommandThatIsFollowedAlreadyIsBegunAgain) {
   Life life;
   life.coordinator.Fail("Pull", {.status = absl::CancelledError("ended for an order")});
   const WorkerEnd end = life.Run();
@@ -185,7 +186,7 @@ TEST(StatusMatrixTest, APullThatWasEndedForAnOrderThatIsFollowedAlreadyIsBegunAg
 
 WorkerEnd RunWith(Life& life, Duration give_up_after) {
   WorkerOptions options{.join = TestJoin()};
-  options.patience.give_up_after = give_up_after;
+  options.retry_policy.give_up_after = give_up_after;
   WorkerDeps deps{.data = &life.coordinator,
                   .control = &life.control,
                   .clock = &life.clock,
@@ -216,8 +217,8 @@ TEST(GivingUpTest, ACoordinatorThatMayYetComeIsWaitedFor) {
   Life life;
   for (int i = 0; i < 90; ++i) {
     // Refused now and then: that is a machine on which it will be started.
-    const absl::Status refused = absl::UnavailableError("connection refused");
-    life.coordinator.Fail("Join", {.status = i % 10 == 9 ? refused : MarkPermanent(refused)});
+    const absl::Status rejected = absl::UnavailableError("connection refused");
+    life.coordinator.Fail("Join", {.status = i % 10 == 9 ? rejected : MarkPermanent(rejected)});
   }
   const WorkerEnd end = RunWith(life, Seconds(60));
   EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
@@ -233,4 +234,4 @@ TEST(GivingUpTest, WhoWasReachedOnceIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -2,21 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "common/crc32c.h"
 #include "core/codec.h"
+#include "core/fused_outer_step.h"
 #include "core/merge.h"
-#include "core/round_math.h"
 #include "worker/sync/rejection.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 /// Real time that a pull waits for a version, whatever it asks for: tests are short.
 constexpr Duration kPoll = Seconds(0.01);
 
-absl::Status Refusal(RefusalReason reason) {
-  return WithRejection(absl::FailedPreconditionError(std::string(RefusalReasonName(reason))), reason);
+absl::Status Rejection(RejectionReason reason) {
+  return WithRejection(absl::FailedPreconditionError(std::string(RejectionReasonName(reason))), reason);
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ std::vector<std::pair<WorkerName, PushKey>> StreamingCoordinator::counted() cons
   const MutexLock lock(&mutex_);
   return counted_;
 }
-std::vector<PushOffer> StreamingCoordinator::offers() const {
+std::vector<PushHeader> StreamingCoordinator::headers() const {
   const MutexLock lock(&mutex_);
   return offers_;
 }
@@ -108,10 +109,10 @@ void StreamingCoordinator::Reopen() {
 }
 
 absl::Status StreamingCoordinator::CheckMember(const MemberRef& member) const {
-  if (member.epoch != epoch_) return Refusal(RefusalReason::kWrongEpoch);
+  if (member.epoch != epoch_) return Rejection(RejectionReason::kWrongEpoch);
   const auto it = incarnations_.find(member.worker);
   const bool current = it != incarnations_.end() && it->second == member.incarnation.value();
-  return current ? absl::OkStatus() : Refusal(RefusalReason::kNotAMember);
+  return current ? absl::OkStatus() : Rejection(RejectionReason::kNotAMember);
 }
 
 absl::StatusOr<JoinInfo> StreamingCoordinator::Join(const JoinParameters& parameters) {
@@ -136,12 +137,12 @@ absl::StatusOr<JoinInfo> StreamingCoordinator::Join(const JoinParameters& parame
   return info;
 }
 
-absl::StatusOr<HeartbeatOrders> StreamingCoordinator::Heartbeat(const MemberRef& member,
-                                                                const HeartbeatNews& news) {
+absl::StatusOr<HeartbeatReply> StreamingCoordinator::Heartbeat(const MemberRef& member,
+                                                               const HeartbeatReport& report) {
   const MutexLock lock(&mutex_);
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
-  evaluations_.insert(evaluations_.end(), news.evaluations.begin(), news.evaluations.end());
-  return orders;
+  evaluations_.insert(evaluations_.end(), report.evaluations.begin(), report.evaluations.end());
+  return heartbeat_reply;
 }
 
 absl::Status StreamingCoordinator::SeedParameters(const MemberRef&, const Manifest&,
@@ -154,13 +155,13 @@ absl::Status StreamingCoordinator::SeedParameters(const MemberRef&, const Manife
   return absl::OkStatus();
 }
 
-absl::StatusOr<PulledVersion> StreamingCoordinator::Pull(const MemberRef& member, const PullWish& wish,
+absl::StatusOr<PulledVersion> StreamingCoordinator::Pull(const MemberRef& member, const PullRequest& request,
                                                          std::span<std::byte> payload) {
-  if (before_pull) before_pull(wish);
+  if (before_pull) before_pull(request);
   const MonoTime deadline = std::chrono::steady_clock::now() + kPoll;
   const MutexLock lock(&mutex_);
-  const Fragment& fragment = fragments_[wish.fragment.value()];
-  const auto newer = [&] { return seeded_ && fragment.head != wish.after; };
+  const Fragment& fragment = fragments_[request.fragment.value()];
+  const auto newer = [&] { return seeded_ && fragment.head != request.after; };
   while (!newer() && !Finished(fragment) && !cancelled_) {
     if (!published_.WaitUntil(&mutex_, deadline)) break;
   }
@@ -179,22 +180,22 @@ absl::StatusOr<PulledVersion> StreamingCoordinator::Pull(const MemberRef& member
                  .active_workers = workers,
                  .committed_tokens = fragment.tokens,
                  .total_tokens = run.total_tokens(),
-                 .evaluate = evaluate_all && wish.fragment == FragmentId(0),
+                 .evaluate = evaluate_all && request.fragment == FragmentId(0),
                  .deadline = Seconds(60),
                  .config_version = config_version};
-  CodecFor(wish.codec).Encode(fragment.theta, payload);
+  CodecFor(request.codec).Encode(fragment.theta, payload);
   pulled.wire_bytes = payload.size();
   return pulled;
 }
 
-absl::Status StreamingCoordinator::Accept(const WorkerName& worker, const PushOffer& offer,
+absl::Status StreamingCoordinator::Accept(const WorkerName& worker, const PushHeader& header,
                                           std::span<const std::byte> payload) {
-  Fragment& fragment = fragments_[offer.key.fragment.value()];
-  if (offer.key.base != fragment.head || Finished(fragment)) return Refusal(RefusalReason::kStaleBase);
-  if (Crc32c(payload) != offer.payload_crc32c) return Refusal(RefusalReason::kBadChunk);
-  if (fragment.held.contains(worker)) return Refusal(RefusalReason::kAlreadyPushed);
-  fragment.held[worker] = {offer, {payload.begin(), payload.end()}};
-  counted_.emplace_back(worker, offer.key);
+  Fragment& fragment = fragments_[header.key.fragment.value()];
+  if (header.key.base != fragment.head || Finished(fragment)) return Rejection(RejectionReason::kStaleBase);
+  if (Crc32c(payload) != header.payload_crc32c) return Rejection(RejectionReason::kBadChunk);
+  if (fragment.held.contains(worker)) return Rejection(RejectionReason::kAlreadyPushed);
+  fragment.held[worker] = {header, {payload.begin(), payload.end()}};
+  counted_.emplace_back(worker, header.key);
   if (fragment.held.size() >= workers) Close(fragment);
   return absl::OkStatus();
 }
@@ -222,26 +223,26 @@ void StreamingCoordinator::Close(Fragment& fragment) {
   published_.NotifyAll();
 }
 
-absl::StatusOr<PushReceipt> StreamingCoordinator::Push(const MemberRef& member, const PushOffer& offer,
+absl::StatusOr<PushReceipt> StreamingCoordinator::Push(const MemberRef& member, const PushHeader& header,
                                                        std::span<const std::byte> payload, uint64_t) {
   {
     const MutexLock lock(&mutex_);
-    offers_.push_back(offer);
+    offers_.push_back(header);
     payloads_.emplace_back(payload.begin(), payload.end());
   }
   if (before_push) {
-    if (const absl::Status failed = before_push(offer); !failed.ok()) return failed;
+    if (const absl::Status failed = before_push(header); !failed.ok()) return failed;
   }
   PushReceipt receipt;
   receipt.wire_bytes = payload.size();
   {
     const MutexLock lock(&mutex_);
     if (const absl::Status current = CheckMember(member); !current.ok()) return current;
-    receipt.head = fragments_[offer.key.fragment.value()].head;
-    if (const absl::Status accepted = Accept(member.worker, offer, payload); !accepted.ok()) return accepted;
+    receipt.head = fragments_[header.key.fragment.value()].head;
+    if (const absl::Status accepted = Accept(member.worker, header, payload); !accepted.ok()) return accepted;
   }
   if (after_push) {
-    if (const absl::Status lost = after_push(offer); !lost.ok()) return lost;
+    if (const absl::Status lost = after_push(header); !lost.ok()) return lost;
   }
   return receipt;
 }
@@ -253,9 +254,9 @@ absl::StatusOr<PushStatus> StreamingCoordinator::GetPushStatus(const MemberRef& 
   PushStatus status{.head = fragment.head};
   const bool counts = std::ranges::find(counted_, std::pair(member.worker, key)) != counted_.end();
   if (counts) {
-    status.fate = fragment.head > key.base ? PushFate::kCommitted : PushFate::kAccepted;
+    status.stage = fragment.head > key.base ? PushStage::kCommitted : PushStage::kAccepted;
   } else if (key.base != fragment.head) {
-    status.fate = PushFate::kMissed;
+    status.stage = PushStage::kMissed;
   }
   return status;
 }
@@ -271,4 +272,4 @@ void StreamingCoordinator::CancelPulls() {
   published_.NotifyAll();
 }
 
-}  // namespace atoll
+}  // namespace atl

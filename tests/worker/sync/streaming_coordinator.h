@@ -12,7 +12,7 @@
 #include "core/fragment_plan.h"
 #include "worker/sync/connection.h"
 
-namespace atoll {
+namespace atl {
 
 /// A coordinator in memory whose fragments have rounds of their own: one closes when `workers` contributions
 /// to its head are there, with the merge and the outer step of core/. Thread-safe, but for the public fields,
@@ -38,7 +38,7 @@ class StreamingCoordinator final : public CoordinatorConnection {
   /// Of every contribution that counts: who, for what.
   std::vector<std::pair<WorkerName, PushKey>> counted() const;
   /// Of every attempt that reached it.
-  std::vector<PushOffer> offers() const;
+  std::vector<PushHeader> headers() const;
   std::vector<std::vector<std::byte>> payloads() const;
   std::vector<EvaluationReport> evaluations() const;
   bool cancelled() const;
@@ -46,12 +46,12 @@ class StreamingCoordinator final : public CoordinatorConnection {
   void Reopen();
 
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
-  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
-  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override { return absl::OkStatus(); }
@@ -63,13 +63,13 @@ class StreamingCoordinator final : public CoordinatorConnection {
   uint64_t config_version = 1;
   bool evaluate_all = false;
   /// Before a push reaches it: not OK fails it. After it took effect: not OK is answered all the same.
-  std::function<absl::Status(const PushOffer&)> before_push;
-  std::function<absl::Status(const PushOffer&)> after_push;
-  std::function<void(const PullWish&)> before_pull;
-  HeartbeatOrders orders;
+  std::function<absl::Status(const PushHeader&)> before_push;
+  std::function<absl::Status(const PushHeader&)> after_push;
+  std::function<void(const PullRequest&)> before_pull;
+  HeartbeatReply heartbeat_reply;
 
  private:
-  using Held = std::map<WorkerName, std::pair<PushOffer, std::vector<std::byte>>>;
+  using Held = std::map<WorkerName, std::pair<PushHeader, std::vector<std::byte>>>;
   struct Fragment {
     FragmentLayout layout;
     Version head;
@@ -80,7 +80,7 @@ class StreamingCoordinator final : public CoordinatorConnection {
   };
   absl::Status CheckMember(const MemberRef& member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished(const Fragment& fragment) const { return fragment.tokens >= run.total_tokens(); }
-  absl::Status Accept(const WorkerName& worker, const PushOffer& offer, std::span<const std::byte> payload)
+  absl::Status Accept(const WorkerName& worker, const PushHeader& header, std::span<const std::byte> payload)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Close(Fragment& fragment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -93,11 +93,11 @@ class StreamingCoordinator final : public CoordinatorConnection {
   Epoch epoch_ ABSL_GUARDED_BY(mutex_){77};
   std::map<WorkerName, uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::pair<WorkerName, PushKey>> counted_ ABSL_GUARDED_BY(mutex_);
-  std::vector<PushOffer> offers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<PushHeader> offers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<std::byte>> payloads_ ABSL_GUARDED_BY(mutex_);
   std::vector<EvaluationReport> evaluations_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_WORKER_SYNC_STREAMING_COORDINATOR_H_

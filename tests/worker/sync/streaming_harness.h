@@ -13,27 +13,28 @@
 #include "tests/worker/sync/streaming_coordinator.h"
 #include "worker/sync/overlapped_sync.h"
 
-namespace atoll {
+namespace atl {
 
 /// Exchanges on the calling thread: at once, or when the test says so.
 class SteppedRunner final : public ExchangeRunner {
  public:
-  SteppedRunner(std::unique_ptr<ExchangeLane> lane, size_t lanes) : lane_(std::move(lane)), lanes_(lanes) {}
+  SteppedRunner(std::unique_ptr<ExchangeChannel> channel, size_t channels)
+      : channel_(std::move(channel)), channels_(channels) {}
 
   bool Start(Work work) override {
-    if (!HasFreeLane()) return false;
+    if (!HasFreeChannel()) return false;
     if (hold) {
       held_.push_back(std::move(work));
     } else {
-      work(*lane_);
+      work(*channel_);
     }
     return true;
   }
-  bool HasFreeLane() override { return held_.size() < lanes_; }
-  void RunHere(Work work) override { work(*lane_); }
+  bool HasFreeChannel() override { return held_.size() < channels_; }
+  void RunHere(Work work) override { work(*channel_); }
   /// Who waits for an exchange gets it.
-  void AwaitNews(Duration) override { RunHeld(); }
-  void News() override {}
+  void AwaitChange(Duration) override { RunHeld(); }
+  void Notify() override {}
   bool Finish(Duration) override {
     RunHeld();
     return true;
@@ -42,14 +43,14 @@ class SteppedRunner final : public ExchangeRunner {
     while (!held_.empty()) {
       const Work work = std::move(held_.front());
       held_.pop_front();
-      work(*lane_);
+      work(*channel_);
     }
   }
   bool hold = false;  // exchanges that start now wait for RunHeld
 
  private:
-  const std::unique_ptr<ExchangeLane> lane_;
-  const size_t lanes_;
+  const std::unique_ptr<ExchangeChannel> channel_;
+  const size_t channels_;
   std::deque<Work> held_;
 };
 
@@ -107,55 +108,57 @@ struct StreamingHarness {
         shared(other) {}
 
   /// Another life when there was one before.
-  OverlappedSync& Start(LocalState* disk = nullptr) {
+  OverlappedSync& Start(WorkerCheckpoint* checkpoint = nullptr) {
     shared->Reopen();
     EXPECT_TRUE(session.Join(ManifestHash(replica->manifest())).ok());
     auto layout = LayOutFragments(replica->manifest(), session.info().fragments, session.info().run.sync);
     EXPECT_TRUE(layout.ok()) << layout.status();
     sync.reset();
     setting.emplace(context);
-    runner.emplace(
-        std::make_unique<ExchangeLane>(shared, &session, PatienceOptions{}, 1, &*setting, &lane_time),
-        layout->size());
+    runner.emplace(std::make_unique<ExchangeChannel>(shared, &session, RetryPolicyOptions{}, 1, &*setting,
+                                                     &channel_time),
+                   layout->size());
     sync.emplace(OuterSyncOptions{},
                  OverlappedSync::Parts{.session = &session,
                                        .replica = replica.get(),
-                                       .patience = &patience,
+                                       .retry_policy = &retry_policy,
                                        .heartbeater = &heartbeater,
                                        .runner = &*runner,
                                        .setting = &*setting},
-                 *layout, Continuity{.disk = disk, .key = nullptr, .rewarm = &rewarm}, context);
+                 *layout,
+                 ResumeState{.checkpoint = checkpoint, .key = nullptr, .optimizer_warmup = &optimizer_warmup},
+                 context);
     return *sync;
   }
 
   FakeClock clock;
   FakeSleeper sleeper{&clock};
   StreamingObserver observer;
-  Board board;
+  WorkerStatus worker_status;
   std::ostringstream log;
   FakeReplica* fake = nullptr;
   std::unique_ptr<Replica> replica;
   StreamingCoordinator coordinator;
   StreamingCoordinator* shared = &coordinator;
   TimeAccount time{&clock, TimeUse::kOther};
-  TimeAccount lane_time{&clock, TimeUse::kIdle};
+  TimeAccount channel_time{&clock, TimeUse::kIdle};
   WorkerContext context{&clock,
                         &sleeper,
                         &observer,
-                        &board,
+                        &worker_status,
                         Logger::Create({.format = LogFormat::kJson, .stream = &log, .file = ""}).value(),
                         &time};
-  Patience patience{PatienceOptions{}, 1, context};
+  RetryPolicy retry_policy{RetryPolicyOptions{}, 1, context};
   MeteredConnection metered{shared, context};
-  RetryingConnection connection{&metered, &patience};
+  RetryingConnection connection{&metered, &retry_policy};
   Session session{&connection, TestJoin(), context};
   Heartbeater heartbeater{&metered, context};
-  Rewarm rewarm;
+  OptimizerWarmup optimizer_warmup;
   std::optional<ExchangeSetting> setting;
   std::optional<SteppedRunner> runner;
   std::optional<OverlappedSync> sync;
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 #endif  // ATOLL_TESTS_WORKER_SYNC_STREAMING_HARNESS_H_

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/sync/streaming_harness.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::ElementsAre;
@@ -64,7 +64,7 @@ std::vector<std::vector<float>> Trace(uint32_t delay_steps, double alpha, size_t
   TwoLayers* const seen = layers.get();
   StreamingHarness h(std::move(layers), run);
   seen->on_step = [&](size_t step) {
-    if (step == steps) h.board.RequestStop();
+    if (step == steps) h.worker_status.RequestStop();
   };
   const auto end = h.Start().Run();
   EXPECT_TRUE(end.ok()) << end.status();
@@ -102,4 +102,4 @@ TEST(StreamingTrace, ThePatternMakesNoDifferenceWhenFragmentsAreTheSame) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

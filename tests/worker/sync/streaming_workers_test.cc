@@ -9,7 +9,7 @@
 #include "tests/worker/sync/streaming_harness.h"
 #include "worker/sync/worker.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 RunOptions SharedRun(uint32_t workers) {
@@ -29,21 +29,21 @@ class OwnConnection final : public CoordinatorConnection {
   absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override {
     return shared_->Join(parameters);
   }
-  absl::StatusOr<HeartbeatOrders> Heartbeat(const MemberRef& member, const HeartbeatNews& news) override {
-    return shared_->Heartbeat(member, news);
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override {
+    return shared_->Heartbeat(member, report);
   }
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override {
     return shared_->SeedParameters(member, manifest, fragments);
   }
-  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullWish& wish,
+  absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override {
     if (cancelled_) return absl::CancelledError("cancelled");
-    return shared_->Pull(member, wish, payload);
+    return shared_->Pull(member, request, payload);
   }
-  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushOffer& offer,
+  absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override {
-    return shared_->Push(member, offer, payload, from);
+    return shared_->Push(member, header, payload, from);
   }
   absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override {
     return shared_->GetPushStatus(member, key);
@@ -66,7 +66,7 @@ class WorkerThread {
                const std::string& folder = "")
       : connection_(coordinator) {
     WorkerOptions options{.join = {.worker = WorkerName(name), .secret = std::string(32, 's')}};
-    options.patience.backoff = {.initial = Seconds(0.001), .maximum = Seconds(0.01), .multiplier = 2};
+    options.retry_policy.backoff = {.initial = Seconds(0.001), .maximum = Seconds(0.01), .multiplier = 2};
     options.state_folder = folder;
     worker_ = std::make_unique<Worker>(
         options,
@@ -148,10 +148,10 @@ TEST(StreamingWorkers, ConnectionsThatBreakCostNothing) {
   StreamingCoordinator coordinator(FakeReplica::MakeManifest(), run);
   coordinator.workers = 2;
   std::atomic<int> calls{0};
-  coordinator.before_push = [&](const PushOffer&) {
+  coordinator.before_push = [&](const PushHeader&) {
     return ++calls % 3 == 0 ? absl::UnavailableError("reset") : absl::OkStatus();
   };
-  coordinator.after_push = [&](const PushOffer&) {
+  coordinator.after_push = [&](const PushHeader&) {
     return ++calls % 4 == 0 ? absl::UnavailableError("reset") : absl::OkStatus();
   };
   coordinator.SeedWith(1.0F);
@@ -187,4 +187,4 @@ TEST(StreamingWorkers, RestartedAndRestoredInBetweenNothingCountsTwice) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/sync/fake_time.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(TimeAccountTest, EverySecondGoesIntoExactlyOneUse) {
@@ -73,4 +73,4 @@ TEST(TimeAccountsTest, ThreadsThatHaveGoneStayCounted) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

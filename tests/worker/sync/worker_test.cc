@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/sync/harness.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::AllOf;
@@ -57,7 +57,7 @@ TEST_F(WorkerTest, LivesAWholeRun) {
   ASSERT_EQ(coordinator_.joins.size(), 2u);
   EXPECT_EQ(coordinator_.joins[0].manifest_hash, "");
   EXPECT_EQ(coordinator_.joins[1].manifest_hash, ManifestHash(FakeReplica::MakeManifest()));
-  EXPECT_EQ(coordinator_.offers.back().samples_consumed, 40u + 12 * 3)
+  EXPECT_EQ(coordinator_.headers.back().samples_consumed, 40u + 12 * 3)
       << "continued from the committed position";
   EXPECT_EQ(coordinator_.evaluations.size(), 4u) << "the last one is delivered before leaving";
   EXPECT_THAT(coordinator_.left, ElementsAre("the run is finished"));
@@ -70,34 +70,34 @@ TEST_F(WorkerTest, WaitsForACoordinatorThatIsNotThereYet) {
   EXPECT_EQ(sleeper_.slept.size(), 20u);
 }
 
-TEST_F(WorkerTest, FinalRefusalsHaveExitCodes) {
+TEST_F(WorkerTest, FinalRejectionsHaveExitCodes) {
   struct Row {
     absl::StatusCode code;
-    RefusalReason reason;
+    RejectionReason reason;
     ExitCode exit;
   };
   using Code = absl::StatusCode;
   for (const Row& row :
-       {Row{Code::kAlreadyExists, RefusalReason::kNameTaken, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RefusalReason::kProtocolMismatch, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RefusalReason::kWrongRun, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RefusalReason::kSuperseded, ExitCode::kRefused},
-        Row{Code::kFailedPrecondition, RefusalReason::kDatasetMismatch, ExitCode::kBadFiles}}) {
+       {Row{Code::kAlreadyExists, RejectionReason::kNameTaken, ExitCode::kRejected},
+        Row{Code::kFailedPrecondition, RejectionReason::kProtocolMismatch, ExitCode::kRejected},
+        Row{Code::kFailedPrecondition, RejectionReason::kWrongRun, ExitCode::kRejected},
+        Row{Code::kFailedPrecondition, RejectionReason::kSuperseded, ExitCode::kRejected},
+        Row{Code::kFailedPrecondition, RejectionReason::kDatasetMismatch, ExitCode::kBadFiles}}) {
     coordinator_.Fail("Join", {.status = WithRejection(absl::Status(row.code, "no"), row.reason)});
     const WorkerEnd end = Run();
-    EXPECT_EQ(end.code, row.exit) << RefusalReasonName(row.reason);
-    EXPECT_EQ(RejectionOf(end.status), row.reason);
+    EXPECT_EQ(end.code, row.exit) << RejectionReasonName(row.reason);
+    EXPECT_EQ(RejectionReasonOf(end.status), row.reason);
   }
   EXPECT_EQ(built_, 0);
   EXPECT_TRUE(coordinator_.left.empty());
 }
 
-TEST_F(WorkerTest, AnotherModelIsRefusedWithTheHash) {
+TEST_F(WorkerTest, AnotherModelIsRejectedWithTheHash) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Join", {});
   coordinator_.Fail("Join", {.status = WithRejection(absl::FailedPreconditionError("another model"),
-                                                     RefusalReason::kManifestMismatch)});
-  EXPECT_EQ(Run().code, ExitCode::kRefused);
+                                                     RejectionReason::kManifestMismatch)});
+  EXPECT_EQ(Run().code, ExitCode::kRejected);
 }
 
 TEST_F(WorkerTest, AModelThatCannotBeBuiltEndsIt) {
@@ -144,8 +144,9 @@ TEST_F(WorkerTest, ADataDirectoryThatWasPutBackIsFollowedLoudly) {
 
 TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
   coordinator_.SeedWith(1.0F);
-  coordinator_.Fail("Push", {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
-                             .before = [&] { coordinator_.partition = 3; }});
+  coordinator_.Fail("Push",
+                    {.status = WithRejection(absl::NotFoundError("lost"), RejectionReason::kNotAMember),
+                     .before = [&] { coordinator_.partition = 3; }});
   EXPECT_EQ(Run().code, ExitCode::kOk);
   EXPECT_EQ(built_, 1) << "the inner optimizer's state stays";
   EXPECT_THAT(replica_->partitions, ElementsAre(0, 3));
@@ -153,8 +154,9 @@ TEST_F(WorkerTest, AnotherPartOfTheDataIsTakenUp) {
 
 TEST_F(WorkerTest, AnotherConfigurationMeansAnotherModel) {
   coordinator_.SeedWith(1.0F);
-  coordinator_.Fail("Push", {.status = WithRejection(absl::NotFoundError("lost"), RefusalReason::kNotAMember),
-                             .before = [&] { coordinator_.config_version = 2; }});
+  coordinator_.Fail("Push",
+                    {.status = WithRejection(absl::NotFoundError("lost"), RejectionReason::kNotAMember),
+                     .before = [&] { coordinator_.config_version = 2; }});
   EXPECT_EQ(Run().code, ExitCode::kOk);
   EXPECT_EQ(built_, 2);
 }
@@ -173,9 +175,9 @@ TEST_F(WorkerTest, ARoundWithAnotherConfigurationIsTrainedWithIt) {
   EXPECT_EQ(built_, 2);
   ASSERT_EQ(coordinator_.joins.size(), 3u);
   EXPECT_FALSE(coordinator_.joins[2].BecomesMember()) << "its membership stays as it is";
-  ASSERT_EQ(coordinator_.offers.size(), 3u);
-  EXPECT_EQ(coordinator_.offers[2].steps, 6u);
-  EXPECT_EQ(coordinator_.offers[2].samples_consumed, 40u + 14 * 3) << "no sample twice";
+  ASSERT_EQ(coordinator_.headers.size(), 3u);
+  EXPECT_EQ(coordinator_.headers[2].steps, 6u);
+  EXPECT_EQ(coordinator_.headers[2].samples_consumed, 40u + 14 * 3) << "no sample twice";
 }
 
 TEST_F(WorkerTest, ARestoreRightAfterAConfigurationChangeIsJoined) {
@@ -242,7 +244,7 @@ TEST_F(WorkerTest, ADrainSaysWhenTheLastPushDidNotCount) {
     return absl::OkStatus();
   };
   coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("too late"),
-                                                     RefusalReason::kStaleBase)});
+                                                     RejectionReason::kStaleBase)});
   const WorkerEnd end = Run();
   EXPECT_EQ(end.code, ExitCode::kUncounted);
   EXPECT_THAT(end.status.ToString(), HasSubstr("on version 0 of fragment 0, did not count"));
@@ -278,7 +280,7 @@ TEST_F(WorkerTest, ADrainWhoseLastPushCountedIsACleanEnd) {
     return absl::OkStatus();
   };
   coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("too late"),
-                                                     RefusalReason::kStaleBase)});
+                                                     RejectionReason::kStaleBase)});
   EXPECT_EQ(Run().code, ExitCode::kOk) << "the push after the refused one counted";
   EXPECT_THAT(coordinator_.left, ElementsAre("drained"));
 }
@@ -286,8 +288,8 @@ TEST_F(WorkerTest, ADrainWhoseLastPushCountedIsACleanEnd) {
 TEST_F(WorkerTest, ASupersededWorkerDoesNotSayGoodbyeForItsSuccessor) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
-                                                     RefusalReason::kSuperseded)});
-  EXPECT_EQ(Run().code, ExitCode::kRefused);
+                                                     RejectionReason::kSuperseded)});
+  EXPECT_EQ(Run().code, ExitCode::kRejected);
   EXPECT_TRUE(coordinator_.left.empty());
 }
 
@@ -297,10 +299,10 @@ TEST_F(WorkerTest, AnEvaluatorEvaluatesAndNeverPushes) {
   coordinator_.partition.reset();
   coordinator_.on_not_yet = [&](size_t) { coordinator_.PublishWithout(0.5F); };
   EXPECT_EQ(Run(WorkerRole::kEvaluator).code, ExitCode::kOk);
-  EXPECT_TRUE(coordinator_.offers.empty());
+  EXPECT_TRUE(coordinator_.headers.empty());
   ASSERT_EQ(coordinator_.evaluations.size(), 4u);
   EXPECT_EQ(coordinator_.evaluations[3], (EvaluationReport{Version(3), 2.5, 5}));
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

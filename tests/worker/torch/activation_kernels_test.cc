@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 double ExactGelu(double x) {
@@ -63,4 +63,4 @@ TEST(ActivationKernelsTest, ExtremesAndNaN) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "worker/torch/torch_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 // Runs first thing in this program, as it does in atoll-worker; afterwards nothing better may be left to
@@ -17,10 +17,10 @@ TEST(BlasKernelsTest, ARestartedProgramHasNothingToGain) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl
 
 int main(int argc, char** argv) {
-  atoll::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
+  atl::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -7,7 +7,7 @@
 #include "tests/worker/torch/tiny_run.h"
 #include "worker/torch/gelu.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 FlatParameters Parameters(const GptOptions& options) {
@@ -121,4 +121,4 @@ TEST(GeluTest, AgreesWithLibTorchForwardAndBackward) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(HardwareTest, FindsTheProcessorInEveryKindOfCpuinfo) {
@@ -64,4 +64,4 @@ TEST(HardwareTest, AnAcceleratorHasANameAndMemoryOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -6,7 +6,7 @@
 
 #include "core/gpt_shape.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 const GptOptions kModel = {.layers = 1, .heads = 1, .width = 24, .context = 8, .vocabulary = 30};
@@ -95,4 +95,4 @@ TEST(InnerOptimizerTest, PaddingStaysZero) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

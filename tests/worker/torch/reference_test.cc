@@ -16,7 +16,7 @@
 #include "tests/paths.h"
 #include "tests/worker/torch/tiny_run.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 constexpr uint32_t kWorkers = 2;
@@ -150,4 +150,4 @@ TEST(ReferenceTest, ParametersAgreeAfterEachOuterStep) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

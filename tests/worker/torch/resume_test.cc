@@ -18,7 +18,7 @@
 #include "worker/sync/worker.h"
 #include "worker/torch/torch_replica.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -172,7 +172,7 @@ TEST_F(ResumeTest, WithoutItsStateItDoesNot) {
   EXPECT_NE(coordinator->parameters(), expected) << "else the tests above prove nothing";
 }
 
-TEST_F(ResumeTest, AReplicaOfAnotherKindRefusesTheState) {
+TEST_F(ResumeTest, AReplicaOfAnotherKindRejectsTheState) {
   auto adamw = CreateTorchReplica(replica_);
   ASSERT_TRUE(adamw.ok());
   ASSERT_TRUE((*adamw)->InnerStep(1e-3).ok());
@@ -197,4 +197,4 @@ TEST_F(ResumeTest, AReplicaOfAnotherKindRefusesTheState) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

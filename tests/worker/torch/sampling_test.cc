@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 TEST(TokenSamplerTest, ZeroTemperatureTakesTheLikeliest) {
@@ -35,11 +35,11 @@ TEST(TokenSamplerTest, TopKNeverDrawsTheRest) {
   }
 }
 
-TEST(TokenSamplerTest, RefusesADivergedModel) {
+TEST(TokenSamplerTest, RejectsADivergedModel) {
   TokenSampler sampler(1.0, 0, 1);
   const std::array<float, 2> logits = {0.0f, std::numeric_limits<float>::quiet_NaN()};
   EXPECT_EQ(sampler.Draw(logits).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

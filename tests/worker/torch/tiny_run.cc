@@ -7,7 +7,7 @@
 #include "common/file.h"
 #include "worker/data/tokenize.h"
 
-namespace atoll::testing {
+namespace atl::testing {
 
 RunOptions TinyRun() {
   RunOptions run;
@@ -58,4 +58,4 @@ std::vector<float> Parameters(Replica& replica) {
   return values;
 }
 
-}  // namespace atoll::testing
+}  // namespace atl::testing

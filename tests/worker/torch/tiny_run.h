@@ -8,7 +8,7 @@
 #include "core/fragment_plan.h"
 #include "worker/torch/torch_replica.h"
 
-namespace atoll::testing {
+namespace atl::testing {
 
 /// A run small enough for a unit test: 2 layers, 2 heads, width 32, context 16, bytes.
 RunOptions TinyRun();
@@ -22,6 +22,6 @@ TorchReplicaOptions TinyReplica(const std::string& dataset_folder);
 FragmentLayout WholeModel(const Manifest& manifest);
 std::vector<float> Parameters(Replica& replica);
 
-}  // namespace atoll::testing
+}  // namespace atl::testing
 
 #endif  // ATOLL_TESTS_WORKER_TORCH_TINY_RUN_H_

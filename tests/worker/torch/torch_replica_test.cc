@@ -8,7 +8,7 @@
 
 #include "tests/worker/torch/tiny_run.h"
 
-namespace atoll {
+namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -84,7 +84,7 @@ TEST(TorchReplicaTest, FragmentsComeBackAsTheyWereWritten) {
   EXPECT_NE(Parameters(*replica), whole);
 }
 
-TEST(TorchReplicaTest, RefusesAFragmentOfAnotherModel) {
+TEST(TorchReplicaTest, RejectsAFragmentOfAnotherModel) {
   auto replica = Make(TinyReplica(TinyDataset("foreign")));
   FragmentLayout layout = WholeModel(replica->manifest());
   std::vector<float> values(layout.elements);
@@ -192,4 +192,4 @@ TEST(TorchReplicaTest, SaysWhatIsWrongWithItsOptions) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::vector<float> Numbers(size_t n, uint32_t seed) {
@@ -63,4 +63,4 @@ TEST(UpdateKernelsTest, SgdWithMomentumByHand) {
 }
 
 }  // namespace
-}  // namespace atoll
+}  // namespace atl

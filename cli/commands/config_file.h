@@ -1,0 +1,17 @@
+#ifndef ATOLL_CLI_COMMANDS_CONFIG_FILE_H_
+#define ATOLL_CLI_COMMANDS_CONFIG_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "atoll/v1/run.pb.h"
+
+namespace atl {
+
+/// A configuration from a file, as LoadRunConfig. Prints a warning to standard error for each word in it that
+/// the next release refuses.
+absl::StatusOr<v1::RunConfig> LoadConfigFile(const std::string& path);
+
+}  // namespace atl
+
+#endif  // ATOLL_CLI_COMMANDS_CONFIG_FILE_H_

@@ -1,0 +1,16 @@
+# cmake -D BASE=.../atoll/v1/run -P RenameNamespace.cmake: puts what protoc made of run.proto, in the package atoll.v1, into
+# the namespace atl::v1. Descriptors, service names and file names keep the package.
+foreach(suffix .pb.h .pb.cc .grpc.pb.h .grpc.pb.cc)
+  set(file ${BASE}${suffix})
+  if(NOT EXISTS ${file})
+    continue()
+  endif()
+  file(READ ${file} text)
+  string(REPLACE "namespace atoll {" "namespace atl {" text "${text}")
+  string(REPLACE "// namespace atoll\n" "// namespace atl\n" text "${text}")
+  string(REPLACE "atoll::" "atl::" text "${text}")
+  if(text MATCHES "[^\n]*namespace atoll[^\n]*")
+    message(FATAL_ERROR "${file}: still in the namespace atoll: ${CMAKE_MATCH_0}")
+  endif()
+  file(WRITE ${file} "${text}")
+endforeach()
