@@ -1,0 +1,154 @@
+#include "tests/guard/direct_connection.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "common/status.h"
+#include "server/rpc/decode.h"
+#include "server/rpc/encode.h"
+#include "worker/client/convert.h"
+
+namespace atl {
+
+absl::Status DirectConnection::Reachable() const {
+  if (killed) return absl::UnauthenticatedError("killed");
+  if (link_->coordinator == nullptr) return absl::UnavailableError("the coordinator is down");
+  return absl::OkStatus();
+}
+
+template <typename Call>
+auto DirectConnection::Through(Call attempt) -> decltype(attempt()) {
+  link_->turnstile->Yield();
+  const CallFault stage = std::exchange(fault, CallFault::kNone);
+  ATOLL_RETURN_IF_ERROR(Reachable());
+  if (stage == CallFault::kLost) return absl::UnavailableError("the call was lost");
+  auto result = attempt();
+  if (stage == CallFault::kTwice && Reachable().ok()) {
+    // Whether the second one still meets the round that the first one may have closed is no accident.
+    link_->settle();
+    result = attempt();
+  }
+  if (!std::exchange(changes_nothing_, false) && !killed) link_->settle();
+  if (stage == CallFault::kAnswerLost) return absl::UnavailableError("the answer was lost");
+  return result;
+}
+
+absl::StatusOr<JoinInfo> DirectConnection::Join(const JoinParameters& parameters) {
+  return Through([&]() -> absl::StatusOr<JoinInfo> {
+    ATOLL_ASSIGN_OR_RETURN(const JoinCall call, DecodeJoin(JoinRequestToProto(parameters)));
+    ATOLL_ASSIGN_OR_RETURN(const JoinResult result, link_->coordinator->Join(call));
+    v1::JoinReply reply;
+    ATOLL_RETURN_IF_ERROR(EncodeJoin(result, &reply));
+    return JoinInfoFromProto(reply, parameters);
+  });
+}
+
+absl::StatusOr<HeartbeatReply> DirectConnection::Heartbeat(const MemberRef& member,
+                                                           const HeartbeatReport& report) {
+  ATOLL_RETURN_IF_ERROR(Reachable());
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall call, DecodeHeartbeat(HeartbeatToProto(member, report, {})));
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatResult result, link_->coordinator->Heartbeat(call));
+  link_->settle();
+  v1::HeartbeatReply reply;
+  EncodeHeartbeat(result, &reply);
+  return HeartbeatReplyFromProto(reply);
+}
+
+absl::Status DirectConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
+                                              std::span<const SeedFragment> fragments) {
+  return Through([&]() -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(WorkerRefToProto(member)));
+    ATOLL_ASSIGN_OR_RETURN(const auto session, link_->coordinator->StartSeed(caller, manifest));
+    for (const SeedFragment& fragment : fragments) {
+      ATOLL_RETURN_IF_ERROR(session->Append(fragment.id, 0, std::as_bytes(fragment.values)));
+    }
+    return session->Finish().status();
+  });
+}
+
+absl::StatusOr<PullResult> DirectConnection::PullNow(PullCall call) const {
+  call.wait = Duration::zero();
+  auto answer = std::make_shared<std::promise<absl::StatusOr<PullResult>>>();
+  auto result = answer->get_future();
+  link_->coordinator->Pull(
+      call, [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
+  return result.get();
+}
+
+absl::StatusOr<PulledVersion> DirectConnection::Pull(const MemberRef& member, const PullRequest& request,
+                                                     std::span<std::byte> payload) {
+  return Through([&]() -> absl::StatusOr<PulledVersion> {
+    if (pulls_cancelled_) return absl::CancelledError("the worker pulls no more");
+    // The first question for a version tells the coordinator where the worker is. Others tell it nothing.
+    const auto asks = std::pair(request.after, link_->life);
+    changes_nothing_ = std::exchange(asked_[request.fragment], asks) == asks;
+    PullRequest whole = request;
+    whole.progress = nullptr;
+    whole.zstd = false;
+    ATOLL_ASSIGN_OR_RETURN(const PullCall call, DecodePull(PullRequestToProto(member, whole)));
+    ATOLL_ASSIGN_OR_RETURN(const PullResult result, PullNow(call));
+    v1::PullHeader header;
+    EncodePullHeader(result, &header);
+    ATOLL_ASSIGN_OR_RETURN(PulledVersion pulled, PulledFromProto(header, whole));
+    if (pulled.kind != PullKind::kParameters) return pulled;
+    if (result.delta != nullptr) {
+      std::ranges::copy(result.delta->payload, payload.begin());
+    } else {
+      std::ranges::copy(result.snapshot->payload, payload.begin());
+    }
+    return pulled;
+  });
+}
+
+absl::StatusOr<PushResult> DirectConnection::Upload(uint64_t id, const PushCall& call,
+                                                    std::span<const std::byte> payload, uint64_t from) {
+  ATOLL_ASSIGN_OR_RETURN(uploads_[id], link_->coordinator->StartPush(call));
+  if (!uploads_[id]->already_accepted()) {
+    const uint64_t middle = from + (payload.size() - from) / 2;
+    ATOLL_RETURN_IF_ERROR(uploads_[id]->Append(from, payload.subspan(from, middle - from)));
+    link_->settle();
+    link_->turnstile->Yield();
+    ATOLL_RETURN_IF_ERROR(Reachable());
+    if (!uploads_.contains(id)) return absl::UnavailableError("the coordinator was restarted meanwhile");
+    ATOLL_RETURN_IF_ERROR(uploads_[id]->Append(middle, payload.subspan(middle)));
+  }
+  return uploads_[id]->Finish();
+}
+
+absl::StatusOr<PushReceipt> DirectConnection::Push(const MemberRef& member, const PushHeader& header,
+                                                   std::span<const std::byte> payload, uint64_t from) {
+  return Through([&]() -> absl::StatusOr<PushReceipt> {
+    const uint64_t id = next_upload_++;
+    ATOLL_ASSIGN_OR_RETURN(const PushCall call,
+                           DecodePush(PushHeaderToProto(member, header, payload.size())));
+    const auto result = Upload(id, call, payload, from);
+    uploads_.erase(id);
+    ATOLL_RETURN_IF_ERROR(result.status());
+    return PushReceipt{.duplicate = result->duplicate,
+                       .head = result->head,
+                       .arrived = result->arrived,
+                       .expected = result->expected};
+  });
+}
+
+absl::StatusOr<PushStatus> DirectConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+  return Through([&]() -> absl::StatusOr<PushStatus> {
+    changes_nothing_ = true;
+    ATOLL_ASSIGN_OR_RETURN(const PushStatusCall call,
+                           DecodePushStatus(PushStatusRequestToProto(member, key)));
+    ATOLL_ASSIGN_OR_RETURN(const PushStatusResult result, link_->coordinator->GetPushStatus(call));
+    v1::GetPushStatusReply reply;
+    EncodePushStatus(result, &reply);
+    return PushStatusFromProto(reply);
+  });
+}
+
+absl::Status DirectConnection::Leave(const MemberRef& member, const std::string& reason) {
+  return Through([&]() -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(WorkerRefToProto(member)));
+    return link_->coordinator->Leave(caller, reason);
+  });
+}
+
+}  // namespace atl
