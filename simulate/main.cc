@@ -1,0 +1,130 @@
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/command_line/help.h"
+#include "common/command_line/parse.h"
+#include "common/exit_codes.h"
+#include "common/file.h"
+#include "common/process_setup.h"
+#include "simulate/simulation.h"
+
+// atoll-simulate: runs of a coordinator and its workers with faults, in virtual time.
+
+namespace atl {
+namespace {
+
+struct Flags {
+  uint64_t first = 1;
+  uint64_t count = 1;
+  double hours = 1;
+  uint32_t workers = 8;
+  std::string mode = "each";
+  uint32_t jobs = 1;
+  std::string folder;
+  bool quiet = false;
+};
+
+SimulatedMode ModeOf(const Flags& flags, uint64_t seed) {
+  if (flags.mode == "blocking") return SimulatedMode::kBlocking;
+  if (flags.mode == "overlapped") return SimulatedMode::kOverlapped;
+  if (flags.mode == "async") return SimulatedMode::kAsync;
+  constexpr SimulatedMode kModes[] = {SimulatedMode::kBlocking, SimulatedMode::kOverlapped, SimulatedMode::kAsync};
+  return kModes[seed % 3];
+}
+
+std::string_view NameOf(SimulatedMode mode) {
+  if (mode == SimulatedMode::kBlocking) return "blocking";
+  return mode == SimulatedMode::kOverlapped ? "overlapped" : "async";
+}
+
+/// One line for a seed. Returns whether all properties held.
+bool RunSeed(const Flags& flags, uint64_t seed, const std::string& folder) {
+  const SimulatedMode mode = ModeOf(flags, seed);
+  const SimulationResult result = Simulate({.seed = seed,
+                                            .mode = mode,
+                                            .workers = flags.workers,
+                                            .duration = Seconds(3600 * flags.hours),
+                                            .folder = JoinPath(folder, absl::StrCat("seed", seed))});
+  std::filesystem::remove_all(JoinPath(folder, absl::StrCat("seed", seed)));
+  if (flags.quiet && result.status.ok()) return true;
+  std::string events;
+  for (const auto& [kind, count] : result.events) absl::StrAppend(&events, " ", kind, "=", count);
+  std::printf("seed %d %s: %s, %d versions of %d contributions, %d acknowledged, %d switches, %016llx%s\n",
+              static_cast<int>(seed), std::string(NameOf(mode)).c_str(), result.status.ok() ? "ok" : "FAILED",
+              static_cast<int>(result.versions), static_cast<int>(result.counted),
+              static_cast<int>(result.acknowledged), static_cast<int>(result.switches),
+              static_cast<unsigned long long>(result.fingerprint), events.c_str());
+  if (!result.status.ok()) {
+    std::printf("seed %d: %s\n  again: atoll-simulate --seed %d --mode %s\n", static_cast<int>(seed),
+                result.status.ToString().c_str(), static_cast<int>(seed), std::string(NameOf(mode)).c_str());
+  }
+  std::fflush(stdout);
+  return result.status.ok();
+}
+
+/// Every `jobs`-th seed, in a process of its own.
+bool RunShare(const Flags& flags, uint32_t job, const std::string& folder) {
+  bool all = true;
+  for (uint64_t seed = flags.first + job; seed < flags.first + flags.count; seed += flags.jobs) {
+    all &= RunSeed(flags, seed, folder);
+  }
+  return all;
+}
+
+int Run(const Flags& flags) {
+  const std::string folder =
+      flags.folder.empty() ? JoinPath(std::filesystem::temp_directory_path().string(), absl::StrCat("atoll-simulate-", getpid()))
+                           : flags.folder;
+  const auto began = std::chrono::steady_clock::now();
+  std::vector<pid_t> children;
+  for (uint32_t job = 0; job < flags.jobs; ++job) {
+    const pid_t child = ::fork();
+    if (child == 0) _exit(RunShare(flags, job, JoinPath(folder, absl::StrCat(job))) ? 0 : 1);
+    if (child > 0) children.push_back(child);
+  }
+  bool all = children.size() == flags.jobs;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) std::printf("a job was ended by signal %d\n", WTERMSIG(status));
+    all &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  std::filesystem::remove_all(folder);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  std::printf("%d seeds in %.1f s, %.2f seeds/s: %s\n", static_cast<int>(flags.count), seconds,
+              static_cast<double>(flags.count) / seconds, all ? "every property held" : "FAILED");
+  return ToInt(all ? ExitCode::kOk : ExitCode::kInternal);
+}
+
+}  // namespace
+}  // namespace atl
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Run a coordinator and its workers with faults in virtual time. One seed is one run, bit for bit.",
+      "atoll-simulate");
+  atl::Flags flags;
+  app.add_option("--seed", flags.first, "First seed")->default_val(1);
+  app.add_option("--seeds", flags.count, "How many seeds, one after the other")->default_val(1);
+  app.add_option("--hours", flags.hours, "Virtual hours of each")->default_val(1);
+  app.add_option("--workers", flags.workers, "Workers of each")->default_val(8);
+  app.add_option("--mode", flags.mode, "blocking, overlapped, async, or each in turn")
+      ->check(CLI::IsMember({"each", "blocking", "overlapped", "async"}))
+      ->default_val("each");
+  app.add_option("--jobs", flags.jobs, "Seeds that run side by side")->default_val(1);
+  app.add_option("--folder", flags.folder, "Where workers keep their state; emptied. Default: a temporary folder");
+  app.add_flag("--quiet", flags.quiet, "Print only seeds that fail");
+  if (const auto code = atl::ParseCommandLine(app, argc, argv)) return atl::ToInt(*code);
+  return atl::Run(flags);
+}
