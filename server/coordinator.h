@@ -19,8 +19,8 @@
 #include "core/manifest.h"
 #include "core/membership.h"
 #include "core/run_options.h"
-#include "server/confirmation_page.h"
-#include "server/snapshot.h"
+#include "server/publish/confirmation_page.h"
+#include "server/publish/snapshot.h"
 #include "server/views.h"
 
 // The coordinator's use cases, without gRPC: what the data port and the admin port offer, in plain values.

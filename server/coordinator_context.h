@@ -6,11 +6,11 @@
 #include "common/byte_budget.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "server/coordinator_state.h"
 #include "server/create_coordinator.h"
-#include "server/effect_executor.h"
-#include "server/observer.h"
-#include "server/published_versions.h"
+#include "server/events/observer.h"
+#include "server/publish/published_versions.h"
+#include "server/run/coordinator_state.h"
+#include "server/run/effect_executor.h"
 #include "storage/run_store.h"
 
 namespace atl {

@@ -9,10 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/admin/metrics_view.h"
-#include "server/push_upload.h"
+#include "server/ingest/push_upload.h"
+#include "server/ingest/seed_upload.h"
+#include "server/ingest/storage_rejection.h"
 #include "server/rejection.h"
-#include "server/seed_upload.h"
-#include "server/storage_rejection.h"
 
 namespace atl {
 namespace {

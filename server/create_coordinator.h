@@ -12,8 +12,8 @@
 #include "core/config_codec.h"
 #include "core/run_options.h"
 #include "server/coordinator.h"
+#include "server/events/observer.h"
 #include "server/launch/launcher.h"
-#include "server/observer.h"
 #include "storage/run_store.h"
 
 namespace atl {

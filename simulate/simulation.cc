@@ -15,7 +15,7 @@
 #include "common/status.h"
 #include "common/thread.h"
 #include "protos/config/run_config.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "simulate/coordinator_host.h"
 #include "simulate/fiber_scheduler.h"
 #include "simulate/run_checker.h"

@@ -6,8 +6,8 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "core/schedule.h"
-#include "server/event_json.h"
-#include "server/run_statistics.h"
+#include "server/events/event_json.h"
+#include "server/run/run_statistics.h"
 
 namespace atl {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/run_options.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "storage/run_store.h"
 
 namespace atl {

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "core/membership.h"
+#include "server/admin/admin_impl.h"
 #include "server/admin/metric_export.h"
-#include "server/admin_impl.h"
-#include "server/run_statistics.h"
+#include "server/run/run_statistics.h"
 
 namespace atl {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "server/views.h"
 
 namespace atl {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "server/admin_impl.h"
-#include "server/run_statistics.h"
+#include "server/admin/admin_impl.h"
+#include "server/run/run_statistics.h"
 
 namespace atl {
 namespace {

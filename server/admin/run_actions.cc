@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "server/admin_impl.h"
-#include "server/storage_rejection.h"
+#include "server/admin/admin_impl.h"
+#include "server/ingest/storage_rejection.h"
 
 // Pause, resume, stop, close the round.
 

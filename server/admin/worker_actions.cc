@@ -5,9 +5,9 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/membership.h"
-#include "server/admin_impl.h"
-#include "server/storage_rejection.h"
-#include "server/worker_count.h"
+#include "server/admin/admin_impl.h"
+#include "server/ingest/storage_rejection.h"
+#include "server/members/worker_count.h"
 
 // Drain, restart, resync; evict, ban; add.
 

@@ -10,7 +10,7 @@
 
 #include "common/mutex.h"
 #include "monitoring/metrics.h"
-#include "server/observer.h"
+#include "server/events/observer.h"
 
 namespace atl {
 

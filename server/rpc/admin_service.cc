@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "server/rpc/admin_answer.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/decode_admin.h"

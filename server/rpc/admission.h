@@ -8,7 +8,7 @@
 #include "grpcpp/server_context.h"
 #include "server/access/access_policy.h"
 #include "server/access/permissions.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "server/rpc/call_context.h"
 
 // Who calls, and whether it may: asked for every call before anything else is done for it. Unauthenticated:

@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "atoll/v1/admin.pb.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 
 // What operators are told, as messages of the admin port.
 

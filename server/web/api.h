@@ -11,7 +11,7 @@
 #include "common/http/exchange.h"
 #include "google/protobuf/message.h"
 #include "server/access/access_policy.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "server/coordinator.h"
 #include "server/web/reply_cache.h"
 #include "server/web/run_history.h"

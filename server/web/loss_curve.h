@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/ids.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "server/views.h"
 
 namespace atl {

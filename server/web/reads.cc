@@ -9,7 +9,7 @@
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
-#include "server/run_statistics.h"
+#include "server/run/run_statistics.h"
 #include "server/web/api.h"
 #include "server/web/json.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 
 namespace atl {
 namespace {

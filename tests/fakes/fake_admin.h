@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/mutex.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 
 namespace atl {
 

@@ -2,7 +2,7 @@
 
 #include "common/crc32c.h"
 #include "nlohmann/json.hpp"
-#include "server/event_json.h"
+#include "server/events/event_json.h"
 #include "server/launch/kubernetes_objects.h"
 #include "storage/checkpoint_manifest.h"
 #include "tests/fuzz/targets.h"

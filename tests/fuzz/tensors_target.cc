@@ -4,7 +4,7 @@
 
 #include "core/fragment_plan.h"
 #include "core/safetensors.h"
-#include "server/import_seed.h"
+#include "server/opening/import_seed.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 

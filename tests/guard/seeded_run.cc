@@ -17,7 +17,7 @@
 #include "common/status.h"
 #include "core/fragment_plan.h"
 #include "protos/config/run_config.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 
 namespace atl {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/fragment_plan.h"
 #include "gtest/gtest.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "tests/integration/island.h"
 
 namespace atl {

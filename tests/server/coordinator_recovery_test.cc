@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "server/opening/run_opening.h"
 #include "server/rejection.h"
-#include "server/run_opening.h"
 #include "tests/server/test_run.h"
 
 // What survives the end of the process, and a disk that is full.

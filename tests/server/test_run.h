@@ -10,7 +10,7 @@
 
 #include "common/mutex.h"
 #include "core/codec.h"
-#include "server/admin_control.h"
+#include "server/admin/admin_control.h"
 #include "server/create_coordinator.h"
 #include "storage/memory_store.h"
 #include "tests/common/fake_clock.h"

@@ -56,17 +56,17 @@ class IncludeArrowsTest(unittest.TestCase):
 
     def test_what_a_simulation_runs_waits_by_the_seam(self):
         for path, line in [
-            ("server/round_driver.cc", "#include <thread>"),
+            ("server/rounds/round_driver.cc", "#include <thread>"),
             ("storage/memory_store.cc", "#include <mutex>"),
             ("worker/sync/outer_sync.cc", "#include <condition_variable>"),
             ("worker/client/range_pull.h", "#include <thread>"),
-            ("server/version_writer.cc", "const auto now = std::chrono::steady_clock::now();"),
+            ("server/publish/version_writer.cc", "const auto now = std::chrono::steady_clock::now();"),
             ("worker/sync/session.cc", "std::this_thread::sleep_for(pause);"),
         ]:
             with self.subTest(path=path, line=line):
                 self.assertNotEqual(check_file(path, line + "\n"), [])
                 self.assertEqual(check_file("server/rpc/server.cc", line + "\n"), [])
-        self.assertEqual(check_file("server/round_driver.cc", '#include "common/thread.h"\n'), [])
+        self.assertEqual(check_file("server/rounds/round_driver.cc", '#include "common/thread.h"\n'), [])
 
     def test_the_arrows_are_allowed(self):
         for path, header in [

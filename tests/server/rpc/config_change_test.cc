@@ -10,8 +10,8 @@
 #include "protos/config/run_config.h"
 #include "protos/config/run_config_codec.h"
 #include "protos/config/schema.h"
+#include "server/members/worker_count.h"
 #include "server/rejection.h"
-#include "server/worker_count.h"
 #include "tests/fakes/fake_launcher.h"
 #include "tests/server/rpc/configured_run.h"
 

@@ -1,0 +1,96 @@
+#include "server/events/event_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_format.h"
+
+namespace atl {
+namespace {
+
+using nlohmann::json;
+
+json EncodeRound(const RoundSummaryView& round) {
+  return {{"fragment", round.fragment.value()},
+          {"version", round.version.value()},
+          {"contributions", round.contributions},
+          {"train_loss", round.train_loss},
+          {"tokens", round.tokens},
+          {"committed_tokens", round.committed_tokens},
+          {"open_seconds", round.open_seconds},
+          {"commit_seconds", round.commit_seconds},
+          {"payload_bytes", round.payload_bytes},
+          {"close_reason", round.close_reason},
+          {"closed_unix_ns", round.closed_unix_ns},
+          {"epsilon", round.epsilon}};
+}
+
+RoundSummaryView DecodeRound(const json& object) {
+  RoundSummaryView round;
+  round.fragment = FragmentId(object.value("fragment", 0U));
+  round.version = Version(object.value("version", uint64_t{0}));
+  round.contributions = object.value("contributions", 0U);
+  round.train_loss = object.value("train_loss", 0.0);
+  round.tokens = object.value("tokens", uint64_t{0});
+  round.committed_tokens = object.value("committed_tokens", uint64_t{0});
+  round.open_seconds = object.value("open_seconds", 0.0);
+  round.commit_seconds = object.value("commit_seconds", 0.0);
+  round.payload_bytes = object.value("payload_bytes", uint64_t{0});
+  round.close_reason = object.value("close_reason", std::string());
+  round.closed_unix_ns = object.value("closed_unix_ns", int64_t{0});
+  round.epsilon = object.value("epsilon", 0.0);
+  return round;
+}
+
+EventView DecodeObject(const json& object) {
+  EventView event;
+  event.sequence = object.at("sequence").get<uint64_t>();
+  event.unix_ns = object.value("unix_ns", int64_t{0});
+  event.kind = static_cast<EventKind>(object.value("kind", 0U));
+  event.message = object.value("message", std::string());
+  event.worker = object.value("worker", std::string());
+  event.trace_id = object.value("trace_id", std::string());
+  event.fragment = FragmentId(object.value("fragment", 0U));
+  event.version = Version(object.value("version", uint64_t{0}));
+  if (const auto it = object.find("round"); it != object.end()) event.round = DecodeRound(*it);
+  if (const auto it = object.find("evaluation"); it != object.end()) {
+    event.evaluation = EvaluationView{.version = Version(it->value("version", uint64_t{0})),
+                                      .loss = it->value("loss", 0.0),
+                                      .tokens = it->value("tokens", uint64_t{0})};
+  }
+  return event;
+}
+
+}  // namespace
+
+std::string EncodeEvent(const EventView& event) {
+  json object = {{"sequence", event.sequence},
+                 {"unix_ns", event.unix_ns},
+                 {"kind", static_cast<unsigned>(event.kind)},
+                 {"message", event.message}};
+  if (!event.worker.empty()) object["worker"] = event.worker;
+  if (!event.trace_id.empty()) object["trace_id"] = event.trace_id;
+  if (event.fragment != FragmentId()) object["fragment"] = event.fragment.value();
+  if (event.version != Version()) object["version"] = event.version.value();
+  if (event.round) object["round"] = EncodeRound(*event.round);
+  if (event.evaluation) {
+    object["evaluation"] = {{"version", event.evaluation->version.value()},
+                            {"loss", event.evaluation->loss},
+                            {"tokens", event.evaluation->tokens}};
+  }
+  // A worker's words end up in messages; what is not UTF-8 in them is replaced, not thrown about.
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<EventView> DecodeEvent(std::string_view bytes) {
+  const json object = json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+  if (object.is_discarded() || !object.is_object()) {
+    return absl::DataLossError("an event in the store is not a JSON object; it is skipped");
+  }
+  try {
+    return DecodeObject(object);
+  } catch (const json::exception& error) {
+    return absl::DataLossError(absl::StrFormat("an event in the store cannot be read: %s", error.what()));
+  }
+}
+
+}  // namespace atl

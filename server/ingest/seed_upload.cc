@@ -1,0 +1,185 @@
+#include "server/ingest/seed_upload.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/model_check.h"
+#include "core/outer_optimizer.h"
+#include "core/payload_stats.h"
+#include "server/ingest/storage_rejection.h"
+#include "server/opening/model_memory.h"
+#include "server/rejection.h"
+#include "server/rounds/merge_engine.h"
+
+namespace atl {
+namespace {
+
+constexpr char kSeedWrite[] = "seed";  // a kind of write in CoordinatorState::SetStorageError
+
+// The values between the tensors are zero in every vector of a fragment, so that no norm or codec sees them.
+absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> values) {
+  uint64_t end = 0;
+  const auto check = [&](uint64_t begin) -> absl::Status {
+    for (uint64_t i = end; i < begin; ++i) {
+      if (values[i] == 0) continue;
+      return Reject(
+          RejectionReason::kWrongSize,
+          absl::StrFormat("value %d of fragment %d lies between two tensors and is %g; it must be 0", i,
+                          layout.id.value(), values[i]));
+    }
+    return absl::OkStatus();
+  };
+  for (const TensorSlot& slot : layout.slots) {
+    ATOLL_RETURN_IF_ERROR(check(slot.offset));
+    end = slot.offset + slot.elements;
+  }
+  return check(layout.elements);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const CoordinatorContext& context,
+                                                               const Caller& caller, const Manifest& manifest,
+                                                               Adopt adopt) {
+  Effects effects;
+  const absl::Status may = context.state->CheckSeeder(caller, context.clock->Now(), effects);
+  (void)context.effect_executor->Execute(effects);
+  ATOLL_RETURN_IF_ERROR(may);
+  ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
+  const std::string joined_with = context.state->ManifestHashOf(caller.worker);
+  if (ManifestHash(manifest) != joined_with) {
+    return Reject(RejectionReason::kManifestMismatch,
+                  absl::StrFormat("worker '%s' joined with manifest %s and seeds with %s", caller.worker,
+                                  joined_with, ManifestHash(manifest)));
+  }
+  ATOLL_ASSIGN_OR_RETURN(
+      std::vector<FragmentLayout> layouts,
+      PlanFragments(manifest, context.options.fragments, context.options.run.sync.pattern));
+  const absl::Status held = CheckContributionBudget(context.state->config()->run, layouts);
+  if (!held.ok()) return absl::FailedPreconditionError(held.message());
+  ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
+  return std::unique_ptr<SeedSession>(
+      new SeedUpload(context, caller, manifest, std::move(layouts), std::move(adopt)));
+}
+
+SeedUpload::SeedUpload(const CoordinatorContext& context, const Caller& caller, const Manifest& manifest,
+                       std::vector<FragmentLayout> layouts, Adopt adopt)
+    : context_(context),
+      caller_(caller),
+      manifest_(manifest),
+      layouts_(std::move(layouts)),
+      adopt_(std::move(adopt)) {}
+
+absl::Status SeedUpload::Append(FragmentId fragment, uint64_t offset, std::span<const std::byte> data) {
+  if (*context_.shutting_down)
+    return Reject(RejectionReason::kShuttingDown, "the coordinator is shutting down");
+  if (fragment_ < layouts_.size() && received_ == layouts_[fragment_].elements * sizeof(float)) {
+    ++fragment_;
+    received_ = 0;
+  }
+  if (fragment.value() != fragment_ || fragment_ >= layouts_.size() || offset != received_) {
+    return Reject(
+        RejectionReason::kBadChunk,
+        absl::StrFormat("worker '%s' sent offset %d of fragment %d of the seed; offset %d of fragment %d of "
+                        "%d is next",
+                        caller_.worker, offset, fragment.value(), received_, fragment_, layouts_.size()));
+  }
+  const uint64_t total = layouts_[fragment_].elements * sizeof(float);
+  if (data.size() > total - received_) {
+    return Reject(RejectionReason::kWrongSize,
+                  absl::StrFormat("worker '%s' sent more than the %d bytes of fragment %d", caller_.worker,
+                                  total, fragment_));
+  }
+  if (buffers_.size() == fragment_) buffers_.emplace_back(layouts_[fragment_].elements);
+  std::memcpy(std::as_writable_bytes(buffers_[fragment_].values()).data() + offset, data.data(), data.size());
+  received_ += data.size();
+  return absl::OkStatus();
+}
+
+absl::Status SeedUpload::CheckComplete() const {
+  const bool last = fragment_ + 1 == layouts_.size();
+  if (last && received_ == layouts_.back().elements * sizeof(float)) return absl::OkStatus();
+  return Reject(RejectionReason::kWrongSize,
+                absl::StrFormat("the seed of worker '%s' ended after %d bytes of fragment %d of %d",
+                                caller_.worker, received_, fragment_, layouts_.size()));
+}
+
+absl::Status SeedUpload::CheckValues() const {
+  for (size_t i = 0; i < layouts_.size(); ++i) {
+    const std::span<const float> values = std::as_const(buffers_[i]).values();
+    if (const auto bad = FirstNonFinite(values)) {
+      return Reject(RejectionReason::kNotFinite,
+                    absl::StrFormat("value %d of fragment %d of the seed of worker '%s' is not finite", *bad,
+                                    i, caller_.worker));
+    }
+    ATOLL_RETURN_IF_ERROR(CheckGaps(layouts_[i], values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SeedUpload::CheckGrant() const {
+  Effects effects;
+  const absl::Status may = context_.state->CheckSeeder(caller_, context_.clock->Now(), effects);
+  (void)context_.effect_executor->Execute(effects);
+  return may;
+}
+
+absl::Status SeedUpload::NotStored(const absl::Status& rejection) const {
+  if (!OfStorage(ReasonOf(rejection))) return rejection;
+  Effects effects;
+  context_.state->SetStorageError(kSeedWrite, std::string(rejection.message()), context_.clock->Now(),
+                                  effects);
+  (void)context_.effect_executor->Execute(effects);
+  return rejection;
+}
+
+absl::Status SeedUpload::StoreVersionZero() {
+  const size_t vectors = OuterStateVectors(context_.options.run.outer.optimizer);
+  std::vector<FragmentState> fragments;
+  std::vector<FragmentTensorsView> tensors;
+  for (size_t i = 0; i < layouts_.size(); ++i) {
+    FragmentState& state = fragments.emplace_back();
+    state.epoch = context_.identity.epoch;
+    state.layout = layouts_[i];
+    state.theta = std::make_shared<TensorBuffer>(std::move(buffers_[i]));
+    for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(layouts_[i].elements));
+    if (context_.options.run.pull_delta) state.published = state.theta;
+    tensors.push_back(state.view());
+  }
+  // The store takes one seed only: of two that come this far, one is refused.
+  const absl::Status stored = context_.store->Seed(manifest_, layouts_, tensors);
+  if (!stored.ok()) return NotStored(ToRejection(stored));
+  Effects effects;
+  context_.state->SetStorageError(kSeedWrite, "", context_.clock->Now(), effects);
+  context_.state->Seeded(manifest_, layouts_, caller_.worker, context_.clock->Now(), effects);
+  adopt_(std::move(fragments));
+  (void)context_.effect_executor->Execute(effects);
+  return absl::OkStatus();
+}
+
+SeedUpload::~SeedUpload() {
+  if (ended_ || *context_.shutting_down) return;
+  Effects effects;
+  context_.state->SeedUploadAborted(caller_.worker, effects);
+  (void)context_.effect_executor->Execute(effects);
+}
+
+absl::StatusOr<SeedResult> SeedUpload::Finish() {
+  ended_ = true;
+  ATOLL_RETURN_IF_ERROR(CheckComplete());
+  ATOLL_RETURN_IF_ERROR(CheckValues());
+  ATOLL_RETURN_IF_ERROR(CheckGrant());
+  ATOLL_RETURN_IF_ERROR(StoreVersionZero());
+  SeedResult result;
+  for (const FragmentLayout& layout : layouts_) {
+    const SnapshotPtr head = context_.published_versions->Head(layout.id);
+    result.fragments.push_back({.id = layout.id, .version = head->version, .elements = layout.elements});
+    result.published.push_back(head->published);
+  }
+  return result;
+}
+
+}  // namespace atl

@@ -1,0 +1,171 @@
+#ifndef ATOLL_SERVER_MEMBERS_MEMBER_REGISTRY_H_
+#define ATOLL_SERVER_MEMBERS_MEMBER_REGISTRY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "core/membership.h"
+#include "core/run_options.h"
+#include "server/coordinator.h"
+#include "server/events/event_throttle.h"
+#include "server/members/join_rate_limiter.h"
+#include "server/rounds/work_assignments.h"
+#include "storage/run_store.h"
+
+namespace atl {
+
+/// What a worker is to be told, with every heartbeat until it was obeyed; kept over restarts of the
+/// coordinator, all but a resync.
+struct PendingCommand {
+  CommandView command = CommandView::kNone;
+  bool at_once = false;
+};
+
+/// What is kept of a worker while this coordinator lives.
+struct WorkerAccount {
+  /// What became of a worker's newest push to one fragment.
+  struct LastPush {
+    Version base;
+    bool counted = false;
+  };
+  PendingCommand command;
+  CapabilitiesView capabilities;
+  ProgressView progress;
+  MonoTime last_seen_at;
+  MonoTime joined_at{};       // with its current incarnation; unset: in an earlier life of the coordinator
+  std::string manifest_hash;  // as it joined with; empty: not known (observers; after a restart)
+  std::string dataset_fingerprint;  // of the shared data that it joined with; empty: none, or not known
+  bool data_counts = false;         // a contribution made of this data counted: it may pin the run
+  bool drained = false;             // it left because an operator drained it
+  std::string public_key;           // of its confirmations; empty: it signs nothing
+  std::map<FragmentId, LastPush> last_pushes;
+  uint64_t accepted = 0;
+  uint64_t rejected = 0;
+  EventThrottle rejections;  // those that are announced
+  uint64_t push_bytes = 0;
+  uint64_t pull_bytes = 0;
+};
+
+/// The members and their accounts: who may call, and as what. Pure state, not thread-safe.
+class MemberRegistry {
+ public:
+  MemberRegistry(const RunOptions& run, const RunIdentity& identity);
+
+  /// Nothing when this call may join now; else RESOURCE_EXHAUSTED saying when to try again.
+  absl::Status EnterJoin(const JoinCall& call, MonoTime now);
+
+  /// limits.max_workers, limits.joins_per_s and round.lease_s from here on; what else the registry reads is
+  /// settled.
+  void Configure(const RunOptions& run);
+
+  void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
+               MonoTime now);
+
+  /// A restore: calls of the old epoch are refused from here on, and partitions are read from these
+  /// positions.
+  void BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions);
+
+  /// The checks of a Join that need no membership: name, secret, run, model, data. `manifest_hash` of the
+  /// run; empty while it is not seeded.
+  absl::Status CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now);
+  absl::StatusOr<JoinOutcome> Join(const JoinCall& call, MonoTime now);
+
+  /// Run and epoch: all that is asked of an observer.
+  absl::Status CheckRun(const Caller& caller) const;
+  /// CheckRun, then membership. PermissionDenied for an observer.
+  absl::Status Check(const Caller& caller) const;
+  /// Check, then a new lease. True when the worker was lost and is back.
+  absl::StatusOr<bool> Renew(const Caller& caller, MonoTime now);
+
+  /// What they were given to do.
+  WorkAssignments& assignments() { return assignments_; }
+  const WorkAssignments& assignments() const { return assignments_; }
+  Membership& membership() { return membership_; }
+  const Membership& membership() const { return membership_; }
+  /// Of a member.
+  WorkerAccount& account(const WorkerName& name) { return accounts_[name]; }
+  /// That it joined with; empty: not known.
+  std::string manifest_hash(const WorkerName& name) const;
+  /// DATASET_MISMATCH when the run is pinned to other token files than this worker joined with.
+  absl::Status CheckData(const WorkerName& name) const;
+  /// A contribution of this worker counts: the first one pins the run to its token files. True when its
+  /// record changed.
+  bool NoteData(const WorkerName& name);
+  /// The next contribution pins the run anew. Names of the members whose records changed.
+  std::vector<WorkerName> ForgetData();
+  /// Names of the members whose records ForgetData would change.
+  std::vector<WorkerName> WithCountedData() const;
+  /// Told to drain and not obeyed yet, live or lost, or departed because an operator drained them, and not
+  /// back since; in order of name.
+  std::vector<WorkerName> Drained() const;
+  /// An order to drain was obeyed: remembered until the worker joins again.
+  void NoteDrained(const WorkerName& name) { accounts_[name].drained = true; }
+  /// When the last of these joined, if half of them or more joined after `since`.
+  std::optional<MonoTime> MostJoinedAfter(MonoTime since, const std::vector<WorkerName>& names) const;
+  /// It is wanted again. Whether it was drained, or told to and lost. A live one is told on.
+  bool CancelDrain(const WorkerName& name);
+
+  /// Of its confirmations; empty: it signs nothing.
+  std::string PublicKey(const WorkerName& name) const;
+  std::optional<WorkerEntry> Entry(const WorkerName& name) const;
+  /// The entry of this member when an operator has removed it.
+  WorkerEntry EntryOfRemoved(WorkerEntry entry) const;
+  /// What takes the place of this member's record when it is forgotten; nullopt: nothing, for another member
+  /// keeps the newest incarnation.
+  std::optional<WorkerEntry> Tombstone(const WorkerName& name) const;
+  /// Active trainers that have the model, in order of name.
+  std::vector<WorkerName> Seeders() const;
+  /// Live trainers, or evaluators, in order of partition and name.
+  std::vector<WorkerName> Live(WorkerRole role) const;
+  std::vector<WorkerView> Views(bool all, MonoTime now) const;
+  WorkerView View(const Member& member, MonoTime now) const;
+  /// Its part of the shared data, and where it goes on in it: behind what was accepted of it.
+  PartitionView Partition(const Member& member) const;
+  /// Tokens per second as the live trainers report them.
+  double ReportedPace() const;
+  /// Drops all that is remembered of a departed worker. NotFound, FailedPrecondition (live, or banned: the
+  /// ban would go with it).
+  absl::Status Forget(const WorkerName& name);
+  /// FailedPrecondition, as Forget says it.
+  absl::Status CheckForget(const WorkerName& name) const;
+  /// Departed workers that may be forgotten, gone for longer than `age`; at most `limit`.
+  std::vector<WorkerName> Forgettable(Duration age, size_t limit, MonoTime now) const;
+  /// Names without a member that former versions stored for observers: to be deleted. Once.
+  std::vector<WorkerName> TakeStrayNames() { return std::exchange(stray_names_, {}); }
+  /// Its name is refused at Join until it is not banned any more.
+  void SetBanned(const WorkerName& name, bool banned);
+  bool banned(const WorkerName& name) const { return banned_.contains(name); }
+  /// Others than trainers that are live.
+  uint32_t live_others() const;
+  uint32_t lost() const;
+
+ private:
+  absl::Status CheckDataset(const JoinCall& call) const;
+  absl::Status CheckPin(const WorkerName& worker, const std::string& fingerprint) const;
+  std::string DatasetOf(const WorkerName& name) const;
+  std::string CountedDataOf(const WorkerName& name) const;
+
+  RunOptions run_;
+  RunIdentity identity_;
+  Membership membership_;
+  JoinRateLimiter join_limiter_;
+  JoinRateLimiter observers_join_limiter_;  // apart: observers never keep a worker out
+  WorkAssignments assignments_;
+  std::map<WorkerName, WorkerAccount> accounts_;
+  std::set<WorkerName> banned_;
+  std::vector<WorkerName> stray_names_;
+  std::string fingerprint_;  // of the shared data: that of the first contribution; empty: nothing is pinned
+  WorkerName pinned_by_;
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_SERVER_MEMBERS_MEMBER_REGISTRY_H_

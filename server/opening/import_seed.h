@@ -1,0 +1,45 @@
+#ifndef ATOLL_SERVER_OPENING_IMPORT_SEED_H_
+#define ATOLL_SERVER_OPENING_IMPORT_SEED_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/fragment_plan.h"
+#include "core/manifest.h"
+#include "server/opening/run_opening.h"
+#include "server/rounds/tensor_buffer.h"
+
+namespace atl {
+
+/// What a run is seeded with, read and checked.
+struct ImportedSeed {
+  Manifest manifest;
+  std::vector<FragmentLayout> layouts;
+  std::vector<TensorBuffer> buffers;  // by fragment
+};
+
+/// Before a data directory is made: whether the file, if any, has the tensors of the model, by name and
+/// shape. Reads its header only. Errors as of ReadImport, and those of opening a file.
+absl::Status CheckImport(const std::string& path, const GptOptions& model);
+
+/// Reads options.import_path, when that is set: version 0 of the model of the configuration, whose tensors
+/// the file must have by name and shape, no more and no fewer. InvalidArgument naming file and tensor. Before
+/// a new run is recorded, so that a file that cannot be used leaves no run behind.
+absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options);
+
+/// Seeds the run with it. Without one nothing happens.
+absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps,
+                        std::optional<ImportedSeed> seed, OpenedRun& opened);
+
+/// The file's tensors as flat vectors of the fragments, gaps zero. F32 as it is, F16 and BF16 widened.
+/// InvalidArgument naming file and tensor for another name, shape or dtype, and for a value that is not
+/// finite.
+absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& path, const Manifest& manifest,
+                                                          const std::vector<FragmentLayout>& layouts);
+
+}  // namespace atl
+
+#endif  // ATOLL_SERVER_OPENING_IMPORT_SEED_H_

@@ -1,0 +1,37 @@
+#include "server/opening/model_memory.h"
+
+#include <unistd.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/human.h"
+#include "common/status.h"
+#include "core/model_check.h"
+
+namespace atl {
+
+absl::Status CheckModelMemory(std::span<const FragmentLayout> layouts) {
+  // Parameters, those of the next version, one vector of state: docs/architecture.md, "Memory of the
+  // coordinator".
+  constexpr uint64_t kBytesPerElement = 12;
+  const uint64_t physical =
+      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  uint64_t elements = 0;
+  for (const FragmentLayout& layout : layouts) elements += layout.elements;
+  if (elements <= physical / kBytesPerElement) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("a model of %d values takes at least %s in the coordinator; this machine has %s of "
+                      "memory (`atollctl plan` shows what it needs)",
+                      elements, HumanBytes(elements * kBytesPerElement), HumanBytes(physical)));
+}
+
+absl::Status CheckNewModel(const RunOptions& run) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layouts, LayOutModel(run));
+  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
+  const absl::Status fits = CheckModelMemory(layouts);
+  return fits.ok() ? fits : absl::InvalidArgumentError(absl::StrCat("model.gpt: ", fits.message()));
+}
+
+}  // namespace atl

@@ -1,0 +1,17 @@
+#ifndef ATOLL_SERVER_PROGRAM_FILE_LIMIT_H_
+#define ATOLL_SERVER_PROGRAM_FILE_LIMIT_H_
+
+#include <cstddef>
+
+namespace atl {
+
+/// Descriptors that the store, uploads and the program itself are left, whoever connects.
+inline constexpr size_t kReservedDescriptors = 768;
+
+/// How many connections each of two ports can have (the health port has few): `wanted`, or what such a limit
+/// leaves. At least 16.
+size_t ConnectionsWithin(size_t wanted, size_t file_limit);
+
+}  // namespace atl
+
+#endif  // ATOLL_SERVER_PROGRAM_FILE_LIMIT_H_

@@ -1,0 +1,150 @@
+#ifndef ATOLL_SERVER_ROUNDS_FRAGMENT_ROUND_H_
+#define ATOLL_SERVER_ROUNDS_FRAGMENT_ROUND_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/fragment_plan.h"
+#include "core/grace_estimate.h"
+#include "core/membership.h"
+#include "core/round.h"
+#include "core/round_policy.h"
+#include "server/run/config_snapshot.h"
+#include "storage/run_store.h"
+
+namespace atl {
+
+/// One fragment between two versions: its open round, and what went into the last ones. Pure state, not
+/// thread-safe.
+///
+/// A contribution on a base up to round.staleness_limit versions below the head becomes part of the open
+/// round. While a round is being closed, one that would be late by no more than that in the next is asked to
+/// wait a moment.
+///
+/// Closing is atomic with respect to acceptance. BeginAccept is asked before a contribution becomes durable,
+/// EndAccept after. BeginClose forbids further BeginAccept at once, but the set is fixed only when no
+/// acceptance is in flight: so whatever became durable is part of the round, and nothing is refused after it
+/// was made durable (a worker that is refused keeps its progress for the next push; if a crash then brought
+/// the refused contribution back from disk, it would count twice).
+class FragmentRound {
+ public:
+  FragmentRound(FragmentLayout layout, Epoch epoch, ConfigPtr config);
+
+  const FragmentLayout& layout() const { return layout_; }
+  Version head() const { return head_; }
+  bool closing() const { return closing_; }
+  /// No further version will be made.
+  bool finished() const { return finished_; }
+
+  /// In force from the next Open on. Its push codec is accepted at once.
+  void Configure(ConfigPtr config);
+  /// Of the open round, to its end.
+  const ConfigSnapshot& config() const { return *config_; }
+  const ConfigPtr& shared_config() const { return config_; }
+  /// The codecs that pushes to the open round may have: its configuration's, that of the round before it, and
+  /// those of the configurations recorded since. A worker encodes all fragments by one configuration, while
+  /// the rounds of different fragments begin one after the other; one that joins in the middle of a round
+  /// knows only the newest; and a contribution that comes late may count in the next round.
+  const std::set<CodecKind>& push_codecs() const { return push_codecs_; }
+
+  /// Opens the round on `head`.
+  void Open(Version head, const Membership& membership, MonoTime now);
+  /// After a restart: with the configuration that it was opened with; the newest is that of the next round.
+  void Reopen(Version head, const OpenRoundConfig& opened_with, const Membership& membership, MonoTime now);
+  void Finish() {
+    finished_ = true;
+    ending = false;
+  }
+  /// It was finished; there will be further versions after all. What has arrived stays.
+  void ResumeFinished(const Membership& membership, MonoTime now);
+  /// Null while finished.
+  Round* round() { return round_ && !finished_ ? &*round_ : nullptr; }
+  const Round* round() const { return round_ && !finished_ ? &*round_ : nullptr; }
+
+  /// What would become of this contribution: kAccepted (it may be uploaded), kDuplicate (it is here, or part
+  /// of a committed version), or the refusal: STALE_BASE, UNKNOWN_BASE, ALREADY_PUSHED; Unavailable while
+  /// the same one is being accepted.
+  absl::StatusOr<Round::Arrival> Check(const Contribution& contribution) const;
+  /// As Check; Unavailable also while the round is being closed and it may count in the next one.
+  absl::Status BeginAccept(const Contribution& contribution);
+  /// `durable`: it was accepted by the store, and counts.
+  void EndAccept(const Contribution& contribution, bool durable, MonoTime now);
+  /// After a restart: it was accepted before, whatever the limit says now.
+  void Readmit(const Contribution& contribution, MonoTime now);
+  /// Whether a contribution on this base may still become part of a version.
+  bool Admissible(Version base) const;
+
+  /// From here on nothing new is accepted. The contributions in summation order, without the excluded ones,
+  /// once no acceptance is in flight; nullopt until then (call again).
+  std::optional<std::vector<Contribution>> BeginClose();
+  /// This contribution cannot be merged.
+  void Exclude(const ContributionKey& key) { excluded_.insert(key); }
+
+  /// This contribution is becoming durable right now: what becomes of it is not known yet.
+  bool Accepting(const WorkerName& worker, Version base) const { return accepting_.contains({worker, base}); }
+  size_t accepting() const { return accepting_.size(); }
+  /// Nothing has arrived, or is about to, that a close would have to count.
+  bool Idle() const { return !closing_ && accepting_.empty() && (!round_ || round_->arrived_count() == 0); }
+
+  /// The version was committed: remembers its contributions, for as long as one of them could be sent again
+  /// and be admitted.
+  void Committed(const RoundRecord& record);
+  /// The contribution of this worker on this base, if it is part of a committed version that is remembered.
+  const Contribution* FindCommitted(Version base, const WorkerName& worker) const;
+
+  /// Of this worker, on another base that is remembered, with the same bytes and not zero; null: none. Bytes
+  /// are compared by length, checksum and norm.
+  const Contribution* FindSame(const Contribution& contribution) const;
+
+  /// What the policy goes by: the configuration's, with the grace that was learned. A minimum that was
+  /// lowered since holds at once: the round that waits for it is the reason.
+  RoundOptions rules() const;
+
+  /// Trainers that were active when the base was published.
+  uint32_t active_at_open() const { return active_at_open_; }
+  /// The latest decision, for the status, and since when it is of this kind.
+  RoundDecision decision;
+  MonoTime decided_since;
+  /// The round as it was when it was decided to close it.
+  RoundView closing_view;
+  /// The tensors of the base are still being written, and the round waits for them to close.
+  bool awaits_storage = false;
+  GraceEstimate grace;
+  Version stored;
+  /// No further round is wanted, but the open one has contributions that were acknowledged: it closes with
+  /// them, and the fragment is finished then.
+  bool ending = false;
+  /// Set by an operator: the open round closes for this reason, whatever the policy says.
+  std::string close_now;
+
+ private:
+  using WorkerBase = std::pair<WorkerName, Version>;
+  uint64_t Lateness(Version base) const;
+  absl::Status Stale(const ContributionKey& key) const;
+
+  const FragmentLayout layout_;
+  const Epoch epoch_;
+  ConfigPtr config_;
+  ConfigPtr next_config_;
+  std::set<CodecKind> push_codecs_;
+  Version head_;
+  std::optional<Round> round_;
+  uint32_t active_at_open_ = 0;
+  bool closing_ = false;
+  bool finished_ = false;
+  std::set<WorkerBase> accepting_;
+  std::set<ContributionKey> excluded_;                                // of the open round
+  std::set<WorkerBase> left_out_;                                     // of rounds before
+  std::map<std::pair<Version, WorkerName>, Contribution> committed_;  // by base
+  Version remembered_from_;  // of earlier bases it is not known any more who contributed
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_SERVER_ROUNDS_FRAGMENT_ROUND_H_

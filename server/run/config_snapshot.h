@@ -1,0 +1,32 @@
+#ifndef ATOLL_SERVER_RUN_CONFIG_SNAPSHOT_H_
+#define ATOLL_SERVER_RUN_CONFIG_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "core/codec.h"
+#include "core/run_options.h"
+
+namespace atl {
+
+/// One recorded configuration. Never changed once shared: who holds a pointer holds these values for as long
+/// as it likes, whatever is recorded meanwhile.
+struct ConfigSnapshot {
+  uint64_t version = 1;
+  std::string bytes;  // serialised RunConfig
+  RunOptions run;     // the same, read
+};
+using ConfigPtr = std::shared_ptr<const ConfigSnapshot>;
+
+/// The configuration that a round was opened with, and what pushes are encoded with under it and under the
+/// ones recorded since.
+struct OpenRoundConfig {
+  ConfigPtr config;
+  std::set<CodecKind> push_codecs = {};
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_SERVER_RUN_CONFIG_SNAPSHOT_H_

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "core/codec.h"
+#include "server/rejection.h"
+#include "server/run/coordinator_state.h"
+
+// Contributions: what may be uploaded, what counts.
+
+namespace atl {
+namespace {
+
+Contribution FromCall(const PushCall& call) {
+  Contribution contribution;
+  contribution.key = {.epoch = call.caller.epoch,
+                      .fragment = call.fragment,
+                      .base = call.base,
+                      .worker = call.caller.worker,
+                      .sequence = call.sequence};
+  contribution.incarnation = call.caller.incarnation;
+  contribution.codec = call.codec;
+  contribution.payload_bytes = call.payload_bytes;
+  contribution.payload_crc32c = call.payload_crc32c;
+  contribution.tokens = call.tokens;
+  contribution.steps = call.steps;
+  contribution.partition = call.partition;
+  contribution.samples_consumed = call.samples_consumed;
+  contribution.mean_loss = std::isfinite(call.mean_loss) ? call.mean_loss : 0;
+  return contribution;
+}
+
+/// One absurd figure would spoil the mean of its round, and the scale of every plot.
+absl::Status CheckLoss(const PushCall& call) {
+  if (!std::isfinite(call.mean_loss) || IsPlausibleLoss(call.mean_loss)) return absl::OkStatus();
+  return Reject(RejectionReason::kNotFinite,
+                absl::StrFormat("worker '%s' claims a mean loss of %g for fragment %d on base version %d: "
+                                "PushHeader.mean_loss is from 0 to %g nats per token",
+                                call.caller.worker, call.mean_loss, call.fragment.value(), call.base.value(),
+                                kLargestLoss));
+}
+
+absl::Status BeingRestored() {
+  return WithRetryAfter(absl::UnavailableError("a checkpoint is just being restored; ask again"),
+                        Seconds(0.2));
+}
+
+absl::Status CheckForm(const PushCall& call, const std::set<CodecKind>& codecs, uint64_t elements) {
+  if (!codecs.contains(call.codec)) {
+    const auto name = [](std::string* out, CodecKind codec) {
+      absl::StrAppend(out, std::string(CodecName(codec)));
+    };
+    return Reject(RejectionReason::kWrongCodec,
+                  absl::StrFormat("worker '%s' pushes with codec %s, the run's is %s", call.caller.worker,
+                                  std::string(CodecName(call.codec)), absl::StrJoin(codecs, " or ", name)));
+  }
+  const uint64_t expected = CodecFor(call.codec).EncodedSize(elements);
+  if (call.payload_bytes == expected) return absl::OkStatus();
+  return Reject(
+      RejectionReason::kWrongSize,
+      absl::StrFormat("worker '%s' announces a payload of %d bytes for fragment %d; %d values in codec %s "
+                      "take %d",
+                      call.caller.worker, call.payload_bytes, call.fragment.value(), elements,
+                      std::string(CodecName(call.codec)), expected));
+}
+
+}  // namespace
+
+absl::StatusOr<CoordinatorState::Admission> CoordinatorState::AdmitPush(const PushCall& call, MonoTime now,
+                                                                        Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  // The store may be in the new epoch already, and would refuse the upload for good.
+  if (acceptances_held_) return BeingRestored();
+  const Member* member = members_.membership().Find(call.caller.worker);
+  if (member->role != WorkerRole::kTrainer) {
+    return absl::PermissionDeniedError(absl::StrFormat("'%s' joined as %s; only trainers contribute",
+                                                       call.caller.worker,
+                                                       std::string(WorkerRoleName(member->role))));
+  }
+  ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
+  if (fragments_.empty()) {
+    return Reject(
+        Rejection{.reason = RejectionReason::kNotSeeded, .metadata = {}, .retry_after = options_.heartbeat},
+        "there is no version to contribute to: " + SeedReason());
+  }
+  ATOLL_RETURN_IF_ERROR(CheckModel(call.caller.worker));
+  ATOLL_RETURN_IF_ERROR(members_.CheckData(call.caller.worker));
+  if (call.sequence != 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "worker '%s' sends sequence %d; one contribution per base is all this run takes, with sequence 0",
+        call.caller.worker, call.sequence));
+  }
+  FragmentRound& fragment = fragments_[call.fragment.value()];
+  Admission admission{.contribution = FromCall(call),
+                      .claimed_position = call.samples_consumed,
+                      .elements = fragment.layout().elements};
+  // What a worker says of itself is capped by what it was assigned.
+  ATOLL_RETURN_IF_ERROR(members_.assignments().Cap(*member, fragment.config().run, admission.contribution));
+  const auto arrival = fragment.Check(admission.contribution);
+  if (!arrival.ok()) {
+    Missed(fragment, admission.contribution, admission.claimed_position, arrival.status(), now);
+    return arrival.status();
+  }
+  ATOLL_RETURN_IF_ERROR(CheckForm(call, fragment.push_codecs(), admission.elements));
+  ATOLL_RETURN_IF_ERROR(CheckLoss(call));
+  admission.duplicate = *arrival == Round::Arrival::kDuplicate;
+  admission.capped =
+      call.tokens != admission.contribution.tokens || call.steps != admission.contribution.steps;
+  Round* round = fragment.round();
+  if (round != nullptr && !admission.duplicate && call.base == fragment.head()) {
+    round->Pulled(call.caller.worker);
+  }
+  return admission;
+}
+
+void CoordinatorState::Missed(FragmentRound& fragment, const Contribution& contribution,
+                              uint64_t claimed_position, const absl::Status& rejection, MonoTime now) {
+  if (ReasonOf(rejection) != RejectionReason::kStaleBase) return;
+  members_.account(contribution.key.worker).last_pushes[contribution.key.fragment] = {
+      .base = contribution.key.base, .counted = false};
+  fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
+  const RunOptions& run = fragment.config().run;
+  members_.assignments().Rejected(contribution, claimed_position,
+                                  run.error_feedback && run.error_feedback_beta > 0);
+}
+
+absl::Status CoordinatorState::BeginAccept(const Caller& caller, const Admission& admission, MonoTime now) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(members_.Check(caller));
+  if (acceptances_held_) return BeingRestored();
+  FragmentRound& fragment = fragments_[admission.contribution.key.fragment.value()];
+  const absl::Status begun = fragment.BeginAccept(admission.contribution);
+  if (!begun.ok()) Missed(fragment, admission.contribution, admission.claimed_position, begun, now);
+  return begun;
+}
+
+PushResult CoordinatorState::EndAccept(const Admission& admission, bool durable, MonoTime now,
+                                       Effects& effects) {
+  MutexLock lock(&mutex_);
+  const Contribution& contribution = admission.contribution;
+  FragmentRound& fragment = fragments_[contribution.key.fragment.value()];
+  fragment.EndAccept(contribution, durable, now);
+  acceptance_ended_.NotifyAll();
+  if (durable) {
+    WorkerAccount& account = members_.account(contribution.key.worker);
+    ++account.accepted;
+    account.last_pushes[contribution.key.fragment] = {.base = contribution.key.base, .counted = true};
+    members_.assignments().Accepted(contribution, admission.claimed_position, now);
+    fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
+    if (members_.NoteData(contribution.key.worker)) effects.members.push_back(contribution.key.worker);
+  }
+  PushResult result = ArrivalsLocked(fragment, now);
+  const uint64_t trainers = members_.membership().live_count(WorkerRole::kTrainer);
+  const uint64_t expected = ExpectedLateness(fragment.config().run.round.mode, trainers);
+  result.late = contribution.key.base.value() + expected < fragment.head().value();
+  return result;
+}
+
+PushResult CoordinatorState::Arrivals(FragmentId fragment, MonoTime now) const {
+  MutexLock lock(&mutex_);
+  return ArrivalsLocked(fragments_[fragment.value()], now);
+}
+
+PushResult CoordinatorState::ArrivalsLocked(const FragmentRound& fragment, MonoTime now) const {
+  PushResult result{.head = fragment.head()};
+  if (fragment.round() == nullptr) return result;
+  const RoundView view = fragment.round()->View(now, members_.membership());
+  result.arrived = static_cast<uint32_t>(view.arrived.size());
+  result.expected = static_cast<uint32_t>(view.arrived.size() + view.expected.size());
+  return result;
+}
+
+void CoordinatorState::CountPush(const WorkerName& worker, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  statistics_.CountPush(bytes);
+  if (members_.membership().Find(worker) != nullptr) members_.account(worker).push_bytes += bytes;
+}
+
+void CoordinatorState::CountPull(const WorkerName& worker, uint64_t bytes) {
+  if (worker.empty()) return;  // an observer's: export, generate, a look
+  MutexLock lock(&mutex_);
+  statistics_.CountPull(bytes);
+  if (members_.membership().Find(worker) != nullptr) members_.account(worker).pull_bytes += bytes;
+}
+
+bool CoordinatorState::CountRejected(const WorkerName& worker, MonoTime now) {
+  MutexLock lock(&mutex_);
+  if (members_.membership().Find(worker) == nullptr) return rejected_strangers_.Allow(now);
+  WorkerAccount& account = members_.account(worker);
+  ++account.rejected;
+  return account.rejections.Allow(now);
+}
+
+absl::StatusOr<PushStatusResult> CoordinatorState::PushStatus(const PushStatusCall& call, MonoTime now,
+                                                              Effects& effects) {
+  MutexLock lock(&mutex_);
+  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
+  PushStatusResult result;
+  if (fragments_.empty()) return result;
+  const FragmentRound& fragment = fragments_[call.fragment.value()];
+  result.head = fragment.head();
+  if (call.base > fragment.head()) return result;
+  if (fragment.FindCommitted(call.base, call.caller.worker) != nullptr) {
+    result.state = PushState::kCommitted;
+  } else if (fragment.Accepting(call.caller.worker, call.base)) {
+    result.state = PushState::kPartial;
+  } else if (fragment.round() != nullptr && fragment.round()->HasArrived(call.caller.worker, call.base)) {
+    result.state = PushState::kAccepted;
+  } else if (!fragment.Admissible(call.base)) {
+    result.state = PushState::kMissed;
+    members_.account(call.caller.worker).last_pushes[call.fragment] = {.base = call.base, .counted = false};
+  }
+  return result;
+}
+
+}  // namespace atl

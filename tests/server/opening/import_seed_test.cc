@@ -1,0 +1,84 @@
+#include "server/opening/import_seed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "core/float_bits.h"
+#include "core/safetensors.h"
+#include "tests/common/test_dir.h"
+
+namespace atl {
+namespace {
+
+using testing::HasSubstr;
+
+class ImportSeedTest : public testing::Test {
+ protected:
+  ImportSeedTest() {
+    manifest_.tensors = {{.name = "a", .shape = {3, 4}}, {.name = "b", .shape = {5}}};
+    layouts_ = PlanFragments(manifest_, 1).value();
+  }
+  /// A file of these entries, each filled with its dtype's form of 0.5, 1.5, ...
+  std::string Write(const std::vector<std::tuple<std::string, std::string, std::string, size_t>>& entries) {
+    std::string header = "{";
+    std::string data;
+    for (const auto& [name, dtype, shape, count] : entries) {
+      const size_t begin = data.size();
+      for (size_t i = 0; i < count; ++i) {
+        const float value = 0.5F + static_cast<float>(i);
+        const uint16_t half = dtype == "F16" ? Fp16FromFloat(value) : Bf16FromFloat(value);
+        if (dtype == "F32") data.append(reinterpret_cast<const char*>(&value), 4);
+        if (dtype == "F16" || dtype == "BF16") data.append(reinterpret_cast<const char*>(&half), 2);
+        if (dtype == "I8") data.push_back('\1');
+      }
+      absl::StrAppend(&header, header.size() > 1 ? "," : "", "\"", name, "\":{\"dtype\":\"", dtype,
+                      "\",\"shape\":", shape, ",\"data_offsets\":[", begin, ",", data.size(), "]}");
+    }
+    header += "}";
+    uint64_t length = header.size();
+    std::string file(8, '\0');
+    std::memcpy(file.data(), &length, 8);
+    const std::string path = dir_.File("model.safetensors");
+    EXPECT_TRUE(WriteFileAtomically(path, file + header + data).ok());
+    return path;
+  }
+  std::string Error(const std::string& path) {
+    const auto read = ReadSafetensors(path, manifest_, layouts_);
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+    return read.status().ToString();
+  }
+
+  const TestDir dir_;
+  Manifest manifest_;
+  std::vector<FragmentLayout> layouts_;
+};
+
+TEST_F(ImportSeedTest, AllThreeTypesAreWidenedInAnyOrder) {
+  for (const char* dtype : {"F32", "F16", "BF16"}) {
+    const auto read =
+        ReadSafetensors(Write({{"b", "F32", "[5]", 5}, {"a", dtype, "[3,4]", 12}}), manifest_, layouts_);
+    ASSERT_TRUE(read.ok()) << read.status();
+    const auto values = (*read)[0].values();
+    const FragmentLayout& layout = layouts_[0];
+    for (size_t i = 0; i < 12; ++i)
+      EXPECT_EQ(values[layout.slots[0].offset + i], 0.5F + static_cast<float>(i));
+    for (size_t i = 0; i < 5; ++i)
+      EXPECT_EQ(values[layout.slots[1].offset + i], 0.5F + static_cast<float>(i));
+    EXPECT_EQ(values[layout.slots[0].offset + 12], 0) << "gaps are zero";
+  }
+}
+
+TEST_F(ImportSeedTest, WhatDoesNotFitIsRejectedNamingTheTensor) {
+  EXPECT_THAT(Error(Write({{"a", "F32", "[3,4]", 12}})), HasSubstr("tensor 'b' is missing"));
+  EXPECT_THAT(Error(Write({{"a", "F32", "[4,3]", 12}, {"b", "F32", "[5]", 5}})), HasSubstr("[4, 3]"));
+  EXPECT_THAT(Error(Write({{"a", "F32", "[3,4]", 12}, {"b", "F32", "[5]", 5}, {"c", "F32", "[1]", 1}})),
+              HasSubstr("tensor 'c' is not in the model"));
+  EXPECT_THAT(Error(Write({{"a", "I8", "[3,4]", 12}, {"b", "F32", "[5]", 5}})), HasSubstr("I8"));
+}
+
+}  // namespace
+}  // namespace atl
