@@ -32,7 +32,7 @@ const atl::HelpText& ProgramHelp() {
       .exit_codes = {},
       .notes =
           "'atollctl COMMAND --help' shows the options, an example and the exit codes of one command; "
-          "docs/cli.md lists all commands."};
+          "docs/reference/cli.md lists all commands."};
   return text;
 }
 

@@ -12,7 +12,8 @@
 
 namespace atl {
 
-/// What `--export` writes and `--file` reads: JSON, described in docs/wire_format.md ("Confirmations").
+/// What `--export` writes and `--file` reads: JSON, described in docs/reference/wire_format.md
+/// ("Confirmations").
 struct ConfirmationFile {
   std::string run_id = {};
   std::vector<SignedConfirmation> confirmations = {};

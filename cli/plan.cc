@@ -22,11 +22,12 @@
 namespace atl {
 namespace {
 
-// Bytes that a merge with the outer step moves a second, docs/benchmarks.md: 4.5 to 9.9 GB/s on one core.
+// Bytes that a merge with the outer step moves a second, docs/reference/benchmarks.md: 4.5 to 9.9 GB/s on one
+// core.
 constexpr double kMergeBytesPerSecond = 5e9;
 // The synced record of a commit.
 constexpr double kCommitSeconds = 0.005;
-// What a worker does to its own parameters, a second, on one core: docs/benchmarks.md.
+// What a worker does to its own parameters, a second, on one core: docs/reference/benchmarks.md.
 constexpr double kCopyBytesPerSecond = 4e9;
 constexpr double kEncodeBytesPerSecond = 1.5e9;
 constexpr double kSaveBytesPerSecond = 5e8;

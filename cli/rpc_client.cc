@@ -27,7 +27,7 @@ constexpr Duration kCancelledWithin = Seconds(0.1);
 // Above the interval that the coordinator allows its clients (server/rpc/listener.cc).
 constexpr int kPingMilliseconds = 10'000;
 // Of all confirmations of a fragment: what ten thousand workers sign of two hundred versions, in some 500 MB
-// of memory. A page looks at 256 versions at least or is full (docs/wire_format.md, "Bounds").
+// of memory. A page looks at 256 versions at least or is full (docs/reference/wire_format.md, "Bounds").
 constexpr int kMostConfirmations = 1 << 21;
 constexpr int kMostPages = 1 << 14;
 

@@ -1,4 +1,4 @@
-# Every outside library, found once. docs/dependencies.md has the reason for each.
+# Every outside library, found once. docs/reference/dependencies.md has the reason for each.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(OpenSSL REQUIRED)

@@ -8,7 +8,7 @@ namespace atl {
 namespace {
 
 // Payloads are noise with a skewed distribution: nearly all of what can be gained is the entropy coder's,
-// which every level has, and level 1 is the fastest that is not a mere copy (docs/benchmarks.md).
+// which every level has, and level 1 is the fastest that is not a mere copy (docs/reference/benchmarks.md).
 constexpr int kLevel = 1;
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace atl {
 
 /// Exit codes of all programs. The table in exit_codes.cc says what each means; `--help`, README.md and
-/// docs/cli.md show the same table, and a test compares them.
+/// docs/reference/cli.md show the same table, and a test compares them.
 enum class ExitCode : int {
   kOk = 0,
   kInternal = 1,

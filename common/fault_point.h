@@ -16,7 +16,7 @@ void Pass(std::string_view name);
 /// A named place where a test may let the process die as by kill -9, so that every state which a crash can
 /// leave on disk is left there on purpose (tests/integration/crash_suite). Off, which it is unless the
 /// environment of the coordinator says otherwise, it costs one relaxed load. The names are in
-/// docs/storage_format.md.
+/// docs/reference/storage_format.md.
 ///
 /// The one global of the program: a place deep in the storage must not need to be handed what to die of.
 inline void FaultPoint(std::string_view name) {

@@ -7,7 +7,8 @@
 
 // Loops over tensors are compiled once for each of some instruction sets, and the widest that the processor
 // has is taken when the program runs. The loops are written in plain C++ that the compiler vectorises, and
-// each result has the same bits on all of them (docs/architecture.md: -ffp-contract=off, no reordered sums).
+// each result has the same bits on all of them (docs/internals/architecture.md: -ffp-contract=off, no
+// reordered sums).
 //
 // A kernel is a struct with one function:
 //

@@ -6,9 +6,10 @@
 
 namespace atl {
 
-/// Why a coordinator refuses a call, as both sides know it: the reasons of docs/wire_format.md ("Errors").
-/// They travel by name in the detail of an absl::Status (common/status_detail.h). What the coordinator's side
-/// adds to one is in server/rejection.h, what a worker does about it in worker/sync/rejection.h.
+/// Why a coordinator refuses a call, as both sides know it: the reasons of docs/reference/wire_format.md
+/// ("Errors"). They travel by name in the detail of an absl::Status (common/status_detail.h). What the
+/// coordinator's side adds to one is in server/rejection.h, what a worker does about it in
+/// worker/sync/rejection.h.
 enum class RejectionReason : uint8_t {
   kNone = 0,  // no reason: the network, a deadline, a fault; or a refusal that only carries a retry delay
   kProtocolMismatch,

@@ -14,7 +14,7 @@ namespace atl {
 /// absl::Status through every layer; on the wire it becomes google.rpc.ErrorInfo (domain "atoll") and
 /// google.rpc.RetryInfo.
 struct StatusDetail {
-  std::string reason;  // as in docs/wire_format.md, "Errors": STALE_BASE; may be empty
+  std::string reason;  // as in docs/reference/wire_format.md, "Errors": STALE_BASE; may be empty
   std::map<std::string, std::string> metadata;  // head_version=12
   std::optional<Duration> retry_after;
   friend bool operator==(const StatusDetail&, const StatusDetail&) = default;

@@ -18,7 +18,7 @@ class SparseCodec;
 inline constexpr uint64_t kPayloadPiece = 65536;
 
 /// How a vector of float32 values travels. Grammar, constants and example bytes of every codec:
-/// docs/codecs.md.
+/// docs/reference/codecs.md.
 ///
 /// Stateless, immutable, thread-safe; one instance per kind lives for the whole program. What a codec loses
 /// is carried by ErrorFeedback, not here. All payload integers and floats are little-endian. The same input

@@ -8,7 +8,7 @@
 #include "core/codec.h"
 #include "core/fragment_plan.h"
 
-// Constants of the payload grammars in docs/codecs.md.
+// Constants of the payload grammars in docs/reference/codecs.md.
 
 namespace atl {
 

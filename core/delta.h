@@ -14,10 +14,10 @@ namespace atl {
 /// than the float32 values that would be sent instead.
 inline constexpr size_t kDeltasKept = 3;
 
-// Delta pulls (docs/outer_step.md): what is published of version n+1 is what whoever holds version n makes of
-// it, p(n+1) = p(n) + decode(encode(theta(n+1) - p(n))). Encoding the difference to what is published, and
-// not to theta(n), keeps the loss of one version from adding to that of the next: |p - theta| stays within
-// one encoding's error for ever. float32, each operation rounded once.
+// Delta pulls (docs/reference/outer_step.md): what is published of version n+1 is what whoever holds version
+// n makes of it, p(n+1) = p(n) + decode(encode(theta(n+1) - p(n))). Encoding the difference to what is
+// published, and not to theta(n), keeps the loss of one version from adding to that of the next: |p - theta|
+// stays within one encoding's error for ever. float32, each operation rounded once.
 
 /// Encodes theta - from into `payload` (codec.EncodedSize(theta.size()) bytes), and writes what it makes of
 /// `from` to `to`. Ranges may be done apart when each begins at a multiple of codec.block_elements().

@@ -16,7 +16,7 @@ namespace atl {
 ///   carry           a = beta*e + delta ; sent = decode(encode(a)) ; e = a - sent
 ///                   (Seide et al. 2014; Karimireddy et al., arXiv 1901.09847.) e is exactly float32(a -
 ///                   sent), and sent + e == a to the bit wherever |sent| is within a factor 2 of |a|
-///                   (Sterbenz) or sent is 0: which codecs always are is in docs/codecs.md.
+///                   (Sterbenz) or sent is 0: which codecs always are is in docs/reference/codecs.md.
 ///   moving_average  a = e + delta ; sent = decode(encode(a)) ; e = beta*e + (1 - beta)*(a - sent)
 ///                   (LoCo, arXiv 2407.04480: beta 0.8, e reset every 1024 steps.) A smoother e, which does
 ///                   not hold all that was lost.

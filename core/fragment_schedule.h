@@ -9,8 +9,9 @@
 namespace atl {
 
 /// When one worker pushes its fragments, and uses the answers (Streaming DiLoCo, arXiv 2501.18512; torchft's
-/// semantics; docs/streaming.md). With P fragments, H inner steps a cycle and D steps of delay, fragment p is
-/// due at (p+1)H/P - D, rounded down (H later when that is below 1), and every H steps from there on.
+/// semantics; docs/reference/streaming.md). With P fragments, H inner steps a cycle and D steps of delay,
+/// fragment p is due at (p+1)H/P - D, rounded down (H later when that is below 1), and every H steps from
+/// there on.
 ///
 /// The count that this goes by, the cycle's, is that of the inner steps, but for what it is set back: who is
 /// late time after time, and only because the others push later, falls into step with them. Once is no

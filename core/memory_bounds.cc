@@ -21,7 +21,7 @@ constexpr uint64_t kMostForStrangers = 2048 * kMebibyte;
 constexpr uint64_t kRecommendedForStrangers = 192 * kMebibyte;
 constexpr uint64_t kRoundedTo = 256 * kMebibyte;
 
-// What gRPC 1.51 and the kernel hold of each, measured (docs/architecture.md).
+// What gRPC 1.51 and the kernel hold of each, measured (docs/internals/architecture.md).
 constexpr uint64_t kBytesOfConnection = 48 << 10;
 constexpr uint64_t kBytesOfStream = 20 << 10;
 

@@ -12,7 +12,7 @@ namespace atl {
 
 /// What clients may make the coordinator hold, all ports together, beyond what the run itself needs
 /// (PlanCoordinatorMemory): the share of strangers. Printed at the start and by `atollctl plan`; the terms
-/// are in docs/architecture.md, "Memory of the coordinator".
+/// are in docs/internals/architecture.md, "Memory of the coordinator".
 struct MemoryBounds {
   uint64_t limit = 0;      // that the process has
   uint64_t run = 0;        // of it, the run's peak

@@ -14,7 +14,7 @@ namespace atl {
 size_t OuterStateVectors(OuterOptimizerKind kind);
 
 /// One outer step on a range: theta_out from theta_in and the mean pseudo-gradient d, updating `state` in
-/// place. Element-wise, float32, in this order of operations, never fused (docs/outer_step.md):
+/// place. Element-wise, float32, in this order of operations, never fused (docs/reference/outer_step.md):
 ///   nesterov  v = mu*v + d ;  theta = theta - eta*(d + mu*v)      torch.optim.SGD(nesterov=True)
 ///   sgd       theta = theta - eta*d
 ///   adam      m = b1*m + (1-b1)*d ;  v = b2*v + ((1-b2)*d)*d ;

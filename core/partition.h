@@ -18,7 +18,8 @@ uint32_t DefaultPartitions(uint32_t workers);
 /// The order in which a run visits its samples: pass after pass over all of them, each in its own
 /// pseudo-random order. Position g >= 0 of the run is sample Permutation_{g / samples}(g mod samples).
 /// Stateless, O(1) per sample, the same on every machine: a Feistel network with cycle walking, specified to
-/// the bit in docs/data_order.md. Immutable after construction except for a cached key: copy it per thread.
+/// the bit in docs/reference/data_order.md. Immutable after construction except for a cached key: copy it per
+/// thread.
 class SampleOrder {
  public:
   /// samples >= 1, at most 2^62.

@@ -9,8 +9,8 @@
 namespace atl {
 namespace {
 
-/// A codec that spends the same on every block has its blocks one after the other (docs/codecs.md), and can
-/// be cut at each; the others at pieces only.
+/// A codec that spends the same on every block has its blocks one after the other (docs/reference/codecs.md),
+/// and can be cut at each; the others at pieces only.
 uint64_t GrainOf(const Codec& codec) {
   constexpr uint64_t kBlocks = kPayloadPiece / kChunkAlignment;
   const bool even = codec.EncodedSize(kPayloadPiece) == kBlocks * codec.EncodedSize(kChunkAlignment);

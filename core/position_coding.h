@@ -10,7 +10,7 @@ namespace atl {
 /// `held` ascending positions below `values` (at most 4096) in a number of bytes that only these three fix,
 /// as Elias and Fano code them (Elias, JACM 21(2), 1974): the lower `low_bits` bits of each as they are, the
 /// rest as a bitmap in which position i sets bit (position >> low_bits) + i. With low_bits = log2(values /
-/// held), at most half a bit per position above the entropy. Grammar: docs/codecs.md.
+/// held), at most half a bit per position above the entropy. Grammar: docs/reference/codecs.md.
 struct PositionCoding {
   uint32_t values = 0;
   uint32_t held = 0;  // 1 to 128

@@ -12,7 +12,8 @@
 
 // Worker-level differential privacy: every worker clips its pseudo-gradient to norm C and adds Gaussian noise
 // of standard deviation sigma * C to each value before it is encoded (the mechanism of DP-FedAvg, McMahan et
-// al., arXiv 1710.06963, with the noise on the worker). docs/privacy.md says what that protects from whom.
+// al., arXiv 1710.06963, with the noise on the worker). docs/reference/privacy.md says what that protects
+// from whom.
 
 namespace atl {
 

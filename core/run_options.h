@@ -137,7 +137,7 @@ struct RoundOptions {
   GraceMode grace_mode = GraceMode::kFixed;
 };
 
-/// Streaming and overlap (docs/streaming.md).
+/// Streaming and overlap (docs/reference/streaming.md).
 struct SyncOptions {
   SyncMode mode = SyncMode::kBlocking;
   uint32_t fragments = 1;

@@ -17,7 +17,7 @@ double SchedulePosition(const RunOptions& run, double tokens);
 /// An extension never raises the rate: from extension.at_step on, a second cosine leads from the rate there
 /// to the floor at the new total, whatever the warmup says. Before it the schedule is the one that was
 /// planned, but never below the rate at extension.at_step (a restored checkpoint may lie before several
-/// extensions). docs/training.md
+/// extensions). docs/reference/training.md
 double LearningRateAt(const RunOptions& run, double position);
 
 /// The run with `rounds` more, as it is recorded: `position` is where the next round will begin. Requires

@@ -6,7 +6,7 @@
 
 namespace atl {
 
-/// A program's own certificate, as it is in force. docs/metrics.md. Thread-safe.
+/// A program's own certificate, as it is in force. docs/reference/metrics.md. Thread-safe.
 class CertificateMetrics {
  public:
   /// `registry` outlives this.

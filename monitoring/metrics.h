@@ -100,7 +100,7 @@ class MetricsRegistry {
   void RemoveGauge(const std::string& name, const Gauge& gauge);
   void RemoveCounter(const std::string& name, const Counter& counter);
 
-  /// All names that were declared or added, in that order: what docs/metrics.md is made of.
+  /// All names that were declared or added, in that order: what docs/reference/metrics.md is made of.
   std::vector<MetricFamily> Families() const;
 
   /// Called before each scrape, on the scraper's thread, one scrape at a time: to set gauges of what is asked

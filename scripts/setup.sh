@@ -67,7 +67,7 @@ fi
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   echo "setup: this system has no apt. Install the equivalents of these Debian packages by hand:" >&2
   printf '  %s\n' "${packages[@]}" >&2
-  echo "and then: cmake --preset release && cmake --build --preset release (docs/dependencies.md has versions)" >&2
+  echo "and then: cmake --preset release && cmake --build --preset release (docs/reference/dependencies.md has versions)" >&2
   exit 3
 fi
 

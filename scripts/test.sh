@@ -23,7 +23,7 @@ apt this takes about 20 minutes on two cores.
   -h, --help     this text
 
 A skipped test fails the run unless tests/allowed_skips.txt names it with a reason. The time of each stage is printed at
-the end; docs/testing.md has the budget. The builds are in build/release, build/asan, build/tsan and build/fuzz; a second
+the end; docs/internals/testing.md has the budget. The builds are in build/release, build/asan, build/tsan and build/fuzz; a second
 call compiles only what changed.
 Exit codes: 0 all tests passed, 1 a test or the build failed, 2 wrong usage.
 HELP

@@ -24,8 +24,9 @@
 #include "server/views.h"
 
 // The coordinator's use cases, without gRPC: what the data port and the admin port offer, in plain values.
-// docs/wire_format.md gives the order of calls and the reason of every refusal; a refusal carries its reason
-// as the absl::Status payload set by server/rejection.h, which server/rpc turns into google.rpc.ErrorInfo.
+// docs/reference/wire_format.md gives the order of calls and the reason of every refusal; a refusal carries
+// its reason as the absl::Status payload set by server/rejection.h, which server/rpc turns into
+// google.rpc.ErrorInfo.
 
 namespace atl {
 

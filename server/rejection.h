@@ -20,7 +20,7 @@ namespace atl {
 /// Metadata of kStaleBase: the version that the worker should adopt, decimal.
 inline constexpr char kHeadVersionKey[] = "head_version";
 
-/// The status code that docs/wire_format.md gives this reason.
+/// The status code that docs/reference/wire_format.md gives this reason.
 absl::StatusCode RejectionCode(RejectionReason reason);
 
 struct Rejection {

@@ -14,12 +14,12 @@
 
 namespace atl {
 
-/// The outer step of docs/outer_step.md, written a second time: one value after the other, in one loop, with the mean,
+/// The outer step of docs/reference/outer_step.md, written a second time: one value after the other, in one loop, with the mean,
 /// and nesterov or delayed_nesterov. It decides from what was accepted what a round must have made, and compares the
 /// hashes. Not thread-safe.
 class SerialModel {
  public:
-  /// `delta`: the codec of differences, as the run publishes them (docs/outer_step.md, core/delta.h); none: a version
+  /// `delta`: the codec of differences, as the run publishes them (docs/reference/outer_step.md, core/delta.h); none: a version
   /// is published as it is.
   SerialModel(MergeWeighting weighting, std::optional<CodecKind> delta) : weighting_(weighting), delta_(delta) {}
 

@@ -26,7 +26,7 @@ struct CheckpointFile {
 };
 
 /// What a checkpoint holds: its file checkpoint.json, written last. Without that file a folder is an
-/// unfinished checkpoint, and nothing reads it. Layout: docs/storage_format.md.
+/// unfinished checkpoint, and nothing reads it. Layout: docs/reference/storage_format.md.
 struct CheckpointManifest {
   std::string name = {};
   std::string run_id = {};

@@ -9,7 +9,7 @@
 #include "storage/checkpoint.h"
 
 // checkpoint.json: JSON, so that people and tools can read it, with a checksum of itself. Layout:
-// docs/storage_format.md.
+// docs/reference/storage_format.md.
 
 namespace atl {
 

@@ -11,7 +11,7 @@
 #include "storage/record_format.h"
 #include "storage/run_store.h"
 
-// The values of `meta`: one record for each of these types. Layout: docs/storage_format.md.
+// The values of `meta`: one record for each of these types. Layout: docs/reference/storage_format.md.
 
 namespace atl {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Constants of the records in `meta`; the grammar is docs/storage_format.md.
+// Constants of the records in `meta`; the grammar is docs/reference/storage_format.md.
 
 namespace atl {
 

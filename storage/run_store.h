@@ -18,7 +18,8 @@
 #include "storage/checkpoint.h"
 
 // Where a run lives: its identity, configuration, members, contributions, round records and versions.
-// The protocol is docs/storage_format.md. What a call that returned OK wrote survives kill -9 and power loss.
+// The protocol is docs/reference/storage_format.md. What a call that returned OK wrote survives kill -9 and
+// power loss.
 
 namespace atl {
 

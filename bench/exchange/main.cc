@@ -4,7 +4,7 @@
 //
 //   atoll-exchange-bench --workers 1,2,4 --mib 256 --codec fp32,bf16,e3m0:delta-e3m0 --json exchange.json
 //
-// docs/benchmarks.md ("Exchange", "Bytes on the wire") has what it showed.
+// docs/reference/benchmarks.md ("Exchange", "Bytes on the wire") has what it showed.
 #include <unistd.h>
 
 #include <cstdio>

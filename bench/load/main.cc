@@ -4,7 +4,7 @@
 //
 //   atoll-load-bench --workers 1000 --pushing 64 --seconds 60 --json load.json
 //
-// docs/benchmarks.md ("Load") has what it showed.
+// docs/reference/benchmarks.md ("Load") has what it showed.
 #include <cstdio>
 #include <filesystem>
 

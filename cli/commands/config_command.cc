@@ -21,7 +21,7 @@ constexpr double kAskSeconds = 2;
 constexpr char kStrictIsBetter[] =
     "workers that you do not know can join, and offenders.ban_after is 0: no merge alone keeps the loss "
     "within 5 % "
-    "against 2 hostile workers of 8. Set `offenders: strict` (docs/byzantine.md)";
+    "against 2 hostile workers of 8. Set `offenders: strict` (docs/reference/byzantine.md)";
 
 /// Workers that nobody of this run's makers knows can join: a token for any name is in force.
 absl::StatusOr<bool> LetsStrangersIn(const GlobalOptions& global) {
@@ -113,7 +113,7 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
   CLI::App* explain =
       config->add_subcommand("explain", "List every field with its meaning, default and range");
   auto markdown = std::make_shared<bool>(false);
-  explain->add_flag("--markdown", *markdown, "Print Markdown tables, as in docs/configuration.md");
+  explain->add_flag("--markdown", *markdown, "Print Markdown tables, as in docs/reference/configuration.md");
   explain->callback([&action, markdown] {
     action = [markdown] {
       std::printf("%s", (*markdown ? ExplainRunConfigMarkdown() : ExplainRunConfig()).c_str());

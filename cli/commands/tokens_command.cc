@@ -76,7 +76,7 @@ absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
   if (options.any_name) {
     std::fprintf(stderr,
                  "with this token workers that you do not know can join: consider `offenders: strict` "
-                 "(docs/byzantine.md)\n");
+                 "(docs/reference/byzantine.md)\n");
   }
   const std::string name = options.any_name ? "with any name" : options.name;
   if (!options.out.empty()) {

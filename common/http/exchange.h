@@ -14,7 +14,7 @@
 
 namespace atl {
 
-/// The header that a request which changes something must carry (docs/web.md).
+/// The header that a request which changes something must carry (docs/reference/web.md).
 inline constexpr char kActionHeader[] = "Atoll-Action";
 
 /// As it came. A header that was not sent is empty, or nullopt where an empty one means something else.

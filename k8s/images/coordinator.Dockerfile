@@ -44,7 +44,7 @@ RUN --mount=type=bind,from=packages,source=/packages,target=/packages \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends /packages/atoll-coordinator_*.deb && \
     apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt/* /tmp/*
 # A small text for trying out (k8s/components/sample-text).
-COPY docs/*.md /usr/share/atoll/text/
+COPY docs/*/*.md /usr/share/atoll/text/
 # No name is needed for it, and no home.
 USER 65532:65532
 WORKDIR /

@@ -8,7 +8,7 @@ namespace atl {
 /// Every field of a run's configuration with default, allowed values and meaning, for a terminal.
 std::string ExplainRunConfig();
 
-/// The same as tables in Markdown: docs/configuration.md holds exactly this (a test compares).
+/// The same as tables in Markdown: docs/reference/configuration.md holds exactly this (a test compares).
 std::string ExplainRunConfigMarkdown();
 
 }  // namespace atl

@@ -40,7 +40,7 @@ absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path);
 /// (round.mode barrier, round.quorum 1) and the merge is an average (mean, rda), else 0. Where everybody is
 /// waited for, only a joiner's first contribution comes late, or one after the deadline: it would be lost.
 /// Where rounds close without stragglers, one comes late every round, and folding it costs quality
-/// (docs/benchmarks.md, "Late contributions"). Robust merges, bans by rule and privacy count on one
+/// (docs/reference/benchmarks.md, "Late contributions"). Robust merges, bans by rule and privacy count on one
 /// contribution of each worker in a round.
 uint32_t DefaultStalenessLimit(const v1::RunConfig& config);
 

@@ -11,7 +11,7 @@
 
 // PushChunk and PullChunk read and written by hand, so that megabytes of data are neither copied into a
 // message nor out of one. Still plain protobuf: what is written here any protobuf library reads, and the
-// other way round (docs/wire_format.md, "Bytes"). No gRPC and no protobuf here.
+// other way round (docs/reference/wire_format.md, "Bytes"). No gRPC and no protobuf here.
 
 namespace atl {
 

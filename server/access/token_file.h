@@ -23,7 +23,7 @@ struct TokenRecord {
   std::string created_by;
 };
 
-/// The tokens of a run at rest: JSON, as docs/storage_format.md gives it.
+/// The tokens of a run at rest: JSON, as docs/reference/storage_format.md gives it.
 std::string EncodeTokens(const std::vector<TokenRecord>& tokens);
 /// DataLoss saying what is wrong with it.
 absl::StatusOr<std::vector<TokenRecord>> DecodeTokens(std::string_view text);

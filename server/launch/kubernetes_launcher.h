@@ -34,7 +34,7 @@ struct KubernetesLauncherOptions {
 /// operator drains only the one with the highest number can be let go, and replicas are lowered when it has
 /// left. Scale patches the set's replicas; Restart deletes the pod, and the set makes it anew. A thread looks
 /// at the pods now and then, for the view and the events. What the service account must be allowed to: get
-/// and patch statefulsets/scale, get, list and delete pods. docs/launchers.md
+/// and patch statefulsets/scale, get, list and delete pods. docs/reference/launchers.md
 ///
 /// With a set for each worker, Scale patches each to one replica or none; FailedPrecondition when more are
 /// wanted than there are sets, and then nothing is changed.

@@ -35,7 +35,7 @@ struct ProcessLauncherOptions {
 /// has nothing more to do (the run is finished) and stays away until Scale or Restart ask for it; one that
 /// was let go (drained) until Restart does, however it ends. No worker outlives us: Shutdown ends all of
 /// them, and after a kill -9 of ours the kernel kills them (they go on from their state directories).
-/// docs/launchers.md
+/// docs/reference/launchers.md
 class ProcessLauncher final : public Launcher {
  public:
   /// InvalidArgument for a prefix that no worker may have.

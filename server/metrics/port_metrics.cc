@@ -16,10 +16,10 @@ constexpr const char* kCodes[] = {"invalid_argument",    "deadline_exceeded", "n
 
 PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
   const auto add = [&](const std::string& reason) {
-    calls_[reason] = registry->AddCounter(
-        "atoll_calls_refused_total",
-        "Calls that were refused or failed: a reason of docs/wire_format.md in lower case, else gRPC's code.",
-        {{"reason", reason}});
+    calls_[reason] = registry->AddCounter("atoll_calls_refused_total",
+                                          "Calls that were refused or failed: a reason of "
+                                          "docs/reference/wire_format.md in lower case, else gRPC's code.",
+                                          {{"reason", reason}});
   };
   for (const char* code : kCodes) add(code);
   for (auto reason = 1; reason <= static_cast<int>(RejectionReason::kShuttingDown); ++reason) {

@@ -12,8 +12,8 @@
 
 namespace atl {
 
-/// Counts what the ports turn away, and how many connections they have; docs/metrics.md. All series exist
-/// from the start, so that their number does not depend on who calls. Thread-safe.
+/// Counts what the ports turn away, and how many connections they have; docs/reference/metrics.md. All series
+/// exist from the start, so that their number does not depend on who calls. Thread-safe.
 class PortMetrics {
  public:
   /// `registry` outlives this. `insecure_bind`: other machines reach a port in plain text.

@@ -10,7 +10,7 @@
 namespace atl {
 namespace {
 
-/// As Prometheus labels, by number; docs/metrics.md lists them.
+/// As Prometheus labels, by number; docs/reference/metrics.md lists them.
 constexpr std::array kEventLabels = {"other",
                                      "worker_joined",
                                      "worker_left",
@@ -122,7 +122,7 @@ void ServerMetrics::AddContributions() {
     contributions_[result] =
         registry_->AddCounter("atoll_contributions_total",
                               "Contributions by what became of them: accepted, duplicate, or the reason of "
-                              "the refusal (docs/wire_format.md).",
+                              "the refusal (docs/reference/wire_format.md).",
                               {{"result", result}});
   }
   for (const std::string& result : results) {

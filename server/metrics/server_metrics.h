@@ -14,7 +14,7 @@
 
 namespace atl {
 
-/// Counts what happens in a coordinator. Every metric with its meaning: docs/metrics.md.
+/// Counts what happens in a coordinator. Every metric with its meaning: docs/reference/metrics.md.
 class ServerMetrics final : public CoordinatorObserver {
  public:
   /// `registry` outlives this.

@@ -13,8 +13,8 @@
 namespace atl {
 
 absl::Status CheckModelMemory(std::span<const FragmentLayout> layouts) {
-  // Parameters, those of the next version, one vector of state: docs/architecture.md, "Memory of the
-  // coordinator".
+  // Parameters, those of the next version, one vector of state: docs/internals/architecture.md, "Memory of
+  // the coordinator".
   constexpr uint64_t kBytesPerElement = 12;
   const uint64_t physical =
       static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));

@@ -17,7 +17,7 @@
 
 namespace atl {
 
-/// The command line's part about launching workers. docs/launchers.md
+/// The command line's part about launching workers. docs/reference/launchers.md
 struct LaunchFlags {
   std::string launcher = "none";
   std::optional<uint32_t> workers;

@@ -18,8 +18,8 @@ namespace atl {
 /// Bytes of one data chunk on the wire.
 inline constexpr size_t kWireChunkBytes = size_t{1} << 20;
 
-/// What turns the published values of one version into those of the next (docs/outer_step.md, "Delta pulls"):
-/// to = from + decode(payload), one rounded addition for each value. Immutable, shared.
+/// What turns the published values of one version into those of the next (docs/reference/outer_step.md,
+/// "Delta pulls"): to = from + decode(payload), one rounded addition for each value. Immutable, shared.
 struct PublishedDelta {
   Version from;
   Version to;

@@ -32,8 +32,8 @@ ContentHash Combine(std::span<const Hash128> digests, uint64_t bytes) {
   return {.low = hash.low, .high = hash.high};
 }
 
-// Encodings that are published have a fixed number of bytes per value, in order (docs/codecs.md), so that the
-// encoding of a piece is a piece of the encoding.
+// Encodings that are published have a fixed number of bytes per value, in order (docs/reference/codecs.md),
+// so that the encoding of a piece is a piece of the encoding.
 std::span<std::byte> EncodedPiece(const Codec& codec, std::span<std::byte> payload, uint64_t first,
                                   uint64_t size) {
   return payload.subspan(codec.EncodedSize(first), codec.EncodedSize(size));
@@ -204,7 +204,8 @@ absl::StatusOr<ComputedVersion> MergeEngine::Make(const FragmentState& state, co
     if (making.encoded == nullptr) snapshot->chunk_crc32c[piece] = crc32c;
   });
   if (!error.status().ok()) return error.status();
-  // The encoding of float32 is the values' bytes (docs/codecs.md), so they themselves are what travels.
+  // The encoding of float32 is the values' bytes (docs/reference/codecs.md), so they themselves are what
+  // travels.
   snapshot->payload = making.encoded ? std::span<const std::byte>(*making.encoded) : values->bytes();
   snapshot->owner = making.encoded ? std::shared_ptr<const void>(making.encoded) : values;
   if (making.encoded) {

@@ -16,7 +16,7 @@
 
 namespace atl {
 
-/// Bounds of docs/wire_format.md.
+/// Bounds of docs/reference/wire_format.md.
 inline constexpr uint32_t kMaxPullWaitMs = 60'000;
 inline constexpr uint32_t kMaxStatusHistory = 1000;
 inline constexpr size_t kMaxUnaryBytes = size_t{128} << 10;  // a request that is no stream

@@ -14,7 +14,7 @@
 
 namespace atl {
 
-/// Bounds of docs/wire_format.md.
+/// Bounds of docs/reference/wire_format.md.
 inline constexpr size_t kMaxReasonBytes = 256;
 inline constexpr size_t kMaxUserBytes = 64;
 inline constexpr int kMaxSettings = 100;

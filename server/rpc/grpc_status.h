@@ -7,8 +7,8 @@
 namespace atl {
 
 /// A call's outcome on the wire: a refusal (server/rejection.h) becomes google.rpc.ErrorInfo and RetryInfo,
-/// as docs/wire_format.md ("Errors") lists them. A refusal without a retry delay whose code says that the
-/// caller should come back (Unavailable, ResourceExhausted) gets one.
+/// as docs/reference/wire_format.md ("Errors") lists them. A refusal without a retry delay whose code says
+/// that the caller should come back (Unavailable, ResourceExhausted) gets one.
 grpc::Status ToGrpc(const absl::Status& status);
 
 /// The server has as many calls waiting as it holds.

@@ -67,7 +67,8 @@ struct RpcServerOptions {
   std::function<void(std::string_view port, std::string_view limit)> on_connection_rejected;
   /// Connections to this port, now and then. Likewise.
   std::function<void(std::string_view port, size_t count)> on_connections;
-  /// A call was refused: the reason of docs/wire_format.md in lower case, else the status code's. Likewise.
+  /// A call was refused: the reason of docs/reference/wire_format.md in lower case, else the status code's.
+  /// Likewise.
   std::function<void(std::string_view reason)> on_call_rejected;
   /// A call was denied because of who made it: UNAUTHENTICATED or PERMISSION_DENIED. `peer` is an address and
   /// a port; `why` holds no secret. Likewise.
@@ -77,7 +78,7 @@ struct RpcServerOptions {
   std::function<void(const std::string& peer)> on_ended_unheard;
 };
 
-/// Bounds of docs/wire_format.md.
+/// Bounds of docs/reference/wire_format.md.
 inline constexpr int kMaxMessageBytes = 2 << 20;
 
 /// The two ports: data (workers, evaluators, observers) and admin (operators and tools), each with the

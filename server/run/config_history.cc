@@ -87,9 +87,10 @@ constexpr auto kChangeable = std::to_array<std::string_view>({"inner.steps",
 
 absl::Status CheckChangeable(const std::string& path) {
   if (std::ranges::find(kChangeable, path) != kChangeable.end()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "%s: is settled when a run begins; docs/configuration.md lists what may be set while it goes on",
-      path));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s: is settled when a run begins; docs/reference/configuration.md lists what may be "
+                      "set while it goes on",
+                      path));
 }
 
 /// The settings, and what has to be set with them. What is no number is refused by the codec, in its words.

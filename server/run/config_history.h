@@ -19,7 +19,7 @@ namespace atl {
 /// What may be changed while the run goes on is what the coordinator reads at the opening of a round or
 /// whenever it needs it, and what workers read again when a plan names a newer configuration than theirs.
 /// What tensors on disk, the data or the schedule depend on (model, pull codec, kinds of optimizers, tokens
-/// of a step, shards) may not. docs/wire_format.md ("SetConfig") lists them.
+/// of a step, shards) may not. docs/reference/wire_format.md ("SetConfig") lists them.
 class ConfigHistory {
  public:
   /// `recorded`: ascending, never empty. `codec` outlives this; null: nothing can be changed or compared.

@@ -30,9 +30,9 @@ struct WebApiOptions {
   std::function<void(const std::string& peer, const absl::Status& why)> on_denied = {};
 };
 
-/// Answers requests of docs/web.md: the page's files and its JSON. Looking takes what the policy asks for;
-/// whoever acts must have shown who he is, always, and be an admin. Thread-safe; a call may block as the
-/// coordinator's do.
+/// Answers requests of docs/reference/web.md: the page's files and its JSON. Looking takes what the policy
+/// asks for; whoever acts must have shown who he is, always, and be an admin. Thread-safe; a call may block
+/// as the coordinator's do.
 class WebApi {
  public:
   /// All outlive it.

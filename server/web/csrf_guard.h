@@ -9,7 +9,8 @@
 #include "common/http/exchange.h"
 
 // A port on loopback is reached by every web page that the operator's browser has open. What such a page can
-// do is held off here, before anything is looked up; docs/web.md says against what each rule stands.
+// do is held off here, before anything is looked up; docs/reference/web.md says against what each rule
+// stands.
 
 namespace atl {
 

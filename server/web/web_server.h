@@ -40,7 +40,7 @@ struct WebServerOptions {
   Duration look_at_files = Seconds(10);
 };
 
-/// The built-in web page and its JSON (docs/web.md), on threads of its own. Thread-safe.
+/// The built-in web page and its JSON (docs/reference/web.md), on threads of its own. Thread-safe.
 class WebServer {
  public:
   /// Whether Start could listen now: its errors, before anything else is started.

@@ -18,9 +18,9 @@ struct RocksDbStoreOptions {
   uint64_t headroom_bytes = kDiskReserveBytes;
 };
 
-/// The store of docs/storage_format.md. Opening recovers: what was promised is checked to be there, and then
-/// leftovers of a crash are removed. When the check fails, nothing is changed. An upload must not outlive its
-/// store.
+/// The store of docs/reference/storage_format.md. Opening recovers: what was promised is checked to be there,
+/// and then leftovers of a crash are removed. When the check fails, nothing is changed. An upload must not
+/// outlive its store.
 ///
 /// InvalidArgument: the directory holds files of others and no run, or it lies in one of the folders of a
 /// run. FailedPrecondition: another process holds the directory (its id is named), or the directory has

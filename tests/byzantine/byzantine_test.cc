@@ -11,8 +11,8 @@
 #include "tests/byzantine/experiment.h"
 #include "tests/common/test_dir.h"
 
-// The short form of bench/byzantine: what docs/byzantine.md promises. Everything is trained, with a real
-// coordinator and a real disk; losses are compared with the clean run of the plain mean.
+// The short form of bench/byzantine: what docs/reference/byzantine.md promises. Everything is trained, with a
+// real coordinator and a real disk; losses are compared with the clean run of the plain mean.
 
 namespace atl::byzantine {
 namespace {

@@ -3,7 +3,7 @@
 
 Files that are missing, no files (folders, pipes, devices), too large or without their folder give 6, and none of them is
 waited for; wrong configurations 2, a port in use 3 with the option that
-names it. docs/cli.md has the table. No coordinator is needed.
+names it. docs/reference/cli.md has the table. No coordinator is needed.
 
 Usage: exit_codes_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """

@@ -3,7 +3,7 @@
 
 For each --help: no line over 100 columns; the description begins with an imperative verb; there is an example that begins
 with the command; every option has a description; the exit codes are rows of the program's table. The table is the same in
-all programs, in README.md and in docs/cli.md. Examples of atollctl and atoll-data must be accepted by their own program.
+all programs, in README.md and in docs/reference/cli.md. Examples of atollctl and atoll-data must be accepted by their own program.
 A mistyped command or option gets the one that was meant, on standard error, with exit code 2.
 
 Usage: help_test.py BIN_DIR SOURCE_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
@@ -106,7 +106,7 @@ class Checks:
 
     def check_tables(self, sources):
         tables = {name: exit_rows(self.pages[(name,)]) for name in PROGRAMS if (name,) in self.pages}
-        for page in ("README.md", "docs/cli.md"):
+        for page in ("README.md", "docs/reference/cli.md"):
             text = (sources / page).read_text()
             tables[page] = re.findall(r"^\| (\d{1,3}) \| (.*?) \|$", text, re.M)
         want = tables["atollctl"]

@@ -7,8 +7,8 @@
 namespace atl {
 namespace {
 
-// What docs/benchmarks.md has measured: 10 M parameters at 4 bits in 4 fragments, 2 workers behind one link
-// of 20 ms each way, 50 timed steps of 40 ms. Slow start, as `plan` takes it.
+// What docs/reference/benchmarks.md has measured: 10 M parameters at 4 bits in 4 fragments, 2 workers behind
+// one link of 20 ms each way, 50 timed steps of 40 ms. Slow start, as `plan` takes it.
 OverlappedTraffic Measured(double megabits, double start_s) {
   return {.steps = 50,
           .fragments = 4,

@@ -354,10 +354,11 @@ TEST(PlanCommand, PrintsForPeopleAndPrograms) {
 TEST(ConfigExplain, MarkdownIsTheEndOfTheDocument) {
   const Outcome outcome = Atollctl().Run({"config", "explain", "--markdown"});
   EXPECT_EQ(outcome.exit_code, 0);
-  const std::string document = ReadFile(ATOLL_SOURCE_DIR "/docs/configuration.md").value();
+  const std::string document = ReadFile(ATOLL_SOURCE_DIR "/docs/reference/configuration.md").value();
   EXPECT_GT(outcome.out.size(), 4000u);
-  EXPECT_TRUE(document.ends_with(outcome.out)) << "docs/configuration.md must end with the output of "
-                                                  "atollctl config explain --markdown";
+  EXPECT_TRUE(document.ends_with(outcome.out))
+      << "docs/reference/configuration.md must end with the output of "
+         "atollctl config explain --markdown";
 }
 
 TEST(Plan, SaysWhatPrivacyTheRunWillHaveSpent) {
@@ -367,7 +368,7 @@ TEST(Plan, SaysWhatPrivacyTheRunWillHaveSpent) {
   run.privacy = {.clip_norm = 1, .noise_multiplier = 20, .delta = 1e-5};
   const RunPlan plan = Plan(run);
   ASSERT_TRUE(plan.privacy.has_value());
-  // docs/privacy.md; tests/core/privacy_test.cc has the mathematics.
+  // docs/reference/privacy.md; tests/core/privacy_test.cc has the mathematics.
   EXPECT_NEAR(plan.privacy->epsilon, 2.166, 5e-4);
   EXPECT_NEAR(*plan.privacy->published_epsilon, 0.6948, 5e-5);
   EXPECT_THAT(absl::StrJoin(RenderPlan(plan), "\n"),

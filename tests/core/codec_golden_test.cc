@@ -64,7 +64,7 @@ TEST_P(CodecGolden, EncodingWhatWasDecodedGivesTheSameBytes) {
 }
 
 TEST(CodecExamples, AreThoseOfTheDocument) {
-  // The table of examples in docs/codecs.md.
+  // The table of examples in docs/reference/codecs.md.
   const auto hex = [](CodecKind kind, std::vector<float> values) {
     return ToHex(Encoded(CodecFor(kind), values));
   };

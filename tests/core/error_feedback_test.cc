@@ -21,7 +21,7 @@ class ErrorFeedbackOf : public testing::TestWithParam<CodecKind> {
 INSTANTIATE_TEST_SUITE_P(All, ErrorFeedbackOf, testing::ValuesIn(kCodecKinds),
                          [](const auto& test) { return std::string(CodecName(test.param)); });
 
-/// Whether sent + residual is the whole to the bit for every value within range (docs/codecs.md).
+/// Whether sent + residual is the whole to the bit for every value within range (docs/reference/codecs.md).
 bool IsExact(CodecKind kind) {
   switch (kind) {
     case CodecKind::kInt8Quantile:  // what lies beyond three deviations, and bins next to the middle

@@ -27,7 +27,7 @@ TEST(SampleCount, CountsWindowsThatHaveATargetForEveryToken) {
 }
 
 TEST(SampleOrder, FollowsTheGoldenTable) {
-  // The table of docs/data_order.md, computed by the script there.
+  // The table of docs/reference/data_order.md, computed by the script there.
   EXPECT_THAT(Take(SampleOrder(10, 1337), 0, 10), ElementsAre(4, 2, 6, 8, 3, 5, 1, 7, 9, 0));
   EXPECT_THAT(Take(SampleOrder(10, 1337), 10, 5), ElementsAre(1, 4, 0, 3, 6));
   EXPECT_THAT(Take(SampleOrder(1000, 1337), 0, 5), ElementsAre(542, 735, 235, 602, 898));

@@ -136,7 +136,7 @@ def run_for_real(blocks, arguments):
         config = (ROOT / "configs/small.yaml").read_text()
         (work / "run.yaml").write_text(re.sub(r"^  rounds: .*", "  rounds: 1000", config, flags=re.M))
         subprocess.run([programs / "atoll-data", "tokenize", "--tokenizer", "bytes", "--out", work / "tokens",
-                        *sorted((ROOT / "docs").glob("*.md"))], check=True, stdout=subprocess.DEVNULL)
+                        *sorted((ROOT / "docs").rglob("*.md"))], check=True, stdout=subprocess.DEVNULL)
         fitted = [block.replace("/srv/atoll", f"{work}/srv").replace("coordinator.example.org:", "localhost:")
                   for block in blocks]
         shell.run(fitted[0])

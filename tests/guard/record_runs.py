@@ -11,7 +11,7 @@ acceptance and before it acknowledges it. The workers then finish their rounds, 
 ends without one of these states is repeated.
 
 The expectations come from the records of the killed run, and from the same programs, which open and continue a copy.
-docs/testing.md, "Recorded runs", says when to record again.
+docs/internals/testing.md, "Recorded runs", says when to record again.
 
 Usage: record_runs.py --programs DIR --out DIR [--only NAME] [--suffix TEXT] [--keep]
 Exit codes: 0 recorded, 1 not.

@@ -1,5 +1,5 @@
 // What the coordinator and the workers compute in runs with faults, held against what was recorded once
-// (docs/testing.md, "Recorded runs").
+// (docs/internals/testing.md, "Recorded runs").
 #include <unistd.h>
 
 #include <map>

@@ -1,6 +1,7 @@
 // The coordinator's memory against the formula of core/memory_plan.h: a model of 1 GB (float32), 8 workers
 // that push float32 contributions at the same time, a real atoll-coordinator in a memory cgroup of four times
-// the model's bytes where this machine lets us make one. docs/benchmarks.md has the command and the figures.
+// the model's bytes where this machine lets us make one. docs/reference/benchmarks.md has the command and the
+// figures.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

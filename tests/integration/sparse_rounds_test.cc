@@ -1,5 +1,5 @@
 // Sparse contributions with error feedback over real sockets: every version of four workers is that of a
-// computation by hand, for both ways of averaging what only some of them send (docs/outer_step.md).
+// computation by hand, for both ways of averaging what only some of them send (docs/reference/outer_step.md).
 #include <cmath>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// Four real workers whose fragments are exchanged while they train (docs/streaming.md).
+// Four real workers whose fragments are exchanged while they train (docs/reference/streaming.md).
 
 #include <signal.h>
 

@@ -153,10 +153,11 @@ TEST(RunConfigTest, TheFilesThatComeWithItAreRight) {
 }
 
 TEST(RunConfigTest, TheDocumentHoldsTheTablesAndARightExample) {
-  const auto document = ReadFile(kSource + "/docs/configuration.md");
+  const auto document = ReadFile(kSource + "/docs/reference/configuration.md");
   ASSERT_TRUE(document.ok()) << document.status();
-  EXPECT_TRUE(document->ends_with(ExplainRunConfigMarkdown())) << "docs/configuration.md must end with:\n\n"
-                                                               << ExplainRunConfigMarkdown();
+  EXPECT_TRUE(document->ends_with(ExplainRunConfigMarkdown()))
+      << "docs/reference/configuration.md must end with:\n\n"
+      << ExplainRunConfigMarkdown();
   const std::string fence = "```yaml\n";
   const size_t begin = document->find(fence) + fence.size();
   const auto example =

@@ -15,7 +15,7 @@ OPTIONS.json (see DEFAULTS for the rest):
   dump                   folder: after outer step n, params_%03d.f32 in the flat layout (000: the initial ones)
 
 The flat layout is the tensors in the order of `tensor_shapes`, each starting at a multiple of 256 elements, zeros
-between. The order of the data is that of docs/data_order.md. RESULT.json has the validation loss at the end, the mean
+between. The order of the data is that of docs/reference/data_order.md. RESULT.json has the validation loss at the end, the mean
 training loss of every round, and the validation loss after rounds (evaluate_rounds: true).
 """
 
@@ -35,7 +35,7 @@ DEFAULTS = dict(
     outer_learning_rate=0.7, outer_momentum=0.9, topk=0, beta=1.0, eval_batches=40, threads=0, initial="", dump="", evaluate_rounds=False,
     dtype="float32")
 
-# --- data: docs/data_order.md
+# --- data: docs/reference/data_order.md
 
 M64 = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15

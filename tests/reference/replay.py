@@ -54,7 +54,7 @@ def flatten64(tensors):
 
 
 def int4_scales(values):
-    """(blocks, scale of each): docs/codecs.md; blocks of 256 values, seven levels on each side."""
+    """(blocks, scale of each): docs/reference/codecs.md; blocks of 256 values, seven levels on each side."""
     blocks = F.pad(values, (0, -len(values) % 256)).view(-1, 256)
     return blocks, blocks.abs().max(dim=1, keepdim=True).values / 7
 

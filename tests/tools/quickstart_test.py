@@ -228,8 +228,8 @@ class Quickstart(unittest.TestCase):
         self.assertIn("cmake --build", build)
         self.assertRegex(rest, r"atoll-worker --coordinator \S+ --expect-run small ")
         shutil.copy(SOURCE / "configs/small.yaml", self.folder / "configs")
-        (self.folder / "docs").mkdir()
-        for name in ("README.md", "docs/page.md"):
+        (self.folder / "docs/reference").mkdir(parents=True)
+        for name in ("README.md", "docs/reference/page.md"):
             shutil.copy(SOURCE / "README.md", self.folder / name)
         place = self.folder / "atoll"
         place.mkdir()

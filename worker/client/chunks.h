@@ -16,7 +16,7 @@
 #include "protos/wire/chunk_frame.h"
 
 // Data as the streams of atoll.v1 carry it: chunks of at most 1 MiB, each with its offset and the crc32c of
-// its bytes (docs/wire_format.md, "Streams").
+// its bytes (docs/reference/wire_format.md, "Streams").
 
 namespace atl {
 

@@ -21,8 +21,8 @@ struct Batch {
 };
 
 /// One worker's own sequence of training samples: partition `partition` of `partitions` of the run's sample
-/// order (docs/data_order.md), from which its position picks. Reads only; the position is the caller's.
-/// Thread-safe for distinct objects.
+/// order (docs/reference/data_order.md), from which its position picks. Reads only; the position is the
+/// caller's. Thread-safe for distinct objects.
 class TrainingSamples {
  public:
   /// Requires partition < partitions and a training text longer than `context`.

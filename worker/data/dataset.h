@@ -19,8 +19,8 @@ struct DatasetRequirements {
   std::string tokenizer;    // empty: any
 };
 
-/// Tokenised text in one folder: token files and the meta.json that lists them (docs/training.md), made by
-/// worker/data/tokenize.h or adopt.h. The training files are one text, in the order of the list.
+/// Tokenised text in one folder: token files and the meta.json that lists them (docs/reference/training.md),
+/// made by worker/data/tokenize.h or adopt.h. The training files are one text, in the order of the list.
 /// Memory-mapped, immutable, thread-safe.
 class Dataset {
  public:

@@ -81,7 +81,7 @@ void WorkerMetrics::AddTimes() {
   };
   training_times_ =
       add("atoll_worker_training_time_seconds_total",
-          "Where the time of the training thread goes: every second, in one use (docs/worker.md).",
+          "Where the time of the training thread goes: every second, in one use (docs/reference/worker.md).",
           TrainingUses());
   exchange_times_ = add("atoll_worker_exchange_time_seconds_total",
                         "The same of the exchange threads together (overlapped).", ExchangeUses());

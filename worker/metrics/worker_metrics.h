@@ -12,7 +12,7 @@
 
 namespace atl {
 
-/// Counts what happens in a worker. Every metric with its meaning: docs/metrics.md. Thread-safe.
+/// Counts what happens in a worker. Every metric with its meaning: docs/reference/metrics.md. Thread-safe.
 class WorkerMetrics final : public WorkerObserver {
  public:
   /// `registry` outlives this.

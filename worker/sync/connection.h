@@ -21,7 +21,7 @@
 #include "core/time_use.h"
 
 // What a worker asks of its coordinator, in plain values. The fields mirror atoll/v1/coordinator.proto, where
-// they are described; docs/wire_format.md has the order of calls.
+// they are described; docs/reference/wire_format.md has the order of calls.
 
 namespace atl {
 

@@ -17,9 +17,9 @@
 
 namespace atl {
 
-/// The overlapped loop (Streaming DiLoCo, arXiv 2501.18512; docs/streaming.md): fragments are pushed one
-/// after the other, the inner steps go on, and what was published is blended in when it is there. It waits
-/// for the network only at its start, after a command to resync, and when it leaves.
+/// The overlapped loop (Streaming DiLoCo, arXiv 2501.18512; docs/reference/streaming.md): fragments are
+/// pushed one after the other, the inner steps go on, and what was published is blended in when it is there.
+/// It waits for the network only at its start, after a command to resync, and when it leaves.
 ///
 /// One object lives for one epoch of the run, one configuration and one replica. Not thread-safe; the
 /// exchanges are beside it, and none is left when Run returns. Memory per parameter: 4 bytes of base, 4 of

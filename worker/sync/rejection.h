@@ -38,10 +38,10 @@ enum class Reaction : uint8_t {
   kExit,       // no waiting helps; see ExitCodeOf
 };
 
-/// The table of docs/wire_format.md. Without a reason: Unavailable, DeadlineExceeded, ResourceExhausted,
-/// Aborted, Internal and Unknown (what servers, proxies and gRPC itself report around a restart) and
-/// Unimplemented (another program has the address for now) are retried, DataLoss is resumed, the rest is
-/// final. Cancelled is this side's own doing (connection.h).
+/// The table of docs/reference/wire_format.md. Without a reason: Unavailable, DeadlineExceeded,
+/// ResourceExhausted, Aborted, Internal and Unknown (what servers, proxies and gRPC itself report around a
+/// restart) and Unimplemented (another program has the address for now) are retried, DataLoss is resumed, the
+/// rest is final. Cancelled is this side's own doing (connection.h).
 Reaction ReactionTo(const absl::Status& status);
 
 /// The status with a note that waiting will hardly help: what answers is no coordinator, or does not let this

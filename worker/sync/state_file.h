@@ -15,8 +15,8 @@
 #include "common/durable_file.h"
 #include "common/mapped_file.h"
 
-// The files in which a worker keeps its own state (docs/worker.md, "What is kept"): a sequence of fields,
-// little-endian, with nothing between them, then the crc32c of all of them, then a mark.
+// The files in which a worker keeps its own state (docs/reference/worker.md, "What is kept"): a sequence of
+// fields, little-endian, with nothing between them, then the crc32c of all of them, then a mark.
 //
 //   file   := magic:"ATOLLWS1" kind:u8 field* crc32c:u32 mark:u8 ~mark:u8
 //   number := its bytes

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes one .hex file per codec: the payloads of one fixed vector, in exact arithmetic.
 
-An implementation of docs/codecs.md that shares nothing with core/: the tests compare its bytes with ours. The files are
+An implementation of docs/reference/codecs.md that shares nothing with core/: the tests compare its bytes with ours. The files are
 frozen; run this only when a format changes on purpose.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes merges.txt: every merge of one fixed round, in float64, from the formulas of docs/outer_step.md.
+"""Writes merges.txt: every merge of one fixed round, in float64, from the formulas of docs/reference/outer_step.md.
 
 Shares nothing with core/: whole vectors, no blocks, no coefficients. The file is frozen; run this only when a merge
 changes on purpose. Values are exact in float32, so that C++ makes the same ones (tests/core/merge_golden_test.cc).

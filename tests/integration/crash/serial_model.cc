@@ -27,7 +27,7 @@ SerialModel::SerialModel(const SyntheticRun& run) : run_(run) {
 
 SerialModel::Contents SerialModel::Average(const RoundRecord& record) const {
   Contents next = versions_.back();
-  // Weights by tokens; one that came late for its own round has less (docs/configuration.md,
+  // Weights by tokens; one that came late for its own round has less (docs/reference/configuration.md,
   // staleness_limit).
   const auto weight_of = [&](const Contribution& c) {
     const uint64_t late = record.version.value() - 1 - c.key.base.value();

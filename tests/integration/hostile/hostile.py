@@ -353,7 +353,7 @@ def wrong_positions(suite):
 
 
 def topk64_bytes(values):
-    """docs/codecs.md: of each 4096 values 64 positions, two levels, and two bits a value."""
+    """docs/reference/codecs.md: of each 4096 values 64 positions, two levels, and two bits a value."""
     low_bits = 6
     upper = (64 + 64 + 7) // 8
     return values // 4096 * (upper + 64 * low_bits // 8 + 8 + 64 * 2 // 8)

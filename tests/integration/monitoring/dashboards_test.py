@@ -78,7 +78,7 @@ def parses(all_expressions):
 def main():
     root = pathlib.Path(sys.argv[1])
     folder = root / "monitoring" / "grafana"
-    metrics = metric_names.documented((root / "docs" / "metrics.md").read_text())
+    metrics = metric_names.documented((root / "docs" / "reference" / "metrics.md").read_text())
     found, boards = [], {}
     with tempfile.TemporaryDirectory() as fresh:
         subprocess.run([sys.executable, "-B", folder / "dashboards.py", fresh], check=True)

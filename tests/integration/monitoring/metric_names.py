@@ -1,4 +1,4 @@
-"""Which metrics there are, as docs/metrics.md has them, and which ones an expression asks for."""
+"""Which metrics there are, as docs/reference/metrics.md has them, and which ones an expression asks for."""
 import re
 
 # Prometheus's own.

@@ -83,7 +83,7 @@ bool Replace(std::string& page, const std::string& of, const std::string& table)
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 2) return std::fputs("usage: metrics_page docs/metrics.md\n", stderr), 2;
+  if (argc != 2) return std::fputs("usage: metrics_page docs/reference/metrics.md\n", stderr), 2;
   const auto read = ReadFile(argv[1]);
   if (!read.ok()) return std::fprintf(stderr, "%s\n", read.status().ToString().c_str()), 2;
   std::string page = *read;

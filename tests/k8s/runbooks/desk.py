@@ -82,7 +82,7 @@ class Desk:
             (self.root / "bin" / name).write_text(text, encoding="utf-8")
             (self.root / "bin" / name).chmod(0o755)
         self.exports = ""
-        self.run("atoll-data tokenize --out tokens docs/*.md")
+        self.run("atoll-data tokenize --out tokens docs/*/*.md")
 
     def cluster(self, folder, ports):
         kubelet = Kubelet(folder, self.bin, self.source, ports)

@@ -84,7 +84,7 @@ class Kubelet:
         mounts = {m["mountPath"]: str(folders[m["name"]]) for m in container.get("volumeMounts", [])}
         paths = "|".join(re.escape(path) for path in sorted(mounts, key=len, reverse=True))
         text = re.sub(rf"(?<![^=\s])({paths})(?=[/\s]|$)", lambda m: mounts[m[1]], text)
-        return text.replace("/usr/share/atoll/text/", f"{self.source}/docs/")
+        return text.replace("/usr/share/atoll/text/", f"{self.source}/docs/reference/")
 
     # ---- processes
     def status(self, pod):

@@ -3,7 +3,7 @@
 
 #include "tests/server/test_run.h"
 
-// Overlapped fragments: their own versions, tokens and ends (docs/streaming.md).
+// Overlapped fragments: their own versions, tokens and ends (docs/reference/streaming.md).
 
 namespace atl {
 namespace {

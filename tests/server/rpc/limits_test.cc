@@ -1,4 +1,4 @@
-// The ports' bounds (docs/wire_format.md), over sockets.
+// The ports' bounds (docs/reference/wire_format.md), over sockets.
 
 #include <atomic>
 #include <string>

@@ -34,7 +34,7 @@ TEST(PortLimitsTest, OpenFilesBoundConnectionsAndAreNamed) {
   EXPECT_THAT(WhyFewerConnections(4096, 128, few), HasSubstr("the limit of open files leaves"));
 }
 
-// The numbers of the help of --max-connections and of docs/wire_format.md.
+// The numbers of the help of --max-connections and of docs/reference/wire_format.md.
 TEST(PortLimitsTest, HoweverMuchMemoryThereIsThePortsHaveALimit) {
   const RpcServerOptions options = Limited(uint64_t{1} << 40, 30000);
   EXPECT_EQ(options.connections.total, 6144u);

@@ -13,7 +13,7 @@ namespace {
 constexpr int kReasons = static_cast<int>(RejectionReason::kShuttingDown);
 
 TEST(RejectionTest, EveryReasonStandsInTheDocument) {
-  std::ifstream file(ATOLL_SOURCE_DIR "/docs/wire_format.md");
+  std::ifstream file(ATOLL_SOURCE_DIR "/docs/reference/wire_format.md");
   std::stringstream text;
   text << file.rdbuf();
   for (int i = 1; i <= kReasons; ++i) {
