@@ -39,6 +39,8 @@ absl::Status CoordinatorHost::Start() {
   deps.store = std::make_unique<SimulatedStore>(std::move(store), life->store);
   deps.clock = clock_;
   deps.config_codec = &codec_;
+  deps.observer = &life->budget;
+  life->began = SteadyNow();
   ATOLL_ASSIGN_OR_RETURN(life->coordinator, CreateCoordinator(options_, std::move(deps)));
   life_ = std::move(life);
   return absl::OkStatus();

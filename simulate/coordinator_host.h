@@ -20,6 +20,11 @@ namespace atl {
 /// what the last one left on its disk. Used by fibers of one scheduler only.
 class CoordinatorHost {
  public:
+  /// Bytes of contributions on their way in, as the coordinator accounts for them.
+  struct BudgetWatch final : CoordinatorObserver {
+    void OnContributionBudget(uint64_t bytes, uint64_t) override { used = bytes; }
+    uint64_t used = 0;
+  };
   /// One process of the coordinator. A dead one goes on for a moment, on a disk that nobody reads any more, until
   /// its calls have returned; nothing that it does can be seen.
   struct Life {
@@ -27,6 +32,8 @@ class CoordinatorHost {
     std::shared_ptr<SimulatedStoreState> store;
     bool dead = false;
     int calls = 0;  // under way
+    MonoTime began = {};
+    BudgetWatch budget;
   };
   using LifePtr = std::shared_ptr<Life>;
 

@@ -1,6 +1,7 @@
 #ifndef ATOLL_SIMULATE_FIBER_H_
 #define ATOLL_SIMULATE_FIBER_H_
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstddef>
@@ -51,8 +52,14 @@ class Fiber {
 
   FiberStack stack_;
   std::function<void()> run_;
+  void SwitchIn();
+  void SwitchOut();
+
   ucontext_t own_;
   ucontext_t caller_;
+  jmp_buf own_place_;
+  jmp_buf caller_place_;
+  bool entered_ = false;
   bool ended_ = false;
   // Of the sanitizers.
   void* fake_stack_ = nullptr;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "common/random.h"
 #include "simulate/fiber.h"
@@ -79,7 +80,7 @@ class FiberScheduler::Core {
   TaskId next_id_ = 1;
   std::map<TaskId, std::unique_ptr<Task>> tasks_;
   std::vector<Task*> ready_;
-  std::map<const void*, std::vector<Task*>> waiting_;  // by what they wait for, in the order in which they came
+  absl::flat_hash_map<const void*, std::vector<Task*>> waiting_;  // by what they wait for, in the order in which they came
   std::multimap<MonoTime, Task*> timers_;  // a task that is woken takes its own away before time goes on
   std::vector<FiberStack> stacks_;  // of fibers that have ended
   Task* running_ = nullptr;

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/file.h"
+#include "common/planted_defect.h"
 #include "common/process_setup.h"
 #include "simulate/simulation.h"
 
@@ -32,6 +34,8 @@ struct Flags {
   std::string mode = "each";
   uint32_t jobs = 1;
   std::string folder;
+  std::string defect = "none";
+  bool until_failure = false;
   bool quiet = false;
 };
 
@@ -78,14 +82,21 @@ bool RunShare(const Flags& flags, uint32_t job, const std::string& folder) {
   bool all = true;
   for (uint64_t seed = flags.first + job; seed < flags.first + flags.count; seed += flags.jobs) {
     all &= RunSeed(flags, seed, folder);
+    if (!all && flags.until_failure) return false;
   }
   return all;
 }
 
+/// In memory where there is such a folder: workers sync their state, and a disk would take most of a run's time.
+std::string TemporaryFolder() {
+  constexpr const char* kInMemory = "/dev/shm";
+  const bool in_memory = ::access(kInMemory, W_OK) == 0;
+  return JoinPath(in_memory ? kInMemory : std::filesystem::temp_directory_path().string(),
+                  absl::StrCat("atoll-simulate-", getpid()));
+}
+
 int Run(const Flags& flags) {
-  const std::string folder =
-      flags.folder.empty() ? JoinPath(std::filesystem::temp_directory_path().string(), absl::StrCat("atoll-simulate-", getpid()))
-                           : flags.folder;
+  const std::string folder = flags.folder.empty() ? TemporaryFolder() : flags.folder;
   const auto began = std::chrono::steady_clock::now();
   std::vector<pid_t> children;
   for (uint32_t job = 0; job < flags.jobs; ++job) {
@@ -125,6 +136,15 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", flags.jobs, "Seeds that run side by side")->default_val(1);
   app.add_option("--folder", flags.folder, "Where workers keep their state; emptied. Default: a temporary folder");
   app.add_flag("--quiet", flags.quiet, "Print only seeds that fail");
+  app.add_flag("--until-failure", flags.until_failure, "End each job at its first seed that fails");
+#ifdef ATOLL_PLANTED_DEFECTS
+  app.add_option("--defect", flags.defect, "Defect to plant (common/planted_defect.h)")
+      ->check(CLI::IsMember(std::vector<std::string>(atl::kPlantedDefectNames.begin(), atl::kPlantedDefectNames.end())));
+#endif
   if (const auto code = atl::ParseCommandLine(app, argc, argv)) return atl::ToInt(*code);
+#ifdef ATOLL_PLANTED_DEFECTS
+  const auto defect = std::ranges::find(atl::kPlantedDefectNames, flags.defect);
+  atl::planted_defect = static_cast<atl::PlantedDefect>(defect - atl::kPlantedDefectNames.begin());
+#endif
   return atl::Run(flags);
 }

@@ -18,6 +18,7 @@ class QuadraticReplica final : public Replica {
  public:
   static Manifest MakeManifest();
   static constexpr uint64_t kSamplesPerStep = 3;  // inner.batch
+  static constexpr uint64_t kElements = 307;      // of all tensors
   static constexpr uint64_t kTokensPerStep = 24;  // inner.batch * context
 
   /// `step` is called before each step: it takes the step's time, and an error ends the step.

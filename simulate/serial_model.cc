@@ -1,5 +1,6 @@
 #include "simulate/serial_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -62,6 +63,10 @@ absl::Status SerialModel::CheckWeights(const RoundRecord& record) const {
 absl::Status SerialModel::Apply(const RoundRecord& record,
                                 const std::map<ContributionKey, std::string>& payloads) {
   Fragment& fragment = fragments_[record.fragment];
+  if (!std::ranges::is_sorted(record.contributions, {}, &Contribution::key)) {
+    return absl::FailedPreconditionError(absl::StrFormat("version %d of fragment %d does not sum in the order of keys",
+                                                         record.version.value(), record.fragment.value()));
+  }
   ATOLL_RETURN_IF_ERROR(CheckWeights(record));
   std::vector<float> mean(fragment.theta.size());
   for (size_t i = 0; i < record.contributions.size(); ++i) {

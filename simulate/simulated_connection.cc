@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/crc32c.h"
 #include "common/status.h"
 #include "common/thread.h"
 #include "server/rpc/decode.h"
@@ -159,13 +160,29 @@ absl::StatusOr<PushResult> SimulatedConnection::Upload(const CoordinatorHost::Li
   return session->Finish();
 }
 
+void SimulatedConnection::PushPoison(const CoordinatorHost::Life& life, Coordinator& coordinator,
+                                     const MemberRef& member, const PushHeader& header, uint64_t bytes) {
+  // All bits set: scales and values that are not finite in every codec with scales, and in fp32.
+  const std::vector<std::byte> poison(bytes, std::byte{0xFF});
+  PushHeader poisoned = header;
+  poisoned.payload_crc32c = Crc32c(poison);
+  const auto call = DecodePush(PushHeaderToProto(member, poisoned, bytes));
+  if (call.ok()) (void)Upload(life, coordinator, *call, poison, 0);
+}
+
 absl::StatusOr<PushReceipt> SimulatedConnection::Push(const MemberRef& member, const PushHeader& header,
                                                       std::span<const std::byte> payload, uint64_t from) {
   if (pushes_cancelled_ && !killed_) return absl::CancelledError("the worker pushes no more");
   const auto receipt = Through([&](Coordinator& coordinator) -> absl::StatusOr<PushReceipt> {
     const CoordinatorHost::LifePtr life = host_->life();
     if (life == nullptr || life->coordinator.get() != &coordinator) return absl::UnavailableError("connection reset");
-    ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(PushHeaderToProto(member, header, payload.size())));
+    PushHeader sent = header;
+    if (link_->Lies()) {
+      PushPoison(*life, coordinator, member, header, payload.size());
+      sent.tokens *= 1000;
+      sent.steps *= 1000;
+    }
+    ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(PushHeaderToProto(member, sent, payload.size())));
     ATOLL_ASSIGN_OR_RETURN(const PushResult result, Upload(*life, coordinator, call, payload, from));
     return PushReceipt{.duplicate = result.duplicate,
                        .head = result.head,

@@ -45,6 +45,9 @@ class SimulatedConnection final : public CoordinatorConnection {
   template <typename Call>
   auto Through(Call attempt) -> decltype(attempt(std::declval<Coordinator&>()));
   absl::StatusOr<PullResult> AwaitVersion(Coordinator& coordinator, const PullCall& call);
+  /// A push under the worker's name of what no worker may contribute. It must be rejected.
+  void PushPoison(const CoordinatorHost::Life& life, Coordinator& coordinator, const MemberRef& member,
+                  const PushHeader& header, uint64_t bytes);
   absl::StatusOr<PushResult> Upload(const CoordinatorHost::Life& life, Coordinator& coordinator, const PushCall& call,
                                     std::span<const std::byte> payload, uint64_t from);
 

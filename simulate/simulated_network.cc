@@ -12,5 +12,6 @@ bool SimulatedLink::Cross() {
 }
 
 bool SimulatedLink::Repeats() { return random_.Uniform() < repeat; }
+bool SimulatedLink::Lies() { return random_.Uniform() < lies; }
 
 }  // namespace atl

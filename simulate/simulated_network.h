@@ -17,11 +17,13 @@ class SimulatedLink {
   bool Cross();
   /// Whether a request arrives a second time after it was answered.
   bool Repeats();
+  bool Lies();
 
   // Set by whoever makes the weather.
   Duration latency = Seconds(0.02);  // one way, mean
   double loss = 0;                   // of messages
   double repeat = 0;                 // of requests
+  double lies = 0;                   // of pushes: poisoned, or with claims that were not assigned
   bool partitioned = false;
 
  private:

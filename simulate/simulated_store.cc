@@ -11,6 +11,7 @@ namespace {
 
 // Of half a synced write.
 constexpr double kMeanSeconds = 0.004;
+constexpr double kLongestStoreSeconds = 4;
 
 }  // namespace
 
@@ -92,6 +93,8 @@ absl::Status SimulatedStore::CommitRound(const RoundRecord& record,
 
 absl::Status SimulatedStore::StoreVersion(const FragmentLayout& layout, Version version,
                                           const FragmentTensorsView& tensors, uint32_t keep) {
+  // Tensors are written behind the commit, and a large model takes seconds.
+  if (!state_->dead) SleepThisThread(Seconds(kLongestStoreSeconds * state_->random.Uniform()));
   return Synced([&] { return store_->StoreVersion(layout, version, tensors, keep); });
 }
 

@@ -11,13 +11,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/status.h"
 #include "common/thread.h"
+#include "core/pace.h"
 #include "protos/config/run_config.h"
 #include "server/admin/admin_control.h"
 #include "simulate/coordinator_host.h"
 #include "simulate/fiber_scheduler.h"
+#include "simulate/quadratic_replica.h"
 #include "simulate/run_checker.h"
 #include "simulate/worker_host.h"
 
@@ -26,6 +29,14 @@ namespace {
 
 constexpr double kMeanSecondsBetweenFaults = 15;
 constexpr Duration kLook = Seconds(0.5);
+constexpr int kLooksPerCheck = 8;  // of what rounds wait for
+constexpr Duration kDeadline = Seconds(60);
+constexpr Duration kLease = Seconds(20);
+/// A tick, a message on its way, a commit.
+constexpr Duration kMargin = Seconds(10);
+/// One of so many runs has a budget that it reaches.
+constexpr uint64_t kRunsPerShortOne = 4;
+constexpr uint64_t kShortRounds = 60;
 /// No round may take longer than this while faults come and go. A deadline, two leases and the longest outage.
 constexpr Duration kLongestStandstill = Seconds(600);
 /// After the last fault, until every fragment has moved on.
@@ -51,20 +62,32 @@ constexpr char kAsync[] =
 
 const AdminCaller kOperator{.user = "simulation", .peer = "simulation"};
 
+bool IsShort(const SimulationOptions& simulation) {
+  return DeriveSeed(simulation.seed, 4) % kRunsPerShortOne == 0;
+}
+
 CoordinatorOptions OptionsOf(const SimulationOptions& simulation) {
   const char* const of_mode = simulation.mode == SimulatedMode::kBlocking     ? kBlocking
                               : simulation.mode == SimulatedMode::kOverlapped ? kOverlapped
                                                                               : kAsync;
   const auto config = ParseRunConfig(absl::StrCat("run: {name: simulation, workers: ", simulation.workers,
-                                                  ", rounds: 100000}\n", kCommon, of_mode),
+                                                  ", rounds: ", IsShort(simulation) ? kShortRounds : 100000,
+                                                  "}\n", kCommon, of_mode),
                                      "simulation");
   CoordinatorOptions options;
   options.run = ToRunOptions(config.value()).value();
   options.config_bytes = config->SerializeAsString();
   options.fragments = options.run.sync.fragments;
-  options.tick = Seconds(0.25);
+  options.tick = Seconds(0.5);
   options.merge_threads = 1;
   return options;
+}
+
+RunRules RulesOf(const RunOptions& run) {
+  const bool varies = run.sync.mode == SyncMode::kOverlapped;
+  return {.tokens_per_step = run.tokens_per_step(),
+          .most_steps = varies ? MostPacedSteps(run.inner.steps) : run.inner.steps,
+          .total_tokens = run.total_tokens()};
 }
 
 /// The coordinator, the workers, and what happens to them. Lives in one fiber.
@@ -74,7 +97,8 @@ class Simulation {
       : options_(options),
         coordinator_options_(OptionsOf(options)),
         random_(DeriveSeed(options.seed, 2)),
-        checker_(SerialModel(coordinator_options_.run.merge.weights, coordinator_options_.run.pull_delta)),
+        checker_(RulesOf(coordinator_options_.run),
+                 SerialModel(coordinator_options_.run.merge.weights, coordinator_options_.run.pull_delta)),
         host_(coordinator_options_, &clock_, &checker_, DeriveSeed(options.seed, 3)) {}
 
   void Run(SimulationResult* result);
@@ -88,7 +112,10 @@ class Simulation {
   absl::Status Begin();
   void Weather(Duration duration);
   void ComeToRest();
+  void CheckEnd();
   void Tick();
+  void CheckWaits();
+  void CheckWait(const FragmentStatusView& round, MonoTime coordinator_began);
   void Fault();
   void FaultOfWorker(WorkerHost& worker);
   void FaultOfCoordinator();
@@ -102,6 +129,9 @@ class Simulation {
 
   const SimulationOptions options_;
   const CoordinatorOptions coordinator_options_;
+  /// A push under way and one that was given up, of each fragment of each worker, in fp32.
+  const uint64_t most_in_flight_ =
+      2 * sizeof(float) * QuadraticReplica::kElements * options_.workers * coordinator_options_.fragments;
   const SystemClock clock_;
   SplitMixGenerator random_;
   RunChecker checker_;
@@ -109,6 +139,7 @@ class Simulation {
   std::vector<std::unique_ptr<WorkerHost>> workers_;
   std::vector<Later> later_;
   bool coordinator_comes_ = false;  // a start is planned
+  int looks_ = 0;
   std::map<std::string, uint64_t> events_;
 };
 
@@ -150,7 +181,7 @@ void Simulation::Weather(Duration duration) {
   while (clock_.Now() < end && checker_.status().ok()) {
     SleepThisThread(kLook);
     Tick();
-    if (clock_.Now() - checker_.last_commit() > kLongestStandstill) {
+    if (!checker_.budget_spent() && clock_.Now() - checker_.last_commit() > kLongestStandstill) {
       checker_.Fail(absl::StrCat("no version for ", ToSeconds(kLongestStandstill), " s"));
     }
     if (clock_.Now() < fault) continue;
@@ -163,15 +194,17 @@ void Simulation::ComeToRest() {
   const MonoTime end = clock_.Now() + kComesToRest;
   for (const auto& worker : workers_) {
     worker->link.partitioned = worker->frozen = false;
-    worker->link.loss = worker->link.repeat = 0;
+    worker->link.loss = worker->link.repeat = worker->link.lies = 0;
   }
   const uint64_t before = checker_.committed();
   const uint64_t wanted = before + 4 * coordinator_options_.fragments;
-  while (clock_.Now() < end && checker_.status().ok() && checker_.committed() < wanted) {
+  const auto rests = [&] { return checker_.budget_spent() || checker_.committed() >= wanted; };
+  while (clock_.Now() < end && checker_.status().ok() && !rests()) {
     SleepThisThread(kLook);
     Tick();
   }
-  if (checker_.committed() < wanted) checker_.Fail("the run does not go on after the last fault");
+  if (!rests()) checker_.Fail("the run does not go on after the last fault");
+  if (checker_.budget_spent()) CheckEnd();
 }
 
 void Simulation::After(double least, double most, std::function<void()> what) {
@@ -188,6 +221,7 @@ void Simulation::Tick() {
     later_.erase(later_.begin() + static_cast<int64_t>(i));
     what();
   }
+  if (++looks_ % kLooksPerCheck == 0) CheckWaits();
   for (const auto& worker : workers_) {
     absl::Status how;
     if (!worker->TakeEnd(&how)) continue;
@@ -195,6 +229,45 @@ void Simulation::Tick() {
     Count("clean_ends");
     After(1, 60, [raw = worker.get()] { raw->Start(); });
   }
+}
+
+void Simulation::CheckWaits() {
+  const CoordinatorHost::LifePtr life = host_.life();
+  if (life == nullptr) return;
+  if (life->budget.used > most_in_flight_) {
+    checker_.Fail(absl::StrFormat("%d bytes of contributions are accounted as in flight; %d can be",
+                                  life->budget.used, most_in_flight_));
+  }
+  for (const FragmentStatusView& round : life->coordinator->GetStatus(0).fragments) CheckWait(round, life->began);
+}
+
+void Simulation::CheckWait(const FragmentStatusView& round, MonoTime coordinator_began) {
+  const Duration open = Seconds(round.open_seconds);
+  if (!round.arrived.empty() && open > kDeadline + kLease + kMargin) {
+    checker_.Fail(absl::StrFormat("the round of fragment %d has %d contributions and is open for %.1f s",
+                                  round.id.value(), round.arrived.size(), round.open_seconds));
+  }
+  for (const WorkerName& missing : round.missing) {
+    const auto worker = std::ranges::find(workers_, missing, [](const auto& host) { return host->name(); });
+    if (worker == workers_.end()) continue;
+    const Duration silent = clock_.Now() - std::max((*worker)->last_seen(), coordinator_began);
+    if (silent <= kLease + kMargin) continue;
+    checker_.Fail(absl::StrFormat("the round of fragment %d waits for %s, which is dead for %.1f s", round.id.value(),
+                                  missing, ToSeconds(silent)));
+  }
+}
+
+void Simulation::CheckEnd() {
+  const MonoTime end = clock_.Now() + kComesToRest;
+  const auto finished = [this] {
+    const CoordinatorHost::LifePtr life = host_.life();
+    return life != nullptr && life->coordinator->GetStatus(0).state == RunStateView::kFinished;
+  };
+  for (; clock_.Now() < end && checker_.status().ok(); SleepThisThread(kLook)) {
+    if (finished()) return Count("finished_runs");
+    Tick();
+  }
+  checker_.Fail("the budget is spent, and the run does not finish");
 }
 
 void Simulation::Fault() {
@@ -240,6 +313,7 @@ void Simulation::FaultOfWorker(WorkerHost& worker) {
     default:
       worker.link.loss = 0.1 * random_.Uniform() * random_.Uniform();
       worker.link.repeat = 0.2 * random_.Uniform() * random_.Uniform();
+      worker.link.lies = 0.2 * random_.Uniform() * random_.Uniform();
       worker.link.latency = Seconds(0.005 + 0.3 * random_.Uniform() * random_.Uniform());
       Count("links");
   }

@@ -91,6 +91,7 @@ void WorkerHost::Start() {
 void WorkerHost::Kill() {
   if (life_ == nullptr) return;
   const std::shared_ptr<Life> life = std::exchange(life_, nullptr);
+  last_seen_ = SteadyNow();
   // What it writes from here on, nobody reads.
   const std::string kept = JoinPath(folder_, "kept");
   if (std::filesystem::exists(life->folder)) {
@@ -115,6 +116,7 @@ void WorkerHost::Drain() {
 bool WorkerHost::TakeEnd(absl::Status* how) {
   if (life_ == nullptr || !life_->ended) return false;
   const std::shared_ptr<Life> life = std::exchange(life_, nullptr);
+  last_seen_ = SteadyNow();
   life->thread.Join();
   *how = life->end.code == ExitCode::kUncounted ? absl::OkStatus() : life->end.status;
   if (std::filesystem::exists(life->folder)) std::filesystem::rename(life->folder, JoinPath(folder_, "kept"));

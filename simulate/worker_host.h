@@ -33,6 +33,8 @@ class WorkerHost {
 
   const WorkerName& name() const { return name_; }
   bool running() const { return life_ != nullptr; }
+  /// When it was last seen running; now, while it is.
+  MonoTime last_seen() const { return running() ? SteadyNow() : last_seen_; }
   /// Has the process ended by itself? Then it is cleared away, and `how` says how.
   bool TakeEnd(absl::Status* how);
   /// Waits for killed lives to end.
@@ -53,6 +55,7 @@ class WorkerHost {
   const uint64_t seed_;
   uint64_t lives_ = 0;
   std::shared_ptr<Life> life_;
+  MonoTime last_seen_ = {};
   std::vector<Thread> reapers_;
 };
 

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
+#include "common/planted_defect.h"
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/payload_stats.h"
@@ -174,7 +175,7 @@ absl::Status PushUpload::CheckPayload() {
   if (!norm) {
     ATOLL_ASSIGN_OR_RETURN(norm, CheckStagedPayload());
   }
-  if (*norm > context_.options.max_contribution_norm) {
+  if (*norm > context_.options.max_contribution_norm && !Planted(PlantedDefect::kTakesNonFinite)) {
     return Reject(
         RejectionReason::kNotFinite,
         absl::StrFormat("the contribution of worker '%s' to version %d has norm %g; above %g it cannot be "
@@ -207,6 +208,7 @@ absl::StatusOr<double> PushUpload::CheckStagedPayload() {
                                                                worker, std::string(valid.message())));
   }
   const auto norm = PayloadNorm(codec, bytes, admission_.elements);
+  if (!norm.ok() && Planted(PlantedDefect::kTakesNonFinite)) return 1.0;
   if (!norm.ok()) {
     return Reject(RejectionReason::kNotFinite,
                   absl::StrFormat("the contribution of worker '%s' to version %d is not finite: %s", worker,
@@ -225,7 +227,9 @@ absl::StatusOr<PushResult> PushUpload::Duplicate() {
 absl::StatusOr<PushResult> PushUpload::Accept() {
   const Contribution& contribution = admission_.contribution;
   ATOLL_RETURN_IF_ERROR(context_.state->BeginAccept(call_.caller, admission_, context_.clock->Now()));
-  const absl::Status accepted = upload_->Accept(contribution);
+  const bool forgotten =
+      Planted(PlantedDefect::kAcknowledgesTooEarly) && contribution.payload_crc32c % 16 == 0;
+  const absl::Status accepted = forgotten ? absl::OkStatus() : upload_->Accept(contribution);
   Effects effects;
   const PushResult result =
       context_.state->EndAccept(admission_, accepted.ok(), context_.clock->Now(), effects);
@@ -262,6 +266,7 @@ absl::StatusOr<PushResult> PushUpload::Finish() {
   }
   auto result = Accept();
   upload_.reset();
+  if (Planted(PlantedDefect::kLeaksMemory)) (void)new ByteBudget::Reservation(std::move(reservation_));
   reservation_.Release();
   if (!result.ok()) return NoteRejection(context_, call_, result.status());
   return result;

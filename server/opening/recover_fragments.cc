@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
+#include "common/planted_defect.h"
 #include "common/status.h"
 #include "core/codec.h"
 #include "storage/describe.h"
@@ -27,6 +28,7 @@ absl::StatusOr<FragmentState> LoadFragment(VersionSource& source, bool delta_pul
     target.state.push_back(state.state.back().values());
   }
   ATOLL_RETURN_IF_ERROR(source.ReadInto(layout, version, target));
+  if (Planted(PlantedDefect::kLosesMomentum)) std::ranges::fill(state.state.front().values(), 0.0F);
   state.theta = std::make_shared<TensorBuffer>(std::move(theta));
   if (delta_pulls) {
     state.published = std::make_shared<TensorBuffer>(std::move(state.state.back()));
@@ -103,8 +105,10 @@ absl::Status Replay(VersionSource& source, MergeEngine& engine, const RoundRecor
     if (!computed.ok()) return lost(std::string(computed.status().message()));
     return lost("the replayed bits are not the ones that were committed");
   }
-  state.theta = computed->theta;
-  state.published = computed->published;
+  if (!Planted(PlantedDefect::kForgetsToReplay)) {
+    state.theta = computed->theta;
+    state.published = computed->published;
+  }
   state.version = record.version;
   state.outer_steps = record.outer_steps;
   return absl::OkStatus();

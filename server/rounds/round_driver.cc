@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/fault_point.h"
+#include "common/planted_defect.h"
 #include "common/thread.h"
 #include "core/merge.h"
 #include "server/opening/recover_fragments.h"
@@ -120,6 +121,9 @@ void RoundDriver::MergeFragment(FragmentDriver& driver, std::vector<Contribution
     context_.log.Error("every contribution of the round overflows; the run is halted");
     return;
   }
+  if (Planted(PlantedDefect::kSumsByArrival)) std::ranges::reverse(contributions);
+  if (Planted(PlantedDefect::kCountsTwice)) contributions.push_back(contributions.back());
+  if (Planted(PlantedDefect::kLeavesOneOut) && contributions.size() > 2) contributions.pop_back();
   FaultPoint("merge.begin");
   const MonoTime started = context_.clock->Now();
   std::vector<float> weights =
@@ -211,6 +215,9 @@ void RoundDriver::Commit(FragmentDriver& driver) {
   // may take what is later than this one does, and so may those of other fragments.
   context_.store->KeepLate(context_.state->StalenessLimit());
   context_.budget->SetCapacity(context_.state->ContributionBudget());
+  if (Planted(PlantedDefect::kPublishesTooEarly)) {
+    context_.published_versions->Publish(pending.computed.snapshot);
+  }
   const absl::Status committed = context_.store->CommitRound(pending.record, pending.partitions);
   if (!committed.ok()) {
     ReportStorage(

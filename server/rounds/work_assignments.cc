@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "common/planted_defect.h"
 
 namespace atl {
 namespace {
@@ -112,6 +113,7 @@ WorkAssignments::Assigned WorkAssignments::Assign(const Member& member, Version 
 
 absl::Status WorkAssignments::Cap(const Member& member, const RunOptions& run,
                                   Contribution& contribution) const {
+  if (Planted(PlantedDefect::kTrustsClaims)) return absl::OkStatus();
   const bool counted = contribution.key.fragment == kCounted && !MayGoOn(run);
   const Assignment* given = counted ? Find(member.name, contribution.key.base) : nullptr;
   const uint32_t steps = given != nullptr ? given->steps : MostSteps(run);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/planted_defect.h"
 #include "common/status.h"
 #include "server/rejection.h"
 #include "server/run/coordinator_state.h"
@@ -209,7 +210,9 @@ absl::Status CoordinatorState::Leave(const Caller& caller, const std::string& re
 
 void CoordinatorState::Tick(MonoTime now, Effects& effects) {
   MutexLock lock(&mutex_);
-  for (const WorkerName& lost : members_.membership().Expire(now)) {
+  const bool nobody_expires = Planted(PlantedDefect::kWaitsForTheDead);
+  for (const WorkerName& lost :
+       nobody_expires ? std::vector<WorkerName>() : members_.membership().Expire(now)) {
     effects.members.push_back(lost);
     effects.Event(
         EventKind::kWorkerLost, lost,

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/human.h"
+#include "common/planted_defect.h"
 #include "server/run/coordinator_state.h"
 
 // Rounds: when they close, what a commit changes, how the run ends.
@@ -35,6 +36,7 @@ RoundDecision CoordinatorState::Decide(FragmentId id, MonoTime now, Effects& eff
 
 RoundOptions CoordinatorState::Rules(const FragmentRound& fragment, const RoundView& view) const {
   RoundOptions rules = fragment.rules();
+  if (Planted(PlantedDefect::kIgnoresDeadline)) rules.deadline = 10 * rules.deadline;
   const SyncOptions& sync = fragment.config().run.sync;
   if (sync.mode != SyncMode::kOverlapped || rules.grace_mode != GraceMode::kAdaptive) return rules;
   const std::optional<MonoTime> quorum_at = QuorumReachedAt(view, rules);
@@ -139,6 +141,7 @@ std::vector<FragmentId> CoordinatorState::FinishEnding(MonoTime now) {
 }
 
 bool CoordinatorState::BudgetSpent(const FragmentRound& fragment) const {
+  if (Planted(PlantedDefect::kIgnoresBudget)) return false;
   const FragmentRound& counted = fragments_.front();
   // In step with fragment 0, whose tokens are the run's: the others finish at its last version.
   if (config_->run.sync.mode == SyncMode::kBlocking) {

@@ -3,6 +3,7 @@
 #include "simulate/run_checker.h"
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ Contribution From(const std::string& worker, uint64_t base, uint32_t crc32c = 1)
   contribution.payload_bytes = sizeof(float) * kElements;
   contribution.payload_crc32c = crc32c;
   contribution.tokens = 24;
+  contribution.steps = 1;
   return contribution;
 }
 
@@ -42,6 +44,7 @@ RoundRecord Round(uint64_t version, std::vector<Contribution> contributions) {
   record.outer.learning_rate = 1;
   record.outer.momentum = 0;
   record.weights.assign(contributions.size(), 1.0F / static_cast<float>(contributions.size()));
+  for (const Contribution& contribution : contributions) record.committed_tokens += contribution.tokens;
   record.contributions = std::move(contributions);
   return record;
 }
@@ -65,7 +68,8 @@ class RunCheckerTest : public ::testing::Test {
   }
   std::string Complaint() { return std::string(checker_.status().message()); }
 
-  RunChecker checker_{SerialModel(MergeWeighting::kTokens, std::nullopt)};
+  RunChecker checker_{{.tokens_per_step = 24, .most_steps = 1, .total_tokens = 48},
+                      SerialModel(MergeWeighting::kTokens, std::nullopt)};
 };
 
 TEST_F(RunCheckerTest, ARoundOfWhatWasAcceptedIsFine) {
@@ -137,6 +141,45 @@ TEST_F(RunCheckerTest, AWrongWeight) {
   record.weights[0] = 0.5F;
   checker_.OnCommitted(record);
   EXPECT_THAT(Complaint(), HasSubstr("the weight of w0 is 0.5 and not 1"));
+}
+
+TEST_F(RunCheckerTest, AClaimOfMoreThanWasAssigned) {
+  Contribution claims = From("w0", 0);
+  claims.tokens = 25;
+  checker_.OnAccepted(claims, Payload(3, -1));
+  EXPECT_THAT(Complaint(), HasSubstr("it claims 25 tokens in 1 steps of 24"));
+}
+
+TEST_F(RunCheckerTest, AClaimOfMoreSteps) {
+  Contribution claims = From("w0", 0);
+  claims.steps = 2;
+  checker_.OnAccepted(claims, Payload(3, -1));
+  EXPECT_THAT(Complaint(), HasSubstr("it claims 2 steps, and 1 were assigned"));
+}
+
+TEST_F(RunCheckerTest, APayloadOfAnotherSize) {
+  checker_.OnAccepted(From("w0", 0), "abcd");
+  EXPECT_THAT(Complaint(), HasSubstr("it has 4 bytes for 2 values"));
+}
+
+TEST_F(RunCheckerTest, AValueThatIsNotFinite) {
+  checker_.OnAccepted(From("w0", 0), Payload(3, std::numeric_limits<float>::infinity()));
+  EXPECT_THAT(Complaint(), HasSubstr("values that are not finite"));
+}
+
+TEST_F(RunCheckerTest, ASumInTheOrderOfArrival) {
+  checker_.OnAccepted(From("w0", 0), Payload(3, -1));
+  checker_.OnAccepted(From("w1", 0), Payload(1, 1));
+  checker_.OnCommitted(Round(1, {From("w1", 0), From("w0", 0)}));
+  EXPECT_THAT(Complaint(), HasSubstr("does not sum in the order of keys"));
+}
+
+TEST_F(RunCheckerTest, ABudgetThatIsNamedWrongly) {
+  checker_.OnAccepted(From("w0", 0), Payload(3, -1));
+  RoundRecord record = First();
+  record.committed_tokens = 25;
+  checker_.OnCommitted(record);
+  EXPECT_THAT(Complaint(), HasSubstr("names 25 committed tokens; its contributions have 24"));
 }
 
 TEST_F(RunCheckerTest, AWorkerThatGoesBack) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_format.h"
+#include "common/planted_defect.h"
 #include "common/status.h"
 #include "worker/sync/rejection.h"
 
@@ -82,6 +83,7 @@ absl::Status Session::RejoinAs(const MemberRef& used, const absl::Status& cause,
 
 bool Session::IsSupersededByItself(const MemberRef& used, const absl::Status& failure) {
   if (RejectionReasonOf(failure) != RejectionReason::kSuperseded) return false;
+  if (Planted(PlantedDefect::kSupersedesItself)) return false;
   const MutexLock joining(&joining_);
   return used != member();
 }

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kHeaderBytes = 9;   // magic, kind
 constexpr size_t kTrailerBytes = 6;  // crc32c, mark, its complement
 constexpr size_t kMarkBytes = 2;
+constexpr size_t kGatherBytes = size_t{1} << 16;
 
 std::array<std::byte, kMarkBytes> MarkBytes(uint8_t mark) {
   return {static_cast<std::byte>(mark), static_cast<std::byte>(~mark)};
@@ -42,9 +43,22 @@ StateFileWriter::~StateFileWriter() {
 
 void StateFileWriter::Put(std::span<const std::byte> bytes) {
   if (!status_.ok()) return;
-  status_ = file_.WriteAt(size_, bytes);
   crc_ = Crc32c(bytes, crc_);
-  size_ += bytes.size();
+  if (gathered_.size() + bytes.size() > kGatherBytes) Flush();
+  if (bytes.size() > kGatherBytes) return Write(bytes);
+  gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
+}
+
+void StateFileWriter::Write(std::span<const std::byte> bytes) {
+  if (!status_.ok()) return;
+  status_ = file_.WriteAt(written_, bytes);
+  written_ += bytes.size();
+}
+
+void StateFileWriter::Flush() {
+  if (gathered_.empty()) return;
+  Write(gathered_);
+  gathered_.clear();
 }
 
 void StateFileWriter::Text(std::string_view text) {
@@ -55,6 +69,7 @@ void StateFileWriter::Text(std::string_view text) {
 absl::Status StateFileWriter::Commit() {
   Number(uint32_t{crc_});
   Put(MarkBytes(0));
+  Flush();
   if (status_.ok()) status_ = file_.Sync();
   if (status_.ok()) status_ = file_.Close();
   if (status_.ok()) status_ = RenameFile(temporary_, path_);

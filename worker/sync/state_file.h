@@ -60,11 +60,14 @@ class StateFileWriter {
   StateFileWriter(DurableFile file, std::string path, std::string temporary)
       : file_(std::move(file)), path_(std::move(path)), temporary_(std::move(temporary)) {}
   void Put(std::span<const std::byte> bytes);
+  void Write(std::span<const std::byte> bytes);
+  void Flush();
 
   DurableFile file_;
   std::string path_;
-  std::string temporary_;  // empty once committed
-  uint64_t size_ = 0;
+  std::string temporary_;            // empty once committed
+  std::vector<std::byte> gathered_;  // small fields that wait for one write together
+  uint64_t written_ = 0;
   uint32_t crc_ = 0;
   absl::Status status_;
 };
