@@ -6,17 +6,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
-#include "common/file.h"
 #include "common/planted_defect.h"
 #include "common/process_setup.h"
 #include "simulate/simulation.h"
@@ -33,7 +30,6 @@ struct Flags {
   uint32_t workers = 8;
   std::string mode = "each";
   uint32_t jobs = 1;
-  std::string folder;
   std::string defect = "none";
   bool until_failure = false;
   bool quiet = false;
@@ -53,14 +49,12 @@ std::string_view NameOf(SimulatedMode mode) {
 }
 
 /// One line for a seed. Returns whether all properties held.
-bool RunSeed(const Flags& flags, uint64_t seed, const std::string& folder) {
+bool RunSeed(const Flags& flags, uint64_t seed) {
   const SimulatedMode mode = ModeOf(flags, seed);
   const SimulationResult result = Simulate({.seed = seed,
                                             .mode = mode,
                                             .workers = flags.workers,
-                                            .duration = Seconds(3600 * flags.hours),
-                                            .folder = JoinPath(folder, absl::StrCat("seed", seed))});
-  std::filesystem::remove_all(JoinPath(folder, absl::StrCat("seed", seed)));
+                                            .duration = Seconds(3600 * flags.hours)});
   if (flags.quiet && result.status.ok()) return true;
   std::string events;
   for (const auto& [kind, count] : result.events) absl::StrAppend(&events, " ", kind, "=", count);
@@ -78,30 +72,21 @@ bool RunSeed(const Flags& flags, uint64_t seed, const std::string& folder) {
 }
 
 /// Every `jobs`-th seed, in a process of its own.
-bool RunShare(const Flags& flags, uint32_t job, const std::string& folder) {
+bool RunShare(const Flags& flags, uint32_t job) {
   bool all = true;
   for (uint64_t seed = flags.first + job; seed < flags.first + flags.count; seed += flags.jobs) {
-    all &= RunSeed(flags, seed, folder);
+    all &= RunSeed(flags, seed);
     if (!all && flags.until_failure) return false;
   }
   return all;
 }
 
-/// In memory where there is such a folder: workers sync their state, and a disk would take most of a run's time.
-std::string TemporaryFolder() {
-  constexpr const char* kInMemory = "/dev/shm";
-  const bool in_memory = ::access(kInMemory, W_OK) == 0;
-  return JoinPath(in_memory ? kInMemory : std::filesystem::temp_directory_path().string(),
-                  absl::StrCat("atoll-simulate-", getpid()));
-}
-
 int Run(const Flags& flags) {
-  const std::string folder = flags.folder.empty() ? TemporaryFolder() : flags.folder;
   const auto began = std::chrono::steady_clock::now();
   std::vector<pid_t> children;
   for (uint32_t job = 0; job < flags.jobs; ++job) {
     const pid_t child = ::fork();
-    if (child == 0) _exit(RunShare(flags, job, JoinPath(folder, absl::StrCat(job))) ? 0 : 1);
+    if (child == 0) _exit(RunShare(flags, job) ? 0 : 1);
     if (child > 0) children.push_back(child);
   }
   bool all = children.size() == flags.jobs;
@@ -111,7 +96,6 @@ int Run(const Flags& flags) {
     if (WIFSIGNALED(status)) std::printf("a job was ended by signal %d\n", WTERMSIG(status));
     all &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
-  std::filesystem::remove_all(folder);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   std::printf("%d seeds in %.1f s, %.2f seeds/s: %s\n", static_cast<int>(flags.count), seconds,
               static_cast<double>(flags.count) / seconds, all ? "every property held" : "FAILED");
@@ -134,7 +118,6 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"each", "blocking", "overlapped", "async"}))
       ->default_val("each");
   app.add_option("--jobs", flags.jobs, "Seeds that run side by side")->default_val(1);
-  app.add_option("--folder", flags.folder, "Where workers keep their state; emptied. Default: a temporary folder");
   app.add_flag("--quiet", flags.quiet, "Print only seeds that fail");
   app.add_flag("--until-failure", flags.until_failure, "End each job at its first seed that fails");
 #ifdef ATOLL_PLANTED_DEFECTS

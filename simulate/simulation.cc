@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "server/admin/admin_control.h"
 #include "simulate/coordinator_host.h"
 #include "simulate/fiber_scheduler.h"
+#include "simulate/memory_files.h"
 #include "simulate/quadratic_replica.h"
 #include "simulate/run_checker.h"
 #include "simulate/worker_host.h"
@@ -144,14 +144,12 @@ class Simulation {
 };
 
 absl::Status Simulation::Begin() {
-  std::filesystem::remove_all(options_.folder);
+  ClearMemoryFiles();
   ATOLL_RETURN_IF_ERROR(host_.CreateRun());
   ATOLL_RETURN_IF_ERROR(host_.Start());
   for (uint32_t i = 0; i < options_.workers; ++i) {
     const WorkerName name(absl::StrCat("w", i));
-    const std::string folder = JoinPath(options_.folder, name);
-    std::filesystem::create_directories(folder);
-    workers_.push_back(std::make_unique<WorkerHost>(name, folder, &host_, &clock_, &checker_,
+    workers_.push_back(std::make_unique<WorkerHost>(name, JoinPath("/", name), &host_, &clock_, &checker_,
                                                     DeriveSeed(options_.seed, 100 + i)));
     workers_.back()->step_time = Seconds(0.8 + 0.4 * random_.Uniform());
     workers_.back()->Start();
@@ -288,8 +286,13 @@ void Simulation::FaultOfWorker(WorkerHost& worker) {
   switch (random_.Below(6)) {
     case 0:
       if (!worker.running()) return;
-      worker.Kill();
-      Count("worker_kills");
+      if (random_.Below(2) == 0) {
+        worker.CutPower(random_);
+        Count("worker_power_cuts");
+      } else {
+        worker.Kill();
+        Count("worker_kills");
+      }
       After(1, 90, [&worker] { worker.Start(); });
       return;
     case 1:

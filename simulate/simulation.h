@@ -17,7 +17,6 @@ struct SimulationOptions {
   SimulatedMode mode = SimulatedMode::kBlocking;
   uint32_t workers = 8;
   Duration duration = Seconds(3600);  // virtual, before everything is mended and must come to rest
-  std::string folder;                 // of the workers' state; emptied
 };
 
 struct SimulationResult {
@@ -32,7 +31,7 @@ struct SimulationResult {
 
 /// A coordinator and its workers in virtual time, with faults that the seed decides: killed and restarted programs, power
 /// cuts, lost and repeated messages, partitions, slow and frozen workers, commands, changed settings. After it the faults
-/// end, and the run must go on. Everything is decided by the options: equal ones give equal results.
+/// end, and the run must go on. Replaces all memory files (memory_files.h). Everything is decided by the options: equal ones give equal results.
 SimulationResult Simulate(const SimulationOptions& options);
 
 }  // namespace atl

@@ -1,12 +1,12 @@
 #include "simulate/worker_host.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/random.h"
 #include "common/sleeper.h"
+#include "simulate/memory_files.h"
 #include "simulate/quadratic_replica.h"
 #include "simulate/simulated_connection.h"
 #include "worker/sync/worker.h"
@@ -60,7 +60,7 @@ WorkerHost::~WorkerHost() {
 void WorkerHost::Start() {
   const std::string folder = JoinPath(folder_, absl::StrCat(++lives_));
   const std::string before = JoinPath(folder_, "kept");
-  if (std::filesystem::exists(before)) std::filesystem::rename(before, folder);
+  if (FileExists(before)) RenameFile(before, folder).IgnoreError();
   life_ = std::make_shared<Life>(host_, &link, checker_);
   life_->folder = folder;
   WorkerOptions options{.join = JoinAs(name_), .state_folder = folder, .backoff_seed = DeriveSeed(seed_, lives_)};
@@ -88,15 +88,20 @@ void WorkerHost::Start() {
   });
 }
 
-void WorkerHost::Kill() {
+void WorkerHost::Kill() { End([] { return false; }); }
+
+void WorkerHost::CutPower(SplitMixGenerator& random) {
+  End([&random] { return random.Below(2) == 0; });
+}
+
+void WorkerHost::End(const std::function<bool()>& is_lost) {
   if (life_ == nullptr) return;
   const std::shared_ptr<Life> life = std::exchange(life_, nullptr);
   last_seen_ = SteadyNow();
   // What it writes from here on, nobody reads.
   const std::string kept = JoinPath(folder_, "kept");
-  if (std::filesystem::exists(life->folder)) {
-    std::filesystem::copy(life->folder, kept, std::filesystem::copy_options::recursive);
-  }
+  CopyMemoryFolder(life->folder, kept);
+  LoseUnsyncedFiles(kept, is_lost);
   life->killed = true;
   life->data.Kill();
   life->control.Kill();
@@ -104,7 +109,7 @@ void WorkerHost::Kill() {
   life->sleeper.Interrupt();
   reapers_.emplace_back([life] {
     life->thread.Join();
-    std::filesystem::remove_all(life->folder);
+    RemoveAll(life->folder).IgnoreError();
   });
 }
 
@@ -119,7 +124,7 @@ bool WorkerHost::TakeEnd(absl::Status* how) {
   last_seen_ = SteadyNow();
   life->thread.Join();
   *how = life->end.code == ExitCode::kUncounted ? absl::OkStatus() : life->end.status;
-  if (std::filesystem::exists(life->folder)) std::filesystem::rename(life->folder, JoinPath(folder_, "kept"));
+  if (FileExists(life->folder)) RenameFile(life->folder, JoinPath(folder_, "kept")).IgnoreError();
   return true;
 }
 

@@ -2,6 +2,7 @@
 #define ATOLL_SIMULATE_WORKER_HOST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/ids.h"
+#include "common/random.h"
 #include "common/thread.h"
 #include "simulate/coordinator_host.h"
 #include "simulate/run_checker.h"
@@ -17,7 +19,7 @@
 namespace atl {
 
 /// The machine that one worker runs on: the real worker (worker/sync/worker.h) over a simulated link, with a simulated
-/// model and its state in a real folder. One life after the other. Fibers of one scheduler only.
+/// model and its state in memory_files.h. One life after the other. Fibers of one scheduler only.
 class WorkerHost {
  public:
   /// `folder` is its own; lives are numbered below it. The pointers outlive this.
@@ -28,6 +30,8 @@ class WorkerHost {
   void Start();
   /// As kill -9.
   void Kill();
+  /// The same, and some of what was not synced is lost.
+  void CutPower(SplitMixGenerator& random);
   /// As SIGTERM: finish the push, leave.
   void Drain();
 
@@ -46,6 +50,7 @@ class WorkerHost {
 
  private:
   struct Life;
+  void End(const std::function<bool()>& is_lost);
 
   const WorkerName name_;
   const std::string folder_;

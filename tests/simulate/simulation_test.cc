@@ -2,24 +2,13 @@
 
 #include "simulate/simulation.h"
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <string>
-
-#include "absl/strings/str_cat.h"
-#include "common/file.h"
 #include "gtest/gtest.h"
 
 namespace atl {
 namespace {
 
 SimulationResult RunSeed(uint64_t seed, SimulatedMode mode, double seconds) {
-  const std::string folder = JoinPath(::testing::TempDir(), absl::StrCat("simulation_", getpid()));
-  SimulationResult result =
-      Simulate({.seed = seed, .mode = mode, .workers = 8, .duration = Seconds(seconds), .folder = folder});
-  std::filesystem::remove_all(folder);
-  return result;
+  return Simulate({.seed = seed, .mode = mode, .workers = 8, .duration = Seconds(seconds)});
 }
 
 class SimulationTest : public ::testing::TestWithParam<SimulatedMode> {};
