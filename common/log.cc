@@ -63,13 +63,6 @@ absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name) {
       absl::StrCat("log level '", std::string(name), "' is none of debug, info, warning, error, off"));
 }
 
-absl::StatusOr<LogFormat> ParseLogFormat(std::string_view name) {
-  if (name == "text") return LogFormat::kText;
-  if (name == "json") return LogFormat::kJson;
-  return absl::InvalidArgumentError(
-      absl::StrCat("log format '", std::string(name), "' is none of text, json"));
-}
-
 absl::StatusOr<Logger> Logger::Create(const LogOptions& options) {
   Logger logger;
   try {

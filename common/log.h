@@ -19,9 +19,8 @@ namespace atl {
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat { kText, kJson };
 
-/// "debug", "info", "warning", "error", "off"; "text", "json". InvalidArgument lists what is allowed.
+/// "debug", "info", "warning", "error", "off". InvalidArgument lists what is allowed.
 absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name);
-absl::StatusOr<LogFormat> ParseLogFormat(std::string_view name);
 
 /// One value of a field. Numbers and booleans stay what they are in JSON.
 class LogValue {

@@ -11,7 +11,6 @@
 #include "common/status.h"
 #include "core/float_bits.h"
 #include "core/gpt_shape.h"
-#include "core/outer_optimizer.h"
 #include "core/payload_stats.h"
 #include "core/safetensors.h"
 
@@ -73,10 +72,6 @@ absl::StatusOr<std::map<std::string, const SafetensorsEntry*>> ByName(const std:
   return by_name;
 }
 
-FragmentRecovery AtVersionZero(FragmentId fragment) {
-  return {.fragment = fragment, .stored = Version(0), .head = Version(0), .to_replay = {}, .accepted = {}};
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& path, const Manifest& manifest,
@@ -109,32 +104,6 @@ absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions&
                          PlanFragments(seed.manifest, options.fragments, options.run.sync.pattern));
   ATOLL_ASSIGN_OR_RETURN(seed.buffers, ReadSafetensors(options.import_path, seed.manifest, seed.layouts));
   return std::optional<ImportedSeed>(std::move(seed));
-}
-
-absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps,
-                        std::optional<ImportedSeed> seed, OpenedRun& opened) {
-  if (!seed) return absl::OkStatus();
-  const Manifest& manifest = seed->manifest;
-  std::vector<TensorBuffer>& buffers = seed->buffers;
-  opened.layouts = std::move(seed->layouts);
-  const size_t vectors = OuterStateVectors(options.run.outer.optimizer);
-  std::vector<FragmentTensorsView> tensors;
-  for (size_t i = 0; i < opened.layouts.size(); ++i) {
-    FragmentState& state = opened.fragments.emplace_back();
-    state.epoch = opened.recovery.identity.epoch;
-    state.layout = opened.layouts[i];
-    state.theta = std::make_shared<TensorBuffer>(std::move(buffers[i]));
-    for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(state.layout.elements));
-    if (options.run.pull_delta) state.published = state.theta;
-    tensors.push_back(state.view());
-    opened.recovery.fragments.push_back(AtVersionZero(state.layout.id));
-  }
-  ATOLL_RETURN_IF_ERROR(deps.store->Seed(manifest, opened.layouts, tensors));
-  opened.recovery.manifest = manifest;
-  opened.round_configs.assign(opened.layouts.size(), OpenRoundConfig{.config = opened.config});
-  deps.log.Info("the run is seeded from a file",
-                {{"file", options.import_path}, {"parameters", manifest.elements()}});
-  return absl::OkStatus();
 }
 
 }  // namespace atl

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
-#include "server/opening/run_opening.h"
+#include "server/create_coordinator.h"
 #include "server/rounds/tensor_buffer.h"
 
 namespace atl {
@@ -29,10 +29,6 @@ absl::Status CheckImport(const std::string& path, const GptOptions& model);
 /// the file must have by name and shape, no more and no fewer. InvalidArgument naming file and tensor. Before
 /// a new run is recorded, so that a file that cannot be used leaves no run behind.
 absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options);
-
-/// Seeds the run with it. Without one nothing happens.
-absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps,
-                        std::optional<ImportedSeed> seed, OpenedRun& opened);
 
 /// The file's tensors as flat vectors of the fragments, gaps zero. F32 as it is, F16 and BF16 widened.
 /// InvalidArgument naming file and tensor for another name, shape or dtype, and for a value that is not

@@ -11,6 +11,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/outer_optimizer.h"
 #include "server/members/worker_count.h"
 #include "server/opening/import_seed.h"
 #include "server/opening/new_epoch.h"
@@ -297,6 +298,37 @@ absl::Status LeaveOldEpoch(const CoordinatorDeps& deps, MergeEngine& engine, Ope
   deps.log.Info(
       "the data directory is a checkpoint; the run goes on from it under a new epoch",
       {{"checkpoint", recovery.checkpoint->name}, {"version", start.records.front().version.value()}});
+  return absl::OkStatus();
+}
+
+FragmentRecovery AtVersionZero(FragmentId fragment) {
+  return {.fragment = fragment, .stored = Version(0), .head = Version(0), .to_replay = {}, .accepted = {}};
+}
+
+/// Seeds the run with a file that was imported. Without one nothing happens.
+absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps& deps,
+                        std::optional<ImportedSeed> seed, OpenedRun& opened) {
+  if (!seed) return absl::OkStatus();
+  const Manifest& manifest = seed->manifest;
+  std::vector<TensorBuffer>& buffers = seed->buffers;
+  opened.layouts = std::move(seed->layouts);
+  const size_t vectors = OuterStateVectors(options.run.outer.optimizer);
+  std::vector<FragmentTensorsView> tensors;
+  for (size_t i = 0; i < opened.layouts.size(); ++i) {
+    FragmentState& state = opened.fragments.emplace_back();
+    state.epoch = opened.recovery.identity.epoch;
+    state.layout = opened.layouts[i];
+    state.theta = std::make_shared<TensorBuffer>(std::move(buffers[i]));
+    for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(state.layout.elements));
+    if (options.run.pull_delta) state.published = state.theta;
+    tensors.push_back(state.view());
+    opened.recovery.fragments.push_back(AtVersionZero(state.layout.id));
+  }
+  ATOLL_RETURN_IF_ERROR(deps.store->Seed(manifest, opened.layouts, tensors));
+  opened.recovery.manifest = manifest;
+  opened.round_configs.assign(opened.layouts.size(), OpenRoundConfig{.config = opened.config});
+  deps.log.Info("the run is seeded from a file",
+                {{"file", options.import_path}, {"parameters", manifest.elements()}});
   return absl::OkStatus();
 }
 

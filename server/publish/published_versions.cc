@@ -77,8 +77,6 @@ void PublishedVersions::Publish(SnapshotPtr snapshot) {
   {
     MutexLock lock(&mutex_);
     Entry& entry = heads_[snapshot->fragment.value()];
-    if (entry.previous_outdated) entry.previous_outdated->store(true);
-    entry.previous_outdated = entry.head ? entry.head->outdated : nullptr;
     if (entry.head && entry.head->epoch != snapshot->epoch) entry.finished = false;  // restored
     // Without a difference to the version before (a restart, a restore) nobody can follow.
     if (snapshot->delta == nullptr) entry.deltas.clear();

@@ -1,7 +1,6 @@
 #ifndef ATOLL_SERVER_PUBLISH_PUBLISHED_VERSIONS_H_
 #define ATOLL_SERVER_PUBLISH_PUBLISHED_VERSIONS_H_
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -49,8 +48,8 @@ class PublishedVersions {
 
   /// Is told of every version before anybody gets it. Once, before the first Publish.
   void OnFirst(std::function<void(const Snapshot&)> notified) { notified_ = std::move(notified); }
-  /// The next version of its fragment; answers those who waited for it, and marks the version two below as
-  /// outdated. A version of another epoch gives a finished fragment another life.
+  /// The next version of its fragment; answers those who waited for it. A version of another epoch gives a
+  /// finished fragment another life.
   void Publish(SnapshotPtr snapshot);
   /// No version above the head will come: whoever waits for one is answered kFinished, now and from now on.
   void Finish(FragmentId fragment);
@@ -75,8 +74,6 @@ class PublishedVersions {
   struct Entry {
     SnapshotPtr head;
     std::deque<DeltaPtr> deltas;  // ascending, without gaps, the last one leads to the head
-    std::shared_ptr<std::atomic<bool>>
-        previous_outdated;  // of the version below; the version itself is not held
     bool finished = false;
   };
   static bool Satisfies(const SnapshotPtr& head, std::optional<Version> after) {

@@ -1,7 +1,6 @@
 #ifndef ATOLL_SERVER_PUBLISH_SNAPSHOT_H_
 #define ATOLL_SERVER_PUBLISH_SNAPSHOT_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,10 +45,6 @@ struct Snapshot {
   std::vector<uint32_t> chunk_crc32c;  // of each kWireChunkBytes of payload, the last one shorter
   DeltaPtr delta;                      // from the version before; null: delta pulls are off, or nobody has it
   std::shared_ptr<PackedChunks> packed = std::make_shared<PackedChunks>();  // of `payload`
-
-  /// Set when a version two above this one is published: whoever still streams this one ends the stream, so
-  /// that the memory comes back, and its client pulls the head.
-  std::shared_ptr<std::atomic<bool>> outdated = std::make_shared<std::atomic<bool>>(false);
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 

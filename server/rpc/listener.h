@@ -11,7 +11,7 @@
 #include "grpcpp/server.h"
 #include "server/rpc/acceptor.h"
 #include "server/rpc/connection_handoff.h"
-#include "server/rpc/server.h"
+#include "server/rpc/server_options.h"
 
 namespace atl {
 

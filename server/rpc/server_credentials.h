@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "grpcpp/security/server_credentials.h"
-#include "server/rpc/server.h"
+#include "server/rpc/server_options.h"
 
 namespace atl {
 

@@ -132,12 +132,10 @@ TEST(LogTest, WritesToAFileAndReportsOneThatCannotBeOpened) {
   EXPECT_EQ(Logger::Create(options).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST(LogTest, ParsesNames) {
+TEST(LogTest, ParsesLevels) {
   EXPECT_EQ(*ParseLogLevel("warning"), LogLevel::kWarning);
-  EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
   EXPECT_EQ(std::string(ParseLogLevel("loud").status().message()),
             "log level 'loud' is none of debug, info, warning, error, off");
-  EXPECT_EQ(std::string(ParseLogFormat("xml").status().message()), "log format 'xml' is none of text, json");
 }
 
 }  // namespace
