@@ -31,8 +31,8 @@
 #include "common/random.h"
 #include "common/status.h"
 #include "core/codec.h"
-#include "server/opening/recover_fragments.h"
 #include "server/rounds/merge_engine.h"
+#include "server/rounds/recover_fragments.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
 namespace atl {

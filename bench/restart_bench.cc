@@ -30,8 +30,8 @@
 #include "common/status.h"
 #include "core/gpt_shape.h"
 #include "protos/config/run_config.h"
-#include "server/opening/recover_fragments.h"
 #include "server/rounds/merge_engine.h"
+#include "server/rounds/recover_fragments.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
 extern char** environ;

@@ -11,8 +11,8 @@
 #include "server/admin/metrics_view.h"
 #include "server/ingest/push_upload.h"
 #include "server/ingest/seed_upload.h"
-#include "server/ingest/storage_rejection.h"
 #include "server/rejection.h"
+#include "server/storage_rejection.h"
 
 namespace atl {
 namespace {

@@ -23,7 +23,7 @@
 namespace atl {
 namespace {
 
-// How the coordinator ends its words on a version that no round made (server/publish/verifier.cc).
+// How the coordinator ends its words on a version that no round made (server/admin/verifier.cc).
 constexpr char kOnlyCompared[] = "what is stored is what was committed";
 
 const char* VerdictName(v1::VerifyProgress::Verdict verdict) {

@@ -7,9 +7,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
-#include "server/ingest/storage_rejection.h"
+#include "server/admin/verifier.h"
 #include "server/publish/confirmations.h"
-#include "server/publish/verifier.h"
+#include "server/storage_rejection.h"
 
 namespace atl {
 

@@ -10,8 +10,8 @@
 
 #include "common/mutex.h"
 #include "server/admin/admin_control.h"
+#include "server/admin/checkpoint_keeper.h"
 #include "server/coordinator_context.h"
-#include "server/publish/checkpoint_keeper.h"
 #include "server/rounds/round_driver.h"
 #include "server/run/config_history.h"
 

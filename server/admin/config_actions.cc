@@ -8,7 +8,7 @@
 #include "core/model_check.h"
 #include "core/schedule.h"
 #include "server/admin/admin_impl.h"
-#include "server/ingest/storage_rejection.h"
+#include "server/storage_rejection.h"
 
 // What an operator sets while the run goes on.
 

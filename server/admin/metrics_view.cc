@@ -9,6 +9,7 @@
 #include "core/membership.h"
 #include "server/admin/admin_impl.h"
 #include "server/admin/metric_export.h"
+#include "server/all_evaluations.h"
 #include "server/run/run_statistics.h"
 
 namespace atl {

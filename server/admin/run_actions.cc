@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/admin/admin_impl.h"
-#include "server/ingest/storage_rejection.h"
+#include "server/storage_rejection.h"
 
 // Pause, resume, stop, close the round.
 

@@ -6,8 +6,8 @@
 #include "common/status.h"
 #include "core/membership.h"
 #include "server/admin/admin_impl.h"
-#include "server/ingest/storage_rejection.h"
 #include "server/members/worker_count.h"
+#include "server/storage_rejection.h"
 
 // Drain, restart, resync; evict, ban; add.
 

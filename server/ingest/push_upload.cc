@@ -9,8 +9,8 @@
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/payload_stats.h"
-#include "server/ingest/storage_rejection.h"
 #include "server/rejection.h"
+#include "server/storage_rejection.h"
 
 namespace atl {
 namespace {

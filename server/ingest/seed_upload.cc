@@ -9,10 +9,10 @@
 #include "core/model_check.h"
 #include "core/outer_optimizer.h"
 #include "core/payload_stats.h"
-#include "server/ingest/storage_rejection.h"
 #include "server/opening/model_memory.h"
 #include "server/rejection.h"
 #include "server/rounds/merge_engine.h"
+#include "server/storage_rejection.h"
 
 namespace atl {
 namespace {

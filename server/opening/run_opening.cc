@@ -15,8 +15,8 @@
 #include "server/members/worker_count.h"
 #include "server/opening/import_seed.h"
 #include "server/opening/new_epoch.h"
-#include "server/opening/recover_fragments.h"
 #include "server/opening/start_config.h"
+#include "server/rounds/recover_fragments.h"
 #include "storage/committed_tokens.h"
 
 namespace atl {

@@ -9,7 +9,7 @@
 #include "common/planted_defect.h"
 #include "common/thread.h"
 #include "core/merge.h"
-#include "server/opening/recover_fragments.h"
+#include "server/rounds/recover_fragments.h"
 
 namespace atl {
 namespace {

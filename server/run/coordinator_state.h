@@ -17,7 +17,6 @@
 #include "core/run_options.h"
 #include "server/coordinator.h"
 #include "server/events/event_throttle.h"
-#include "server/ingest/seed_grant.h"
 #include "server/members/evaluation_assignment.h"
 #include "server/members/member_records.h"
 #include "server/members/member_registry.h"
@@ -27,6 +26,7 @@
 #include "server/run/config_snapshot.h"
 #include "server/run/effects.h"
 #include "server/run/run_statistics.h"
+#include "server/run/seed_grant.h"
 #include "storage/run_store.h"
 
 namespace atl {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "common/status.h"
-#include "server/ingest/storage_rejection.h"
+#include "server/storage_rejection.h"
 
 namespace atl {
 

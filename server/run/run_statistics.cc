@@ -217,11 +217,4 @@ void RunStatistics::Describe(uint32_t history, StatusView& status) const {
   if (!evaluations_.empty()) status.first_evaluation = evaluations_.begin()->second;
 }
 
-std::vector<EvaluationView> AllEvaluations(const StatusView& status) {
-  std::vector<EvaluationView> all;
-  std::ranges::merge(status.evaluations, status.abandoned_evaluations, std::back_inserter(all), {},
-                     &EvaluationView::version, &EvaluationView::version);
-  return all;
-}
-
 }  // namespace atl

@@ -97,9 +97,6 @@ class RunStatistics {
   std::map<FragmentId, VersionAncestry> ancestries_;  // of those that were ever restored
 };
 
-/// Those that led to the head and those that were abandoned, ascending versions.
-std::vector<EvaluationView> AllEvaluations(const StatusView& status);
-
 }  // namespace atl
 
 #endif  // ATOLL_SERVER_RUN_RUN_STATISTICS_H_

@@ -6,10 +6,10 @@
 #include "atoll/v1/admin.pb.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
+#include "server/all_evaluations.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
-#include "server/run/run_statistics.h"
 #include "server/web/api.h"
 #include "server/web/json.h"
 

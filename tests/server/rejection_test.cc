@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "common/errno.h"
-#include "server/ingest/storage_rejection.h"
+#include "server/storage_rejection.h"
 
 namespace atl {
 namespace {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fails when an #include runs against the arrows of the design.
 
-    common <- core <- storage <- server          monitoring <- server, worker
-              core <- protos  <- server/rpc <- server/web ;  protos <- worker/client, cli
-              core <- worker/sync <- worker/torch
+    common <- core <- core/protocol <- storage <- server's rooms       monitoring <- server, worker
+              core <- protos  <- server/rpc <- server/web ;  protos <- worker/client, client, cli
+              core <- worker/sync <- worker/torch <- worker/app
 
 Usage: include_arrows.py [ROOT]. Prints one line for each forbidden include; exit code 1 when there is one.
 """
@@ -11,24 +11,84 @@ import pathlib
 import re
 import sys
 
-# What each folder may include of ours, besides itself. The longest folder that holds a file decides.
+# What each folder may include of ours, besides itself. The longest row that holds a file decides. A row without a suffix
+# is a folder or a unit: "server/views" is views.h and views.cc. Units with a row of their own stand on another step than
+# their folder. No row may reach itself through others: what is allowed has no cycle, and a test holds that.
+CORE = ["common", "core", "core/protocol"]
+
+# The coordinator's rooms, from the lowest step to the highest.
+SERVER_STEPS = {
+    # What it says: the calls, the views, why a call is rejected.
+    "server/rejection": ["common", "core"],
+    "server/storage_rejection": ["common", "server/rejection"],
+    "server/views": CORE,
+    "server/all_evaluations": ["server/views"],
+    "server/access": CORE,
+    "server/launch": ["common"],
+    "server/events": CORE + ["storage", "server/views"],
+    "server/publish": CORE + ["storage", "server/views", "server/events"],
+    "server/coordinator": CORE + ["server/views", "server/publish"],
+    "server/create_coordinator": CORE + ["storage", "server/coordinator", "server/events", "server/launch"],
+    "server/admin/admin_control": CORE + ["server/views", "server/launch"],
+    # What is true now: options, rounds, members, the run. Reads no clock and calls nobody.
+    "server/run/config_snapshot": CORE,
+    "server/rounds": CORE + ["storage", "server/rejection", "server/publish", "server/run/config_snapshot"],
+    "server/members": CORE + ["storage", "server/rejection", "server/views", "server/coordinator", "server/events", "server/rounds"],
+    "server/run": CORE + ["storage", "server/rejection", "server/storage_rejection", "server/views", "server/coordinator",
+                          "server/admin/admin_control", "server/events", "server/publish", "server/run/config_snapshot",
+                          "server/rounds", "server/members"],
+    # What makes things happen, on the shared context of a run.
+    "server/coordinator_context": CORE + ["storage", "server/create_coordinator", "server/events", "server/publish", "server/run"],
+    "server/publish/version_writer": CORE + ["storage", "server/coordinator_context", "server/publish", "server/rounds"],
+    "server/rounds/round_driver": CORE + ["storage", "server/coordinator_context", "server/publish/version_writer", "server/rounds"],
+    "server/opening": CORE + ["storage", "server/create_coordinator", "server/members", "server/rounds", "server/run/config_snapshot"],
+    "server/ingest": CORE + ["storage", "server/rejection", "server/storage_rejection", "server/coordinator",
+                             "server/coordinator_context", "server/opening", "server/rounds", "server/run"],
+    "server/admin": CORE + ["storage", "server/storage_rejection", "server/views", "server/all_evaluations",
+                            "server/coordinator_context", "server/admin/admin_control", "server/events", "server/members",
+                            "server/opening", "server/publish", "server/rounds", "server/rounds/round_driver", "server/run"],
+    # Joins the rooms: the implementation of coordinator.h.
+    "server": CORE + ["storage", "server/rejection", "server/storage_rejection", "server/views", "server/coordinator",
+                      "server/create_coordinator", "server/coordinator_context", "server/admin", "server/admin/admin_control",
+                      "server/events", "server/ingest", "server/members", "server/opening", "server/publish", "server/rounds",
+                      "server/rounds/round_driver", "server/run"],
+    # How the outside reaches it. None of these sees a round, a member or the run.
+    "server/metrics": CORE + ["monitoring", "server/views", "server/events", "server/launch"],
+    "server/program": CORE + ["storage", "server/access", "server/admin/admin_control", "server/launch", "server/members"],
+    "server/rpc": CORE + ["protos", "server/rejection", "server/views", "server/coordinator", "server/access",
+                          "server/admin/admin_control", "server/publish"],
+    "server/web": CORE + ["protos", "server/views", "server/all_evaluations", "server/coordinator", "server/access",
+                          "server/admin/admin_control", "server/rpc"],
+}
+
+WORKER_STEPS = {
+    "worker/sync": CORE,
+    "worker/data": CORE,
+    "worker/metrics": CORE + ["monitoring", "worker/sync"],
+    "worker/client": CORE + ["protos", "worker/sync"],
+    "worker/models": CORE,
+    "worker/cuda": CORE,
+    "worker/torch": CORE + ["worker/sync", "worker/data", "worker/models", "worker/cuda"],
+    "worker/island": CORE + ["worker/sync", "worker/data", "worker/models", "worker/torch"],
+    "worker": CORE,
+    "worker/app": CORE + ["protos", "monitoring", "worker/sync", "worker/data", "worker/metrics", "worker/client", "worker/models",
+                          "worker/torch", "worker/island"],
+}
+
 ALLOWED = {
     "common": [],
     "core": ["common"],
-    "storage": ["common", "core"],
-    "protos": ["common", "core"],
+    "core/protocol": ["common", "core"],
+    "storage": CORE,
+    "protos": CORE,
     "monitoring": ["common"],
-    "server": ["common", "core", "storage", "monitoring"],
-    "server/rpc": ["common", "core", "protos", "monitoring", "server"],
-    "server/web": ["common", "core", "protos", "monitoring", "server", "server/rpc"],
-    "worker": ["common", "core", "monitoring", "worker/sync", "worker/data"],
-    "worker/sync": ["common", "core", "monitoring"],
-    "worker/data": ["common", "core"],
-    "worker/client": ["common", "core", "protos", "monitoring", "worker/sync"],
-    "worker/torch": ["common", "core", "worker/sync", "worker/data"],
-    "worker/app": ["common", "core", "protos", "monitoring", "worker", "worker/sync", "worker/data", "worker/client", "worker/torch"],
-    "cli": ["common", "core", "protos"],
-    "simulate": ["common", "core", "storage", "protos", "server", "server/rpc", "worker/sync", "worker/client"],
+    **SERVER_STEPS,
+    **WORKER_STEPS,
+    "cli": CORE + ["protos"],
+    "client": CORE + ["protos", "worker/sync", "worker/client"],
+    "python": CORE + ["client"],
+    "simulate": CORE + ["storage", "protos", "server/coordinator", "server/create_coordinator", "server/admin/admin_control",
+                        "server/rpc", "worker/sync", "worker/client"],
 }
 
 # A program's main file is where the parts are put together: it may include every folder of its side.
@@ -38,11 +98,14 @@ WIRING = {
     "cli/data_main.cc": ["common", "core", "cli", "worker/data"],
 }
 
+# Tests of the coordinator's rooms try them in a whole run.
+WHOLE_RUN = ["server", "server/all_evaluations", "server/launch", "server/run/config_snapshot"] + SERVER_STEPS["server"]
+
 # A foreign type stops at its folder.
 RPC = ["protos", "server/rpc", "server/web", "worker/client", "cli", "server/main.cc", "worker/main.cc"]
 FOREIGN = [
     (r"rocksdb/", "RocksDB", ["storage"]),
-    (r"(torch|ATen|c10|caffe2)/", "LibTorch", ["worker/torch"]),
+    (r"(torch|ATen|c10|caffe2)/", "LibTorch", ["worker/torch", "worker/models", "worker/island"]),
     (r"(cuda|cuda_[a-z0-9_]+|cublas.*|nccl|nvToolsExt)\.h$|cub/|thrust/|cuda/", "CUDA", ["worker/cuda"]),
     (r".*\.pb\.h$|google/protobuf/", "protobuf", RPC + ["simulate"]),
     (r"grpc(pp|\+\+)?/", "gRPC", RPC),
@@ -52,6 +115,7 @@ FOREIGN = [
     (r"openssl/", "OpenSSL", ["common"]),
     (r"zstd\.h$", "zstd", ["common"]),
     (r"curl/", "libcurl", ["server/launch"]),
+    (r"(pybind11|nanobind)/|Python\.h$", "Python's", ["python"]),
     (r"microhttpd\.h$", "libmicrohttpd", ["common/http"]),
 ]
 
@@ -79,7 +143,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
 def inside(path, folder):
-    return path == folder or path.startswith(folder + "/")
+    """Whether a folder, a unit without its suffix, or a file named in full holds `path`."""
+    return path == folder or path.startswith(folder + "/") or path in (folder + ".h", folder + ".cc")
 
 
 def deepest(path, folders):
@@ -113,7 +178,7 @@ def check_arrow(path, header):
         allowed = WIRING[source]
         fine = any(inside(target, f) for f in allowed)
     else:
-        allowed = ALLOWED[source]
+        allowed = ALLOWED[source] + (WHOLE_RUN if path.startswith("tests/server/") else [])
         fine = target == source or target in allowed
     if fine or header.startswith("atoll/version"):
         return None
@@ -163,6 +228,30 @@ def check_file(path, text):
     return found
 
 
+def cycle_of(allowed):
+    """Rows that reach themselves by what they may include, as a list that ends where it begins; [] when there are none."""
+    done = set()
+
+    def walk(row, way):
+        if row in way:
+            return way[way.index(row):] + [row]
+        if row in done:
+            return []
+        for target in allowed[row]:
+            found = walk(target, way + [row])
+            if found:
+                return found
+        done.add(row)
+        return []
+
+    return next((found for row in allowed if (found := walk(row, []))), [])
+
+
+def missing_units(root, allowed):
+    """Rows of single units whose files are gone: the row would hold nothing."""
+    return [row for row in sorted(allowed) if not (root / row).is_dir() and not (root / (row + ".h")).exists()]
+
+
 def source_files(root):
     for folder in sorted({f.split("/")[0] for f in ALLOWED} | {"bench", "tests"}):
         for path in sorted((root / folder).rglob("*")):
@@ -179,6 +268,10 @@ def main():
         if not name.startswith(("tests/", "bench/")) and source_of(name) is None:
             violations.append(f"{name}: no row for this folder in {pathlib.Path(__file__).name}")
         violations += check_file(name, path.read_text(encoding="utf-8"))
+    if cycle_of(ALLOWED):
+        violations.append(f"the rows allow a cycle: {' -> '.join(cycle_of(ALLOWED))}")
+    violations += [f"{row}: no such folder or unit; take its row out of {pathlib.Path(__file__).name}"
+                   for row in missing_units(root, SERVER_STEPS)]
     for violation in violations:
         print(violation)
     print(f"{len(files)} files, {len(violations)} includes against the arrows")

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "server/ingest/seed_grant.h"
 #include "server/members/evaluation_assignment.h"
+#include "server/run/seed_grant.h"
 
 // Who seeds, and who evaluates.
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/codec.h"
+#include "server/all_evaluations.h"
 #include "tests/server/test_run.h"
 
 namespace atl {

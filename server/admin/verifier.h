@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_PUBLISH_VERIFIER_H_
-#define ATOLL_SERVER_PUBLISH_VERIFIER_H_
+#ifndef ATOLL_SERVER_ADMIN_VERIFIER_H_
+#define ATOLL_SERVER_ADMIN_VERIFIER_H_
 
 #include <functional>
 #include <optional>
@@ -10,8 +10,8 @@
 #include "common/ids.h"
 #include "core/fragment_plan.h"
 #include "server/admin/admin_control.h"
-#include "server/opening/recover_fragments.h"
 #include "server/rounds/merge_engine.h"
+#include "server/rounds/recover_fragments.h"
 #include "storage/run_store.h"
 
 namespace atl {
@@ -60,4 +60,4 @@ class Verifier {
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_PUBLISH_VERIFIER_H_
+#endif  // ATOLL_SERVER_ADMIN_VERIFIER_H_

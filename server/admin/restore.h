@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_OPENING_RESTORE_H_
-#define ATOLL_SERVER_OPENING_RESTORE_H_
+#ifndef ATOLL_SERVER_ADMIN_RESTORE_H_
+#define ATOLL_SERVER_ADMIN_RESTORE_H_
 
 #include <string>
 
@@ -22,4 +22,4 @@ absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, Roun
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_OPENING_RESTORE_H_
+#endif  // ATOLL_SERVER_ADMIN_RESTORE_H_

@@ -1,4 +1,4 @@
-#include "server/publish/verifier.h"
+#include "server/admin/verifier.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 #include "common/status.h"
-#include "server/opening/recover_fragments.h"
+#include "server/rounds/recover_fragments.h"
 
 namespace atl {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/publish/verifier.h"
+#include "server/admin/verifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "common/crc32c.h"
 #include "core/codec.h"
 #include "core/merge.h"
-#include "server/opening/recover_fragments.h"
+#include "server/rounds/recover_fragments.h"
 #include "storage/rocksdb/rocksdb_store.h"
 #include "tests/common/test_dir.h"
 

@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_OPENING_RECOVER_FRAGMENTS_H_
-#define ATOLL_SERVER_OPENING_RECOVER_FRAGMENTS_H_
+#ifndef ATOLL_SERVER_ROUNDS_RECOVER_FRAGMENTS_H_
+#define ATOLL_SERVER_ROUNDS_RECOVER_FRAGMENTS_H_
 
 #include <memory>
 #include <vector>
@@ -42,4 +42,4 @@ absl::Status CheckPayloads(const MergeInputs& mapped, const std::vector<Contribu
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_OPENING_RECOVER_FRAGMENTS_H_
+#endif  // ATOLL_SERVER_ROUNDS_RECOVER_FRAGMENTS_H_

@@ -1,4 +1,4 @@
-#include "server/opening/restore.h"
+#include "server/admin/restore.h"
 
 #include <utility>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "common/status.h"
 #include "core/manifest.h"
 #include "server/opening/new_epoch.h"
-#include "server/opening/recover_fragments.h"
+#include "server/rounds/recover_fragments.h"
 #include "server/rounds/round_driver.h"
 #include "storage/committed_tokens.h"
 

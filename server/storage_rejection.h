@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_INGEST_STORAGE_REJECTION_H_
-#define ATOLL_SERVER_INGEST_STORAGE_REJECTION_H_
+#ifndef ATOLL_SERVER_STORAGE_REJECTION_H_
+#define ATOLL_SERVER_STORAGE_REJECTION_H_
 
 #include "absl/status/status.h"
 #include "common/rejection_reason.h"
@@ -17,4 +17,4 @@ bool OfStorage(RejectionReason reason);
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_INGEST_STORAGE_REJECTION_H_
+#endif  // ATOLL_SERVER_STORAGE_REJECTION_H_

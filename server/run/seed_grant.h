@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_INGEST_SEED_GRANT_H_
-#define ATOLL_SERVER_INGEST_SEED_GRANT_H_
+#ifndef ATOLL_SERVER_RUN_SEED_GRANT_H_
+#define ATOLL_SERVER_RUN_SEED_GRANT_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -52,4 +52,4 @@ class SeedGrant {
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_INGEST_SEED_GRANT_H_
+#endif  // ATOLL_SERVER_RUN_SEED_GRANT_H_

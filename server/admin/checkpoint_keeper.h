@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_PUBLISH_CHECKPOINT_KEEPER_H_
-#define ATOLL_SERVER_PUBLISH_CHECKPOINT_KEEPER_H_
+#ifndef ATOLL_SERVER_ADMIN_CHECKPOINT_KEEPER_H_
+#define ATOLL_SERVER_ADMIN_CHECKPOINT_KEEPER_H_
 
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 #include "common/mutex.h"
 #include "common/task_queue.h"
 #include "server/admin/admin_control.h"
+#include "server/admin/restore.h"
 #include "server/coordinator_context.h"
-#include "server/opening/restore.h"
 
 namespace atl {
 
@@ -59,4 +59,4 @@ class CheckpointKeeper {
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_PUBLISH_CHECKPOINT_KEEPER_H_
+#endif  // ATOLL_SERVER_ADMIN_CHECKPOINT_KEEPER_H_

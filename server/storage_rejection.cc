@@ -1,4 +1,4 @@
-#include "server/ingest/storage_rejection.h"
+#include "server/storage_rejection.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "server/opening/recover_fragments.h"
+#include "server/rounds/recover_fragments.h"
 
 #include <utility>
 

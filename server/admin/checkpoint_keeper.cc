@@ -1,4 +1,4 @@
-#include "server/publish/checkpoint_keeper.h"
+#include "server/admin/checkpoint_keeper.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "atoll/version.h"
 #include "common/human.h"
 #include "common/status.h"
-#include "server/opening/restore.h"
+#include "server/admin/restore.h"
 
 namespace atl {
 namespace {
