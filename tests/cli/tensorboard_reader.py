@@ -4,18 +4,13 @@ prints each event as a line of JSON. Any damage is an exception.
 
 Usage: tensorboard_reader.py FILE..."""
 import json
+import pathlib
 import struct
 import sys
 
-
-def crc32c(data):
-    """Bit by bit, from the polynomial: x^32 + ... = 0x1EDC6F41, reflected 0x82F63B78."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from crc32c import crc32c  # noqa: E402
+from protobuf import fields  # noqa: E402
 
 
 def masked(data):
@@ -33,33 +28,6 @@ def records(data):
         assert masked(body) == struct.unpack_from("<I", data, at + 12 + length)[0], f"data at byte {at}"
         yield body
         at += 16 + length
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 0x7F) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 0x80:
-            return value, at
-
-
-def fields(data):
-    """(number, value) of a message: int, 8 or 4 raw bytes, or bytes."""
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = varint(data, at)
-        else:
-            size = {1: 8, 5: 4}.get(kind)
-            if size is None:
-                assert kind == 2, f"wire type {kind}"
-                size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-        yield key >> 3, value
 
 
 def event(body):

@@ -7,8 +7,13 @@ import hashlib
 import json
 import pathlib
 import struct
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from crc32c import crc32c  # noqa: E402
+from protobuf import field, fixed32  # noqa: E402
+
 GOLDEN = ROOT / "tests" / "golden"
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
@@ -32,30 +37,6 @@ def write(target, name, data):
 
 def golden(folder, name):
     return bytes.fromhex("".join((GOLDEN / folder / f"{name}.hex").read_text().split()))
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-def varint(n):
-    out = b""
-    while n >= 0x80:
-        out += bytes([n & 0x7F | 0x80])
-        n >>= 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value if isinstance(value, bytes) else value.encode()
-    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def zstd_raw(data):
@@ -86,11 +67,11 @@ def codecs():
 
 def chunks():
     data = b"123456789"
-    plain = field(2, 1 << 20) + b"\x25" + struct.pack("<I", crc32c(data)) + field(3, data)
+    plain = field(2, 1 << 20) + fixed32(4, crc32c(data)) + field(3, data)
     write("chunk_frame", "plain", b"\0" + plain)
     write("chunk_frame", "cut", struct.pack("<BHHH", 3, 2, 9, 14) + plain)
     packed = zstd_raw(data)
-    fields = b"\x25" + struct.pack("<I", crc32c(data)) + field(5, 1) + field(6, len(data))
+    fields = fixed32(4, crc32c(data)) + field(5, 1) + field(6, len(data))
     write("chunk_frame", "zstd", b"\0" + fields + field(3, packed))
     write("chunk_frame", "bomb", b"\0" + field(5, 1) + field(6, 1 << 20) + field(3, zstd_repeated(0, 1 << 30)[:1000]))
     write("chunk_frame", "header", b"\0" + golden("wire", "push_header"))
@@ -179,7 +160,7 @@ def messages():
     write("client_message", "control", b"\5" + field(1, 1) + field(2, "night"))
     write("client_message", "order", b"\6" + field(1, "w0") + field(2, 2))
     write("client_message", "settings", b"\7" + field(1, field(1, "round.deadline_s") + field(2, "50")))
-    tensor = field(1, "w") + varint(2 << 3 | 2) + b"\2" + varint(3) + varint(4)
+    tensor = field(1, "w") + field(2, b"\3\4")
     write("client_message", "manifest", b"\x08" + field(1, tensor))
     write("server_message", "join", b"\0" + field(1, field(1, 1)) + field(2, "0123456789abcdef"))
     write("server_message", "orders", b"\1" + b"\x09" + struct.pack("<d", 15.0) + field(2, 2))

@@ -6,61 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from crc32c import crc32c  # noqa: E402
-
-
-def varint(number):
-    out = b""
-    while number >= 0x80:
-        out += bytes([number & 0x7F | 0x80])
-        number >>= 7
-    return out + bytes([number])
-
-
-def field(number, value):
-    """A number as varint, text or bytes with a length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value if isinstance(value, bytes) else value.encode()
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def fixed64(number, value):
-    return varint(number << 3 | 1) + struct.pack("<Q", value)
-
-
-def fixed32(number, value):
-    return varint(number << 3 | 5) + struct.pack("<I", value)
-
-
-def parse(data):
-    """Fields of a message by number, each a list of what stands there."""
-    fields, at = {}, 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        tag = number()
-        kind = tag & 7
-        if kind == 0:
-            value = number()
-        elif kind == 1:
-            value, at = struct.unpack_from("<Q", data, at)[0], at + 8
-        elif kind == 5:
-            value, at = struct.unpack_from("<I", data, at)[0], at + 4
-        else:
-            size = number()
-            value, at = data[at:at + size], at + size
-        fields.setdefault(tag >> 3, []).append(value)
-    return fields
+from protobuf import double, field, fixed32, fixed64, parse, varint  # noqa: E402
 
 
 def manifest(name, dimensions):
@@ -91,7 +37,7 @@ def push_header(member, codec, payload_bytes, payload_crc32c=0, base=0, tokens=1
                 loss=0.0):
     return field(1, field(1, member.reference) + field(2, fragment) + field(3, base) + field(4, sequence) +
                  field(5, codec) + field(6, payload_bytes) + fixed32(7, payload_crc32c) + field(8, tokens) +
-                 field(9, steps) + field(10, steps) + varint(11 << 3 | 1) + struct.pack("<d", loss) + field(12, 0))
+                 field(9, steps) + field(10, steps) + double(11, loss) + field(12, 0))
 
 
 def chunk(offset, data, crc=None, compression=0, uncompressed=0):

@@ -13,7 +13,7 @@ import urllib.parse
 import yaml
 
 import patches
-import protobuf
+import helm_secret
 import streams
 from store import KINDS, POD, SET, Refused, revision_of
 
@@ -157,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     "details": {"name": name, "kind": resource[1], "uid": gone["metadata"]["uid"]}}
         if self.command == "PATCH":
             return self.patch(resource, namespace, name, query, body)
-        new = protobuf.secret(body) if body.startswith(protobuf.MAGIC) else json.loads(body)
+        new = helm_secret.secret(body) if body.startswith(helm_secret.MAGIC) else json.loads(body)
         key = (resource, namespace, new["metadata"].get("name"))
         if self.command == "POST" and key in store.objects:
             raise Refused(409, "AlreadyExists", f'{resource[1]} "{key[2]}" already exists')

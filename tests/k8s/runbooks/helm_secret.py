@@ -1,33 +1,13 @@
 """The one object that helm sends as protobuf: the Secret of a release. Fields as in Kubernetes' generated.proto of core/v1 and
 meta/v1; around it is "k8s\\0" and a runtime.Unknown."""
 import base64
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from protobuf import fields  # noqa: E402
 
 MAGIC = b"k8s\0"
-
-
-def fields(data):
-    """(number, value) of every field; the value of those with a length as bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7f) << shift
-            shift += 7
-            if not byte & 0x80:
-                return value
-
-    while at < len(data):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            length = varint()
-            yield tag >> 3, data[at:at + length]
-            at += length
 
 
 def entry(data):
