@@ -73,8 +73,8 @@ absl::Status PrintJson(const google::protobuf::Message& message, bool compact) {
   return absl::OkStatus();
 }
 
-std::string JsonString(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+void PrintJson(const Json& json) {
+  std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 }  // namespace atl

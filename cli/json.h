@@ -1,10 +1,9 @@
 #ifndef ATOLL_CLI_JSON_H_
 #define ATOLL_CLI_JSON_H_
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace atl {
 
@@ -12,8 +11,8 @@ namespace atl {
 /// Absent numbers are 0, but where 0 says that a number is not known (a loss, a time left): those are absent.
 absl::Status PrintJson(const google::protobuf::Message& message, bool compact = false);
 
-/// The text as a JSON string, quotes included.
-std::string JsonString(const std::string& text);
+/// Prints it on one line; invalid UTF-8 is replaced.
+void PrintJson(const nlohmann::ordered_json& json);
 
 }  // namespace atl
 

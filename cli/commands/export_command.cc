@@ -17,6 +17,7 @@
 #include "common/status.h"
 #include "core/fragment_plan.h"
 #include "core/safetensors.h"
+#include "nlohmann/json.hpp"
 #include "protos/config/run_config.h"
 #include "protos/wire/manifest.h"
 
@@ -90,13 +91,12 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
   const auto exported = Pull(global, file);
   if (!exported.ok()) return exported.status();
   ATOLL_RETURN_IF_ERROR((*partial)->Publish());
-  const auto version = static_cast<unsigned long long>(exported->version);
   if (global.json) {
-    std::printf("{\"file\": %s, \"version\": %llu, \"parameters\": %llu}\n", JsonString(path).c_str(),
-                version, static_cast<unsigned long long>(exported->parameters));
+    PrintJson({{"file", path}, {"version", exported->version}, {"parameters", exported->parameters}});
   } else {
-    std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(), version,
-                exported->tensors, HumanCount(static_cast<double>(exported->parameters)).c_str());
+    std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(),
+                static_cast<unsigned long long>(exported->version), exported->tensors,
+                HumanCount(static_cast<double>(exported->parameters)).c_str());
   }
   return absl::OkStatus();
 }

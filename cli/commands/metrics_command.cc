@@ -15,6 +15,7 @@
 #include "common/human.h"
 #include "common/partial_file.h"
 #include "common/status.h"
+#include "nlohmann/json.hpp"
 
 namespace atl {
 namespace {
@@ -102,11 +103,10 @@ absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
   const auto points =
       options.format == "tensorboard" ? CopyToFolder(global, options) : CopyToFile(global, options);
   ATOLL_RETURN_IF_ERROR(points.status());
-  const auto number = static_cast<unsigned long long>(*points);
   if (global.json) {
-    std::printf("{\"points\": %llu}\n", number);
+    PrintJson(nlohmann::ordered_json{{"points", *points}});
   } else {
-    std::printf("wrote %llu points to %s\n", number, options.out.c_str());
+    std::printf("wrote %llu points to %s\n", static_cast<unsigned long long>(*points), options.out.c_str());
   }
   return absl::OkStatus();
 }
