@@ -32,9 +32,11 @@ KNOWN = {
     "WorkerStatus",
 }
 
-# Headers with two implementations, on threads and on the fibers of a simulation. A program links one of the two.
+# Headers with two implementations: that of the machine, and that of a simulation. A program links one of the two.
 LINKED = {header: ("common/native_threads.cc", "simulate/fiber_threads.cc")
           for header in ("common/mutex.h", "common/thread.h")}
+LINKED |= {f"common/{name}.h": (f"common/{name}.cc", "simulate/memory_files.cc")
+           for name in ("durable_file", "file_lock", "mapped_file")}
 
 NOISE = re.compile(
     r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*|R"([^(\s]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'

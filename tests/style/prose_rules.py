@@ -108,7 +108,8 @@ def paragraphs(text):
 
 
 def plain(paragraph):
-    """A link is its text, and a piece of code is one word."""
+    """A link is its text, and a piece of code or the name of a page is one word."""
+    paragraph = re.sub(r"\[[\w./]+\.md\]\([^)]*\)", "`page`", paragraph)
     paragraph = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
     paragraph = re.sub(r"``.+?``|`[^`]*`", "`code`", paragraph)
     return re.sub(r"\bhttps?://\S+", "`url`", paragraph)

@@ -65,6 +65,7 @@ class SentencesTest(unittest.TestCase):
         text = "Run `atollctl plan run.yaml --bandwidth 1Gbit/s`; see [the page of the plan](guides/a.md#plan).\n"
         (_, sentence), = prose_rules.sentences(text)
         self.assertEqual(prose_rules.count_words(sentence), 8)
+        self.assertEqual(len(list(prose_rules.sentences("It reads. [a.md](a.md) has it.\n"))), 2)
 
     def test_where_sentences_end(self):
         text = "It takes 0.5 s, e.g. on one core. `Push` returns\nOK.\n- An item\n  of two lines\n- Another: x. (Third.) The fourth!\n"
