@@ -18,7 +18,6 @@ A block is what stands between ```sh and ```; its section is the heading above i
 A block fails when one of its commands fails. Exit codes: 0 all of them passed, 1 one failed, 2 wrong usage.
 """
 import argparse
-import os
 import pathlib
 import re
 import shutil
@@ -28,82 +27,9 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from page_blocks import ROOT, Failed, Shell, blocks_of, syntax_problem
+
 WORKERS = ("w0", "w1", "w2", "w3")
-
-
-class Failed(Exception):
-    pass
-
-
-def blocks_of(text):
-    """{section: [block]} of a Markdown page."""
-    found, section, block = {}, "", None
-    for line in text.splitlines():
-        if block is not None:
-            if line == "```":
-                found.setdefault(section, []).append("\n".join(block) + "\n")
-                block = None
-            else:
-                block.append(line)
-        elif line == "```sh":
-            block = []
-        elif heading := re.match(r"#+ (.*)", line):
-            section = heading.group(1)
-    if block is not None:
-        raise Failed(f"the last block of '{section}' has no end")
-    return found
-
-
-class Shell:
-    """Runs blocks in one process group; end() ends what they left running."""
-
-    def __init__(self, folder, deadline, programs=None):
-        self.folder, self.deadline, self.shells = folder, deadline, []
-        self.environment = dict(os.environ)
-        if programs:
-            self.environment["PATH"] = f"{programs}:{self.environment['PATH']}"
-
-    def run(self, block, quiet=False):
-        if not quiet:
-            print("readme: running\n" + "".join(f"    {line}\n" for line in block.splitlines()), end="", flush=True)
-        shell = subprocess.Popen(["bash", "-Eeo", "pipefail", "-c", block], cwd=self.folder, env=self.environment,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if quiet else None,
-                                 stderr=subprocess.DEVNULL if quiet else None, start_new_session=True)
-        if not quiet:
-            self.shells.append(shell)
-        try:
-            code = shell.wait(max(0, self.deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            raise Failed("the block took too long") from None
-        if code != 0 and not quiet:
-            raise Failed(f"the block ended with exit code {code}")
-        return code
-
-    def wait_until(self, command, what):
-        while self.run(command, quiet=True) != 0:
-            if time.monotonic() > self.deadline:
-                raise Failed(f"waited in vain for {what}")
-            time.sleep(0.5)
-
-    def _living(self):
-        alive = []
-        for shell in self.shells:
-            shell.poll()  # one that nobody waited for counts as alive
-            try:
-                os.killpg(shell.pid, 0)
-                alive.append(shell.pid)
-            except ProcessLookupError:
-                pass
-        return alive
-
-    def end(self):
-        for number, patience_s in ((signal.SIGTERM, 60), (signal.SIGKILL, 10)):
-            for group in self._living():
-                os.killpg(group, number)
-            until = time.monotonic() + patience_s
-            while self._living() and time.monotonic() < until:
-                time.sleep(0.1)
 
 
 def run_plainly(blocks, arguments):
@@ -160,9 +86,8 @@ def check(found):
         if section not in SECTIONS:
             yield f"nobody runs the block under '{section}': teach tests/docs/readme_blocks.py to"
         for block in blocks:
-            parsed = subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False)
-            if parsed.returncode != 0:
-                yield f"a block under '{section}' is not valid bash: {parsed.stderr.strip()}"
+            if problem := syntax_problem(block):
+                yield f"a block under '{section}' is not valid bash: {problem}"
     for section in SECTIONS:
         if section not in found:
             yield f"there is no block under '{section}'"
@@ -182,7 +107,9 @@ def main():
     if not (arguments.check or arguments.shown or arguments.run):
         parser.error("say --check, --print SECTION or --run SECTION")
     try:
-        found = blocks_of(arguments.page.read_text())
+        found = {}
+        for section, block in blocks_of(arguments.page.read_text()):
+            found.setdefault(section, []).append(block)
         complaints = list(check(found))
         for complaint in complaints:
             print(f"readme: {complaint}", file=sys.stderr)
