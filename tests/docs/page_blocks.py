@@ -45,24 +45,28 @@ def syntax_problem(block):
 
 
 def end_groups(shells):
-    """Ends the process groups that these shells lead, in order of their start; shells without a group are skipped."""
+    """Ends the process groups that these shells lead: what a shell started is in its group, also after the shell's end."""
     for number, grace_s in ((signal.SIGTERM, 60), (signal.SIGKILL, 10)):
         for group in _living(shells):
-            os.killpg(group, number)
+            try:
+                os.killpg(group, number)
+            except ProcessLookupError:
+                pass
         until = time.monotonic() + grace_s
         while _living(shells) and time.monotonic() < until:
             time.sleep(0.1)
 
 
 def _living(shells):
-    alive = []
-    for shell in shells:
-        shell.poll()  # an ended shell that was not waited for counts as alive
+    """The process groups with a process that has not ended."""
+    groups, alive = {shell.pid for shell in shells}, set()
+    for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            os.killpg(shell.pid, 0)
-            alive.append(shell.pid)
-        except ProcessLookupError:
-            pass
+            state, _, group = entry.read_text().rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue  # it ended meanwhile
+        if int(group) in groups and state != "Z":
+            alive.add(int(group))
     return alive
 
 
@@ -105,16 +109,17 @@ class Terminal:
     """One bash that runs block after block, as a reader's terminal does: folder, variables and background jobs stay.
 
     `home` is the reader's home folder, where the terminal begins. Everything that the blocks print goes to `log`.
+    `command` stands before bash: a program that replaces itself by bash, such as `unshare --net`.
     """
 
     LOOP = 'while IFS= read -r block; do source "$block" </dev/null {0}>&-; echo >&{0}; done'
 
-    def __init__(self, home, environment, log):
+    def __init__(self, home, environment, log, command=()):
         self.log, self.blocks = log, 0
         self.answers, answer = os.pipe()
         with log.open("ab") as output:
             self.shell = subprocess.Popen(
-                ["bash", "-Eeo", "pipefail", "-c", self.LOOP.format(answer)], cwd=home,
+                [*command, "bash", "-Eeo", "pipefail", "-c", self.LOOP.format(answer)], cwd=home,
                 env={**environment, "HOME": str(home)}, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
                 pass_fds=[answer], start_new_session=True)
         os.close(answer)

@@ -1,0 +1,86 @@
+"""How guide_commands.py runs each page of docs/guides: which terminal runs the blocks of a heading, and what the page takes as given.
+
+A page is a story. Its blocks run from top to bottom, each terminal being one bash. The terminal "here" begins in a checkout of the
+repository. The other terminals are machines: each has a home folder with a
+checkout in ~/atoll, and a network of its own in which coordinator.example.org is another machine. Folders under /srv are in memory.
+"""
+import dataclasses
+
+# The machines that the guides name. Each is a network of its own; /etc/hosts of the test has these lines.
+HUB = "coordinator.example.org"
+HOSTS = {HUB: "10.77.0.1", "gpu1.example.org": "10.77.1.2", "gpu2.example.org": "10.77.2.2"}
+
+# Where a guide tells the reader to write another name, by machine: (in the text, in the test).
+SUBSTITUTIONS = {"gpu2.example.org": (("gpu1", "gpu2"),)}
+
+# Commands that reach other machines, and what stands in for them. A host is a folder: machines/HOST is its user's home.
+SHIMS = {
+    "scp": """#!/bin/bash
+# scp [-r] FILE... HOST:FOLDER
+set -e
+target=${!#}
+folder={folder}/machines/${target%%:*}/${target#*:}
+[ -d "$folder" ] || { echo "scp: there is no folder ${target#*:} on ${target%%:*}" >&2; exit 1; }
+set -- "${@:1:$#-1}"
+[ "$1" != -r ] || shift
+cp -r "$@" "$folder"
+""",
+}
+
+# configs/small.yaml with a model that trains on two busy cores in seconds. The field names and the lines' form are those of the file,
+# so that the text's commands find what they change. {rounds}: as the page's rule says.
+SMALL = (
+    (r"(?m)^  rounds: 20$", "  rounds: {rounds}"),
+    (r"(?m)^    layers: 4$", "    layers: 1"),
+    (r"(?m)^    heads: 4$", "    heads: 2"),
+    (r"(?m)^    width: 128$", "    width: 32"),
+    (r"(?m)^  steps: 50$", "  steps: {steps}"),
+    (r"(?m)^  warmup_steps: 100$", "  warmup_steps: 10"),
+)
+
+# What a page may take as given: a run with two workers that trains, in the current folder.
+A_RUN = """
+PATH=$PWD/build/release/bin:$PATH
+atoll-data tokenize --out tokens README.md docs/*.md
+sed 's/^  workers: 4$/  workers: 2/' configs/small.yaml >run.yaml
+atoll-coordinator --config run.yaml --data-dir run1 --launcher process --worker-arg=--data=tokens --worker-arg=--threads=1 \\
+  >coordinator.log 2>&1 &
+until [ "$(atollctl status --json | atollctl field fragments.0.version)" -ge 2 ]; do sleep 0.2; done
+"""
+
+# A folder of token shards as llm.c writes them: a header of 256 numbers (magic, version, tokens), then tokens of two bytes.
+SHARDS = """
+mkdir fineweb10B
+python3 - <<'END'
+import array
+for name, tokens in (("fineweb_train_000001.bin", 5000), ("fineweb_val_000000.bin", 1000)):
+    with open("fineweb10B/" + name, "wb") as file:
+        array.array("i", [20240520, 1, tokens] + [0] * 253).tofile(file)
+        array.array("H", [50256 - i for i in range(tokens)]).tofile(file)
+END
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """`headings`: the headings whose blocks run, each with the terminals that run them; none means "here"."""
+
+    headings: dict
+    given: str = ""  # commands that run first, in the terminal "here": what the page presupposes
+    before: dict = dataclasses.field(default_factory=dict)  # heading: commands to run before its first block, to wait for the run
+    rounds: int = 6
+    steps: int = 10
+
+
+RULES = {
+    "train-on-your-own-text.md": Rule({"Prepare the text": (), "Describe the run": (), "Train": (), "Use the model": ()},
+                                      given=SHARDS),
+    "three-machines-over-tls.md": Rule({
+        "On the coordinator: the run and the certificates": (HUB,), "On the coordinator: the text": (HUB,),
+        "On the coordinator: start": (HUB,), "On each worker": ("gpu1.example.org", "gpu2.example.org"), "Watch it": (HUB,)}),
+    "extend-branch-restore.md": Rule({
+        "Keep a state": (), "Extend": (), "Branch": (), "Restore": (), "Begin from a file of weights": ()}, given=A_RUN),
+    "add-and-remove-workers.md": Rule({
+        "See who is there": (), "With a launcher": (), "Without a launcher": (), "Remove a worker": (), "How many can join": (),
+        "Workers of different speed": ()}, given=A_RUN, rounds=1000000),
+}
