@@ -43,6 +43,7 @@ A_RUN = """
 PATH=$PWD/build/release/bin:$PATH
 atoll-data tokenize --out tokens README.md docs/*.md
 sed 's/^  workers: 4$/  workers: 2/' configs/small.yaml >run.yaml
+echo 'checkpoint: {every: 5, keep: 1000}' >>run.yaml
 atoll-coordinator --config run.yaml --data-dir run1 --launcher process --worker-arg=--data=tokens --worker-arg=--threads=1 \\
   >coordinator.log 2>&1 &
 until [ "$(atollctl status --json | atollctl field fragments.0.version)" -ge 2 ]; do sleep 0.2; done
@@ -83,4 +84,9 @@ RULES = {
     "add-and-remove-workers.md": Rule({
         "See who is there": (), "With a launcher": (), "Without a launcher": (), "Remove a worker": (), "How many can join": (),
         "Workers of different speed": ()}, given=A_RUN, rounds=1000000),
+    "codec-and-h-for-your-link.md": Rule({"Describe the run": (), "Compare choices": ()}, given="PATH=$PWD/build/release/bin:$PATH"),
+    "when-something-goes-wrong.md": Rule({
+        "Look": (), "The loss jumped": (), "Is what is on disk right?": (), "Ask for help": ()},
+        given=A_RUN, before={"The loss jumped": "until [ -d run1/checkpoints/auto-v5 ]; do sleep 0.2; done"},
+        rounds=1000000),
 }
