@@ -39,7 +39,7 @@ Options:
   --separate-admin-ca  a CA of its own for operators
   --new-ca             with --renew: another CA signs from now on. ca.pem then has the new and the old one, so that
                        certificates of both are accepted; the old one is kept in ca-old.pem and ca-old.key. How to end
-                       the change: docs/guides/operations.md, "Rotate"
+                       the change: docs/guides/security.md, "Rotate"
   --renew              replace what is there; without it nothing is ever overwritten
   -h, --help
 
@@ -112,7 +112,7 @@ refuse_old_ca() {  # FILE
   for file in "$1.pem" "$1.key"; do
     if [ -e "$dir/${file/./-old.}" ] && ! cmp -s "$dir/$file" "$dir/${file/./-old.}"; then
       die "$dir/${file/./-old.} is there, of an earlier --new-ca. When no certificate of that CA is in use any more, take it out \
-of $1.pem and delete $1-old.pem and $1-old.key (docs/guides/operations.md, \"Rotate\")"
+of $1.pem and delete $1-old.pem and $1-old.key (docs/guides/security.md, \"Rotate\")"
     fi
   done
 }

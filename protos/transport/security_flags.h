@@ -9,7 +9,7 @@ namespace atl {
 /// The flags of every program that connects to a coordinator. Each has an environment variable, so that a
 /// shell or a pod sets it once; a token is given only as a file.
 inline void AddClientSecurityFlags(CLI::App& app, ClientSecurityFlags& flags) {
-  const std::string group = "Certificates and tokens (docs/guides/operations.md)";
+  const std::string group = "Certificates and tokens (docs/guides/security.md)";
   app.add_option("--tls-ca", flags.tls_ca, "Use TLS; CAs that may sign the coordinator's certificate (PEM)")
       ->envname("ATOLL_TLS_CA")
       ->group(group);

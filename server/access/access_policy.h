@@ -11,7 +11,7 @@
 
 namespace atl {
 
-/// What a caller may do. An operator may do what an observer may. docs/guides/operations.md, "Who may what".
+/// What a caller may do. An operator may do what an observer may. docs/guides/security.md, "Who may what".
 enum class Role : uint8_t {
   kObserver = 1,  // looks: status, metrics, published parameters
   kWorker = 2,    // joins under its own name and contributes

@@ -18,7 +18,7 @@
 
 namespace atl {
 
-/// The command line's part about who gets in. docs/guides/operations.md, "Certificates and tokens"
+/// The command line's part about who gets in. docs/guides/security.md
 struct SecurityOptions {
   CertificateFiles files;
   std::string client_auth;               // "none", "optional", "require"; empty: require when there is a CA

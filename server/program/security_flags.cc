@@ -4,7 +4,7 @@ namespace atl {
 namespace {
 
 void AddTlsFlags(CLI::App& app, SecurityOptions& options) {
-  const std::string group = "TLS (docs/guides/operations.md; scripts/dev-certs.sh creates test certificates)";
+  const std::string group = "TLS (docs/guides/security.md; scripts/dev-certs.sh creates test certificates)";
   app.add_option(
          "--tls-cert", options.files.certificate,
          "Certificate of the coordinator with its intermediates (PEM); reloaded when it changes, like "

@@ -38,6 +38,13 @@ SMALL = (
     (r"(?m)^  warmup_steps: 100$", "  warmup_steps: 10"),
 )
 
+# What a page may take as given: the programs in PATH, token files, and a configuration.
+FILES = """
+PATH=$PWD/build/release/bin:$PATH
+atoll-data tokenize --out tokens README.md docs/*.md
+cp configs/small.yaml run.yaml
+"""
+
 # What a page may take as given: a run with two workers that trains, in the current folder.
 A_RUN = """
 PATH=$PWD/build/release/bin:$PATH
@@ -89,4 +96,13 @@ RULES = {
         "Look": (), "The loss jumped": (), "Is what is on disk right?": (), "Ask for help": ()},
         given=A_RUN, before={"The loss jumped": "until [ -d run1/checkpoints/auto-v5 ]; do sleep 0.2; done"},
         rounds=1000000),
+    "start-and-stop.md": Rule({"Before the first round": (), "Start": (), "Stop, and start again": ()}, given=FILES),
+    "security.md": Rule({"Make certificates": (), "Use tokens": (), "Rotate": ()}, given=FILES, rounds=1000000),
+    "change-a-run.md": Rule({"Change a setting now": (), "More rounds": ()}, given=A_RUN, rounds=1000000),
+    "monitoring.md": Rule({"On the command line": (), "Prometheus and Grafana": (), "Follow one call through the logs": ()},
+                          given=A_RUN, rounds=1000000),
+    "backup-and-restore.md": Rule({
+        "Create checkpoints": (), "Copy them elsewhere": (), "Restore": (), "Start from a copy of a checkpoint": (),
+        "Start from an older copy of the data directory": (), "Verify": ()}, given=A_RUN, rounds=1000000),
+    "upgrade.md": Rule({"In place": ()}, given=A_RUN, rounds=1000000),
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Follows the runbooks literally: the commands of k8s/README.md and of docs/guides/operations.md ("From an empty cluster to a trained
-model"), taken from the text, with the real kubectl, against an API server of ours whose pods are the real programs.
+"""Follows the runbooks literally: the commands of k8s/README.md and of docs/guides/kubernetes.md, taken from the text,
+with the real kubectl, against an API server of ours whose pods are the real programs.
 
 runbooks_test.py BIN_DIR [PART]. Without a part, all of them side by side. Exit code 77: npm's kubectl, python3-yaml or atoll-worker is not here.
 """
@@ -171,9 +171,9 @@ STEPS = {"2. Install": install, "4. Scale": scale, "5. Upgrade": upgrade, "6. Ba
 
 
 def operate(desk, text):
-    """docs/guides/operations.md, from the first section to the last."""
+    """docs/guides/kubernetes.md, from the first section to the last."""
     seen, begun = {}, time.monotonic()
-    for heading, commands in page.blocks(page.section(text, "From an empty cluster to a trained model")):
+    for heading, commands in page.blocks(text):
         done = seen.setdefault(heading, 0)
         if heading not in STEPS:
             desk.run(commands)
@@ -255,7 +255,7 @@ def island(desk, text):
     print("an island's workers joined from another cluster", flush=True)
 
 
-PARTS = {"operations": operate, "trying out": trying_out, "helm": with_helm, "own run": own_run}
+PARTS = {"kubernetes": operate, "trying out": trying_out, "helm": with_helm, "own run": own_run}
 
 
 def nothing_is_left():
@@ -275,7 +275,7 @@ def nothing_is_left():
 
 def follow(part):
     desk = Desk(SOURCE, sys.argv[1])
-    page_of = SOURCE / ("docs/guides/operations.md" if part == "operations" else "k8s/README.md")
+    page_of = SOURCE / ("docs/guides/kubernetes.md" if part == "kubernetes" else "k8s/README.md")
     begun = time.monotonic()
     try:
         PARTS[part](desk, page_of.read_text(encoding="utf-8"))

@@ -74,12 +74,12 @@ class DevCerts(unittest.TestCase):
             self.assertTrue(self.verifies(name), name)
             self.assertEqual(self.verifies(name, "ca-old.pem"), with_old, name)
 
-        # A second change would delete the first CA's key; the end of the first one, as docs/guides/operations.md has it.
+        # A second change would delete the first CA's key; the end of the first one, as docs/guides/security.md has it.
         before = tree(self.certs)
         self.assertIn("ca-old.pem is there, of an earlier --new-ca", self.make("--renew", "--new-ca", "--worker", "old", code=2))
         self.assertEqual(tree(self.certs), before)
-        page = (SOURCE / "docs/guides/operations.md").read_text()
-        (end,) = re.findall(r"^ +(openssl x509 -in certs/ca.pem .*)$", page, re.M)
+        page = (SOURCE / "docs/guides/security.md").read_text()
+        (end,) = re.findall(r"^(openssl x509 -in certs/ca.pem .*)$", page, re.M)
         subprocess.run(["bash", "-ec", end], cwd=self.folder, check=True, timeout=60)
         self.assertTrue(self.verifies("worker-later.pem"))
         self.assertFalse(self.verifies("worker-old.pem"))

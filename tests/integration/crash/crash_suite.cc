@@ -5,7 +5,7 @@
 //
 // After every kill: no acknowledged contribution is lost, none counts twice, the head never goes back, and
 // every version has the bits of a serial model that is computed here from the same contributions. Prints what
-// it saw; exit code 0 only when all of that holds. docs/guides/operations.md has the command of the long
+// it saw; exit code 0 only when all of that holds. docs/internals/crash_tests.md has the command of the long
 // form.
 #include <stdlib.h>
 

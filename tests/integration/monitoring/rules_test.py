@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The alerts: rules_test.py REPOSITORY. Real promtool says that they fire and stay quiet as prometheus/tests/ has it; besides,
-each is complete, asks for metrics that exist, names a section of docs/guides/operations.md that is about it, and has a test of both kinds;
+each is complete, asks for metrics that exist, names a section of docs/guides/alerts.md that is about it, and has a test of both kinds;
 and what k8s/ has of them is the same.
 Exit code 77: promtool or python3-yaml is not installed."""
 import pathlib
@@ -112,9 +112,9 @@ def main():
     assert metric_names.problems('sum(atoll_workers{state=~"lost|found"})', metrics)
     assert metric_names.problems('atoll_calls_refused_total{reason!="unauthorised"}', metrics)
     assert not metric_names.problems('rate(atoll_workers{state=~"lost|active_.*", instance="}"}[5m])', metrics)
-    assert of_rule({"alert": "A", "expr": "up", "annotations": {"runbook_url": "docs/guides/operations.md#nowhere"}}, metrics, {}, root)
+    assert of_rule({"alert": "A", "expr": "up", "annotations": {"runbook_url": "docs/guides/alerts.md#nowhere"}}, metrics, {}, root)
     assert any("not about it" in text for text in of_rule(
-        {"alert": "A", "expr": "up", "annotations": {"runbook_url": "docs/guides/operations.md#a-round-waits"}}, metrics, {}, root))
+        {"alert": "A", "expr": "up", "annotations": {"runbook_url": "docs/guides/alerts.md#a-round-waits"}}, metrics, {}, root))
     print("\n".join(found) or f"{len(alerts)} alerts are complete, fire and stay quiet")
     return 1 if found else 0
 
