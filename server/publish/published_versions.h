@@ -34,9 +34,9 @@ class PublishedVersions {
 
   /// Calls `done` exactly once: with a snapshot above `after` (absent: any), perhaps before returning, or
   /// with a head below `after`, whose caller has seen versions that are lost
-  /// (docs/guides/backup-and-restore.md); kTimeout when Expire(now >= deadline) finds it still waiting; kFinished when there will be
-  /// none. Returns an id for Cancel. The fragment exists. `trains`: gets nothing while PublishedVersions is
-  /// held.
+  /// (docs/guides/backup-and-restore.md); kTimeout when Expire(now >= deadline) finds it still waiting;
+  /// kFinished when there will be none. Returns an id for Cancel. The fragment exists. `trains`: gets nothing
+  /// while PublishedVersions is held.
   uint64_t Wait(FragmentId fragment, std::optional<Version> after, MonoTime now, MonoTime deadline, Done done,
                 bool trains = false);
   /// While the run is paused: who would train on a version waits, as if there was none.

@@ -147,6 +147,11 @@ class Terminal:
             return log.read().decode(errors="replace")[-4000:]
 
     def close(self):
+        """Ends the shell and what it left running. It may be called again."""
+        if self.answers is None:
+            return
         end_groups([self.shell])
         self.shell.stdin.close()
+        self.shell.wait()
         os.close(self.answers)
+        self.answers = None
