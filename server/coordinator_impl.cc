@@ -103,8 +103,8 @@ void CoordinatorImpl::Start(OpenedRun opened) {
       [this](FragmentId fragment, Version version) { checkpoints_.VersionStored(fragment, version); });
   const std::vector<FragmentId> finished =
       state_.Restore(opened.recovery, opened.layouts, opened.round_configs, started_);
-  store_->KeepLate(state_.StalenessLimit());
-  budget_.SetCapacity(state_.ContributionBudget());
+  store_->KeepLate(state_.settings().StalenessLimit());
+  budget_.SetCapacity(state_.settings().ContributionBudget());
   confirmations_.Restore(opened.recovery.rounds);
   published_versions_.OnFirst([this](const Snapshot& snapshot) {
     confirmations_.Published(snapshot.fragment, snapshot.version, snapshot.published);
@@ -129,7 +129,7 @@ void CoordinatorImpl::Start(OpenedRun opened) {
   }
   (void)effect_executor_.Execute(effects);
   checkpoints_.ReportNewest();
-  if (state_.control().mode == RunMode::kPaused) published_versions_.Hold();
+  if (state_.control().control().mode == RunMode::kPaused) published_versions_.Hold();
   if (seeded) {
     std::vector<Version> stored;
     for (const FragmentRecovery& fragment : opened.recovery.fragments) stored.push_back(fragment.stored);
@@ -148,7 +148,7 @@ void CoordinatorImpl::FollowLauncher() {
                   event.message);
     (void)effect_executor_.Execute(effects);
   });
-  launcher_->SetMembers([this](const WorkerName& name) { return state_.IsLiveTrainer(name); });
+  launcher_->SetMembers([this](const WorkerName& name) { return state_.members().IsLiveTrainer(name); });
 }
 
 CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
@@ -158,7 +158,7 @@ absl::Status CoordinatorImpl::CheckOpen() const { return shutting_down_ ? Shutti
 absl::StatusOr<JoinResult> CoordinatorImpl::Join(const JoinCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = state_.Join(call, context_.clock->Now(), effects);
+  auto result = state_.members().Join(call, context_.clock->Now(), effects);
   const absl::Status stored = effect_executor_.Execute(effects);
   if (!result.ok()) return result;
   // An incarnation that is not on disk could be issued again after a crash.
@@ -170,8 +170,8 @@ absl::StatusOr<JoinResult> CoordinatorImpl::Join(const JoinCall& call) {
 absl::StatusOr<HeartbeatResult> CoordinatorImpl::Heartbeat(const HeartbeatCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = state_.Heartbeat(call, context_.clock->Now(),
-                                 context_.clock->WallNow().time_since_epoch().count(), effects);
+  auto result = state_.members().Heartbeat(call, context_.clock->Now(),
+                                           context_.clock->WallNow().time_since_epoch().count(), effects);
   if (result.ok() && !call.caller.observes()) CheckConfirmations(call, *result, effects);
   (void)effect_executor_.Execute(effects);
   return result;
@@ -182,19 +182,20 @@ void CoordinatorImpl::CheckConfirmations(const HeartbeatCall& call, HeartbeatRes
   if (call.confirmations.empty()) return;
   const Confirmations::Result heard = confirmations_.Take(
       {.run_id = call.caller.run_id, .epoch = call.caller.epoch, .worker = call.caller.worker},
-      state_.PublicKey(call.caller.worker), call.confirmations, context_.clock->Now());
+      state_.members().PublicKey(call.caller.worker), call.confirmations, context_.clock->Now());
   effects.events.insert(effects.events.end(), heard.events.begin(), heard.events.end());
   for (const ConfirmationVerdict verdict : heard.verdicts) observer_->OnConfirmation(VerdictName(verdict));
   // Who is to leave anyway takes no diverged parameters along.
   if (!heard.diverged || result.command != CommandView::kNone) return;
   const PendingCommand resync{.command = CommandView::kResync};
-  if (state_.SetCommand(call.caller.worker, resync, effects).ok()) result.command = resync.command;
+  if (state_.member_actions().SetCommand(call.caller.worker, resync, effects).ok())
+    result.command = resync.command;
 }
 
 absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& reason) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  const absl::Status left = state_.Leave(caller, reason, context_.clock->Now(), effects);
+  const absl::Status left = state_.members().Leave(caller, reason, context_.clock->Now(), effects);
   (void)effect_executor_.Execute(effects);
   if (left.ok() && launcher_ != nullptr) launcher_->Left(caller.worker);
   return left;
@@ -224,13 +225,13 @@ uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
                             .sequence = call.sequence};
   // Left by an upload of another size, the file is of no use.
   const uint64_t staged = store_->StagedBytes(key);
-  return staged <= state_.LargestPush(call.fragment, head->elements) ? staged : 0;
+  return staged <= state_.settings().LargestPush(call.fragment, head->elements) ? staged : 0;
 }
 
 absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatusCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = state_.PushStatus(call, context_.clock->Now(), effects);
+  auto result = state_.contributions().PushStatus(call, context_.clock->Now(), effects);
   (void)effect_executor_.Execute(effects);
   if (!result.ok() || result->state != PushState::kUnknown || call.base > result->head) return result;
   result->received_bytes = StagedBytes(call);
@@ -240,19 +241,19 @@ absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatus
 
 absl::StatusOr<ConfirmationPage> CoordinatorImpl::GetConfirmations(const ConfirmationQuery& query) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
-  const size_t fragments = state_.Layouts().size();
+  const size_t fragments = state_.settings().Layouts().size();
   if (query.fragment.value() >= fragments) {
     return absl::NotFoundError(
         absl::StrFormat("there is no fragment %d; the run has %d", query.fragment.value(), fragments));
   }
   return confirmations_.Show(context_.identity, query,
-                             [this](const WorkerName& worker) { return state_.PublicKey(worker); });
+                             [this](const WorkerName& worker) { return state_.members().PublicKey(worker); });
 }
 
 absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, PublishedVersions::Outcome outcome,
                                                    SnapshotPtr snapshot) {
   PullResult result;
-  result.state = state_.state();
+  result.state = state_.views().state();
   switch (outcome) {
     case PublishedVersions::Outcome::kSnapshot:
       if (call.caller.epoch != snapshot->epoch)
@@ -265,13 +266,14 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Publish
         return result;
       }
       // An observer's name may be a worker's: it is not that worker that pulled.
-      result.plan = state_.Deliver(call.caller.observes() ? WorkerName() : call.caller.worker, call.fragment,
-                                   snapshot->version, snapshot->committed_tokens, context_.clock->Now());
+      result.plan =
+          state_.pulls().Deliver(call.caller.observes() ? WorkerName() : call.caller.worker, call.fragment,
+                                 snapshot->version, snapshot->committed_tokens, context_.clock->Now());
       result.snapshot = std::move(snapshot);
       return result;
     case PublishedVersions::Outcome::kTimeout:
       result.outcome = PullOutcome::kNotYet;
-      result.waiting_for = state_.WaitingFor(call.fragment);
+      result.waiting_for = state_.waits().WaitingFor(call.fragment);
       return result;
     case PublishedVersions::Outcome::kFinished:
       result.outcome = PullOutcome::kRunFinished;
@@ -288,11 +290,11 @@ uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
   Effects effects;
   absl::Status admitted = CheckOpen();
   const MonoTime now = context_.clock->Now();
-  if (admitted.ok()) admitted = state_.CheckPull(call, now, effects);
+  if (admitted.ok()) admitted = state_.pulls().CheckPull(call, now, effects);
   if (admitted.ok() && call.after.has_value() && !call.caller.observes()) {
     const SnapshotPtr head = published_versions_.Head(call.fragment);
     if (head != nullptr && head->version < *call.after) {
-      state_.NoteLostVersions(call, head->version, now, effects);
+      state_.pulls().NoteLostVersions(call, head->version, now, effects);
     }
   }
   (void)effect_executor_.Execute(effects);
@@ -306,13 +308,13 @@ uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
       [this, call, done = std::move(done)](PublishedVersions::Outcome outcome, SnapshotPtr snapshot) {
         done(Answer(call, outcome, std::move(snapshot)));
       },
-      !call.caller.observes() && state_.IsTrainer(call.caller.worker));
+      !call.caller.observes() && state_.members().IsTrainer(call.caller.worker));
 }
 
 void CoordinatorImpl::CancelPull(uint64_t id) { published_versions_.Cancel(id); }
 
 void CoordinatorImpl::CountPulledBytes(const WorkerName& worker, uint64_t bytes) {
-  state_.CountPull(worker, bytes);
+  state_.pulls().CountPull(worker, bytes);
   observer_->OnPullBytes(bytes);
 }
 
@@ -324,12 +326,12 @@ void CoordinatorImpl::Unsubscribe(uint64_t id) { events_.Unsubscribe(id); }
 
 StatusView CoordinatorImpl::GetStatus(uint32_t history) {
   const MonoTime now = context_.clock->Now();
-  StatusView status = state_.Status(history, now);
+  StatusView status = state_.views().Status(history, now);
   status.uptime_s = ToSeconds(now - started_);
   status.run_seconds = RunSeconds(status, context_.identity.created_unix_ns,
                                   context_.clock->WallNow().time_since_epoch().count());
   status.compute_utilisation =
-      ComputeUtilisation(state_.Workers(/*all=*/status.live_trainers == 0, now), status.run_seconds);
+      ComputeUtilisation(state_.views().Workers(/*all=*/status.live_trainers == 0, now), status.run_seconds);
   status.data_directory = context_.options.data_directory;
   status.last_event_sequence = events_.last_sequence();
   for (FragmentStatusView& fragment : status.fragments) {
@@ -341,7 +343,7 @@ StatusView CoordinatorImpl::GetStatus(uint32_t history) {
 }
 
 std::vector<WorkerView> CoordinatorImpl::ListWorkers(bool all) {
-  std::vector<WorkerView> workers = state_.Workers(all, context_.clock->Now());
+  std::vector<WorkerView> workers = state_.views().Workers(all, context_.clock->Now());
   for (WorkerView& worker : workers) worker.confirmed = confirmations_.Newest(worker.name);
   return workers;
 }
@@ -350,19 +352,19 @@ void CoordinatorImpl::Tick() {
   const MonoTime now = context_.clock->Now();
   Effects effects;
   state_.Tick(now, effects);
-  for (const FragmentId fragment : state_.FinishEnded(now)) published_versions_.Finish(fragment);
+  for (const FragmentId fragment : state_.progress().FinishEnded(now)) published_versions_.Finish(fragment);
   (void)effect_executor_.Execute(effects);
   published_versions_.Expire(now);
   ShowNumbers();
 }
 
 void CoordinatorImpl::ShowNumbers() {
-  const CoordinatorState::Numbers numbers = state_.numbers();
+  const StatusViews::Numbers numbers = state_.views().numbers();
   observer_->OnWorkers(numbers.active_trainers, numbers.live_others, numbers.lost);
   observer_->OnRunState(numbers.state);
   observer_->OnCommittedTokens(numbers.committed_tokens, numbers.total_tokens);
   observer_->OnStorageFailing(!numbers.storage_error.empty());
-  observer_->OnConfigVersion(state_.config()->version);
+  observer_->OnConfigVersion(state_.settings().config()->version);
   observer_->OnContributionBudget(budget_.used(), budget_.capacity());
   for (const FragmentStatusView& fragment : numbers.fragments) {
     observer_->OnVersion(fragment.id, fragment.version, fragment.stored);

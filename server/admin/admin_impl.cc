@@ -71,8 +71,8 @@ absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& ca
   bool was_finished = false;
   {
     MutexLock lock(&mutex_);
-    was_finished = context_.state->finished();
-    const ControlEntry control = context_.state->control();
+    was_finished = context_.state->progress().finished();
+    const ControlEntry control = context_.state->control().control();
     restored = control.mode == RunMode::kStopped
                    ? absl::FailedPreconditionError("the run is stopped, for good; a restore could not go on")
                    : keeper_->Restore(name);
@@ -97,7 +97,7 @@ absl::Status AdminImpl::DeleteCheckpoint(const AdminCaller& caller, const std::s
 }
 
 absl::Status AdminImpl::Verify(std::optional<Version> version, const VerifyReport& report) {
-  const std::vector<FragmentLayout> layouts = context_.state->Layouts();
+  const std::vector<FragmentLayout> layouts = context_.state->settings().Layouts();
   if (layouts.empty()) return absl::FailedPreconditionError("the run is not seeded: there is no version yet");
   // Each takes the memory of a recovery.
   if (verifying_.exchange(true)) {

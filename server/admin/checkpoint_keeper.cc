@@ -77,7 +77,7 @@ absl::StatusOr<CheckpointView> CheckpointKeeper::Make(const std::string& name, b
 absl::StatusOr<CheckpointView> CheckpointKeeper::Create(const std::string& name) {
   MutexLock alone(&mutex_);
   if (!name.empty()) return Make(name, /*automatic=*/false);
-  const auto fragments = context_.state->numbers().fragments;
+  const auto fragments = context_.state->views().numbers().fragments;
   const uint64_t version = fragments.empty() ? 0 : fragments.front().version.value();
   const auto now = absl::FromUnixNanos(context_.clock->WallNow().time_since_epoch().count());
   return Make(absl::StrFormat("v%d-%s", version, absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone())),
@@ -113,7 +113,7 @@ absl::Status CheckpointKeeper::Delete(const std::string& name) {
 }
 
 void CheckpointKeeper::VersionStored(FragmentId fragment, Version version) {
-  const uint32_t every = context_.state->config()->run.checkpoint_every;
+  const uint32_t every = context_.state->settings().config()->run.checkpoint_every;
   if (every == 0 || fragment != FragmentId(0) || version.value() == 0 || version.value() % every != 0) return;
   // A disk that takes longer for a checkpoint than workers for its rounds must not pile them up.
   if (queue_.pending() > 0) return;
@@ -122,7 +122,7 @@ void CheckpointKeeper::VersionStored(FragmentId fragment, Version version) {
 
 void CheckpointKeeper::MakeAutomatic(Version version) {
   MutexLock alone(&mutex_);
-  const ConfigPtr config = context_.state->config();
+  const ConfigPtr config = context_.state->settings().config();
   const RunOptions& run = config->run;
   const uint64_t number = version.value() / std::max(1U, run.checkpoint_every);
   const bool for_good = run.checkpoint_keep_every > 0 && number % run.checkpoint_keep_every == 0;
@@ -160,7 +160,7 @@ absl::Status CheckpointKeeper::Rotate() {
   std::erase_if(entries, [](const CheckpointEntry& entry) {
     return !entry.manifest.automatic || absl::EndsWith(entry.manifest.name, kForGood);
   });
-  const uint32_t keep = std::max(1U, context_.state->config()->run.checkpoint_keep);
+  const uint32_t keep = std::max(1U, context_.state->settings().config()->run.checkpoint_keep);
   for (size_t i = 0; i + keep < entries.size(); ++i) {
     ATOLL_RETURN_IF_ERROR(context_.store->DeleteCheckpoint(entries[i].manifest.name));
   }

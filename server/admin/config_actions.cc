@@ -62,11 +62,12 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
     proposal = configs_.Propose(settings, expected_version, author, now_unix_ns);
   }
   ATOLL_RETURN_IF_ERROR(proposal.status());
-  ATOLL_RETURN_IF_ERROR(context_.state->CheckOpen());
-  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(proposal->snapshot->run, context_.state->Layouts()));
+  ATOLL_RETURN_IF_ERROR(context_.state->control().CheckOpen());
+  ATOLL_RETURN_IF_ERROR(
+      CheckContributionBudget(proposal->snapshot->run, context_.state->settings().Layouts()));
   ATOLL_RETURN_IF_ERROR(CheckLease(proposal->snapshot->run));
-  const double position = context_.state->NextRoundPosition();
-  const double rate = LearningRateAt(context_.state->config()->run, position);
+  const double position = context_.state->progress().NextRoundPosition();
+  const double rate = LearningRateAt(context_.state->settings().config()->run, position);
   const double new_rate = LearningRateAt(proposal->snapshot->run, position);
   if (std::abs(new_rate - rate) > 1e-6 * rate) {
     proposal->changes.push_back(
@@ -116,20 +117,21 @@ absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, ui
 
 absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint32_t rounds,
                                                 uint64_t expected_version, bool dry_run) {
-  ATOLL_RETURN_IF_ERROR(context_.state->CheckNotStopped());
+  ATOLL_RETURN_IF_ERROR(context_.state->control().CheckNotStopped());
   const std::string author = CallerName(caller);
-  const RunOptions before = context_.state->config()->run;
+  const RunOptions before = context_.state->settings().config()->run;
   absl::StatusOr<ConfigHistory::Proposal> proposal = ConfigHistory::Proposal();
   {
     MutexLock lock(&configs_mutex_);
-    proposal = configs_.ProposeExtension(rounds, context_.state->NextRoundPosition(), expected_version,
-                                         author, context_.clock->WallNow().time_since_epoch().count());
+    proposal =
+        configs_.ProposeExtension(rounds, context_.state->progress().NextRoundPosition(), expected_version,
+                                  author, context_.clock->WallNow().time_since_epoch().count());
   }
   ATOLL_RETURN_IF_ERROR(proposal.status());
   const RunOptions& after = proposal->snapshot->run;
-  ATOLL_RETURN_IF_ERROR(CheckGoesOn(before, after, context_.state->CommittedTokens()));
-  const double position = context_.state->Position();
-  ExtensionView view{.config_version = context_.state->config()->version,
+  ATOLL_RETURN_IF_ERROR(CheckGoesOn(before, after, context_.state->progress().CommittedTokens()));
+  const double position = context_.state->progress().Position();
+  ExtensionView view{.config_version = context_.state->settings().config()->version,
                      .rounds_before = before.rounds,
                      .rounds_after = after.rounds,
                      .position = position,
@@ -138,12 +140,13 @@ absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint3
                      .rate_before = LearningRateAt(before, position),
                      .rate_after = LearningRateAt(after, position),
                      .final_rate = LearningRateAt(after, static_cast<double>(after.total_steps())),
-                     .reopened = context_.state->finished()};
+                     .reopened = context_.state->progress().finished()};
   if (dry_run) return view;
   ATOLL_RETURN_IF_ERROR(Keep(*proposal, author));
   view.config_version = proposal->entry.version;
   Effects effects;
-  for (const FragmentId fragment : context_.state->ResumeFinished(context_.clock->Now(), effects)) {
+  for (const FragmentId fragment :
+       context_.state->progress().ResumeFinished(context_.clock->Now(), effects)) {
     context_.published_versions->Reopen(fragment);
   }
   (void)context_.effect_executor->Execute(effects);
@@ -168,10 +171,10 @@ void AdminImpl::PutInForce(const ConfigHistory::Proposal& proposal, const std::s
   }
   const RunOptions& run = proposal.snapshot->run;
   // Open rounds keep their own limit to their end.
-  context_.store->KeepLate(std::max(context_.state->StalenessLimit(), run.round.staleness_limit));
+  context_.store->KeepLate(std::max(context_.state->settings().StalenessLimit(), run.round.staleness_limit));
   Effects effects;
-  context_.state->Configure(proposal.snapshot, effects);
-  context_.budget->SetCapacity(context_.state->ContributionBudget());
+  context_.state->settings().Configure(proposal.snapshot, effects);
+  context_.budget->SetCapacity(context_.state->settings().ContributionBudget());
   effects.Event(EventKind::kConfigChanged, "",
                 absl::StrFormat("configuration version %d by %s, in force from the next round: %s",
                                 proposal.entry.version, author, absl::StrJoin(proposal.changes, ", ")));

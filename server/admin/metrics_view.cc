@@ -126,15 +126,15 @@ MetricsView AdminImpl::GetMetrics() {
   const MonoTime now = context_.clock->Now();
   const int64_t unix_ns = context_.clock->WallNow().time_since_epoch().count();
   // The best evaluation may be any of them.
-  const StatusView status = context_.state->Status(std::numeric_limits<uint32_t>::max(), now);
-  return SummariseRun(status, context_.state->Workers(/*all=*/status.live_trainers == 0, now),
+  const StatusView status = context_.state->views().Status(std::numeric_limits<uint32_t>::max(), now);
+  return SummariseRun(status, context_.state->views().Workers(/*all=*/status.live_trainers == 0, now),
                       RunSeconds(status, context_.identity.created_unix_ns, unix_ns));
 }
 
 absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {
   const StatusView status =
-      context_.state->Status(std::numeric_limits<uint32_t>::max(), context_.clock->Now());
-  RecordedRuns runs{.by_version = {}, .newest = context_.state->config()->run};
+      context_.state->views().Status(std::numeric_limits<uint32_t>::max(), context_.clock->Now());
+  RecordedRuns runs{.by_version = {}, .newest = context_.state->settings().config()->run};
   {
     MutexLock lock(&configs_mutex_);
     runs.by_version = configs_.Runs();

@@ -28,8 +28,10 @@ absl::Status CheckSameRun(const OpenedCheckpoint& checkpoint, const CoordinatorC
 /// Nothing is accepted while one of these lives.
 class HeldAcceptances {
  public:
-  explicit HeldAcceptances(CoordinatorState* state) : state_(state) { state_->HoldAcceptances(); }
-  ~HeldAcceptances() { state_->ReleaseAcceptances(); }
+  explicit HeldAcceptances(CoordinatorState* state) : state_(state) {
+    state_->contributions().HoldAcceptances();
+  }
+  ~HeldAcceptances() { state_->contributions().ReleaseAcceptances(); }
 
  private:
   CoordinatorState* const state_;
@@ -58,12 +60,13 @@ absl::StatusOr<Contents> ReadContents(OpenedCheckpoint& checkpoint, FragmentPatt
 absl::StatusOr<RestoreResult> Replace(const CoordinatorContext& context, RoundDriver& driver,
                                       Contents contents, MergeEngine& engine) {
   std::vector<Version> heads;
-  for (const FragmentStatusView& fragment : context.state->numbers().fragments)
+  for (const FragmentStatusView& fragment : context.state->views().numbers().fragments)
     heads.push_back(fragment.version);
   std::vector<Version> sources;
   for (const FragmentState& fragment : contents.fragments) sources.push_back(fragment.version);
-  const EpochStart start = StartEpoch(contents.fragments, heads, contents.small, *context.state->config(),
-                                      context.clock->WallNow().time_since_epoch().count(), engine);
+  const EpochStart start =
+      StartEpoch(contents.fragments, heads, contents.small, *context.state->settings().config(),
+                 context.clock->WallNow().time_since_epoch().count(), engine);
   ATOLL_RETURN_IF_ERROR(context.store->BeginEpoch(start));
   RestoreResult result{
       .epoch = start.epoch, .versions = {}, .committed_tokens = contents.small.committed_tokens};
@@ -93,7 +96,7 @@ absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, Roun
   absl::StatusOr<RestoreResult> result = absl::InternalError("the restore did not run");
   const absl::Status paused = driver.WhilePaused(kTimeout, [&] {
     const HeldAcceptances held(context.state);
-    const absl::Status quiet = context.state->AwaitAcceptances(kTimeout);
+    const absl::Status quiet = context.state->contributions().AwaitAcceptances(kTimeout);
     result = quiet.ok() ? Replace(context, driver, std::move(contents), engine) : quiet;
   });
   ATOLL_RETURN_IF_ERROR(paused);

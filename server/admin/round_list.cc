@@ -41,7 +41,7 @@ RoundDetailView Describe(const RoundRecord& record) {
 }  // namespace
 
 absl::StatusOr<RoundListView> AdminImpl::ListRounds(FragmentId fragment, Version after, uint32_t limit) {
-  const StatusView status = context_.state->Status(kMaxListedRounds, context_.clock->Now());
+  const StatusView status = context_.state->views().Status(kMaxListedRounds, context_.clock->Now());
   if (fragment.value() >= status.fragments.size()) {
     return absl::NotFoundError(absl::StrFormat("there is no fragment %d; the run has %d", fragment.value(),
                                                status.fragments.size()));

@@ -42,8 +42,8 @@ absl::StatusOr<std::string> AdminImpl::ControlRun(const AdminCaller& caller, Run
 }
 
 absl::Status AdminImpl::ChangeMode(RunMode mode, const AdminCaller& caller, const std::string& reason) {
-  ATOLL_RETURN_IF_ERROR(context_.state->CheckControl(mode));
-  ControlEntry control = context_.state->control();  // as many workers as before
+  ATOLL_RETURN_IF_ERROR(context_.state->control().CheckControl(mode));
+  ControlEntry control = context_.state->control().control();  // as many workers as before
   control.mode = mode;
   control.unix_ns = context_.clock->WallNow().time_since_epoch().count();
   control.author = CallerName(caller);
@@ -54,7 +54,7 @@ absl::Status AdminImpl::ChangeMode(RunMode mode, const AdminCaller& caller, cons
   // knows.
   if (mode == RunMode::kPaused) context_.published_versions->Hold();
   Effects effects;
-  context_.state->SetControl(control, context_.clock->Now(), effects);
+  context_.state->control().SetControl(control, context_.clock->Now(), effects);
   (void)context_.effect_executor->Execute(effects);
   if (mode == RunMode::kRunning) context_.published_versions->Release();
   return absl::OkStatus();
@@ -80,9 +80,11 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
           "the run is stopped, for good: the open round closes with what has arrived, then workers leave");
     case RunAction::kResetDataset: {
       ATOLL_RETURN_IF_ERROR(context_.effect_executor->RecordThen(
-          [&]() -> absl::StatusOr<MemberRecords> { return context_.state->RecordsWithoutDataset(); },
+          [&]() -> absl::StatusOr<MemberRecords> {
+            return context_.state->member_actions().RecordsWithoutDataset();
+          },
           [&](const std::set<WorkerName>& recorded, Effects& effects) {
-            context_.state->ResetDataset(effects);
+            context_.state->member_actions().ResetDataset(effects);
             return absl::OkStatus();
           }));
       return std::string(
@@ -94,7 +96,7 @@ absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction 
       Effects effects;
       const std::string why = absl::StrFormat("closed by %s%s", CallerName(caller),
                                               reason.empty() ? std::string() : ": " + reason);
-      ATOLL_ASSIGN_OR_RETURN(const uint32_t closed, context_.state->CloseRounds(why, effects));
+      ATOLL_ASSIGN_OR_RETURN(const uint32_t closed, context_.state->control().CloseRounds(why, effects));
       (void)context_.effect_executor->Execute(effects);
       return closed == 1 ? std::string("the open round closes now, with what has arrived")
                          : absl::StrFormat("the open rounds of %d fragments close now", closed);

@@ -83,7 +83,7 @@ absl::StatusOr<std::string> AdminImpl::Act(const ControlWorkerCall& call, const 
       return SendCommand(call, CommandView::kResync, "drops its local progress and pulls the head");
     case WorkerAction::kEvict: {
       ATOLL_RETURN_IF_ERROR(RecordThen(MemberAction::kEvict, call.worker, [&](Effects& effects) {
-        return context_.state->Evict(call.worker, why, context_.clock->Now(), effects);
+        return context_.state->member_actions().Evict(call.worker, why, context_.clock->Now(), effects);
       }));
       return absl::StrFormat(
           "worker '%s' is a member no more; what it contributed stays, and its process may join again",
@@ -102,7 +102,7 @@ absl::StatusOr<std::string> AdminImpl::Act(const ControlWorkerCall& call, const 
 absl::StatusOr<std::string> AdminImpl::SendCommand(const ControlWorkerCall& call, CommandView command,
                                                    const std::string& what) {
   Effects effects;
-  ATOLL_RETURN_IF_ERROR(context_.state->SetCommand(
+  ATOLL_RETURN_IF_ERROR(context_.state->member_actions().SetCommand(
       call.worker, PendingCommand{.command = command, .at_once = call.at_once}, effects));
   const absl::Status stored = context_.effect_executor->Execute(effects);
   std::string answer =
@@ -118,7 +118,7 @@ absl::StatusOr<std::string> AdminImpl::SendCommand(const ControlWorkerCall& call
 }
 
 absl::Status AdminImpl::CheckHasJoined(const WorkerName& name) const {
-  if (launcher_ == nullptr || context_.state->Worker(name, context_.clock->Now()).ok()) {
+  if (launcher_ == nullptr || context_.state->member_actions().Worker(name, context_.clock->Now()).ok()) {
     return absl::OkStatus();
   }
   const LauncherView view = launcher_->view();
@@ -149,8 +149,8 @@ absl::StatusOr<std::string> AdminImpl::Restart(const ControlWorkerCall& call) {
 }
 
 absl::StatusOr<bool> AdminImpl::MustBeStarted(const ControlWorkerCall& call) {
-  ATOLL_RETURN_IF_ERROR(context_.state->CheckNotStopped());
-  const auto worker = context_.state->Worker(call.worker, context_.clock->Now());
+  ATOLL_RETURN_IF_ERROR(context_.state->control().CheckNotStopped());
+  const auto worker = context_.state->member_actions().Worker(call.worker, context_.clock->Now());
   const bool live = worker.ok() && worker->lease_remaining_s > 0;
   if (worker.ok() && worker->banned) {
     return absl::FailedPreconditionError(absl::StrFormat(
@@ -160,7 +160,7 @@ absl::StatusOr<bool> AdminImpl::MustBeStarted(const ControlWorkerCall& call) {
   }
   if (launcher_ != nullptr && launcher_->IsReleased(call.worker)) {
     const uint64_t wanted = uint64_t{launcher_->view().target} + 1;
-    ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, context_.state->config()->run, "restart"));
+    ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, context_.state->settings().config()->run, "restart"));
     ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, "restart"));
   }
   if (live) return false;
@@ -206,7 +206,7 @@ absl::StatusOr<std::string> AdminImpl::Forget(const ControlWorkerCall& call) {
   if (call.older_than) return ForgetOlderThan(*call.older_than);
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
   ATOLL_RETURN_IF_ERROR(RecordThen(MemberAction::kForget, call.worker, [&](Effects& effects) {
-    return context_.state->Forget(call.worker, effects);
+    return context_.state->member_actions().Forget(call.worker, effects);
   }));
   return absl::StrFormat("worker '%s' is forgotten; the next worker of that name joins as a new one",
                          call.worker);
@@ -215,10 +215,11 @@ absl::StatusOr<std::string> AdminImpl::Forget(const ControlWorkerCall& call) {
 absl::StatusOr<std::string> AdminImpl::ForgetOlderThan(Duration age) {
   size_t count = 0;
   ATOLL_RETURN_IF_ERROR(context_.effect_executor->RecordThen(
-      [&] { return context_.state->RecordsAfterForgetting(age, context_.clock->Now()); },
+      [&] { return context_.state->member_actions().RecordsAfterForgetting(age, context_.clock->Now()); },
       [&](const std::set<WorkerName>& names, Effects& effects) {
         // Those that were recorded, and no others. One that has joined meanwhile stores a record of its own.
-        for (const WorkerName& name : names) count += context_.state->Forget(name, effects).ok() ? 1 : 0;
+        for (const WorkerName& name : names)
+          count += context_.state->member_actions().Forget(name, effects).ok() ? 1 : 0;
         return absl::OkStatus();
       }));
   return Counted(count, "worker") + (count == 1 ? " is forgotten" : " are forgotten");
@@ -227,7 +228,7 @@ absl::StatusOr<std::string> AdminImpl::ForgetOlderThan(Duration age) {
 absl::Status AdminImpl::RecordThen(MemberAction action, const WorkerName& worker,
                                    const std::function<absl::Status(Effects&)>& change) {
   return context_.effect_executor->RecordThen(
-      [&] { return context_.state->RecordsAfter(action, worker); },
+      [&] { return context_.state->member_actions().RecordsAfter(action, worker); },
       [&](const std::set<WorkerName>& recorded, Effects& effects) { return change(effects); });
 }
 
@@ -235,7 +236,8 @@ absl::StatusOr<std::string> AdminImpl::SetBanned(const ControlWorkerCall& call, 
                                                  bool banned) {
   const MemberAction action = banned ? MemberAction::kBan : MemberAction::kUnban;
   ATOLL_RETURN_IF_ERROR(RecordThen(action, call.worker, [&](Effects& effects) {
-    return context_.state->SetBanned(call.worker, banned, why, context_.clock->Now(), effects);
+    return context_.state->member_actions().SetBanned(call.worker, banned, why, context_.clock->Now(),
+                                                      effects);
   }));
   if (!banned) return absl::StrFormat("a worker of the name '%s' may join again", call.worker);
   return absl::StrFormat("worker '%s' is a member no more, and its name is refused until it is unbanned",
@@ -269,11 +271,11 @@ absl::Status AdminImpl::RecordScale(std::optional<uint32_t> add, std::optional<u
         "start the workers where they are to run");
   }
   // They would end at once.
-  ATOLL_RETURN_IF_ERROR(context_.state->CheckNotStopped());
+  ATOLL_RETURN_IF_ERROR(context_.state->control().CheckNotStopped());
   result.before = launcher_->view().target;
   const uint64_t wanted = target ? *target : uint64_t{result.before} + *add;
   const std::string_view field = add ? "add" : "target";
-  ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, context_.state->config()->run, field));
+  ATOLL_RETURN_IF_ERROR(CheckMostWorkers(wanted, context_.state->settings().config()->run, field));
   if (wanted > result.before) ATOLL_RETURN_IF_ERROR(CheckPartitions(wanted, field));
   result.target = static_cast<uint32_t>(wanted);
   return RememberWorkers(result.target);
@@ -281,7 +283,7 @@ absl::Status AdminImpl::RecordScale(std::optional<uint32_t> add, std::optional<u
 
 absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::optional<uint32_t> target) {
   ScaleResult result;
-  const ControlEntry before = context_.state->control();
+  const ControlEntry before = context_.state->control().control();
   {
     const MutexLock lock(&mutex_);
     ATOLL_RETURN_IF_ERROR(RecordScale(add, target, result));
@@ -291,7 +293,7 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
     const MutexLock lock(&mutex_);
     // A number that the cluster refused is not asked for again by the coordinator's next life. The run may
     // have been paused or stopped meanwhile: that stays.
-    ControlEntry control = context_.state->control();
+    ControlEntry control = context_.state->control().control();
     control.workers = before.workers;
     control.workers_at_start = before.workers_at_start;
     ATOLL_RETURN_IF_ERROR(KeepControl(control));
@@ -308,15 +310,15 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
 }
 
 absl::Status AdminImpl::CheckPartitions(uint64_t wanted, std::string_view field) const {
-  const RunOptions& run = context_.state->config()->run;
-  const uint64_t others =
-      context_.state->LiveTrainersExcept([this](const WorkerName& name) { return launcher_->Owns(name); });
+  const RunOptions& run = context_.state->settings().config()->run;
+  const uint64_t others = context_.state->member_actions().LiveTrainersExcept(
+      [this](const WorkerName& name) { return launcher_->Owns(name); });
   return CheckPartsOfData(wanted, others, run, field);
 }
 
 void AdminImpl::RecordCancelledDrains() {
   Effects effects;
-  context_.state->CancelDrains(launcher_->view().wanted, effects);
+  context_.state->member_actions().CancelDrains(launcher_->view().wanted, effects);
   (void)context_.effect_executor->Execute(effects);  // logs what could not be stored
 }
 
@@ -330,7 +332,7 @@ std::string AdminImpl::NoteWorkers(uint32_t target) {
 }
 
 absl::Status AdminImpl::RememberWorkers(uint32_t target) {
-  ControlEntry control = context_.state->control();
+  ControlEntry control = context_.state->control().control();
   control.workers = target;
   control.workers_at_start = context_.options.launch_workers;
   return KeepControl(control);
@@ -339,18 +341,20 @@ absl::Status AdminImpl::RememberWorkers(uint32_t target) {
 absl::Status AdminImpl::KeepControl(const ControlEntry& control) {
   const absl::Status kept = context_.store->PutControl(control);
   if (!kept.ok()) return ToRejection(kept);
-  context_.state->SetWorkers(control);
+  context_.state->control().SetWorkers(control);
   return absl::OkStatus();
 }
 
-std::vector<WorkerName> AdminImpl::DrainedWorkers() const { return context_.state->Drained(); }
+std::vector<WorkerName> AdminImpl::DrainedWorkers() const {
+  return context_.state->member_actions().Drained();
+}
 
 uint32_t AdminImpl::WantedWorkers() const {
-  const ControlEntry control = context_.state->control();
+  const ControlEntry control = context_.state->control().control();
   const uint32_t at_start = context_.options.launch_workers;
   const uint32_t wanted =
       control.workers_at_start == at_start ? control.workers.value_or(at_start) : at_start;
-  const uint32_t most = MostWorkers(context_.state->config()->run);
+  const uint32_t most = MostWorkers(context_.state->settings().config()->run);
   if (wanted <= most) return wanted;
   context_.log.Warning(
       "more workers were asked for than this run can have now; the others are not started: each needs a part "

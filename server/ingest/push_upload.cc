@@ -17,7 +17,7 @@ namespace {
 
 constexpr Duration kBudgetRetry = Seconds(1);
 constexpr Duration kOvertakenRetry = Seconds(0.2);
-constexpr char kStagingWrites[] = "contributions";  // a kind of write in CoordinatorState::SetStorageError
+constexpr char kStagingWrites[] = "contributions";  // a kind of write in RunFaults::SetStorageError
 
 /// Why the store did not begin an upload that the run has admitted. A rule of the store refuses it only when
 /// a restore, a commit or another stream of the same contribution came in between: asked again, the run
@@ -46,15 +46,16 @@ absl::Status NoteRejection(const CoordinatorContext& context, const PushCall& ca
   if (reason == RejectionReason::kNone && absl::IsUnavailable(status)) return status;
   const std::string name(RejectionReasonName(reason));
   context.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
-  const bool announce = context.state->CountRejected(call.caller.worker, context.clock->Now());
+  const bool announce =
+      context.state->contributions().CountRejected(call.caller.worker, context.clock->Now());
   if (reason == RejectionReason::kNotFinite) {
-    context.state->RejectedFor(Offence::kNotFinite, call);
+    context.state->contributions().RejectedFor(Offence::kNotFinite, call);
   }
   Effects effects;
   if (OfStorage(reason)) {
     // No news for the worker, which repeats it by itself, but the operator has to mend it.
-    context.state->SetStorageError(kStagingWrites, std::string(status.message()), context.clock->Now(),
-                                   effects);
+    context.state->faults().SetStorageError(kStagingWrites, std::string(status.message()),
+                                            context.clock->Now(), effects);
     (void)context.effect_executor->Execute(effects);
   }
   if (!WorthAnnouncing(reason)) return status;
@@ -69,12 +70,12 @@ absl::Status NoteRejection(const CoordinatorContext& context, const PushCall& ca
 }
 
 PushUpload::PushUpload(const CoordinatorContext& context, const PushCall& call,
-                       CoordinatorState::Admission admission)
+                       Contributions::Admission admission)
     : context_(context), call_(call), admission_(std::move(admission)), started_(context.clock->Now()) {}
 
 PushUpload::~PushUpload() {
   if (arrived_bytes_ == 0) return;
-  context_.state->CountPush(call_.caller.worker, arrived_bytes_);
+  context_.state->contributions().CountPush(call_.caller.worker, arrived_bytes_);
   context_.observer->OnPush(arrived_bytes_, ToSeconds(context_.clock->Now() - started_));
 }
 
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<PushSession>> PushUpload::Start(const Coordinator
                                                                const PushCall& call) {
   if (*context.shutting_down) return ShuttingDown();
   Effects effects;
-  auto admission = context.state->AdmitPush(call, context.clock->Now(), effects);
+  auto admission = context.state->contributions().AdmitPush(call, context.clock->Now(), effects);
   (void)context.effect_executor->Execute(effects);
   if (!admission.ok()) return NoteRejection(context, call, admission.status());
   if (admission->capped) {
@@ -184,8 +185,8 @@ absl::Status PushUpload::CheckPayload() {
                         context_.options.max_contribution_norm));
   }
   admission_.contribution.norm = *norm;
-  const absl::Status fresh = context_.state->CheckReplay(admission_.contribution);
-  if (!fresh.ok()) context_.state->RejectedFor(Offence::kReplayed, call_);
+  const absl::Status fresh = context_.state->contributions().CheckReplay(admission_.contribution);
+  if (!fresh.ok()) context_.state->contributions().RejectedFor(Offence::kReplayed, call_);
   return fresh;
 }
 
@@ -219,22 +220,24 @@ absl::StatusOr<double> PushUpload::CheckStagedPayload() {
 
 absl::StatusOr<PushResult> PushUpload::Duplicate() {
   context_.observer->OnContribution("duplicate");
-  PushResult result = context_.state->Arrivals(call_.fragment, context_.clock->Now());
+  PushResult result = context_.state->contributions().Arrivals(call_.fragment, context_.clock->Now());
   result.duplicate = true;
   return result;
 }
 
 absl::StatusOr<PushResult> PushUpload::Accept() {
   const Contribution& contribution = admission_.contribution;
-  ATOLL_RETURN_IF_ERROR(context_.state->BeginAccept(call_.caller, admission_, context_.clock->Now()));
+  ATOLL_RETURN_IF_ERROR(
+      context_.state->contributions().BeginAccept(call_.caller, admission_, context_.clock->Now()));
   const bool forgotten =
       Planted(PlantedDefect::kAcknowledgesTooEarly) && contribution.payload_crc32c % 16 == 0;
   const absl::Status accepted = forgotten ? absl::OkStatus() : upload_->Accept(contribution);
   Effects effects;
   const PushResult result =
-      context_.state->EndAccept(admission_, accepted.ok(), context_.clock->Now(), effects);
+      context_.state->contributions().EndAccept(admission_, accepted.ok(), context_.clock->Now(), effects);
   effects.rounds_changed = true;
-  if (accepted.ok()) context_.state->SetStorageError(kStagingWrites, "", context_.clock->Now(), effects);
+  if (accepted.ok())
+    context_.state->faults().SetStorageError(kStagingWrites, "", context_.clock->Now(), effects);
   (void)context_.effect_executor->Execute(effects);
   if (!accepted.ok()) return ToRejection(accepted);
   context_.observer->OnContribution("accepted");

@@ -29,7 +29,7 @@ class PushUpload final : public PushSession {
   absl::StatusOr<PushResult> Finish() override;
 
  private:
-  PushUpload(const CoordinatorContext& context, const PushCall& call, CoordinatorState::Admission admission);
+  PushUpload(const CoordinatorContext& context, const PushCall& call, Contributions::Admission admission);
   absl::Status Open();
   absl::Status StartOver();
   absl::Status Write(uint64_t offset, std::span<const std::byte> data);
@@ -40,7 +40,7 @@ class PushUpload final : public PushSession {
 
   const CoordinatorContext& context_;
   const PushCall call_;
-  CoordinatorState::Admission admission_;
+  Contributions::Admission admission_;
   const MonoTime started_;
   ByteBudget::Reservation reservation_;
   std::unique_ptr<Upload> upload_;

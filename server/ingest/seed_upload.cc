@@ -17,7 +17,7 @@
 namespace atl {
 namespace {
 
-constexpr char kSeedWrite[] = "seed";  // a kind of write in CoordinatorState::SetStorageError
+constexpr char kSeedWrite[] = "seed";  // a kind of write in RunFaults::SetStorageError
 
 // The values between the tensors are zero in every vector of a fragment, so that no norm or codec sees them.
 absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> values) {
@@ -45,11 +45,11 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Coordinator
                                                                const Caller& caller, const Manifest& manifest,
                                                                Adopt adopt) {
   Effects effects;
-  const absl::Status may = context.state->CheckSeeder(caller, context.clock->Now(), effects);
+  const absl::Status may = context.state->seeding().CheckSeeder(caller, context.clock->Now(), effects);
   (void)context.effect_executor->Execute(effects);
   ATOLL_RETURN_IF_ERROR(may);
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
-  const std::string joined_with = context.state->ManifestHashOf(caller.worker);
+  const std::string joined_with = context.state->seeding().ManifestHashOf(caller.worker);
   if (ManifestHash(manifest) != joined_with) {
     return Reject(RejectionReason::kManifestMismatch,
                   absl::StrFormat("worker '%s' joined with manifest %s and seeds with %s", caller.worker,
@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Coordinator
   ATOLL_ASSIGN_OR_RETURN(
       std::vector<FragmentLayout> layouts,
       PlanFragments(manifest, context.options.fragments, context.options.run.sync.pattern));
-  const absl::Status held = CheckContributionBudget(context.state->config()->run, layouts);
+  const absl::Status held = CheckContributionBudget(context.state->settings().config()->run, layouts);
   if (!held.ok()) return absl::FailedPreconditionError(held.message());
   ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
   return std::unique_ptr<SeedSession>(
@@ -122,7 +122,7 @@ absl::Status SeedUpload::CheckValues() const {
 
 absl::Status SeedUpload::CheckGrant() const {
   Effects effects;
-  const absl::Status may = context_.state->CheckSeeder(caller_, context_.clock->Now(), effects);
+  const absl::Status may = context_.state->seeding().CheckSeeder(caller_, context_.clock->Now(), effects);
   (void)context_.effect_executor->Execute(effects);
   return may;
 }
@@ -130,8 +130,8 @@ absl::Status SeedUpload::CheckGrant() const {
 absl::Status SeedUpload::NotStored(const absl::Status& rejection) const {
   if (!OfStorage(ReasonOf(rejection))) return rejection;
   Effects effects;
-  context_.state->SetStorageError(kSeedWrite, std::string(rejection.message()), context_.clock->Now(),
-                                  effects);
+  context_.state->faults().SetStorageError(kSeedWrite, std::string(rejection.message()),
+                                           context_.clock->Now(), effects);
   (void)context_.effect_executor->Execute(effects);
   return rejection;
 }
@@ -153,8 +153,8 @@ absl::Status SeedUpload::StoreVersionZero() {
   const absl::Status stored = context_.store->Seed(manifest_, layouts_, tensors);
   if (!stored.ok()) return NotStored(ToRejection(stored));
   Effects effects;
-  context_.state->SetStorageError(kSeedWrite, "", context_.clock->Now(), effects);
-  context_.state->Seeded(manifest_, layouts_, caller_.worker, context_.clock->Now(), effects);
+  context_.state->faults().SetStorageError(kSeedWrite, "", context_.clock->Now(), effects);
+  context_.state->seeding().Seeded(manifest_, layouts_, caller_.worker, context_.clock->Now(), effects);
   adopt_(std::move(fragments));
   (void)context_.effect_executor->Execute(effects);
   return absl::OkStatus();
@@ -163,7 +163,7 @@ absl::Status SeedUpload::StoreVersionZero() {
 SeedUpload::~SeedUpload() {
   if (ended_ || *context_.shutting_down) return;
   Effects effects;
-  context_.state->SeedUploadAborted(caller_.worker, effects);
+  context_.state->seeding().SeedUploadAborted(caller_.worker, effects);
   (void)context_.effect_executor->Execute(effects);
 }
 

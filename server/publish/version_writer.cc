@@ -30,7 +30,8 @@ void VersionWriter::LetReadersGoFirst(FragmentId fragment, const SnapshotWatch& 
   // version got it when it was published.
   while (published.use_count() > 1 && SteadyNow() < until) {
     const bool next_round_comes =
-        context_.budget->used() > 0 || context_.state->Arrivals(fragment, context_.clock->Now()).arrived > 0;
+        context_.budget->used() > 0 ||
+        context_.state->contributions().Arrivals(fragment, context_.clock->Now()).arrived > 0;
     if (next_round_comes || !sleeper_.SleepFor(kLook)) return;
   }
 }
@@ -40,18 +41,18 @@ void VersionWriter::Run(const FragmentState& state, const std::function<void()>&
   const std::string where = absl::StrFormat("tensors of fragment %d", fragment.value());
   while (true) {
     const MonoTime started = context_.clock->Now();
-    const absl::Status stored = context_.store->StoreVersion(state.layout, state.version, state.view(),
-                                                             context_.state->config()->run.keep_versions);
+    const absl::Status stored = context_.store->StoreVersion(
+        state.layout, state.version, state.view(), context_.state->settings().config()->run.keep_versions);
     Effects effects;
     if (stored.ok()) {
       context_.observer->OnStoreSeconds(ToSeconds(context_.clock->Now() - started));
-      context_.state->SetStorageError(where, "", context_.clock->Now(), effects);
-      context_.state->Stored(fragment, state.version);
+      context_.state->faults().SetStorageError(where, "", context_.clock->Now(), effects);
+      context_.state->rounds().Stored(fragment, state.version);
       (void)context_.effect_executor->Execute(effects);
       done();
       return;
     }
-    context_.state->SetStorageError(
+    context_.state->faults().SetStorageError(
         where,
         absl::StrFormat(
             "version %d of fragment %d is committed, but its tensors cannot be written: %s; trying again "

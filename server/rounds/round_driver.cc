@@ -35,7 +35,7 @@ void RoundDriver::Adopt(std::vector<FragmentState> fragments, const std::vector<
     auto driver = std::make_unique<FragmentDriver>();
     driver->state = std::move(fragments[i]);
     const ComputedVersion published = engine.Publish(driver->state);
-    published.snapshot->committed_tokens = context_.state->TokensAfter(driver->state.layout.id, {});
+    published.snapshot->committed_tokens = context_.state->rounds().TokensAfter(driver->state.layout.id, {});
     context_.published_versions->Publish(published.snapshot);
     if (stored[i] < driver->state.version) Store(*driver, published.snapshot);
     drivers.push_back(std::move(driver));
@@ -59,7 +59,7 @@ absl::Status RoundDriver::WhilePaused(Duration timeout, const std::function<void
     return std::ranges::any_of(drivers_, [](const auto& driver) { return driver->storing.load(); });
   };
   for (; storing(); SleepThisThread(kStoringLook)) {
-    if (const std::string error = context_.state->numbers().storage_error; !error.empty()) {
+    if (const std::string error = context_.state->views().numbers().storage_error; !error.empty()) {
       return absl::UnavailableError(
           absl::StrFormat("%s. Make room in the data directory, for example with `atollctl checkpoint "
                           "delete`, then try again",
@@ -94,26 +94,26 @@ void RoundDriver::StepFragment(FragmentDriver& driver) {
   if (driver.pending) return Commit(driver);
   if (!driver.closing) {
     Effects effects;
-    const RoundDecision decision = context_.state->Decide(id, now, effects);
+    const RoundDecision decision = context_.state->rounds().Decide(id, now, effects);
     (void)context_.effect_executor->Execute(effects);
     if (decision.action != RoundDecision::Action::kClose) return;
     // The state is updated in place: the version before must be on disk first. Until then the round stays
     // open, and whoever comes meanwhile is still counted.
-    if (driver.storing) return context_.state->AwaitStorage(id);
+    if (driver.storing) return context_.state->rounds().AwaitStorage(id);
     driver.closing = true;
     driver.close_reason = decision.reason;
-    driver.config = context_.state->RoundConfig(id);
+    driver.config = context_.state->settings().RoundConfig(id);
     driver.closed_at = now;
   }
   // Not there yet while an acceptance is in flight; its end wakes this thread.
-  auto contributions = context_.state->BeginClose(id);
+  auto contributions = context_.state->rounds().BeginClose(id);
   if (contributions) MergeFragment(driver, *std::move(contributions));
 }
 
 void RoundDriver::MergeFragment(FragmentDriver& driver, std::vector<Contribution> contributions) {
   if (contributions.empty()) {
     driver.halted = true;
-    context_.state->SetFault(
+    context_.state->faults().SetFault(
         absl::StrFormat("no contribution to version %d of fragment %d can be merged: all of them overflow; "
                         "the run has diverged: "
                         "lower the learning rates and restart the coordinator",
@@ -160,7 +160,7 @@ bool RoundDriver::Overflowed(FragmentDriver& driver, const std::vector<Contribut
                                driver.state.layout, driver.state.version);
   if (!restored.ok()) {
     driver.halted = true;
-    context_.state->SetFault(absl::StrFormat(
+    context_.state->faults().SetFault(absl::StrFormat(
         "version %d of fragment %d cannot be read back after an overflow: %s; restart the coordinator",
         driver.state.version.value(), driver.state.layout.id.value(),
         std::string(restored.status().message())));
@@ -169,7 +169,7 @@ bool RoundDriver::Overflowed(FragmentDriver& driver, const std::vector<Contribut
   driver.state.state = std::move(restored->state);
   const auto largest = std::ranges::max_element(contributions, {}, &Contribution::norm);
   Effects effects;
-  context_.state->Exclude(
+  context_.state->rounds().Exclude(
       driver.state.layout.id, *largest,
       absl::StrFormat(
           "the merge overflows (%s); the contribution of worker '%s', the largest with norm %g, is left "
@@ -191,17 +191,17 @@ void RoundDriver::Prepare(FragmentDriver& driver, std::vector<Contribution> cont
   record.config_version = driver.config->version;
   record.outer = driver.config->run.outer;
   record.merge = driver.config->run.merge;
-  record.committed_tokens = context_.state->TokensAfter(record.fragment, contributions);
+  record.committed_tokens = context_.state->rounds().TokensAfter(record.fragment, contributions);
   record.closed_unix_ns = context_.clock->WallNow().time_since_epoch().count();
   record.close_reason = driver.close_reason;
   record.noise_multiplier =
       driver.config->run.privacy.noisy() ? driver.config->run.privacy.noise_multiplier : 0;
-  record.audits = context_.state->Audit(record.fragment, contributions, driver.findings);
+  record.audits = context_.state->rounds().Audit(record.fragment, contributions, driver.findings);
   record.parameters = computed.hashes.parameters;
   record.state = computed.hashes.state;
   record.published = computed.hashes.published;
   record.weights = std::move(weights);
-  pending.partitions = context_.state->PartitionsAfter(record.fragment, contributions);
+  pending.partitions = context_.state->rounds().PartitionsAfter(record.fragment, contributions);
   record.contributions = std::move(contributions);
   pending.computed = std::move(computed);
   pending.computed.snapshot->committed_tokens = record.committed_tokens;
@@ -213,8 +213,8 @@ void RoundDriver::Commit(FragmentDriver& driver) {
   const MonoTime started = context_.clock->Now();
   // Before the head moves: who is in the middle of sending something late may go on with it. The next round
   // may take what is later than this one does, and so may those of other fragments.
-  context_.store->KeepLate(context_.state->StalenessLimit());
-  context_.budget->SetCapacity(context_.state->ContributionBudget());
+  context_.store->KeepLate(context_.state->settings().StalenessLimit());
+  context_.budget->SetCapacity(context_.state->settings().ContributionBudget());
   if (Planted(PlantedDefect::kPublishesTooEarly)) {
     context_.published_versions->Publish(pending.computed.snapshot);
   }
@@ -243,7 +243,7 @@ void RoundDriver::Published(FragmentDriver& driver, const Pending& pending) {
   const MonoTime now = context_.clock->Now();
   Effects effects;
   const std::vector<FragmentId> finished =
-      context_.state->Committed(pending.record, ToSeconds(now - pending.closed_at), now, effects);
+      context_.state->rounds().Committed(pending.record, ToSeconds(now - pending.closed_at), now, effects);
   FaultPoint("publish.begin");
   context_.published_versions->Publish(pending.computed.snapshot);
   FaultPoint("publish.done");
@@ -265,8 +265,9 @@ void RoundDriver::Store(FragmentDriver& driver, const SnapshotPtr& published) {
 
 void RoundDriver::ReportStorage(const FragmentDriver& driver, const std::string& error) {
   Effects effects;
-  context_.state->SetStorageError(absl::StrFormat("rounds of fragment %d", driver.state.layout.id.value()),
-                                  error, context_.clock->Now(), effects);
+  context_.state->faults().SetStorageError(
+      absl::StrFormat("rounds of fragment %d", driver.state.layout.id.value()), error, context_.clock->Now(),
+      effects);
   (void)context_.effect_executor->Execute(effects);
 }
 

@@ -11,7 +11,7 @@ namespace atl {
 
 absl::Status EffectExecutor::StoreMember(const WorkerName& name) {
   MutexLock lock(&members_mutex_);
-  const std::optional<WorkerEntry> entry = state_->Entry(name);
+  const std::optional<WorkerEntry> entry = state_->members().Entry(name);
   return entry ? store_->PutWorker(*entry) : absl::OkStatus();
 }
 
@@ -19,7 +19,7 @@ absl::Status EffectExecutor::ForgetMembers(const Effects& effects, const std::se
   MutexLock lock(&members_mutex_);
   // One that has joined again meanwhile has a record of its own.
   const auto done = [&](const WorkerName& name) {
-    return recorded.contains(name) || state_->Entry(name).has_value();
+    return recorded.contains(name) || state_->members().Entry(name).has_value();
   };
   MemberRecords records{.stored = effects.tombstones, .removed = effects.forgotten};
   std::erase_if(records.stored, [&](const WorkerEntry& tombstone) { return done(tombstone.name); });

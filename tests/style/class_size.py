@@ -20,7 +20,6 @@ KNOWN = {
     "AdminImpl",
     "AdminService",
     "BlockHasher",
-    "CoordinatorState",
     "FiberScheduler::Core",
     "FragmentRound",
     "GrpcConnection",

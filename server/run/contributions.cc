@@ -1,7 +1,10 @@
+#include "server/run/contributions.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -9,9 +12,6 @@
 #include "common/status.h"
 #include "core/codec.h"
 #include "server/rejection.h"
-#include "server/run/coordinator_state.h"
-
-// Contributions: what may be uploaded, what counts.
 
 namespace atl {
 namespace {
@@ -71,37 +71,39 @@ absl::Status CheckForm(const PushCall& call, const std::set<CodecKind>& codecs, 
 
 }  // namespace
 
-absl::StatusOr<CoordinatorState::Admission> CoordinatorState::AdmitPush(const PushCall& call, MonoTime now,
-                                                                        Effects& effects) {
-  MutexLock lock(&mutex_);
-  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const PushCall& call, MonoTime now,
+                                                                  Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(call.caller, now, effects));
   // The store may be in the new epoch already, and would refuse the upload for good.
   if (acceptances_held_) return BeingRestored();
-  const Member* member = members_.membership().Find(call.caller.worker);
+  const Member* member = core_.members.membership().Find(call.caller.worker);
   if (member->role != WorkerRole::kTrainer) {
     return absl::PermissionDeniedError(absl::StrFormat("'%s' joined as %s; only trainers contribute",
                                                        call.caller.worker,
                                                        std::string(WorkerRoleName(member->role))));
   }
-  ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
-  if (fragments_.empty()) {
+  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(call.fragment));
+  if (core_.fragments.empty()) {
     return Reject(
-        Rejection{.reason = RejectionReason::kNotSeeded, .metadata = {}, .retry_after = options_.heartbeat},
-        "there is no version to contribute to: " + SeedReason());
+        Rejection{
+            .reason = RejectionReason::kNotSeeded, .metadata = {}, .retry_after = core_.options.heartbeat},
+        "there is no version to contribute to: " + core_.SeedReason());
   }
-  ATOLL_RETURN_IF_ERROR(CheckModel(call.caller.worker));
-  ATOLL_RETURN_IF_ERROR(members_.CheckData(call.caller.worker));
+  ATOLL_RETURN_IF_ERROR(core_.CheckModel(call.caller.worker));
+  ATOLL_RETURN_IF_ERROR(core_.members.CheckData(call.caller.worker));
   if (call.sequence != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "worker '%s' sends sequence %d; one contribution per base is all this run takes, with sequence 0",
         call.caller.worker, call.sequence));
   }
-  FragmentRound& fragment = fragments_[call.fragment.value()];
+  FragmentRound& fragment = core_.fragments[call.fragment.value()];
   Admission admission{.contribution = FromCall(call),
                       .claimed_position = call.samples_consumed,
                       .elements = fragment.layout().elements};
   // What a worker says of itself is capped by what it was assigned.
-  ATOLL_RETURN_IF_ERROR(members_.assignments().Cap(*member, fragment.config().run, admission.contribution));
+  ATOLL_RETURN_IF_ERROR(
+      core_.members.assignments().Cap(*member, fragment.config().run, admission.contribution));
   const auto arrival = fragment.Check(admission.contribution);
   if (!arrival.ok()) {
     Missed(fragment, admission.contribution, admission.claimed_position, arrival.status(), now);
@@ -119,92 +121,107 @@ absl::StatusOr<CoordinatorState::Admission> CoordinatorState::AdmitPush(const Pu
   return admission;
 }
 
-void CoordinatorState::Missed(FragmentRound& fragment, const Contribution& contribution,
-                              uint64_t claimed_position, const absl::Status& rejection, MonoTime now) {
+void Contributions::Missed(FragmentRound& fragment, const Contribution& contribution,
+                           uint64_t claimed_position, const absl::Status& rejection, MonoTime now) {
   if (ReasonOf(rejection) != RejectionReason::kStaleBase) return;
-  members_.account(contribution.key.worker).last_pushes[contribution.key.fragment] = {
+  core_.members.account(contribution.key.worker).last_pushes[contribution.key.fragment] = {
       .base = contribution.key.base, .counted = false};
   fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
   const RunOptions& run = fragment.config().run;
-  members_.assignments().Rejected(contribution, claimed_position,
-                                  run.error_feedback && run.error_feedback_beta > 0);
+  core_.members.assignments().Rejected(contribution, claimed_position,
+                                       run.error_feedback && run.error_feedback_beta > 0);
 }
 
-absl::Status CoordinatorState::BeginAccept(const Caller& caller, const Admission& admission, MonoTime now) {
-  MutexLock lock(&mutex_);
-  ATOLL_RETURN_IF_ERROR(members_.Check(caller));
+absl::Status Contributions::BeginAccept(const Caller& caller, const Admission& admission, MonoTime now) {
+  MutexLock lock(&core_.mutex);
+  ATOLL_RETURN_IF_ERROR(core_.members.Check(caller));
   if (acceptances_held_) return BeingRestored();
-  FragmentRound& fragment = fragments_[admission.contribution.key.fragment.value()];
+  FragmentRound& fragment = core_.fragments[admission.contribution.key.fragment.value()];
   const absl::Status begun = fragment.BeginAccept(admission.contribution);
   if (!begun.ok()) Missed(fragment, admission.contribution, admission.claimed_position, begun, now);
   return begun;
 }
 
-PushResult CoordinatorState::EndAccept(const Admission& admission, bool durable, MonoTime now,
-                                       Effects& effects) {
-  MutexLock lock(&mutex_);
+PushResult Contributions::EndAccept(const Admission& admission, bool durable, MonoTime now,
+                                    Effects& effects) {
+  MutexLock lock(&core_.mutex);
   const Contribution& contribution = admission.contribution;
-  FragmentRound& fragment = fragments_[contribution.key.fragment.value()];
+  FragmentRound& fragment = core_.fragments[contribution.key.fragment.value()];
   fragment.EndAccept(contribution, durable, now);
   acceptance_ended_.NotifyAll();
   if (durable) {
-    WorkerAccount& account = members_.account(contribution.key.worker);
+    WorkerAccount& account = core_.members.account(contribution.key.worker);
     ++account.accepted;
     account.last_pushes[contribution.key.fragment] = {.base = contribution.key.base, .counted = true};
-    members_.assignments().Accepted(contribution, admission.claimed_position, now);
+    core_.members.assignments().Accepted(contribution, admission.claimed_position, now);
     fragment.grace.CameLate(contribution.key.worker, contribution.key.base, now);
-    if (members_.NoteData(contribution.key.worker)) effects.members.push_back(contribution.key.worker);
+    if (core_.members.NoteData(contribution.key.worker)) effects.members.push_back(contribution.key.worker);
   }
   PushResult result = ArrivalsLocked(fragment, now);
-  const uint64_t trainers = members_.membership().live_count(WorkerRole::kTrainer);
+  const uint64_t trainers = core_.members.membership().live_count(WorkerRole::kTrainer);
   const uint64_t expected = ExpectedLateness(fragment.config().run.round.mode, trainers);
   result.late = contribution.key.base.value() + expected < fragment.head().value();
   return result;
 }
 
-PushResult CoordinatorState::Arrivals(FragmentId fragment, MonoTime now) const {
-  MutexLock lock(&mutex_);
-  return ArrivalsLocked(fragments_[fragment.value()], now);
+PushResult Contributions::Arrivals(FragmentId fragment, MonoTime now) const {
+  MutexLock lock(&core_.mutex);
+  return ArrivalsLocked(core_.fragments[fragment.value()], now);
 }
 
-PushResult CoordinatorState::ArrivalsLocked(const FragmentRound& fragment, MonoTime now) const {
+PushResult Contributions::ArrivalsLocked(const FragmentRound& fragment, MonoTime now) const {
   PushResult result{.head = fragment.head()};
   if (fragment.round() == nullptr) return result;
-  const RoundView view = fragment.round()->View(now, members_.membership());
+  const RoundView view = fragment.round()->View(now, core_.members.membership());
   result.arrived = static_cast<uint32_t>(view.arrived.size());
   result.expected = static_cast<uint32_t>(view.arrived.size() + view.expected.size());
   return result;
 }
 
-void CoordinatorState::CountPush(const WorkerName& worker, uint64_t bytes) {
-  MutexLock lock(&mutex_);
-  statistics_.CountPush(bytes);
-  if (members_.membership().Find(worker) != nullptr) members_.account(worker).push_bytes += bytes;
+void Contributions::CountPush(const WorkerName& worker, uint64_t bytes) {
+  MutexLock lock(&core_.mutex);
+  core_.statistics.CountPush(bytes);
+  if (core_.members.membership().Find(worker) != nullptr) core_.members.account(worker).push_bytes += bytes;
 }
 
-void CoordinatorState::CountPull(const WorkerName& worker, uint64_t bytes) {
-  if (worker.empty()) return;  // an observer's: export, generate, a look
-  MutexLock lock(&mutex_);
-  statistics_.CountPull(bytes);
-  if (members_.membership().Find(worker) != nullptr) members_.account(worker).pull_bytes += bytes;
-}
-
-bool CoordinatorState::CountRejected(const WorkerName& worker, MonoTime now) {
-  MutexLock lock(&mutex_);
-  if (members_.membership().Find(worker) == nullptr) return rejected_strangers_.Allow(now);
-  WorkerAccount& account = members_.account(worker);
+bool Contributions::CountRejected(const WorkerName& worker, MonoTime now) {
+  MutexLock lock(&core_.mutex);
+  if (core_.members.membership().Find(worker) == nullptr) return rejected_strangers_.Allow(now);
+  WorkerAccount& account = core_.members.account(worker);
   ++account.rejected;
   return account.rejections.Allow(now);
 }
 
-absl::StatusOr<PushStatusResult> CoordinatorState::PushStatus(const PushStatusCall& call, MonoTime now,
-                                                              Effects& effects) {
-  MutexLock lock(&mutex_);
-  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
-  ATOLL_RETURN_IF_ERROR(CheckFragment(call.fragment));
+void Contributions::RejectedFor(Offence offence, const PushCall& call) {
+  MutexLock lock(&core_.mutex);
+  const WorkerName& worker = call.caller.worker;
+  if (core_.members.membership().Find(worker) == nullptr || call.fragment.value() >= core_.fragments.size())
+    return;
+  core_.offences.Rejected(call.fragment, worker, offence);
+  Round* const round = core_.fragments[call.fragment.value()].round();
+  if (round != nullptr && round->base() == call.base) round->Rejected(worker);
+}
+
+absl::Status Contributions::CheckReplay(const Contribution& contribution) const {
+  MutexLock lock(&core_.mutex);
+  const FragmentRound& fragment = core_.fragments[contribution.key.fragment.value()];
+  if (!fragment.config().run.offenders.measures()) return absl::OkStatus();
+  const Contribution* earlier = fragment.FindSame(contribution);
+  if (earlier == nullptr) return absl::OkStatus();
+  return Reject(
+      RejectionReason::kAlreadyPushed,
+      absl::StrFormat("worker '%s' pushes for version %d the very bytes that it pushed for version %d",
+                      contribution.key.worker, contribution.key.base.value(), earlier->key.base.value()));
+}
+
+absl::StatusOr<PushStatusResult> Contributions::PushStatus(const PushStatusCall& call, MonoTime now,
+                                                           Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(call.caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(call.fragment));
   PushStatusResult result;
-  if (fragments_.empty()) return result;
-  const FragmentRound& fragment = fragments_[call.fragment.value()];
+  if (core_.fragments.empty()) return result;
+  const FragmentRound& fragment = core_.fragments[call.fragment.value()];
   result.head = fragment.head();
   if (call.base > fragment.head()) return result;
   if (fragment.FindCommitted(call.base, call.caller.worker) != nullptr) {
@@ -215,9 +232,32 @@ absl::StatusOr<PushStatusResult> CoordinatorState::PushStatus(const PushStatusCa
     result.state = PushState::kAccepted;
   } else if (!fragment.Admissible(call.base)) {
     result.state = PushState::kMissed;
-    members_.account(call.caller.worker).last_pushes[call.fragment] = {.base = call.base, .counted = false};
+    core_.members.account(call.caller.worker).last_pushes[call.fragment] = {.base = call.base,
+                                                                            .counted = false};
   }
   return result;
+}
+
+void Contributions::HoldAcceptances() {
+  MutexLock lock(&core_.mutex);
+  acceptances_held_ = true;
+}
+
+void Contributions::ReleaseAcceptances() {
+  MutexLock lock(&core_.mutex);
+  acceptances_held_ = false;
+}
+
+absl::Status Contributions::AwaitAcceptances(Duration timeout) {
+  const MonoTime deadline = SteadyNow() + timeout;
+  MutexLock lock(&core_.mutex);
+  while (std::ranges::any_of(core_.fragments, [](const FragmentRound& f) { return f.accepting() > 0; })) {
+    if (!acceptance_ended_.WaitUntil(&core_.mutex, deadline)) {
+      return absl::UnavailableError(
+          "a contribution is being written to disk and does not come to an end; try again");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace atl

@@ -1,10 +1,9 @@
+#include "server/run/run_waits.h"
+
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
 #include "common/human.h"
-#include "server/run/coordinator_state.h"
-
-// What the coordinator waits for right now: for what, from whom, until when.
 
 namespace atl {
 namespace {
@@ -37,35 +36,57 @@ WaitView RoundWait(const FragmentRound& fragment, MonoTime now) {
 
 }  // namespace
 
-bool CoordinatorState::AwaitsEvaluator() const {
-  if (fragments_.empty() || config_->run.evaluated_by != EvaluatedBy::kEvaluator) return false;
-  if (config_->run.evaluation_every == 0 || !members_.Live(WorkerRole::kEvaluator).empty()) return false;
-  return !Finished() || !evaluation_assignment_.HasReport(fragments_.front().head());
+std::string RunWaits::WaitingFor(FragmentId id) const {
+  MutexLock lock(&core_.mutex);
+  if (core_.control.mode != RunMode::kRunning) return core_.ControlText();
+  if (id.value() >= core_.fragments.size()) return core_.SeedReason();
+  const FragmentRound& fragment = core_.fragments[id.value()];
+  if (!faults_.fault().empty()) return faults_.fault();
+  if (!faults_.storage_errors().empty()) return faults_.StorageError();
+  return fragment.closing() ? "the round is closed and being committed" : fragment.decision.reason;
 }
 
-std::vector<WaitView> CoordinatorState::Waits(MonoTime now) const {
-  std::vector<WaitView> waits;
-  if (fragments_.empty()) {
-    WaitView& seed = waits.emplace_back(WaitView{.what = SeedReason(), .from = {}});
-    if (!grant_.holder().empty()) seed.from.push_back(grant_.holder());
+std::string RunWaits::StateReason() const {
+  if (core_.control.mode == RunMode::kStopped) return core_.ControlText();
+  if (!faults_.fault().empty()) return faults_.fault();
+  if (!faults_.storage_errors().empty()) return faults_.StorageError();
+  if (core_.control.mode == RunMode::kPaused) return core_.ControlText();
+  if (core_.fragments.empty()) return core_.SeedReason();
+  if (core_.Finished()) {
+    if (progress_.end_announced()) return "the token budget is spent";
+    return "the token budget is spent; waiting for the evaluation of the last version";
   }
-  for (const FragmentRound& fragment : fragments_) {
+  const FragmentRound* worst = nullptr;
+  for (const FragmentRound& fragment : core_.fragments) {
+    if (fragment.finished()) continue;
+    if (worst == nullptr || fragment.decision.health > worst->decision.health) worst = &fragment;
+  }
+  return worst->closing() ? "merging: " + worst->decision.reason : worst->decision.reason;
+}
+
+std::vector<WaitView> RunWaits::Waits(MonoTime now) const {
+  std::vector<WaitView> waits;
+  if (core_.fragments.empty()) {
+    WaitView& seed = waits.emplace_back(WaitView{.what = core_.SeedReason(), .from = {}});
+    if (!core_.grant.holder().empty()) seed.from.push_back(core_.grant.holder());
+  }
+  for (const FragmentRound& fragment : core_.fragments) {
     if (!fragment.finished()) waits.push_back(RoundWait(fragment, now));
   }
-  for (const auto& [where, failure] : storage_errors_) {
+  for (const auto& [where, failure] : faults_.storage_errors()) {
     waits.push_back({.what = absl::StrFormat("the disk (%s): %s", where, failure.error),
                      .from = {},
                      .since_s = ToSeconds(now - failure.since)});
   }
-  if (!fault_.empty()) waits.push_back({.what = "an operator: " + fault_, .from = {}});
-  if (Finished() && !end_announced_) {
+  if (!faults_.fault().empty()) waits.push_back({.what = "an operator: " + faults_.fault(), .from = {}});
+  if (core_.Finished() && !progress_.end_announced()) {
     WaitView& last = waits.emplace_back(WaitView{.what = "the evaluation of the last version", .from = {}});
-    const WorkerName holder = evaluation_assignment_.Holder(fragments_.front().head());
+    const WorkerName holder = core_.evaluation_assignment.Holder(core_.fragments.front().head());
     if (!holder.empty()) last.from.push_back(holder);
-    last.ends_in_s = Until(*finished_at_ + options_.final_evaluation_wait, now);
-    last.since_s = ToSeconds(now - *finished_at_);
+    last.ends_in_s = Until(progress_.evaluation_due(), now);
+    last.since_s = ToSeconds(now - progress_.finished_at());
   }
-  if (AwaitsEvaluator()) {
+  if (evaluations_.Awaited()) {
     waits.push_back({.what =
                          "an evaluator: evaluation.by is 'evaluator' and none has joined, so no version is "
                          "evaluated; start one with atoll-worker --role evaluator, or set evaluation.by "
@@ -73,7 +94,7 @@ std::vector<WaitView> CoordinatorState::Waits(MonoTime now) const {
                      .from = {}});
   }
   WaitView drains{.what = "draining workers: they finish the round and leave", .from = {}};
-  for (const Member* member : members_.membership().Live()) {
+  for (const Member* member : core_.members.membership().Live()) {
     if (member->state == MemberState::kDraining) drains.from.push_back(member->name);
   }
   if (!drains.from.empty()) waits.push_back(std::move(drains));

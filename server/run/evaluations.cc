@@ -1,0 +1,76 @@
+#include "server/run/evaluations.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "core/contribution.h"
+
+namespace atl {
+
+void Evaluations::Take(const HeartbeatCall& call, MonoTime now, int64_t unix_ns, Effects& effects) {
+  const WorkerName& worker = call.caller.worker;
+  for (const EvaluationView& evaluation : call.evaluations) {
+    const EvaluationWorth worth = core_.evaluation_assignment.Weigh(worker, evaluation.version);
+    if (worth == EvaluationWorth::kKnown) continue;
+    const bool plausible = evaluation.loss > 0 && IsPlausibleLoss(evaluation.loss);
+    if (worth == EvaluationWorth::kUnasked || !plausible) {
+      if (!core_.evaluation_assignment.NoteIgnored(now)) continue;
+      effects.Event(EventKind::kUnknown, worker,
+                    absl::StrFormat("a validation loss of %g for version %d from worker '%s' is ignored: %s "
+                                    "(%d ignored so far)",
+                                    evaluation.loss, evaluation.version.value(), worker,
+                                    plausible ? "the worker was not asked to evaluate this version"
+                                              : "a loss is above 0 and at most 10000 nats per token",
+                                    core_.evaluation_assignment.ignored()));
+      continue;
+    }
+    EvaluationView timed = evaluation;
+    timed.unix_ns = unix_ns;
+    core_.statistics.AddEvaluation(timed);
+    core_.evaluation_assignment.Reported(evaluation.version);
+    effects.evaluations.push_back({.fragment = FragmentId(0),
+                                   .version = evaluation.version,
+                                   .loss = evaluation.loss,
+                                   .tokens = evaluation.tokens,
+                                   .unix_ns = unix_ns});
+    effects.Event(
+        EventKind::kEvaluated, worker,
+        absl::StrFormat("version %d has validation loss %.4f", evaluation.version.value(), evaluation.loss));
+    effects.events.back().version = evaluation.version;
+    effects.events.back().evaluation = evaluation;
+  }
+}
+
+void Evaluations::Watch(MonoTime now, Effects& effects) {
+  if (!Awaited()) {
+    no_evaluator_since_.reset();
+    return;
+  }
+  if (!no_evaluator_since_) no_evaluator_since_ = now;
+  // One that is starting, or back from a restart, gets a lease's time. Once for each time that there is none.
+  const MonoTime due = *no_evaluator_since_ + core_.config->run.round.lease;
+  if (now < due || due == evaluator_missed_) return;
+  evaluator_missed_ = due;
+  effects.Event(EventKind::kUnknown, "",
+                "no version is evaluated: evaluation.by is 'evaluator' and none has joined; start one with "
+                "atoll-worker --role evaluator, or set evaluation.by to worker");
+}
+
+bool Evaluations::Awaited() const {
+  if (core_.fragments.empty() || core_.config->run.evaluated_by != EvaluatedBy::kEvaluator) return false;
+  if (core_.config->run.evaluation_every == 0 || !core_.members.Live(WorkerRole::kEvaluator).empty())
+    return false;
+  return !core_.Finished() || !core_.evaluation_assignment.HasReport(core_.fragments.front().head());
+}
+
+bool Evaluations::EvaluatorLeft() const {
+  const bool by_worker = core_.config->run.evaluated_by == EvaluatedBy::kWorker;
+  const Version last = core_.fragments.front().head();
+  if (!by_worker) return core_.members.Live(WorkerRole::kEvaluator).empty();
+  const std::vector<WorkerName> live = core_.members.Live(WorkerRole::kTrainer);
+  const WorkerName holder = core_.evaluation_assignment.Holder(last);
+  return live.empty() || (!holder.empty() && std::ranges::find(live, holder) == live.end());
+}
+
+}  // namespace atl

@@ -1,0 +1,227 @@
+#include "server/run/member_calls.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/planted_defect.h"
+#include "common/status.h"
+#include "server/rejection.h"
+
+namespace atl {
+namespace {
+
+std::string LastPushText(const WorkerAccount& account) {
+  if (account.last_pushes.empty()) return "it had nothing to push";
+  for (const auto& [fragment, push] : account.last_pushes) {
+    if (push.counted) continue;
+    return absl::StrFormat("its last push, on version %d of fragment %d, came too late and does not count",
+                           push.base.value(), fragment.value());
+  }
+  const auto& [fragment, push] = *account.last_pushes.begin();
+  return absl::StrFormat("its last push, on version %d of fragment %d, counted", push.base.value(),
+                         fragment.value());
+}
+
+}  // namespace
+
+absl::StatusOr<JoinResult> MemberCalls::Join(const JoinCall& call, MonoTime now, Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  auto joined = Admit(call, now, effects);
+  if (joined.ok() || call.role == WorkerRole::kObserver) return joined;
+  effects.joins_refused.push_back(ReasonText(joined.status()));
+  if (!core_.rejected_joins.Note(call.worker, call.address, joined.status(), now)) return joined;
+  effects.Event(
+      EventKind::kJoinRefused, call.worker,
+      absl::StrFormat("a worker is refused%s: %s", call.address.empty() ? "" : " (from " + call.address + ")",
+                      std::string(joined.status().message())));
+  return joined;
+}
+
+absl::StatusOr<JoinResult> MemberCalls::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
+  ATOLL_RETURN_IF_ERROR(core_.members.EnterJoin(call, now));
+  ATOLL_RETURN_IF_ERROR(core_.members.CheckJoin(call, core_.manifest_hash, now));
+  // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
+  // that a second Join would supersede.
+  if (call.role == WorkerRole::kObserver) return DescribeToObserver();
+  if (call.manifest_hash.empty()) return DescribeRun();
+
+  const bool deserted = core_.members.membership().live_count(WorkerRole::kTrainer) == 0;
+  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome outcome, core_.members.Join(call, now));
+  core_.rejected_joins.Joined(call.worker);
+  if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
+  effects.members.push_back(call.worker);
+  effects.Event(outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
+                absl::StrFormat("%s '%s' %s", std::string(WorkerRoleName(call.role)), call.worker,
+                                outcome.returning ? "is back" : "joined"));
+  effects.rounds_changed = true;
+  if (call.role == WorkerRole::kTrainer) {
+    if (deserted) core_.training_time.Began(now);
+    for (FragmentRound& fragment : core_.fragments) {
+      if (fragment.round()) fragment.round()->Joined(call.worker, now, core_.members.membership());
+    }
+  }
+  core_.RefreshGrant(effects);
+
+  JoinResult result = DescribeRun();
+  result.incarnation = outcome.incarnation;
+  result.returning = outcome.returning;
+  result.seed_granted = !core_.manifest && core_.grant.HeldBy(call.worker);
+  if (outcome.partition) result.data = core_.members.Partition(*core_.members.membership().Find(call.worker));
+  for (const FragmentRound& fragment : core_.fragments) {
+    if (fragment.round() == nullptr) continue;
+    for (const Contribution& contribution : fragment.round()->Contributions()) {
+      if (contribution.key.worker == call.worker) result.accepted.push_back(contribution.key);
+    }
+  }
+  return result;
+}
+
+JoinResult MemberCalls::DescribeRun() const {
+  // Who joins trains on the open round, and hears of a newer configuration with the plan of the next. It must
+  // not be older than what the plan of any fragment names: its worker would ask again and again.
+  const auto newest = std::ranges::max_element(
+      core_.fragments, {}, [](const FragmentRound& fragment) { return fragment.config().version; });
+  const ConfigSnapshot& config = newest == core_.fragments.end() ? *core_.config : newest->config();
+  JoinResult result;
+  result.run_id = core_.identity.run_id;
+  result.epoch = core_.identity.epoch;
+  result.lease = core_.config->run.round.lease;
+  result.heartbeat = HeartbeatInterval();
+  result.config_bytes = config.bytes;
+  result.config_version = config.version;
+  result.manifest_hash = core_.manifest_hash;
+  result.fragments = core_.FragmentViews();
+  result.state = views_.State();
+  result.committed_tokens = core_.statistics.committed_tokens();
+  result.total_tokens = core_.config->run.total_tokens();
+  return result;
+}
+
+JoinResult MemberCalls::DescribeToObserver() const {
+  JoinResult result = DescribeRun();
+  result.incarnation = kObserverIncarnation;
+  result.manifest = core_.manifest;
+  return result;
+}
+
+absl::StatusOr<HeartbeatResult> MemberCalls::Heartbeat(const HeartbeatCall& call, MonoTime now,
+                                                       int64_t unix_ns, Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  if (call.caller.observes()) {
+    ATOLL_RETURN_IF_ERROR(core_.members.CheckRun(call.caller));
+    return HeartbeatResult{
+        .lease = core_.config->run.round.lease, .state = views_.State(), .fragments = core_.FragmentViews()};
+  }
+  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
+  NoteHeartbeat(call);
+  evaluations_.Take(call, now, unix_ns, effects);
+  core_.RefreshGrant(effects);
+  return HeartbeatResult{.lease = core_.config->run.round.lease,
+                         .state = views_.State(),
+                         .fragments = core_.FragmentViews(),
+                         .seed_granted = !core_.manifest && core_.grant.HeldBy(call.caller.worker),
+                         .command = core_.members.account(call.caller.worker).command.command,
+                         .at_once = core_.members.account(call.caller.worker).command.at_once};
+}
+
+void MemberCalls::NoteHeartbeat(const HeartbeatCall& call) {
+  const WorkerName& worker = call.caller.worker;
+  core_.members.account(worker).progress = call.progress;
+  if (call.capabilities) core_.members.account(worker).capabilities = *call.capabilities;
+  const WorkerRole role = core_.members.membership().Find(worker)->role;
+  const WorkerPhaseView phase = call.progress.phase;
+  const bool computing = phase == WorkerPhaseView::kTraining || phase == WorkerPhaseView::kEvaluating ||
+                         phase == WorkerPhaseView::kPushing;
+  if (role == WorkerRole::kTrainer && computing) {
+    // After a restart of the coordinator nobody has pulled, as far as the new rounds know; who computes on
+    // the base is waited for all the same.
+    // Overlapped fragments have versions of their own, and whoever computes is on its way to each of them.
+    const bool overlapped = core_.config->run.sync.mode == SyncMode::kOverlapped;
+    for (FragmentRound& fragment : core_.fragments) {
+      const bool on_base = overlapped || fragment.head() == call.progress.base;
+      if (fragment.round() && on_base) fragment.round()->Pulled(worker);
+    }
+  }
+}
+
+absl::Status MemberCalls::Leave(const Caller& caller, const std::string& reason, MonoTime now,
+                                Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  if (caller.observes()) return core_.members.CheckRun(caller);
+  ATOLL_RETURN_IF_ERROR(core_.members.Check(caller));
+  ATOLL_RETURN_IF_ERROR(core_.members.membership().Leave(caller.worker, caller.incarnation, now));
+  core_.members.assignments().Left(caller.worker);
+  effects.members.push_back(caller.worker);
+  PendingCommand& command = core_.members.account(caller.worker).command;
+  if (command.command == CommandView::kDrain) {
+    core_.members.NoteDrained(caller.worker);
+    effects.Event(EventKind::kWorkerDrained, caller.worker,
+                  absl::StrFormat("worker '%s' has drained: %s", caller.worker,
+                                  LastPushText(core_.members.account(caller.worker))));
+  }
+  command = PendingCommand{};
+  effects.Event(EventKind::kWorkerLeft, caller.worker,
+                absl::StrFormat("worker '%s' left%s", caller.worker, reason.empty() ? "" : ": " + reason));
+  effects.rounds_changed = true;
+  core_.RefreshGrant(effects);
+  progress_.AnnounceEnd(now, effects);
+  return absl::OkStatus();
+}
+
+absl::Status MemberCalls::Renew(const Caller& caller, MonoTime now, Effects& effects) {
+  const bool deserted = core_.members.membership().live_count(WorkerRole::kTrainer) == 0;
+  ATOLL_ASSIGN_OR_RETURN(const bool returned, core_.members.Renew(caller, now));
+  if (!returned) return absl::OkStatus();
+  effects.members.push_back(caller.worker);
+  effects.Event(EventKind::kWorkerReturned, caller.worker,
+                absl::StrFormat("worker '%s' is heard of again", caller.worker));
+  effects.rounds_changed = true;
+  const Member* member = core_.members.membership().Find(caller.worker);
+  if (member->role == WorkerRole::kTrainer) {
+    if (deserted) core_.training_time.Began(now);
+    for (FragmentRound& fragment : core_.fragments) {
+      if (fragment.round()) fragment.round()->Revived(caller.worker, now, core_.members.membership());
+    }
+    core_.RefreshGrant(effects);
+  }
+  return absl::OkStatus();
+}
+
+void MemberCalls::ExpireLeases(MonoTime now, Effects& effects) {
+  const bool nobody_expires = Planted(PlantedDefect::kWaitsForTheDead);
+  for (const WorkerName& lost :
+       nobody_expires ? std::vector<WorkerName>() : core_.members.membership().Expire(now)) {
+    effects.members.push_back(lost);
+    effects.Event(
+        EventKind::kWorkerLost, lost,
+        absl::StrFormat("worker '%s' was silent for %.1f s; it is not waited for until it comes back", lost,
+                        ToSeconds(core_.config->run.round.lease)));
+    effects.rounds_changed = true;
+  }
+}
+
+std::optional<WorkerEntry> MemberCalls::Entry(const WorkerName& name) const {
+  MutexLock lock(&core_.mutex);
+  if (core_.members.membership().Find(name) == nullptr) return std::nullopt;
+  return core_.Entry(name);
+}
+
+std::string MemberCalls::PublicKey(const WorkerName& worker) const {
+  MutexLock lock(&core_.mutex);
+  return core_.members.PublicKey(worker);
+}
+
+bool MemberCalls::IsTrainer(const WorkerName& worker) const {
+  MutexLock lock(&core_.mutex);
+  const Member* member = core_.members.membership().Find(worker);
+  return member != nullptr && member->role == WorkerRole::kTrainer;
+}
+
+bool MemberCalls::IsLiveTrainer(const WorkerName& worker) const {
+  MutexLock lock(&core_.mutex);
+  const Member* member = core_.members.membership().Find(worker);
+  return member != nullptr && member->live() && member->role == WorkerRole::kTrainer;
+}
+
+}  // namespace atl

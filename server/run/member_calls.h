@@ -1,0 +1,69 @@
+#ifndef ATOLL_SERVER_RUN_MEMBER_CALLS_H_
+#define ATOLL_SERVER_RUN_MEMBER_CALLS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/run/evaluations.h"
+#include "server/run/run_core.h"
+#include "server/run/run_progress.h"
+#include "server/run/status_views.h"
+
+namespace atl {
+
+/// What workers do as members: Join, Heartbeat, Leave, and the leases that every call renews. Thread-safe.
+class MemberCalls {
+ public:
+  struct Parts {
+    RunCore& core;
+    Evaluations& evaluations;
+    RunProgress& progress;
+    const StatusViews& views;
+  };
+  /// The parts outlive it.
+  explicit MemberCalls(const Parts& parts)
+      : core_(parts.core), evaluations_(parts.evaluations), progress_(parts.progress), views_(parts.views) {}
+
+  absl::StatusOr<JoinResult> Join(const JoinCall& call, MonoTime now, Effects& effects);
+  absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
+                                            Effects& effects);
+  absl::Status Leave(const Caller& caller, const std::string& reason, MonoTime now, Effects& effects);
+
+  /// The record of a member; nullopt: it is none.
+  std::optional<WorkerEntry> Entry(const WorkerName& name) const;
+  /// Of the worker's confirmations; empty: it signs nothing.
+  std::string PublicKey(const WorkerName& worker) const;
+  bool IsTrainer(const WorkerName& worker) const;
+  bool IsLiveTrainer(const WorkerName& worker) const;
+
+  // Under the lock.
+  /// Checks a member's call and renews its lease.
+  absl::Status Renew(const Caller& caller, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  /// Members that were silent for a lease are lost.
+  void ExpireLeases(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+
+ private:
+  absl::StatusOr<JoinResult> Admit(const JoinCall& call, MonoTime now, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  JoinResult DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  JoinResult DescribeToObserver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  void NoteHeartbeat(const HeartbeatCall& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  /// Asked of workers: every third of the lease, or more often.
+  Duration HeartbeatInterval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex) {
+    return std::min(core_.options.heartbeat, core_.config->run.round.lease / 3);
+  }
+
+  RunCore& core_;
+  Evaluations& evaluations_;
+  RunProgress& progress_;
+  const StatusViews& views_;
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_SERVER_RUN_MEMBER_CALLS_H_

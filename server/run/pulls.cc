@@ -1,0 +1,103 @@
+#include "server/run/pulls.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+
+namespace atl {
+
+absl::Status Pulls::CheckPull(const PullCall& call, MonoTime now, Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  if (call.caller.observes()) {
+    ATOLL_RETURN_IF_ERROR(core_.members.CheckRun(call.caller));
+    return core_.CheckFragment(call.fragment);
+  }
+  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(call.caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(call.fragment));
+  return core_.CheckModel(call.caller.worker);
+}
+
+void Pulls::NoteLostVersions(const PullCall& call, Version head, MonoTime now, Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  const WorkerName& worker = call.caller.worker;
+  if (core_.members.membership().Find(worker) == nullptr ||
+      !core_.members.account(worker).rejections.Allow(now))
+    return;
+  effects.Event(EventKind::kReplicaDiverged, worker,
+                absl::StrFormat(
+                    "worker '%s' has version %d of fragment %d, whose head is %d: the data directory is an "
+                    "older copy of itself, and the versions from %d to %d are lost; the worker goes on from "
+                    "the head",
+                    worker, call.after->value(), call.fragment.value(), head.value(), head.value() + 1,
+                    call.after->value()));
+  effects.events.back().fragment = call.fragment;
+  effects.events.back().version = head;
+}
+
+RoundPlanView Pulls::Deliver(const WorkerName& worker, FragmentId id, Version version,
+                             uint64_t committed_tokens, MonoTime now) {
+  MutexLock lock(&core_.mutex);
+  FragmentRound& fragment = core_.fragments[id.value()];
+  RoundPlanView plan{.inner_steps = fragment.config().run.inner.steps,
+                     .active_workers = 1,
+                     .committed_tokens = committed_tokens,
+                     .total_tokens = core_.config->run.total_tokens()};
+  const Member* member = core_.members.membership().Find(worker);
+  if (member == nullptr) return plan;
+  plan.active_workers = PlannedWorkers(fragment, now);
+  FillPlan(*member, fragment, version, now, plan);
+  if (version != fragment.head()) return plan;
+  plan.config_version = fragment.config().version;
+  if (PendingCommand& told = core_.members.account(worker).command; told.command == CommandView::kResync) {
+    told = PendingCommand{};  // it has the head now
+  }
+  if (Round* round = fragment.round(); round != nullptr) {
+    if (member->role == WorkerRole::kTrainer) round->Pulled(worker);
+    const RoundView view = round->View(now, core_.members.membership());
+    const MonoTime start = view.gathering ? now : view.started_at;
+    plan.deadline = std::max(Duration(0), start + fragment.config().run.round.deadline - now);
+  }
+  if (id == FragmentId(0)) {
+    plan.evaluate = core_.evaluation_assignment.Assign(worker, member->role, version, fragment.finished(),
+                                                       core_.members.Live(WorkerRole::kTrainer));
+  }
+  return plan;
+}
+
+uint32_t Pulls::PlannedWorkers(const FragmentRound& fragment, MonoTime now) const {
+  const auto active = static_cast<uint32_t>(core_.members.membership().ActiveTrainers().size());
+  const bool gathering = fragment.round() != nullptr && fragment.round()->Gathering(now);
+  // The first to pull version 0 must not take itself for the only one.
+  if (gathering) return std::max({active, fragment.config().run.round.start_workers, 1U});
+  if (fragment.head() == Version(0)) return std::max(active, 1U);
+  // Fixed with the version, so that all who train on it are at the same learning rate.
+  return std::max(fragment.active_at_open() > 0 ? fragment.active_at_open() : active, 1U);
+}
+
+void Pulls::FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,
+                     RoundPlanView& plan) {
+  if (member.role != WorkerRole::kTrainer || fragment.finished()) return;
+  if (fragment.layout().id != FragmentId(0)) {
+    // The steps behind a contribution to another fragment are those of fragment 0's plan.
+    if (const uint32_t steps = core_.members.assignments().steps(member.name); steps > 0)
+      plan.inner_steps = steps;
+    return;
+  }
+  const WorkAssignments::Assigned given = core_.members.assignments().Assign(
+      member, version, fragment.config().run, core_.members.membership(), now);
+  plan.inner_steps = given.steps;
+  if (!given.go_to) return;
+  plan.data = PartitionView{.partition = given.go_to->partition,
+                            .partitions = core_.config->run.data.partitions,
+                            .samples_consumed = given.go_to->position};
+}
+
+void Pulls::CountPull(const WorkerName& worker, uint64_t bytes) {
+  if (worker.empty()) return;  // an observer's: export, generate, a look
+  MutexLock lock(&core_.mutex);
+  core_.statistics.CountPull(bytes);
+  if (core_.members.membership().Find(worker) != nullptr) core_.members.account(worker).pull_bytes += bytes;
+}
+
+}  // namespace atl

@@ -1,0 +1,67 @@
+#include "server/run/run_settings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/codec.h"
+
+namespace atl {
+
+ConfigPtr RunSettings::config() const {
+  MutexLock lock(&core_.mutex);
+  return core_.config;
+}
+
+ConfigPtr RunSettings::RoundConfig(FragmentId fragment) const {
+  MutexLock lock(&core_.mutex);
+  return fragment.value() < core_.fragments.size() ? core_.fragments[fragment.value()].shared_config()
+                                                   : core_.config;
+}
+
+uint64_t RunSettings::LargestPush(FragmentId fragment, uint64_t elements) const {
+  MutexLock lock(&core_.mutex);
+  uint64_t largest = 0;
+  for (const CodecKind codec : core_.fragments[fragment.value()].push_codecs()) {
+    largest = std::max(largest, CodecFor(codec).EncodedSize(elements));
+  }
+  return largest;
+}
+
+uint32_t RunSettings::StalenessLimit() const {
+  MutexLock lock(&core_.mutex);
+  uint32_t limit = core_.config->run.round.staleness_limit;
+  for (const FragmentRound& fragment : core_.fragments) {
+    limit = std::max(limit, fragment.config().run.round.staleness_limit);
+  }
+  return limit;
+}
+
+uint64_t RunSettings::ContributionBudget() const {
+  MutexLock lock(&core_.mutex);
+  uint64_t largest = core_.config->run.contribution_budget_bytes;
+  for (const FragmentRound& fragment : core_.fragments) {
+    for (const CodecKind codec : fragment.push_codecs()) {
+      largest = std::max(largest, CodecFor(codec).EncodedSize(fragment.layout().elements));
+    }
+  }
+  return largest;
+}
+
+void RunSettings::Configure(ConfigPtr config, Effects& effects) {
+  MutexLock lock(&core_.mutex);
+  core_.config = std::move(config);
+  core_.members.Configure(core_.config->run);
+  core_.statistics.Configure(core_.config->run);
+  core_.evaluation_assignment.Configure(core_.config->run.evaluated_by, core_.config->run.evaluation_every);
+  for (FragmentRound& fragment : core_.fragments) fragment.Configure(core_.config);
+  effects.rounds_changed = true;
+}
+
+std::vector<FragmentLayout> RunSettings::Layouts() const {
+  MutexLock lock(&core_.mutex);
+  std::vector<FragmentLayout> layouts;
+  for (const FragmentRound& fragment : core_.fragments) layouts.push_back(fragment.layout());
+  return layouts;
+}
+
+}  // namespace atl
