@@ -31,15 +31,15 @@ void FragmentRound::Configure(ConfigPtr config) {
 
 void FragmentRound::Open(Version head, const Membership& membership, MonoTime now) {
   head_ = head;
-  decided_since = now;
+  decided_since_ = now;
   push_codecs_ = {config_->run.push_codec, next_config_->run.push_codec};
   config_ = next_config_;
-  closing_ = false;
+  closing_.reset();
   close_now.clear();
-  awaits_storage = false;
+  awaits_storage_ = false;
   for (const ContributionKey& key : excluded_) left_out_.insert({key.worker, key.base});
   excluded_.clear();
-  closing_view = RoundView{};
+  closing_view_ = RoundView{};
   active_at_open_ = static_cast<uint32_t>(membership.ActiveTrainers().size());
   round_.emplace(RoundOpening{.epoch = epoch_,
                               .fragment = layout_.id,
@@ -70,7 +70,7 @@ void FragmentRound::ResumeFinished(const Membership& membership, MonoTime now) {
 }
 
 uint64_t FragmentRound::Lateness(Version base) const {
-  return head_.value() + (closing_ ? 1 : 0) - base.value();
+  return head_.value() + (closing() ? 1 : 0) - base.value();
 }
 
 bool FragmentRound::Admissible(Version base) const {
@@ -80,10 +80,10 @@ bool FragmentRound::Admissible(Version base) const {
 
 absl::Status FragmentRound::Stale(const ContributionKey& key) const {
   // While a round is being closed, the version that is about to appear is the one to wait for.
-  const Version adopt = closing_ ? Next(head_) : head_;
-  std::string why = finished_  ? "the run is finished"
-                    : closing_ ? "its round has closed and is being committed"
-                               : "a newer version is published";
+  const Version adopt = closing() ? Next(head_) : head_;
+  std::string why = finished_   ? "the run is finished"
+                    : closing() ? "its round has closed and is being committed"
+                                : "a newer version is published";
   if (const uint32_t limit = config_->run.round.staleness_limit; limit > 0 && !finished_) {
     why += absl::StrFormat(", and it would be late by more than the %d versions allowed", limit);
   }
@@ -133,7 +133,7 @@ absl::Status FragmentRound::BeginAccept(const Contribution& contribution) {
     return absl::AlreadyExistsError(
         absl::StrFormat("the contribution of worker '%s' is here already", contribution.key.worker));
   }
-  if (closing_) {
+  if (closing()) {
     return WithRetryAfter(
         absl::UnavailableError(absl::StrFormat(
             "version %d is just being committed; the contribution of worker '%s' will count in the round "
@@ -155,12 +155,26 @@ void FragmentRound::Readmit(const Contribution& contribution, MonoTime now) {
   (void)round_->Arrived(contribution, now);
 }
 
-std::optional<std::vector<Contribution>> FragmentRound::BeginClose() {
-  closing_ = true;
+void FragmentRound::Decided(RoundDecision decision, RoundView view, MonoTime now) {
+  if (decision.action != decision_.action) decided_since_ = now;
+  awaits_storage_ = false;
+  if (decision.action == RoundDecision::Action::kClose) closing_view_ = std::move(view);
+  decision_ = std::move(decision);
+}
+
+void FragmentRound::AwaitStorage() {
+  awaits_storage_ = true;
+  decision_.reason =
+      absl::StrFormat("ready to close (%s); waiting for the tensors of version %d to be written to disk",
+                      decision_.reason, head().value());
+}
+
+std::optional<ClosedRound> FragmentRound::BeginClose(MonoTime now) {
+  if (!closing_) closing_ = Closing{.reason = decision_.reason, .at = now};
   if (!accepting_.empty() || !round_) return std::nullopt;
-  std::vector<Contribution> contributions = round_->Contributions();
-  std::erase_if(contributions, [&](const Contribution& c) { return excluded_.contains(c.key); });
-  return contributions;
+  ClosedRound closed{.config = config_, .reason = closing_->reason, .contributions = round_->Contributions()};
+  std::erase_if(closed.contributions, [&](const Contribution& c) { return excluded_.contains(c.key); });
+  return closed;
 }
 
 void FragmentRound::Committed(const RoundRecord& record) {

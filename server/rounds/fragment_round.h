@@ -20,6 +20,13 @@
 
 namespace atl {
 
+/// A round whose contributions are fixed: what the next version is made of.
+struct ClosedRound {
+  ConfigPtr config;                         // that it was opened with
+  std::string reason;                       // why it closed
+  std::vector<Contribution> contributions;  // in summation order, without the excluded ones
+};
+
 /// One fragment between two versions: its open round, and what went into the last ones. Pure state, not
 /// thread-safe.
 ///
@@ -38,7 +45,9 @@ class FragmentRound {
 
   const FragmentLayout& layout() const { return layout_; }
   Version head() const { return head_; }
-  bool closing() const { return closing_; }
+  bool closing() const { return closing_.has_value(); }
+  /// When it was decided to close the round that is closing.
+  MonoTime closed_at() const { return closing_->at; }
   /// No further version will be made.
   bool finished() const { return finished_; }
 
@@ -80,9 +89,23 @@ class FragmentRound {
   /// Whether a contribution on this base may still become part of a version.
   bool Admissible(Version base) const;
 
-  /// From here on nothing new is accepted. The contributions in summation order, without the excluded ones,
-  /// once no acceptance is in flight; nullopt until then (call again).
-  std::optional<std::vector<Contribution>> BeginClose();
+  /// The policy decided this of `view`.
+  void Decided(RoundDecision decision, RoundView view, MonoTime now);
+  /// An operator decided it.
+  void Ordered(RoundDecision decision) { decision_ = std::move(decision); }
+  /// The latest, for the status; of a round that is closing, why it does.
+  const RoundDecision& decision() const { return decision_; }
+  /// Since when decisions have been of this kind.
+  MonoTime decided_since() const { return decided_since_; }
+  /// The round could close, but the tensors of its base are still being written. Until the next decision.
+  void AwaitStorage();
+  bool awaits_storage() const { return awaits_storage_; }
+
+  /// The decision holds: from here on nothing new is accepted, and the round is closing until the next Open.
+  /// The round, once no acceptance is in flight; nullopt until then (call again).
+  std::optional<ClosedRound> BeginClose(MonoTime now);
+  /// The round as it was when the policy decided to close it; empty when an operator did.
+  const RoundView& closing_view() const { return closing_view_; }
   /// This contribution cannot be merged.
   void Exclude(const ContributionKey& key) { excluded_.insert(key); }
 
@@ -90,7 +113,7 @@ class FragmentRound {
   bool Accepting(const WorkerName& worker, Version base) const { return accepting_.contains({worker, base}); }
   size_t accepting() const { return accepting_.size(); }
   /// Nothing has arrived, or is about to, that a close would have to count.
-  bool Idle() const { return !closing_ && accepting_.empty() && (!round_ || round_->arrived_count() == 0); }
+  bool Idle() const { return !closing() && accepting_.empty() && (!round_ || round_->arrived_count() == 0); }
 
   /// The version was committed: remembers its contributions, for as long as one of them could be sent again
   /// and be admitted.
@@ -108,13 +131,6 @@ class FragmentRound {
 
   /// Trainers that were active when the base was published.
   uint32_t active_at_open() const { return active_at_open_; }
-  /// The latest decision, for the status, and since when it is of this kind.
-  RoundDecision decision;
-  MonoTime decided_since;
-  /// The round as it was when it was decided to close it.
-  RoundView closing_view;
-  /// The tensors of the base are still being written, and the round waits for them to close.
-  bool awaits_storage = false;
   GraceEstimate grace;
   Version stored;
   /// No further round is wanted, but the open one has contributions that were acknowledged: it closes with
@@ -136,7 +152,15 @@ class FragmentRound {
   Version head_;
   std::optional<Round> round_;
   uint32_t active_at_open_ = 0;
-  bool closing_ = false;
+  struct Closing {
+    std::string reason;
+    MonoTime at;
+  };
+  std::optional<Closing> closing_;  // from BeginClose to the next Open
+  RoundDecision decision_;
+  MonoTime decided_since_;
+  RoundView closing_view_;
+  bool awaits_storage_ = false;
   bool finished_ = false;
   std::set<WorkerBase> accepting_;
   std::set<ContributionKey> excluded_;                                // of the open round

@@ -92,25 +92,20 @@ void RoundDriver::StepFragment(FragmentDriver& driver) {
   const MonoTime now = context_.clock->Now();
   if (driver.halted || now < driver.retry_at) return;
   if (driver.pending) return Commit(driver);
-  if (!driver.closing) {
-    Effects effects;
-    const RoundDecision decision = context_.state->rounds().Decide(id, now, effects);
-    (void)context_.effect_executor->Execute(effects);
-    if (decision.action != RoundDecision::Action::kClose) return;
-    // The state is updated in place: the version before must be on disk first. Until then the round stays
-    // open, and whoever comes meanwhile is still counted.
-    if (driver.storing) return context_.state->rounds().AwaitStorage(id);
-    driver.closing = true;
-    driver.close_reason = decision.reason;
-    driver.config = context_.state->settings().RoundConfig(id);
-    driver.closed_at = now;
-  }
+  Effects effects;
+  const RoundDecision decision = context_.state->rounds().Decide(id, now, effects);
+  (void)context_.effect_executor->Execute(effects);
+  if (decision.action != RoundDecision::Action::kClose) return;
+  // The state is updated in place: the version before must be on disk first. Until then the round stays
+  // open, and whoever comes meanwhile is still counted.
+  if (driver.storing) return context_.state->rounds().AwaitStorage(id);
   // Not there yet while an acceptance is in flight; its end wakes this thread.
-  auto contributions = context_.state->rounds().BeginClose(id);
-  if (contributions) MergeFragment(driver, *std::move(contributions));
+  auto closed = context_.state->rounds().BeginClose(id, now);
+  if (closed) MergeFragment(driver, *std::move(closed));
 }
 
-void RoundDriver::MergeFragment(FragmentDriver& driver, std::vector<Contribution> contributions) {
+void RoundDriver::MergeFragment(FragmentDriver& driver, ClosedRound closed) {
+  std::vector<Contribution>& contributions = closed.contributions;
   if (contributions.empty()) {
     driver.halted = true;
     context_.state->faults().SetFault(
@@ -127,7 +122,7 @@ void RoundDriver::MergeFragment(FragmentDriver& driver, std::vector<Contribution
   FaultPoint("merge.begin");
   const MonoTime started = context_.clock->Now();
   std::vector<float> weights =
-      NormalisedWeights(driver.config->run.merge.weights, contributions, driver.state.version);
+      NormalisedWeights(closed.config->run.merge.weights, contributions, driver.state.version);
   const auto mapped = MapInputs(*context_.store, contributions, weights);
   // What a disk has changed since it was accepted must not get into a version.
   const absl::Status whole = mapped.ok() ? CheckPayloads(*mapped, contributions, *engine_) : mapped.status();
@@ -137,9 +132,10 @@ void RoundDriver::MergeFragment(FragmentDriver& driver, std::vector<Contribution
     driver.retry_at = started + context_.options.storage_retry;
     return;
   }
-  const RunOptions& run = driver.config->run;
-  auto computed = engine_->Step(mapped->inputs, run.merge, run.outer, driver.state, &driver.findings,
-                                run.offenders.measures());
+  const RunOptions& run = closed.config->run;
+  MergeFindings findings;
+  auto computed =
+      engine_->Step(mapped->inputs, run.merge, run.outer, driver.state, &findings, run.offenders.measures());
   if (!computed.ok()) {
     if (Overflowed(driver, contributions, computed.status())) Wake();
     return;
@@ -147,8 +143,8 @@ void RoundDriver::MergeFragment(FragmentDriver& driver, std::vector<Contribution
   context_.observer->OnMergeSeconds(ToSeconds(context_.clock->Now() - started));
   std::vector<double> norms;
   for (const Contribution& contribution : contributions) norms.push_back(contribution.norm);
-  context_.observer->OnMergedNorms(norms, driver.config->run.merge.norm_guard);
-  Prepare(driver, std::move(contributions), std::move(weights), *std::move(computed));
+  context_.observer->OnMergedNorms(norms, run.merge.norm_guard);
+  Prepare(driver, std::move(closed), std::move(weights), findings, *std::move(computed));
   FaultPoint("merge.done");
   Commit(driver);
 }
@@ -180,32 +176,31 @@ bool RoundDriver::Overflowed(FragmentDriver& driver, const std::vector<Contribut
   return true;
 }
 
-void RoundDriver::Prepare(FragmentDriver& driver, std::vector<Contribution> contributions,
-                          std::vector<float> weights, ComputedVersion computed) {
+void RoundDriver::Prepare(FragmentDriver& driver, ClosedRound closed, std::vector<float> weights,
+                          const MergeFindings& findings, ComputedVersion computed) {
+  const RunOptions& run = closed.config->run;
   Pending& pending = driver.pending.emplace();
   RoundRecord& record = pending.record;
   record.epoch = driver.state.epoch;
   record.fragment = driver.state.layout.id;
   record.version = Next(driver.state.version);
   record.outer_steps = driver.state.outer_steps + 1;
-  record.config_version = driver.config->version;
-  record.outer = driver.config->run.outer;
-  record.merge = driver.config->run.merge;
-  record.committed_tokens = context_.state->rounds().TokensAfter(record.fragment, contributions);
+  record.config_version = closed.config->version;
+  record.outer = run.outer;
+  record.merge = run.merge;
+  record.committed_tokens = context_.state->rounds().TokensAfter(record.fragment, closed.contributions);
   record.closed_unix_ns = context_.clock->WallNow().time_since_epoch().count();
-  record.close_reason = driver.close_reason;
-  record.noise_multiplier =
-      driver.config->run.privacy.noisy() ? driver.config->run.privacy.noise_multiplier : 0;
-  record.audits = context_.state->rounds().Audit(record.fragment, contributions, driver.findings);
+  record.close_reason = closed.reason;
+  record.noise_multiplier = run.privacy.noisy() ? run.privacy.noise_multiplier : 0;
+  record.audits = context_.state->rounds().Audit(record.fragment, closed.contributions, findings);
   record.parameters = computed.hashes.parameters;
   record.state = computed.hashes.state;
   record.published = computed.hashes.published;
   record.weights = std::move(weights);
-  pending.partitions = context_.state->rounds().PartitionsAfter(record.fragment, contributions);
-  record.contributions = std::move(contributions);
+  pending.partitions = context_.state->rounds().PartitionsAfter(record.fragment, closed.contributions);
+  record.contributions = std::move(closed.contributions);
   pending.computed = std::move(computed);
   pending.computed.snapshot->committed_tokens = record.committed_tokens;
-  pending.closed_at = driver.closed_at;
 }
 
 void RoundDriver::Commit(FragmentDriver& driver) {
@@ -239,11 +234,9 @@ void RoundDriver::Published(FragmentDriver& driver, const Pending& pending) {
   driver.state.published = pending.computed.published;
   driver.state.version = pending.record.version;
   driver.state.outer_steps = pending.record.outer_steps;
-  driver.closing = false;
   const MonoTime now = context_.clock->Now();
   Effects effects;
-  const std::vector<FragmentId> finished =
-      context_.state->rounds().Committed(pending.record, ToSeconds(now - pending.closed_at), now, effects);
+  const std::vector<FragmentId> finished = context_.state->rounds().Committed(pending.record, now, effects);
   FaultPoint("publish.begin");
   context_.published_versions->Publish(pending.computed.snapshot);
   FaultPoint("publish.done");

@@ -11,13 +11,15 @@
 #include "common/periodic_task.h"
 #include "server/coordinator_context.h"
 #include "server/publish/version_writer.h"
+#include "server/rounds/fragment_round.h"
 #include "server/rounds/fragment_state.h"
 #include "server/rounds/merge_engine.h"
 
 namespace atl {
 
 /// Takes every fragment from version to version, on one thread: asks the policy, closes, merges, commits,
-/// publishes, hands the tensors to the version writer. Nothing else writes parameters.
+/// publishes, hands the tensors to the version writer. Nothing else writes parameters. What is closing, since
+/// when and why is FragmentRound's to know; the driver keeps tensors only, and what it computed of them.
 ///
 /// A commit that the disk refuses keeps the computed version and is tried again; nothing is computed twice
 /// and nothing is lost.
@@ -52,28 +54,22 @@ class RoundDriver {
     ComputedVersion computed;
     RoundRecord record;
     std::vector<PartitionEntry> partitions;
-    MonoTime closed_at;
   };
   struct FragmentDriver {
     FragmentState state;
-    bool closing = false;
     bool halted = false;  // needs an operator
-    std::string close_reason;
-    ConfigPtr config;  // of the round that is closing
-    MonoTime closed_at;
-    MonoTime retry_at;       // nothing is tried before
-    MergeFindings findings;  // of the merge that made `pending`
+    MonoTime retry_at;    // nothing is tried before
     std::optional<Pending> pending;
     std::atomic<bool> storing{false};
   };
 
   void Step();
   void StepFragment(FragmentDriver& driver);
-  void MergeFragment(FragmentDriver& driver, std::vector<Contribution> contributions);
+  void MergeFragment(FragmentDriver& driver, ClosedRound closed);
   bool Overflowed(FragmentDriver& driver, const std::vector<Contribution>& contributions,
                   const absl::Status& why);
-  void Prepare(FragmentDriver& driver, std::vector<Contribution> contributions, std::vector<float> weights,
-               ComputedVersion computed);
+  void Prepare(FragmentDriver& driver, ClosedRound closed, std::vector<float> weights,
+               const MergeFindings& findings, ComputedVersion computed);
   void Commit(FragmentDriver& driver);
   void Published(FragmentDriver& driver, const Pending& pending);
   void Store(FragmentDriver& driver, const SnapshotPtr& published);

@@ -14,23 +14,21 @@ RoundDecision Rounds::Decide(FragmentId id, MonoTime now, Effects& effects) {
   if (id.value() >= core_.fragments.size()) return wait;
   FragmentRound& fragment = core_.fragments[id.value()];
   if (fragment.round() == nullptr) return wait;
+  if (fragment.closing()) return fragment.decision();
   if (std::optional<RoundDecision> ordered = control_.Decision(fragment)) {
-    fragment.decision = *std::move(ordered);
-    return fragment.decision;
+    fragment.Ordered(*std::move(ordered));
+    return fragment.decision();
   }
-  const RoundDecision before = fragment.decision;
-  fragment.awaits_storage = false;
+  const RunHealth before = fragment.decision().health;
   RoundView view = fragment.round()->View(now, core_.members.membership());
-  fragment.decision = ::atl::Decide(now, view, Rules(fragment, view));
-  if (before.action != fragment.decision.action) fragment.decided_since = now;
-  if (fragment.decision.action == RoundDecision::Action::kClose) fragment.closing_view = std::move(view);
-  if (fragment.decision.action == RoundDecision::Action::kHold && before.health != fragment.decision.health) {
-    effects.Event(EventKind::kRunHeld, "",
-                  absl::StrFormat("fragment %d: %s", id.value(), fragment.decision.reason));
+  RoundDecision decision = ::atl::Decide(now, view, Rules(fragment, view));
+  fragment.Decided(decision, std::move(view), now);
+  if (decision.action == RoundDecision::Action::kHold && before != decision.health) {
+    effects.Event(EventKind::kRunHeld, "", absl::StrFormat("fragment %d: %s", id.value(), decision.reason));
     effects.events.back().fragment = id;
     effects.events.back().version = fragment.head();
   }
-  return fragment.decision;
+  return decision;
 }
 
 RoundOptions Rounds::Rules(const FragmentRound& fragment, const RoundView& view) const {
@@ -49,9 +47,9 @@ RoundOptions Rounds::Rules(const FragmentRound& fragment, const RoundView& view)
   return rules;
 }
 
-std::optional<std::vector<Contribution>> Rounds::BeginClose(FragmentId fragment) {
+std::optional<ClosedRound> Rounds::BeginClose(FragmentId fragment, MonoTime now) {
   MutexLock lock(&core_.mutex);
-  return core_.fragments[fragment.value()].BeginClose();
+  return core_.fragments[fragment.value()].BeginClose(now);
 }
 
 void Rounds::Exclude(FragmentId id, const Contribution& contribution, const std::string& why,
@@ -89,10 +87,10 @@ std::vector<ContributionAudit> Rounds::Audit(FragmentId fragment,
   return core_.offences.Audit(options, fragment, contributions, findings);
 }
 
-std::vector<FragmentId> Rounds::Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
-                                          Effects& effects) {
+std::vector<FragmentId> Rounds::Committed(const RoundRecord& record, MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
   FragmentRound& fragment = core_.fragments[record.fragment.value()];
+  const double commit_seconds = ToSeconds(now - fragment.closed_at());
   const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
   const std::optional<double> idle_seconds =
       core_.training_time.IdleSeconds(*fragment.round(), core_.config->run.round.lease, core_.members);
@@ -105,7 +103,7 @@ std::vector<FragmentId> Rounds::Committed(const RoundRecord& record, double comm
     core_.statistics.NoteEpsilon(summary.epsilon);
   }
   core_.members.assignments().Committed(record.fragment, record.contributions);
-  fragment.grace.Closed(fragment.closing_view, fragment.config().run.round);
+  fragment.grace.Closed(fragment.closing_view(), fragment.config().run.round);
   fragment.Committed(record);
   fragment.Open(record.version, core_.members.membership(), now);
   effects.Event(EventKind::kRoundClosed, "",
@@ -138,13 +136,9 @@ void Rounds::NoteOffences(const RoundRecord& record, MonoTime now, Effects& effe
   member_actions_.BanByRule(core_.offences.Note(core_.config->run.offenders, record), now, effects);
 }
 
-void Rounds::AwaitStorage(FragmentId id) {
+void Rounds::AwaitStorage(FragmentId fragment) {
   MutexLock lock(&core_.mutex);
-  FragmentRound& fragment = core_.fragments[id.value()];
-  fragment.awaits_storage = true;
-  fragment.decision.reason =
-      absl::StrFormat("ready to close (%s); waiting for the tensors of version %d to be written to disk",
-                      fragment.decision.reason, fragment.head().value());
+  core_.fragments[fragment.value()].AwaitStorage();
 }
 
 void Rounds::Stored(FragmentId fragment, Version version) {

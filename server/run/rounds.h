@@ -32,13 +32,14 @@ class Rounds {
         progress_(parts.progress),
         member_actions_(parts.member_actions) {}
 
-  /// What the policy says of the fragment's round. Never kClose while it is not seeded or finished.
+  /// What the policy says of the fragment's round; while it is closing, what it said last. Never kClose while
+  /// the run is not seeded or finished.
   RoundDecision Decide(FragmentId fragment, MonoTime now, Effects& effects);
   /// The round could close, but the tensors of its base are still being written: says so until the next
   /// Decide.
   void AwaitStorage(FragmentId fragment);
   /// See FragmentRound.
-  std::optional<std::vector<Contribution>> BeginClose(FragmentId fragment);
+  std::optional<ClosedRound> BeginClose(FragmentId fragment, MonoTime now);
   void Exclude(FragmentId fragment, const Contribution& contribution, const std::string& why,
                Effects& effects);
   /// The fragment's committed tokens after a round of these contributions.
@@ -50,8 +51,7 @@ class Rounds {
                                        const MergeFindings& findings) const;
   /// The record is on disk: moves the head and opens the next round, unless the run is finished. Returns the
   /// fragments that will have no further version.
-  std::vector<FragmentId> Committed(const RoundRecord& record, double commit_seconds, MonoTime now,
-                                    Effects& effects);
+  std::vector<FragmentId> Committed(const RoundRecord& record, MonoTime now, Effects& effects);
   /// The tensors of this version are on disk.
   void Stored(FragmentId fragment, Version version);
 

@@ -12,12 +12,6 @@ ConfigPtr RunSettings::config() const {
   return core_.config;
 }
 
-ConfigPtr RunSettings::RoundConfig(FragmentId fragment) const {
-  MutexLock lock(&core_.mutex);
-  return fragment.value() < core_.fragments.size() ? core_.fragments[fragment.value()].shared_config()
-                                                   : core_.config;
-}
-
 uint64_t RunSettings::LargestPush(FragmentId fragment, uint64_t elements) const {
   MutexLock lock(&core_.mutex);
   uint64_t largest = 0;

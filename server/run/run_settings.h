@@ -18,8 +18,6 @@ class RunSettings {
 
   /// The newest configuration.
   ConfigPtr config() const;
-  /// The one that the fragment's open round was opened with: a round keeps it to its end.
-  ConfigPtr RoundConfig(FragmentId fragment) const;
   /// In force from the next round of each fragment; what belongs to no round (limits, evaluations) at once.
   void Configure(ConfigPtr config, Effects& effects);
 

@@ -37,32 +37,32 @@ class FragmentRoundTest : public testing::Test {
 
 TEST_F(FragmentRoundTest, AnAcceptanceInFlightIsPartOfTheRoundThatCloses) {
   ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
-  EXPECT_FALSE(fragment_.BeginClose().has_value()) << "its set is not known yet";
+  EXPECT_FALSE(fragment_.BeginClose(kNow).has_value()) << "its set is not known yet";
   EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("b"))), RejectionReason::kStaleBase);
   fragment_.EndAccept(From("a"), /*durable=*/true, kNow);
-  const auto closed = fragment_.BeginClose();
+  const auto closed = fragment_.BeginClose(kNow);
   ASSERT_TRUE(closed.has_value());
-  ASSERT_EQ(closed->size(), 1);
-  EXPECT_EQ(closed->front().key.worker, "a");
+  ASSERT_EQ(closed->contributions.size(), 1);
+  EXPECT_EQ(closed->contributions.front().key.worker, "a");
 }
 
 TEST_F(FragmentRoundTest, AnAcceptanceThatFailsIsNot) {
   ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
-  (void)fragment_.BeginClose();
+  (void)fragment_.BeginClose(kNow);
   fragment_.EndAccept(From("a"), /*durable=*/false, kNow);
-  EXPECT_TRUE(fragment_.BeginClose()->empty());
+  EXPECT_TRUE(fragment_.BeginClose(kNow)->contributions.empty());
 }
 
 TEST_F(FragmentRoundTest, WhileItIsBeingAcceptedNothingIsSaidOfItsFate) {
   ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
   EXPECT_TRUE(fragment_.Accepting("a", Version(4)));
   EXPECT_TRUE(absl::IsUnavailable(fragment_.BeginAccept(From("a"))));
-  (void)fragment_.BeginClose();
+  (void)fragment_.BeginClose(kNow);
   EXPECT_TRUE(absl::IsUnavailable(fragment_.Check(From("a")).status())) << "not stale: it may yet count";
 }
 
 TEST_F(FragmentRoundTest, TheVersionToAdoptIsTheOneThatIsComing) {
-  (void)fragment_.BeginClose();
+  (void)fragment_.BeginClose(kNow);
   const auto rejection = RejectionOf(fragment_.Check(From("a")).status());
   ASSERT_TRUE(rejection.has_value());
   EXPECT_EQ(rejection->metadata.at(kHeadVersionKey), "5");
@@ -88,7 +88,7 @@ TEST_F(FragmentRoundTest, WhoComesWhileItClosesMayCountInTheNextRound) {
   fragment_.Open(Version(5), membership_, kNow);
   EXPECT_EQ(*fragment_.Check(From("a", 3)), Round::Arrival::kAccepted);
   EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 2)).status()), RejectionReason::kStaleBase);
-  (void)fragment_.BeginClose();
+  (void)fragment_.BeginClose(kNow);
   EXPECT_EQ(*fragment_.Check(From("a", 4)), Round::Arrival::kAccepted) << "it may be uploaded meanwhile";
   EXPECT_TRUE(absl::IsUnavailable(fragment_.BeginAccept(From("a", 4)))) << "and is accepted a moment later";
   EXPECT_EQ(ReasonOf(fragment_.BeginAccept(From("a", 3))), RejectionReason::kStaleBase)
@@ -130,7 +130,7 @@ TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
     fragment_.EndAccept(From(name), true, kNow);
   }
   fragment_.Exclude(From("a").key);
-  EXPECT_EQ(fragment_.BeginClose()->size(), 1);
+  EXPECT_EQ(fragment_.BeginClose(kNow)->contributions.size(), 1);
   fragment_.Open(Version(5), membership_, kNow);
   EXPECT_EQ(ReasonOf(fragment_.Check(From("a")).status()), RejectionReason::kStaleBase)
       << "nor in a later round";
