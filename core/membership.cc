@@ -24,6 +24,10 @@ Member FromRecord(const MemberRecord& record) {
   return member;
 }
 
+bool IsActiveTrainer(const Member& member) {
+  return member.role == WorkerRole::kTrainer && member.state == MemberState::kActive;
+}
+
 }  // namespace
 
 std::string_view WorkerRoleName(WorkerRole role) {
@@ -198,9 +202,16 @@ absl::Status Membership::Renew(std::string_view name, Incarnation incarnation, M
   if (member.state == MemberState::kLost) {
     ATOLL_RETURN_IF_ERROR(CheckRoom(&member));
   }
+  const MonoTime expires_at = std::max(member.lease_expires_at, now + options_.lease);
+  if (member.live()) {
+    leases_.erase({member.lease_expires_at, member.name});
+    member.lease_expires_at = expires_at;
+    leases_.emplace(expires_at, member.name);
+    return absl::OkStatus();
+  }
   Unindex(member);
-  if (member.state == MemberState::kLost) member.state = MemberState::kActive;
-  member.lease_expires_at = std::max(member.lease_expires_at, now + options_.lease);
+  member.state = MemberState::kActive;
+  member.lease_expires_at = expires_at;
   Index(member);
   return absl::OkStatus();
 }
@@ -242,7 +253,10 @@ absl::Status Membership::Evict(std::string_view name, MonoTime now) {
 absl::Status Membership::Drain(std::string_view name, Incarnation incarnation) {
   ATOLL_RETURN_IF_ERROR(CheckCurrent(name, incarnation));
   Member& member = *FindMutable(name);
-  if (member.live()) member.state = MemberState::kDraining;
+  if (!member.live()) return absl::OkStatus();
+  Unindex(member);
+  member.state = MemberState::kDraining;
+  Index(member);
   return absl::OkStatus();
 }
 
@@ -268,8 +282,11 @@ std::vector<WorkerName> Membership::DepartedBefore(MonoTime before, size_t limit
 }
 
 void Membership::Unindex(const Member& member) {
+  ++changes_;
   if (member.live()) {
     live_.erase(member.name);
+    --live_by_role_[static_cast<size_t>(member.role)];
+    if (IsActiveTrainer(member)) --active_trainers_;
     leases_.erase({member.lease_expires_at, member.name});
   } else {
     departed_.erase({member.lease_expires_at, member.name});
@@ -281,8 +298,11 @@ void Membership::Unindex(const Member& member) {
 }
 
 void Membership::Index(const Member& member) {
+  ++changes_;
   if (member.live()) {
     live_.emplace(member.name, &member);
+    ++live_by_role_[static_cast<size_t>(member.role)];
+    if (IsActiveTrainer(member)) ++active_trainers_;
     leases_.emplace(member.lease_expires_at, member.name);
   } else {
     departed_.emplace(member.lease_expires_at, member.name);
@@ -318,7 +338,7 @@ std::vector<const Member*> Membership::Live() const {
 std::vector<WorkerName> Membership::ActiveTrainers() const {
   std::vector<WorkerName> names;
   for (const auto& [name, member] : live_) {
-    if (member->role == WorkerRole::kTrainer && member->state == MemberState::kActive) names.push_back(name);
+    if (IsActiveTrainer(*member)) names.push_back(name);
   }
   return names;
 }
@@ -352,11 +372,6 @@ std::vector<uint32_t> Membership::UnattendedPartitions(MonoTime now) const {
 bool Membership::IsLive(std::string_view name) const {
   const Member* member = Find(name);
   return member != nullptr && member->live();
-}
-
-size_t Membership::live_count(WorkerRole role) const {
-  return static_cast<size_t>(
-      std::ranges::count_if(live_, [role](const auto& entry) { return entry.second->role == role; }));
 }
 
 }  // namespace atl

@@ -1,6 +1,8 @@
 #ifndef ATOLL_CORE_MEMBERSHIP_H_
 #define ATOLL_CORE_MEMBERSHIP_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -144,7 +146,11 @@ class Membership {
   bool LongGone(std::string_view name, MonoTime now) const;
   bool IsLive(std::string_view name) const;
   size_t live_count() const { return live_.size(); }
-  size_t live_count(WorkerRole role) const;
+  size_t live_count(WorkerRole role) const { return live_by_role_[static_cast<size_t>(role)]; }
+  /// Active (not draining) trainers.
+  size_t active_trainers() const { return active_trainers_; }
+  /// Grows with every change of who is live, in which role and state; not with a lease that is renewed.
+  uint64_t changes() const { return changes_; }
   size_t lost_count() const { return lost_; }
   size_t names() const { return members_.size(); }
   Incarnation next_incarnation() const { return next_incarnation_; }
@@ -157,7 +163,7 @@ class Membership {
   absl::StatusOr<PartitionGrant> GrantPartition(const Member* known, WorkerRole role) const;
   absl::Status CheckRoom(const Member* known) const;
   Member* FindMutable(std::string_view name);
-  /// Around every change of a member: takes it out of the indices below, and puts it back in.
+  /// Around every change of a member but a new lease: takes it out of the indices below, and puts it back in.
   void Unindex(const Member& member);
   void Index(const Member& member);
 
@@ -172,6 +178,9 @@ class Membership {
   ByEnd departed_;                         // of the others: when they were lost or left
   std::map<uint32_t, WorkerName> owners_;  // of partitions; a partition has one owner
   size_t lost_ = 0;
+  std::array<size_t, 4> live_by_role_{};  // by the value of WorkerRole
+  size_t active_trainers_ = 0;
+  uint64_t changes_ = 0;
 };
 
 }  // namespace atl

@@ -1,6 +1,8 @@
 #include "core/round.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -70,6 +72,7 @@ bool Round::Abandoned(const Membership& membership) const {
 }
 
 void Round::Joined(std::string_view worker, MonoTime now, const Membership& membership) {
+  kept_.valid = false;
   if (const auto rejected = rejected_.find(worker); rejected != rejected_.end()) rejected_.erase(rejected);
   // Whatever an earlier life pulled is gone with it.
   if (const auto it = pulled_.find(worker); it != pulled_.end()) pulled_.erase(it);
@@ -90,22 +93,37 @@ void Round::Joined(std::string_view worker, MonoTime now, const Membership& memb
 }
 
 void Round::Resumed(MonoTime now) {
+  kept_.valid = false;
   if (gather_until_) gather_until_ = now + (base_ == Version(0) ? options_.deadline : options_.lease);
   started_at_ = now;
 }
 
 void Round::Revived(std::string_view worker, MonoTime now, const Membership& membership) {
   if (Gathering(now)) return;
-  const std::vector<WorkerName> active = membership.ActiveTrainers();
-  if (active.size() == 1 && active.front() == worker && arrivals_.empty()) {
-    gathering_ = false;
-    started_at_ = now;
-  }
+  if (membership.active_trainers() != 1 || membership.ActiveTrainers().front() != worker) return;
+  if (!arrivals_.empty()) return;
+  kept_.valid = false;
+  gathering_ = false;
+  started_at_ = now;
 }
 
-void Round::Pulled(std::string_view worker) { pulled_.emplace(worker); }
+void Round::Pulled(std::string_view worker) {
+  if (!pulled_.emplace(worker).second || !kept_.valid || options_.mode == RoundMode::kAsync) return;
+  const RoundView& view = kept_.view;
+  if (!kept_.abandoned && std::binary_search(view.expected.begin(), view.expected.end(), worker)) {
+    --kept_.not_pulled;
+    return;
+  }
+  // It joined later, is active, and counts from the next round on, whatever it pulls.
+  const bool joined_later = !candidates_.contains(worker) &&
+                            std::binary_search(view.next_round.begin(), view.next_round.end(), worker);
+  kept_.valid = !kept_.abandoned && (joined_later || HasArrived(worker));
+}
 
-void Round::Rejected(std::string_view worker) { rejected_.emplace(worker); }
+void Round::Rejected(std::string_view worker) {
+  rejected_.emplace(worker);
+  kept_.valid = false;
+}
 
 absl::StatusOr<Round::Arrival> Round::Check(const Contribution& contribution) const {
   const ContributionKey& key = contribution.key;
@@ -126,12 +144,22 @@ absl::StatusOr<Round::Arrival> Round::Arrived(const Contribution& contribution, 
   if (arrival == Arrival::kAccepted) {
     arrivals_.emplace(std::pair(contribution.key.worker, contribution.key.base),
                       ArrivedAt{.contribution = contribution, .at = now});
+    TakeIntoView(contribution.key, now);
   }
   return arrival;
 }
 
 bool Round::HasArrived(std::string_view worker, Version base) const {
   return arrivals_.contains({WorkerName(worker), base});
+}
+
+std::vector<ContributionKey> Round::KeysOf(std::string_view worker) const {
+  std::vector<ContributionKey> keys;
+  for (auto it = arrivals_.lower_bound({WorkerName(worker), Version(0)});
+       it != arrivals_.end() && it->first.first == worker; ++it) {
+    keys.push_back(it->second.contribution.key);
+  }
+  return keys;
 }
 
 std::vector<Contribution> Round::Contributions() const {
@@ -161,7 +189,7 @@ std::vector<WorkerName> Round::Expected(MonoTime now, const Membership& membersh
     }
     return expected;
   }
-  const bool may_yet_pull = now < StartedAt(now) + options_.lease;  // also when it drains: it may not know
+  const bool may_yet_pull = MayYetPull(now);  // also when it drains: it may not know
   for (const WorkerName& name : candidates_) {
     if (!Trains(membership, name) || HasArrived(name) || rejected_.contains(name)) continue;
     if (pulled_.contains(name) || may_yet_pull) expected.push_back(name);
@@ -186,24 +214,12 @@ std::vector<WorkerName> Round::NextRound(MonoTime now, const std::vector<WorkerN
   return later;
 }
 
-RoundView Round::View(MonoTime now, const Membership& membership) const {
+void Round::MakeView(MonoTime now, const Membership& membership) const {
   RoundView view{.base = base_,
-                 .started_at = StartedAt(now),
-                 .gathering = Gathering(now),
-                 .gather_until = gather_until_,
                  .gathered = static_cast<uint32_t>(LiveCandidates(membership)),
                  .expected = Expected(now, membership),
                  .live_trainers = static_cast<uint32_t>(membership.live_count(WorkerRole::kTrainer))};
-  if (candidates_.empty() && arrivals_.empty() && view.live_trainers == 0 && base_ != Version(0) &&
-      now < started_at_ + options_.lease) {
-    view.first_join_due = started_at_ + options_.lease;
-  }
   view.next_round = NextRound(now, view.expected, membership);
-  const auto has_pulled = [&](const WorkerName& name) { return pulled_.contains(name); };
-  if (options_.mode == RoundMode::kBarrier &&
-      !std::all_of(view.expected.begin(), view.expected.end(), has_pulled)) {
-    view.expected_change_at = view.started_at + options_.lease;
-  }
   const uint64_t expected_lateness = ExpectedLateness(options_.mode, view.live_trainers);
   for (const auto& [key, arrived] : arrivals_) {
     if (key.second.value() + expected_lateness < base_.value()) ++view.overdue;
@@ -215,6 +231,70 @@ RoundView Round::View(MonoTime now, const Membership& membership) const {
   }
   std::stable_sort(view.arrived.begin(), view.arrived.end(),
                    [](const ArrivalView& a, const ArrivalView& b) { return a.at < b.at; });
+  const auto not_pulled = [&](const WorkerName& name) { return !pulled_.contains(name); };
+  kept_ = {.valid = true,
+           .changes = membership.changes(),
+           .gathering = Gathering(now),
+           .may_yet_pull = MayYetPull(now),
+           .abandoned = options_.mode != RoundMode::kAsync && Abandoned(membership),
+           .not_pulled =
+               static_cast<size_t>(std::count_if(view.expected.begin(), view.expected.end(), not_pulled)),
+           .view = std::move(view)};
+}
+
+/// It has just arrived: changes the view that is kept, or drops it where more than this one worker may
+/// change.
+void Round::TakeIntoView(const ContributionKey& key, MonoTime at) {
+  if (!kept_.valid) return;
+  RoundView& view = kept_.view;
+  if (key.base != base_) {
+    ++view.late;
+    if (key.base.value() + ExpectedLateness(options_.mode, view.live_trainers) < base_.value())
+      ++view.overdue;
+    return;
+  }
+  if (kept_.abandoned) {
+    kept_.valid = false;
+    return;
+  }
+  // In order of time, then of name.
+  const auto before = [](const ArrivalView& a, const ArrivalView& b) {
+    return std::tie(a.at, a.worker) < std::tie(b.at, b.worker);
+  };
+  ArrivalView arrival{.worker = key.worker, .at = at};
+  const auto place = std::upper_bound(view.arrived.begin(), view.arrived.end(), arrival, before);
+  view.arrived.insert(place, std::move(arrival));
+  const auto take_out = [&](std::vector<WorkerName>& names) {
+    const auto it = std::lower_bound(names.begin(), names.end(), key.worker);
+    if (it == names.end() || *it != key.worker) return false;
+    names.erase(it);
+    return true;
+  };
+  if (!take_out(view.expected)) {
+    (void)take_out(view.next_round);
+  } else if (!pulled_.contains(key.worker)) {
+    --kept_.not_pulled;
+  }
+}
+
+const RoundView& Round::View(MonoTime now, const Membership& membership) const {
+  if (!kept_.valid || kept_.changes != membership.changes() || kept_.gathering != Gathering(now) ||
+      kept_.may_yet_pull != MayYetPull(now)) {
+    MakeView(now, membership);
+  }
+  RoundView& view = kept_.view;
+  view.started_at = StartedAt(now);
+  view.gathering = kept_.gathering;
+  view.gather_until = gather_until_;
+  view.first_join_due.reset();
+  if (candidates_.empty() && arrivals_.empty() && view.live_trainers == 0 && base_ != Version(0) &&
+      now < started_at_ + options_.lease) {
+    view.first_join_due = started_at_ + options_.lease;
+  }
+  view.expected_change_at.reset();
+  if (options_.mode == RoundMode::kBarrier && kept_.not_pulled > 0) {
+    view.expected_change_at = view.started_at + options_.lease;
+  }
   return view;
 }
 

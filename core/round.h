@@ -29,7 +29,7 @@ struct RoundOpening {
 };
 
 /// The open round of one fragment: who is waited for, and what arrived. Pure state, time is an argument; not
-/// thread-safe. Who is live is the membership's to know, and is asked at each View.
+/// thread-safe. Who is live is the membership's to know; every call names the same one.
 ///
 /// Who is waited for. A worker that was a live trainer when the base was published is a *candidate*. A
 /// live candidate is expected when it has begun to pull the base, and, for one lease after the round's start,
@@ -92,20 +92,36 @@ class Round {
   bool HasArrived(std::string_view worker) const { return HasArrived(worker, base_); }
   bool HasArrived(std::string_view worker, Version base) const;
 
+  /// What arrived of this worker, by base.
+  std::vector<ContributionKey> KeysOf(std::string_view worker) const;
   /// What arrived, in summation order.
   std::vector<Contribution> Contributions() const;
   size_t arrived_count() const { return arrivals_.size(); }  // late ones included
 
   bool Gathering(MonoTime now) const;
 
-  RoundView View(MonoTime now, const Membership& membership) const;
+  /// From when the deadline counts, as far as is known now.
+  MonoTime StartedAt(MonoTime now) const;
+
+  /// Valid until the next call. What arrives or begins to pull is taken into the view that is kept, so that
+  /// only a change of the membership, and the two moments at which time alone changes who is waited for, cost
+  /// by the number of members.
+  const RoundView& View(MonoTime now, const Membership& membership) const;
 
  private:
+  struct Kept {
+    bool valid = false;
+    uint64_t changes = 0;  // of the membership that it was made of
+    bool gathering = false;
+    bool may_yet_pull = false;
+    bool abandoned = false;
+    size_t not_pulled = 0;  // of view.expected
+    RoundView view = {};
+  };
   struct ArrivedAt {
     Contribution contribution = {};
     MonoTime at = {};
   };
-  MonoTime StartedAt(MonoTime now) const;
   size_t LiveCandidates(const Membership& membership) const;
   bool Abandoned(const Membership& membership) const;
   std::vector<WorkerName> Finishing(const Membership& membership) const;
@@ -113,6 +129,9 @@ class Round {
   std::vector<WorkerName> NextRound(MonoTime now, const std::vector<WorkerName>& expected,
                                     const Membership& membership) const;
   void EndGatheringIfComplete(MonoTime now, size_t candidates);
+  bool MayYetPull(MonoTime now) const { return now < StartedAt(now) + options_.lease; }
+  void MakeView(MonoTime now, const Membership& membership) const;
+  void TakeIntoView(const ContributionKey& key, MonoTime at);
 
   const Epoch epoch_;
   const FragmentId fragment_;
@@ -126,6 +145,7 @@ class Round {
   MonoTime started_at_;  // of the round, or of its gathering while that goes on
   bool gathering_ = false;
   std::optional<MonoTime> gather_until_;  // set by the first candidate
+  mutable Kept kept_;
 };
 
 }  // namespace atl

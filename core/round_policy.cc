@@ -72,7 +72,7 @@ RoundDecision Hold(MonoTime now, MonoTime deadline, const RoundView& view, const
   const MonoTime critical_at = view.started_at + kCriticalDeadlines * options.deadline;
   RoundDecision decision{.action = Action::kHold,
                          .health = now >= critical_at ? RunHealth::kCritical : RunHealth::kDegraded,
-                         .waiting_for = view.expected};
+                         .waits_for_expected = !view.expected.empty()};
   if (now < critical_at) decision.next_check = critical_at;
   decision.next_check = Earlier(decision.next_check, view.expected_change_at);
   decision.reason = absl::StrFormat(
@@ -86,7 +86,7 @@ RoundDecision Hold(MonoTime now, MonoTime deadline, const RoundView& view, const
 RoundDecision Wait(const RoundView& view, MonoTime until, std::string_view for_what) {
   RoundDecision decision{.action = Action::kWait,
                          .health = RunHealth::kTraining,
-                         .waiting_for = view.expected,
+                         .waits_for_expected = !view.expected.empty(),
                          .next_check = Earlier(until, view.expected_change_at)};
   decision.reason =
       absl::StrFormat("%d of %s%s", view.arrived.size(),

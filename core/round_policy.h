@@ -55,8 +55,8 @@ struct RoundDecision {
   RunHealth health = RunHealth::kTraining;
   /// For people: what is waited for, or why it closes.
   std::string reason = {};
-  /// Names; empty when it is "someone".
-  std::vector<WorkerName> waiting_for = {};
+  /// It waits for those that the view expects. Not when it waits for "someone", or for nobody.
+  bool waits_for_expected = false;
   /// Until when, if nothing else happens; without it only an event changes anything.
   std::optional<MonoTime> next_check = std::nullopt;
 };

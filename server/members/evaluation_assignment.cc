@@ -10,12 +10,12 @@ bool EvaluationAssignment::Due(Version version, bool last) const {
 
 bool EvaluationAssignment::Assign(const WorkerName& worker, WorkerRole role, Version version, bool last,
                                   std::span<const WorkerName> live) {
-  if (!Due(version, last) || HasReport(version)) return false;
-  if (by_ == EvaluatedBy::kEvaluator) {
-    if (role == WorkerRole::kEvaluator) Ask(worker, version);
-    return role == WorkerRole::kEvaluator;
+  if (!Wanted(role, version, last)) return false;
+  if (role == WorkerRole::kEvaluator) {
+    Ask(worker, version);
+    return true;
   }
-  if (role != WorkerRole::kTrainer || live.empty()) return false;
+  if (live.empty()) return false;
   WorkerName& holder = holders_[version];
   if (std::ranges::find(live, holder) == live.end()) holder = live.front();
   const bool chosen = holder == worker;

@@ -48,6 +48,11 @@ class EvaluationAssignment {
   /// newest due versions that lack one. `last`: no version follows `head`.
   void Inherit(Version head, bool last, const std::set<WorkerName>& workers);
 
+  /// False: Assign asks no worker of this role for the version.
+  bool Wanted(WorkerRole role, Version version, bool last) const {
+    const WorkerRole asked = by_ == EvaluatedBy::kEvaluator ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
+    return role == asked && Due(version, last) && !HasReport(version);
+  }
   /// `live`: the live trainers, in order of partitions. `last`: no version will follow. True asks this
   /// worker.
   bool Assign(const WorkerName& worker, WorkerRole role, Version version, bool last,

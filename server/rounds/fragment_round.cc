@@ -40,7 +40,7 @@ void FragmentRound::Open(Version head, const Membership& membership, MonoTime no
   for (const ContributionKey& key : excluded_) left_out_.insert({key.worker, key.base});
   excluded_.clear();
   closing_view_ = RoundView{};
-  active_at_open_ = static_cast<uint32_t>(membership.ActiveTrainers().size());
+  active_at_open_ = static_cast<uint32_t>(membership.active_trainers());
   round_.emplace(RoundOpening{.epoch = epoch_,
                               .fragment = layout_.id,
                               .base = head,
@@ -155,10 +155,10 @@ void FragmentRound::Readmit(const Contribution& contribution, MonoTime now) {
   (void)round_->Arrived(contribution, now);
 }
 
-void FragmentRound::Decided(RoundDecision decision, RoundView view, MonoTime now) {
+void FragmentRound::Decided(RoundDecision decision, const RoundView& view, MonoTime now) {
   if (decision.action != decision_.action) decided_since_ = now;
   awaits_storage_ = false;
-  if (decision.action == RoundDecision::Action::kClose) closing_view_ = std::move(view);
+  if (decision.action == RoundDecision::Action::kClose) closing_view_ = view;
   decision_ = std::move(decision);
 }
 

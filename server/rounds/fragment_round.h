@@ -90,7 +90,7 @@ class FragmentRound {
   bool Admissible(Version base) const;
 
   /// The policy decided this of `view`.
-  void Decided(RoundDecision decision, RoundView view, MonoTime now);
+  void Decided(RoundDecision decision, const RoundView& view, MonoTime now);
   /// An operator decided it.
   void Ordered(RoundDecision decision) { decision_ = std::move(decision); }
   /// The latest, for the status; of a round that is closing, why it does.

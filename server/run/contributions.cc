@@ -172,7 +172,7 @@ PushResult Contributions::Arrivals(FragmentId fragment, MonoTime now) const {
 PushResult Contributions::ArrivalsLocked(const FragmentRound& fragment, MonoTime now) const {
   PushResult result{.head = fragment.head()};
   if (fragment.round() == nullptr) return result;
-  const RoundView view = fragment.round()->View(now, core_.members.membership());
+  const RoundView& view = fragment.round()->View(now, core_.members.membership());
   result.arrived = static_cast<uint32_t>(view.arrived.size());
   result.expected = static_cast<uint32_t>(view.arrived.size() + view.expected.size());
   return result;

@@ -70,9 +70,8 @@ absl::StatusOr<JoinResult> MemberCalls::Admit(const JoinCall& call, MonoTime now
   if (outcome.partition) result.data = core_.members.Partition(*core_.members.membership().Find(call.worker));
   for (const FragmentRound& fragment : core_.fragments) {
     if (fragment.round() == nullptr) continue;
-    for (const Contribution& contribution : fragment.round()->Contributions()) {
-      if (contribution.key.worker == call.worker) result.accepted.push_back(contribution.key);
-    }
+    const std::vector<ContributionKey> keys = fragment.round()->KeysOf(call.worker);
+    result.accepted.insert(result.accepted.end(), keys.begin(), keys.end());
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include "server/run/pulls.h"
 
 #include <algorithm>
+#include <span>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -35,6 +36,21 @@ void Pulls::NoteLostVersions(const PullCall& call, Version head, MonoTime now, E
   effects.events.back().version = head;
 }
 
+bool Pulls::AssignEvaluation(const Member& member, Version version, bool last) {
+  EvaluationAssignment& assignment = core_.evaluation_assignment;
+  if (!assignment.Wanted(member.role, version, last)) return false;
+  // Evaluators all do it. Among trainers, nobody else comes into question while the holder is live.
+  if (member.role == WorkerRole::kEvaluator) {
+    return assignment.Assign(member.name, member.role, version, last, {});
+  }
+  const WorkerName holder = assignment.Holder(version);
+  const Member* const held = core_.members.membership().Find(holder);
+  if (held != nullptr && held->live() && held->role == WorkerRole::kTrainer) {
+    return assignment.Assign(member.name, member.role, version, last, std::span(&holder, 1));
+  }
+  return assignment.Assign(member.name, member.role, version, last, core_.members.Live(WorkerRole::kTrainer));
+}
+
 RoundPlanView Pulls::Deliver(const WorkerName& worker, FragmentId id, Version version,
                              uint64_t committed_tokens, MonoTime now) {
   MutexLock lock(&core_.mutex);
@@ -54,19 +70,17 @@ RoundPlanView Pulls::Deliver(const WorkerName& worker, FragmentId id, Version ve
   }
   if (Round* round = fragment.round(); round != nullptr) {
     if (member->role == WorkerRole::kTrainer) round->Pulled(worker);
-    const RoundView view = round->View(now, core_.members.membership());
-    const MonoTime start = view.gathering ? now : view.started_at;
+    const MonoTime start = round->Gathering(now) ? now : round->StartedAt(now);
     plan.deadline = std::max(Duration(0), start + fragment.config().run.round.deadline - now);
   }
   if (id == FragmentId(0)) {
-    plan.evaluate = core_.evaluation_assignment.Assign(worker, member->role, version, fragment.finished(),
-                                                       core_.members.Live(WorkerRole::kTrainer));
+    plan.evaluate = AssignEvaluation(*member, version, fragment.finished());
   }
   return plan;
 }
 
 uint32_t Pulls::PlannedWorkers(const FragmentRound& fragment, MonoTime now) const {
-  const auto active = static_cast<uint32_t>(core_.members.membership().ActiveTrainers().size());
+  const auto active = static_cast<uint32_t>(core_.members.membership().active_trainers());
   const bool gathering = fragment.round() != nullptr && fragment.round()->Gathering(now);
   // The first to pull version 0 must not take itself for the only one.
   if (gathering) return std::max({active, fragment.config().run.round.start_workers, 1U});

@@ -30,6 +30,10 @@ class Pulls {
   void FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,
                 RoundPlanView& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
 
+  /// Whether the worker is to evaluate this version.
+  bool AssignEvaluation(const Member& member, Version version, bool last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+
   RunCore& core_;
   MemberCalls& member_calls_;
 };

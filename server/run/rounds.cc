@@ -20,9 +20,9 @@ RoundDecision Rounds::Decide(FragmentId id, MonoTime now, Effects& effects) {
     return fragment.decision();
   }
   const RunHealth before = fragment.decision().health;
-  RoundView view = fragment.round()->View(now, core_.members.membership());
+  const RoundView& view = fragment.round()->View(now, core_.members.membership());
   RoundDecision decision = ::atl::Decide(now, view, Rules(fragment, view));
-  fragment.Decided(decision, std::move(view), now);
+  fragment.Decided(decision, view, now);
   if (decision.action == RoundDecision::Action::kHold && before != decision.health) {
     effects.Event(EventKind::kRunHeld, "", absl::StrFormat("fragment %d: %s", id.value(), decision.reason));
     effects.events.back().fragment = id;

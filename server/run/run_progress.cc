@@ -26,8 +26,7 @@ double RunProgress::NextRoundPosition() const {
   MutexLock lock(&core_.mutex);
   const double here = core_.statistics.PositionSteps();
   if (core_.fragments.empty() || core_.Finished()) return here;
-  const auto active =
-      static_cast<double>(std::max<size_t>(core_.members.membership().ActiveTrainers().size(), 1));
+  const auto active = static_cast<double>(std::max<size_t>(core_.members.membership().active_trainers(), 1));
   return here + core_.config->run.inner.steps * active / core_.config->run.workers;
 }
 

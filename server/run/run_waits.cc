@@ -13,7 +13,7 @@ double Until(MonoTime end, MonoTime now) {
   return std::max(1e-3, ToSeconds(end - now));
 }
 
-WaitView RoundWait(const FragmentRound& fragment, MonoTime now) {
+WaitView RoundWait(const FragmentRound& fragment, const Membership& membership, MonoTime now) {
   const uint32_t id = fragment.layout().id.value();
   WaitView wait{.what = "", .from = {}, .since_s = ToSeconds(now - fragment.decided_since())};
   if (fragment.closing() && fragment.accepting() > 0) {
@@ -27,7 +27,8 @@ WaitView RoundWait(const FragmentRound& fragment, MonoTime now) {
   } else {
     wait.what = absl::StrFormat("fragment %d: %s", id, fragment.decision().reason);
     if (!fragment.awaits_storage()) {
-      wait.from = fragment.decision().waiting_for;
+      const bool names = fragment.decision().waits_for_expected && fragment.round() != nullptr;
+      if (names) wait.from = fragment.round()->View(now, membership).expected;
       if (fragment.decision().next_check) wait.ends_in_s = Until(*fragment.decision().next_check, now);
     }
   }
@@ -71,7 +72,7 @@ std::vector<WaitView> RunWaits::Waits(MonoTime now) const {
     if (!core_.grant.holder().empty()) seed.from.push_back(core_.grant.holder());
   }
   for (const FragmentRound& fragment : core_.fragments) {
-    if (!fragment.finished()) waits.push_back(RoundWait(fragment, now));
+    if (!fragment.finished()) waits.push_back(RoundWait(fragment, core_.members.membership(), now));
   }
   for (const auto& [where, failure] : faults_.storage_errors()) {
     waits.push_back({.what = absl::StrFormat("the disk (%s): %s", where, failure.error),

@@ -76,7 +76,7 @@ FragmentStatusView StatusViews::Fragment(const FragmentRound& fragment, MonoTime
   view.stored = fragment.stored;
   view.elements = fragment.layout().elements;
   if (const Round* round = fragment.round(); round != nullptr) {
-    const RoundView open = round->View(now, core_.members.membership());
+    const RoundView& open = round->View(now, core_.members.membership());
     view.open_seconds = ToSeconds(now - round->opened_at());
     for (const ArrivalView& arrival : open.arrived) view.arrived.push_back(arrival.worker);
     view.missing = open.expected;

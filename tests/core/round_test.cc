@@ -370,7 +370,8 @@ TEST_F(RoundTest, WithoutBarriersEveryArrivalCloses) {
                  async);
   const auto decide = [&](double now) { return Decide(At(now), round_->View(At(now), members_), async); };
   EXPECT_EQ(decide(1).action, Action::kWait);
-  EXPECT_THAT(decide(1).waiting_for, ElementsAre("a", "b", "c"));
+  EXPECT_TRUE(decide(1).waits_for_expected);
+  EXPECT_THAT(Expected(1), ElementsAre("a", "b", "c"));
   EXPECT_EQ(decide(1).next_check, At(100));
   EXPECT_EQ(decide(100).action, RoundDecision::Action::kHold) << "nothing comes: people should know";
   Push("b", 101);
