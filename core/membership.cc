@@ -76,7 +76,11 @@ absl::Status ValidateWorkerName(std::string_view name) {
       std::string(name.substr(0, kMaxWorkerName + 1)), kMaxWorkerName));
 }
 
-Membership::Membership(const MembershipOptions& options) : options_(options) {}
+Membership::Membership(const MembershipOptions& options) : options_(options) {
+  for (uint32_t partition = 0; partition < options_.partitions; ++partition) {
+    without_live_owner_.insert(without_live_owner_.end(), partition);
+  }
+}
 
 void Membership::Restore(std::span<const MemberRecord> records, Incarnation next_incarnation, MonoTime now) {
   next_incarnation_ = std::max(next_incarnation_, next_incarnation);
@@ -294,7 +298,9 @@ void Membership::Unindex(const Member& member) {
   if (member.state == MemberState::kLost) --lost_;
   if (!member.partition) return;
   const auto owner = owners_.find(*member.partition);
-  if (owner != owners_.end() && owner->second == member.name) owners_.erase(owner);
+  if (owner == owners_.end() || owner->second != member.name) return;
+  owners_.erase(owner);
+  if (*member.partition < options_.partitions) without_live_owner_.insert(*member.partition);
 }
 
 void Membership::Index(const Member& member) {
@@ -308,7 +314,13 @@ void Membership::Index(const Member& member) {
     departed_.emplace(member.lease_expires_at, member.name);
   }
   if (member.state == MemberState::kLost) ++lost_;
-  if (member.partition) owners_.insert_or_assign(*member.partition, member.name);
+  if (!member.partition) return;
+  owners_.insert_or_assign(*member.partition, member.name);
+  if (member.live()) {
+    without_live_owner_.erase(*member.partition);
+  } else if (*member.partition < options_.partitions) {
+    without_live_owner_.insert(*member.partition);
+  }
 }
 
 Member* Membership::FindMutable(std::string_view name) {
@@ -351,20 +363,18 @@ std::vector<WorkerName> Membership::LiveTrainers() const {
   return names;
 }
 
-bool Membership::LongGone(std::string_view name, MonoTime now) const {
+MonoTime Membership::LongGoneAt(std::string_view name) const {
   const Member* member = Find(name);
+  if (member == nullptr) return MonoTime::min();
   // The end of the lease is when the worker was lost or left.
-  return member == nullptr || (!member->live() && now >= member->lease_expires_at + options_.lease);
+  return member->live() ? MonoTime::max() : member->lease_expires_at + options_.lease;
 }
 
 std::vector<uint32_t> Membership::UnattendedPartitions(MonoTime now) const {
-  std::vector<bool> attended(options_.partitions, false);
-  for (const auto& [partition, name] : owners_) {
-    if (partition < attended.size() && !LongGone(name, now)) attended[partition] = true;
-  }
   std::vector<uint32_t> unattended;
-  for (uint32_t partition = 0; partition < options_.partitions; ++partition) {
-    if (!attended[partition]) unattended.push_back(partition);
+  for (const uint32_t partition : without_live_owner_) {
+    const auto owner = owners_.find(partition);
+    if (owner == owners_.end() || LongGone(owner->second, now)) unattended.push_back(partition);
   }
   return unattended;
 }

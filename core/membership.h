@@ -95,7 +95,10 @@ class Membership {
   /// For joins from here on; nobody who is there has to go.
   void set_max_workers(uint32_t max_workers) { options_.max_workers = max_workers; }
   /// For leases from here on; those that run keep their end.
-  void set_lease(Duration lease) { options_.lease = lease; }
+  void set_lease(Duration lease) {
+    options_.lease = lease;
+    ++changes_;  // who is long gone
+  }
 
   /// Admits a worker and gives it the next incarnation (strictly increasing over the run) and, when it is a
   /// trainer of shared data, a partition: its former one, else the lowest never used, else that of the
@@ -143,13 +146,16 @@ class Membership {
   /// Partitions, ascending, that nobody ever had or whose owner has been gone for longer than one lease.
   std::vector<uint32_t> UnattendedPartitions(MonoTime now) const;
   /// Not live for longer than one lease, or never seen.
-  bool LongGone(std::string_view name, MonoTime now) const;
+  bool LongGone(std::string_view name, MonoTime now) const { return LongGoneAt(name) <= now; }
+  /// From when on it is LongGone, if nothing changes; the end of time for a live one.
+  MonoTime LongGoneAt(std::string_view name) const;
   bool IsLive(std::string_view name) const;
   size_t live_count() const { return live_.size(); }
   size_t live_count(WorkerRole role) const { return live_by_role_[static_cast<size_t>(role)]; }
   /// Active (not draining) trainers.
   size_t active_trainers() const { return active_trainers_; }
-  /// Grows with every change of who is live, in which role and state; not with a lease that is renewed.
+  /// Grows with every change of who is live, in which role and state, or of the length of leases; not with a
+  /// lease that is renewed.
   uint64_t changes() const { return changes_; }
   size_t lost_count() const { return lost_; }
   size_t names() const { return members_.size(); }
@@ -177,6 +183,7 @@ class Membership {
   ByEnd leases_;                           // of live members
   ByEnd departed_;                         // of the others: when they were lost or left
   std::map<uint32_t, WorkerName> owners_;  // of partitions; a partition has one owner
+  std::set<uint32_t> without_live_owner_;  // partitions
   size_t lost_ = 0;
   std::array<size_t, 4> live_by_role_{};  // by the value of WorkerRole
   size_t active_trainers_ = 0;

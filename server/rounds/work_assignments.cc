@@ -83,12 +83,25 @@ uint32_t WorkAssignments::StepsFor(const WorkerName& worker, const RunOptions& r
   return PacedSteps(steps_per_second(worker), rates, run.inner.steps);
 }
 
+void WorkAssignments::ReleaseLongGone(const WorkerName& but, const Membership& membership, MonoTime now) {
+  if (readers_checked_ == membership.changes() && now < reader_gone_at_) return;
+  readers_checked_ = membership.changes();
+  reader_gone_at_ = MonoTime::max();
+  for (const WorkerName& reader : shares_.readers()) {
+    const MonoTime gone_at = membership.LongGoneAt(reader);
+    if (reader != but && gone_at <= now) {
+      shares_.Release(reader);
+    } else {
+      reader_gone_at_ = std::min(reader_gone_at_, gone_at);
+    }
+  }
+}
+
 std::optional<DataPlace> WorkAssignments::PlaceFor(const Member& member, Version base,
                                                    const Membership& membership, MonoTime now) {
   if (shares_.count() == 0 || !member.partition) return std::nullopt;
-  for (const WorkerName& reader : shares_.readers()) {
-    if (reader != member.name && membership.LongGone(reader, now)) shares_.Release(reader);
-  }
+  ReleaseLongGone(member.name, membership, now);
+  reader_gone_at_ = std::min(reader_gone_at_, membership.LongGoneAt(member.name));  // it reads from here on
   return shares_.Assign(member.name, base, *member.partition, membership.UnattendedPartitions(now),
                         accounts_[member.name].carried);
 }

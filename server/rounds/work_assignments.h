@@ -85,7 +85,13 @@ class WorkAssignments {
   std::optional<DataPlace> PlaceFor(const Member& member, Version base, const Membership& membership,
                                     MonoTime now);
 
+  /// Whatever they were reading may be read by another. Looks at all readers only after a change of the
+  /// membership, or when one of those that are not live is long gone.
+  void ReleaseLongGone(const WorkerName& but, const Membership& membership, MonoTime now);
+
   DataShares shares_;
+  std::optional<uint64_t> readers_checked_ = std::nullopt;  // Membership::changes() at the last look
+  MonoTime reader_gone_at_ = {};                            // when one of them is long gone, as things stood
   std::map<WorkerName, Account> accounts_;
 };
 

@@ -22,10 +22,11 @@ double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PE
 /// lock.
 class Run {
  public:
-  explicit Run(uint32_t workers) {
+  Run(uint32_t workers, DataMode data) {
     Manifest manifest = SmallManifest();
     ConfigSnapshot config{.version = 1, .bytes = {}, .run = SmallRun().run};
-    config.run.data.mode = DataMode::kLocal;
+    config.run.data.mode = data;
+    config.run.data.partitions = workers;
     config.run.max_workers = workers;
     config.run.joins_per_s = 1e6;
     config.run.round.start_workers = workers;
@@ -120,8 +121,8 @@ class Run {
 };
 
 /// The least of several: what else the machine does only adds to it.
-double SecondsPerWorker(uint32_t workers) {
-  Run run(workers);
+double SecondsPerWorker(uint32_t workers, DataMode data) {
+  Run run(workers, data);
   double least = run.Round();
   for (uint32_t rounds = 1; rounds < std::max(10U, 4000 / workers); ++rounds) {
     least = std::min(least, run.Round());
@@ -129,9 +130,11 @@ double SecondsPerWorker(uint32_t workers) {
   return least;
 }
 
-TEST(CallCost, OfOneWorkerDoesNotGrowWithTheMembers) {
-  const double of_ten = SecondsPerWorker(10);
-  const double of_thousand = SecondsPerWorker(1000);
+class CallCostTest : public testing::TestWithParam<DataMode> {};
+
+TEST_P(CallCostTest, OfOneWorkerDoesNotGrowWithTheMembers) {
+  const double of_ten = SecondsPerWorker(10, GetParam());
+  const double of_thousand = SecondsPerWorker(1000, GetParam());
   RecordProperty("microseconds_of_10", std::to_string(of_ten * 1e6));
   RecordProperty("microseconds_of_1000", std::to_string(of_thousand * 1e6));
   std::printf("calls of one worker in a round: %.1f us of 10 members, %.1f us of 1000\n", of_ten * 1e6,
@@ -140,6 +143,8 @@ TEST(CallCost, OfOneWorkerDoesNotGrowWithTheMembers) {
   // members it would be a hundred times.
   EXPECT_LT(of_thousand, 5 * of_ten);
 }
+
+INSTANTIATE_TEST_SUITE_P(Data, CallCostTest, testing::Values(DataMode::kLocal, DataMode::kShared));
 
 }  // namespace
 }  // namespace atl
