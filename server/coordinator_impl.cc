@@ -22,6 +22,7 @@ constexpr Duration kLongestPull = Seconds(60);
 CoordinatorStateOptions StateOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
   return {
       .config = opened.config,
+      .earlier_configs = opened.earlier_configs,
       .identity = opened.recovery.identity,
       .fragments = opened.layouts.empty() ? options.fragments : static_cast<uint32_t>(opened.layouts.size()),
       .heartbeat = options.heartbeat,

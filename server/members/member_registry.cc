@@ -45,16 +45,16 @@ MemberState StateOf(const WorkerEntry& entry) {
 
 }  // namespace
 
-MemberRegistry::MemberRegistry(const RunOptions& run, const RunIdentity& identity)
-    : run_(run),
+MemberRegistry::MemberRegistry(const RunConfigs* configs, const RunIdentity& identity)
+    : configs_(configs),
       identity_(identity),
-      membership_(OptionsFor(run)),
-      join_limiter_(run.joins_per_s),
-      observers_join_limiter_(run.joins_per_s),
-      assignments_(run) {}
+      membership_(OptionsFor(configs->run())),
+      join_limiter_(configs->run().joins_per_s),
+      observers_join_limiter_(configs->run().joins_per_s),
+      assignments_(configs->run()) {}
 
-void MemberRegistry::Configure(const RunOptions& run) {
-  run_ = run;
+void MemberRegistry::Configured() {
+  const RunOptions& run = configs_->run();
   membership_.set_max_workers(run.max_workers);
   membership_.set_lease(run.round.lease);
   join_limiter_.SetRate(run.joins_per_s);
@@ -67,7 +67,7 @@ absl::Status MemberRegistry::EnterJoin(const JoinCall& call, MonoTime now) {
   if (!wait) return absl::OkStatus();
   return Reject(Rejection{.reason = RejectionReason::kOverBudget, .metadata = {}, .retry_after = *wait},
                 absl::StrFormat("more than %g joins a second (limits.joins_per_s); try again in %.0f s",
-                                run_.joins_per_s, ToSeconds(*wait)));
+                                configs_->run().joins_per_s, ToSeconds(*wait)));
 }
 
 void MemberRegistry::Restore(const std::vector<WorkerEntry>& workers,
@@ -107,7 +107,7 @@ void MemberRegistry::Restore(const std::vector<WorkerEntry>& workers,
 
 void MemberRegistry::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions) {
   identity_.epoch = epoch;
-  assignments_ = WorkAssignments(run_);
+  assignments_ = WorkAssignments(configs_->run());
   assignments_.Restore(partitions);
 }
 
@@ -119,19 +119,19 @@ absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
         RejectionReason::kDatasetMismatch,
         absl::StrFormat("the token files of worker '%s' do not fit the run: %s", call.worker, what));
   };
-  if (dataset.tokenizer != run_.data.tokenizer) {
+  if (dataset.tokenizer != configs_->run().data.tokenizer) {
     return mismatch(absl::StrFormat("they were made by tokenizer '%s', the run uses '%s'", dataset.tokenizer,
-                                    run_.data.tokenizer));
+                                    configs_->run().data.tokenizer));
   }
-  if (dataset.vocabulary > run_.model.vocabulary) {
+  if (dataset.vocabulary > configs_->run().model.vocabulary) {
     return mismatch(absl::StrFormat("they have a vocabulary of %d, the model of %d", dataset.vocabulary,
-                                    run_.model.vocabulary));
+                                    configs_->run().model.vocabulary));
   }
   return CheckPin(call.worker, dataset.fingerprint);
 }
 
 absl::Status MemberRegistry::CheckPin(const WorkerName& worker, const std::string& fingerprint) const {
-  const bool pinned = run_.data.mode == DataMode::kShared && !fingerprint_.empty();
+  const bool pinned = configs_->run().data.mode == DataMode::kShared && !fingerprint_.empty();
   if (!pinned || fingerprint.empty() || fingerprint == fingerprint_) return absl::OkStatus();
   return Reject(
       RejectionReason::kDatasetMismatch,
@@ -147,7 +147,8 @@ absl::Status MemberRegistry::CheckData(const WorkerName& name) const {
 
 bool MemberRegistry::NoteData(const WorkerName& name) {
   WorkerAccount& account = accounts_[name];
-  if (run_.data.mode != DataMode::kShared || account.data_counts || account.dataset_fingerprint.empty())
+  if (configs_->run().data.mode != DataMode::kShared || account.data_counts ||
+      account.dataset_fingerprint.empty())
     return false;
   account.data_counts = true;
   if (fingerprint_.empty()) {
@@ -239,10 +240,10 @@ absl::StatusOr<JoinOutcome> MemberRegistry::Join(const JoinCall& call, MonoTime 
       return Reject(RejectionReason::kNameTaken, std::string(outcome.status().message()));
     }
     if (absl::IsResourceExhausted(outcome.status()))
-      return WithRetryAfter(outcome.status(), run_.round.lease);
+      return WithRetryAfter(outcome.status(), configs_->run().round.lease);
     return outcome.status();
   }
-  const bool shared = run_.data.mode == DataMode::kShared && call.role != WorkerRole::kObserver;
+  const bool shared = configs_->run().data.mode == DataMode::kShared && call.role != WorkerRole::kObserver;
   WorkerAccount& account = accounts_[call.worker];
   if (!outcome->returning) account = WorkerAccount{};
   account.capabilities = call.capabilities;
@@ -292,7 +293,7 @@ absl::StatusOr<bool> MemberRegistry::Renew(const Caller& caller, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(Check(caller));
   const bool was_lost = !membership_.IsLive(caller.worker);
   const absl::Status renewed = membership_.Renew(caller.worker, caller.incarnation, now);
-  if (!renewed.ok()) return WithRetryAfter(renewed, run_.round.lease);
+  if (!renewed.ok()) return WithRetryAfter(renewed, configs_->run().round.lease);
   accounts_[caller.worker].last_seen_at = now;
   return was_lost;
 }
@@ -421,7 +422,7 @@ void MemberRegistry::SetBanned(const WorkerName& name, bool banned) {
 PartitionView MemberRegistry::Partition(const Member& member) const {
   const uint32_t partition = member.partition.value_or(0);
   return {.partition = partition,
-          .partitions = run_.data.partitions,
+          .partitions = configs_->run().data.partitions,
           .samples_consumed = assignments_.shares().promised(partition)};
 }
 

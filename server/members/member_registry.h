@@ -18,6 +18,7 @@
 #include "server/events/event_throttle.h"
 #include "server/members/join_rate_limiter.h"
 #include "server/rounds/work_assignments.h"
+#include "server/run/run_configs.h"
 #include "storage/run_store.h"
 
 namespace atl {
@@ -57,14 +58,15 @@ struct WorkerAccount {
 /// The members and their accounts: who may call, and as what. Pure state, not thread-safe.
 class MemberRegistry {
  public:
-  MemberRegistry(const RunOptions& run, const RunIdentity& identity);
+  /// `configs` outlives it.
+  MemberRegistry(const RunConfigs* configs, const RunIdentity& identity);
 
   /// Nothing when this call may join now; else RESOURCE_EXHAUSTED saying when to try again.
   absl::Status EnterJoin(const JoinCall& call, MonoTime now);
 
-  /// limits.max_workers, limits.joins_per_s and round.lease_s from here on; what else the registry reads is
-  /// settled.
-  void Configure(const RunOptions& run);
+  /// Another configuration is in force: limits.max_workers, limits.joins_per_s and round.lease_s hold from
+  /// here on; what else the registry reads is settled.
+  void Configured();
 
   void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
                MonoTime now);
@@ -153,7 +155,7 @@ class MemberRegistry {
   std::string DatasetOf(const WorkerName& name) const;
   std::string CountedDataOf(const WorkerName& name) const;
 
-  RunOptions run_;
+  const RunConfigs* configs_;
   RunIdentity identity_;
   Membership membership_;
   JoinRateLimiter join_limiter_;

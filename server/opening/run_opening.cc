@@ -233,22 +233,30 @@ void ReportInterruptedRestore(const Recovery& recovery, const Logger& log) {
       fields);
 }
 
+/// No more workers are waited for than there will be.
+ConfigPtr OfOpenRound(const ConfigSnapshot& recorded, const RunOptions& now) {
+  ConfigSnapshot config = recorded;
+  config.run.round.start_workers = std::min(config.run.round.start_workers, now.round.start_workers);
+  return std::make_shared<const ConfigSnapshot>(std::move(config));
+}
+
 /// Without a codec only the newest can be read; it stands in for the others.
 absl::Status ReadRoundConfigs(const CoordinatorDeps& deps, OpenedRun& opened) {
+  const uint64_t newest = opened.config->version;
+  uint64_t oldest = newest;
   for (const FragmentRecovery& fragment : opened.recovery.fragments) {
-    OpenRoundConfig round{.config = opened.config};
-    const uint64_t newest = opened.config->version;
-    for (uint64_t version = fragment.config_version; version < newest && deps.config_codec != nullptr;
-         ++version) {
-      const ConfigEntry& entry = opened.recovery.configs[version - 1];
-      ATOLL_ASSIGN_OR_RETURN(RunOptions run, ReadRecorded(*deps.config_codec, entry));
-      round.push_codecs.insert(run.push_codec);
-      if (version > fragment.config_version) continue;
-      // No more workers are waited for than there will be.
-      run.round.start_workers = std::min(run.round.start_workers, opened.config->run.round.start_workers);
-      round.config = SnapshotOf(entry, run);
-    }
-    opened.round_configs.push_back(std::move(round));
+    if (deps.config_codec != nullptr) oldest = std::min(oldest, fragment.config_version);
+  }
+  for (uint64_t version = oldest; version < newest; ++version) {
+    const ConfigEntry& entry = opened.recovery.configs[version - 1];
+    ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ReadRecorded(*deps.config_codec, entry));
+    opened.earlier_configs.push_back(SnapshotOf(entry, run));
+  }
+  for (const FragmentRecovery& fragment : opened.recovery.fragments) {
+    const bool earlier = fragment.config_version >= oldest && fragment.config_version < newest;
+    opened.round_configs.push_back(
+        earlier ? OfOpenRound(*opened.earlier_configs[fragment.config_version - oldest], opened.config->run)
+                : opened.config);
   }
   return absl::OkStatus();
 }
@@ -326,7 +334,7 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
   }
   ATOLL_RETURN_IF_ERROR(deps.store->Seed(manifest, opened.layouts, tensors));
   opened.recovery.manifest = manifest;
-  opened.round_configs.assign(opened.layouts.size(), OpenRoundConfig{.config = opened.config});
+  opened.round_configs.assign(opened.layouts.size(), opened.config);
   deps.log.Info("the run is seeded from a file",
                 {{"file", options.import_path}, {"parameters", manifest.elements()}});
   return absl::OkStatus();

@@ -22,11 +22,13 @@ inline constexpr std::string_view kStartAuthor = "start";
 /// A run as it was found on disk, or as it was just begun.
 struct OpenedRun {
   Recovery recovery;
-  ConfigPtr config;                            // in force
-  std::vector<FragmentLayout> layouts;         // empty: not seeded
-  std::vector<FragmentState> fragments;        // at their heads
-  std::vector<OpenRoundConfig> round_configs;  // by fragment
-  std::string config_changed;  // by the file of this start, and what was made of it; else empty
+  ConfigPtr config;                      // in force
+  std::vector<FragmentLayout> layouts;   // empty: not seeded
+  std::vector<FragmentState> fragments;  // at their heads
+  std::vector<ConfigPtr>
+      earlier_configs;                   // from the oldest that an open round has, up to `config`; ascending
+  std::vector<ConfigPtr> round_configs;  // that the open rounds were opened with, by fragment
+  std::string config_changed;            // by the file of this start, and what was made of it; else empty
 };
 
 /// Begins a run in an empty store; else reads the newest stored versions and replays the rounds after them.

@@ -21,19 +21,29 @@ bool SameContent(const Contribution& a, const Contribution& b) {
 
 }  // namespace
 
-FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, ConfigPtr config)
-    : layout_(std::move(layout)), epoch_(epoch), config_(config), next_config_(std::move(config)) {}
+FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, const RunConfigs* configs)
+    : layout_(std::move(layout)), epoch_(epoch), configs_(configs), config_(configs->newest()) {}
 
-void FragmentRound::Configure(ConfigPtr config) {
-  push_codecs_.insert(config->run.push_codec);
-  next_config_ = std::move(config);
+std::set<CodecKind> FragmentRound::push_codecs() const {
+  std::set<CodecKind> codecs = configs_->PushCodecsFrom(config_->version);
+  if (codec_before_) codecs.insert(*codec_before_);
+  return codecs;
 }
 
 void FragmentRound::Open(Version head, const Membership& membership, MonoTime now) {
+  codec_before_ = config_->run.push_codec;
+  OpenWith(configs_->newest(), head, membership, now);
+}
+
+void FragmentRound::Reopen(Version head, ConfigPtr opened_with, const Membership& membership, MonoTime now) {
+  codec_before_.reset();
+  OpenWith(std::move(opened_with), head, membership, now);
+}
+
+void FragmentRound::OpenWith(ConfigPtr config, Version head, const Membership& membership, MonoTime now) {
   head_ = head;
   decided_since_ = now;
-  push_codecs_ = {config_->run.push_codec, next_config_->run.push_codec};
-  config_ = next_config_;
+  config_ = std::move(config);
   closing_.reset();
   close_now.clear();
   awaits_storage_ = false;
@@ -49,17 +59,9 @@ void FragmentRound::Open(Version head, const Membership& membership, MonoTime no
                  config_->run.round);
 }
 
-void FragmentRound::Reopen(Version head, const OpenRoundConfig& opened_with, const Membership& membership,
-                           MonoTime now) {
-  ConfigPtr newest = std::exchange(next_config_, opened_with.config);
-  Open(head, membership, now);
-  push_codecs_.insert(opened_with.push_codecs.begin(), opened_with.push_codecs.end());
-  Configure(std::move(newest));
-}
-
 RoundOptions FragmentRound::rules() const {
   RoundOptions rules = grace.Applied(config_->run.round);
-  rules.minimum = std::min(rules.minimum, next_config_->run.round.minimum);
+  rules.minimum = std::min(rules.minimum, configs_->run().round.minimum);
   return rules;
 }
 

@@ -16,6 +16,7 @@
 #include "core/round.h"
 #include "core/round_policy.h"
 #include "server/run/config_snapshot.h"
+#include "server/run/run_configs.h"
 #include "storage/run_store.h"
 
 namespace atl {
@@ -41,7 +42,8 @@ struct ClosedRound {
 /// the refused contribution back from disk, it would count twice).
 class FragmentRound {
  public:
-  FragmentRound(FragmentLayout layout, Epoch epoch, ConfigPtr config);
+  /// `configs` outlives it: each round is opened with the newest one.
+  FragmentRound(FragmentLayout layout, Epoch epoch, const RunConfigs* configs);
 
   const FragmentLayout& layout() const { return layout_; }
   Version head() const { return head_; }
@@ -51,21 +53,18 @@ class FragmentRound {
   /// No further version will be made.
   bool finished() const { return finished_; }
 
-  /// In force from the next Open on. Its push codec is accepted at once.
-  void Configure(ConfigPtr config);
   /// Of the open round, to its end.
   const ConfigSnapshot& config() const { return *config_; }
-  const ConfigPtr& shared_config() const { return config_; }
   /// The codecs that pushes to the open round may have: its configuration's, that of the round before it, and
   /// those of the configurations recorded since. A worker encodes all fragments by one configuration, while
   /// the rounds of different fragments begin one after the other; one that joins in the middle of a round
   /// knows only the newest; and a contribution that comes late may count in the next round.
-  const std::set<CodecKind>& push_codecs() const { return push_codecs_; }
+  std::set<CodecKind> push_codecs() const;
 
   /// Opens the round on `head`.
   void Open(Version head, const Membership& membership, MonoTime now);
   /// After a restart: with the configuration that it was opened with; the newest is that of the next round.
-  void Reopen(Version head, const OpenRoundConfig& opened_with, const Membership& membership, MonoTime now);
+  void Reopen(Version head, ConfigPtr opened_with, const Membership& membership, MonoTime now);
   void Finish() {
     finished_ = true;
     ending = false;
@@ -141,14 +140,15 @@ class FragmentRound {
 
  private:
   using WorkerBase = std::pair<WorkerName, Version>;
+  void OpenWith(ConfigPtr config, Version head, const Membership& membership, MonoTime now);
   uint64_t Lateness(Version base) const;
   absl::Status Stale(const ContributionKey& key) const;
 
   const FragmentLayout layout_;
   const Epoch epoch_;
-  ConfigPtr config_;
-  ConfigPtr next_config_;
-  std::set<CodecKind> push_codecs_;
+  const RunConfigs* configs_;
+  ConfigPtr config_;                       // of the open round
+  std::optional<CodecKind> codec_before_;  // of the round before it
   Version head_;
   std::optional<Round> round_;
   uint32_t active_at_open_ = 0;

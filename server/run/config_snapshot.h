@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 
-#include "core/codec.h"
 #include "core/run_options.h"
 
 namespace atl {
@@ -19,13 +17,6 @@ struct ConfigSnapshot {
   RunOptions run;     // the same, read
 };
 using ConfigPtr = std::shared_ptr<const ConfigSnapshot>;
-
-/// The configuration that a round was opened with, and what pushes are encoded with under it and under the
-/// ones recorded since.
-struct OpenRoundConfig {
-  ConfigPtr config;
-  std::set<CodecKind> push_codecs = {};
-};
 
 }  // namespace atl
 

@@ -8,8 +8,7 @@ CoordinatorState::CoordinatorState(const CoordinatorStateOptions& options) : cor
 
 std::vector<FragmentId> CoordinatorState::Restore(const Recovery& recovery,
                                                   const std::vector<FragmentLayout>& layouts,
-                                                  const std::vector<OpenRoundConfig>& round_configs,
-                                                  MonoTime now) {
+                                                  const std::vector<ConfigPtr>& round_configs, MonoTime now) {
   MutexLock lock(&core_.mutex);
   if (recovery.control) core_.control = *recovery.control;
   std::vector<WorkerEntry> workers = recovery.workers;
@@ -18,7 +17,7 @@ std::vector<FragmentId> CoordinatorState::Restore(const Recovery& recovery,
     for (WorkerEntry& worker : workers) worker.departed = true;
   }
   core_.members.Restore(workers, recovery.partitions, now);
-  if (core_.config->run.inner.pace == InnerPace::kAdaptive)
+  if (core_.configs.run().inner.pace == InnerPace::kAdaptive)
     core_.members.assignments().LearnPace(recovery.rounds);
   core_.statistics.Restore(recovery.rounds, recovery.evaluations, layouts);
   member_actions_.RestoreOffences(recovery);
@@ -30,14 +29,14 @@ std::vector<FragmentId> CoordinatorState::Restore(const Recovery& recovery,
   core_.OpenRounds(layouts, now);
   // Workers went on while nobody closed rounds. Those that train on past a push do so into the round after
   // it.
-  const bool in_step = core_.config->run.sync.mode == SyncMode::kBlocking &&
-                       core_.config->run.round.mode == RoundMode::kBarrier;
+  const bool in_step = core_.configs.run().sync.mode == SyncMode::kBlocking &&
+                       core_.configs.run().round.mode == RoundMode::kBarrier;
   core_.training_time.Restored(in_step ? 1 : 2);
   RestoreRounds(recovery, round_configs, now);
   std::vector<FragmentId> done = progress_.FinishCompleted(now);
   const FragmentRound& first = core_.fragments.front();
   std::set<WorkerName> asked;
-  const bool by_worker = core_.config->run.evaluated_by == EvaluatedBy::kWorker;
+  const bool by_worker = core_.configs.run().evaluated_by == EvaluatedBy::kWorker;
   const WorkerRole role = by_worker ? WorkerRole::kTrainer : WorkerRole::kEvaluator;
   for (const WorkerEntry& worker : recovery.workers) {
     if (worker.role == static_cast<uint8_t>(role) && !worker.banned) asked.insert(worker.name);
@@ -47,8 +46,8 @@ std::vector<FragmentId> CoordinatorState::Restore(const Recovery& recovery,
   return done;
 }
 
-void CoordinatorState::RestoreRounds(const Recovery& recovery,
-                                     const std::vector<OpenRoundConfig>& round_configs, MonoTime now) {
+void CoordinatorState::RestoreRounds(const Recovery& recovery, const std::vector<ConfigPtr>& round_configs,
+                                     MonoTime now) {
   for (const RoundRecord& record : recovery.rounds)
     core_.fragments[record.fragment.value()].Committed(record);
   for (const FragmentRecovery& found : recovery.fragments) {

@@ -34,7 +34,7 @@ class CoordinatorState {
   /// were opened with, are empty when the run is not seeded. Returns the fragments that will have no further
   /// version.
   std::vector<FragmentId> Restore(const Recovery& recovery, const std::vector<FragmentLayout>& layouts,
-                                  const std::vector<OpenRoundConfig>& round_configs, MonoTime now);
+                                  const std::vector<ConfigPtr>& round_configs, MonoTime now);
   /// The run goes on from these contents, under their epoch; `sources`: the versions that they were, by
   /// fragment. Returns the fragments that will have no further version.
   std::vector<FragmentId> Restored(const EpochStart& start, const std::vector<Version>& sources, MonoTime now,
@@ -56,8 +56,8 @@ class CoordinatorState {
   Rounds& rounds() { return rounds_; }
 
  private:
-  void RestoreRounds(const Recovery& recovery, const std::vector<OpenRoundConfig>& round_configs,
-                     MonoTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  void RestoreRounds(const Recovery& recovery, const std::vector<ConfigPtr>& round_configs, MonoTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
 
   RunCore core_;  // first: the parts use it
   RunSettings settings_{core_};

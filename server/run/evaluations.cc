@@ -49,7 +49,7 @@ void Evaluations::Watch(MonoTime now, Effects& effects) {
   }
   if (!no_evaluator_since_) no_evaluator_since_ = now;
   // One that is starting, or back from a restart, gets a lease's time. Once for each time that there is none.
-  const MonoTime due = *no_evaluator_since_ + core_.config->run.round.lease;
+  const MonoTime due = *no_evaluator_since_ + core_.configs.run().round.lease;
   if (now < due || due == evaluator_missed_) return;
   evaluator_missed_ = due;
   effects.Event(EventKind::kUnknown, "",
@@ -58,14 +58,14 @@ void Evaluations::Watch(MonoTime now, Effects& effects) {
 }
 
 bool Evaluations::Awaited() const {
-  if (core_.fragments.empty() || core_.config->run.evaluated_by != EvaluatedBy::kEvaluator) return false;
-  if (core_.config->run.evaluation_every == 0 || !core_.members.Live(WorkerRole::kEvaluator).empty())
+  if (core_.fragments.empty() || core_.configs.run().evaluated_by != EvaluatedBy::kEvaluator) return false;
+  if (core_.configs.run().evaluation_every == 0 || !core_.members.Live(WorkerRole::kEvaluator).empty())
     return false;
   return !core_.Finished() || !core_.evaluation_assignment.HasReport(core_.fragments.front().head());
 }
 
 bool Evaluations::EvaluatorLeft() const {
-  const bool by_worker = core_.config->run.evaluated_by == EvaluatedBy::kWorker;
+  const bool by_worker = core_.configs.run().evaluated_by == EvaluatedBy::kWorker;
   const Version last = core_.fragments.front().head();
   if (!by_worker) return core_.members.Live(WorkerRole::kEvaluator).empty();
   const std::vector<WorkerName> live = core_.members.Live(WorkerRole::kTrainer);

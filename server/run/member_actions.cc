@@ -208,7 +208,7 @@ absl::Status MemberActions::ForgetOne(const WorkerName& name, Effects& effects) 
 
 void MemberActions::ForgetOld(MonoTime now, Effects& effects) {
   for (WorkerName& name : core_.members.TakeStrayNames()) effects.forgotten.push_back(std::move(name));
-  const Duration age = core_.config->run.forget_workers_after;
+  const Duration age = core_.configs.run().forget_workers_after;
   if (age == Duration(0)) return;
   for (const WorkerName& name : core_.members.Forgettable(age, kForgottenAtOnce, now)) {
     (void)ForgetOne(name, effects);
@@ -254,7 +254,7 @@ void MemberActions::RestoreOffences(const Recovery& recovery) {
   std::ranges::stable_sort(records, {}, [](const RoundRecord* record) { return record->closed_unix_ns; });
   for (const RoundRecord* record : records) {
     // Who was due for the last one may not have been written down as banned any more.
-    due_bans_ = core_.offences.Note(core_.config->run.offenders, *record);
+    due_bans_ = core_.offences.Note(core_.configs.run().offenders, *record);
   }
 }
 

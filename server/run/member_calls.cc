@@ -81,11 +81,11 @@ JoinResult MemberCalls::DescribeRun() const {
   // not be older than what the plan of any fragment names: its worker would ask again and again.
   const auto newest = std::ranges::max_element(
       core_.fragments, {}, [](const FragmentRound& fragment) { return fragment.config().version; });
-  const ConfigSnapshot& config = newest == core_.fragments.end() ? *core_.config : newest->config();
+  const ConfigSnapshot& config = newest == core_.fragments.end() ? *core_.configs.newest() : newest->config();
   JoinResult result;
   result.run_id = core_.identity.run_id;
   result.epoch = core_.identity.epoch;
-  result.lease = core_.config->run.round.lease;
+  result.lease = core_.configs.run().round.lease;
   result.heartbeat = HeartbeatInterval();
   result.config_bytes = config.bytes;
   result.config_version = config.version;
@@ -93,7 +93,7 @@ JoinResult MemberCalls::DescribeRun() const {
   result.fragments = core_.FragmentViews();
   result.state = views_.State();
   result.committed_tokens = core_.statistics.committed_tokens();
-  result.total_tokens = core_.config->run.total_tokens();
+  result.total_tokens = core_.configs.run().total_tokens();
   return result;
 }
 
@@ -109,14 +109,15 @@ absl::StatusOr<HeartbeatResult> MemberCalls::Heartbeat(const HeartbeatCall& call
   MutexLock lock(&core_.mutex);
   if (call.caller.observes()) {
     ATOLL_RETURN_IF_ERROR(core_.members.CheckRun(call.caller));
-    return HeartbeatResult{
-        .lease = core_.config->run.round.lease, .state = views_.State(), .fragments = core_.FragmentViews()};
+    return HeartbeatResult{.lease = core_.configs.run().round.lease,
+                           .state = views_.State(),
+                           .fragments = core_.FragmentViews()};
   }
   ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
   NoteHeartbeat(call);
   evaluations_.Take(call, now, unix_ns, effects);
   core_.RefreshGrant(effects);
-  return HeartbeatResult{.lease = core_.config->run.round.lease,
+  return HeartbeatResult{.lease = core_.configs.run().round.lease,
                          .state = views_.State(),
                          .fragments = core_.FragmentViews(),
                          .seed_granted = !core_.manifest && core_.grant.HeldBy(call.caller.worker),
@@ -136,7 +137,7 @@ void MemberCalls::NoteHeartbeat(const HeartbeatCall& call) {
     // After a restart of the coordinator nobody has pulled, as far as the new rounds know; who computes on
     // the base is waited for all the same.
     // Overlapped fragments have versions of their own, and whoever computes is on its way to each of them.
-    const bool overlapped = core_.config->run.sync.mode == SyncMode::kOverlapped;
+    const bool overlapped = core_.configs.run().sync.mode == SyncMode::kOverlapped;
     for (FragmentRound& fragment : core_.fragments) {
       const bool on_base = overlapped || fragment.head() == call.progress.base;
       if (fragment.round() && on_base) fragment.round()->Pulled(worker);
@@ -195,7 +196,7 @@ void MemberCalls::ExpireLeases(MonoTime now, Effects& effects) {
     effects.Event(
         EventKind::kWorkerLost, lost,
         absl::StrFormat("worker '%s' was silent for %.1f s; it is not waited for until it comes back", lost,
-                        ToSeconds(core_.config->run.round.lease)));
+                        ToSeconds(core_.configs.run().round.lease)));
     effects.rounds_changed = true;
   }
 }

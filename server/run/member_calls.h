@@ -55,7 +55,7 @@ class MemberCalls {
   void NoteHeartbeat(const HeartbeatCall& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Asked of workers: every third of the lease, or more often.
   Duration HeartbeatInterval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex) {
-    return std::min(core_.options.heartbeat, core_.config->run.round.lease / 3);
+    return std::min(core_.options.heartbeat, core_.configs.run().round.lease / 3);
   }
 
   RunCore& core_;

@@ -58,7 +58,7 @@ RoundPlanView Pulls::Deliver(const WorkerName& worker, FragmentId id, Version ve
   RoundPlanView plan{.inner_steps = fragment.config().run.inner.steps,
                      .active_workers = 1,
                      .committed_tokens = committed_tokens,
-                     .total_tokens = core_.config->run.total_tokens()};
+                     .total_tokens = core_.configs.run().total_tokens()};
   const Member* member = core_.members.membership().Find(worker);
   if (member == nullptr) return plan;
   plan.active_workers = PlannedWorkers(fragment, now);
@@ -103,7 +103,7 @@ void Pulls::FillPlan(const Member& member, const FragmentRound& fragment, Versio
   plan.inner_steps = given.steps;
   if (!given.go_to) return;
   plan.data = PartitionView{.partition = given.go_to->partition,
-                            .partitions = core_.config->run.data.partitions,
+                            .partitions = core_.configs.run().data.partitions,
                             .samples_consumed = given.go_to->position};
 }
 

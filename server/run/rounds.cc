@@ -93,7 +93,7 @@ std::vector<FragmentId> Rounds::Committed(const RoundRecord& record, MonoTime no
   const double commit_seconds = ToSeconds(now - fragment.closed_at());
   const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
   const std::optional<double> idle_seconds =
-      core_.training_time.IdleSeconds(*fragment.round(), core_.config->run.round.lease, core_.members);
+      core_.training_time.IdleSeconds(*fragment.round(), core_.configs.run().round.lease, core_.members);
   if (record.fragment == FragmentId(0)) core_.training_time.RoundClosed();
   RoundSummaryView summary =
       core_.statistics.Close(record, fragment.layout(), open_seconds, commit_seconds, idle_seconds);
@@ -133,7 +133,7 @@ void Rounds::NoteOffences(const RoundRecord& record, MonoTime now, Effects& effe
     effects.events.back().fragment = record.fragment;
     effects.events.back().version = record.version;
   }
-  member_actions_.BanByRule(core_.offences.Note(core_.config->run.offenders, record), now, effects);
+  member_actions_.BanByRule(core_.offences.Note(core_.configs.run().offenders, record), now, effects);
 }
 
 void Rounds::AwaitStorage(FragmentId fragment) {

@@ -25,9 +25,9 @@ std::string Because(const std::string& why) { return why.empty() ? std::string()
 RunCore::RunCore(const CoordinatorStateOptions& with)
     : options(with),
       identity(with.identity),
-      config(with.config),
-      members(with.config->run, with.identity),
-      statistics(with.config->run),
+      configs(with.config, with.earlier_configs),
+      members(&configs, with.identity),
+      statistics(&configs),
       evaluation_assignment(with.config->run.evaluated_by, with.config->run.evaluation_every),
       privacy(with.fragments) {}
 
@@ -108,7 +108,7 @@ std::string RunCore::SeedReason() const {
 
 void RunCore::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now) {
   for (const FragmentLayout& layout : layouts) {
-    FragmentRound& fragment = fragments.emplace_back(layout, identity.epoch, config);
+    FragmentRound& fragment = fragments.emplace_back(layout, identity.epoch, &configs);
     fragment.Open(Version(0), members.membership(), now);
   }
 }
@@ -120,12 +120,12 @@ WorkerEntry RunCore::Entry(const WorkerName& worker) const {
 }
 
 std::optional<PrivacyView> RunCore::Privacy() const {
-  const PrivacyOptions& promised = config->run.privacy;
+  const PrivacyOptions& promised = configs.run().privacy;
   if (!promised.enabled()) return std::nullopt;
   PrivacyView view{.options = promised, .epsilon = std::nullopt, .published_epsilon = std::nullopt};
   if (!promised.noisy() || privacy.without_noise()) return view;
   view.epsilon = EpsilonOf(privacy.local_rho(), promised.delta);
-  if (!IsFixedSum(config->run.merge)) return view;
+  if (!IsFixedSum(configs.run().merge)) return view;
   if (const auto published = privacy.published_rho()) {
     view.published_epsilon = EpsilonOf(*published, promised.delta);
   }

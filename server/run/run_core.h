@@ -19,6 +19,7 @@
 #include "server/rounds/fragment_round.h"
 #include "server/run/config_snapshot.h"
 #include "server/run/effects.h"
+#include "server/run/run_configs.h"
 #include "server/run/run_statistics.h"
 #include "server/run/seed_grant.h"
 #include "server/run/training_time.h"
@@ -27,7 +28,8 @@
 namespace atl {
 
 struct CoordinatorStateOptions {
-  ConfigPtr config;  // the newest one recorded
+  ConfigPtr config;                             // the newest one recorded
+  std::vector<ConfigPtr> earlier_configs = {};  // those that open rounds have, ascending
   RunIdentity identity;
   uint32_t fragments = 1;
   Duration heartbeat{};
@@ -70,7 +72,7 @@ struct RunCore {
 
   mutable Mutex mutex;
   RunIdentity identity ABSL_GUARDED_BY(mutex);
-  ConfigPtr config ABSL_GUARDED_BY(mutex);
+  RunConfigs configs ABSL_GUARDED_BY(mutex);
   ControlEntry control ABSL_GUARDED_BY(mutex);
   MemberRegistry members ABSL_GUARDED_BY(mutex);
   RunStatistics statistics ABSL_GUARDED_BY(mutex);

@@ -27,7 +27,7 @@ double RunProgress::NextRoundPosition() const {
   const double here = core_.statistics.PositionSteps();
   if (core_.fragments.empty() || core_.Finished()) return here;
   const auto active = static_cast<double>(std::max<size_t>(core_.members.membership().active_trainers(), 1));
-  return here + core_.config->run.inner.steps * active / core_.config->run.workers;
+  return here + core_.configs.run().inner.steps * active / core_.configs.run().workers;
 }
 
 std::vector<FragmentId> RunProgress::FinishEnded(MonoTime now) {
@@ -99,7 +99,7 @@ bool RunProgress::BudgetSpent(const FragmentRound& fragment) const {
   if (Planted(PlantedDefect::kIgnoresBudget)) return false;
   const FragmentRound& counted = core_.fragments.front();
   // In step with fragment 0, whose tokens are the run's: the others finish at its last version.
-  if (core_.config->run.sync.mode == SyncMode::kBlocking) {
+  if (core_.configs.run().sync.mode == SyncMode::kBlocking) {
     return core_.statistics.budget_spent() && fragment.head() >= counted.head();
   }
   const FragmentId id = fragment.layout().id;

@@ -9,7 +9,7 @@ namespace atl {
 
 ConfigPtr RunSettings::config() const {
   MutexLock lock(&core_.mutex);
-  return core_.config;
+  return core_.configs.newest();
 }
 
 uint64_t RunSettings::LargestPush(FragmentId fragment, uint64_t elements) const {
@@ -23,7 +23,7 @@ uint64_t RunSettings::LargestPush(FragmentId fragment, uint64_t elements) const 
 
 uint32_t RunSettings::StalenessLimit() const {
   MutexLock lock(&core_.mutex);
-  uint32_t limit = core_.config->run.round.staleness_limit;
+  uint32_t limit = core_.configs.run().round.staleness_limit;
   for (const FragmentRound& fragment : core_.fragments) {
     limit = std::max(limit, fragment.config().run.round.staleness_limit);
   }
@@ -32,7 +32,7 @@ uint32_t RunSettings::StalenessLimit() const {
 
 uint64_t RunSettings::ContributionBudget() const {
   MutexLock lock(&core_.mutex);
-  uint64_t largest = core_.config->run.contribution_budget_bytes;
+  uint64_t largest = core_.configs.run().contribution_budget_bytes;
   for (const FragmentRound& fragment : core_.fragments) {
     for (const CodecKind codec : fragment.push_codecs()) {
       largest = std::max(largest, CodecFor(codec).EncodedSize(fragment.layout().elements));
@@ -43,11 +43,10 @@ uint64_t RunSettings::ContributionBudget() const {
 
 void RunSettings::Configure(ConfigPtr config, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  core_.config = std::move(config);
-  core_.members.Configure(core_.config->run);
-  core_.statistics.Configure(core_.config->run);
-  core_.evaluation_assignment.Configure(core_.config->run.evaluated_by, core_.config->run.evaluation_every);
-  for (FragmentRound& fragment : core_.fragments) fragment.Configure(core_.config);
+  core_.configs.Add(std::move(config));
+  core_.members.Configured();
+  core_.evaluation_assignment.Configure(core_.configs.run().evaluated_by,
+                                        core_.configs.run().evaluation_every);
   effects.rounds_changed = true;
 }
 

@@ -108,7 +108,8 @@ void RunStatistics::Restore(const std::vector<RoundRecord>& rounds,
     // deltas.
     for (const Contribution& contribution : record.contributions) {
       const bool follows = !followers.emplace(record.fragment, contribution.key.worker).second;
-      const CodecKind codec = follows ? run_.pull_delta.value_or(run_.pull_codec) : run_.pull_codec;
+      const CodecKind codec = follows ? configs_->run().pull_delta.value_or(configs_->run().pull_codec)
+                                      : configs_->run().pull_codec;
       pull_bytes_ += CodecFor(codec).EncodedSize(layout.elements);
     }
     if (const auto it = last_closed.find(record.fragment); it != last_closed.end()) {
@@ -183,19 +184,19 @@ double RunStatistics::Pace(double open_seconds) const {
 
 double RunStatistics::EtaSeconds(double pace) const {
   if (pace <= 0 || budget_spent()) return 0;
-  return static_cast<double>(run_.total_tokens() - committed_tokens_) / pace;
+  return static_cast<double>(configs_->run().total_tokens() - committed_tokens_) / pace;
 }
 
 double RunStatistics::PositionSteps() const {
-  return SchedulePosition(run_, static_cast<double>(committed_tokens_));
+  return SchedulePosition(configs_->run(), static_cast<double>(committed_tokens_));
 }
 
 void RunStatistics::Describe(uint32_t history, StatusView& status) const {
   status.committed_tokens = committed_tokens_;
-  status.total_tokens = run_.total_tokens();
+  status.total_tokens = configs_->run().total_tokens();
   status.position_steps = PositionSteps();
-  status.total_steps = run_.total_steps();
-  status.learning_rate = LearningRateAt(run_, status.position_steps);
+  status.total_steps = configs_->run().total_steps();
+  status.learning_rate = LearningRateAt(configs_->run(), status.position_steps);
   status.push_bytes = push_bytes_;
   status.pull_bytes = pull_bytes_;
   status.data_parallel_bytes = data_parallel_bytes_;

@@ -11,6 +11,7 @@
 #include "core/fragment_plan.h"
 #include "core/run_options.h"
 #include "server/publish/version_ancestry.h"
+#include "server/run/run_configs.h"
 #include "server/views.h"
 #include "storage/run_store.h"
 
@@ -28,9 +29,8 @@ double MeanLoss(const RoundRecord& record);
 /// inner steps. Each fragment's own are counted besides, since overlapped ones do not advance together.
 class RunStatistics {
  public:
-  explicit RunStatistics(const RunOptions& run) : run_(run) {}
-  /// The token budget and the schedule from here on.
-  void Configure(const RunOptions& run) { run_ = run; }
+  /// `configs` outlives it: the token budget and the schedule.
+  explicit RunStatistics(const RunConfigs* configs) : configs_(configs) {}
 
   /// From what is on disk: rounds ascending by (fragment, version). Open times are taken from the records'
   /// wall clock; bytes pulled before are taken to be one pull per contribution.
@@ -65,8 +65,10 @@ class RunStatistics {
   uint64_t committed_tokens() const { return committed_tokens_; }
   /// Of the contributions to this fragment.
   uint64_t committed_tokens(FragmentId fragment) const;
-  bool budget_spent() const { return committed_tokens_ >= run_.total_tokens(); }
-  bool budget_spent(FragmentId fragment) const { return committed_tokens(fragment) >= run_.total_tokens(); }
+  bool budget_spent() const { return committed_tokens_ >= configs_->run().total_tokens(); }
+  bool budget_spent(FragmentId fragment) const {
+    return committed_tokens(fragment) >= configs_->run().total_tokens();
+  }
   /// Tokens per second over the last rounds of fragment 0 that this coordinator closed; 0: not known.
   /// `open_seconds`: age of the round in progress, without its idle time, which counts as far as it is longer
   /// than those were.
@@ -84,7 +86,7 @@ class RunStatistics {
   void Account(const RoundRecord& record, const FragmentLayout& layout);
   bool IsAncestorOfHead(FragmentId fragment, Version version) const;
 
-  RunOptions run_;
+  const RunConfigs* configs_;
   uint64_t committed_tokens_ = 0;
   uint64_t restored_tokens_ = 0;                    // of every fragment, when a restore was the last to say
   std::map<FragmentId, uint64_t> fragment_tokens_;  // of those that had a round since

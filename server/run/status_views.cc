@@ -56,7 +56,7 @@ StatusViews::Numbers StatusViews::numbers() const {
       .lost = core_.members.lost(),
       .state = State(),
       .committed_tokens = core_.statistics.committed_tokens(),
-      .total_tokens = core_.config->run.total_tokens(),
+      .total_tokens = core_.configs.run().total_tokens(),
       .storage_error = faults_.StorageError(),
       .fragments = {}};
   for (const FragmentRound& fragment : core_.fragments) {
@@ -100,8 +100,8 @@ StatusView StatusViews::Status(uint32_t history, MonoTime now) const {
   status.epoch = core_.identity.epoch;
   status.state = State();
   status.state_reason = waits_.StateReason();
-  status.config_bytes = core_.config->bytes;
-  status.config_version = core_.config->version;
+  status.config_bytes = core_.configs.newest()->bytes;
+  status.config_version = core_.configs.newest()->version;
   status.parameters = core_.manifest ? core_.manifest->elements() : 0;
   status.storage_error = faults_.StorageError();
   status.live_trainers = static_cast<uint32_t>(core_.members.membership().live_count(WorkerRole::kTrainer));
@@ -111,7 +111,7 @@ StatusView StatusViews::Status(uint32_t history, MonoTime now) const {
     const Round* round = core_.fragments.empty() ? nullptr : core_.fragments.front().round();
     const double worked = round == nullptr ? 0
                                            : core_.training_time.WorkedSeconds(
-                                                 *round, core_.config->run.round.lease, core_.members, now);
+                                                 *round, core_.configs.run().round.lease, core_.members, now);
     const double pace = core_.statistics.Pace(worked);
     // A worker's own figure includes the time in which it had no coordinator.
     const double reported = core_.training_time.measured() ? core_.members.ReportedPace() : 0;

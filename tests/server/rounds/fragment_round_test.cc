@@ -12,7 +12,8 @@ const MonoTime kNow(Seconds(100));
 class FragmentRoundTest : public testing::Test {
  protected:
   FragmentRoundTest()
-      : membership_({}), fragment_({.id = FragmentId(0), .slots = {}, .elements = 4096}, Epoch(1), Rules()) {
+      : membership_({}),
+        fragment_({.id = FragmentId(0), .slots = {}, .elements = 4096}, Epoch(1), &configs_) {
     for (const char* name : {"a", "b"})
       EXPECT_TRUE(membership_.Join(name, "hash", WorkerRole::kTrainer, kNow).ok());
     fragment_.Open(Version(4), membership_, kNow);
@@ -31,6 +32,14 @@ class FragmentRoundTest : public testing::Test {
     return contribution;
   }
 
+  /// As the next version.
+  void Configure(const ConfigPtr& rules) {
+    ConfigSnapshot config = *rules;
+    config.version = configs_.newest()->version + 1;
+    configs_.Add(std::make_shared<const ConfigSnapshot>(config));
+  }
+
+  RunConfigs configs_{Rules()};
   Membership membership_;
   FragmentRound fragment_;
 };
@@ -84,7 +93,7 @@ TEST_F(FragmentRoundTest, RemembersWhatWasCommitted) {
 }
 
 TEST_F(FragmentRoundTest, WhoComesWhileItClosesMayCountInTheNextRound) {
-  fragment_.Configure(Rules(/*staleness_limit=*/2));
+  Configure(Rules(/*staleness_limit=*/2));
   fragment_.Open(Version(5), membership_, kNow);
   EXPECT_EQ(*fragment_.Check(From("a", 3)), Round::Arrival::kAccepted);
   EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 2)).status()), RejectionReason::kStaleBase);
@@ -98,7 +107,7 @@ TEST_F(FragmentRoundTest, WhoComesWhileItClosesMayCountInTheNextRound) {
 }
 
 TEST_F(FragmentRoundTest, WhatWasBegunBeforeARestoreNeverEnters) {
-  fragment_.Configure(Rules(/*staleness_limit=*/100));
+  Configure(Rules(/*staleness_limit=*/100));
   RoundRecord restored;
   restored.epoch = Epoch(1);
   restored.version = Version(5);
@@ -116,7 +125,7 @@ TEST_F(FragmentRoundTest, ARaisedLimitReachesOnlyAsFarBackAsItIsKnownWhoContribu
     record.contributions = {From("a", version - 1)};
     fragment_.Committed(record);
   }
-  fragment_.Configure(Rules(/*staleness_limit=*/1000));
+  Configure(Rules(/*staleness_limit=*/1000));
   fragment_.Open(Version(200), membership_, kNow);
   EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 100)).status()), RejectionReason::kStaleBase)
       << "it did contribute, and would count twice";
@@ -142,11 +151,11 @@ TEST_F(FragmentRoundTest, ALowerMinimumHoldsAtOnceAndAHigherOneFromTheNextRoundO
     config.run.round.minimum = minimum;
     return std::make_shared<const ConfigSnapshot>(config);
   };
-  fragment_.Configure(with(3));
+  Configure(with(3));
   EXPECT_EQ(fragment_.rules().minimum, 1);
   fragment_.Open(Version(5), membership_, kNow);
   EXPECT_EQ(fragment_.rules().minimum, 3);
-  fragment_.Configure(with(2));
+  Configure(with(2));
   EXPECT_EQ(fragment_.rules().minimum, 2) << "the round that waits for three is why it was lowered";
 }
 

@@ -35,8 +35,14 @@ RoundRecord Record(uint64_t version, uint64_t tokens_each, double closed_s, uint
   return record;
 }
 
+RunConfigs Configs(const RunOptions& run) {
+  return RunConfigs(
+      std::make_shared<const ConfigSnapshot>(ConfigSnapshot{.version = 1, .bytes = {}, .run = run}));
+}
+
 TEST(RunStatistics, AccountsARound) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   const RoundSummaryView summary = statistics.Close(Record(1, 64, 100), Layout(), 3.5, 0.5);
   EXPECT_EQ(summary.train_loss, 3.5) << "weighted as merged";
   EXPECT_EQ(summary.tokens, 128);
@@ -48,7 +54,8 @@ TEST(RunStatistics, AccountsARound) {
 }
 
 TEST(RunStatistics, ThePaceFallsWhileARoundTakesLongerThanTheLastOnes) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   EXPECT_EQ(statistics.Pace(10), 0) << "no round was closed";
   statistics.Close(Record(1, 64, 100), Layout(), 3.5, 0.5);
   statistics.Close(Record(2, 64, 104), Layout(), 3.5, 0.5);
@@ -58,14 +65,16 @@ TEST(RunStatistics, ThePaceFallsWhileARoundTakesLongerThanTheLastOnes) {
 }
 
 TEST(RunStatistics, TimeWithoutWorkersIsNoPartOfThePace) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   const RoundSummaryView summary = statistics.Close(Record(1, 64, 100), Layout(), 603.5, 0.5, 600);
   EXPECT_EQ(summary.open_seconds, 603.5);
   EXPECT_EQ(statistics.Pace(), 32);
 }
 
 TEST(RunStatistics, ARoundWhoseTimeSaysNothingIsNoPartOfThePace) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   statistics.Close(Record(1, 64, 100), Layout(), 0.1, 0.1, std::nullopt);
   EXPECT_EQ(statistics.Pace(), 0);
   EXPECT_EQ(statistics.committed_tokens(), 128);
@@ -83,13 +92,15 @@ TEST(RunStatistics, AnImplausibleLossCountsForNothing) {
 }
 
 TEST(RunStatistics, TokensCountWithFragmentZeroOnly) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   EXPECT_EQ(statistics.TokensOf(FragmentId(0), Record(1, 64, 0).contributions), 128);
   EXPECT_EQ(statistics.TokensOf(FragmentId(1), Record(1, 64, 0).contributions), 0);
 }
 
 TEST(RunStatistics, RestoresFromRecords) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   statistics.Restore({Record(1, 64, 100), Record(2, 64, 107), Record(1, 64, 105, 1)},
                      {{.fragment = FragmentId(0), .version = Version(0), .loss = 5, .tokens = 9}},
                      {Layout(0), Layout(1)});
@@ -117,7 +128,8 @@ TEST(RunStatistics, CountsDeltasOfFollowersAfterARestart) {
     round.contributions[0].key.worker = "a";
     round.contributions[1].key.worker = "b";
   }
-  RunStatistics statistics(run);
+  const RunConfigs statistics_configs = Configs(run);
+  RunStatistics statistics(&statistics_configs);
   statistics.Restore(rounds, {}, {Layout(0)});
   StatusView status;
   statistics.Describe(10, status);
@@ -127,7 +139,8 @@ TEST(RunStatistics, CountsDeltasOfFollowersAfterARestart) {
 }
 
 TEST(RunStatistics, ShowsTheNewest) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   for (uint64_t version = 1; version <= 5; ++version)
     statistics.Close(Record(version, 64, 0), Layout(), 1, 0);
   StatusView status;
@@ -147,7 +160,8 @@ std::vector<uint64_t> RoundsShown(const RunStatistics& statistics, uint32_t hist
 }
 
 TEST(RunStatistics, LeavesOutWhatARestoreAbandoned) {
-  RunStatistics statistics(SmallRun().run);
+  const RunConfigs statistics_configs = Configs(SmallRun().run);
+  RunStatistics statistics(&statistics_configs);
   for (uint64_t version = 1; version <= 5; ++version)
     statistics.Close(Record(version, 64, 0), Layout(), 1, 0);
   for (const uint64_t version : {0, 2, 5}) {
@@ -183,15 +197,18 @@ TEST(RunStatistics, KnowsAfterARestartWhatWasAbandoned) {
     record.contributions.clear();
   };
   restore(6, Record(0, 64, 0));
-  RunStatistics from_scratch(SmallRun().run);
+  const RunConfigs from_scratch_configs = Configs(SmallRun().run);
+  RunStatistics from_scratch(&from_scratch_configs);
   from_scratch.Restore(rounds, {}, {Layout()});
   EXPECT_TRUE(RoundsShown(from_scratch).empty());
   restore(7, RoundRecord(rounds[3]));
-  RunStatistics later(SmallRun().run);
+  const RunConfigs later_configs = Configs(SmallRun().run);
+  RunStatistics later(&later_configs);
   later.Restore(rounds, {}, {Layout()});
   EXPECT_EQ(RoundsShown(later), (std::vector<uint64_t>{1, 2, 3, 4})) << "the parameters are those of 4";
   rounds.back().parameters = {};
-  RunStatistics without(SmallRun().run);
+  const RunConfigs without_configs = Configs(SmallRun().run);
+  RunStatistics without(&without_configs);
   without.Restore(rounds, {}, {Layout()});
   EXPECT_EQ(RoundsShown(without), (std::vector<uint64_t>{1, 2, 3, 4})) << "as many tokens as that";
 }
