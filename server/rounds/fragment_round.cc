@@ -41,7 +41,6 @@ void FragmentRound::Reopen(Version head, ConfigPtr opened_with, const Membership
 }
 
 void FragmentRound::OpenWith(ConfigPtr config, Version head, const Membership& membership, MonoTime now) {
-  head_ = head;
   decided_since_ = now;
   config_ = std::move(config);
   closing_.reset();
@@ -67,22 +66,22 @@ RoundOptions FragmentRound::rules() const {
 
 void FragmentRound::ResumeFinished(const Membership& membership, MonoTime now) {
   finished_ = false;
-  if (Idle()) return Open(head_, membership, now);
+  if (Idle()) return Open(head(), membership, now);
   round_->Resumed(now);
 }
 
 uint64_t FragmentRound::Lateness(Version base) const {
-  return head_.value() + (closing() ? 1 : 0) - base.value();
+  return head().value() + (closing() ? 1 : 0) - base.value();
 }
 
 bool FragmentRound::Admissible(Version base) const {
-  if (finished_ || !round_ || base > head_ || base < remembered_from_) return false;
+  if (finished_ || !round_ || base > head() || base < remembered_from_) return false;
   return Lateness(base) <= config_->run.round.staleness_limit;
 }
 
 absl::Status FragmentRound::Stale(const ContributionKey& key) const {
   // While a round is being closed, the version that is about to appear is the one to wait for.
-  const Version adopt = closing() ? Next(head_) : head_;
+  const Version adopt = closing() ? Next(head()) : head();
   std::string why = finished_   ? "the run is finished"
                     : closing() ? "its round has closed and is being committed"
                                 : "a newer version is published";
@@ -101,12 +100,12 @@ absl::Status FragmentRound::Stale(const ContributionKey& key) const {
 
 absl::StatusOr<Round::Arrival> FragmentRound::Check(const Contribution& contribution) const {
   const ContributionKey& key = contribution.key;
-  if (key.base > head_) {
+  if (key.base > head()) {
     return Reject(
         RejectionReason::kUnknownBase,
         absl::StrFormat("worker '%s' contributes to base version %d of fragment %d, whose head is %d; pull "
                         "again",
-                        key.worker, key.base.value(), key.fragment.value(), head_.value()));
+                        key.worker, key.base.value(), key.fragment.value(), head().value()));
   }
   if (const Contribution* past = FindCommitted(key.base, key.worker); past != nullptr) {
     if (SameContent(*past, contribution)) return Round::Arrival::kDuplicate;
@@ -140,7 +139,7 @@ absl::Status FragmentRound::BeginAccept(const Contribution& contribution) {
         absl::UnavailableError(absl::StrFormat(
             "version %d is just being committed; the contribution of worker '%s' will count in the round "
             "after it: ask again",
-            head_.value() + 1, contribution.key.worker)),
+            head().value() + 1, contribution.key.worker)),
         kNextRound);
   }
   accepting_.insert({contribution.key.worker, contribution.key.base});

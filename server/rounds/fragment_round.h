@@ -46,7 +46,10 @@ class FragmentRound {
   FragmentRound(FragmentLayout layout, Epoch epoch, const RunConfigs* configs);
 
   const FragmentLayout& layout() const { return layout_; }
-  Version head() const { return head_; }
+  /// The newest committed version: the base of the round that is open, or was last. The run has no other
+  /// record of it but the disk's; the driver's tensors and published snapshots say which version they are
+  /// themselves.
+  Version head() const { return round_ ? round_->base() : Version(); }
   bool closing() const { return closing_.has_value(); }
   /// When it was decided to close the round that is closing.
   MonoTime closed_at() const { return closing_->at; }
@@ -149,7 +152,6 @@ class FragmentRound {
   const RunConfigs* configs_;
   ConfigPtr config_;                       // of the open round
   std::optional<CodecKind> codec_before_;  // of the round before it
-  Version head_;
   std::optional<Round> round_;
   uint32_t active_at_open_ = 0;
   struct Closing {

@@ -32,16 +32,17 @@ SERVER_STEPS = {
     "server/admin/admin_control": CORE + ["server/views", "server/launch"],
     # What is true now: options, rounds, members, the run. Reads no clock and calls nobody.
     "server/run/config_snapshot": CORE,
-    "server/rounds": CORE + ["storage", "server/rejection", "server/publish", "server/run/config_snapshot"],
+    "server/run/run_configs": CORE + ["server/run/config_snapshot"],
+    "server/rounds": CORE + ["storage", "server/rejection", "server/publish", "server/run/config_snapshot", "server/run/run_configs"],
     "server/members": CORE + ["storage", "server/rejection", "server/views", "server/coordinator", "server/events", "server/rounds"],
     "server/run": CORE + ["storage", "server/rejection", "server/storage_rejection", "server/views", "server/coordinator",
-                          "server/admin/admin_control", "server/events", "server/publish", "server/run/config_snapshot",
+                          "server/admin/admin_control", "server/events", "server/publish", "server/run/config_snapshot", "server/run/run_configs",
                           "server/rounds", "server/members"],
     # What makes things happen, on the shared context of a run.
     "server/coordinator_context": CORE + ["storage", "server/create_coordinator", "server/events", "server/publish", "server/run"],
     "server/publish/version_writer": CORE + ["storage", "server/coordinator_context", "server/publish", "server/rounds"],
     "server/rounds/round_driver": CORE + ["storage", "server/coordinator_context", "server/publish/version_writer", "server/rounds"],
-    "server/opening": CORE + ["storage", "server/create_coordinator", "server/members", "server/rounds", "server/run/config_snapshot"],
+    "server/opening": CORE + ["storage", "server/create_coordinator", "server/members", "server/rounds", "server/run/config_snapshot", "server/run/run_configs"],
     "server/ingest": CORE + ["storage", "server/rejection", "server/storage_rejection", "server/coordinator",
                              "server/coordinator_context", "server/opening", "server/rounds", "server/run"],
     "server/admin": CORE + ["storage", "server/storage_rejection", "server/views", "server/all_evaluations",
@@ -99,7 +100,7 @@ WIRING = {
 }
 
 # Tests of the coordinator's rooms try them in a whole run.
-WHOLE_RUN = ["server", "server/all_evaluations", "server/launch", "server/run/config_snapshot"] + SERVER_STEPS["server"]
+WHOLE_RUN = ["server", "server/all_evaluations", "server/launch", "server/run/config_snapshot", "server/run/run_configs"] + SERVER_STEPS["server"]
 
 # A foreign type stops at its folder.
 RPC = ["protos", "server/rpc", "server/web", "worker/client", "cli", "server/main.cc", "worker/main.cc"]
