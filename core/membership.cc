@@ -100,7 +100,7 @@ absl::Status Membership::CheckRoom(const Member* known) const {
         absl::StrFormat("the run has seen its maximum of %d names; join under one that has been here before",
                         options_.max_names));
   }
-  const size_t others = live_count() - (known != nullptr && known->live() ? 1 : 0);
+  const size_t others = live_.size() - (known != nullptr && known->live() ? 1 : 0);
   if (others < options_.max_workers) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
       "the run has its maximum of %d live workers; try again when one has left, or raise limits.max_workers",
@@ -374,7 +374,7 @@ std::vector<uint32_t> Membership::UnattendedPartitions(MonoTime now) const {
   std::vector<uint32_t> unattended;
   for (const uint32_t partition : without_live_owner_) {
     const auto owner = owners_.find(partition);
-    if (owner == owners_.end() || LongGone(owner->second, now)) unattended.push_back(partition);
+    if (owner == owners_.end() || LongGoneAt(owner->second) <= now) unattended.push_back(partition);
   }
   return unattended;
 }

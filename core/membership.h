@@ -80,6 +80,12 @@ struct JoinOutcome {
 /// OK when a name is [a-z0-9]([a-z0-9.-]*) of at most kMaxWorkerName bytes.
 absl::Status ValidateWorkerName(std::string_view name);
 
+struct MemberCounts {
+  size_t live = 0;
+  size_t lost = 0;
+  size_t names = 0;  // departed ones included
+};
+
 /// Who takes part in the run. Pure state: time is an argument, nothing is stored or sent here. Not
 /// thread-safe. What is done all the time (leases, lists of live members) costs by those that are live or
 /// change, not by the names that are remembered.
@@ -145,20 +151,18 @@ class Membership {
   std::vector<WorkerName> LiveTrainers() const;
   /// Partitions, ascending, that nobody ever had or whose owner has been gone for longer than one lease.
   std::vector<uint32_t> UnattendedPartitions(MonoTime now) const;
-  /// Not live for longer than one lease, or never seen.
-  bool LongGone(std::string_view name, MonoTime now) const { return LongGoneAt(name) <= now; }
-  /// From when on it is LongGone, if nothing changes; the end of time for a live one.
+  /// From when on it has not been live for longer than one lease, if nothing changes; the end of time for a
+  /// live one, the beginning of time for a name that was never seen.
   MonoTime LongGoneAt(std::string_view name) const;
   bool IsLive(std::string_view name) const;
-  size_t live_count() const { return live_.size(); }
   size_t live_count(WorkerRole role) const { return live_by_role_[static_cast<size_t>(role)]; }
   /// Active (not draining) trainers.
   size_t active_trainers() const { return active_trainers_; }
   /// Grows with every change of who is live, in which role and state, or of the length of leases; not with a
   /// lease that is renewed.
   uint64_t changes() const { return changes_; }
-  size_t lost_count() const { return lost_; }
-  size_t names() const { return members_.size(); }
+  /// All members, whatever their role.
+  MemberCounts counts() const { return {.live = live_.size(), .lost = lost_, .names = members_.size()}; }
   Incarnation next_incarnation() const { return next_incarnation_; }
 
  private:

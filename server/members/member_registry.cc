@@ -484,9 +484,9 @@ std::optional<MonoTime> MemberRegistry::MostJoinedAfter(MonoTime since,
 }
 
 uint32_t MemberRegistry::live_others() const {
-  return static_cast<uint32_t>(membership_.live_count() - membership_.live_count(WorkerRole::kTrainer));
+  return static_cast<uint32_t>(membership_.counts().live - membership_.live_count(WorkerRole::kTrainer));
 }
 
-uint32_t MemberRegistry::lost() const { return static_cast<uint32_t>(membership_.lost_count()); }
+uint32_t MemberRegistry::lost() const { return static_cast<uint32_t>(membership_.counts().lost); }
 
 }  // namespace atl

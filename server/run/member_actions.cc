@@ -144,7 +144,7 @@ absl::StatusOr<MemberRecords> MemberActions::RecordsAfter(MemberAction action,
 absl::StatusOr<MemberRecords> MemberActions::RecordsAfterForgetting(Duration age, MonoTime now) const {
   MutexLock lock(&core_.mutex);
   MemberRecords records;
-  for (const WorkerName& name : core_.members.Forgettable(age, core_.members.membership().names(), now)) {
+  for (const WorkerName& name : core_.members.Forgettable(age, core_.members.membership().counts().names, now)) {
     if (CheckAction(MemberAction::kForget, name).ok()) AddForgotten(name, records);
   }
   return records;
