@@ -1,59 +1,78 @@
 #include "worker/sync/pseudo_gradient_encoder.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/crc32c.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "worker/sync/host_fragment_encoder.h"
 
 namespace atl {
 
+namespace {
+
+std::unique_ptr<FragmentEncoder> OnHost(const RunOptions& run, uint64_t elements,
+                                        std::shared_ptr<GaussianSource> noise) {
+  EncoderOptions options = EncoderOptions::Of(run, elements);
+  options.noise = std::move(noise);
+  return std::make_unique<HostFragmentEncoder>(options);
+}
+
+}  // namespace
+
+PushHeader ClaimsOf(const FragmentBase& base, const InnerRound& round, std::optional<uint32_t> partition,
+                    uint64_t samples_consumed) {
+  return {.key = {.fragment = base.layout.id, .base = *base.version, .sequence = 0},
+          .tokens = round.tokens,
+          .steps = round.steps,
+          .partition = partition,
+          .samples_consumed = samples_consumed,
+          .mean_loss = round.mean_loss()};
+}
+
+PseudoGradientEncoder::PseudoGradientEncoder(const RunOptions& run, uint64_t elements, Replica& replica)
+    : PseudoGradientEncoder(run, elements, replica.MakeEncoder(EncoderOptions::Of(run, elements))) {}
+
 PseudoGradientEncoder::PseudoGradientEncoder(const RunOptions& run, uint64_t elements,
                                              std::shared_ptr<GaussianSource> noise)
+    : PseudoGradientEncoder(run, elements, OnHost(run, elements, std::move(noise))) {}
+
+PseudoGradientEncoder::PseudoGradientEncoder(const RunOptions& run, uint64_t elements)
+    : PseudoGradientEncoder(run, elements,
+                            std::make_unique<HostFragmentEncoder>(EncoderOptions::Of(run, elements))) {}
+
+PseudoGradientEncoder::PseudoGradientEncoder(const RunOptions& run, uint64_t elements,
+                                             std::unique_ptr<FragmentEncoder> arithmetic)
     : codec_(run.push_codec),
       zstd_(run.zstd),
       reset_every_(run.error_feedback_reset),
-      privacy_(run.privacy),
-      clip_norm_(FragmentClipNorm(run.privacy, run.sync.fragments)),
-      noise_(std::move(noise)),
-      // Carried with beta 0 is not carried.
-      feedback_(CodecFor(run.push_codec), run.error_feedback ? run.error_feedback_beta : 0, elements,
-                run.error_feedback ? run.error_feedback_form : ErrorFeedbackForm::kCarry),
+      noisy_(run.privacy.noisy()),
+      arithmetic_(std::move(arithmetic)),
       payload_(CodecFor(run.push_codec).EncodedSize(elements)) {}
 
 absl::Status PseudoGradientEncoder::EncodeRound(const FragmentBase& base, const InnerRound& round,
                                                 Replica& replica, std::optional<uint32_t> partition,
                                                 std::vector<float>& scratch) {
   scratch.resize(base.layout.elements);
-  ATOLL_RETURN_IF_ERROR(replica.ReadFragment(base.layout, scratch));
-  for (size_t i = 0; i < scratch.size(); ++i) scratch[i] = base.values[i] - scratch[i];
-  return Encode({.key = {.fragment = base.layout.id, .base = *base.version, .sequence = 0},
-                 .tokens = round.tokens,
-                 .steps = round.steps,
-                 .partition = partition,
-                 .samples_consumed = replica.samples_consumed(),
-                 .mean_loss = round.mean_loss()},
-                scratch);
+  ATOLL_RETURN_IF_ERROR(Measure(base, replica, scratch));
+  return Encode(ClaimsOf(base, round, partition, replica.samples_consumed()), scratch);
 }
 
 absl::Status PseudoGradientEncoder::Encode(const PushHeader& claims, std::span<float> delta) {
-  if (privacy_.enabled()) {
-    // The noise is in proportion to the bound of the whole round, whatever share of it a fragment has.
-    Privatise(clip_norm_, privacy_.noise_multiplier * privacy_.clip_norm, delta, noise_.get());
-  }
   // The last offer is kept with the residual, so this holds across restarts too.
   if (reset_every_ > 0 && header_.key.base.value() / reset_every_ != claims.key.base.value() / reset_every_) {
-    feedback_.Reset();
+    arithmetic_->Reset();
   }
-  const absl::Status encoded = feedback_.Encode(delta, payload_);
+  const absl::Status encoded = arithmetic_->Encode(delta, payload_);
   if (!encoded.ok()) {
     // A residual that has grown out of the codec's range would refuse every later round as well.
-    feedback_.Reset();
+    arithmetic_->Reset();
     return encoded;
   }
   header_ = claims;
-  if (privacy_.noisy()) header_.mean_loss = 0;  // a function of the data, without noise
+  if (noisy_) header_.mean_loss = 0;  // a function of the data, without noise
   header_.codec = codec_;
   header_.zstd = zstd_;
   header_.payload_crc32c = Crc32c(payload_);
@@ -69,9 +88,9 @@ absl::Status PseudoGradientEncoder::Restore(PushRecord& kept) {
                         std::string(CodecName(codec_))));
   }
   if (kept.residual.empty()) {
-    feedback_.Reset();
+    arithmetic_->Reset();
   } else {
-    ATOLL_RETURN_IF_ERROR(feedback_.Restore(kept.residual));
+    ATOLL_RETURN_IF_ERROR(arithmetic_->Restore(kept.residual));
   }
   payload_ = kept.payload;
   header_ = kept.header;
@@ -79,7 +98,7 @@ absl::Status PseudoGradientEncoder::Restore(PushRecord& kept) {
 }
 
 void PseudoGradientEncoder::Recode(PushRecord& kept) const {
-  const size_t elements = feedback_.residual().size();
+  const size_t elements = arithmetic_->residual().size();
   const Codec& codec = CodecFor(kept.header.codec);
   if (kept.payload.size() != codec.EncodedSize(elements)) return;
   kept.residual.resize(elements);
@@ -99,12 +118,28 @@ void PseudoGradientEncoder::Settle(Verdict verdict) {
       done_ = header_.key.base;
       break;
     case Verdict::kLost:
-      feedback_.GiveBack(payload_);
+      arithmetic_->GiveBack(payload_);
       done_ = header_.key.base;
       break;
     case Verdict::kNotFinite:
-      feedback_.Reset();
+      arithmetic_->Reset();
       break;
+  }
+}
+
+std::vector<PseudoGradientEncoder> MakeEncoders(const RunOptions& run,
+                                                const std::vector<FragmentLayout>& layout, Replica& replica) {
+  std::vector<PseudoGradientEncoder> encoders;
+  encoders.reserve(layout.size());
+  for (const FragmentLayout& fragment : layout) encoders.emplace_back(run, fragment.elements, replica);
+  return encoders;
+}
+
+void MarkAccepted(const std::vector<PushKey>& accepted, std::span<const FragmentBase> bases,
+                  std::span<PseudoGradientEncoder> encoders) {
+  for (const PushKey& key : accepted) {
+    const size_t i = key.fragment.value();
+    if (i < encoders.size() && bases[i].version == key.base) encoders[i].MarkDone(key.base);
   }
 }
 

@@ -10,30 +10,38 @@
 
 #include "absl/status/status.h"
 #include "common/ids.h"
-#include "core/error_feedback.h"
+#include "core/privacy.h"
 #include "worker/sync/connection.h"
 #include "worker/sync/delivery.h"
+#include "worker/sync/fragment_encoder.h"
 #include "worker/sync/inner_round.h"
 #include "worker/sync/parameter_puller.h"
 #include "worker/sync/replica.h"
-#include "worker/sync/secret_noise.h"
 #include "worker/sync/worker_checkpoint.h"
 
 namespace atl {
 
-/// One fragment's pseudo-gradients on their way out: base - local plus what earlier encodings lost, encoded.
-/// Not thread-safe. Memory: 4 bytes per parameter of residual, and the payload.
+/// Describes the contribution of `round` to the coordinator. Codec and checksum are filled in when it is
+/// encoded.
+PushHeader ClaimsOf(const FragmentBase& base, const InnerRound& round, std::optional<uint32_t> partition,
+                    uint64_t samples_consumed);
+
+/// One fragment's contributions on their way out: the pseudo-gradient plus what earlier encodings lost,
+/// encoded by the replica's FragmentEncoder, and the book about them: header, payload, bases that are done.
+/// Not thread-safe. Memory: that of the FragmentEncoder, and the payload.
 class PseudoGradientEncoder {
  public:
   /// `run` gives codec, error feedback and privacy; its residual starts anew when a multiple of
   /// run.error_feedback_reset versions lies between two bases. Without error feedback, what a refused push
   /// carried is lost.
   ///
-  /// With privacy a pseudo-gradient is clipped and gets its noise, from `noise`, before anything else is made
-  /// of it. Payload and residual are functions of the result and of earlier results, so neither they nor what
-  /// is made of them later tells more (post-processing); the loss of the round is not told.
-  PseudoGradientEncoder(const RunOptions& run, uint64_t elements,
-                        std::shared_ptr<GaussianSource> noise = std::make_shared<SecretNoise>());
+  /// With privacy a pseudo-gradient is clipped and gets its noise before anything else is made of it. Payload
+  /// and residual are functions of the result and of earlier results, so neither they nor what is made of
+  /// them later tells more (post-processing); the loss of the round is not told.
+  PseudoGradientEncoder(const RunOptions& run, uint64_t elements, Replica& replica);
+  /// On the host, with this source of noise.
+  PseudoGradientEncoder(const RunOptions& run, uint64_t elements, std::shared_ptr<GaussianSource> noise);
+  PseudoGradientEncoder(const RunOptions& run, uint64_t elements);
 
   /// Encodes base - local and fills the offer. `scratch` is room for one fragment and is overwritten. From
   /// now on the payload stays as it is until the next Pack, so every attempt sends the same bytes.
@@ -41,8 +49,12 @@ class PseudoGradientEncoder {
   absl::Status EncodeRound(const FragmentBase& base, const InnerRound& round, Replica& replica,
                            std::optional<uint32_t> partition, std::vector<float>& scratch);
 
-  /// Likewise for a pseudo-gradient that was measured before: `claims` says what it is of; codec, packing and
-  /// checksum are filled in here. With privacy `delta` is changed.
+  /// In two steps: takes the pseudo-gradient as it is now (FragmentEncoder::Measure) ...
+  absl::Status Measure(const FragmentBase& base, Replica& replica, std::span<float> delta) {
+    return arithmetic_->Measure(base.layout, base.values, replica, delta);
+  }
+  /// ... and encodes it, maybe on another thread: `claims` says what it is of; codec, packing and checksum
+  /// are filled in here. With privacy `delta` is changed.
   absl::Status Encode(const PushHeader& claims, std::span<float> delta);
 
   /// Whether the run still takes payloads of this codec: only those can be sent.
@@ -68,24 +80,33 @@ class PseudoGradientEncoder {
   /// a finished run is extended. If it was not, the coordinator refuses the next one as well.
   void MayFollow() { done_.reset(); }
 
-  std::span<const float> residual() const { return feedback_.residual(); }
+  std::span<const float> residual() const { return arithmetic_->residual(); }
   /// The residual is as it was after the last Pack, whatever becomes of it: nobody can tell any more.
   void Forget() { done_ = header_.key.base; }
 
  private:
+  PseudoGradientEncoder(const RunOptions& run, uint64_t elements,
+                        std::unique_ptr<FragmentEncoder> arithmetic);
+
   void Recode(PushRecord& kept) const;
 
   const CodecKind codec_;
   const bool zstd_;
   const uint32_t reset_every_;  // versions; 0: never
-  const PrivacyOptions privacy_;
-  const double clip_norm_;  // of this fragment
-  std::shared_ptr<GaussianSource> noise_;
-  ErrorFeedback feedback_;
+  const bool noisy_;
+  std::unique_ptr<FragmentEncoder> arithmetic_;
   std::vector<std::byte> payload_;
   PushHeader header_;
   std::optional<Version> done_;
 };
+
+/// One for each fragment of the layout.
+std::vector<PseudoGradientEncoder> MakeEncoders(const RunOptions& run,
+                                                const std::vector<FragmentLayout>& layout, Replica& replica);
+
+/// Marks the bases that the run has a contribution of this worker on, as a Join tells (JoinInfo::accepted).
+void MarkAccepted(const std::vector<PushKey>& accepted, std::span<const FragmentBase> bases,
+                  std::span<PseudoGradientEncoder> encoders);
 
 }  // namespace atl
 

@@ -2,6 +2,7 @@
 #define ATOLL_WORKER_SYNC_REPLICA_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "common/clock.h"
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
+#include "worker/sync/fragment_encoder.h"
 
 namespace atl {
 
@@ -55,6 +57,10 @@ class Replica {
   /// Overwrites the fragment's tensors with `values` (fragment.elements float32). The inner optimizer's state
   /// stays.
   virtual absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) = 0;
+
+  /// Makes the encoder of one fragment's pseudo-gradients. It outlives no replica. By default a
+  /// HostFragmentEncoder; a replica on a device overrides it to measure and encode there.
+  virtual std::unique_ptr<FragmentEncoder> MakeEncoder(const EncoderOptions& options);
 
   /// One inner optimizer step at this learning rate, on the next samples of the worker's data.
   /// FailedPrecondition when the loss or the gradient is not finite; the model is then unchanged.
