@@ -74,6 +74,13 @@ void LogOldCodec(const PushHeader& header, const DeliveryReport& report, const L
                {"error", Explain(report.rejection)}});
 }
 
+void LogLost(const PushHeader& header, const DeliveryReport& report, const Logger& log) {
+  log.Warning("a contribution was refused; its content goes into the next one",
+              {{"fragment", header.key.fragment.value()},
+               {"base", header.key.base.value()},
+               {"error", Explain(report.rejection)}});
+}
+
 absl::StatusOr<DeliveryReport> Delivery::Deliver(const PushHeader& header,
                                                  std::span<const std::byte> payload) {
   return Timed(header, payload, Begin::kBySending);

@@ -39,6 +39,8 @@ struct DeliveryReport {
 /// one, as PushJournal::TakeUp finds it, and is lost without a state directory.
 bool HasOldCodec(const DeliveryReport& report);
 void LogOldCodec(const PushHeader& header, const DeliveryReport& report, const Logger& log);
+/// Of a push with the verdict kLost.
+void LogLost(const PushHeader& header, const DeliveryReport& report, const Logger& log);
 
 /// Brings one contribution to the coordinator, for as long as it takes. After every failure GetPushStatus
 /// decides: what was accepted is not sent again, what arrived in part is resumed, the same bytes are sent

@@ -6,7 +6,6 @@
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "core/codec.h"
-#include "worker/sync/rejection.h"
 
 namespace atl {
 namespace {
@@ -102,19 +101,11 @@ bool FragmentExchange::Push(ExchangeChannel& channel, const PushHeader& claims, 
 }
 
 void FragmentExchange::Pull(ExchangeChannel& channel, std::optional<Version> after, ExchangeAnswer& answer) {
-  const uint64_t elements = buffer_.size();
-  PullRequest request{.fragment = parts_.base->layout.id,
-                      .after = after,
-                      .wait = kPullWait,
-                      .elements = elements,
-                      .codec = parts_.pull.full};
-  request.zstd = parts_.pull.zstd;
-  if (parts_.pull.delta.has_value() && after.has_value() && after == parts_.base->version) {
-    std::ranges::copy(parts_.base->values, buffer_.begin());
-    request.have = after;
-    request.delta_codec = *parts_.pull.delta;
-  }
-  channel.payload.resize(CodecFor(parts_.pull.full).EncodedSize(elements));
+  const bool holds = after.has_value() && after == parts_.base->version;
+  PullRequest request =
+      RequestFor(parts_.base->layout, parts_.pull, after, holds ? after : std::nullopt, kPullWait);
+  if (request.have.has_value()) std::ranges::copy(parts_.base->values, buffer_.begin());
+  channel.payload.resize(CodecFor(parts_.pull.full).EncodedSize(request.elements));
   while (channel.waits_for_versions()) {
     auto pulled = channel.session().With(
         [&](const MemberRef& member) { return channel.connection().Pull(member, request, channel.payload); },
@@ -137,10 +128,7 @@ void FragmentExchange::Pull(ExchangeChannel& channel, std::optional<Version> aft
 absl::StatusOr<bool> FragmentExchange::Decode(ExchangeChannel& channel, const PulledVersion& pulled,
                                               PullRequest& request) {
   const Spending spending(channel.time(), TimeUse::kApply);
-  if (pulled.epoch != channel.session().member().epoch) {
-    return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
-                         RejectionReason::kWrongEpoch);
-  }
+  ATOLL_RETURN_IF_ERROR(CheckEpoch(pulled, channel.session().member().epoch));
   ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(request, pulled, channel.payload, buffer_));
   request.have = landing == Landing::kAstray ? std::nullopt : std::optional(pulled.version);
   return landing == Landing::kThere;

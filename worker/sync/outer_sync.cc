@@ -15,8 +15,7 @@ namespace atl {
 OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica* replica,
                      const std::vector<FragmentLayout>& layout, const ResumeState& resume_state,
                      RetryPolicy* retry_policy, Heartbeater* heartbeater, const WorkerContext& context)
-    : options_(options),
-      session_(session),
+    : session_(session),
       replica_(replica),
       layout_(layout),
       resume_state_(resume_state),
@@ -25,17 +24,16 @@ OuterSync::OuterSync(const OuterSyncOptions& options, Session* session, Replica*
       context_(context),
       puller_(session, replica, layout, context),
       delivery_(session, retry_policy, context),
-      push_journal_(resume_state.checkpoint, context) {
-  for (const FragmentLayout& fragment : layout) {
-    encoders_.emplace_back(session->info().run, fragment.elements);
-  }
-  if (session->info().data.has_value()) partition_ = session->info().data->partition;
+      push_journal_(resume_state.checkpoint, context),
+      encoders_(MakeEncoders(session->info().run, layout, *replica)),
+      data_(session, replica, context),
+      guard_(options, context) {
   context_.worker_status->HideLosses(session->info().run.privacy.noisy());
 }
 
 absl::StatusOr<SyncEnd> OuterSync::Run() {
   ATOLL_RETURN_IF_ERROR(
-      push_journal_.TakeUp(layout_, encoders_, session_->info(), partition_, delivery_, *replica_));
+      push_journal_.TakeUp(layout_, encoders_, session_->info(), data_.partition(), delivery_, *replica_));
   NextMove move{.until = Until::kHead};
   while (!move.end.has_value()) {
     const ScopedTrace trace(NewTrace());  // from the pull to the verdict on the push
@@ -50,7 +48,7 @@ absl::StatusOr<SyncEnd> OuterSync::Run() {
         break;
       }
       case Outcome::kFinished:
-        move.end = context_.worker_status->commands().run_stopped ? SyncEnd::kRunStopped : SyncEnd::kFinished;
+        move.end = EndOfRun(context_.worker_status->commands());
         break;
     }
   }
@@ -61,7 +59,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::FollowCommands() {
   const WorkerCommands commands = context_.worker_status->commands();
   if (commands.stop) return NextMove{.end = SyncEnd::kStopped};
   if (commands.run_stopped) return NextMove{.end = SyncEnd::kRunStopped};
-  if (commands.drain) return NextMove{.end = commands.restart ? SyncEnd::kRestart : SyncEnd::kDrained};
+  if (commands.drain) return NextMove{.end = EndOfDrain(commands)};
   if (commands.resync) {
     context_.log.Info("ordered to drop local progress and pull the head");
     context_.worker_status->ResyncDone();
@@ -72,7 +70,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::FollowCommands() {
 }
 
 absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
-  NoteDoneBases();
+  MarkAccepted(session_->info().accepted, puller_.fragments(), encoders_);
   const PlannedRound& plan = puller_.plan();
   if (puller_.config_version() > session_->info().config_version) {
     return NextMove{.end = SyncEnd::kReconfigured};
@@ -87,20 +85,6 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
   return TrainAndPush();
 }
 
-absl::Status OuterSync::GoToData() {
-  const std::optional<DataPart>& data = puller_.plan().data;
-  if (!data.has_value()) return absl::OkStatus();
-  const bool moves = partition_ != data->partition || replica_->samples_consumed() != data->samples_consumed;
-  if (!moves) return absl::OkStatus();
-  const Spending spending(context_.time, TimeUse::kData);
-  context_.log.Debug("goes to another part of the data",
-                     {{"partition", data->partition}, {"samples_consumed", data->samples_consumed}});
-  ATOLL_RETURN_IF_ERROR(replica_->SetPartition(data->partition, data->partitions));
-  partition_ = data->partition;
-  session_->MoveTo(*data);
-  return replica_->Seek(data->samples_consumed);
-}
-
 absl::StatusOr<bool> OuterSync::Interrupted() {
   return CommandEndsSteps(
       [this](const WorkerCommands& commands) { return session_->CheckMembership(commands); }, context_);
@@ -108,16 +92,14 @@ absl::StatusOr<bool> OuterSync::Interrupted() {
 
 absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
   const MonoTime begin = context_.clock->Now();
-  ATOLL_RETURN_IF_ERROR(GoToData());
+  ATOLL_RETURN_IF_ERROR(data_.Follow(puller_.plan(), replica_->samples_consumed()).status());
   BeginOptimizerWarmup(resume_state_, session_->info().run, puller_.plan(), context_);
   const uint64_t first_sample = replica_->samples_consumed();
   const auto round = RunInnerSteps(
       *replica_, session_->info().run, puller_.plan(), *resume_state_.optimizer_warmup,
       [this] { return Interrupted(); }, context_);
   if (!round.ok()) {
-    const bool not_finite = absl::IsFailedPrecondition(round.status()) &&
-                            RejectionReasonOf(round.status()) == RejectionReason::kNone;
-    if (not_finite) return DropRound(round.status());
+    if (IsNotFinite(round.status())) return DropRound(round.status());
     return round.status();
   }
   if (round->interrupted) {
@@ -135,7 +117,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
   LogRound(*round, context_.clock->Now() - begin);
   const WorkerCommands commands = context_.worker_status->commands();
   if (!move.end.has_value() && commands.drain) {
-    move.end = commands.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
+    move.end = EndOfDrain(commands);
   }
   return move;
 }
@@ -145,7 +127,7 @@ absl::Status OuterSync::EncodeAll(const InnerRound& round) {
   for (size_t i = 0; i < encoders_.size(); ++i) {
     const FragmentBase& base = puller_.fragments()[i];
     if (encoders_[i].IsDone(*base.version)) continue;
-    ATOLL_RETURN_IF_ERROR(encoders_[i].EncodeRound(base, round, *replica_, partition_, scratch_));
+    ATOLL_RETURN_IF_ERROR(encoders_[i].EncodeRound(base, round, *replica_, data_.partition(), scratch_));
   }
   return absl::OkStatus();
 }
@@ -187,7 +169,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::PushAll(const InnerRound& round) 
     return *elsewhere;
   }
   ConfirmAll();
-  rounds_not_finite_ = 0;
+  guard_.RoundCounted();
   return NextMove{.until = Until::kNext};
 }
 
@@ -204,39 +186,22 @@ absl::StatusOr<std::optional<OuterSync::NextMove>> OuterSync::Deliver(size_t fra
   }
   push_journal_.Settle(encoder, *report, context_.time);
   if (report->verdict == Verdict::kNotFinite) return DropRound(report->rejection);
-  const LogFields fields = {{"fragment", encoder.header().key.fragment.value()},
-                            {"base", encoder.header().key.base.value()},
-                            {"head", report->head.value()}};
   if (report->verdict == Verdict::kLost) {
-    context_.log.Warning("a contribution was refused; its content goes into the next one",
-                         {fields[0], fields[1], {"error", Explain(report->rejection)}});
+    LogLost(encoder.header(), *report, context_.log);
   } else if (report->head > encoder.header().key.base) {
     // Into the open round when it was late; in a round that is closed already otherwise.
-    context_.log.Debug("the head has moved on meanwhile", fields);
+    context_.log.Debug("the head has moved on meanwhile",
+                       {{"fragment", encoder.header().key.fragment.value()},
+                        {"base", encoder.header().key.base.value()},
+                        {"head", report->head.value()}});
   }
   return std::nullopt;
 }
 
 OuterSync::NextMove OuterSync::DropRound(const absl::Status& error) {
-  ++rounds_not_finite_;
-  context_.observer->OnRoundNotFinite();
-  const bool hopeless = rounds_not_finite_ >= options_.max_rounds_not_finite;
-  const LogFields fields = {
-      {"base", puller_.version().value()}, {"in_a_row", rounds_not_finite_}, {"error", Explain(error)}};
-  if (hopeless) {
-    context_.log.Error("round after round is not finite; giving up: lower the learning rate", fields);
-    return {.end = SyncEnd::kDiverged};
-  }
-  context_.log.Warning("the round is not finite; dropped, going on from the published parameters", fields);
+  guard_.RoundDropped(puller_.version(), error);
+  if (guard_.hopeless()) return {.end = SyncEnd::kDiverged};
   return {.until = Until::kHead};
-}
-
-void OuterSync::NoteDoneBases() {
-  for (const PushKey& key : session_->info().accepted) {
-    if (key.fragment.value() >= encoders_.size()) continue;
-    const size_t i = key.fragment.value();
-    if (puller_.fragments()[i].version == key.base) encoders_[i].MarkDone(key.base);
-  }
 }
 
 bool OuterSync::AllDone() const {

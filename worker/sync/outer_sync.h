@@ -7,7 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "worker/sync/context.h"
+#include "worker/sync/data_cursor.h"
 #include "worker/sync/delivery.h"
+#include "worker/sync/divergence_guard.h"
 #include "worker/sync/heartbeater.h"
 #include "worker/sync/inner_round.h"
 #include "worker/sync/parameter_puller.h"
@@ -15,23 +17,9 @@
 #include "worker/sync/replica.h"
 #include "worker/sync/resume_state.h"
 #include "worker/sync/session.h"
+#include "worker/sync/sync_end.h"
 
 namespace atl {
-
-/// Why a worker's loop ended without an error.
-enum class SyncEnd : uint8_t {
-  kFinished,      // the run's budget is spent
-  kRunStopped,    // an operator ended the run
-  kDrained,       // ordered to leave, or SIGTERM: what was done is pushed
-  kReconfigured,  // the run has another configuration: build anew, and go on
-  kRestart,       // the same, to come back at once as a fresh process
-  kStopped,       // ordered to leave, or out of time: nothing more is pushed
-  kDiverged,      // too many rounds in a row were not finite
-};
-
-struct OuterSyncOptions {
-  uint32_t max_rounds_not_finite = 3;  // in a row
-};
 
 /// The blocking DiLoCo loop (arXiv 2311.08105): adopt the published parameters, take H inner steps, push the
 /// pseudo-gradient base - local, wait for the next version. One object lives for one epoch of the run, one
@@ -65,7 +53,6 @@ class OuterSync {
     std::optional<SyncEnd> end = std::nullopt;
   };
 
-  absl::Status GoToData();
   /// Asked before each inner step; waits here while the run is paused.
   absl::StatusOr<bool> Interrupted();
   absl::StatusOr<NextMove> Work();
@@ -80,11 +67,9 @@ class OuterSync {
   /// None: on with the next fragment.
   absl::StatusOr<std::optional<NextMove>> Deliver(size_t fragment);
   NextMove DropRound(const absl::Status& error);
-  void NoteDoneBases();
   bool AllDone() const;
   void LogRound(const InnerRound& round, Duration duration);
 
-  const OuterSyncOptions options_;
   Session* const session_;
   Replica* const replica_;
   const std::vector<FragmentLayout> layout_;
@@ -96,10 +81,10 @@ class OuterSync {
   Delivery delivery_;
   PushJournal push_journal_;
   std::vector<PseudoGradientEncoder> encoders_;
-  std::vector<float> scratch_;         // pseudo-gradient of the fragment being packed
-  std::optional<uint32_t> partition_;  // of the shared data that the replica stands in
+  std::vector<float> scratch_;  // pseudo-gradient of the fragment being packed
+  DataCursor data_;
+  DivergenceGuard guard_;
   std::optional<Version> evaluated_;
-  uint32_t rounds_not_finite_ = 0;  // in a row
 };
 
 }  // namespace atl

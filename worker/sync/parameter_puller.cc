@@ -7,7 +7,6 @@
 #include "common/content_hash.h"
 #include "common/status.h"
 #include "core/codec.h"
-#include "worker/sync/rejection.h"
 
 namespace atl {
 namespace {
@@ -72,17 +71,9 @@ absl::StatusOr<ParameterPuller::Outcome> ParameterPuller::Advance(Until until) {
 absl::StatusOr<ParameterPuller::Outcome> ParameterPuller::AdvanceFragment(FragmentBase& fragment,
                                                                           Until until) {
   const PullEncoding encoding = PullEncoding::Of(session_->info().run);
-  PullRequest request{.fragment = fragment.layout.id,
-                      .after = until == Until::kNext ? fragment.version : std::nullopt,
-                      .wait = kPullWait,
-                      .elements = fragment.layout.elements,
-                      .codec = encoding.full};
-  request.zstd = encoding.zstd;
   // The head for its own sake is wanted when what is held here is in doubt, or nothing is.
-  if (encoding.delta.has_value() && until == Until::kNext) {
-    request.have = fragment.version;
-    request.delta_codec = *encoding.delta;
-  }
+  const std::optional<Version> after = until == Until::kNext ? fragment.version : std::nullopt;
+  PullRequest request = RequestFor(fragment.layout, encoding, after, /*have=*/after, kPullWait);
   payload_.resize(CodecFor(encoding.full).EncodedSize(request.elements));
   EnterPhase(context_, WorkerPhase::kPulling);
   while (true) {
@@ -128,14 +119,9 @@ uint64_t ParameterPuller::config_version() const {
 absl::StatusOr<bool> ParameterPuller::Adopt(FragmentBase& fragment, const PulledVersion& pulled,
                                             PullRequest& request) {
   const Spending spending(context_.time, TimeUse::kApply);
-  if (pulled.epoch != session_->info().member.epoch) {
-    return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
-                         RejectionReason::kWrongEpoch);
-  }
-  if (fragment.version.has_value() && pulled.version < *fragment.version) {
-    const absl::Status back = WentBack(fragment.layout.id, *fragment.version, pulled.version);
-    context_.log.Error("versions are lost; this worker goes on from an older one", {{"why", Explain(back)}});
-    return back;
+  ATOLL_RETURN_IF_ERROR(CheckEpoch(pulled, session_->info().member.epoch));
+  if (fragment.version.has_value()) {
+    ATOLL_RETURN_IF_ERROR(CheckNotBack(pulled, fragment.layout.id, *fragment.version, context_.log));
   }
   ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(request, pulled, payload_, fragment.values));
   if (landing == Landing::kAstray) {

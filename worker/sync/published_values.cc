@@ -4,8 +4,37 @@
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/delta.h"
+#include "worker/sync/rejection.h"
 
 namespace atl {
+
+PullRequest RequestFor(const FragmentLayout& fragment, const PullEncoding& encoding,
+                       std::optional<Version> after, std::optional<Version> have, Duration wait) {
+  PullRequest request{.fragment = fragment.id,
+                      .after = after,
+                      .wait = wait,
+                      .elements = fragment.elements,
+                      .codec = encoding.full};
+  request.zstd = encoding.zstd;
+  if (encoding.delta.has_value() && have.has_value()) {
+    request.have = have;
+    request.delta_codec = *encoding.delta;
+  }
+  return request;
+}
+
+absl::Status CheckEpoch(const PulledVersion& pulled, Epoch epoch) {
+  if (pulled.epoch == epoch) return absl::OkStatus();
+  return WithRejection(absl::AbortedError("the run was restored; its new epoch has to be joined"),
+                       RejectionReason::kWrongEpoch);
+}
+
+absl::Status CheckNotBack(const PulledVersion& pulled, FragmentId fragment, Version held, const Logger& log) {
+  if (pulled.version >= held) return absl::OkStatus();
+  const absl::Status back = WentBack(fragment, held, pulled.version);
+  log.Error("versions are lost; this worker goes on from an older one", {{"why", Explain(back)}});
+  return back;
+}
 
 ContentHash HashPublished(std::span<const float> values, CodecKind pull, std::vector<std::byte>& scratch) {
   Hash128 hash;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/log.h"
+#include "core/fragment_plan.h"
 #include "core/run_options.h"
 #include "worker/sync/connection.h"
 
@@ -22,6 +24,17 @@ struct PullEncoding {
     return {.full = run.pull_codec, .delta = run.pull_delta, .zstd = run.zstd};
   }
 };
+
+/// Asks for a version of the fragment above `after`; none: for the head. `have`: the version whose values the
+/// answer may be a difference to; none: all of it is wanted. `wait` is how long the coordinator may hold the
+/// call.
+PullRequest RequestFor(const FragmentLayout& fragment, const PullEncoding& encoding,
+                       std::optional<Version> after, std::optional<Version> have, Duration wait);
+
+/// WRONG_EPOCH: the run was restored since the worker joined in `epoch`.
+absl::Status CheckEpoch(const PulledVersion& pulled, Epoch epoch);
+/// WentBack, which is logged: the version is below `held`.
+absl::Status CheckNotBack(const PulledVersion& pulled, FragmentId fragment, Version held, const Logger& log);
 
 /// Of values as they lie in this memory, encoded as they were published: what the coordinator's hash of the
 /// version must be. `scratch` is room for the payload.

@@ -28,6 +28,8 @@ struct StreamedFragment {
     return (base.plan.total_tokens - there - 1) / (tokens_per_step * active) + 1;
   }
   uint32_t index() const { return base.layout.id.value(); }
+  /// Nothing more of it is pushed.
+  bool left_behind() const { return finished || pushed_to_leave; }
 
   FragmentBase base;
   PseudoGradientEncoder* encoder = nullptr;
