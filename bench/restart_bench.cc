@@ -28,7 +28,7 @@
 #include "common/file.h"
 #include "common/random.h"
 #include "common/status.h"
-#include "core/gpt_shape.h"
+#include "core/model_shape.h"
 #include "protos/config/run_config.h"
 #include "server/rounds/merge_engine.h"
 #include "server/rounds/recover_fragments.h"
@@ -84,7 +84,7 @@ class RestartBench {
   absl::Status MakeRun() {
     ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, ParseRunConfig(kYaml, "restart bench"));
     ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
-    const Manifest manifest = GptManifest(run.model);
+    const Manifest manifest = ManifestOf(run.model);
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
     const FragmentLayout& layout = layouts.front();
     ATOLL_ASSIGN_OR_RETURN(const auto store, OpenRocksDbStore({.data_dir = data_dir()}));

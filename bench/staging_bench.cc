@@ -26,7 +26,7 @@
 #include "common/durable_file.h"
 #include "common/file.h"
 #include "common/status.h"
-#include "core/gpt_shape.h"
+#include "core/model_shape.h"
 #include "protos/config/run_config.h"
 #include "server/create_coordinator.h"
 #include "server/rpc/server.h"
@@ -68,7 +68,7 @@ class Island {
     CoordinatorOptions options;
     ATOLL_ASSIGN_OR_RETURN(options.run, ToRunOptions(config));
     options.config_bytes = config.SerializeAsString();
-    const Manifest manifest = GptManifest(options.run.model);
+    const Manifest manifest = ManifestOf(options.run.model);
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
     island->elements_ = layouts.front().elements;
     CoordinatorDeps deps;

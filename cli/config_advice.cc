@@ -51,11 +51,11 @@ void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
 }
 
 void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
-  if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary >= kByteVocabulary) return;
+  if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary() >= kByteVocabulary) return;
   advice.push_back(absl::StrFormat(
       "data.tokenizer 'bytes' has %d tokens, and model.gpt.vocabulary is %d: every worker will refuse its "
       "token files; set model.gpt.vocabulary to at least %d",
-      kByteVocabulary, run.model.vocabulary, kByteVocabulary));
+      kByteVocabulary, run.model.vocabulary(), kByteVocabulary));
 }
 
 }  // namespace

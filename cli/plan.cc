@@ -15,7 +15,7 @@
 #include "core/codec.h"
 #include "core/disk_plan.h"
 #include "core/fragment_plan.h"
-#include "core/gpt_shape.h"
+#include "core/model_shape.h"
 #include "core/outer_optimizer.h"
 #include "core/privacy.h"
 
@@ -282,7 +282,7 @@ std::string PlannedDisk::remedy() const {
 }
 
 absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions) {
-  const Manifest manifest = GptManifest(run.model);
+  const Manifest manifest = ManifestOf(run.model);
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
   ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, run.sync.fragments, run.sync.pattern));
   RunPlan plan;

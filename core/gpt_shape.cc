@@ -50,4 +50,35 @@ GptTensorIndex::Block GptTensorIndex::block(size_t layer) const {
                weight(3), bias(3), weight(4), bias(4), weight(5), bias(5)};
 }
 
+std::optional<ModelProblem> GptShape::FindProblem() const {
+  if (options_.heads > 0 && options_.width % options_.heads == 0) return std::nullopt;
+  return ModelProblem{"heads", absl::StrCat(options_.heads, " does not divide ", section(),
+                                            ".width, which is ", options_.width)};
+}
+
+std::vector<ModelSetting> GptShape::FixedSettings() const {
+  const auto number = [](uint32_t value) { return absl::StrCat(value); };
+  const auto truth = [](bool value) { return std::string(value ? "true" : "false"); };
+  return {{"layers", number(options_.layers)},
+          {"heads", number(options_.heads)},
+          {"width", number(options_.width)},
+          {"context", number(options_.context)},
+          {"vocabulary", number(options_.vocabulary)},
+          {"tied_embeddings", truth(options_.tied_embeddings)},
+          {"bias", truth(options_.bias)}};
+}
+
+uint64_t GptShape::ActivationBytesPerToken(Precision precision) const {
+  const uint64_t per_block = 34 * uint64_t{options_.width} + 5 * uint64_t{options_.heads} * options_.context;
+  const uint64_t blocks = options_.layers * per_block * (precision == Precision::kBf16 ? 1 : 2);
+  // Logits and their gradient are float32 in both precisions: the loss is computed there.
+  return blocks + 2 * sizeof(float) * options_.vocabulary;
+}
+
+double GptShape::TrainingFlopsPerToken() const {
+  const double width = options_.width;
+  const double weights = 12.0 * options_.layers * width * width + options_.vocabulary * width;
+  return 6 * weights + 12.0 * options_.layers * width * options_.context;
+}
+
 }  // namespace atl

@@ -2,9 +2,13 @@
 #define ATOLL_CORE_GPT_SHAPE_H_
 
 #include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
 
+#include "core/gpt_options.h"
 #include "core/manifest.h"
-#include "core/run_options.h"
+#include "core/model_shape.h"
 
 namespace atl {
 
@@ -42,6 +46,31 @@ struct GptTensorIndex {
 
  private:
   size_t stride_;  // tensors per kind: weight, or weight and bias
+};
+
+/// The shape of a GPT-2.
+class GptShape final : public ModelShape {
+ public:
+  explicit GptShape(const GptOptions& options) : options_(options) {}
+
+  std::string_view family() const override { return "gpt"; }
+  /// Heads that do not divide the width.
+  std::optional<ModelProblem> FindProblem() const override;
+  /// All but dropout.
+  std::vector<ModelSetting> FixedSettings() const override;
+  Manifest MakeManifest() const override { return GptManifest(options_); }
+  uint32_t blocks() const override { return options_.layers; }
+  /// Per block 34 bytes times width at 16 bits (Korthikanti et al., arXiv 2205.05198, eq. 2, without its
+  /// attention term where attention is fused: here the score matrix is kept too, 5 * heads * context bytes),
+  /// twice that at 32; and the logits with their gradient, float32 in both.
+  uint64_t ActivationBytesPerToken(Precision precision) const override;
+  /// 6 operations per weight of a matrix product, and 12 * layers * width * context for attention scores
+  /// (Chowdhery et al., arXiv 2204.02311, appendix B). Looking a token up costs nothing; the output head
+  /// does.
+  double TrainingFlopsPerToken() const override;
+
+ private:
+  const GptOptions options_;
 };
 
 }  // namespace atl

@@ -4,7 +4,7 @@
 
 #include "common/status.h"
 #include "core/fragment_plan.h"
-#include "core/gpt_shape.h"
+#include "core/model_shape.h"
 
 namespace atl {
 namespace {
@@ -31,7 +31,7 @@ constexpr size_t kMostConnections = 8192;
 
 absl::StatusOr<CoordinatorMemory> PlanCoordinatorMemory(const RunOptions& run) {
   ATOLL_ASSIGN_OR_RETURN(const auto layouts,
-                         PlanFragments(GptManifest(run.model), run.sync.fragments, run.sync.pattern));
+                         PlanFragments(ManifestOf(run.model), run.sync.fragments, run.sync.pattern));
   uint64_t elements = 0;
   uint64_t largest = 0;
   for (const FragmentLayout& fragment : layouts) {

@@ -4,6 +4,7 @@
 
 #include "core/codec.h"
 #include "core/delta.h"
+#include "core/model_shape.h"
 #include "core/outer_optimizer.h"
 
 namespace atl {
@@ -96,10 +97,9 @@ uint64_t ExchangeBytes(const RunOptions& run, uint64_t elements, uint64_t larges
 }  // namespace
 
 WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t largest_fragment) {
-  const GptOptions& model = run.model;
   const bool half = run.inner.precision == Precision::kBf16;
   const uint64_t bytes = elements * kFloat;
-  const uint64_t tokens = uint64_t{run.inner.batch} * model.context;
+  const uint64_t tokens = uint64_t{run.inner.batch} * run.model.context();
   WorkerMemory memory;
   memory.program = kWorkerProgramBytes;
   memory.parameters = bytes;
@@ -114,9 +114,7 @@ WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t
       break;
   }
   memory.low_precision = half ? bytes / 2 : 0;
-  const uint64_t per_token = 34 * uint64_t{model.width} + 5 * uint64_t{model.heads} * model.context;
-  // Logits and their gradient are float32 in both precisions: the loss is computed there.
-  memory.activations = tokens * (model.layers * per_token * (half ? 1 : 2) + 2 * kFloat * model.vocabulary);
+  memory.activations = tokens * ShapeOf(run.model)->ActivationBytesPerToken(run.inner.precision);
   memory.exchange = ExchangeBytes(run, elements, largest_fragment);
   memory.kept = memory.optimizer;
   const bool evaluates = run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kWorker;

@@ -74,10 +74,7 @@ struct WorkerMemory {
            evaluation;
   }
 };
-/// Activations are estimated: they depend on kernels and allocator. Per block and token 34 bytes times width
-/// at 16 bits (Korthikanti et al., arXiv 2205.05198, eq. 2, without its attention term where attention is
-/// fused: here the score matrix is kept too, 5 * heads * context bytes per token), twice that at 32; and the
-/// logits with their gradient.
+/// Activations are estimated: they depend on kernels and allocator (ModelShape::ActivationBytesPerToken).
 WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t largest_fragment);
 
 }  // namespace atl

@@ -5,8 +5,8 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
-#include "core/gpt_shape.h"
 #include "core/manifest.h"
+#include "core/model_shape.h"
 
 namespace atl {
 namespace {
@@ -16,9 +16,10 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 }  // namespace
 
 absl::StatusOr<std::vector<FragmentLayout>> LayOutModel(const RunOptions& run) {
-  const Manifest manifest = GptManifest(run.model);
+  const auto shape = ShapeOf(run.model);
+  const Manifest manifest = shape->MakeManifest();
   const absl::Status valid = ValidateManifest(manifest);
-  if (!valid.ok()) return absl::InvalidArgumentError(absl::StrCat("model.gpt: ", valid.message()));
+  if (!valid.ok()) return absl::InvalidArgumentError(absl::StrCat(shape->section(), ": ", valid.message()));
   auto layouts = PlanFragments(manifest, run.sync.fragments, run.sync.pattern);
   if (!layouts.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("sync.fragments: ", layouts.status().message()));

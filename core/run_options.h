@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "core/model_options.h"
 
 // The run's configuration as plain values: protos/config turns the protobuf RunConfig into this after
 // checking it, with defaults filled in. Field meanings and ranges stand in protos/atoll/v1/run.proto.
@@ -42,17 +43,6 @@ enum class EvaluatedBy : uint8_t { kWorker = 1, kEvaluator = 2 };
 enum class SyncMode : uint8_t { kBlocking = 1, kOverlapped = 2 };
 enum class FragmentPattern : uint8_t { kPacked = 1, kStrided = 2 };
 enum class AnswerUse : uint8_t { kBlend = 1, kRebase = 2 };
-
-struct GptOptions {
-  uint32_t layers = 0;
-  uint32_t heads = 0;
-  uint32_t width = 0;
-  uint32_t context = 0;     // tokens
-  uint32_t vocabulary = 0;  // tokens
-  bool tied_embeddings = true;
-  double dropout = 0;
-  bool bias = true;
-};
 
 struct DataOptions {
   std::string tokenizer;
@@ -164,7 +154,7 @@ struct RunOptions {
       0;                     // the token budget, where it is no whole number of rounds; 0: that of `rounds`
   uint32_t file_rounds = 0;  // run.rounds of the coordinator's file, where `rounds` differs; 0: the same
   uint64_t seed = 1337;
-  GptOptions model;
+  ModelOptions model;
   DataOptions data;
   InnerOptions inner;
   OuterOptions outer;
@@ -196,7 +186,7 @@ struct RunOptions {
   uint64_t contribution_budget_bytes = uint64_t{4096} << 20;
 
   /// Tokens of one inner step on one worker: batch * accumulation * context.
-  uint64_t tokens_per_step() const { return uint64_t{inner.batch} * inner.accumulation * model.context; }
+  uint64_t tokens_per_step() const { return uint64_t{inner.batch} * inner.accumulation * model.context(); }
   /// Tokens by which one inner step of all planned workers moves the schedule.
   uint64_t tokens_per_position() const { return tokens_per_step() * workers; }
   /// Tokens of a round of all planned workers.

@@ -47,7 +47,7 @@ int ServeSteps(TorchReplica& replica) {
 
 int Main(int argc, char** argv) {
   TorchReplicaOptions options = SmallNanoGpt();
-  GptOptions& model = options.run.model;
+  GptOptions& model = options.run.model.gpt();
   bool bf16 = false;
   CLI::App app("Times inner steps; driven by bench/step/step_speed.py.");
   app.add_option("--tokens", options.dataset_folder)->required();

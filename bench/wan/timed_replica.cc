@@ -4,12 +4,12 @@
 #include <chrono>
 #include <thread>
 
-#include "core/gpt_shape.h"
+#include "core/model_shape.h"
 
 namespace atl {
 
 TimedReplica::TimedReplica(const RunOptions& run, Duration step, uint64_t seed)
-    : manifest_(GptManifest(run.model)),
+    : manifest_(ManifestOf(run.model)),
       step_(step),
       batch_(uint64_t{run.inner.batch} * run.inner.accumulation),
       tokens_per_step_(run.tokens_per_step()),

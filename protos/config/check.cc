@@ -1,15 +1,18 @@
 #include "protos/config/check.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "core/model_shape.h"
 #include "protos/config/check_codecs.h"
 #include "protos/config/check_rounds.h"
 #include "protos/config/check_sync.h"
 #include "protos/config/check_trust.h"
 #include "protos/config/field_value.h"
+#include "protos/config/model_options.h"
 #include "protos/config/schema.h"
 
 namespace atl {
@@ -80,11 +83,9 @@ class Together {
   void Add(const std::string& path, const std::string& text) { problems_.push_back({path, text, 0}); }
 
   void Model() {
-    const v1::GptModel& gpt = config_.model().gpt();
-    if (gpt.width() % gpt.heads() != 0) {
-      Add("model.gpt.heads",
-          absl::StrCat(gpt.heads(), " does not divide model.gpt.width, which is ", gpt.width()));
-    }
+    const auto shape = ShapeOf(ModelOptionsOf(config_.model()));
+    const std::optional<ModelProblem> problem = shape->FindProblem();
+    if (problem) Add(absl::StrCat(shape->section(), ".", problem->setting), problem->text);
   }
 
   void Workers() {
@@ -121,7 +122,7 @@ class Together {
     }
     // In floating point, where nothing overflows; the sum is kept in 64 bits later.
     const double tokens = static_cast<double>(total) * inner.batch() * inner.accumulation() *
-                          config_.model().gpt().context() * config_.run().workers();
+                          ModelOptionsOf(config_.model()).context() * config_.run().workers();
     if (tokens > 9e18) {
       Add("run.rounds",
           absl::StrCat("the run would take ", NumberText(tokens),

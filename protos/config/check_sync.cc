@@ -4,23 +4,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/fragment_plan.h"
-#include "core/gpt_shape.h"
-#include "protos/config/gpt_options.h"
+#include "core/model_shape.h"
+#include "protos/config/model_options.h"
 
 namespace atl {
 namespace {
 
 void CheckFragments(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
   const v1::SyncSection& sync = config.sync();
-  const v1::GptModel& gpt = config.model().gpt();
-  if (sync.pattern() == v1::FRAGMENT_PATTERN_STRIDED && sync.fragments() > gpt.layers()) {
+  const auto shape = ShapeOf(ModelOptionsOf(config.model()));
+  if (sync.pattern() == v1::FRAGMENT_PATTERN_STRIDED && sync.fragments() > shape->blocks()) {
     problems->push_back({"sync.fragments",
                          absl::StrCat(sync.fragments(), " strided fragments need a transformer block each; ",
-                                      "model.gpt.layers is ", gpt.layers()),
+                                      shape->section(), ".layers is ", shape->blocks()),
                          0});
     return;
   }
-  const size_t tensors = GptManifest(GptOptionsOf(gpt)).tensors.size();
+  const size_t tensors = shape->MakeManifest().tensors.size();
   if (sync.fragments() > tensors) {
     problems->push_back(
         {"sync.fragments",

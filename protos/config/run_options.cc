@@ -6,7 +6,7 @@
 #include "core/run_options.h"
 #include "protos/config/check.h"
 #include "protos/config/defaults.h"
-#include "protos/config/gpt_options.h"
+#include "protos/config/model_options.h"
 #include "protos/config/problem.h"
 #include "protos/config/run_config.h"
 
@@ -156,7 +156,7 @@ RunOptions Convert(const v1::RunConfig& config) {
                        .steps_added = config.run().extended_steps()};
   options.planned_tokens = config.run().planned_tokens();
   options.file_rounds = config.run().file_rounds();
-  options.model = GptOptionsOf(config.model().gpt());
+  options.model = ModelOptionsOf(config.model());
   options.data.tokenizer = config.data().tokenizer();
   options.data.mode = As<DataMode>(config.data().mode());
   options.data.partitions = config.data().partitions() == 0 ? options.workers : config.data().partitions();

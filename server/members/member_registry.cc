@@ -123,9 +123,9 @@ absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
     return mismatch(absl::StrFormat("they were made by tokenizer '%s', the run uses '%s'", dataset.tokenizer,
                                     configs_->run().data.tokenizer));
   }
-  if (dataset.vocabulary > configs_->run().model.vocabulary) {
+  if (dataset.vocabulary > configs_->run().model.vocabulary()) {
     return mismatch(absl::StrFormat("they have a vocabulary of %d, the model of %d", dataset.vocabulary,
-                                    configs_->run().model.vocabulary));
+                                    configs_->run().model.vocabulary()));
   }
   return CheckPin(call.worker, dataset.fingerprint);
 }

@@ -10,7 +10,7 @@
 #include "common/mapped_file.h"
 #include "common/status.h"
 #include "core/float_bits.h"
-#include "core/gpt_shape.h"
+#include "core/model_shape.h"
 #include "core/payload_stats.h"
 #include "core/safetensors.h"
 
@@ -90,16 +90,16 @@ absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& pat
   return buffers;
 }
 
-absl::Status CheckImport(const std::string& path, const GptOptions& model) {
+absl::Status CheckImport(const std::string& path, const ModelOptions& model) {
   if (path.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(path, AccessPattern::kSequential));
   ATOLL_ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(mapped.bytes(), path));
-  return ByName(path, file, GptManifest(model)).status();
+  return ByName(path, file, ManifestOf(model)).status();
 }
 
 absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options) {
   if (options.import_path.empty()) return std::optional<ImportedSeed>();
-  ImportedSeed seed{.manifest = GptManifest(options.run.model), .layouts = {}, .buffers = {}};
+  ImportedSeed seed{.manifest = ManifestOf(options.run.model), .layouts = {}, .buffers = {}};
   ATOLL_ASSIGN_OR_RETURN(seed.layouts,
                          PlanFragments(seed.manifest, options.fragments, options.run.sync.pattern));
   ATOLL_ASSIGN_OR_RETURN(seed.buffers, ReadSafetensors(options.import_path, seed.manifest, seed.layouts));

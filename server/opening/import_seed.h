@@ -23,7 +23,7 @@ struct ImportedSeed {
 
 /// Before a data directory is made: whether the file, if any, has the tensors of the model, by name and
 /// shape. Reads its header only. Errors as of ReadImport, and those of opening a file.
-absl::Status CheckImport(const std::string& path, const GptOptions& model);
+absl::Status CheckImport(const std::string& path, const ModelOptions& model);
 
 /// Reads options.import_path, when that is set: version 0 of the model of the configuration, whose tensors
 /// the file must have by name and shape, no more and no fewer. InvalidArgument naming file and tensor. Before

@@ -9,6 +9,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/model_check.h"
+#include "core/model_shape.h"
 
 namespace atl {
 
@@ -31,7 +32,9 @@ absl::Status CheckNewModel(const RunOptions& run) {
   ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layouts, LayOutModel(run));
   ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
   const absl::Status fits = CheckModelMemory(layouts);
-  return fits.ok() ? fits : absl::InvalidArgumentError(absl::StrCat("model.gpt: ", fits.message()));
+  return fits.ok()
+             ? fits
+             : absl::InvalidArgumentError(absl::StrCat(ShapeOf(run.model)->section(), ": ", fits.message()));
 }
 
 }  // namespace atl

@@ -4,13 +4,16 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/digest.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/model_shape.h"
 #include "core/outer_optimizer.h"
 #include "server/members/worker_count.h"
 #include "server/opening/import_seed.h"
@@ -59,6 +62,20 @@ template <typename T>
 absl::Status Same(std::string_view field, const T& recorded, const T& now) {
   if (recorded == now) return absl::OkStatus();
   return Changed(field, ValueText(recorded), ValueText(now));
+}
+
+absl::Status SameModel(const ModelOptions& recorded, const ModelOptions& now) {
+  const auto before = ShapeOf(recorded);
+  const auto after = ShapeOf(now);
+  ATOLL_RETURN_IF_ERROR(Same("model", std::string(before->family()), std::string(after->family())));
+  const std::vector<ModelSetting> settled = before->FixedSettings();
+  const std::vector<ModelSetting> given = after->FixedSettings();
+  for (size_t i = 0; i < settled.size(); ++i) {
+    if (settled[i].value == given[i].value) continue;
+    return Changed(absl::StrCat(before->section(), ".", settled[i].setting), settled[i].value,
+                   given[i].value);
+  }
+  return absl::OkStatus();
 }
 
 /// First of all: what else differs between two runs is no news.
@@ -343,21 +360,13 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
 }  // namespace
 
 absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
-  const GptOptions& a = recorded.model;
-  const GptOptions& b = now.model;
   ATOLL_RETURN_IF_ERROR(Same("run.name", recorded.name, now.name));
   // With other data, samples are trained twice; with another noise, what was promised of the run is not true.
   ATOLL_RETURN_IF_ERROR(Same("run.seed", recorded.seed, now.seed));
   ATOLL_RETURN_IF_ERROR(Same("privacy.clip_norm", recorded.privacy.clip_norm, now.privacy.clip_norm));
   ATOLL_RETURN_IF_ERROR(
       Same("privacy.noise_multiplier", recorded.privacy.noise_multiplier, now.privacy.noise_multiplier));
-  ATOLL_RETURN_IF_ERROR(Same("model.gpt.layers", a.layers, b.layers));
-  ATOLL_RETURN_IF_ERROR(Same("model.gpt.heads", a.heads, b.heads));
-  ATOLL_RETURN_IF_ERROR(Same("model.gpt.width", a.width, b.width));
-  ATOLL_RETURN_IF_ERROR(Same("model.gpt.context", a.context, b.context));
-  ATOLL_RETURN_IF_ERROR(Same("model.gpt.vocabulary", a.vocabulary, b.vocabulary));
-  ATOLL_RETURN_IF_ERROR(Same("model.gpt.tied_embeddings", a.tied_embeddings, b.tied_embeddings));
-  ATOLL_RETURN_IF_ERROR(Same("model.gpt.bias", a.bias, b.bias));
+  ATOLL_RETURN_IF_ERROR(SameModel(recorded.model, now.model));
   ATOLL_RETURN_IF_ERROR(Same("data.tokenizer", recorded.data.tokenizer, now.data.tokenizer));
   ATOLL_RETURN_IF_ERROR(Same("data.mode", recorded.data.mode, now.data.mode));
   ATOLL_RETURN_IF_ERROR(Same("data.partitions", recorded.data.partitions, now.data.partitions));

@@ -56,8 +56,8 @@ CoordinatorOptions OptionsOf(const Experiment& experiment) {
   run.name = "byzantine";
   run.workers = kWorkers;
   run.rounds = 4 * experiment.rounds;  // a run that has lost workers goes on as long as the others
-  run.model.context = TextModel::kContext;
-  run.model.vocabulary = kClasses;
+  run.model.gpt().context = TextModel::kContext;
+  run.model.gpt().vocabulary = kClasses;
   run.data.tokenizer = "characters";
   run.data.mode = DataMode::kLocal;
   run.inner.steps = kSteps;

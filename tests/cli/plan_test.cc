@@ -54,10 +54,10 @@ TEST(Plan, AgreesWithTheManifestAndItsGroupsAddUp) {
       for (const uint32_t layers : {1, 3}) {
         RunOptions run = Gpt2Small();
         run.model = {.layers = layers, .heads = 2, .width = 96, .context = 33, .vocabulary = 257};
-        run.model.tied_embeddings = tied;
-        run.model.bias = bias;
+        run.model.gpt().tied_embeddings = tied;
+        run.model.gpt().bias = bias;
         const RunPlan plan = Plan(run);
-        EXPECT_EQ(plan.parameters, GptManifest(run.model).elements());
+        EXPECT_EQ(plan.parameters, GptManifest(run.model.gpt()).elements());
         uint64_t sum = 0;
         for (const auto& [name, elements] : plan.groups) sum += elements;
         EXPECT_EQ(sum, plan.parameters) << "a tensor is in no group, or in two";
@@ -95,7 +95,7 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   const RunPlan overlapped = Plan(run);
   ASSERT_EQ(blocking.elements, overlapped.elements);
   uint64_t largest = 0;
-  const auto layouts = PlanFragments(GptManifest(run.model), 4, FragmentPattern::kStrided);
+  const auto layouts = PlanFragments(GptManifest(run.model.gpt()), 4, FragmentPattern::kStrided);
   ASSERT_TRUE(layouts.ok()) << layouts.status();
   for (const FragmentLayout& one : *layouts) {
     largest = std::max(largest, one.elements);

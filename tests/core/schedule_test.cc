@@ -15,7 +15,7 @@ RunOptions SmallRun() {
   run.inner.learning_rate = 1e-3;
   run.inner.warmup_steps = 100;
   run.inner.batch = 12;
-  run.model.context = 64;
+  run.model.gpt().context = 64;
   return run;
 }
 

@@ -20,8 +20,8 @@
 #include "common/crc32c.h"
 #include "common/file.h"
 #include "core/fragment_plan.h"
-#include "core/gpt_shape.h"
 #include "core/memory_plan.h"
+#include "core/model_shape.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "protos/config/run_config.h"
@@ -197,7 +197,7 @@ TEST(CoordinatorMemory, StaysBelowTheFormulaAndFourTimesTheModel) {
   TestDir dir;
   World world;
   world.run = ToRunOptions(ParseRunConfig(kConfig, "memory").value()).value();
-  world.manifest = GptManifest(world.run.model);
+  world.manifest = ManifestOf(world.run.model);
   world.elements = PlanFragments(world.manifest, 1).value().front().elements;
   const uint64_t model = world.elements * sizeof(float);
   ASSERT_GE(model, 1'000'000'000u);

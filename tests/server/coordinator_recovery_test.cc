@@ -324,7 +324,7 @@ TEST(CheckSettled, NamesTheFieldThatMayNotChange) {
   now.rounds = 500;
   now.outer.learning_rate = 0.1;
   EXPECT_TRUE(CheckSettled(recorded, now).ok());
-  now.model.width = 7;
+  now.model.gpt().width = 7;
   EXPECT_NE(CheckSettled(recorded, now).message().find("model.gpt.width"), std::string::npos);
 }
 
@@ -345,7 +345,8 @@ TEST(CheckSettled, ShowsValuesAsAFileHasThem) {
               HasSubstr("this run has nesterov, the configuration says delayed_nesterov"));
   EXPECT_THAT(rejection([](RunOptions& now) { now.pull_codec = CodecKind::kBf16; }),
               HasSubstr("this run has fp32, the configuration says bf16"));
-  EXPECT_THAT(rejection([](RunOptions& now) { now.model.bias = !now.model.bias; }), HasSubstr("true"));
+  EXPECT_THAT(rejection([](RunOptions& now) { now.model.gpt().bias = !now.model.gpt().bias; }),
+              HasSubstr("true"));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ CoordinatorOptions SmallRun() {
   run.name = "small";
   run.workers = 2;
   run.rounds = 100;
-  run.model.context = 8;
-  run.model.vocabulary = 256;
+  run.model.gpt().context = 8;
+  run.model.gpt().vocabulary = 256;
   run.data.tokenizer = "bytes";
   run.data.partitions = 8;
   run.inner.steps = 2;

@@ -12,27 +12,28 @@
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "core/model_shape.h"
 #include "worker/data/batches.h"
 #include "worker/data/dataset.h"
 #include "worker/torch/device.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/generator_state.h"
-#include "worker/torch/gpt.h"
 #include "worker/torch/inner_optimizer.h"
+#include "worker/torch/language_model.h"
 #include "worker/torch/sampling.h"
 #include "worker/torch/torch_status.h"
 
 namespace atl {
 namespace {
 
-class GptReplica final : public TorchReplica {
+class ModelReplica final : public TorchReplica {
  public:
-  GptReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
-             std::shared_ptr<const Dataset> dataset)
+  ModelReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
+               std::shared_ptr<const Dataset> dataset)
       : run_(options.run),
         clock_(options.clock),
         parameters_(std::move(parameters)),
-        model_(run_.model, run_.inner.precision, *parameters_),
+        model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_)),
         optimizer_(run_.inner, *parameters_),
         dataset_(std::move(dataset)) {}
 
@@ -52,7 +53,7 @@ class GptReplica final : public TorchReplica {
   absl::Status SaveState(ReplicaState& state) override;
   absl::Status LoadState(const ReplicaState& state) override;
 
-  void Initialise() { model_.Initialise(run_.seed); }
+  void Initialise() { model_->Initialise(run_.seed); }
 
  private:
   absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
@@ -67,7 +68,7 @@ class GptReplica final : public TorchReplica {
   const RunOptions run_;
   const Clock* const clock_;
   const std::unique_ptr<FlatParameters> parameters_;
-  Gpt model_;
+  const std::unique_ptr<LanguageModel> model_;
   InnerOptimizer optimizer_;
   const std::shared_ptr<const Dataset> dataset_;
   std::optional<TrainingSamples> training_;
@@ -78,7 +79,7 @@ class GptReplica final : public TorchReplica {
   Batch batch_;
 };
 
-std::string GptReplica::device() const {
+std::string ModelReplica::device() const {
   const torch::Device device = parameters_->device();
   if (device.is_cpu()) {
     return absl::StrCat("cpu (", Counted(static_cast<uint64_t>(at::get_num_threads()), "thread"), ")");
@@ -86,7 +87,7 @@ std::string GptReplica::device() const {
   return device.str();
 }
 
-absl::Status GptReplica::CheckFragment(const FragmentLayout& fragment, size_t values) const {
+absl::Status ModelReplica::CheckFragment(const FragmentLayout& fragment, size_t values) const {
   if (values != fragment.elements) {
     return absl::InvalidArgumentError(absl::StrFormat("fragment %d: %d values given, its layout has %d",
                                                       fragment.id.value(), values, fragment.elements));
@@ -105,7 +106,7 @@ absl::Status GptReplica::CheckFragment(const FragmentLayout& fragment, size_t va
   return absl::OkStatus();
 }
 
-absl::Status GptReplica::ReadFragment(const FragmentLayout& fragment, std::span<float> out) {
+absl::Status ModelReplica::ReadFragment(const FragmentLayout& fragment, std::span<float> out) {
   ATOLL_RETURN_IF_ERROR(CheckFragment(fragment, out.size()));
   return CatchTorch("reading the model's parameters", [&] {
     parameters_->CopyOut(fragment, out);
@@ -113,7 +114,7 @@ absl::Status GptReplica::ReadFragment(const FragmentLayout& fragment, std::span<
   });
 }
 
-absl::Status GptReplica::WriteFragment(const FragmentLayout& fragment, std::span<const float> values) {
+absl::Status ModelReplica::WriteFragment(const FragmentLayout& fragment, std::span<const float> values) {
   ATOLL_RETURN_IF_ERROR(CheckFragment(fragment, values.size()));
   return CatchTorch("writing the model's parameters", [&] {
     parameters_->CopyIn(fragment, values);
@@ -121,19 +122,19 @@ absl::Status GptReplica::WriteFragment(const FragmentLayout& fragment, std::span
   });
 }
 
-absl::Status GptReplica::CheckData() const {
+absl::Status ModelReplica::CheckData() const {
   if (training_.has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
 }
 
-torch::Tensor GptReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const {
+torch::Tensor ModelReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const {
   // from_blob takes a mutable pointer; the tensor is only read.
   torch::Tensor host = torch::from_blob(const_cast<int64_t*>(tokens.data()),
                                         {rows, static_cast<int64_t>(tokens.size()) / rows}, torch::kInt64);
   return host.to(parameters_->device());
 }
 
-absl::StatusOr<double> GptReplica::AccumulateGradients(Duration& data) {
+absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
   if (gradients_dirty_) {
     const torch::NoGradGuard no_grad;
     torch::Tensor gradients = parameters_->gradients();
@@ -148,18 +149,19 @@ absl::StatusOr<double> GptReplica::AccumulateGradients(Duration& data) {
     const torch::Tensor inputs = ToDevice(batch_.inputs, run_.inner.batch);
     const torch::Tensor targets = ToDevice(batch_.targets, run_.inner.batch);
     data += Now() - begin;
-    const torch::Tensor micro_loss = model_.Loss(inputs, targets, GptMode::kTraining);
+    const torch::Tensor micro_loss = model_->Loss(inputs, targets, ModelMode::kTraining);
     micro_loss.backward();
     loss += micro_loss.item<double>();
   }
   return loss / run_.inner.accumulation;
 }
 
-absl::StatusOr<InnerStepResult> GptReplica::InnerStep(double learning_rate) {
+absl::StatusOr<InnerStepResult> ModelReplica::InnerStep(double learning_rate) {
   ATOLL_RETURN_IF_ERROR(CheckData());
   return CatchTorch("inner step", [&]() -> absl::StatusOr<InnerStepResult> {
     // Dropout is a function of the position in the data, so that a step can be repeated.
-    if (run_.model.dropout > 0) torch::manual_seed(run_.seed + (samples_consumed_ << 16) + partition_);
+    if (model_->draws_random_numbers())
+      torch::manual_seed(run_.seed + (samples_consumed_ << 16) + partition_);
     InnerStepResult result;
     ATOLL_ASSIGN_OR_RETURN(result.loss, AccumulateGradients(result.data));
     const double scale = 1.0 / run_.inner.accumulation;
@@ -178,26 +180,26 @@ absl::StatusOr<InnerStepResult> GptReplica::InnerStep(double learning_rate) {
   });
 }
 
-absl::Status GptReplica::Seek(uint64_t samples_consumed) {
+absl::Status ModelReplica::Seek(uint64_t samples_consumed) {
   ATOLL_RETURN_IF_ERROR(CheckData());
   samples_consumed_ = samples_consumed;
   return absl::OkStatus();
 }
 
-absl::Status GptReplica::SetPartition(uint32_t partition, uint32_t partitions) {
+absl::Status ModelReplica::SetPartition(uint32_t partition, uint32_t partitions) {
   if (!dataset_) return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
   if (partition >= partitions) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "data partition %d is not below the number of partitions, %d", partition, partitions));
   }
-  training_.emplace(dataset_, run_.model.context, run_.seed, partition, partitions);
+  training_.emplace(dataset_, run_.model.context(), run_.seed, partition, partitions);
   partition_ = partition;
   partitions_ = partitions;
   samples_consumed_ = 0;
   return absl::OkStatus();
 }
 
-absl::Status GptReplica::SaveState(ReplicaState& state) {
+absl::Status ModelReplica::SaveState(ReplicaState& state) {
   return CatchTorch("saving the inner optimizer's state", [&] {
     state.kind = optimizer_.Kind();
     state.optimizer_steps = optimizer_.steps();
@@ -210,7 +212,7 @@ absl::Status GptReplica::SaveState(ReplicaState& state) {
   });
 }
 
-absl::Status GptReplica::LoadState(const ReplicaState& state) {
+absl::Status ModelReplica::LoadState(const ReplicaState& state) {
   return CatchTorch("loading the inner optimizer's state", [&]() -> absl::Status {
     if (state.kind != optimizer_.Kind()) {
       return absl::InvalidArgumentError(absl::StrFormat("the kept state is that of %s; this replica has %s",
@@ -225,24 +227,24 @@ absl::Status GptReplica::LoadState(const ReplicaState& state) {
   });
 }
 
-double GptReplica::BatchLoss(const Batch& batch, uint32_t sequences) {
+double ModelReplica::BatchLoss(const Batch& batch, uint32_t sequences) {
   const torch::Tensor inputs = ToDevice(batch.inputs, sequences);
   const torch::Tensor targets = ToDevice(batch.targets, sequences);
-  return model_.Loss(inputs, targets, GptMode::kEvaluation).item<double>();
+  return model_->Loss(inputs, targets, ModelMode::kEvaluation).item<double>();
 }
 
-absl::StatusOr<EvaluationResult> GptReplica::Evaluate(uint32_t max_batches) {
+absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
   ATOLL_RETURN_IF_ERROR(CheckData());
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<EvaluationResult> {
     const torch::NoGradGuard no_grad;
-    ValidationSamples samples(dataset_, run_.model.context);
+    ValidationSamples samples(dataset_, run_.model.context());
     EvaluationResult result;
     double total = 0;
     for (uint32_t i = 0; i < max_batches; ++i) {
       ATOLL_ASSIGN_OR_RETURN(const uint32_t sequences,
                              samples.Read(uint64_t{i} * run_.inner.batch, run_.inner.batch, batch_));
       if (sequences == 0) break;
-      const uint64_t tokens = uint64_t{sequences} * run_.model.context;
+      const uint64_t tokens = uint64_t{sequences} * run_.model.context();
       total += BatchLoss(batch_, sequences) * static_cast<double>(tokens);
       result.tokens += tokens;
     }
@@ -254,23 +256,23 @@ absl::StatusOr<EvaluationResult> GptReplica::Evaluate(uint32_t max_batches) {
   });
 }
 
-absl::StatusOr<std::vector<uint16_t>> GptReplica::Generate(std::span<const uint16_t> prompt,
-                                                           const GenerateOptions& options) {
+absl::StatusOr<std::vector<uint16_t>> ModelReplica::Generate(std::span<const uint16_t> prompt,
+                                                             const GenerateOptions& options) {
   std::vector<int64_t> text(prompt.begin(), prompt.end());
   if (text.empty()) text.push_back(0);
   for (const int64_t token : text) {
-    if (token < run_.model.vocabulary) continue;
+    if (token < run_.model.vocabulary()) continue;
     return absl::InvalidArgumentError(absl::StrFormat(
-        "prompt token %d is outside the model's vocabulary of %d", token, run_.model.vocabulary));
+        "prompt token %d is outside the model's vocabulary of %d", token, run_.model.vocabulary()));
   }
   return CatchTorch("generation", [&]() -> absl::StatusOr<std::vector<uint16_t>> {
     const torch::NoGradGuard no_grad;
     TokenSampler sampler(options.temperature, options.top_k, options.seed);
     std::vector<uint16_t> generated;
     for (uint32_t i = 0; i < options.tokens; ++i) {
-      const size_t visible = std::min<size_t>(text.size(), run_.model.context);
+      const size_t visible = std::min<size_t>(text.size(), run_.model.context());
       const std::vector<int64_t> window(text.end() - static_cast<ptrdiff_t>(visible), text.end());
-      const torch::Tensor logits = model_.Logits(ToDevice(window, 1), GptMode::kEvaluation);
+      const torch::Tensor logits = model_->Logits(ToDevice(window, 1), ModelMode::kEvaluation);
       const torch::Tensor last = logits[-1].to(torch::kCPU).contiguous();
       ATOLL_ASSIGN_OR_RETURN(const uint16_t token,
                              sampler.Draw({last.data_ptr<float>(), static_cast<size_t>(last.numel())}));
@@ -282,15 +284,7 @@ absl::StatusOr<std::vector<uint16_t>> GptReplica::Generate(std::span<const uint1
 }
 
 absl::Status CheckOptions(const TorchReplicaOptions& options) {
-  const GptOptions& model = options.run.model;
-  if (model.layers == 0 || model.heads == 0 || model.context == 0 || model.vocabulary < 2 ||
-      model.width == 0 || model.width % model.heads != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("model.gpt: %d layers, %d heads, width %d, context %d, vocabulary %d: all must be "
-                        "positive and heads must "
-                        "divide width",
-                        model.layers, model.heads, model.width, model.context, model.vocabulary));
-  }
+  ATOLL_RETURN_IF_ERROR(CheckModelOptions(options.run.model));
   if (options.run.inner.batch == 0 || options.run.inner.accumulation == 0) {
     return absl::InvalidArgumentError("inner.batch and inner.accumulation must be positive");
   }
@@ -305,16 +299,16 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
   if (!options.dataset_folder.empty()) {
     ATOLL_ASSIGN_OR_RETURN(
         Dataset opened,
-        Dataset::Open(options.dataset_folder,
-                      {options.run.model.vocabulary, options.run.model.context, options.run.data.tokenizer}));
+        Dataset::Open(options.dataset_folder, {options.run.model.vocabulary(), options.run.model.context(),
+                                               options.run.data.tokenizer}));
     dataset = std::make_shared<const Dataset>(std::move(opened));
   }
   return CatchTorch("building the model", [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
     if (options.threads > 0) at::set_num_threads(options.threads);
     ATOLL_ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));
     ATOLL_ASSIGN_OR_RETURN(FlatParameters parameters,
-                           FlatParameters::Create(GptManifest(options.run.model), device));
-    auto replica = std::make_unique<GptReplica>(
+                           FlatParameters::Create(ManifestOf(options.run.model), device));
+    auto replica = std::make_unique<ModelReplica>(
         options, std::make_unique<FlatParameters>(std::move(parameters)), std::move(dataset));
     replica->Initialise();
     if (!options.dataset_folder.empty()) {

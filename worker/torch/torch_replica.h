@@ -41,7 +41,8 @@ struct GenerateOptions {
   uint64_t seed = 1337;
 };
 
-/// A GPT on LibTorch (worker/torch/gpt.h) with its inner optimizer and its data. One thread owns it.
+/// A model on LibTorch (worker/torch/language_model.h) with its inner optimizer and its data. One thread owns
+/// it.
 class TorchReplica : public Replica {
  public:
   /// Continues `prompt` (token ids; empty: starts from token 0) with the parameters as they are now, dropout

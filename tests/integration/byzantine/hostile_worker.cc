@@ -16,8 +16,8 @@
 #include "common/status.h"
 #include "core/codec.h"
 #include "core/fragment_plan.h"
-#include "core/gpt_shape.h"
 #include "core/manifest.h"
+#include "core/model_shape.h"
 #include "core/payload_stats.h"
 #include "worker/client/channel.h"
 #include "worker/client/grpc_connection.h"
@@ -70,7 +70,7 @@ class HostileWorker {
   absl::Status Join() {
     JoinParameters parameters{.worker = name_, .secret = secret_};
     ATOLL_ASSIGN_OR_RETURN(JoinInfo asked, connection_.Join(parameters));  // for the configuration
-    const Manifest manifest = GptManifest(asked.run.model);
+    const Manifest manifest = ManifestOf(asked.run.model);
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
     elements_ = layouts.front().elements;
     parameters.manifest_hash = ManifestHash(manifest);

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/crc32c.h"
 #include "common/random.h"
-#include "core/gpt_shape.h"
+#include "core/model_shape.h"
 #include "protos/config/run_config.h"
 
 namespace atl {
@@ -29,7 +29,7 @@ SyntheticRun SyntheticRun::Make(uint64_t random_seed) {
   SyntheticRun run;
   run.yaml = kYaml;
   run.options = ToRunOptions(ParseRunConfig(run.yaml, "crash suite").value()).value();
-  run.manifest = GptManifest(run.options.model);
+  run.manifest = ManifestOf(run.options.model);
   run.layout = PlanFragments(run.manifest, 1).value().front();
   run.seed = run.Fill(random_seed, 0.5F);
   return run;

@@ -22,7 +22,7 @@ RunOptions SmallRun() {
   run.name = "small";
   run.workers = 1;
   run.rounds = 1000;
-  run.model.context = 8;
+  run.model.gpt().context = 8;
   run.inner.batch = 3;
   run.inner.steps = 4;
   run.inner.learning_rate = 0.1;

@@ -29,8 +29,8 @@ RunOptions ReferenceRun() {
   run.inner.warmup_steps = 5;
   run.inner.accumulation = 2;
   run.inner.batch = 4;
-  run.model.width = 64;
-  run.model.context = 32;
+  run.model.gpt().width = 64;
+  run.model.gpt().context = 32;
   run.outer.learning_rate = 0.7;
   run.outer.momentum = 0.9;
   return run;
@@ -64,11 +64,11 @@ double RelativeError(const std::vector<float>& a, const std::vector<float>& b) {
 void RunReference(const RunOptions& run, const std::string& folder, const std::string& tokens,
                   const std::string& initial) {
   nlohmann::json options = {{"tokens", tokens},
-                            {"layers", run.model.layers},
-                            {"heads", run.model.heads},
-                            {"width", run.model.width},
-                            {"context", run.model.context},
-                            {"vocabulary", run.model.vocabulary},
+                            {"layers", run.model.gpt().layers},
+                            {"heads", run.model.gpt().heads},
+                            {"width", run.model.gpt().width},
+                            {"context", run.model.gpt().context},
+                            {"vocabulary", run.model.gpt().vocabulary},
                             {"batch", run.inner.batch},
                             {"accumulation", run.inner.accumulation},
                             {"seed", run.seed},

@@ -73,7 +73,7 @@ void AwaitSavedRound(const std::string& folder) {
 class ResumeTest : public ::testing::Test {
  protected:
   ResumeTest() : replica_(TinyReplica(TinyDataset("resume"))) {
-    replica_.run.model.dropout = 0.2;  // so that the random numbers matter
+    replica_.run.model.gpt().dropout = 0.2;  // so that the random numbers matter
     replica_.run.inner.learning_rate = 3e-3;
     replica_.run.inner.warmup_steps = 3;
     replica_.run.inner.steps = kSteps;

@@ -53,7 +53,7 @@ TEST(TorchReplicaTest, LearnsAShortText) {
 
 TEST(TorchReplicaTest, OneSeedIsOneRun) {
   TorchReplicaOptions options = TinyReplica(TinyDataset("deterministic"));
-  options.run.model.dropout = 0.1;
+  options.run.model.gpt().dropout = 0.1;
   auto first = Make(options);
   auto second = Make(options);
   EXPECT_EQ(Parameters(*first), Parameters(*second));
@@ -182,7 +182,7 @@ TEST(TorchReplicaTest, SaysWhatIsWrongWithItsOptions) {
   options.device = "tpu";
   EXPECT_THAT(CreateTorchReplica(options).status().message(), HasSubstr("use auto, cpu, cuda or cuda:N"));
   options = TinyReplica(options.dataset_folder);
-  options.run.model.heads = 5;
+  options.run.model.gpt().heads = 5;
   EXPECT_THAT(CreateTorchReplica(options).status().message(), HasSubstr("heads must divide width"));
   options = TinyReplica("/nowhere");
   EXPECT_THAT(CreateTorchReplica(options).status().message(), HasSubstr("/nowhere"));

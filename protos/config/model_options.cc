@@ -1,6 +1,7 @@
-#include "protos/config/gpt_options.h"
+#include "protos/config/model_options.h"
 
 namespace atl {
+namespace {
 
 GptOptions GptOptionsOf(const v1::GptModel& gpt) {
   GptOptions options;
@@ -14,5 +15,9 @@ GptOptions GptOptionsOf(const v1::GptModel& gpt) {
   options.bias = gpt.bias();
   return options;
 }
+
+}  // namespace
+
+ModelOptions ModelOptionsOf(const v1::ModelSection& model) { return GptOptionsOf(model.gpt()); }
 
 }  // namespace atl

@@ -1,4 +1,4 @@
-#include "worker/torch/gpt.h"
+#include "worker/models/gpt.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ FlatParameters Parameters(const GptOptions& options) {
 }
 
 TEST(GptManifestTest, NamesAreHuggingFaces) {
-  GptOptions options = testing::TinyRun().model;
+  GptOptions options = testing::TinyRun().model.gpt();
   const Manifest tied = GptManifest(options);
   ASSERT_EQ(tied.tensors.size(), 2u + 12u * options.layers + 2u);
   EXPECT_EQ(tied.tensors[0].name, "transformer.wte.weight");
@@ -35,7 +35,7 @@ TEST(GptManifestTest, NamesAreHuggingFaces) {
 TEST(GptManifestTest, IndicesPointAtTheirTensors) {
   for (const bool bias : {true, false}) {
     for (const bool tied : {true, false}) {
-      GptOptions options = testing::TinyRun().model;
+      GptOptions options = testing::TinyRun().model.gpt();
       options.bias = bias;
       options.tied_embeddings = tied;
       const Manifest manifest = GptManifest(options);
@@ -53,7 +53,7 @@ TEST(GptManifestTest, IndicesPointAtTheirTensors) {
 }
 
 TEST(GptTest, InitialisesAsGpt2) {
-  GptOptions options = testing::TinyRun().model;
+  GptOptions options = testing::TinyRun().model.gpt();
   options.width = 128;
   FlatParameters parameters = Parameters(options);
   Gpt(options, Precision::kFp32, parameters).Initialise(5);
@@ -69,16 +69,16 @@ TEST(GptTest, InitialisesAsGpt2) {
 
 // What a position says depends on what stands before it only.
 TEST(GptTest, TheFutureIsHidden) {
-  const GptOptions options = testing::TinyRun().model;
+  const GptOptions options = testing::TinyRun().model.gpt();
   FlatParameters parameters = Parameters(options);
   const Gpt model(options, Precision::kFp32, parameters);
   Gpt(model).Initialise(5);
   torch::Tensor tokens = torch::randint(options.vocabulary, {2, options.context}, torch::kInt64);
-  const torch::Tensor before = model.Logits(tokens, GptMode::kEvaluation).view({2, options.context, -1});
+  const torch::Tensor before = model.Logits(tokens, ModelMode::kEvaluation).view({2, options.context, -1});
   tokens = tokens.clone();
   tokens.index_put_({torch::indexing::Slice(), 9}, 3);
   tokens.index_put_({0, 9}, 4);
-  const torch::Tensor after = model.Logits(tokens, GptMode::kEvaluation).view({2, options.context, -1});
+  const torch::Tensor after = model.Logits(tokens, ModelMode::kEvaluation).view({2, options.context, -1});
   EXPECT_TRUE(torch::allclose(before.narrow(1, 0, 9), after.narrow(1, 0, 9), 0, 1e-6));
   EXPECT_FALSE(torch::allclose(before.narrow(1, 9, 1), after.narrow(1, 9, 1), 0, 1e-4));
 }
@@ -87,23 +87,23 @@ TEST(GptTest, TheFutureIsHidden) {
 // directions.
 TEST(GptTest, GradientsAreDerivatives) {
   for (const bool tied : {true, false}) {
-    GptOptions options = testing::TinyRun().model;
+    GptOptions options = testing::TinyRun().model.gpt();
     options.tied_embeddings = tied;
     FlatParameters parameters = Parameters(options);
     Gpt model(options, Precision::kFp32, parameters);
     model.Initialise(5);
     const torch::Tensor tokens = torch::randint(options.vocabulary, {4, options.context}, torch::kInt64);
     const torch::Tensor targets = torch::randint(options.vocabulary, {4, options.context}, torch::kInt64);
-    model.Loss(tokens, targets, GptMode::kTraining).backward();
+    model.Loss(tokens, targets, ModelMode::kTraining).backward();
     const torch::NoGradGuard no_grad;
     const torch::Tensor gradient = parameters.gradients().clone();
     const torch::Tensor direction = gradient / gradient.norm();
     torch::Tensor values = parameters.values();
     const double step = 1e-2;
     values.add_(direction, step);
-    const double up = model.Loss(tokens, targets, GptMode::kTraining).item<double>();
+    const double up = model.Loss(tokens, targets, ModelMode::kTraining).item<double>();
     values.add_(direction, -2 * step);
-    const double down = model.Loss(tokens, targets, GptMode::kTraining).item<double>();
+    const double down = model.Loss(tokens, targets, ModelMode::kTraining).item<double>();
     const double norm = gradient.norm().item<double>();
     EXPECT_NEAR((up - down) / (2 * step), norm, 0.01 * norm) << "tied " << tied;
   }

@@ -1,4 +1,4 @@
-#include "worker/torch/gpt.h"
+#include "worker/models/gpt.h"
 
 #include <cmath>
 #include <string_view>
@@ -39,8 +39,8 @@ void Gpt::Initialise(uint64_t seed) {
   }
 }
 
-torch::Tensor Gpt::Dropout(const torch::Tensor& x, GptMode mode) const {
-  if (options_.dropout == 0 || mode == GptMode::kEvaluation) return x;
+torch::Tensor Gpt::Dropout(const torch::Tensor& x, ModelMode mode) const {
+  if (options_.dropout == 0 || mode == ModelMode::kEvaluation) return x;
   return torch::dropout(x, options_.dropout, /*train=*/true);
 }
 
@@ -62,11 +62,11 @@ torch::Tensor Gpt::Linear(const torch::Tensor& x, size_t weight, size_t bias) co
 }
 
 torch::Tensor Gpt::Attention(const torch::Tensor& x, const GptTensorIndex::Block& block, int64_t batch,
-                             int64_t time, GptMode mode) const {
+                             int64_t time, ModelMode mode) const {
   const int64_t width = options_.width;
   const int64_t heads = options_.heads;
   const torch::Tensor qkv = Linear(x, block.c_attn, block.c_attn_bias);
-  const double dropout = mode == GptMode::kTraining ? options_.dropout : 0.0;
+  const double dropout = mode == ModelMode::kTraining ? options_.dropout : 0.0;
   const torch::Tensor mixed = CausalAttention(qkv.view({batch, time, 3, heads, width / heads}), dropout);
   return Linear(mixed.view({batch * time, width}), block.attn_proj, block.attn_proj_bias);
 }
@@ -76,7 +76,7 @@ torch::Tensor Gpt::Mlp(const torch::Tensor& x, const GptTensorIndex::Block& bloc
   return Linear(hidden, block.mlp_proj, block.mlp_proj_bias);
 }
 
-torch::Tensor Gpt::Logits(const torch::Tensor& tokens, GptMode mode) const {
+torch::Tensor Gpt::Logits(const torch::Tensor& tokens, ModelMode mode) const {
   const int64_t batch = tokens.size(0);
   const int64_t time = tokens.size(1);
   const torch::Tensor positions = parameters_.view(index_.wpe).narrow(0, 0, time);
@@ -95,7 +95,7 @@ torch::Tensor Gpt::Logits(const torch::Tensor& tokens, GptMode mode) const {
   return torch::mm(x.to(torch::kBFloat16), head.to(torch::kBFloat16).t()).to(torch::kFloat32);
 }
 
-torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, GptMode mode) const {
+torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
   return torch::nll_loss(torch::log_softmax(Logits(tokens, mode), 1), targets.reshape({-1}));
 }
 

@@ -1,0 +1,49 @@
+#ifndef ATOLL_CORE_MODEL_OPTIONS_H_
+#define ATOLL_CORE_MODEL_OPTIONS_H_
+
+#include <cstdint>
+#include <variant>
+
+#include "core/gpt_options.h"
+
+namespace atl {
+
+/// `model` of a configuration: a family and its options. Only code of one family asks for that family's
+/// options; everything else asks ModelShape (core/model_shape.h).
+///
+/// A new family needs: its options in Family, a ModelShape in ShapeOf, its section in protos/config, and its
+/// LibTorch model in worker/models. Every family has `context` and `vocabulary`, in tokens.
+class ModelOptions {
+ public:
+  using Family = std::variant<GptOptions>;
+
+  /// Of no size, until a configuration says otherwise.
+  ModelOptions() = default;
+  // Implicit: the options of a family are a model.
+  ModelOptions(const GptOptions& gpt) : family_(gpt) {}
+  ModelOptions& operator=(const GptOptions& gpt) {
+    family_ = gpt;
+    return *this;
+  }
+
+  const Family& family() const { return family_; }
+  /// Requires that the model is of this family.
+  GptOptions& gpt() { return std::get<GptOptions>(family_); }
+  const GptOptions& gpt() const { return std::get<GptOptions>(family_); }
+
+  /// Tokens that the model sees at once.
+  uint32_t context() const {
+    return std::visit([](const auto& of) { return of.context; }, family_);
+  }
+  /// Number of tokens that it knows.
+  uint32_t vocabulary() const {
+    return std::visit([](const auto& of) { return of.vocabulary; }, family_);
+  }
+
+ private:
+  Family family_;
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_CORE_MODEL_OPTIONS_H_

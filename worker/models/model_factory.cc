@@ -1,0 +1,43 @@
+#include <memory>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "worker/models/gpt.h"
+#include "worker/torch/language_model.h"
+
+namespace atl {
+namespace {
+
+absl::Status Check(const GptOptions& gpt) {
+  const bool positive =
+      gpt.layers > 0 && gpt.heads > 0 && gpt.context > 0 && gpt.vocabulary >= 2 && gpt.width > 0;
+  if (positive && gpt.width % gpt.heads == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("model.gpt: %d layers, %d heads, width %d, context %d, vocabulary %d: all must be "
+                      "positive and heads must divide width",
+                      gpt.layers, gpt.heads, gpt.width, gpt.context, gpt.vocabulary));
+}
+
+/// One function per family.
+struct Maker {
+  std::unique_ptr<LanguageModel> operator()(const GptOptions& gpt) const {
+    return std::make_unique<Gpt>(gpt, precision, parameters);
+  }
+
+  Precision precision;
+  FlatParameters& parameters;
+};
+
+}  // namespace
+
+absl::Status CheckModelOptions(const ModelOptions& model) {
+  return std::visit([](const auto& of) { return Check(of); }, model.family());
+}
+
+std::unique_ptr<LanguageModel> MakeLanguageModel(const ModelOptions& model, Precision precision,
+                                                 FlatParameters& parameters) {
+  return std::visit(Maker{precision, parameters}, model.family());
+}
+
+}  // namespace atl

@@ -1,0 +1,51 @@
+#ifndef ATOLL_WORKER_TORCH_LANGUAGE_MODEL_H_
+#define ATOLL_WORKER_TORCH_LANGUAGE_MODEL_H_
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "core/model_options.h"
+#include "core/run_options.h"
+#include "worker/torch/flat_parameters.h"
+
+namespace atl {
+
+/// Whether dropout acts.
+enum class ModelMode { kTraining, kEvaluation };
+
+/// A model that predicts the next token, over parameters that it does not own. The replica trains it without
+/// knowing its family. Methods throw what LibTorch throws. Not thread-safe.
+class LanguageModel {
+ public:
+  virtual ~LanguageModel() = default;
+
+  /// Fills the parameters with their values before training. One LibTorch gives one seed the same model on
+  /// every device.
+  virtual void Initialise(uint64_t seed) = 0;
+
+  /// Whether a training step draws from LibTorch's default generator, as dropout does.
+  virtual bool draws_random_numbers() const = 0;
+
+  /// tokens: int64 [batch, time], time <= context. Returns float32 logits [batch*time, vocabulary].
+  virtual torch::Tensor Logits(const torch::Tensor& tokens, ModelMode mode) const = 0;
+
+  /// Mean cross-entropy in nats per token, a float32 scalar. targets: int64 [batch, time].
+  virtual torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,
+                             ModelMode mode) const = 0;
+};
+
+/// InvalidArgument naming the section and the setting when no model can be built of these options.
+/// Implemented by worker/models/model_factory.cc, which has every family.
+absl::Status CheckModelOptions(const ModelOptions& model);
+
+/// Builds the model of this family. `parameters` was created from ManifestOf(model) and outlives the model.
+/// Implemented by worker/models/model_factory.cc.
+std::unique_ptr<LanguageModel> MakeLanguageModel(const ModelOptions& model, Precision precision,
+                                                 FlatParameters& parameters);
+
+}  // namespace atl
+
+#endif  // ATOLL_WORKER_TORCH_LANGUAGE_MODEL_H_
