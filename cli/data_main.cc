@@ -83,17 +83,18 @@ absl::Status RunTokenize(const std::string& tokenizer_name, const TokenizeOption
 }
 
 absl::Status RunInspect(const std::string& folder) {
-  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(folder, {65536, 1, ""}));
+  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(folder, {kMaxVocabulary, 1, ""}));
   ATOLL_RETURN_IF_ERROR(dataset.VerifyContents());
   PrintDescription(folder, dataset.description());
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(dataset.description().tokenizer);
   if (!tokenizer.ok()) return absl::OkStatus();
-  std::vector<uint16_t> first(std::min<uint64_t>(72, dataset.train_tokens()));
+  std::vector<TokenId> first(std::min<uint64_t>(72, dataset.train_tokens()));
   ATOLL_RETURN_IF_ERROR(dataset.ReadTrain(0, first));
   absl::PrintF("begins with  %s\n", Printable((*tokenizer)->Decode(first)));
-  const std::span<const uint16_t> validation = dataset.validation();
-  absl::PrintF("held out     %s\n",
-               Printable((*tokenizer)->Decode(validation.first(std::min<size_t>(72, validation.size())))));
+  const TokenView& validation = dataset.validation();
+  absl::PrintF(
+      "held out     %s\n",
+      Printable((*tokenizer)->Decode(validation.first(std::min<uint64_t>(72, validation.size())).Tokens())));
   return absl::OkStatus();
 }
 
@@ -162,7 +163,7 @@ CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& op
 std::string VocabularyFault(const std::string& text) {
   uint64_t tokens = 0;
   if (!absl::SimpleAtoi(text, &tokens) || tokens == 0) return "expected a number of tokens, 1 to 65536";
-  if (tokens <= 65536) return "";
+  if (tokens <= kMaxVocabulary) return "";
   return absl::StrFormat(
       "%d tokens do not fit: Atoll's token files hold uint16 tokens, so that a tokenizer can have at most "
       "65536. Llama-3's shards (vocabulary 128256, uint32 tokens) cannot be adopted; tokenise the text again "

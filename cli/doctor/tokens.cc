@@ -11,6 +11,7 @@
 #include "common/file.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "core/token_width.h"
 #include "core/tokenizer_names.h"
 #include "nlohmann/json.hpp"
 
@@ -36,7 +37,7 @@ absl::StatusOr<TokenCounts> CountTokens(const std::string& folder) {
       return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
     }
     ATOLL_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
-    const uint64_t tokens = (bytes - std::min(bytes, kHeaderBytes)) / sizeof(uint16_t);
+    const uint64_t tokens = (bytes - std::min(bytes, kHeaderBytes)) / BytesPerToken(WidthFor(kMaxVocabulary));
     if (absl::StrContains(name, "train")) found.train += tokens;
     if (absl::StrContains(name, "val")) found.held_out += tokens;
   }

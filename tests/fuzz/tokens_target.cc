@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
@@ -16,9 +17,10 @@ void FuzzTokenFile(FuzzInput in) {
   const MemoryFile file(in.Rest());
   const auto tokens = TokenFile::Open(file.path(), vocabulary);
   if (!tokens.ok()) return;
-  const bool inside = std::ranges::all_of(tokens->tokens(), [&](uint16_t t) { return t < vocabulary; });
+  const std::vector<TokenId> all = tokens->tokens().Tokens();
+  const bool inside = std::ranges::all_of(all, [&](TokenId t) { return t < vocabulary; });
   ATOLL_FUZZ_REQUIRE(inside);
-  static_cast<void>(ByteTokenizer().Decode(tokens->tokens()));
+  static_cast<void>(ByteTokenizer().Decode(all));
 }
 
 // A file of text, plain or gzip.
@@ -27,7 +29,7 @@ void FuzzTextSource(FuzzInput in) {
   auto source = TextSource::Open(file.path());
   ATOLL_FUZZ_REQUIRE(source.ok());
   std::string piece;
-  std::vector<uint16_t> tokens;
+  std::vector<TokenId> tokens;
   // Some ten bytes may be a megabyte of text; a limit keeps the fuzzer fast.
   for (int pieces = 0; pieces < 8; ++pieces) {
     if (!source->Read(4096, piece).ok() || piece.empty()) return;

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const RunOptions& run) {
 
 absl::Status Write(const GenerateFlags& flags, const RunOptions& run, TorchReplica& model) {
   ATOLL_ASSIGN_OR_RETURN(const auto tokenizer, TokenizerOf(run));
-  std::vector<uint16_t> prompt;
+  std::vector<TokenId> prompt;
   tokenizer->Encode(flags.prompt, prompt);
   ATOLL_ASSIGN_OR_RETURN(const auto tokens, model.Generate(prompt, {.tokens = flags.tokens,
                                                                     .temperature = flags.temperature,

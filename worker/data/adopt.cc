@@ -15,6 +15,7 @@
 #include "common/status.h"
 #include "worker/data/token_file.h"
 #include "worker/data/token_format.h"
+#include "worker/data/token_view.h"
 
 namespace atl {
 namespace {
@@ -32,7 +33,7 @@ absl::Status CheckAdoptOptions(const AdoptOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "tokenizer '", name, "': expected a name of letters, digits, '-', '_' and '.', for example gpt2"));
   }
-  if (options.vocabulary < 1 || options.vocabulary > 65536) {
+  if (options.vocabulary < 1 || options.vocabulary > kMaxVocabulary) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "vocabulary %d: expected the tokenizer's number of tokens, 1 to 65536 (GPT-2: 50257); "
         "token files hold uint16 tokens, so a larger vocabulary (Llama-3: 128256) cannot be "
@@ -98,7 +99,7 @@ class Reader {
   absl::Status Open(const std::string& name) {
     ATOLL_ASSIGN_OR_RETURN(TokenFile file,
                            TokenFile::Open(JoinPath(options_.folder, name), options_.vocabulary));
-    total_ += file.tokens().size();
+    total_ += file.tokens().bytes().size();
     files_.push_back({name, std::move(file)});
     return absl::OkStatus();
   }
@@ -106,14 +107,13 @@ class Reader {
   uint64_t tokens(size_t file) const { return files_[file].file.tokens().size(); }
 
   TokenFileEntry Describe(size_t file, uint64_t first, uint64_t count) {
-    const std::span<const uint16_t> all = files_[file].file.tokens();
+    const TokenView& all = files_[file].file.tokens();
     Sha256 digest;
     for (uint64_t at = first; at < first + count; at += kPieceTokens) {
-      const std::span<const uint16_t> piece =
-          all.subspan(at, std::min<uint64_t>(kPieceTokens, first + count - at));
-      digest.Update(std::as_bytes(piece));
-      done_ += piece.size();
-      progress_(done_ * sizeof(uint16_t), total_ * sizeof(uint16_t));
+      const TokenView piece = all.subspan(at, std::min<uint64_t>(kPieceTokens, first + count - at));
+      digest.Update(piece.bytes());
+      done_ += piece.bytes().size();
+      progress_(done_, total_);
     }
     TokenFileEntry entry{.name = files_[file].name, .tokens = count, .sha256 = digest.FinishHex()};
     entry.first = first;
@@ -129,7 +129,7 @@ class Reader {
   const AdoptOptions& options_;
   const AdoptProgress& progress_;
   std::vector<Opened> files_;
-  uint64_t total_ = 0, done_ = 0;  // tokens
+  uint64_t total_ = 0, done_ = 0;  // bytes
 };
 
 /// How many tokens of the last training file are held out when there is no validation file.

@@ -16,7 +16,7 @@ void Clear(uint64_t tokens, Batch& batch) {
 }
 
 // `window` has context+1 tokens.
-void AppendWindow(std::span<const uint16_t> window, Batch& batch) {
+void AppendWindow(std::span<const TokenId> window, Batch& batch) {
   batch.inputs.insert(batch.inputs.end(), window.begin(), window.end() - 1);
   batch.targets.insert(batch.targets.end(), window.begin() + 1, window.end());
 }

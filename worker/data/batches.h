@@ -39,7 +39,7 @@ class TrainingSamples {
   const uint32_t partition_;
   const uint32_t partitions_;
   SampleOrder order_;
-  std::vector<uint16_t> window_;
+  std::vector<TokenId> window_;
 };
 
 /// Windows of held-out text, in the order of the text. Window i starts at token i*context.
@@ -56,7 +56,7 @@ class ValidationSamples {
   const std::shared_ptr<const Dataset> dataset_;
   const uint32_t context_;
   const uint64_t size_;
-  std::vector<uint16_t> window_;
+  std::vector<TokenId> window_;
 };
 
 }  // namespace atl

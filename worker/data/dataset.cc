@@ -17,7 +17,7 @@ constexpr char kMakeAgain[] =
 
 std::string TokensSha256(const TokenFile& file) {
   Sha256 digest;
-  digest.Update(std::as_bytes(file.tokens()));
+  digest.Update(file.tokens().bytes());
   return digest.FinishHex();
 }
 
@@ -51,9 +51,9 @@ absl::Status CheckDescription(const std::string& folder, const DatasetDescriptio
                                                    "data.tokenizer: ", description.tokenizer));
   }
   if (description.vocabulary > requirements.vocabulary) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dataset folder ", folder, ": its tokenizer's vocabulary is ", description.vocabulary,
-                     ", but model.gpt.vocabulary is ", requirements.vocabulary, "; set it to at least that"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset folder ", folder, ": its tokenizer's vocabulary is ", description.vocabulary, ", but ",
+        requirements.section, ".vocabulary is ", requirements.vocabulary, "; set it to at least that"));
   }
   return absl::OkStatus();
 }
@@ -76,11 +76,11 @@ absl::StatusOr<TokenFile> OpenEntry(const std::string& folder, const TokenFileEn
   return file;
 }
 
-absl::Status CheckLength(const std::string& what, uint64_t tokens, uint32_t context) {
-  if (tokens > context) return absl::OkStatus();
+absl::Status CheckLength(const std::string& what, uint64_t tokens, const DatasetRequirements& model) {
+  if (tokens > model.context) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s: %d tokens are too few for one sample of model.gpt.context + 1 = %d", what, tokens,
-                      uint64_t{context} + 1));
+      absl::StrFormat("%s: %d tokens are too few for one sample of %s.context + 1 = %d", what, tokens,
+                      model.section, uint64_t{model.context} + 1));
 }
 
 }  // namespace
@@ -100,9 +100,9 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& folder, const DatasetRe
                          OpenEntry(folder, description.validation, requirements.vocabulary));
   Dataset dataset(std::move(description), std::move(train), std::move(validation));
   ATOLL_RETURN_IF_ERROR(
-      CheckLength(absl::StrCat("training text in ", folder), dataset.train_tokens(), requirements.context));
-  ATOLL_RETURN_IF_ERROR(CheckLength(absl::StrCat("held-out text in ", folder), dataset.validation_tokens(),
-                                    requirements.context));
+      CheckLength(absl::StrCat("training text in ", folder), dataset.train_tokens(), requirements));
+  ATOLL_RETURN_IF_ERROR(
+      CheckLength(absl::StrCat("held-out text in ", folder), dataset.validation_tokens(), requirements));
   return dataset;
 }
 
@@ -126,7 +126,7 @@ absl::Status Dataset::VerifyContents() const {
   return verify(validation_, description_.validation);
 }
 
-absl::Status Dataset::ReadTrain(uint64_t begin, std::span<uint16_t> out) const {
+absl::Status Dataset::ReadTrain(uint64_t begin, std::span<TokenId> out) const {
   size_t file =
       static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin()) - 1;
   while (!out.empty()) {
@@ -140,7 +140,7 @@ absl::Status Dataset::ReadTrain(uint64_t begin, std::span<uint16_t> out) const {
   return absl::OkStatus();
 }
 
-absl::Status Dataset::ReadValidation(uint64_t begin, std::span<uint16_t> out) const {
+absl::Status Dataset::ReadValidation(uint64_t begin, std::span<TokenId> out) const {
   return validation_.Read(begin, out);
 }
 

@@ -14,9 +14,10 @@ namespace atl {
 
 /// What the model expects of the files.
 struct DatasetRequirements {
-  uint32_t vocabulary = 0;  // of the model
-  uint32_t context = 0;     // tokens; both splits must hold at least one window of context+1
-  std::string tokenizer;    // empty: any
+  uint32_t vocabulary = 0;            // of the model
+  uint32_t context = 0;               // tokens; both splits must hold at least one window of context+1
+  std::string tokenizer;              // empty: any
+  std::string section = "model.gpt";  // of the model in the configuration, for messages
 };
 
 /// Tokenised text in one folder: token files and the meta.json that lists them (docs/reference/training.md),
@@ -38,14 +39,14 @@ class Dataset {
 
   uint64_t train_tokens() const { return train_tokens_; }
   /// See TokenFile::tokens().
-  std::span<const uint16_t> validation() const { return validation_.tokens(); }
+  const TokenView& validation() const { return validation_.tokens(); }
   uint64_t validation_tokens() const { return validation_.size(); }
 
   /// Copies training tokens [begin, begin + out.size()) of the whole text, across files. Requires begin +
   /// out.size() <= train_tokens(). NotFound naming a file that was shortened since Open.
-  absl::Status ReadTrain(uint64_t begin, std::span<uint16_t> out) const;
+  absl::Status ReadTrain(uint64_t begin, std::span<TokenId> out) const;
   /// The same of the held-out text.
-  absl::Status ReadValidation(uint64_t begin, std::span<uint16_t> out) const;
+  absl::Status ReadValidation(uint64_t begin, std::span<TokenId> out) const;
 
  private:
   Dataset(DatasetDescription description, std::vector<TokenFile> train, TokenFile validation);

@@ -6,7 +6,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/errno.h"
@@ -20,7 +22,13 @@ namespace {
 // The payload is used in place.
 static_assert(std::endian::native == std::endian::little);
 
-absl::StatusOr<uint64_t> CheckHeader(const MappedFile& file) {
+/// What the header says.
+struct TokenHeader {
+  uint64_t count = 0;
+  TokenWidth width = TokenWidth::kTwoBytes;
+};
+
+absl::StatusOr<TokenHeader> CheckHeader(const MappedFile& file) {
   const std::string& path = file.path();
   if (file.size() < kTokenHeaderBytes) {
     return absl::InvalidArgumentError(
@@ -52,25 +60,26 @@ absl::StatusOr<uint64_t> CheckHeader(const MappedFile& file) {
     return absl::InvalidArgumentError(
         absl::StrFormat("token file %s: negative token count %d", path, words[2]));
   }
-  return static_cast<uint64_t>(words[2]);
+  return TokenHeader{.count = static_cast<uint64_t>(words[2]), .width = TokenWidth::kTwoBytes};
 }
 
-absl::Status CheckSize(const MappedFile& file, uint64_t count) {
-  const uint64_t expected = kTokenHeaderBytes + count * sizeof(uint16_t);
+absl::Status CheckSize(const MappedFile& file, const TokenHeader& header) {
+  const uint64_t expected = kTokenHeaderBytes + header.count * BytesPerToken(header.width);
   if (file.size() == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "token file %s: the header says %d tokens (%d bytes), but the file has %d bytes: it is %s; copy or "
       "tokenise it "
       "again",
-      file.path(), count, expected, file.size(), file.size() < expected ? "truncated" : "too long"));
+      file.path(), header.count, expected, file.size(), file.size() < expected ? "truncated" : "too long"));
 }
 
-absl::Status CheckTokens(const std::string& path, std::span<const uint16_t> tokens, uint32_t vocabulary) {
-  if (vocabulary > 0xffff) return absl::OkStatus();
-  uint16_t largest = 0;
-  for (const uint16_t token : tokens) largest = std::max(largest, token);
+template <typename Token>
+absl::Status CheckTokens(const std::string& path, std::span<const Token> tokens, uint32_t vocabulary) {
+  if (vocabulary > std::numeric_limits<Token>::max()) return absl::OkStatus();
+  Token largest = 0;
+  for (const Token token : tokens) largest = std::max(largest, token);
   if (largest < vocabulary || tokens.empty()) return absl::OkStatus();
-  const auto first = std::find_if(tokens.begin(), tokens.end(), [&](uint16_t t) { return t >= vocabulary; });
+  const auto first = std::find_if(tokens.begin(), tokens.end(), [&](Token t) { return t >= vocabulary; });
   return absl::InvalidArgumentError(absl::StrFormat(
       "token file %s: token %d at position %d is outside the vocabulary of %d (largest token: "
       "%d); give the tokenizer's vocabulary (model.gpt.vocabulary, atoll-data adopt "
@@ -83,17 +92,18 @@ absl::Status CheckTokens(const std::string& path, std::span<const uint16_t> toke
 absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path, uint32_t vocabulary) {
   ATOLL_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   ATOLL_ASSIGN_OR_RETURN(FileDescriptor descriptor, OpenInput(path, InputKind::kFile));
-  ATOLL_ASSIGN_OR_RETURN(const uint64_t count, CheckHeader(file));
-  ATOLL_RETURN_IF_ERROR(CheckSize(file, count));
-  const std::byte* payload = file.bytes().data() + kTokenHeaderBytes;
-  const std::span<const uint16_t> tokens(reinterpret_cast<const uint16_t*>(payload), count);
-  ATOLL_RETURN_IF_ERROR(CheckTokens(path, tokens, vocabulary));
+  ATOLL_ASSIGN_OR_RETURN(const TokenHeader header, CheckHeader(file));
+  ATOLL_RETURN_IF_ERROR(CheckSize(file, header));
+  const TokenView tokens(file.bytes().subspan(kTokenHeaderBytes), header.width);
+  ATOLL_RETURN_IF_ERROR(
+      tokens.VisitAs([&](const auto& typed) { return CheckTokens(path, typed, vocabulary); }));
   return TokenFile(std::move(file), std::move(descriptor), tokens);
 }
 
-absl::Status TokenFile::Read(uint64_t first, std::span<uint16_t> out) const {
-  const std::span<std::byte> bytes = std::as_writable_bytes(out);
-  const uint64_t begin = kTokenHeaderBytes + (first_ + first) * sizeof(uint16_t);
+absl::Status TokenFile::Read(uint64_t first, std::span<TokenId> out) const {
+  const size_t each = BytesPerToken(tokens_.width());
+  std::vector<std::byte> bytes(out.size() * each);
+  const uint64_t begin = kTokenHeaderBytes + (first_ + first) * each;
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t got = ::pread(descriptor_.get(), bytes.data() + done, bytes.size() - done,
                                 static_cast<off_t>(begin + done));
@@ -108,6 +118,7 @@ absl::Status TokenFile::Read(uint64_t first, std::span<uint16_t> out) const {
     }
     done += static_cast<size_t>(got);
   }
+  UnpackTokens(bytes, tokens_.width(), out);
   return absl::OkStatus();
 }
 

@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "common/file_descriptor.h"
 #include "common/mapped_file.h"
+#include "core/token_width.h"
+#include "worker/data/token_view.h"
 
 namespace atl {
 
@@ -30,22 +32,22 @@ class TokenFile {
 
   /// The mapped tokens, for a whole pass after Open: reading them when the file was shortened since ends the
   /// process (SIGBUS). Use Read while other programs may be at work.
-  std::span<const uint16_t> tokens() const { return tokens_; }
+  const TokenView& tokens() const { return tokens_; }
   uint64_t size() const { return tokens_.size(); }
 
   /// Copies tokens [first, first + out.size()). Requires first + out.size() <= size(). NotFound naming the
   /// file when it was shortened since Open.
-  absl::Status Read(uint64_t first, std::span<uint16_t> out) const;
+  absl::Status Read(uint64_t first, std::span<TokenId> out) const;
 
   const std::string& path() const { return file_.path(); }
 
  private:
-  TokenFile(MappedFile file, FileDescriptor descriptor, std::span<const uint16_t> tokens)
+  TokenFile(MappedFile file, FileDescriptor descriptor, const TokenView& tokens)
       : file_(std::move(file)), descriptor_(std::move(descriptor)), tokens_(tokens) {}
 
   MappedFile file_;
   FileDescriptor descriptor_;  // of the same file, also when another one takes its name
-  std::span<const uint16_t> tokens_;
+  TokenView tokens_;
   uint64_t first_ = 0;  // of tokens_ in the file
 };
 

@@ -7,8 +7,15 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "worker/data/token_format.h"
+#include "worker/data/token_view.h"
 
 namespace atl {
+namespace {
+
+/// What kTokenMagic says.
+constexpr TokenWidth kWidth = TokenWidth::kTwoBytes;
+
+}  // namespace
 
 absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(std::string path) {
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path + ".tmp", OpenMode::kTruncate));
@@ -20,14 +27,14 @@ TokenFileWriter::~TokenFileWriter() {
   RemoveFile(file_.path()).IgnoreError();
 }
 
-absl::Status TokenFileWriter::Append(std::span<const uint16_t> tokens) {
+absl::Status TokenFileWriter::Append(std::span<const TokenId> tokens) {
   if (tokens_ + tokens.size() > kMaxTokensPerFile) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "token file %s: more than the %d tokens that one file can hold; split it", path_, kMaxTokensPerFile));
   }
-  const std::span<const std::byte> bytes = std::as_bytes(tokens);
-  ATOLL_RETURN_IF_ERROR(file_.WriteAt(kTokenHeaderBytes + tokens_ * sizeof(uint16_t), bytes));
-  digest_.Update(bytes);
+  PackTokens(tokens, kWidth, packed_);
+  ATOLL_RETURN_IF_ERROR(file_.WriteAt(kTokenHeaderBytes + tokens_ * BytesPerToken(kWidth), packed_));
+  digest_.Update(packed_);
   tokens_ += tokens.size();
   return absl::OkStatus();
 }

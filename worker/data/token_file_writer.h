@@ -4,16 +4,18 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/digest.h"
 #include "common/durable_file.h"
+#include "core/token_width.h"
 
 namespace atl {
 
-/// Writes one token file (token_format.h). It appears under its name only when it is complete: until Finish
-/// it is `path`.tmp, which the destructor removes. Not thread-safe.
+/// Writes one token file of two-byte tokens (token_format.h). It appears under its name only when it is
+/// complete: until Finish it is `path`.tmp, which the destructor removes. Not thread-safe.
 class TokenFileWriter {
  public:
   /// Replaces what stood at `path` when Finish succeeds.
@@ -24,7 +26,7 @@ class TokenFileWriter {
   TokenFileWriter& operator=(TokenFileWriter&&) = delete;
 
   /// ResourceExhausted when the disk is full, or when the file would hold more than kMaxTokensPerFile.
-  absl::Status Append(std::span<const uint16_t> tokens);
+  absl::Status Append(std::span<const TokenId> tokens);
 
   /// Writes the header, syncs, and renames into place. Returns the SHA-256 of the tokens (hex).
   absl::StatusOr<std::string> Finish();
@@ -38,6 +40,7 @@ class TokenFileWriter {
   std::string path_;
   Sha256 digest_;
   uint64_t tokens_ = 0;
+  std::vector<std::byte> packed_;  // of the tokens being appended
 };
 
 }  // namespace atl

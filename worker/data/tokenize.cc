@@ -40,13 +40,13 @@ class Spool {
   Spool(Spool&&) noexcept = default;
   Spool& operator=(Spool&&) = delete;
 
-  absl::Status Append(std::span<const uint16_t> tokens) {
-    ATOLL_RETURN_IF_ERROR(file_.WriteAt(tokens_ * sizeof(uint16_t), std::as_bytes(tokens)));
+  absl::Status Append(std::span<const TokenId> tokens) {
+    ATOLL_RETURN_IF_ERROR(file_.WriteAt(tokens_ * sizeof(TokenId), std::as_bytes(tokens)));
     tokens_ += tokens.size();
     return absl::OkStatus();
   }
-  absl::Status Read(uint64_t first, std::span<uint16_t> out) const {
-    return file_.ReadAt(first * sizeof(uint16_t), std::as_writable_bytes(out));
+  absl::Status Read(uint64_t first, std::span<TokenId> out) const {
+    return file_.ReadAt(first * sizeof(TokenId), std::as_writable_bytes(out));
   }
   uint64_t tokens() const { return tokens_; }
 
@@ -136,7 +136,7 @@ absl::Status FillSpool(const Tokenizer& tokenizer, std::vector<TextSource> sourc
   }
   uint64_t before = 0;
   std::string text;
-  std::vector<uint16_t> tokens;
+  std::vector<TokenId> tokens;
   for (TextSource& source : sources) {
     while (true) {
       ATOLL_RETURN_IF_ERROR(source.Read(kPieceBytes, text));
@@ -153,7 +153,7 @@ absl::Status FillSpool(const Tokenizer& tokenizer, std::vector<TextSource> sourc
 absl::StatusOr<TokenFileEntry> WriteFile(const Spool& spool, const std::string& folder,
                                          const std::string& name, uint64_t begin, uint64_t end) {
   ATOLL_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create(JoinPath(folder, name)));
-  std::vector<uint16_t> piece;
+  std::vector<TokenId> piece;
   for (uint64_t at = begin; at < end; at += piece.size()) {
     piece.resize(std::min<uint64_t>(kPieceBytes, end - at));
     ATOLL_RETURN_IF_ERROR(spool.Read(at, piece));

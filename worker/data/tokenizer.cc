@@ -5,15 +5,15 @@
 
 namespace atl {
 
-void ByteTokenizer::Encode(std::string_view text, std::vector<uint16_t>& tokens) const {
+void ByteTokenizer::Encode(std::string_view text, std::vector<TokenId>& tokens) const {
   tokens.resize(text.size());
   for (size_t i = 0; i < text.size(); ++i) tokens[i] = static_cast<unsigned char>(text[i]);
 }
 
-std::string ByteTokenizer::Decode(std::span<const uint16_t> tokens) const {
+std::string ByteTokenizer::Decode(std::span<const TokenId> tokens) const {
   std::string text;
   text.reserve(tokens.size());
-  for (const uint16_t token : tokens) {
+  for (const TokenId token : tokens) {
     if (token < kByteVocabulary) {
       text.push_back(static_cast<char>(token));
     } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/token_width.h"
 #include "core/tokenizer_names.h"
 
 namespace atl {
@@ -20,9 +21,9 @@ class Tokenizer {
   virtual std::string_view name() const = 0;
   virtual uint32_t vocabulary() const = 0;
   /// Replaces `tokens` with those of `text`.
-  virtual void Encode(std::string_view text, std::vector<uint16_t>& tokens) const = 0;
+  virtual void Encode(std::string_view text, std::vector<TokenId>& tokens) const = 0;
   /// Tokens outside the vocabulary become U+FFFD.
-  virtual std::string Decode(std::span<const uint16_t> tokens) const = 0;
+  virtual std::string Decode(std::span<const TokenId> tokens) const = 0;
 };
 
 /// One token per byte, vocabulary 256: no files, any language, any text.
@@ -30,8 +31,8 @@ class ByteTokenizer final : public Tokenizer {
  public:
   std::string_view name() const override { return "bytes"; }
   uint32_t vocabulary() const override { return kByteVocabulary; }
-  void Encode(std::string_view text, std::vector<uint16_t>& tokens) const override;
-  std::string Decode(std::span<const uint16_t> tokens) const override;
+  void Encode(std::string_view text, std::vector<TokenId>& tokens) const override;
+  std::string Decode(std::span<const TokenId> tokens) const override;
 };
 
 /// InvalidArgument, listing the known ones, for an unknown name.

@@ -11,12 +11,12 @@ namespace atl {
 TokenSampler::TokenSampler(double temperature, uint32_t top_k, uint64_t seed)
     : temperature_(temperature), top_k_(top_k), random_(seed) {}
 
-absl::StatusOr<uint16_t> TokenSampler::Draw(std::span<const float> logits) {
+absl::StatusOr<TokenId> TokenSampler::Draw(std::span<const float> logits) {
   if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
     return absl::FailedPreconditionError("the model's output is not finite: the model has diverged");
   }
   const auto best = std::max_element(logits.begin(), logits.end());
-  if (temperature_ <= 0) return static_cast<uint16_t>(best - logits.begin());
+  if (temperature_ <= 0) return static_cast<TokenId>(best - logits.begin());
   order_.resize(logits.size());
   std::iota(order_.begin(), order_.end(), 0u);
   size_t kept = logits.size();
@@ -36,9 +36,9 @@ absl::StatusOr<uint16_t> TokenSampler::Draw(std::span<const float> logits) {
   double remaining = static_cast<double>(random_() >> 11) * 0x1p-53 * total;
   for (size_t i = 0; i < kept; ++i) {
     remaining -= weights_[i];
-    if (remaining < 0) return static_cast<uint16_t>(order_[i]);
+    if (remaining < 0) return order_[i];
   }
-  return static_cast<uint16_t>(order_[kept - 1]);
+  return order_[kept - 1];
 }
 
 }  // namespace atl

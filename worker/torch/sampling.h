@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/token_width.h"
 
 namespace atl {
 
@@ -17,8 +18,8 @@ class TokenSampler {
   TokenSampler(double temperature, uint32_t top_k, uint64_t seed);
 
   /// One token from softmax(logits / temperature) over the top_k largest. FailedPrecondition when a logit is
-  /// not finite. Requires 1 <= logits.size() <= 65536.
-  absl::StatusOr<uint16_t> Draw(std::span<const float> logits);
+  /// not finite. Requires 1 <= logits.size() < 2^32.
+  absl::StatusOr<TokenId> Draw(std::span<const float> logits);
 
  private:
   const double temperature_;

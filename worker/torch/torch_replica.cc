@@ -47,8 +47,8 @@ class ModelReplica final : public TorchReplica {
   absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override;
   absl::Status Seek(uint64_t samples_consumed) override;
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override;
-  absl::StatusOr<std::vector<uint16_t>> Generate(std::span<const uint16_t> prompt,
-                                                 const GenerateOptions& options) override;
+  absl::StatusOr<std::vector<TokenId>> Generate(std::span<const TokenId> prompt,
+                                                const GenerateOptions& options) override;
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override;
   absl::Status SaveState(ReplicaState& state) override;
   absl::Status LoadState(const ReplicaState& state) override;
@@ -256,8 +256,8 @@ absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
   });
 }
 
-absl::StatusOr<std::vector<uint16_t>> ModelReplica::Generate(std::span<const uint16_t> prompt,
-                                                             const GenerateOptions& options) {
+absl::StatusOr<std::vector<TokenId>> ModelReplica::Generate(std::span<const TokenId> prompt,
+                                                            const GenerateOptions& options) {
   std::vector<int64_t> text(prompt.begin(), prompt.end());
   if (text.empty()) text.push_back(0);
   for (const int64_t token : text) {
@@ -265,16 +265,16 @@ absl::StatusOr<std::vector<uint16_t>> ModelReplica::Generate(std::span<const uin
     return absl::InvalidArgumentError(absl::StrFormat(
         "prompt token %d is outside the model's vocabulary of %d", token, run_.model.vocabulary()));
   }
-  return CatchTorch("generation", [&]() -> absl::StatusOr<std::vector<uint16_t>> {
+  return CatchTorch("generation", [&]() -> absl::StatusOr<std::vector<TokenId>> {
     const torch::NoGradGuard no_grad;
     TokenSampler sampler(options.temperature, options.top_k, options.seed);
-    std::vector<uint16_t> generated;
+    std::vector<TokenId> generated;
     for (uint32_t i = 0; i < options.tokens; ++i) {
       const size_t visible = std::min<size_t>(text.size(), run_.model.context());
       const std::vector<int64_t> window(text.end() - static_cast<ptrdiff_t>(visible), text.end());
       const torch::Tensor logits = model_->Logits(ToDevice(window, 1), ModelMode::kEvaluation);
       const torch::Tensor last = logits[-1].to(torch::kCPU).contiguous();
-      ATOLL_ASSIGN_OR_RETURN(const uint16_t token,
+      ATOLL_ASSIGN_OR_RETURN(const TokenId token,
                              sampler.Draw({last.data_ptr<float>(), static_cast<size_t>(last.numel())}));
       text.push_back(token);
       generated.push_back(token);
@@ -297,10 +297,11 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
   ATOLL_RETURN_IF_ERROR(CheckOptions(options));
   std::shared_ptr<const Dataset> dataset;
   if (!options.dataset_folder.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(
-        Dataset opened,
-        Dataset::Open(options.dataset_folder, {options.run.model.vocabulary(), options.run.model.context(),
-                                               options.run.data.tokenizer}));
+    ATOLL_ASSIGN_OR_RETURN(Dataset opened, Dataset::Open(options.dataset_folder,
+                                                         {.vocabulary = options.run.model.vocabulary(),
+                                                          .context = options.run.model.context(),
+                                                          .tokenizer = options.run.data.tokenizer,
+                                                          .section = ShapeOf(options.run.model)->section()}));
     dataset = std::make_shared<const Dataset>(std::move(opened));
   }
   return CatchTorch("building the model", [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "core/run_options.h"
+#include "core/token_width.h"
 #include "worker/sync/replica.h"
 
 // No LibTorch type shows here: this is the folder's border.
@@ -48,8 +49,8 @@ class TorchReplica : public Replica {
   /// Continues `prompt` (token ids; empty: starts from token 0) with the parameters as they are now, dropout
   /// off. Returns the generated tokens only. InvalidArgument when a prompt token is outside the vocabulary;
   /// FailedPrecondition when the model's output is not finite.
-  virtual absl::StatusOr<std::vector<uint16_t>> Generate(std::span<const uint16_t> prompt,
-                                                         const GenerateOptions& options) = 0;
+  virtual absl::StatusOr<std::vector<TokenId>> Generate(std::span<const TokenId> prompt,
+                                                        const GenerateOptions& options) = 0;
 
   /// Replaces the data partition and starts at its first sample (see Seek). Needs a dataset.
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override = 0;

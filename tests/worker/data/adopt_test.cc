@@ -24,13 +24,13 @@ using testing::WriteBytes;
 
 void Ignore(uint64_t, uint64_t) {}
 
-std::vector<uint16_t> Tokens(size_t count, uint16_t first) {
-  std::vector<uint16_t> tokens(count);
+std::vector<TokenId> Tokens(size_t count, uint16_t first) {
+  std::vector<TokenId> tokens(count);
   std::iota(tokens.begin(), tokens.end(), first);
   return tokens;
 }
 
-void WriteShard(const std::string& folder, const std::string& name, const std::vector<uint16_t>& tokens) {
+void WriteShard(const std::string& folder, const std::string& name, const std::vector<TokenId>& tokens) {
   WriteBytes(JoinPath(folder, name), TokenBytes(tokens));
 }
 
@@ -56,13 +56,14 @@ TEST(AdoptTest, TakesTrainingAndValidationShardsAsTheyAre) {
   EXPECT_EQ(dataset->description().tokenizer, "gpt2");
   EXPECT_EQ(dataset->description().vocabulary, 50257u);
   EXPECT_EQ(dataset->train_tokens(), 20u);
-  std::vector<uint16_t> across(4);
+  std::vector<TokenId> across(4);
   EXPECT_TRUE(dataset->ReadTrain(8, across).ok());
   EXPECT_THAT(across, ElementsAre(108, 109, 200, 201));
   EXPECT_EQ(dataset->validation().size(), 8u);
-  EXPECT_EQ(dataset->validation().back(), 50256);
+  EXPECT_EQ(dataset->validation().Tokens().back(), 50256u);
   // The digest is of the tokens, without the header.
-  const std::vector<uint16_t> first = Tokens(10, 100);
+  const std::vector<TokenId> shard = Tokens(10, 100);
+  const std::vector<uint16_t> first(shard.begin(), shard.end());
   EXPECT_EQ(dataset->description().train[0].sha256,
             Sha256Hex(std::string(reinterpret_cast<const char*>(first.data()), 20)));
 }
@@ -81,8 +82,8 @@ TEST(AdoptTest, HoldsOutTheEndWithoutAValidationShard) {
   EXPECT_TRUE(dataset->VerifyContents().ok()) << dataset->VerifyContents();
   EXPECT_EQ(dataset->train_tokens(), 90u);
   EXPECT_EQ(dataset->validation().size(), 10u);
-  EXPECT_EQ(dataset->validation().front(), 1030) << "never trained on";
-  std::vector<uint16_t> last(2);
+  EXPECT_EQ(dataset->validation().Tokens().front(), 1030u) << "never trained on";
+  std::vector<TokenId> last(2);
   EXPECT_TRUE(dataset->ReadTrain(88, last).ok());
   EXPECT_THAT(last, ElementsAre(1028, 1029));
   // A shard that was cut, or grew, is noticed.
@@ -104,7 +105,7 @@ TEST(AdoptTest, HoldsOutAWholeShardThatIsShorterThanThePart) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(dataset->description().train.size(), 1u);
   EXPECT_EQ(dataset->train_tokens(), 95u);
-  EXPECT_THAT(dataset->validation(), ElementsAre(500, 501, 502, 503, 504));
+  EXPECT_THAT(dataset->validation().Tokens(), ElementsAre(500, 501, 502, 503, 504));
 }
 
 TEST(AdoptTest, SaysWhatIsWrongAndWhatToDo) {

@@ -21,7 +21,7 @@ constexpr uint32_t kContext = 4;
 
 // Training tokens 0..80 (20 samples), validation 100..110 (2 samples).
 std::shared_ptr<const Dataset> CountingDataset(const std::string& folder = testing::TemporaryFolder()) {
-  std::vector<uint16_t> train(81), validation(11);
+  std::vector<TokenId> train(81), validation(11);
   for (size_t i = 0; i < train.size(); ++i) train[i] = static_cast<uint16_t>(i);
   for (size_t i = 0; i < validation.size(); ++i) validation[i] = static_cast<uint16_t>(100 + i);
   WriteBytes(JoinPath(folder, "train.bin"), TokenBytes(train));

@@ -41,13 +41,13 @@ TEST(DatasetTest, ReadsAcrossFiles) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(dataset->description().train.size(), 3u);
   EXPECT_EQ(dataset->train_tokens(), 24u);
-  std::vector<uint16_t> all(24);
+  std::vector<TokenId> all(24);
   EXPECT_TRUE(dataset->ReadTrain(0, all).ok());
   EXPECT_EQ(std::string(all.begin(), all.end()), "abcdefghijklmnopqrstuvwx");
-  std::vector<uint16_t> across(12);
+  std::vector<TokenId> across(12);
   EXPECT_TRUE(dataset->ReadTrain(9, across).ok());
   EXPECT_EQ(std::string(across.begin(), across.end()), "jklmnopqrstu");
-  EXPECT_THAT(dataset->validation(), ElementsAre('y', 'z', '0', '1', '2', '3', '4', '5'));
+  EXPECT_THAT(dataset->validation().Tokens(), ElementsAre('y', 'z', '0', '1', '2', '3', '4', '5'));
 }
 
 TEST(DatasetTest, RejectsWhatTheModelDoesNotFit) {

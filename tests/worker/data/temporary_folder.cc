@@ -24,15 +24,16 @@ void WriteBytes(const std::string& path, std::string_view bytes) {
   EXPECT_TRUE(file.good()) << path;
 }
 
-std::string TokenBytes(int32_t magic, int32_t version, int32_t count, const std::vector<uint16_t>& tokens) {
+std::string TokenBytes(int32_t magic, int32_t version, int32_t count, const std::vector<TokenId>& tokens) {
   std::string bytes(1024 + tokens.size() * 2, '\0');
   const int32_t words[] = {magic, version, count};
   std::memcpy(bytes.data(), words, sizeof(words));
-  if (!tokens.empty()) std::memcpy(bytes.data() + 1024, tokens.data(), tokens.size() * 2);
+  const std::vector<uint16_t> narrow(tokens.begin(), tokens.end());
+  if (!narrow.empty()) std::memcpy(bytes.data() + 1024, narrow.data(), narrow.size() * 2);
   return bytes;
 }
 
-std::string TokenBytes(const std::vector<uint16_t>& tokens) {
+std::string TokenBytes(const std::vector<TokenId>& tokens) {
   return TokenBytes(20240520, 1, static_cast<int32_t>(tokens.size()), tokens);
 }
 

@@ -33,7 +33,7 @@ TEST(TokenFileTest, ReadsTokensInPlace) {
   WriteBytes(path, TokenBytes({1, 2, 255}));
   const absl::StatusOr<TokenFile> file = TokenFile::Open(path, 256);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_THAT(file->tokens(), ElementsAre(1, 2, 255));
+  EXPECT_THAT(file->tokens().Tokens(), ElementsAre(1, 2, 255));
 }
 
 TEST(TokenFileTest, MissingFile) {
@@ -69,7 +69,7 @@ TEST(TokenFileWriterTest, TheFileAppearsWhenItIsComplete) {
   {
     absl::StatusOr<TokenFileWriter> writer = TokenFileWriter::Create(path);
     ASSERT_TRUE(writer.ok()) << writer.status();
-    const std::vector<uint16_t> tokens = {5, 6};
+    const std::vector<TokenId> tokens = {5, 6};
     ASSERT_TRUE(writer->Append(tokens).ok());
     EXPECT_FALSE(FileExists(path));
     ASSERT_TRUE(writer->Append(tokens).ok());
@@ -85,7 +85,7 @@ TEST(TokenFileWriterTest, AnUnfinishedFileLeavesNothing) {
   {
     absl::StatusOr<TokenFileWriter> writer = TokenFileWriter::Create(JoinPath(folder, "out.bin"));
     ASSERT_TRUE(writer.ok()) << writer.status();
-    ASSERT_TRUE(writer->Append(std::vector<uint16_t>{1}).ok());
+    ASSERT_TRUE(writer->Append(std::vector<TokenId>{1}).ok());
   }
   EXPECT_THAT(*ListDir(folder), ElementsAre());
 }

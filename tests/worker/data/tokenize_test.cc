@@ -45,9 +45,9 @@ TEST(TokenizeTest, HoldsOutTheEndOfTheText) {
   EXPECT_EQ(made->validation.tokens, 50u);
   const auto dataset = Dataset::Open(JoinPath(folder, "out"), {256, 4, "bytes"});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  std::vector<uint16_t> train(950);
+  std::vector<TokenId> train(950);
   EXPECT_TRUE(dataset->ReadTrain(0, train).ok());
-  const std::span<const uint16_t> validation = dataset->validation();
+  const std::vector<TokenId> validation = dataset->validation().Tokens();
   EXPECT_EQ(ByteTokenizer().Decode(train) + ByteTokenizer().Decode(validation), text);
   EXPECT_THAT(*ListDir(JoinPath(folder, "out")),
               ::testing::ElementsAre("meta.json", "train_000.bin", "val.bin"));
@@ -109,7 +109,7 @@ TEST(TokenizeTest, TwoCallsNeverWriteIntoOneFolder) {
   ASSERT_TRUE(made.ok()) << made.status();
   const auto dataset = Dataset::Open(out, {256, 4, "bytes"});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  std::vector<uint16_t> train(950);
+  std::vector<TokenId> train(950);
   EXPECT_TRUE(dataset->ReadTrain(0, train).ok());
   EXPECT_EQ(ByteTokenizer().Decode(train), std::string(950, 'a'));
   EXPECT_THAT(*ListDir(out), ::testing::ElementsAre("meta.json", "train_000.bin", "val.bin"));
@@ -134,11 +134,11 @@ TEST(TokenizeTest, NamesADamagedGzipFile) {
 TEST(TokenizerTest, BytesComeBack) {
   std::string text = "caf\xC3\xA9";
   text += '\0';
-  std::vector<uint16_t> tokens;
+  std::vector<TokenId> tokens;
   ByteTokenizer().Encode(text, tokens);
   EXPECT_EQ(tokens.size(), 6u);
   EXPECT_EQ(ByteTokenizer().Decode(tokens), text);
-  EXPECT_EQ(ByteTokenizer().Decode(std::vector<uint16_t>{'a', 300}), "a\xEF\xBF\xBD");
+  EXPECT_EQ(ByteTokenizer().Decode(std::vector<TokenId>{'a', 300}), "a\xEF\xBF\xBD");
   EXPECT_THAT(std::string(MakeTokenizer("gpt2").status().message()), HasSubstr("Atoll has only 'bytes'"));
 }
 

@@ -167,13 +167,13 @@ TEST(TorchReplicaTest, Bf16StaysCloseToFloat32) {
 TEST(TorchReplicaTest, GeneratesWhatItLearned) {
   auto replica = Make(TinyReplica(TinyDataset("generate")));
   Train(*replica, 300, 3e-3);
-  const std::vector<uint16_t> prompt = {'t', 'h', 'e', ' ', 'q', 'u', 'i', 'c', 'k', ' ', 'b', 'r', 'o'};
+  const std::vector<TokenId> prompt = {'t', 'h', 'e', ' ', 'q', 'u', 'i', 'c', 'k', ' ', 'b', 'r', 'o'};
   const auto tokens = replica->Generate(prompt, {.tokens = 20, .temperature = 0});
   ASSERT_TRUE(tokens.ok()) << tokens.status();
   EXPECT_EQ(std::string(tokens->begin(), tokens->end()), "wn fox jumps over th");
   const GenerateOptions drawn = {.tokens = 30, .temperature = 1, .top_k = 20, .seed = 3};
   EXPECT_EQ(*replica->Generate({}, drawn), *replica->Generate({}, drawn));
-  const std::vector<uint16_t> outside = {300};
+  const std::vector<TokenId> outside = {300};
   EXPECT_THAT(replica->Generate(outside, {}).status().message(), HasSubstr("outside the model's vocabulary"));
 }
 
