@@ -24,7 +24,6 @@ KNOWN = {
     "FragmentRound",
     "GrpcConnection",
     "MemberRegistry",
-    "OverlappedSync",
     "RocksDbRunStore",
     "StoreIndex",
     "WebApi",

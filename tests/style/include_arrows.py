@@ -3,7 +3,7 @@
 
     common <- core <- core/protocol <- storage <- server's rooms       monitoring <- server, worker
               core <- protos  <- server/rpc <- server/web ;  protos <- worker/client, client, cli
-              core <- worker/sync <- worker/torch <- worker/app
+              core <- worker/sync <- worker/torch <- worker/models <- worker/app
 
 Usage: include_arrows.py [ROOT]. Prints one line for each forbidden include; exit code 1 when there is one.
 """
@@ -68,9 +68,9 @@ WORKER_STEPS = {
     "worker/data": CORE,
     "worker/metrics": CORE + ["monitoring", "worker/sync"],
     "worker/client": CORE + ["protos", "worker/sync"],
-    "worker/models": CORE,
+    "worker/models": CORE + ["worker/torch"],
     "worker/cuda": CORE,
-    "worker/torch": CORE + ["worker/sync", "worker/data", "worker/models", "worker/cuda"],
+    "worker/torch": CORE + ["worker/sync", "worker/data", "worker/cuda"],
     "worker/island": CORE + ["worker/sync", "worker/data", "worker/models", "worker/torch"],
     "worker": CORE,
     "worker/app": CORE + ["protos", "monitoring", "worker/sync", "worker/data", "worker/metrics", "worker/client", "worker/models",

@@ -1,28 +1,10 @@
 #include "worker/sync/host_fragment_encoder.h"
 
-#include <memory>
-
 #include "common/status.h"
 #include "core/codec.h"
 #include "worker/sync/replica.h"
-#include "worker/sync/secret_noise.h"
 
 namespace atl {
-
-EncoderOptions EncoderOptions::Of(const RunOptions& run, uint64_t elements) {
-  return {.elements = elements,
-          .codec = run.push_codec,
-          // Carried with beta 0 is not carried.
-          .beta = run.error_feedback ? run.error_feedback_beta : 0,
-          .form = run.error_feedback ? run.error_feedback_form : ErrorFeedbackForm::kCarry,
-          .privacy = run.privacy,
-          .clip_norm = FragmentClipNorm(run.privacy, run.sync.fragments),
-          .noise = std::make_shared<SecretNoise>()};
-}
-
-std::unique_ptr<FragmentEncoder> Replica::MakeEncoder(const EncoderOptions& options) {
-  return std::make_unique<HostFragmentEncoder>(options);
-}
 
 HostFragmentEncoder::HostFragmentEncoder(const EncoderOptions& options)
     : privacy_(options.privacy),
