@@ -1,48 +1,78 @@
 #include "server/admin/admin_impl.h"
 
+#include <limits>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/status.h"
+#include "server/admin/audit.h"
+#include "server/admin/metrics_view.h"
+#include "server/admin/round_list.h"
 #include "server/admin/verifier.h"
 #include "server/publish/confirmations.h"
 #include "server/storage_rejection.h"
 
 namespace atl {
 
-std::string CallerName(const AdminCaller& caller) {
-  const bool proven = !caller.how.empty();
-  const std::string& name = proven ? caller.proven : caller.user;
-  std::vector<std::string> known;
-  if (proven) known.push_back(caller.how);
-  if (proven && !caller.user.empty() && caller.user != name) known.push_back("calls itself " + caller.user);
-  if (!caller.by.empty()) known.push_back("by " + caller.by);
-  if (!caller.peer.empty()) known.push_back(caller.peer);
-  return absl::StrCat(name.empty() ? "someone" : name,
-                      known.empty() ? "" : absl::StrCat(" (", absl::StrJoin(known, ", "), ")"));
-}
-
 AdminImpl::AdminImpl(Parts parts)
     : context_(*parts.context),
       keeper_(parts.keeper),
-      driver_(parts.driver),
       launcher_(parts.launcher),
-      configs_(std::move(parts.configs), parts.config_codec) {}
+      run_(context_, &locks_),
+      configs_(context_, &locks_, {.driver = parts.driver, .launcher = parts.launcher},
+               ConfigHistory(std::move(parts.configs), parts.config_codec)),
+      workers_(context_, &locks_, parts.launcher) {}
+
+absl::StatusOr<std::string> AdminImpl::ControlRun(const AdminCaller& caller, RunAction action,
+                                                  const std::string& reason) {
+  return run_.Control(caller, action, reason);
+}
+
+absl::StatusOr<std::string> AdminImpl::ControlWorker(const AdminCaller& caller,
+                                                     const ControlWorkerCall& call) {
+  return workers_.Control(caller, call);
+}
+
+absl::StatusOr<ScaleResult> AdminImpl::ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
+                                                    std::optional<uint32_t> target) {
+  return workers_.ScaleWorkers(caller, add, target);
+}
+
+uint32_t AdminImpl::WantedWorkers() const { return workers_.Wanted(); }
+
+std::vector<WorkerName> AdminImpl::DrainedWorkers() const {
+  return context_.state->member_actions().Drained();
+}
+
+absl::StatusOr<ConfigView> AdminImpl::SetConfig(const AdminCaller& caller,
+                                                const std::vector<ConfigSetting>& settings,
+                                                uint64_t expected_version, bool dry_run) {
+  return configs_.Set(caller, settings, expected_version, dry_run);
+}
+
+absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, uint32_t rounds,
+                                                   uint64_t expected_version, bool dry_run) {
+  return configs_.ExtendRun(caller, rounds, expected_version, dry_run);
+}
+
+absl::StatusOr<std::vector<ConfigView>> AdminImpl::ListConfigs() { return configs_.List(); }
+
+MetricsView AdminImpl::GetMetrics() { return MetricsOf(context_); }
+
+absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {
+  const StatusView status =
+      context_.state->views().Status(std::numeric_limits<uint32_t>::max(), context_.clock->Now());
+  return ExportMetricsOf(context_.store, status, configs_.Runs(), sink);
+}
+
+absl::StatusOr<RoundListView> AdminImpl::ListRounds(FragmentId fragment, Version after, uint32_t limit) {
+  return RoundsOf(context_, fragment, after, limit);
+}
 
 void AdminImpl::Audit(const AdminCaller& caller, std::string_view action, const std::string& what,
                       const absl::Status& outcome, const std::string& done) {
-  const std::string came_of_it =
-      outcome.ok() ? done
-                   : absl::StrFormat("refused, %s: %s", absl::StatusCodeToString(outcome.code()),
-                                     std::string(outcome.message()));
-  context_.observer->OnAdminAction(action, outcome.ok());
-  Effects effects;
-  effects.Event(EventKind::kAdminAction, "",
-                absl::StrFormat("%s: %s: %s", CallerName(caller), what, came_of_it));
-  (void)context_.effect_executor->Execute(effects);
+  WriteAudit(context_, caller, action, what, outcome, done);
 }
 
 LauncherView AdminImpl::Launched() {
@@ -70,7 +100,7 @@ absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& ca
   absl::StatusOr<RestoreResult> restored = absl::InternalError("not tried");
   bool was_finished = false;
   {
-    MutexLock lock(&mutex_);
+    MutexLock lock(&locks_.state);
     was_finished = context_.state->progress().finished();
     const ControlEntry control = context_.state->control().control();
     restored = control.mode == RunMode::kStopped
@@ -79,7 +109,7 @@ absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& ca
   }
   // Workers that left because the run was finished are started again, where it goes on.
   if (restored.ok() && was_finished && launcher_ != nullptr) {
-    const MutexLock launching(&launching_mutex_);
+    const MutexLock launching(&locks_.launching);
     if (const absl::Status started = launcher_->StartAgain(); !started.ok()) {
       context_.log.Warning("the launcher did not start the workers of the restored run",
                            {{"error", started.ToString()}});

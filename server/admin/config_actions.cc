@@ -1,5 +1,8 @@
+#include "server/admin/config_actions.h"
+
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -7,10 +10,8 @@
 #include "common/status.h"
 #include "core/model_check.h"
 #include "core/schedule.h"
-#include "server/admin/admin_impl.h"
+#include "server/admin/audit.h"
 #include "server/storage_rejection.h"
-
-// What an operator sets while the run goes on.
 
 namespace atl {
 namespace {
@@ -34,26 +35,34 @@ absl::Status CheckGoesOn(const RunOptions& before, const RunOptions& after, uint
 
 }  // namespace
 
-absl::StatusOr<ConfigView> AdminImpl::SetConfig(const AdminCaller& caller,
-                                                const std::vector<ConfigSetting>& settings,
-                                                uint64_t expected_version, bool dry_run) {
+ConfigActions::ConfigActions(const CoordinatorContext& context, AdminLocks* locks, const Parts& parts,
+                             ConfigHistory configs)
+    : context_(context),
+      locks_(*locks),
+      driver_(parts.driver),
+      launcher_(parts.launcher),
+      configs_(std::move(configs)) {}
+
+absl::StatusOr<ConfigView> ConfigActions::Set(const AdminCaller& caller,
+                                              const std::vector<ConfigSetting>& settings,
+                                              uint64_t expected_version, bool dry_run) {
   absl::StatusOr<ConfigView> changed = ConfigView();
   {
-    MutexLock lock(&mutex_);
+    MutexLock lock(&locks_.state);
     changed = Change(caller, settings, expected_version, dry_run);
   }
   // Asking what would happen changes nothing.
   if (dry_run) return changed;
-  Audit(caller, "set_config", Asked(settings, dry_run), changed.status(),
-        changed.ok()
-            ? absl::StrFormat("version %d: %s", changed->version, absl::StrJoin(changed->changes, ", "))
-            : "");
+  WriteAudit(context_, caller, "set_config", Asked(settings, dry_run), changed.status(),
+             changed.ok()
+                 ? absl::StrFormat("version %d: %s", changed->version, absl::StrJoin(changed->changes, ", "))
+                 : "");
   return changed;
 }
 
-absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
-                                             const std::vector<ConfigSetting>& settings,
-                                             uint64_t expected_version, bool dry_run) {
+absl::StatusOr<ConfigView> ConfigActions::Change(const AdminCaller& caller,
+                                                 const std::vector<ConfigSetting>& settings,
+                                                 uint64_t expected_version, bool dry_run) {
   const std::string author = CallerName(caller);
   const int64_t now_unix_ns = context_.clock->WallNow().time_since_epoch().count();
   absl::StatusOr<ConfigHistory::Proposal> proposal = ConfigHistory::Proposal();
@@ -81,7 +90,7 @@ absl::StatusOr<ConfigView> AdminImpl::Change(const AdminCaller& caller,
                     .changes = proposal->changes};
 }
 
-absl::Status AdminImpl::Keep(const ConfigHistory::Proposal& proposal, const std::string& author) {
+absl::Status ConfigActions::Keep(const ConfigHistory::Proposal& proposal, const std::string& author) {
   // A head is stamped with the newest configuration that is recorded, so that a restart opens its round
   // with it again: no version may be made between the record and its coming into force.
   absl::Status kept;
@@ -92,31 +101,31 @@ absl::Status AdminImpl::Keep(const ConfigHistory::Proposal& proposal, const std:
   return kept.ok() ? kept : ToRejection(kept);
 }
 
-absl::StatusOr<ExtensionView> AdminImpl::ExtendRun(const AdminCaller& caller, uint32_t rounds,
-                                                   uint64_t expected_version, bool dry_run) {
+absl::StatusOr<ExtensionView> ConfigActions::ExtendRun(const AdminCaller& caller, uint32_t rounds,
+                                                       uint64_t expected_version, bool dry_run) {
   absl::StatusOr<ExtensionView> extended = ExtensionView();
   {
-    MutexLock lock(&mutex_);
+    MutexLock lock(&locks_.state);
     extended = Extend(caller, rounds, expected_version, dry_run);
   }
   if (dry_run) return extended;
   // Workers that left because the run was finished are started again.
   if (extended.ok() && extended->reopened && launcher_ != nullptr) {
-    const MutexLock launching(&launching_mutex_);
+    const MutexLock launching(&locks_.launching);
     const absl::Status started = launcher_->StartAgain();
     if (!started.ok()) extended = started;
   }
-  Audit(caller, "extend_run", absl::StrFormat("extend the run by %s", Counted(rounds, "round")),
-        extended.status(),
-        extended.ok() ? absl::StrFormat("%d rounds before, %d now; learning rate %g before, %g now",
-                                        extended->rounds_before, extended->rounds_after,
-                                        extended->rate_before, extended->rate_after)
-                      : "");
+  WriteAudit(context_, caller, "extend_run",
+             absl::StrFormat("extend the run by %s", Counted(rounds, "round")), extended.status(),
+             extended.ok() ? absl::StrFormat("%d rounds before, %d now; learning rate %g before, %g now",
+                                             extended->rounds_before, extended->rounds_after,
+                                             extended->rate_before, extended->rate_after)
+                           : "");
   return extended;
 }
 
-absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint32_t rounds,
-                                                uint64_t expected_version, bool dry_run) {
+absl::StatusOr<ExtensionView> ConfigActions::Extend(const AdminCaller& caller, uint32_t rounds,
+                                                    uint64_t expected_version, bool dry_run) {
   ATOLL_RETURN_IF_ERROR(context_.state->control().CheckNotStopped());
   const std::string author = CallerName(caller);
   const RunOptions before = context_.state->settings().config()->run;
@@ -153,7 +162,7 @@ absl::StatusOr<ExtensionView> AdminImpl::Extend(const AdminCaller& caller, uint3
   return view;
 }
 
-absl::Status AdminImpl::CheckLease(const RunOptions& run) const {
+absl::Status ConfigActions::CheckLease(const RunOptions& run) const {
   // Workers look so often whether a heartbeat is due (Heartbeater), by the lease that they joined with.
   const Duration shortest = 3 * context_.options.heartbeat / 4;
   if (run.round.lease >= shortest) return absl::OkStatus();
@@ -164,7 +173,7 @@ absl::Status AdminImpl::CheckLease(const RunOptions& run) const {
       ToSeconds(run.round.lease), ToSeconds(context_.options.heartbeat), ToSeconds(shortest)));
 }
 
-void AdminImpl::PutInForce(const ConfigHistory::Proposal& proposal, const std::string& author) {
+void ConfigActions::PutInForce(const ConfigHistory::Proposal& proposal, const std::string& author) {
   {
     MutexLock lock(&configs_mutex_);
     configs_.Record(proposal.entry);
@@ -181,9 +190,16 @@ void AdminImpl::PutInForce(const ConfigHistory::Proposal& proposal, const std::s
   (void)context_.effect_executor->Execute(effects);
 }
 
-absl::StatusOr<std::vector<ConfigView>> AdminImpl::ListConfigs() {
+absl::StatusOr<std::vector<ConfigView>> ConfigActions::List() {
   MutexLock lock(&configs_mutex_);
   return configs_.List();
+}
+
+RecordedRuns ConfigActions::Runs() {
+  RecordedRuns runs{.by_version = {}, .newest = context_.state->settings().config()->run};
+  MutexLock lock(&configs_mutex_);
+  runs.by_version = configs_.Runs();
+  return runs;
 }
 
 }  // namespace atl

@@ -7,8 +7,6 @@
 #include <memory>
 
 #include "core/membership.h"
-#include "server/admin/admin_impl.h"
-#include "server/admin/metric_export.h"
 #include "server/all_evaluations.h"
 #include "server/run/run_statistics.h"
 
@@ -122,29 +120,23 @@ MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> w
   return view;
 }
 
-MetricsView AdminImpl::GetMetrics() {
-  const MonoTime now = context_.clock->Now();
-  const int64_t unix_ns = context_.clock->WallNow().time_since_epoch().count();
+MetricsView MetricsOf(const CoordinatorContext& context) {
+  const MonoTime now = context.clock->Now();
+  const int64_t unix_ns = context.clock->WallNow().time_since_epoch().count();
   // The best evaluation may be any of them.
-  const StatusView status = context_.state->views().Status(std::numeric_limits<uint32_t>::max(), now);
-  return SummariseRun(status, context_.state->views().Workers(/*all=*/status.live_trainers == 0, now),
-                      RunSeconds(status, context_.identity.created_unix_ns, unix_ns));
+  const StatusView status = context.state->views().Status(std::numeric_limits<uint32_t>::max(), now);
+  return SummariseRun(status, context.state->views().Workers(/*all=*/status.live_trainers == 0, now),
+                      RunSeconds(status, context.identity.created_unix_ns, unix_ns));
 }
 
-absl::Status AdminImpl::ExportMetrics(const MetricSink& sink) {
-  const StatusView status =
-      context_.state->views().Status(std::numeric_limits<uint32_t>::max(), context_.clock->Now());
-  RecordedRuns runs{.by_version = {}, .newest = context_.state->settings().config()->run};
-  {
-    MutexLock lock(&configs_mutex_);
-    runs.by_version = configs_.Runs();
-  }
+absl::Status ExportMetricsOf(RunStore* store, const StatusView& status, const RecordedRuns& runs,
+                             const AdminControl::MetricSink& sink) {
   std::vector<std::unique_ptr<MetricSource>> sources;
   for (const FragmentStatusView& fragment : status.fragments) {
-    sources.push_back(std::make_unique<RoundSource>(context_.store, fragment.id, fragment.version, runs));
+    sources.push_back(std::make_unique<RoundSource>(store, fragment.id, fragment.version, runs));
   }
-  sources.push_back(std::make_unique<DurationSource>(context_.store));
-  sources.push_back(std::make_unique<EvaluationSource>(context_.store, AllEvaluations(status)));
+  sources.push_back(std::make_unique<DurationSource>(store));
+  sources.push_back(std::make_unique<EvaluationSource>(store, AllEvaluations(status)));
   return ExportInOrder(std::move(sources), sink);
 }
 

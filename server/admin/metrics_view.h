@@ -4,7 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "server/admin/admin_control.h"
+#include "server/admin/metric_export.h"
+#include "server/coordinator_context.h"
 #include "server/views.h"
 
 namespace atl {
@@ -27,6 +30,12 @@ double RunSeconds(const StatusView& status, int64_t created_unix_ns, int64_t now
 /// All that follows from the status (with its rounds and evaluations, oldest first) and the workers: the live
 /// ones, or, when there is none, all.
 MetricsView SummariseRun(const StatusView& status, std::span<const WorkerView> workers, double wall_seconds);
+
+/// AdminControl::GetMetrics and ExportMetrics.
+MetricsView MetricsOf(const CoordinatorContext& context);
+/// `status`: with all its rounds and evaluations.
+absl::Status ExportMetricsOf(RunStore* store, const StatusView& status, const RecordedRuns& runs,
+                             const AdminControl::MetricSink& sink);
 
 }  // namespace atl
 

@@ -1,9 +1,10 @@
+#include "server/admin/round_list.h"
+
 #include <algorithm>
 #include <map>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "server/admin/admin_impl.h"
 #include "server/run/run_statistics.h"
 
 namespace atl {
@@ -40,8 +41,9 @@ RoundDetailView Describe(const RoundRecord& record) {
 
 }  // namespace
 
-absl::StatusOr<RoundListView> AdminImpl::ListRounds(FragmentId fragment, Version after, uint32_t limit) {
-  const StatusView status = context_.state->views().Status(kMaxListedRounds, context_.clock->Now());
+absl::StatusOr<RoundListView> RoundsOf(const CoordinatorContext& context, FragmentId fragment, Version after,
+                                       uint32_t limit) {
+  const StatusView status = context.state->views().Status(kMaxListedRounds, context.clock->Now());
   if (fragment.value() >= status.fragments.size()) {
     return absl::NotFoundError(absl::StrFormat("there is no fragment %d; the run has %d", fragment.value(),
                                                status.fragments.size()));
@@ -55,7 +57,7 @@ absl::StatusOr<RoundListView> AdminImpl::ListRounds(FragmentId fragment, Version
   Version version = after;
   while (version < list.head && list.rounds.size() < std::min(limit, kMaxListedRounds)) {
     version = Next(version);
-    const auto record = context_.store->ReadRound(fragment, version);
+    const auto record = context.store->ReadRound(fragment, version);
     if (absl::IsNotFound(record.status())) continue;
     ATOLL_RETURN_IF_ERROR(record.status());
     list.rounds.push_back(Describe(*record));

@@ -1,11 +1,11 @@
+#include "server/admin/run_actions.h"
+
 #include <set>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "server/admin/admin_impl.h"
+#include "server/admin/audit.h"
 #include "server/storage_rejection.h"
-
-// Pause, resume, stop, close the round.
 
 namespace atl {
 namespace {
@@ -28,20 +28,20 @@ std::string_view Name(RunAction action) {
 
 }  // namespace
 
-absl::StatusOr<std::string> AdminImpl::ControlRun(const AdminCaller& caller, RunAction action,
-                                                  const std::string& reason) {
+absl::StatusOr<std::string> RunActions::Control(const AdminCaller& caller, RunAction action,
+                                                const std::string& reason) {
   absl::StatusOr<std::string> done = std::string();
   {
-    MutexLock lock(&mutex_);
+    MutexLock lock(&locks_.state);
     done = Act(caller, action, reason);
   }
   const std::string name(Name(action));
-  Audit(caller, name, reason.empty() ? name : absl::StrFormat("%s (%s)", name, reason), done.status(),
-        done.ok() ? *done : "");
+  WriteAudit(context_, caller, name, reason.empty() ? name : absl::StrFormat("%s (%s)", name, reason),
+             done.status(), done.ok() ? *done : "");
   return done;
 }
 
-absl::Status AdminImpl::ChangeMode(RunMode mode, const AdminCaller& caller, const std::string& reason) {
+absl::Status RunActions::ChangeMode(RunMode mode, const AdminCaller& caller, const std::string& reason) {
   ATOLL_RETURN_IF_ERROR(context_.state->control().CheckControl(mode));
   ControlEntry control = context_.state->control().control();  // as many workers as before
   control.mode = mode;
@@ -60,8 +60,8 @@ absl::Status AdminImpl::ChangeMode(RunMode mode, const AdminCaller& caller, cons
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> AdminImpl::Act(const AdminCaller& caller, RunAction action,
-                                           const std::string& reason) {
+absl::StatusOr<std::string> RunActions::Act(const AdminCaller& caller, RunAction action,
+                                            const std::string& reason) {
   switch (action) {
     case RunAction::kPause:
       ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kPaused, caller, reason));

@@ -1,3 +1,5 @@
+#include "server/admin/worker_actions.h"
+
 #include <algorithm>
 #include <set>
 
@@ -5,11 +7,9 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/membership.h"
-#include "server/admin/admin_impl.h"
+#include "server/admin/audit.h"
 #include "server/members/worker_count.h"
 #include "server/storage_rejection.h"
-
-// Drain, restart, resync; evict, ban; add.
 
 namespace atl {
 namespace {
@@ -46,31 +46,30 @@ std::string Asked(const ControlWorkerCall& call) {
 
 }  // namespace
 
-absl::StatusOr<std::string> AdminImpl::ControlWorker(const AdminCaller& caller,
-                                                     const ControlWorkerCall& call) {
+absl::StatusOr<std::string> WorkerActions::Control(const AdminCaller& caller, const ControlWorkerCall& call) {
   const std::string why = absl::StrFormat("%s by %s%s", std::string(Name(call.action)), CallerName(caller),
                                           call.reason.empty() ? std::string() : ": " + call.reason);
   const absl::StatusOr<std::string> done = ActAlone(call, why);
-  Audit(caller, std::string(Name(call.action)) + "_worker", Asked(call), done.status(),
-        done.ok() ? *done : "");
+  WriteAudit(context_, caller, std::string(Name(call.action)) + "_worker", Asked(call), done.status(),
+             done.ok() ? *done : "");
   return done;
 }
 
-absl::StatusOr<std::string> AdminImpl::ActAlone(const ControlWorkerCall& call, const std::string& why) {
+absl::StatusOr<std::string> WorkerActions::ActAlone(const ControlWorkerCall& call, const std::string& why) {
   if (call.action == WorkerAction::kRestart) {
-    const MutexLock launching(&launching_mutex_);
+    const MutexLock launching(&locks_.launching);
     return Restart(call);
   }
   if (call.action == WorkerAction::kDrain && launcher_ != nullptr && launcher_->Owns(call.worker)) {
-    const MutexLock launching(&launching_mutex_);
-    const MutexLock lock(&mutex_);
+    const MutexLock launching(&locks_.launching);
+    const MutexLock lock(&locks_.state);
     return Act(call, why);
   }
-  const MutexLock lock(&mutex_);
+  const MutexLock lock(&locks_.state);
   return Act(call, why);
 }
 
-absl::StatusOr<std::string> AdminImpl::Act(const ControlWorkerCall& call, const std::string& why) {
+absl::StatusOr<std::string> WorkerActions::Act(const ControlWorkerCall& call, const std::string& why) {
   if (call.action == WorkerAction::kForget) return Forget(call);
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
   const std::string when = call.at_once ? "pushes what it has done" : "finishes its round, pushes";
@@ -99,8 +98,8 @@ absl::StatusOr<std::string> AdminImpl::Act(const ControlWorkerCall& call, const 
   return absl::InvalidArgumentError("action: no such action");
 }
 
-absl::StatusOr<std::string> AdminImpl::SendCommand(const ControlWorkerCall& call, CommandView command,
-                                                   const std::string& what) {
+absl::StatusOr<std::string> WorkerActions::SendCommand(const ControlWorkerCall& call, CommandView command,
+                                                       const std::string& what) {
   Effects effects;
   ATOLL_RETURN_IF_ERROR(context_.state->member_actions().SetCommand(
       call.worker, PendingCommand{.command = command, .at_once = call.at_once}, effects));
@@ -117,7 +116,7 @@ absl::StatusOr<std::string> AdminImpl::SendCommand(const ControlWorkerCall& call
   return answer;
 }
 
-absl::Status AdminImpl::CheckHasJoined(const WorkerName& name) const {
+absl::Status WorkerActions::CheckHasJoined(const WorkerName& name) const {
   if (launcher_ == nullptr || context_.state->member_actions().Worker(name, context_.clock->Now()).ok()) {
     return absl::OkStatus();
   }
@@ -129,7 +128,7 @@ absl::Status AdminImpl::CheckHasJoined(const WorkerName& name) const {
       name, view.target - 1));
 }
 
-absl::StatusOr<std::string> AdminImpl::Drain(const ControlWorkerCall& call, const std::string& what) {
+absl::StatusOr<std::string> WorkerActions::Drain(const ControlWorkerCall& call, const std::string& what) {
   ATOLL_RETURN_IF_ERROR(CheckHasJoined(call.worker));
   ATOLL_ASSIGN_OR_RETURN(std::string answer, SendCommand(call, CommandView::kDrain, what));
   if (launcher_ == nullptr) return answer;
@@ -138,17 +137,17 @@ absl::StatusOr<std::string> AdminImpl::Drain(const ControlWorkerCall& call, cons
   return answer + "; " + note + NoteWorkers(launcher_->view().target);
 }
 
-absl::StatusOr<std::string> AdminImpl::Restart(const ControlWorkerCall& call) {
+absl::StatusOr<std::string> WorkerActions::Restart(const ControlWorkerCall& call) {
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
   {
-    const MutexLock lock(&mutex_);
+    const MutexLock lock(&locks_.state);
     ATOLL_ASSIGN_OR_RETURN(const bool must_be_started, MustBeStarted(call));
     if (!must_be_started) return RestartByItself(call);
   }
   return RestartFromOutside(call.worker);
 }
 
-absl::StatusOr<bool> AdminImpl::MustBeStarted(const ControlWorkerCall& call) {
+absl::StatusOr<bool> WorkerActions::MustBeStarted(const ControlWorkerCall& call) {
   ATOLL_RETURN_IF_ERROR(context_.state->control().CheckNotStopped());
   const auto worker = context_.state->member_actions().Worker(call.worker, context_.clock->Now());
   const bool live = worker.ok() && worker->lease_remaining_s > 0;
@@ -172,7 +171,7 @@ absl::StatusOr<bool> AdminImpl::MustBeStarted(const ControlWorkerCall& call) {
       worker->state));
 }
 
-absl::StatusOr<std::string> AdminImpl::RestartByItself(const ControlWorkerCall& call) {
+absl::StatusOr<std::string> WorkerActions::RestartByItself(const ControlWorkerCall& call) {
   ATOLL_ASSIGN_OR_RETURN(
       const std::string answer,
       SendCommand(call, CommandView::kRestart,
@@ -186,10 +185,10 @@ absl::StatusOr<std::string> AdminImpl::RestartByItself(const ControlWorkerCall& 
          NoteWorkers(wanted);
 }
 
-absl::StatusOr<std::string> AdminImpl::RestartFromOutside(const WorkerName& worker) {
+absl::StatusOr<std::string> WorkerActions::RestartFromOutside(const WorkerName& worker) {
   const uint32_t wanted = launcher_->view().target;
   ATOLL_RETURN_IF_ERROR(launcher_->Restart(worker));
-  const MutexLock lock(&mutex_);
+  const MutexLock lock(&locks_.state);
   launcher_->Reclaim(worker);
   RecordCancelledDrains();
   const uint32_t wanted_now = launcher_->view().target;
@@ -202,7 +201,7 @@ absl::StatusOr<std::string> AdminImpl::RestartFromOutside(const WorkerName& work
                          worker);
 }
 
-absl::StatusOr<std::string> AdminImpl::Forget(const ControlWorkerCall& call) {
+absl::StatusOr<std::string> WorkerActions::Forget(const ControlWorkerCall& call) {
   if (call.older_than) return ForgetOlderThan(*call.older_than);
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
   ATOLL_RETURN_IF_ERROR(RecordThen(MemberAction::kForget, call.worker, [&](Effects& effects) {
@@ -212,7 +211,7 @@ absl::StatusOr<std::string> AdminImpl::Forget(const ControlWorkerCall& call) {
                          call.worker);
 }
 
-absl::StatusOr<std::string> AdminImpl::ForgetOlderThan(Duration age) {
+absl::StatusOr<std::string> WorkerActions::ForgetOlderThan(Duration age) {
   size_t count = 0;
   ATOLL_RETURN_IF_ERROR(context_.effect_executor->RecordThen(
       [&] { return context_.state->member_actions().RecordsAfterForgetting(age, context_.clock->Now()); },
@@ -225,15 +224,15 @@ absl::StatusOr<std::string> AdminImpl::ForgetOlderThan(Duration age) {
   return Counted(count, "worker") + (count == 1 ? " is forgotten" : " are forgotten");
 }
 
-absl::Status AdminImpl::RecordThen(MemberAction action, const WorkerName& worker,
-                                   const std::function<absl::Status(Effects&)>& change) {
+absl::Status WorkerActions::RecordThen(MemberAction action, const WorkerName& worker,
+                                       const std::function<absl::Status(Effects&)>& change) {
   return context_.effect_executor->RecordThen(
       [&] { return context_.state->member_actions().RecordsAfter(action, worker); },
       [&](const std::set<WorkerName>& recorded, Effects& effects) { return change(effects); });
 }
 
-absl::StatusOr<std::string> AdminImpl::SetBanned(const ControlWorkerCall& call, const std::string& why,
-                                                 bool banned) {
+absl::StatusOr<std::string> WorkerActions::SetBanned(const ControlWorkerCall& call, const std::string& why,
+                                                     bool banned) {
   const MemberAction action = banned ? MemberAction::kBan : MemberAction::kUnban;
   ATOLL_RETURN_IF_ERROR(RecordThen(action, call.worker, [&](Effects& effects) {
     return context_.state->member_actions().SetBanned(call.worker, banned, why, context_.clock->Now(),
@@ -244,23 +243,24 @@ absl::StatusOr<std::string> AdminImpl::SetBanned(const ControlWorkerCall& call, 
                          call.worker);
 }
 
-absl::StatusOr<ScaleResult> AdminImpl::ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
-                                                    std::optional<uint32_t> target) {
+absl::StatusOr<ScaleResult> WorkerActions::ScaleWorkers(const AdminCaller& caller,
+                                                        std::optional<uint32_t> add,
+                                                        std::optional<uint32_t> target) {
   absl::StatusOr<ScaleResult> scaled = ScaleResult();
   {
-    const MutexLock launching(&launching_mutex_);
+    const MutexLock launching(&locks_.launching);
     scaled = Scale(add, target);
   }
   const std::string what = add      ? absl::StrFormat("add %s", Counted(*add, "worker"))
                            : target ? absl::StrFormat("scale to %s", Counted(*target, "worker"))
                                     : std::string("scale workers");
-  Audit(caller, "scale_workers", what, scaled.status(),
-        scaled.ok() ? absl::StrFormat("%d before, %d wanted now", scaled->before, scaled->target) : "");
+  WriteAudit(context_, caller, "scale_workers", what, scaled.status(),
+             scaled.ok() ? absl::StrFormat("%d before, %d wanted now", scaled->before, scaled->target) : "");
   return scaled;
 }
 
-absl::Status AdminImpl::RecordScale(std::optional<uint32_t> add, std::optional<uint32_t> target,
-                                    ScaleResult& result) {
+absl::Status WorkerActions::RecordScale(std::optional<uint32_t> add, std::optional<uint32_t> target,
+                                        ScaleResult& result) {
   if (add.has_value() == target.has_value()) {
     return absl::InvalidArgumentError("size: give one of add and target");
   }
@@ -281,16 +281,17 @@ absl::Status AdminImpl::RecordScale(std::optional<uint32_t> add, std::optional<u
   return RememberWorkers(result.target);
 }
 
-absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::optional<uint32_t> target) {
+absl::StatusOr<ScaleResult> WorkerActions::Scale(std::optional<uint32_t> add,
+                                                 std::optional<uint32_t> target) {
   ScaleResult result;
   const ControlEntry before = context_.state->control().control();
   {
-    const MutexLock lock(&mutex_);
+    const MutexLock lock(&locks_.state);
     ATOLL_RETURN_IF_ERROR(RecordScale(add, target, result));
   }
   const absl::Status scaled = launcher_->Scale(result.target);
   if (!scaled.ok()) {
-    const MutexLock lock(&mutex_);
+    const MutexLock lock(&locks_.state);
     // A number that the cluster refused is not asked for again by the coordinator's next life. The run may
     // have been paused or stopped meanwhile: that stays.
     ControlEntry control = context_.state->control().control();
@@ -301,7 +302,7 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
   }
   {
     // A larger set of pods wants a drained one again.
-    const MutexLock lock(&mutex_);
+    const MutexLock lock(&locks_.state);
     RecordCancelledDrains();
   }
   // Not those that run now: those that are to end still do, and a new one may not be there yet.
@@ -309,20 +310,20 @@ absl::StatusOr<ScaleResult> AdminImpl::Scale(std::optional<uint32_t> add, std::o
   return result;
 }
 
-absl::Status AdminImpl::CheckPartitions(uint64_t wanted, std::string_view field) const {
+absl::Status WorkerActions::CheckPartitions(uint64_t wanted, std::string_view field) const {
   const RunOptions& run = context_.state->settings().config()->run;
   const uint64_t others = context_.state->member_actions().LiveTrainersExcept(
       [this](const WorkerName& name) { return launcher_->Owns(name); });
   return CheckPartsOfData(wanted, others, run, field);
 }
 
-void AdminImpl::RecordCancelledDrains() {
+void WorkerActions::RecordCancelledDrains() {
   Effects effects;
   context_.state->member_actions().CancelDrains(launcher_->view().wanted, effects);
   (void)context_.effect_executor->Execute(effects);  // logs what could not be stored
 }
 
-std::string AdminImpl::NoteWorkers(uint32_t target) {
+std::string WorkerActions::NoteWorkers(uint32_t target) {
   const absl::Status kept = RememberWorkers(target);
   if (kept.ok()) return "";
   return absl::StrFormat(
@@ -331,25 +332,21 @@ std::string AdminImpl::NoteWorkers(uint32_t target) {
       target, std::string(kept.message()));
 }
 
-absl::Status AdminImpl::RememberWorkers(uint32_t target) {
+absl::Status WorkerActions::RememberWorkers(uint32_t target) {
   ControlEntry control = context_.state->control().control();
   control.workers = target;
   control.workers_at_start = context_.options.launch_workers;
   return KeepControl(control);
 }
 
-absl::Status AdminImpl::KeepControl(const ControlEntry& control) {
+absl::Status WorkerActions::KeepControl(const ControlEntry& control) {
   const absl::Status kept = context_.store->PutControl(control);
   if (!kept.ok()) return ToRejection(kept);
   context_.state->control().SetWorkers(control);
   return absl::OkStatus();
 }
 
-std::vector<WorkerName> AdminImpl::DrainedWorkers() const {
-  return context_.state->member_actions().Drained();
-}
-
-uint32_t AdminImpl::WantedWorkers() const {
+uint32_t WorkerActions::Wanted() const {
   const ControlEntry control = context_.state->control().control();
   const uint32_t at_start = context_.options.launch_workers;
   const uint32_t wanted =

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/admin/admin_impl.h"
+#include "server/admin/audit.h"
 #include "server/rejection.h"
 #include "tests/server/test_run.h"
 
