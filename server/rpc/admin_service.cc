@@ -1,18 +1,37 @@
 #include "server/rpc/admin_service.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/admin/admin_control.h"
-#include "server/rpc/admin_answer.h"
+#include "server/rpc/admission.h"
 #include "server/rpc/decode.h"
 #include "server/rpc/decode_admin.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
 #include "server/rpc/pumped_stream.h"
+#include "server/rpc/unary.h"
 
 namespace atl {
+
+template <typename Request, typename Reply, typename Handle>
+AdminService::Reactor* AdminService::Answer(IoPool* pool, Context* context, const Request* request,
+                                            Reply* reply, Handle handle) {
+  return RunUnary(context, call_, AdmitToAdmin(call_, *context, *request), pool, request, reply,
+                  std::move(handle));
+}
+
+template <typename Request, typename Reply>
+AdminService::Reactor* AdminService::Act(Context* context, const Request* request, Reply* reply,
+                                         absl::Status (AdminActions::*act)(const AdminCaller&, const Request&,
+                                                                           Reply*)) {
+  return Answer(call_.admin, context, request, reply,
+                [this, caller = CallerOf(call_, *context), act](const Request& in, Reply* out) {
+                  return (actions_.*act)(caller, in, out);
+                });
+}
 
 AdminService::Reactor* AdminService::GetStatus(Context* context, const v1::GetStatusRequest* request,
                                                v1::GetStatusReply* reply) {
@@ -138,6 +157,74 @@ grpc::ServerWriteReactor<v1::VerifyProgress>* AdminService::Verify(Context* cont
                            return send(message);
                          });
                        });
+}
+
+AdminService::Reactor* AdminService::ControlRun(Context* context, const v1::ControlRunRequest* request,
+                                                v1::ControlRunReply* reply) {
+  return Act(context, request, reply, &AdminActions::ControlRun);
+}
+
+AdminService::Reactor* AdminService::SetConfig(Context* context, const v1::SetConfigRequest* request,
+                                               v1::SetConfigReply* reply) {
+  return Act(context, request, reply, &AdminActions::SetConfig);
+}
+
+AdminService::Reactor* AdminService::ExtendRun(Context* context, const v1::ExtendRunRequest* request,
+                                               v1::ExtendRunReply* reply) {
+  return Act(context, request, reply, &AdminActions::ExtendRun);
+}
+
+AdminService::Reactor* AdminService::ControlWorker(Context* context, const v1::ControlWorkerRequest* request,
+                                                   v1::ControlWorkerReply* reply) {
+  return Act(context, request, reply, &AdminActions::ControlWorker);
+}
+
+AdminService::Reactor* AdminService::ScaleWorkers(Context* context, const v1::ScaleWorkersRequest* request,
+                                                  v1::ScaleWorkersReply* reply) {
+  return Act(context, request, reply, &AdminActions::ScaleWorkers);
+}
+
+AdminService::Reactor* AdminService::CreateCheckpoint(Context* context,
+                                                      const v1::CreateCheckpointRequest* request,
+                                                      v1::CreateCheckpointReply* reply) {
+  return Act(context, request, reply, &AdminActions::CreateCheckpoint);
+}
+
+AdminService::Reactor* AdminService::RestoreCheckpoint(Context* context,
+                                                       const v1::RestoreCheckpointRequest* request,
+                                                       v1::RestoreCheckpointReply* reply) {
+  return Act(context, request, reply, &AdminActions::RestoreCheckpoint);
+}
+
+AdminService::Reactor* AdminService::DeleteCheckpoint(Context* context,
+                                                      const v1::DeleteCheckpointRequest* request,
+                                                      v1::DeleteCheckpointReply* reply) {
+  return Act(context, request, reply, &AdminActions::DeleteCheckpoint);
+}
+
+AdminService::Reactor* AdminService::CreateToken(Context* context, const v1::CreateTokenRequest* request,
+                                                 v1::CreateTokenReply* reply) {
+  return RunUnary(context, call_, AdmitToTokens(call_, *context), call_.admin, request, reply,
+                  [this, caller = CallerOf(call_, *context)](const v1::CreateTokenRequest& in,
+                                                             v1::CreateTokenReply* out) {
+                    return tokens_.Create(caller, in, out);
+                  });
+}
+
+AdminService::Reactor* AdminService::ListTokens(Context* context, const v1::ListTokensRequest* request,
+                                                v1::ListTokensReply* reply) {
+  return RunUnary(
+      context, call_, AdmitToTokens(call_, *context), call_.calls, request, reply,
+      [this](const v1::ListTokensRequest& in, v1::ListTokensReply* out) { return tokens_.List(in, out); });
+}
+
+AdminService::Reactor* AdminService::RevokeToken(Context* context, const v1::RevokeTokenRequest* request,
+                                                 v1::TokenInfo* reply) {
+  return RunUnary(
+      context, call_, AdmitToTokens(call_, *context), call_.admin, request, reply,
+      [this, caller = CallerOf(call_, *context)](const v1::RevokeTokenRequest& in, v1::TokenInfo* out) {
+        return tokens_.Revoke(caller, in, out);
+      });
 }
 
 }  // namespace atl

@@ -2,7 +2,9 @@
 #define ATOLL_SERVER_RPC_ADMIN_SERVICE_H_
 
 #include "atoll/v1/admin.grpc.pb.h"
+#include "server/rpc/admin_actions.h"
 #include "server/rpc/call_context.h"
+#include "server/rpc/token_actions.h"
 
 namespace atl {
 
@@ -10,7 +12,7 @@ namespace atl {
 /// the launcher, verification) has threads of its own, so that it is never in the way of a heartbeat.
 class AdminService final : public v1::Admin::CallbackService {
  public:
-  explicit AdminService(const CallContext& call) : call_(call) {}
+  explicit AdminService(const CallContext& call) : call_(call), actions_(call.coordinator), tokens_(call_) {}
 
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
@@ -62,12 +64,18 @@ class AdminService final : public v1::Admin::CallbackService {
                             v1::DeleteCheckpointReply* reply) override;
 
  private:
-  /// Every unary call, once its caller was admitted (admin_answer.h).
+  /// Every unary call but those on tokens, once its caller was admitted.
   template <typename Request, typename Reply, typename Handle>
   Reactor* Answer(IoPool* pool, Context* context, const Request* request, Reply* reply, Handle handle);
+  /// One that changes something.
+  template <typename Request, typename Reply>
+  Reactor* Act(Context* context, const Request* request, Reply* reply,
+               absl::Status (AdminActions::*act)(const AdminCaller&, const Request&, Reply*));
   AdminControl& admin() { return call_.coordinator->admin(); }
 
   const CallContext call_;
+  AdminActions actions_;
+  TokenActions tokens_;
 };
 
 }  // namespace atl

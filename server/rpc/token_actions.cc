@@ -1,14 +1,11 @@
+#include "server/rpc/token_actions.h"
+
 #include <cmath>
 #include <optional>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "server/access/token_store.h"
-#include "server/rpc/admin_service.h"
-#include "server/rpc/admission.h"
-#include "server/rpc/unary.h"
-
-// What operators do with tokens.
 
 namespace atl {
 namespace {
@@ -47,55 +44,43 @@ std::string Whose(const TokenRecord& token) {
 
 }  // namespace
 
-AdminService::Reactor* AdminService::CreateToken(Context* context, const v1::CreateTokenRequest* request,
-                                                 v1::CreateTokenReply* reply) {
-  return RunUnary(context, call_, AdmitToTokens(call_, *context), call_.admin, request, reply,
-                  [this, caller = CallerOf(call_, *context)](const v1::CreateTokenRequest& in,
-                                                             v1::CreateTokenReply* out) -> absl::Status {
-                    if (call_.tokens == nullptr) return Unserved();
-                    absl::StatusOr<NewToken> made = absl::InternalError("not tried");
-                    const auto token_request = DecodeRequest(in, caller);
-                    if (token_request.ok()) {
-                      made = call_.tokens->Create(*token_request);
-                    } else {
-                      made = token_request.status();
-                    }
-                    admin().Audit(caller, "token_create",
-                                  absl::StrFormat("create a token of %s '%s'", in.role(), in.name()),
-                                  made.status(), made.ok() ? "made " + Whose(made->record) : "");
-                    ATOLL_RETURN_IF_ERROR(made.status());
-                    out->set_token(made->text);
-                    out->set_warning(call_.token_warning);
-                    EncodeToken(made->record, out->mutable_info());
-                    return absl::OkStatus();
-                  });
+absl::Status TokenActions::Create(const AdminCaller& caller, const v1::CreateTokenRequest& in,
+                                  v1::CreateTokenReply* out) {
+  if (call_.tokens == nullptr) return Unserved();
+  absl::StatusOr<NewToken> made = absl::InternalError("not tried");
+  const auto token_request = DecodeRequest(in, caller);
+  if (token_request.ok()) {
+    made = call_.tokens->Create(*token_request);
+  } else {
+    made = token_request.status();
+  }
+  call_.coordinator->admin().Audit(caller, "token_create",
+                                   absl::StrFormat("create a token of %s '%s'", in.role(), in.name()),
+                                   made.status(), made.ok() ? "made " + Whose(made->record) : "");
+  ATOLL_RETURN_IF_ERROR(made.status());
+  out->set_token(made->text);
+  out->set_warning(call_.token_warning);
+  EncodeToken(made->record, out->mutable_info());
+  return absl::OkStatus();
 }
 
-AdminService::Reactor* AdminService::ListTokens(Context* context, const v1::ListTokensRequest* request,
-                                                v1::ListTokensReply* reply) {
-  return RunUnary(context, call_, AdmitToTokens(call_, *context), call_.calls, request, reply,
-                  [this](const v1::ListTokensRequest&, v1::ListTokensReply* out) -> absl::Status {
-                    if (call_.tokens == nullptr) return Unserved();
-                    for (const TokenRecord& token : call_.tokens->List()) {
-                      EncodeToken(token, out->add_tokens());
-                    }
-                    return absl::OkStatus();
-                  });
+absl::Status TokenActions::List(const v1::ListTokensRequest&, v1::ListTokensReply* out) {
+  if (call_.tokens == nullptr) return Unserved();
+  for (const TokenRecord& token : call_.tokens->List()) {
+    EncodeToken(token, out->add_tokens());
+  }
+  return absl::OkStatus();
 }
 
-AdminService::Reactor* AdminService::RevokeToken(Context* context, const v1::RevokeTokenRequest* request,
-                                                 v1::TokenInfo* reply) {
-  return RunUnary(context, call_, AdmitToTokens(call_, *context), call_.admin, request, reply,
-                  [this, caller = CallerOf(call_, *context)](const v1::RevokeTokenRequest& in,
-                                                             v1::TokenInfo* out) -> absl::Status {
-                    if (call_.tokens == nullptr) return Unserved();
-                    const auto revoked = call_.tokens->Revoke(in.id());
-                    admin().Audit(caller, "token_revoke", absl::StrFormat("revoke token '%s'", in.id()),
-                                  revoked.status(), revoked.ok() ? "revoked " + Whose(*revoked) : "");
-                    ATOLL_RETURN_IF_ERROR(revoked.status());
-                    EncodeToken(*revoked, out);
-                    return absl::OkStatus();
-                  });
+absl::Status TokenActions::Revoke(const AdminCaller& caller, const v1::RevokeTokenRequest& in,
+                                  v1::TokenInfo* out) {
+  if (call_.tokens == nullptr) return Unserved();
+  const auto revoked = call_.tokens->Revoke(in.id());
+  call_.coordinator->admin().Audit(caller, "token_revoke", absl::StrFormat("revoke token '%s'", in.id()),
+                                   revoked.status(), revoked.ok() ? "revoked " + Whose(*revoked) : "");
+  ATOLL_RETURN_IF_ERROR(revoked.status());
+  EncodeToken(*revoked, out);
+  return absl::OkStatus();
 }
 
 }  // namespace atl

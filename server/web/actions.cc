@@ -1,14 +1,15 @@
+#include "server/web/actions.h"
+
+#include <optional>
+
 #include "atoll/v1/admin.pb.h"
 #include "server/rpc/decode_admin.h"
 #include "server/rpc/encode_admin.h"
-#include "server/web/api.h"
 #include "server/web/json.h"
-
-// What changes something: the admin port's requests, as JSON.
 
 namespace atl {
 
-WebReply WebApi::ControlRun(const WebRequest& request, const AdminCaller& caller) {
+WebReply WebActions::ControlRun(const WebRequest& request, const AdminCaller& caller) {
   v1::ControlRunRequest in;
   if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
   const auto action = DecodeRunAction(in);
@@ -18,10 +19,10 @@ WebReply WebApi::ControlRun(const WebRequest& request, const AdminCaller& caller
   v1::ControlRunReply out;
   out.set_message(*done);
   out.set_state(static_cast<v1::RunState>(coordinator_->GetStatus(0).state));
-  return Message(out);
+  return MessageReply(out);
 }
 
-WebReply WebApi::ControlWorker(const WebRequest& request, const AdminCaller& caller) {
+WebReply WebActions::ControlWorker(const WebRequest& request, const AdminCaller& caller) {
   v1::ControlWorkerRequest in;
   if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
   const auto call = DecodeControlWorker(in);
@@ -30,10 +31,10 @@ WebReply WebApi::ControlWorker(const WebRequest& request, const AdminCaller& cal
   if (!done.ok()) return ErrorReply(done.status());
   v1::ControlWorkerReply out;
   out.set_message(*done);
-  return Message(out);
+  return MessageReply(out);
 }
 
-WebReply WebApi::ScaleWorkers(const WebRequest& request, const AdminCaller& caller) {
+WebReply WebActions::ScaleWorkers(const WebRequest& request, const AdminCaller& caller) {
   v1::ScaleWorkersRequest in;
   if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
   const auto add = in.has_add() ? std::optional(in.add()) : std::nullopt;
@@ -42,17 +43,17 @@ WebReply WebApi::ScaleWorkers(const WebRequest& request, const AdminCaller& call
   if (!done.ok()) return ErrorReply(done.status());
   v1::ScaleWorkersReply out;
   EncodeScale(*done, &out);
-  return Message(out);
+  return MessageReply(out);
 }
 
-WebReply WebApi::CreateCheckpoint(const WebRequest& request, const AdminCaller& caller) {
+WebReply WebActions::CreateCheckpoint(const WebRequest& request, const AdminCaller& caller) {
   v1::CreateCheckpointRequest in;
   if (const absl::Status read = FromJson(request.body, &in); !read.ok()) return ErrorReply(read);
   const auto made = admin().CreateCheckpoint(caller, in.name());
   if (!made.ok()) return ErrorReply(made.status());
   v1::CreateCheckpointReply out;
   EncodeCheckpoint(*made, out.mutable_checkpoint());
-  return Message(out);
+  return MessageReply(out);
 }
 
 }  // namespace atl

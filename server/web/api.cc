@@ -61,9 +61,8 @@ std::string CacheKey(const WebRequest& request) {
 
 WebApi::WebApi(WebApiOptions options, Coordinator* coordinator, const Clock* clock, RunHistory* history)
     : options_(std::move(options)),
-      coordinator_(coordinator),
-      clock_(clock),
-      history_(history),
+      reads_(coordinator, clock, history),
+      actions_(coordinator),
       cache_(clock) {}
 
 bool WebApi::IsQuick(const WebRequest& request) { return !absl::StartsWith(request.path, "/api/"); }
@@ -75,24 +74,24 @@ WebReply WebApi::Answer(const WebRequest& request) {
     Duration fresh;  // for so long the same answer does for everybody
   };
   static constexpr ReadRoute kReads[] = {
-      {"/api/v1/status", &WebApi::Status, Seconds(0.5)},
-      {"/api/v1/workers", &WebApi::Workers, Seconds(0.5)},
-      {"/api/v1/metrics", &WebApi::Metrics, Seconds(2)},
-      {"/api/v1/rounds", &WebApi::Rounds, Seconds(1)},
-      {"/api/v1/events", &WebApi::Events, Seconds(0.2)},
-      {"/api/v1/curve", &WebApi::Curve, Seconds(1)},
-      {"/api/v1/traffic", &WebApi::Traffic, Seconds(1)},
-      {"/api/v1/launcher", &WebApi::Launched, Seconds(1)},
-      {"/api/v1/checkpoints", &WebApi::Checkpoints, Seconds(5)},
+      {"/api/v1/status", &WebReads::Status, Seconds(0.5)},
+      {"/api/v1/workers", &WebReads::Workers, Seconds(0.5)},
+      {"/api/v1/metrics", &WebReads::Metrics, Seconds(2)},
+      {"/api/v1/rounds", &WebReads::Rounds, Seconds(1)},
+      {"/api/v1/events", &WebReads::Events, Seconds(0.2)},
+      {"/api/v1/curve", &WebReads::Curve, Seconds(1)},
+      {"/api/v1/traffic", &WebReads::Traffic, Seconds(1)},
+      {"/api/v1/launcher", &WebReads::Launched, Seconds(1)},
+      {"/api/v1/checkpoints", &WebReads::Checkpoints, Seconds(5)},
   };
   struct ActionRoute {
     std::string_view path;
     Action action;
   };
-  static constexpr ActionRoute kActions[] = {{"/api/v1/control-run", &WebApi::ControlRun},
-                                             {"/api/v1/control-worker", &WebApi::ControlWorker},
-                                             {"/api/v1/scale-workers", &WebApi::ScaleWorkers},
-                                             {"/api/v1/create-checkpoint", &WebApi::CreateCheckpoint}};
+  static constexpr ActionRoute kActions[] = {{"/api/v1/control-run", &WebActions::ControlRun},
+                                             {"/api/v1/control-worker", &WebActions::ControlWorker},
+                                             {"/api/v1/scale-workers", &WebActions::ScaleWorkers},
+                                             {"/api/v1/create-checkpoint", &WebActions::CreateCheckpoint}};
 
   if (const auto rejected = RejectForeign(request, options_.names)) return *rejected;
   if (const WebFile* file = FileAt(request.path); file != nullptr) {
@@ -155,7 +154,7 @@ WebReply WebApi::Look(const WebRequest& request, Read read, Duration fresh) {
     return Deny(request, absl::PermissionDeniedError("a worker's credentials do not open the web page"));
   }
   return Conditional(request, cache_.Get(CacheKey(request), fresh, [&] {
-    WebReply reply = (this->*read)(request);
+    WebReply reply = (reads_.*read)(request);
     if (reply.status == 200) {
       reply.etag = ToHex(HashBytes(std::as_bytes(std::span<const char>(reply.body))));
     }
@@ -166,7 +165,7 @@ WebReply WebApi::Look(const WebRequest& request, Read read, Duration fresh) {
 WebReply WebApi::Act(const WebRequest& request, Action action) {
   const auto caller = Operator(request);
   if (!caller.ok()) return Deny(request, caller.status());
-  WebReply reply = (this->*action)(request, *caller);
+  WebReply reply = (actions_.*action)(request, *caller);
   cache_.Clear();
   return reply;
 }

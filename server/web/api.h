@@ -9,10 +9,11 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/http/exchange.h"
-#include "google/protobuf/message.h"
 #include "server/access/access_policy.h"
 #include "server/admin/admin_control.h"
 #include "server/coordinator.h"
+#include "server/web/actions.h"
+#include "server/web/reads.h"
 #include "server/web/reply_cache.h"
 #include "server/web/run_history.h"
 
@@ -43,8 +44,8 @@ class WebApi {
   static bool IsQuick(const WebRequest& request);
 
  private:
-  using Read = WebReply (WebApi::*)(const WebRequest&);
-  using Action = WebReply (WebApi::*)(const WebRequest&, const AdminCaller&);
+  using Read = WebReply (WebReads::*)(const WebRequest&);
+  using Action = WebReply (WebActions::*)(const WebRequest&, const AdminCaller&);
 
   absl::StatusOr<Identity> Identify(const WebRequest& request) const;
   WebReply Deny(const WebRequest& request, const absl::Status& why) const;
@@ -54,30 +55,9 @@ class WebApi {
   WebReply Act(const WebRequest& request, Action action);
   WebReply Session(const Identity& identity) const;
 
-  // reads.cc
-  static WebReply Message(const google::protobuf::Message& message);
-  WebReply Status(const WebRequest& request);
-  WebReply Workers(const WebRequest& request);
-  WebReply Metrics(const WebRequest& request);
-  WebReply Rounds(const WebRequest& request);
-  WebReply Events(const WebRequest& request);
-  WebReply Curve(const WebRequest& request);
-  WebReply Traffic(const WebRequest& request);
-  WebReply Launched(const WebRequest& request);
-  WebReply Checkpoints(const WebRequest& request);
-
-  // actions.cc
-  WebReply ControlRun(const WebRequest& request, const AdminCaller& caller);
-  WebReply ControlWorker(const WebRequest& request, const AdminCaller& caller);
-  WebReply ScaleWorkers(const WebRequest& request, const AdminCaller& caller);
-  WebReply CreateCheckpoint(const WebRequest& request, const AdminCaller& caller);
-
-  AdminControl& admin() { return coordinator_->admin(); }
-
   const WebApiOptions options_;
-  Coordinator* const coordinator_;
-  const Clock* const clock_;
-  RunHistory* const history_;
+  WebReads reads_;
+  WebActions actions_;
   ReplyCache cache_;
 };
 

@@ -63,4 +63,9 @@ absl::Status FromJson(const std::string& body, google::protobuf::Message* messag
   return status.ok() ? absl::OkStatus() : rejected(status.ToString());
 }
 
+WebReply MessageReply(const google::protobuf::Message& message) {
+  const auto text = ToJson(message);
+  return text.ok() ? WebReply{.body = *text} : ErrorReply(text.status());
+}
+
 }  // namespace atl

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/http/exchange.h"
 #include "google/protobuf/message.h"
 
 // protobuf's JSON: lowerCamelCase names, 64-bit integers as strings, enums by name, fields at their default
@@ -19,6 +20,9 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 /// An empty body is an empty message. InvalidArgument for what is not JSON of this message, unknown fields
 /// and fields that are there twice included.
 absl::Status FromJson(const std::string& body, google::protobuf::Message* message);
+
+/// The message as the body of a reply.
+WebReply MessageReply(const google::protobuf::Message& message);
 
 }  // namespace atl
 

@@ -1,3 +1,5 @@
+#include "server/web/reads.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,10 +12,7 @@
 #include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
-#include "server/web/api.h"
 #include "server/web/json.h"
-
-// What is looked at.
 
 namespace atl {
 namespace {
@@ -48,37 +47,32 @@ absl::StatusOr<std::string> ArrayOf(const Views& views, const Encode& encode) {
 
 }  // namespace
 
-WebReply WebApi::Message(const google::protobuf::Message& message) {
-  const auto text = ToJson(message);
-  return text.ok() ? WebReply{.body = *text} : ErrorReply(text.status());
-}
-
-WebReply WebApi::Status(const WebRequest& request) {
+WebReply WebReads::Status(const WebRequest& request) {
   const auto history = NumberIn(request, "history", 0, kMaxStatusHistory);
   if (!history.ok()) return ErrorReply(history.status());
   v1::GetStatusReply reply;
   const absl::Status encoded = EncodeStatus(coordinator_->GetStatus(static_cast<uint32_t>(*history)), &reply);
   reply.set_unix_nanos(clock_->WallNow().time_since_epoch().count());
-  return encoded.ok() ? Message(reply) : ErrorReply(encoded);
+  return encoded.ok() ? MessageReply(reply) : ErrorReply(encoded);
 }
 
-WebReply WebApi::Workers(const WebRequest& request) {
+WebReply WebReads::Workers(const WebRequest& request) {
   const auto all = NumberIn(request, "all", 0, 1);
   if (!all.ok()) return ErrorReply(all.status());
   v1::ListWorkersReply reply;
   for (const WorkerView& worker : coordinator_->ListWorkers(*all == 1)) {
     EncodeWorker(worker, reply.add_workers());
   }
-  return Message(reply);
+  return MessageReply(reply);
 }
 
-WebReply WebApi::Metrics(const WebRequest&) {
+WebReply WebReads::Metrics(const WebRequest&) {
   v1::GetMetricsReply reply;
   EncodeMetrics(admin().GetMetrics(), &reply);
-  return Message(reply);
+  return MessageReply(reply);
 }
 
-WebReply WebApi::Rounds(const WebRequest& request) {
+WebReply WebReads::Rounds(const WebRequest& request) {
   const auto fragment = NumberIn(request, "fragment", 0, UINT32_MAX);
   if (!fragment.ok()) return ErrorReply(fragment.status());
   const auto limit = NumberIn(request, "limit", kDefaultListedRounds, kMaxListedRounds);
@@ -95,10 +89,10 @@ WebReply WebApi::Rounds(const WebRequest& request) {
   if (!list.ok()) return ErrorReply(list.status());
   v1::ListRoundsReply reply;
   EncodeRounds(*list, &reply);
-  return Message(reply);
+  return MessageReply(reply);
 }
 
-WebReply WebApi::Events(const WebRequest& request) {
+WebReply WebReads::Events(const WebRequest& request) {
   const auto after = NumberIn(request, "after", 0, UINT64_MAX);
   if (!after.ok()) return ErrorReply(after.status());
   const auto limit = NumberIn(request, "limit", kEventsAtOnce, kMostEvents);
@@ -108,7 +102,7 @@ WebReply WebApi::Events(const WebRequest& request) {
   return events.ok() ? WebReply{.body = "{\"events\":" + *events + "}"} : ErrorReply(events.status());
 }
 
-WebReply WebApi::Curve(const WebRequest&) {
+WebReply WebReads::Curve(const WebRequest&) {
   const StatusView status = coordinator_->GetStatus(kMaxStatusHistory);
   std::vector<EvaluationView> evaluations = AllEvaluations(status);
   if (status.first_evaluation &&
@@ -123,7 +117,7 @@ WebReply WebApi::Curve(const WebRequest&) {
   return {.body = std::move(body)};
 }
 
-WebReply WebApi::Traffic(const WebRequest&) {
+WebReply WebReads::Traffic(const WebRequest&) {
   nlohmann::json body = {{"unixSeconds", nlohmann::json::array()},
                          {"pushBytes", nlohmann::json::array()},
                          {"pullBytes", nlohmann::json::array()}};
@@ -135,18 +129,18 @@ WebReply WebApi::Traffic(const WebRequest&) {
   return {.body = body.dump()};
 }
 
-WebReply WebApi::Launched(const WebRequest&) {
+WebReply WebReads::Launched(const WebRequest&) {
   v1::LauncherStatus reply;
   EncodeLauncher(admin().Launched(), &reply);
-  return Message(reply);
+  return MessageReply(reply);
 }
 
-WebReply WebApi::Checkpoints(const WebRequest&) {
+WebReply WebReads::Checkpoints(const WebRequest&) {
   const auto found = admin().ListCheckpoints(/*check=*/false);
   if (!found.ok()) return ErrorReply(found.status());
   v1::ListCheckpointsReply reply;
   for (const CheckpointView& view : *found) EncodeCheckpoint(view, reply.add_checkpoints());
-  return Message(reply);
+  return MessageReply(reply);
 }
 
 }  // namespace atl
