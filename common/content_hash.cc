@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 
 #include "absl/strings/str_format.h"
 #include "common/block_hasher.h"
 
 namespace atl {
 namespace {
-
-Hash128 FromXxh(XXH128_hash_t hash) { return {hash.low64, hash.high64}; }
 
 std::array<unsigned char, 8> LittleEndian(uint64_t value) {
   std::array<unsigned char, 8> bytes;
@@ -23,48 +20,26 @@ std::array<unsigned char, 8> LittleEndian(uint64_t value) {
   return bytes;
 }
 
-// The state wants 64-byte alignment, which XXH3_createState gives.
-struct FreeState {
-  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-};
-
 class Combiner {
  public:
-  Combiner() : state_(XXH3_createState()) { XXH3_128bits_reset(state_.get()); }
   void Add(uint64_t value) {
     const auto bytes = LittleEndian(value);
-    XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
+    hasher_.Add(std::as_bytes(std::span(bytes)));
   }
   Hash128 Finish(uint64_t total_bytes) {
     Add(total_bytes);
-    return FromXxh(XXH3_128bits_digest(state_.get()));
+    return hasher_.Digest();
   }
 
  private:
-  std::unique_ptr<XXH3_state_t, FreeState> state_;
+  BlockHasher hasher_;
 };
 
 }  // namespace
 
-struct BlockHasher::State {
-  std::unique_ptr<XXH3_state_t, FreeState> xxh3;
-};
-
-BlockHasher::BlockHasher() : state_(new State{std::unique_ptr<XXH3_state_t, FreeState>(XXH3_createState())}) {
-  XXH3_128bits_reset(state_->xxh3.get());
-}
-BlockHasher::~BlockHasher() = default;
-BlockHasher::BlockHasher(BlockHasher&&) noexcept = default;
-BlockHasher& BlockHasher::operator=(BlockHasher&&) noexcept = default;
-
-void BlockHasher::Add(std::span<const std::byte> bytes) {
-  XXH3_128bits_update(state_->xxh3.get(), bytes.data(), bytes.size());
-}
-
-Hash128 BlockHasher::Digest() const { return FromXxh(XXH3_128bits_digest(state_->xxh3.get())); }
-
 Hash128 HashBlock(std::span<const std::byte> block) {
-  return FromXxh(XXH3_128bits(block.data(), block.size()));
+  const XXH128_hash_t hash = XXH3_128bits(block.data(), block.size());
+  return {hash.low64, hash.high64};
 }
 
 Hash128 CombineBlocks(std::span<const Hash128> digests, uint64_t total_bytes) {

@@ -9,6 +9,7 @@
 #include "storage/checkpoint_manifest.h"
 #include "storage/committed_tokens.h"
 #include "storage/describe.h"
+#include "storage/epoch_plan.h"
 #include "storage/memory_disk.h"
 #include "storage/memory_upload.h"
 #include "storage/meta_keys.h"
@@ -199,14 +200,15 @@ absl::StatusOr<std::unique_ptr<Upload>> MemoryStore::StartUpload(const Contribut
 
 uint64_t MemoryStore::StagedBytes(const ContributionKey& key) {
   MutexLock lock(&disk_->mutex);
-  if (store_index_.accepted(key) != nullptr || disk_->uploading.contains(key)) return 0;
+  if (store_index_.contributions().Find(key) != nullptr || disk_->uploading.contains(key)) return 0;
   const auto partial = disk_->payloads.find(key);
   return partial == disk_->payloads.end() ? 0 : partial->second->size();
 }
 
 absl::Status MemoryStore::Accept(const ContributionKey& key, uint64_t payload_bytes,
                                  const Contribution& contribution) {
-  ATOLL_RETURN_IF_ERROR(store_index_.CheckAccept(key, payload_bytes, contribution));
+  ATOLL_RETURN_IF_ERROR(CheckDescribes(key, payload_bytes, contribution));
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckUpload(key, payload_bytes));
   Put(contribution);
   store_index_.AppliedAccept(contribution);
   return absl::OkStatus();
@@ -214,7 +216,7 @@ absl::Status MemoryStore::Accept(const ContributionKey& key, uint64_t payload_by
 
 absl::StatusOr<std::unique_ptr<Payload>> MemoryStore::OpenPayload(const ContributionKey& key) {
   MutexLock lock(&disk_->mutex);
-  if (store_index_.accepted(key) == nullptr) {
+  if (store_index_.contributions().Find(key) == nullptr) {
     return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));
   }
   return std::make_unique<MemoryPayload>(disk_->payloads.at(key));
@@ -233,7 +235,7 @@ bool MemoryStore::Resumable(const ContributionKey& key) const {
 void MemoryStore::DropStalePartials(FragmentId fragment) {
   std::erase_if(disk_->payloads, [&](const auto& entry) {
     const ContributionKey& key = entry.first;
-    return key.fragment == fragment && !Resumable(key) && store_index_.accepted(key) == nullptr &&
+    return key.fragment == fragment && !Resumable(key) && store_index_.contributions().Find(key) == nullptr &&
            !disk_->uploading.contains(key);
   });
 }
@@ -248,7 +250,7 @@ absl::Status MemoryStore::CommitRound(const RoundRecord& record,
                 .version = record.version,
                 .config_version = store_index_.config_version()});
   for (const PartitionEntry& partition : partitions) Put(partition);
-  for (const ContributionKey& key : store_index_.PassedOver(record)) {
+  for (const ContributionKey& key : store_index_.contributions().PassedOver(record)) {
     disk_->meta.erase(meta_keys::KeyOf(key));
     disk_->payloads.erase(key);
   }
@@ -307,8 +309,9 @@ absl::StatusOr<CheckpointEntry> MemoryStore::CreateCheckpoint(const CheckpointRe
     return absl::AlreadyExistsError(absl::StrFormat("there is a checkpoint '%s' already", request.name));
   }
   MemoryCheckpoint copy{.manifest = {}, .meta = disk_->meta, .payloads = {}, .tensors = disk_->tensors};
-  for (const ContributionKey& key : store_index_.UncountedKeys()) copy.meta.erase(meta_keys::KeyOf(key));
-  for (const StoreIndex::Counted& counted : store_index_.CountedContributions()) {
+  for (const ContributionKey& key : store_index_.contributions().UncountedKeys())
+    copy.meta.erase(meta_keys::KeyOf(key));
+  for (const ContributionIndex::Counted& counted : store_index_.contributions().CountedContributions()) {
     const ContributionKey& key = counted.contribution.key;
     copy.payloads[key] = disk_->payloads.at(key);
   }
@@ -367,8 +370,8 @@ absl::Status MemoryStore::DeleteCheckpoint(const std::string& name) {
 
 absl::Status MemoryStore::BeginEpoch(const EpochStart& start) {
   MutexLock lock(&disk_->mutex);
-  ATOLL_RETURN_IF_ERROR(store_index_.CheckEpoch(start));
-  const StoreIndex::EpochPlan plan = store_index_.PlanEpoch(start);
+  ATOLL_RETURN_IF_ERROR(CheckEpoch(store_index_, start));
+  const EpochPlan plan = PlanEpoch(store_index_, start);
   Put(plan.identity);
   for (const HeadEntry& head : plan.heads) Put(head);
   for (const StoredEntry& stored : plan.stored) Put(stored);

@@ -105,12 +105,13 @@ absl::Status RunLoader::CheckWhole() const {
 }
 
 absl::Status RunLoader::FinishFragment(const HeadEntry& head, const StoredEntry& stored) {
-  FragmentRecovery fragment{.fragment = head.fragment,
-                            .stored = stored.versions.back(),
-                            .head = head.version,
-                            .to_replay = {},
-                            .accepted = store_index_.Pending(head.fragment),
-                            .config_version = head.config_version};
+  FragmentRecovery fragment{
+      .fragment = head.fragment,
+      .stored = stored.versions.back(),
+      .head = head.version,
+      .to_replay = {},
+      .accepted = store_index_.contributions().Pending(store_index_.identity()->epoch, head.fragment),
+      .config_version = head.config_version};
   for (const RoundRecord& round : recovery_.rounds) {
     if (round.fragment == head.fragment && round.version > fragment.stored)
       fragment.to_replay.push_back(round);
@@ -120,7 +121,7 @@ absl::Status RunLoader::FinishFragment(const HeadEntry& head, const StoredEntry&
     expected = Next(expected);
     if (round.version != expected) break;
     for (const Contribution& contribution : round.contributions) {
-      if (store_index_.accepted(contribution.key) != nullptr) continue;
+      if (store_index_.contributions().Find(contribution.key) != nullptr) continue;
       return absl::DataLossError(absl::StrFormat("%s is needed to rebuild %s, but its record is missing",
                                                  Describe(contribution.key),
                                                  Describe(round.fragment, round.version)));

@@ -75,44 +75,11 @@ absl::Status StoreIndex::CheckUpload(const ContributionKey& key, uint64_t payloa
     return absl::FailedPreconditionError(
         absl::StrFormat("%s: the run is in epoch %016x", Describe(key), identity_->epoch.value()));
   }
-  if (accepted_.contains(key)) {
-    return absl::AlreadyExistsError(absl::StrFormat("%s: accepted already", Describe(key)));
-  }
-  if (passed_over_.contains(key)) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("%s: accepted before, and left out of its round", Describe(key)));
-  }
+  ATOLL_RETURN_IF_ERROR(contributions_.CheckFree(key));
   const Fragment& fragment = fragments_[key.fragment.value()];
   if (key.base <= fragment.head) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrFormat("%s: the current version is %d", Describe(key), fragment.head.value()));
-}
-
-absl::Status StoreIndex::CheckAccept(const ContributionKey& key, uint64_t payload_bytes,
-                                     const Contribution& contribution) const {
-  if (contribution.key != key || contribution.payload_bytes != payload_bytes) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s with %d bytes does not describe the upload, %s with %d", Describe(contribution.key),
-        contribution.payload_bytes, Describe(key), payload_bytes));
-  }
-  return CheckUpload(key, payload_bytes);
-}
-
-absl::Status StoreIndex::CheckCounted(const RoundRecord& record, const Contribution& contribution) const {
-  const std::string what = Describe(record.fragment, record.version);
-  if (contribution.key.fragment != record.fragment || contribution.key.epoch != record.epoch) {
-    return absl::FailedPreconditionError(absl::StrFormat("commit of %s: %s is of another fragment or epoch",
-                                                         what, Describe(contribution.key)));
-  }
-  const auto found = accepted_.find(contribution.key);
-  if (found == accepted_.end() || !(found->second.contribution == contribution)) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "commit of %s: %s was not accepted as the record has it", what, Describe(contribution.key)));
-  }
-  if (!found->second.used_by) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat("commit of %s: %s already counted in version %d", what,
-                                                       Describe(contribution.key),
-                                                       found->second.used_by->value()));
 }
 
 absl::Status StoreIndex::CheckCommit(const RoundRecord& record) const {
@@ -138,7 +105,7 @@ absl::Status StoreIndex::CheckCommit(const RoundRecord& record) const {
   }
   std::set<ContributionKey> seen;
   for (const Contribution& contribution : record.contributions) {
-    ATOLL_RETURN_IF_ERROR(CheckCounted(record, contribution));
+    ATOLL_RETURN_IF_ERROR(contributions_.CheckCounted(record, contribution));
     if (seen.insert(contribution.key).second) continue;
     return absl::InvalidArgumentError(
         absl::StrFormat("commit of %s: %s is in it twice", what, Describe(contribution.key)));
@@ -186,18 +153,7 @@ StoreIndex::Retention StoreIndex::PlanRetention(FragmentId fragment, Version ver
     plan.dropped_versions.assign(versions.begin(), first_kept);
     versions.erase(versions.begin(), first_kept);
   }
-  // Replaying version n+1 from n needs the contributions of round n+1: those of rounds up to the oldest
-  // version kept serve nothing any more. Those that no round has taken yet are the open round's, however old
-  // their base is, unless they are of an epoch that is over.
-  const Version oldest = versions.front();
-  for (const auto& [key, entry] : accepted_) {
-    if (key.fragment != fragment) continue;
-    const bool needed = entry.used_by ? *entry.used_by > oldest : key.epoch == identity_->epoch;
-    if (!needed) plan.dropped_contributions.push_back(key);
-  }
-  for (const ContributionKey& key : passed_over_) {
-    if (key.fragment == fragment) plan.dropped_contributions.push_back(key);
-  }
+  plan.dropped_contributions = contributions_.NotNeeded(fragment, versions.front(), identity_->epoch);
   return plan;
 }
 
@@ -205,74 +161,28 @@ void StoreIndex::AppliedFragment(const HeadEntry& head, const StoredEntry& store
   fragments_.push_back({.head = head.version, .stored = stored});
 }
 
-void StoreIndex::AppliedAccept(const Contribution& contribution) {
-  accepted_.emplace(contribution.key, Accepted{.contribution = contribution, .used_by = std::nullopt});
+void StoreIndex::AppliedRetention(const Retention& retention) {
+  fragments_[retention.stored.fragment.value()].stored = retention.stored;
+  contributions_.Drop(retention.dropped_contributions);
 }
 
-std::vector<ContributionKey> StoreIndex::PassedOver(const RoundRecord& record) const {
-  std::set<ContributionKey> taken;
-  for (const Contribution& contribution : record.contributions) taken.insert(contribution.key);
-  std::vector<ContributionKey> passed_over;
-  for (const auto& [key, entry] : accepted_) {
-    if (key.fragment != record.fragment || entry.used_by || taken.contains(key)) continue;
-    passed_over.push_back(key);
+absl::StatusOr<StoredEntry> StoreIndex::CheckStored(FragmentId fragment) const {
+  ATOLL_RETURN_IF_ERROR(CheckFragment(fragment));
+  return fragments_[fragment.value()].stored;
+}
+
+void StoreIndex::AppliedEpoch(const EpochPlan& plan) {
+  identity_ = plan.identity;
+  for (size_t i = 0; i < fragments_.size(); ++i) {
+    fragments_[i].head = plan.heads[i].version;
+    fragments_[i].stored = plan.stored[i];
   }
-  return passed_over;
+  contributions_.Drop(plan.dropped_contributions);
 }
 
 void StoreIndex::AppliedCommit(const RoundRecord& record) {
-  for (const ContributionKey& key : PassedOver(record)) {
-    accepted_.erase(key);
-    passed_over_.insert(key);
-  }
+  contributions_.Commit(record);
   fragments_[record.fragment.value()].head = record.version;
-  AppliedHistory(record);
-}
-
-void StoreIndex::AppliedHistory(const RoundRecord& record) {
-  for (const Contribution& contribution : record.contributions) {
-    const auto found = accepted_.find(contribution.key);
-    if (found != accepted_.end()) found->second.used_by = record.version;
-  }
-}
-
-void StoreIndex::AppliedRetention(const Retention& retention) {
-  fragments_[retention.stored.fragment.value()].stored = retention.stored;
-  for (const ContributionKey& key : retention.dropped_contributions) {
-    accepted_.erase(key);
-    passed_over_.erase(key);
-  }
-}
-
-const Contribution* StoreIndex::accepted(const ContributionKey& key) const {
-  const auto found = accepted_.find(key);
-  return found == accepted_.end() ? nullptr : &found->second.contribution;
-}
-
-std::vector<Contribution> StoreIndex::Pending(FragmentId fragment) const {
-  std::vector<Contribution> pending;
-  for (const auto& [key, entry] : accepted_) {
-    if (key.epoch == identity_->epoch && key.fragment == fragment && !entry.used_by) {
-      pending.push_back(entry.contribution);
-    }
-  }
-  return pending;
-}
-
-std::vector<ContributionKey> StoreIndex::UncountedKeys() const {
-  std::vector<ContributionKey> keys;
-  for (const auto& [key, entry] : accepted_) {
-    if (!entry.used_by) keys.push_back(key);
-  }
-  return keys;
-}
-
-std::vector<StoreIndex::Counted> StoreIndex::CountedContributions() const {
-  std::vector<Counted> counted;
-  for (const auto& [key, entry] : accepted_) {
-    if (entry.used_by) counted.push_back({.contribution = entry.contribution, .version = *entry.used_by});
-  }
-  return counted;
 }
 
 }  // namespace atl

@@ -19,6 +19,14 @@ absl::Status CheckComplete(const ContributionKey& key, uint64_t payload_bytes, u
       absl::StrFormat("%s: %d of %d bytes received", Describe(key), received, payload_bytes));
 }
 
+absl::Status CheckDescribes(const ContributionKey& key, uint64_t payload_bytes,
+                            const Contribution& contribution) {
+  if (contribution.key == key && contribution.payload_bytes == payload_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s with %d bytes does not describe the upload, %s with %d", Describe(contribution.key),
+                      contribution.payload_bytes, Describe(key), payload_bytes));
+}
+
 absl::Status UploadIsOver(const ContributionKey& key) {
   return absl::FailedPreconditionError(absl::StrFormat("%s: the upload is over", Describe(key)));
 }

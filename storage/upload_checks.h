@@ -15,6 +15,9 @@ absl::Status CheckAppend(const ContributionKey& key, uint64_t payload_bytes, uin
                          uint64_t incoming);
 /// FailedPrecondition when bytes are missing.
 absl::Status CheckComplete(const ContributionKey& key, uint64_t payload_bytes, uint64_t received);
+/// InvalidArgument when the contribution does not describe this upload.
+absl::Status CheckDescribes(const ContributionKey& key, uint64_t payload_bytes,
+                            const Contribution& contribution);
 /// FailedPrecondition: the upload was accepted or discarded and is over.
 absl::Status UploadIsOver(const ContributionKey& key);
 /// Aborted: another upload of this key is alive.

@@ -53,7 +53,7 @@ absl::StatusOr<StoreIndex> IndexOf(const std::string& folder) {
 
 std::vector<CheckpointPayload> PayloadsOf(const StoreIndex& store_index) {
   std::vector<CheckpointPayload> payloads;
-  for (const StoreIndex::Counted& counted : store_index.CountedContributions()) {
+  for (const ContributionIndex::Counted& counted : store_index.contributions().CountedContributions()) {
     const Contribution& contribution = counted.contribution;
     const Version stored = store_index.stored(contribution.key.fragment).versions.back();
     payloads.push_back({.path = RelativePath(contribution.key),
@@ -96,7 +96,8 @@ absl::Status CheckCheckpoint(const std::string& folder, const CheckpointManifest
   if (whole.ok() && check == FileCheck::kSizes) return whole;
   ATOLL_ASSIGN_OR_RETURN(const StoreIndex store_index, IndexOf(folder));
   std::set<std::string> open;
-  for (const ContributionKey& key : store_index.UncountedKeys()) open.insert(RelativePath(key));
+  for (const ContributionKey& key : store_index.contributions().UncountedKeys())
+    open.insert(RelativePath(key));
   std::erase_if(payload_files, [&](const CheckpointFile& file) { return open.contains(file.path); });
   if (!whole.ok()) ATOLL_RETURN_IF_ERROR(CheckFiles(folder, payload_files, check));
   for (const CheckpointPayload& payload : PayloadsOf(store_index)) {

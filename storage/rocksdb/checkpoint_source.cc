@@ -39,7 +39,7 @@ absl::Status CheckpointSource::ReadInto(const FragmentLayout& layout, Version ve
 }
 
 absl::StatusOr<std::unique_ptr<Payload>> CheckpointSource::OpenPayload(const ContributionKey& key) {
-  const Contribution* contribution = store_index_.accepted(key);
+  const Contribution* contribution = store_index_.contributions().Find(key);
   if (contribution == nullptr) return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));
   return MappedPayload::Open(JoinPath(dir_.contributions(), ContributionFolder::FileName(key)),
                              contribution->payload_bytes);

@@ -57,7 +57,7 @@ absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
 
 ContributionFolder::Disposition DispositionOf(const StoreIndex& store_index, const ContributionKey& key) {
   using Disposition = ContributionFolder::Disposition;
-  if (store_index.accepted(key) != nullptr) return Disposition::kAccepted;
+  if (store_index.contributions().Find(key) != nullptr) return Disposition::kAccepted;
   const bool resumable = store_index.identity() && key.epoch == store_index.identity()->epoch &&
                          key.fragment.value() < store_index.fragment_count();
   return resumable ? Disposition::kPartial : Disposition::kGarbage;

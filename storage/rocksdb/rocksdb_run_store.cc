@@ -8,12 +8,17 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "storage/describe.h"
+#include "storage/epoch_plan.h"
 #include "storage/meta_keys.h"
 #include "storage/record.h"
+#include "storage/rocksdb/checkpoint_copy.h"
+#include "storage/rocksdb/checkpoint_source.h"
 #include "storage/rocksdb/file_upload.h"
 #include "storage/rocksdb/folder_bytes.h"
+#include "storage/rocksdb/restore_note.h"
 #include "storage/rocksdb/store_writes.h"
 #include "storage/run_checks.h"
+#include "storage/upload_checks.h"
 
 namespace atl {
 
@@ -197,7 +202,8 @@ absl::StatusOr<std::unique_ptr<Upload>> RocksDbRunStore::StartUpload(const Contr
   };
   const auto check = [this, key, payload_bytes](const Contribution& contribution) {
     MutexLock lock(&mutex_);
-    return store_index_.CheckAccept(key, payload_bytes, contribution);
+    ATOLL_RETURN_IF_ERROR(CheckDescribes(key, payload_bytes, contribution));
+    return store_index_.CheckUpload(key, payload_bytes);
   };
   // The log may hold the record of an acceptance that failed. Its payload must stay as it is until the record
   // is gone: after a crash the record may count.
@@ -225,7 +231,7 @@ absl::StatusOr<std::unique_ptr<Payload>> RocksDbRunStore::OpenPayload(const Cont
   uint64_t bytes = 0;
   {
     MutexLock lock(&mutex_);
-    const Contribution* contribution = store_index_.accepted(key);
+    const Contribution* contribution = store_index_.contributions().Find(key);
     if (contribution == nullptr) {
       return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));
     }
@@ -254,7 +260,7 @@ absl::Status RocksDbRunStore::CommitRound(const RoundRecord& record,
   {
     MutexLock lock(&mutex_);
     ATOLL_RETURN_IF_ERROR(store_index_.CheckCommit(record));
-    passed_over = store_index_.PassedOver(record);
+    passed_over = store_index_.contributions().PassedOver(record);
     config = store_index_.config_version();
   }
   MetaBatch batch;
@@ -352,6 +358,95 @@ absl::Status RocksDbRunStore::ReadInto(const FragmentLayout& layout, Version ver
   }
   ATOLL_RETURN_IF_ERROR(CheckTarget(stored, target));
   return shards_->Read(stored, version, target);
+}
+
+absl::StatusOr<CheckpointEntry> RocksDbRunStore::CreateCheckpoint(const CheckpointRequest& request) {
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckStored(FragmentId(0)).status());
+  }
+  // A full disk must not be filled further: the small records of the run go first.
+  ATOLL_RETURN_IF_ERROR(CheckSpace(0, absl::StrFormat("checkpoint '%s'", request.name)));
+  MutexLock alone(&making_checkpoint_);
+  return checkpoints_.Create(request.name, [&](const std::string& folder) {
+    MutexLock nothing_goes(&retention_);
+    return CopyRun(dir_, *meta_, *shards_, request, folder);
+  });
+}
+
+absl::StatusOr<std::vector<CheckpointEntry>> RocksDbRunStore::ListCheckpoints(bool check) {
+  return checkpoints_.List(check);
+}
+
+absl::StatusOr<OpenedCheckpoint> RocksDbRunStore::OpenCheckpoint(const std::string& name) {
+  ATOLL_ASSIGN_OR_RETURN(CheckpointEntry entry, checkpoints_.Check(name));
+  std::shared_ptr<const void> note;
+  {
+    MutexLock lock(&mutex_);
+    if (store_index_.identity())
+      note = WriteRestoreNote(dir_.restore_note(), name, store_index_.identity()->epoch);
+  }
+  ATOLL_ASSIGN_OR_RETURN(CheckpointSource::Opened opened, CheckpointSource::Open(entry.path));
+  return OpenedCheckpoint{.manifest = std::move(entry.manifest),
+                          .recovery = std::move(opened.recovery),
+                          .source = std::move(opened.source),
+                          .note = std::move(note)};
+}
+
+absl::Status RocksDbRunStore::DeleteCheckpoint(const std::string& name) {
+  MutexLock alone(&making_checkpoint_);
+  return checkpoints_.Delete(name);
+}
+
+absl::Status RocksDbRunStore::BeginEpoch(const EpochStart& start) {
+  MutexLock nothing_is_copied(&retention_);
+  MutexLock sequence(&sequence_);
+  std::optional<EpochPlan> plan;
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(CheckEpoch(store_index_, start));
+    plan = PlanEpoch(store_index_, start);
+  }
+  uint64_t bytes = 0;
+  for (const FragmentTensorsView& view : start.tensors) bytes += BytesOf(view);
+  ATOLL_RETURN_IF_ERROR(CheckSpace(bytes, "restore"));
+  // From here on tensors are above the head, which is otherwise a sign that records were lost. After an error
+  // the note stays until the next start, as they do.
+  ATOLL_RETURN_IF_ERROR(WriteFileAtomically(dir_.epoch_begun(), ""));
+  for (size_t i = 0; i < start.layouts.size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(shards_->Store(start.layouts[i].id, start.records[i].version, start.tensors[i]));
+  }
+  FaultPoint("epoch.ready");
+  ATOLL_RETURN_IF_ERROR(WriteEpoch(start, *plan));
+  FaultPoint("epoch.recorded");
+  {
+    MutexLock lock(&mutex_);
+    store_index_.AppliedEpoch(*plan);
+  }
+  for (const ContributionKey& key : plan->dropped_contributions) contributions_->Remove(key);
+  for (const HeadEntry& head : plan->heads) contributions_->LeaveBehind(head.fragment, head.version);
+  // From here on this is a run like any other; should the note stay, the next open sees that it is outdated.
+  RemoveFile(dir_.checkpoint_begun()).IgnoreError();
+  RemoveFile(dir_.epoch_begun()).IgnoreError();
+  FsyncDir(dir_.root).IgnoreError();
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbRunStore::WriteEpoch(const EpochStart& start, const EpochPlan& plan) {
+  MetaBatch batch;
+  Put(batch, plan.identity);
+  for (const HeadEntry& head : plan.heads) Put(batch, head);
+  for (const StoredEntry& stored : plan.stored) Put(batch, stored);
+  for (const RoundRecord& record : start.records) Put(batch, record);
+  for (const ContributionKey& key : plan.dropped_contributions) batch.Delete(meta_keys::KeyOf(key));
+  const auto forget = [&batch](std::string_view key, std::string_view) -> absl::StatusOr<bool> {
+    batch.Delete(std::string(key));
+    return true;
+  };
+  ATOLL_RETURN_IF_ERROR(
+      meta_->Scan(meta_keys::kPartitions, meta_keys::PrefixEnd(meta_keys::kPartitions), forget));
+  for (const PartitionEntry& partition : start.partitions) Put(batch, partition);
+  return meta_->Write(batch, Durability::kSynced);
 }
 
 absl::StatusOr<uint64_t> RocksDbRunStore::DiskBytes() { return FolderBytes(dir_.root); }

@@ -62,7 +62,6 @@ class RocksDbRunStore final : public RunStore {
   absl::Status ReadInto(const FragmentLayout& layout, Version version,
                         const FragmentTensorsTarget& target) override;
   absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) override;
-  // rocksdb_run_store_checkpoints.cc
   absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) override;
   absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) override;
   absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) override;
@@ -77,9 +76,7 @@ class RocksDbRunStore final : public RunStore {
   absl::Status CheckSpace(uint64_t bytes, const std::string& what) const;
   absl::Status RecordAccepted(const Contribution& contribution);
   absl::Status MarkStored(FragmentId fragment, Version version, uint32_t keep);
-  absl::StatusOr<CheckpointFolder::Filled> CopyParts(const CheckpointRequest& request,
-                                                     const std::string& folder);
-  absl::Status WriteEpoch(const EpochStart& start, const StoreIndex::EpochPlan& plan);
+  absl::Status WriteEpoch(const EpochStart& start, const EpochPlan& plan);
 
   const FileLock lock_;  // first: given back when all else is closed
   const DataDir dir_;
