@@ -1,17 +1,18 @@
+#include "worker/client/grpc_pull.h"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "atoll/v1/coordinator.grpc.pb.h"
 #include "common/status.h"
 #include "protos/wire/trace.h"
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
-#include "worker/client/grpc_connection.h"
 #include "worker/client/pull_reading.h"
 #include "worker/client/range_pull.h"
-#include "worker/client/registration.h"
 #include "worker/client/stall_guard.h"
 
 namespace atl {
@@ -31,44 +32,56 @@ absl::Status CheckHash(const PulledVersion& pulled, std::span<const Hash128> blo
       "version %d arrived with another content hash than was published", pulled.version.value()));
 }
 
+constexpr char kPullMethod[] = "/atoll.v1.Coordinator/Pull";
+
 }  // namespace
 
-std::unique_ptr<GrpcConnection::ByteReader> GrpcConnection::StartPull(grpc::ClientContext& context,
-                                                                      const MemberRef& member,
-                                                                      const PullRequest& pull_request) const {
+GrpcPull::GrpcPull(const CallSetup* setup, const std::shared_ptr<grpc::Channel>& channel, const Clock* clock)
+    : setup_(setup),
+      clock_(clock),
+      channel_(channel),
+      pull_method_(kPullMethod, grpc::internal::RpcMethod::SERVER_STREAMING, channel) {}
+
+std::unique_ptr<GrpcPull::ByteReader> GrpcPull::StartPull(grpc::ClientContext& context,
+                                                          const MemberRef& member,
+                                                          const PullRequest& pull_request) const {
   v1::PullRequest request = PullRequestToProto(member, pull_request);
-  const size_t parts = 1 + options_.range_channels.size();
+  const size_t parts = 1 + setup_->options().range_channels.size();
   if (parts > 1) request.set_parts(static_cast<uint32_t>(parts));
   return std::unique_ptr<ByteReader>(grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(
       channel_.get(), pull_method_, &context, request));
 }
 
-std::vector<std::unique_ptr<GrpcConnection::RangePull>> GrpcConnection::StartRangePulls(
-    const MemberRef& member, const PullRequest& pull_request, const PulledVersion& pulled,
-    std::span<std::byte> payload) {
+std::vector<std::unique_ptr<RangePull>> GrpcPull::StartRangePulls(const MemberRef& member,
+                                                                  const PullRequest& pull_request,
+                                                                  const PulledVersion& pulled,
+                                                                  std::span<std::byte> payload) {
   std::vector<std::unique_ptr<RangePull>> pulls;
   uint64_t first = pulled.end_byte;
-  for (size_t left = options_.range_channels.size(); left > 0 && first < pulled.payload_bytes; --left) {
+  for (size_t left = setup_->options().range_channels.size(); left > 0 && first < pulled.payload_bytes;
+       --left) {
     const uint64_t share = (pulled.payload_bytes - first + left - 1) / left;
     const uint64_t whole_blocks = (share + kHashBlockBytes - 1) / kHashBlockBytes * kHashBlockBytes;
     const uint64_t size = std::min(whole_blocks, pulled.payload_bytes - first);
-    pulls.push_back(std::make_unique<RangePull>(this, options_.range_channels[left - 1], member, pull_request,
-                                                pulled, first, payload.subspan(first, size)));
+    pulls.push_back(std::make_unique<RangePull>(
+        RangePull::Call{.setup = setup_, .calls = &pulls_, .method = &pull_method_},
+        setup_->options().range_channels[left - 1], member, pull_request, pulled, first,
+        payload.subspan(first, size)));
     first += size;
   }
   return pulls;
 }
 
-absl::Status GrpcConnection::Receive(const MemberRef& member, const PullRequest& pull_request,
-                                     const PulledVersion& pulled, std::span<std::byte> payload,
-                                     ByteReader& reader, StallGuard& guard, uint64_t* wire_bytes) {
+absl::Status GrpcPull::Receive(const MemberRef& member, const PullRequest& pull_request,
+                               const PulledVersion& pulled, std::span<std::byte> payload, ByteReader& reader,
+                               StallGuard& guard, uint64_t* wire_bytes) {
   if (pulled.payload_bytes > payload.size()) {
     return absl::InvalidArgumentError(absl::StrFormat("there is room for %d bytes of a pull of %d bytes",
                                                       payload.size(), pulled.payload_bytes));
   }
   const auto range_pulls = StartRangePulls(member, pull_request, pulled, payload);
   ChunkPlacer placer(payload.first(pulled.end_byte), BlocksInPlace(pulled, pull_request));
-  absl::Status received = ReadPullChunks(reader, placer, guard, options_.stall, wire_bytes);
+  absl::Status received = ReadPullChunks(reader, placer, guard, setup_->options().stall, wire_bytes);
   std::vector<Hash128> blocks = placer.digests();
   bool complete = placer.complete();
   for (const std::unique_ptr<RangePull>& range_pull : range_pulls) {
@@ -91,23 +104,23 @@ absl::Status GrpcConnection::Receive(const MemberRef& member, const PullRequest&
   return received;
 }
 
-absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, const PullRequest& pull_request,
-                                                   std::span<std::byte> payload) {
-  AwaitConnection();
+absl::StatusOr<PulledVersion> GrpcPull::Pull(const MemberRef& member, const PullRequest& pull_request,
+                                             std::span<std::byte> payload) {
+  setup_->AwaitConnection(*channel_);
   grpc::ClientContext context;
-  Introduce(context);
-  const Registration registration(this, &GrpcConnection::pulls_, &context);
+  setup_->Introduce(context);
+  const CallSet::Registration registration(&pulls_, &context);
   const MonoTime begin = clock_->Now();
-  StallGuard guard(&context, pull_request.wait + options_.stall);
+  StallGuard guard(&context, pull_request.wait + setup_->options().stall);
   const std::unique_ptr<ByteReader> reader = StartPull(context, member, pull_request);
   uint64_t wire_bytes = 0;
   bool ended = false;
   const absl::StatusOr<v1::PullHeader> header = ReadPullHeader(*reader, &wire_bytes, &ended);
   registration.Answered();
   const MonoTime answered = clock_->Now();
-  guard.Progress(options_.stall);
+  guard.Progress(setup_->options().stall);
   absl::StatusOr<PulledVersion> pulled =
-      header.ok() ? PulledFromProto(*header, pull_request, !options_.range_channels.empty())
+      header.ok() ? PulledFromProto(*header, pull_request, !setup_->options().range_channels.empty())
                   : absl::StatusOr<PulledVersion>(header.status());
   absl::Status received = pulled.status();
   if (received.ok() && pulled->kind == PullKind::kParameters) {
@@ -122,7 +135,7 @@ absl::StatusOr<PulledVersion> GrpcConnection::Pull(const MemberRef& member, cons
     return absl::CancelledError("the pull was cancelled: there is an order to follow");
   // The stream's own status says more than how it looked from here, unless it is our own cancellation.
   const bool ours = given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
-  if (!finished.ok() && !ours) return Translate(finished, guard.stalled());
+  if (!finished.ok() && !ours) return setup_->Translate(finished, guard.stalled());
   if (had_error) return received;
   pulled->wire_bytes = wire_bytes;
   pulled->waited = answered - begin;

@@ -1,3 +1,7 @@
+#include "worker/client/grpc_push.h"
+
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -8,8 +12,6 @@
 #include "protos/wire/trace.h"
 #include "worker/client/chunks.h"
 #include "worker/client/convert.h"
-#include "worker/client/grpc_connection.h"
-#include "worker/client/registration.h"
 #include "worker/client/stall_guard.h"
 
 namespace atl {
@@ -59,10 +61,18 @@ PushReceipt ReceiptFrom(const v1::PushReply& reply, uint64_t wire_bytes) {
           .wire_bytes = wire_bytes};
 }
 
+constexpr char kPushMethod[] = "/atoll.v1.Coordinator/Push";
+
 }  // namespace
 
-absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const PushHeader& push_header,
-                                                 std::span<const std::byte> payload, uint64_t from) {
+GrpcPush::GrpcPush(const CallSetup* setup, const std::shared_ptr<grpc::Channel>& channel)
+    : setup_(setup),
+      channel_(channel),
+      stub_(v1::Coordinator::NewStub(channel)),
+      push_method_(kPushMethod, grpc::internal::RpcMethod::CLIENT_STREAMING, channel) {}
+
+absl::StatusOr<PushReceipt> GrpcPush::Push(const MemberRef& member, const PushHeader& push_header,
+                                           std::span<const std::byte> payload, uint64_t from) {
   BorrowedBuffer borrowed;
   absl::StatusOr<PushReceipt> receipt = Send(member, push_header, payload, from, borrowed.share());
   borrowed.Close();
@@ -70,7 +80,7 @@ absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const 
   return receipt;
 }
 
-void GrpcConnection::AwaitReturn(const BorrowedBuffer& borrowed) const {
+void GrpcPush::AwaitReturn(const BorrowedBuffer& borrowed) const {
   while (!borrowed.returned()) {
     // Only what is on its way into the socket is still held: of a stream that was given up, on a connection
     // that takes nothing. It is closed when nothing was acknowledged for ChannelOptions::keepalive_timeout.
@@ -78,14 +88,14 @@ void GrpcConnection::AwaitReturn(const BorrowedBuffer& borrowed) const {
   }
 }
 
-absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const PushHeader& push_header,
-                                                 std::span<const std::byte> payload, uint64_t from,
-                                                 const std::shared_ptr<const void>& owner) {
-  AwaitConnection();
+absl::StatusOr<PushReceipt> GrpcPush::Send(const MemberRef& member, const PushHeader& push_header,
+                                           std::span<const std::byte> payload, uint64_t from,
+                                           const std::shared_ptr<const void>& owner) {
+  setup_->AwaitConnection(*channel_);
   grpc::ClientContext context;
-  Introduce(context);
-  const Registration registration(this, &GrpcConnection::pushes_, &context);
-  StallGuard guard(&context, options_.stall);
+  setup_->Introduce(context);
+  const CallSet::Registration registration(&pushes_, &context);
+  StallGuard guard(&context, setup_->options().stall);
   grpc::ByteBuffer answer;
   const std::unique_ptr<ByteWriter> writer(grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(
       channel_.get(), push_method_, &context, &answer));
@@ -98,17 +108,17 @@ absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const 
     wire_bytes += message.Length() + kMessagePrefixBytes;
     // False when the stream ended early: the coordinator has answered already, or the connection broke.
     if (!writer->Write(message)) break;
-    guard.Progress(options_.stall);
+    guard.Progress(setup_->options().stall);
     if (offset >= payload.size()) break;
   }
   message.Clear();
   writer->WritesDone();
-  guard.Progress(options_.push_answer);
+  guard.Progress(setup_->options().push_answer);
   const grpc::Status status = writer->Finish();
   if (!status.ok() && registration.cancelled()) {
     return absl::CancelledError("the push was cancelled: the worker has no time left");
   }
-  if (!status.ok()) return Translate(status, guard.stalled());
+  if (!status.ok()) return setup_->Translate(status, guard.stalled());
   v1::PushReply reply;
   if (!MessageFromBytes(answer, &reply).ok()) {
     return absl::InternalError("the answer to a push cannot be read");
@@ -116,12 +126,12 @@ absl::StatusOr<PushReceipt> GrpcConnection::Send(const MemberRef& member, const 
   return ReceiptFrom(reply, wire_bytes);
 }
 
-absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
-                                            std::span<const SeedFragment> fragments) {
-  AwaitConnection();
+absl::Status GrpcPush::Seed(const MemberRef& member, const Manifest& manifest,
+                            std::span<const SeedFragment> fragments) {
+  setup_->AwaitConnection(*channel_);
   grpc::ClientContext context;
-  Introduce(context);
-  StallGuard guard(&context, options_.stall);
+  setup_->Introduce(context);
+  StallGuard guard(&context, setup_->options().stall);
   v1::SeedReply reply;
   const std::unique_ptr<grpc::ClientWriter<v1::SeedChunk>> writer = stub_->SeedParameters(&context, &reply);
   v1::SeedChunk head;
@@ -135,12 +145,12 @@ absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manif
     for (uint64_t offset = 0; open && offset < payload.size();) {
       offset += FillChunk(payload, offset, &chunk);
       open = writer->Write(chunk);
-      guard.Progress(options_.stall);
+      guard.Progress(setup_->options().stall);
     }
   }
   writer->WritesDone();
-  guard.Progress(options_.seed_answer);
-  return Translate(writer->Finish(), guard.stalled());
+  guard.Progress(setup_->options().seed_answer);
+  return setup_->Translate(writer->Finish(), guard.stalled());
 }
 
 }  // namespace atl

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "atoll/v1/coordinator.grpc.pb.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "worker/client/convert.h"
 #include "worker/client/pull_reading.h"
-#include "worker/client/registration.h"
 
 namespace atl {
 namespace {
@@ -26,36 +26,36 @@ v1::PullRequest RequestFor(const MemberRef& member, PullRequest pull_request, co
 
 }  // namespace
 
-GrpcConnection::RangePull::RangePull(GrpcConnection* connection, std::shared_ptr<grpc::Channel> channel,
-                                     const MemberRef& member, const PullRequest& pull_request,
-                                     const PulledVersion& whole, uint64_t first, std::span<std::byte> out)
-    : connection_(connection),
+RangePull::RangePull(const Call& call, std::shared_ptr<grpc::Channel> channel, const MemberRef& member,
+                     const PullRequest& pull_request, const PulledVersion& whole, uint64_t first,
+                     std::span<std::byte> out)
+    : call_(call),
       channel_(std::move(channel)),
       request_(RequestFor(member, pull_request, whole, first, first + out.size())),
       whole_(whole),
       placer_(out, {}, first) {
-  connection_->Introduce(context_);
+  call_.setup->Introduce(context_);
   thread_ = Thread([this] { status_ = Run(); });
 }
 
-GrpcConnection::RangePull::~RangePull() {
+RangePull::~RangePull() {
   if (!thread_.joinable()) return;
   Cancel();
   thread_.Join();
 }
 
-absl::Status GrpcConnection::RangePull::Finish() {
+absl::Status RangePull::Finish() {
   if (thread_.joinable()) thread_.Join();
   return status_;
 }
 
-absl::Status GrpcConnection::RangePull::Run() {
-  connection_->AwaitConnection(*channel_);
-  const Registration registration(connection_, &GrpcConnection::pulls_, &context_);
+absl::Status RangePull::Run() {
+  call_.setup->AwaitConnection(*channel_);
+  const CallSet::Registration registration(call_.calls, &context_);
   registration.Answered();  // there is something to be had: EndPulls is for those that wait
-  StallGuard guard(&context_, connection_->options_.stall);
-  const std::unique_ptr<ByteReader> reader(grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(
-      channel_.get(), connection_->pull_method_, &context_, request_));
+  StallGuard guard(&context_, call_.setup->options().stall);
+  const std::unique_ptr<PullReader> reader(grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(
+      channel_.get(), *call_.method, &context_, request_));
   bool ended = false;
   const absl::Status received = Read(*reader, guard, &ended);
   const bool given_up = !received.ok() && !ended;
@@ -65,13 +65,13 @@ absl::Status GrpcConnection::RangePull::Run() {
     return absl::CancelledError("the pull was cancelled: there is an order to follow");
   // Cancel is of use only after another part has failed, whose status is the one that counts.
   const bool ours = given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
-  if (!finished.ok() && !ours) return connection_->Translate(finished, guard.stalled());
+  if (!finished.ok() && !ours) return call_.setup->Translate(finished, guard.stalled());
   return received;
 }
 
-absl::Status GrpcConnection::RangePull::Read(ByteReader& reader, StallGuard& guard, bool* ended) {
+absl::Status RangePull::Read(PullReader& reader, StallGuard& guard, bool* ended) {
   ATOLL_ASSIGN_OR_RETURN(const v1::PullHeader header, ReadPullHeader(reader, &wire_bytes_, ended));
-  guard.Progress(connection_->options_.stall);
+  guard.Progress(call_.setup->options().stall);
   const uint64_t first = request_.range().first_byte();
   const bool same = header.outcome() == v1::PullHeader::PARAMETERS && Epoch(header.epoch()) == whole_.epoch &&
                     Version(header.version()) == whole_.version &&
@@ -83,7 +83,7 @@ absl::Status GrpcConnection::RangePull::Read(ByteReader& reader, StallGuard& gua
         absl::StrFormat("version %d was replaced while parts of it were pulled; pulling the newer one",
                         whole_.version.value()));
   }
-  return ReadPullChunks(reader, placer_, guard, connection_->options_.stall, &wire_bytes_);
+  return ReadPullChunks(reader, placer_, guard, call_.setup->options().stall, &wire_bytes_);
 }
 
 }  // namespace atl

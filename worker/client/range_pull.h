@@ -8,17 +8,25 @@
 
 #include "absl/status/status.h"
 #include "common/thread.h"
+#include "worker/client/call_set.h"
+#include "worker/client/call_setup.h"
 #include "worker/client/chunks.h"
-#include "worker/client/grpc_connection.h"
+#include "worker/client/pull_reading.h"
 
 namespace atl {
 
 /// A part of a payload that is pulled beside the rest, over a connection and on a thread of its own.
-class GrpcConnection::RangePull {
+class RangePull {
  public:
+  /// How parts are asked for. All outlive this.
+  struct Call {
+    const CallSetup* setup = nullptr;
+    CallSet* calls = nullptr;
+    const grpc::internal::RpcMethod* method = nullptr;
+  };
   /// Bytes [first, first + out.size()) of the payload of `whole`, into `out`. Begins at once; all but `out`,
   /// which outlives this, is copied.
-  RangePull(GrpcConnection* connection, std::shared_ptr<grpc::Channel> channel, const MemberRef& member,
+  RangePull(const Call& call, std::shared_ptr<grpc::Channel> channel, const MemberRef& member,
             const PullRequest& pull_request, const PulledVersion& whole, uint64_t first,
             std::span<std::byte> out);
   ~RangePull();
@@ -34,9 +42,9 @@ class GrpcConnection::RangePull {
 
  private:
   absl::Status Run();
-  absl::Status Read(ByteReader& reader, StallGuard& guard, bool* ended);
+  absl::Status Read(PullReader& reader, StallGuard& guard, bool* ended);
 
-  GrpcConnection* const connection_;
+  const Call call_;
   const std::shared_ptr<grpc::Channel> channel_;
   const v1::PullRequest request_;
   const PulledVersion whole_;

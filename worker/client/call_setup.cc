@@ -1,0 +1,53 @@
+#include "worker/client/call_setup.h"
+
+#include <chrono>
+
+#include "absl/strings/str_format.h"
+#include "protos/wire/trace.h"
+#include "worker/client/call_status.h"
+#include "worker/sync/rejection.h"
+
+namespace atl {
+
+void CallSetup::AwaitConnection(grpc::Channel& channel) const {
+  // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS),
+  // and a call on a channel that is not connected fails at once: without this wait, nobody would notice a
+  // connection being made.
+  channel.WaitForConnected(std::chrono::system_clock::now() +
+                           std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_wait));
+}
+
+void CallSetup::Introduce(grpc::ClientContext& context) const {
+  if (options_.security != nullptr) options_.security->Authorize(context);
+  SendTrace(context);
+}
+
+void CallSetup::Begin(grpc::ClientContext& context, Duration deadline) const {
+  // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::milliseconds>(deadline));
+  Introduce(context);
+}
+
+absl::Status CallSetup::Translate(const grpc::Status& status) const {
+  const bool no_answer = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                         status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  const absl::Status translated = StatusOfCall(status, options_.address);
+  if (!no_answer || !status.error_details().empty()) return translated;
+  ProbeFinding why;
+  if (options_.security != nullptr) {
+    why = options_.security->LookAtConnection(options_.address, status.error_message());
+  }
+  if (why.text.empty()) why.text = std::string(translated.message());
+  const absl::Status failed(translated.code(), absl::StrFormat("no answer from the coordinator at %s: %s",
+                                                               options_.address, why.text));
+  return why.looks_permanent || LooksPermanent(translated) ? MarkPermanent(failed) : failed;
+}
+
+absl::Status CallSetup::Translate(const grpc::Status& status, bool stalled) const {
+  if (status.ok() || !stalled) return Translate(status);
+  return absl::UnavailableError(absl::StrFormat(
+      "the transfer with the coordinator at %s stood still and was given up", options_.address));
+}
+
+}  // namespace atl
