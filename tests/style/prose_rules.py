@@ -112,7 +112,7 @@ def plain(paragraph):
     paragraph = re.sub(r"\[[\w./]+\.md\]\([^)]*\)", "`page`", paragraph)
     paragraph = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
     paragraph = re.sub(r"``.+?``|`[^`]*`", "`code`", paragraph)
-    return re.sub(r"\bhttps?://\S+", "`url`", paragraph)
+    return re.sub(r"\bhttps?://[^\s)]*[^\s).,;:]", "`url`", paragraph)
 
 
 def sentences(text):
