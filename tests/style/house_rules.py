@@ -11,7 +11,7 @@ import sys
 CODE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "worker", "cli"]
 CODE_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".py", ".sh", ".cmake", ".txt", ".json", ".yaml", ".yml", ".proto"}
-TEXT_FOLDERS = CODE_FOLDERS + ["tests", "bench", "scripts", "cmake", "docs", "k8s", "examples", ".ci"]
+TEXT_FOLDERS = CODE_FOLDERS + ["simulate", "tests", "bench", "scripts", "cmake", "docs", "k8s", "examples", ".ci"]
 
 MAX_FILE_LINES = 600
 MAX_90_PERCENT_LINES = 400
@@ -25,6 +25,7 @@ SHELL = re.compile(r"#!.*\b(?:ba|da)?sh\b")
 TRAPS = re.compile(r"^set -Eeuo pipefail\n(?:.*\n)*?(?:source|\.) .*\blib\.sh\"?$", re.MULTILINE)
 CHANNEL = re.compile(r"\bgrpc::(?:experimental::)?Create(?:Custom|Insecure)?Channel\w*\(")
 CHANNEL_MAKER = "protos/transport/client_channel.cc"
+SOURCE_NAME = re.compile(r"`([\w.-]+/[\w./-]*\.(?:h|cc|cu|cuh|proto|py|sh|cmake|txt|yaml|json))`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -124,6 +125,16 @@ def check_links(root, path, text):
     return found
 
 
+def check_source_names(root, path, text):
+    """A page that names a source file in backticks names one that exists, so that a moved file moves in the pages too."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in SOURCE_NAME.findall(line):
+            if name.split("/")[0] in TEXT_FOLDERS and not (root / name).exists():
+                found.append(f"{path}:{number}: names {name}, which does not exist")
+    return found
+
+
 def text_files(root):
     yield from sorted(p for p in root.iterdir() if p.is_file() and p.suffix in TEXT_SUFFIXES)
     for folder in TEXT_FOLDERS:
@@ -142,7 +153,7 @@ def main():
         text = path.read_text(encoding="utf-8")
         violations += check_text_file(name, text) + check_script(name, text)
         if path.suffix == ".md":
-            violations += check_links(root, name, text)
+            violations += check_links(root, name, text) + check_source_names(root, name, text)
         if path.suffix in CODE_SUFFIXES and name.split("/")[0] in CODE_FOLDERS:
             lengths.append(text.count("\n"))
             violations += check_code_file(name, text)

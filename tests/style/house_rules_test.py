@@ -67,6 +67,14 @@ class HouseRulesTest(unittest.TestCase):
             self.assertNotEqual(house_rules.check_links(root, "docs/a.md", "[b](c.md)"), [])
             self.assertEqual(house_rules.check_links(root, "docs/a.md", "`[b](c.md)`"), [])
 
+    def test_names_of_sources(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "core").mkdir()
+            (root / "core" / "merge.h").write_text("")
+            self.assertEqual(house_rules.check_source_names(root, "docs/a.md", "`core/merge.h`, `data/a.txt`, `core/*.h`"), [])
+            self.assertNotEqual(house_rules.check_source_names(root, "docs/a.md", "see `core/gone.h`"), [])
+
 
 if __name__ == "__main__":
     unittest.main()
