@@ -19,7 +19,7 @@ MAX_MEAN_WORDS = 20
 MAX_WORDS = 35
 MIN_SHARE_WITHIN = 0.95
 
-PAGES = ["README.md", "SECURITY.md", "CONTRIBUTING.md"]
+PAGES = ["README.md", "SECURITY.md", "CONTRIBUTING.md", "k8s/README.md", "monitoring/README.md"]
 PAGE_FOLDER = "docs"
 SOURCE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "worker", "cli", "simulate", "bench", "k8s",
                   "configs", "scripts", "cmake", "examples"]
@@ -179,7 +179,8 @@ def sources(root):
     for folder in SOURCE_FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path.suffix in SOURCE_SUFFIXES and not GENERATED & set(path.parts):
-                yield path
+                if path.relative_to(root).as_posix() not in PAGES:
+                    yield path
 
 
 def list_sentences(path):
