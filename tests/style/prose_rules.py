@@ -19,7 +19,7 @@ MAX_MEAN_WORDS = 20
 MAX_WORDS = 35
 MIN_SHARE_WITHIN = 0.95
 
-PAGES = ["README.md", "SECURITY.md", "CONTRIBUTING.md", "k8s/README.md", "monitoring/README.md"]
+PAGES = ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "k8s/README.md", "monitoring/README.md"]
 PAGE_FOLDER = "docs"
 SOURCE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "worker", "cli", "simulate", "bench", "k8s",
                   "configs", "scripts", "cmake", "examples"]
