@@ -4,7 +4,7 @@
 The same run is done twice, undisturbed and disturbed. It must show: training goes on and ends with the same tokens;
 every round closes within its deadline; a worker that was killed is started again by the launcher and is in the next
 round; the status always says what is awaited; the final loss is within 1 % of the undisturbed run's; nothing is left
-running. docs/reference/launchers.md has the commands and what was measured.
+running. docs/internals/crash_tests.md has the commands and the measured figures.
 
 Usage: chaos.py --bin DIR [--short | --long] [--seed N] [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
