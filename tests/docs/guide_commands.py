@@ -172,9 +172,9 @@ class Story:
 
 
 def network(folder):
-    """In namespaces of its own: the loopback, the coordinator's address, the host names, an empty /srv. No name server can be asked."""
+    """In namespaces of its own: the loopback, the coordinator's address, the host names, an empty /srv."""
     hosts, resolver = folder / "hosts", folder / "resolv.conf"
-    resolver.touch()
+    resolver.write_text("lookup file\n")  # c-ares (gRPC) then asks no name server, for which it would wait here
     hosts.write_text("".join(f"{address} {name}\n" for name, address in {"localhost": "127.0.0.1", **guide_rules.HOSTS}.items()))
     for command in (f"mount --bind {hosts} /etc/hosts", f"mount --bind {resolver} /etc/resolv.conf", "mount -t tmpfs tmpfs /srv", "ip link set lo up",
                     f"ip address add {guide_rules.HOSTS[guide_rules.HUB]}/32 dev lo"):
