@@ -75,7 +75,7 @@ class Rule:
 
     headings: dict
     given: str = ""  # commands that run first, in the terminal "here": what the page presupposes
-    before: dict = dataclasses.field(default_factory=dict)  # heading: commands to run before its first block, to wait for the run
+    before: dict = dataclasses.field(default_factory=dict)  # heading: commands before its first block, to wait as a slower reader would
     rounds: int = 6
     steps: int = 10
 
@@ -85,7 +85,8 @@ RULES = {
                                       given=SHARDS),
     "three-machines-over-tls.md": Rule({
         "On the coordinator: the run and the certificates": (HUB,), "On the coordinator: the text": (HUB,),
-        "On the coordinator: start": (HUB,), "On each worker": ("gpu1.example.org", "gpu2.example.org"), "Watch it": (HUB,)}),
+        "On the coordinator: start": (HUB,), "On each worker": ("gpu1.example.org", "gpu2.example.org"), "Watch it": (HUB,)},
+        before={"On each worker": "until (exec 3<>/dev/tcp/coordinator.example.org/7600) 2>/dev/null; do sleep 0.2; done"}),
     "extend-branch-restore.md": Rule({
         "Keep a state": (), "Extend": (), "Branch": (), "Restore": (), "Begin from a file of weights": ()}, given=A_RUN),
     "add-and-remove-workers.md": Rule({
