@@ -34,7 +34,6 @@ absl::Status Changed(std::string_view field, const std::string& recorded, const 
 
 // Values as a file has them.
 std::string ValueText(const std::string& text) { return "'" + text + "'"; }
-std::string ValueText(bool yes) { return yes ? "true" : "false"; }
 std::string ValueText(uint32_t number) { return std::to_string(number); }
 std::string ValueText(uint64_t number) { return std::to_string(number); }
 std::string ValueText(double number) { return absl::StrFormat("%g", number); }
