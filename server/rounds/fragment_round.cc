@@ -9,20 +9,17 @@
 namespace atl {
 namespace {
 
-// Versions that contributions are remembered for at least, so that a push whose answer was lost is known
-// again.
-constexpr uint64_t kPastVersions = 64;
 // A worker that came while its round was being closed asks again after so long.
 constexpr Duration kNextRound = Seconds(0.1);
-
-bool SameContent(const Contribution& a, const Contribution& b) {
-  return a.codec == b.codec && a.payload_bytes == b.payload_bytes && a.payload_crc32c == b.payload_crc32c;
-}
 
 }  // namespace
 
 FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, const RunConfigs* configs)
-    : layout_(std::move(layout)), epoch_(epoch), configs_(configs), config_(configs->newest()) {}
+    : layout_(std::move(layout)),
+      epoch_(epoch),
+      configs_(configs),
+      config_(configs->newest()),
+      past_(epoch) {}
 
 std::set<CodecKind> FragmentRound::push_codecs() const {
   std::set<CodecKind> codecs = configs_->PushCodecsFrom(config_->version);
@@ -41,14 +38,12 @@ void FragmentRound::Reopen(Version head, ConfigPtr opened_with, const Membership
 }
 
 void FragmentRound::OpenWith(ConfigPtr config, Version head, const Membership& membership, MonoTime now) {
-  decided_since_ = now;
+  verdict.Opened(now);
   config_ = std::move(config);
   closing_.reset();
   close_now.clear();
-  awaits_storage_ = false;
   for (const ContributionKey& key : excluded_) left_out_.insert({key.worker, key.base});
   excluded_.clear();
-  closing_view_ = RoundView{};
   active_at_open_ = static_cast<uint32_t>(membership.active_trainers());
   round_.emplace(RoundOpening{.epoch = epoch_,
                               .fragment = layout_.id,
@@ -75,7 +70,7 @@ uint64_t FragmentRound::Lateness(Version base) const {
 }
 
 bool FragmentRound::Admissible(Version base) const {
-  if (finished_ || !round_ || base > head() || base < remembered_from_) return false;
+  if (finished_ || !round_ || base > head() || base < past_.remembered_from()) return false;
   return Lateness(base) <= config_->run.round.staleness_limit;
 }
 
@@ -107,7 +102,7 @@ absl::StatusOr<Round::Arrival> FragmentRound::Check(const Contribution& contribu
                         "again",
                         key.worker, key.base.value(), key.fragment.value(), head().value()));
   }
-  if (const Contribution* past = FindCommitted(key.base, key.worker); past != nullptr) {
+  if (const Contribution* past = past_.Find(key.base, key.worker); past != nullptr) {
     if (SameContent(*past, contribution)) return Round::Arrival::kDuplicate;
     return Stale(key);
   }
@@ -149,68 +144,23 @@ absl::Status FragmentRound::BeginAccept(const Contribution& contribution) {
 void FragmentRound::EndAccept(const Contribution& contribution, bool durable, MonoTime now) {
   accepting_.erase({contribution.key.worker, contribution.key.base});
   // The round cannot have changed: it closes only when no acceptance is in flight.
-  if (durable) Readmit(contribution, now);
+  if (durable) (void)round_->Arrived(contribution, now);
 }
 
-void FragmentRound::Readmit(const Contribution& contribution, MonoTime now) {
-  (void)round_->Arrived(contribution, now);
-}
-
-void FragmentRound::Decided(RoundDecision decision, const RoundView& view, MonoTime now) {
-  if (decision.action != decision_.action) decided_since_ = now;
-  awaits_storage_ = false;
-  if (decision.action == RoundDecision::Action::kClose) closing_view_ = view;
-  decision_ = std::move(decision);
-}
-
-void FragmentRound::AwaitStorage() {
-  awaits_storage_ = true;
-  decision_.reason =
-      absl::StrFormat("ready to close (%s); waiting for the tensors of version %d to be written to disk",
-                      decision_.reason, head().value());
+PushState FragmentRound::StateOf(Version base, const WorkerName& worker) const {
+  if (base > head()) return PushState::kUnknown;
+  if (past_.Find(base, worker) != nullptr) return PushState::kCommitted;
+  if (Accepting(worker, base)) return PushState::kPartial;
+  if (round() != nullptr && round()->HasArrived(worker, base)) return PushState::kAccepted;
+  return Admissible(base) ? PushState::kUnknown : PushState::kMissed;
 }
 
 std::optional<ClosedRound> FragmentRound::BeginClose(MonoTime now) {
-  if (!closing_) closing_ = Closing{.reason = decision_.reason, .at = now};
+  if (!closing_) closing_ = Closing{.reason = verdict.decision().reason, .at = now};
   if (!accepting_.empty() || !round_) return std::nullopt;
   ClosedRound closed{.config = config_, .reason = closing_->reason, .contributions = round_->Contributions()};
   std::erase_if(closed.contributions, [&](const Contribution& c) { return excluded_.contains(c.key); });
   return closed;
-}
-
-void FragmentRound::Committed(const RoundRecord& record) {
-  if (record.epoch == epoch_ && record.contributions.empty()) {
-    // A restore: nobody of this epoch can have begun on an earlier version.
-    remembered_from_ = std::max(remembered_from_, record.version);
-    return;
-  }
-  // What was begun before a restore can never enter, under whatever epoch it comes: a restore makes a version
-  // of no contributions.
-  if (record.contributions.empty()) remembered_from_ = std::max(remembered_from_, record.version);
-  if (record.epoch != epoch_) return;
-  for (const Contribution& c : record.contributions) committed_[{c.key.base, c.key.worker}] = c;
-  const uint64_t kept = std::max<uint64_t>(kPastVersions, config_->run.round.staleness_limit);
-  if (record.version.value() <= kept) return;
-  remembered_from_ = std::max(remembered_from_, Version(record.version.value() - kept));
-  while (!committed_.empty() && committed_.begin()->first.first < remembered_from_) {
-    committed_.erase(committed_.begin());
-  }
-}
-
-const Contribution* FragmentRound::FindCommitted(Version base, const WorkerName& worker) const {
-  const auto it = committed_.find({base, worker});
-  return it == committed_.end() ? nullptr : &it->second;
-}
-
-const Contribution* FragmentRound::FindSame(const Contribution& contribution) const {
-  if (contribution.norm == 0 || committed_.empty()) return nullptr;
-  const Version newest = committed_.rbegin()->first.first;
-  for (Version base = committed_.begin()->first.first; base <= newest; base = Next(base)) {
-    const Contribution* past = FindCommitted(base, contribution.key.worker);
-    if (past == nullptr || base == contribution.key.base) continue;
-    if (SameContent(*past, contribution) && past->norm == contribution.norm) return past;
-  }
-  return nullptr;
 }
 
 }  // namespace atl

@@ -2,7 +2,6 @@
 #define ATOLL_SERVER_ROUNDS_FRAGMENT_ROUND_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +14,9 @@
 #include "core/membership.h"
 #include "core/round.h"
 #include "core/round_policy.h"
+#include "server/coordinator.h"
+#include "server/rounds/past_contributions.h"
+#include "server/rounds/round_verdict.h"
 #include "server/run/config_snapshot.h"
 #include "server/run/run_configs.h"
 #include "storage/run_store.h"
@@ -50,9 +52,13 @@ class FragmentRound {
   /// record of it but the disk's; the driver's tensors and published snapshots say which version they are
   /// themselves.
   Version head() const { return round_ ? round_->base() : Version(); }
-  bool closing() const { return closing_.has_value(); }
-  /// When it was decided to close the round that is closing.
-  MonoTime closed_at() const { return closing_->at; }
+  /// The decision to close the open round, which holds until the next Open.
+  struct Closing {
+    std::string reason;
+    MonoTime at;
+  };
+  /// Set from BeginClose to the next Open.
+  const std::optional<Closing>& closing() const { return closing_; }
   /// No further version will be made.
   bool finished() const { return finished_; }
 
@@ -84,48 +90,26 @@ class FragmentRound {
   absl::StatusOr<Round::Arrival> Check(const Contribution& contribution) const;
   /// As Check; Unavailable also while the round is being closed and it may count in the next one.
   absl::Status BeginAccept(const Contribution& contribution);
-  /// `durable`: it was accepted by the store, and counts.
+  /// `durable`: it was accepted by the store, and counts. Also after a restart, without BeginAccept, for what
+  /// was accepted before, whatever the limit says now.
   void EndAccept(const Contribution& contribution, bool durable, MonoTime now);
-  /// After a restart: it was accepted before, whatever the limit says now.
-  void Readmit(const Contribution& contribution, MonoTime now);
-  /// Whether a contribution on this base may still become part of a version.
-  bool Admissible(Version base) const;
+  /// What has become of this worker's contribution on this base; kUnknown while it may still come.
+  PushState StateOf(Version base, const WorkerName& worker) const;
 
-  /// The policy decided this of `view`.
-  void Decided(RoundDecision decision, const RoundView& view, MonoTime now);
-  /// An operator decided it.
-  void Ordered(RoundDecision decision) { decision_ = std::move(decision); }
-  /// The latest, for the status; of a round that is closing, why it does.
-  const RoundDecision& decision() const { return decision_; }
-  /// Since when decisions have been of this kind.
-  MonoTime decided_since() const { return decided_since_; }
-  /// The round could close, but the tensors of its base are still being written. Until the next decision.
-  void AwaitStorage();
-  bool awaits_storage() const { return awaits_storage_; }
-
-  /// The decision holds: from here on nothing new is accepted, and the round is closing until the next Open.
+  /// The verdict holds: from here on nothing new is accepted, and the round is closing until the next Open.
   /// The round, once no acceptance is in flight; nullopt until then (call again).
   std::optional<ClosedRound> BeginClose(MonoTime now);
-  /// The round as it was when the policy decided to close it; empty when an operator did.
-  const RoundView& closing_view() const { return closing_view_; }
   /// This contribution cannot be merged.
   void Exclude(const ContributionKey& key) { excluded_.insert(key); }
 
-  /// This contribution is becoming durable right now: what becomes of it is not known yet.
-  bool Accepting(const WorkerName& worker, Version base) const { return accepting_.contains({worker, base}); }
+  /// Contributions that are becoming durable right now.
   size_t accepting() const { return accepting_.size(); }
   /// Nothing has arrived, or is about to, that a close would have to count.
-  bool Idle() const { return !closing() && accepting_.empty() && (!round_ || round_->arrived_count() == 0); }
+  bool Idle() const { return !closing_ && accepting_.empty() && (!round_ || round_->arrived_count() == 0); }
 
-  /// The version was committed: remembers its contributions, for as long as one of them could be sent again
-  /// and be admitted.
-  void Committed(const RoundRecord& record);
-  /// The contribution of this worker on this base, if it is part of a committed version that is remembered.
-  const Contribution* FindCommitted(Version base, const WorkerName& worker) const;
-
-  /// Of this worker, on another base that is remembered, with the same bytes and not zero; null: none. Bytes
-  /// are compared by length, checksum and norm.
-  const Contribution* FindSame(const Contribution& contribution) const;
+  /// The version was committed: remembers its contributions.
+  void Committed(const RoundRecord& record) { past_.Note(record, config_->run.round.staleness_limit); }
+  const PastContributions& past() const { return past_; }
 
   /// What the policy goes by: the configuration's, with the grace that was learned. A minimum that was
   /// lowered since holds at once: the round that waits for it is the reason.
@@ -133,6 +117,8 @@ class FragmentRound {
 
   /// Trainers that were active when the base was published.
   uint32_t active_at_open() const { return active_at_open_; }
+  /// Of the open round; of one that is closing, why it does.
+  RoundVerdict verdict;
   GraceEstimate grace;
   Version stored;
   /// No further round is wanted, but the open one has contributions that were acknowledged: it closes with
@@ -144,6 +130,10 @@ class FragmentRound {
  private:
   using WorkerBase = std::pair<WorkerName, Version>;
   void OpenWith(ConfigPtr config, Version head, const Membership& membership, MonoTime now);
+  /// This contribution is becoming durable right now: what becomes of it is not known yet.
+  bool Accepting(const WorkerName& worker, Version base) const { return accepting_.contains({worker, base}); }
+  /// Whether a contribution on this base may still become part of a version.
+  bool Admissible(Version base) const;
   uint64_t Lateness(Version base) const;
   absl::Status Stale(const ContributionKey& key) const;
 
@@ -154,21 +144,12 @@ class FragmentRound {
   std::optional<CodecKind> codec_before_;  // of the round before it
   std::optional<Round> round_;
   uint32_t active_at_open_ = 0;
-  struct Closing {
-    std::string reason;
-    MonoTime at;
-  };
   std::optional<Closing> closing_;  // from BeginClose to the next Open
-  RoundDecision decision_;
-  MonoTime decided_since_;
-  RoundView closing_view_;
-  bool awaits_storage_ = false;
   bool finished_ = false;
   std::set<WorkerBase> accepting_;
-  std::set<ContributionKey> excluded_;                                // of the open round
-  std::set<WorkerBase> left_out_;                                     // of rounds before
-  std::map<std::pair<Version, WorkerName>, Contribution> committed_;  // by base
-  Version remembered_from_;  // of earlier bases it is not known any more who contributed
+  std::set<ContributionKey> excluded_;  // of the open round
+  std::set<WorkerBase> left_out_;       // of rounds before
+  PastContributions past_;
 };
 
 }  // namespace atl

@@ -206,7 +206,7 @@ absl::Status Contributions::CheckReplay(const Contribution& contribution) const 
   MutexLock lock(&core_.mutex);
   const FragmentRound& fragment = core_.fragments[contribution.key.fragment.value()];
   if (!fragment.config().run.offenders.measures()) return absl::OkStatus();
-  const Contribution* earlier = fragment.FindSame(contribution);
+  const Contribution* earlier = fragment.past().FindSame(contribution);
   if (earlier == nullptr) return absl::OkStatus();
   return Reject(
       RejectionReason::kAlreadyPushed,
@@ -223,15 +223,8 @@ absl::StatusOr<PushStatusResult> Contributions::PushStatus(const PushStatusCall&
   if (core_.fragments.empty()) return result;
   const FragmentRound& fragment = core_.fragments[call.fragment.value()];
   result.head = fragment.head();
-  if (call.base > fragment.head()) return result;
-  if (fragment.FindCommitted(call.base, call.caller.worker) != nullptr) {
-    result.state = PushState::kCommitted;
-  } else if (fragment.Accepting(call.caller.worker, call.base)) {
-    result.state = PushState::kPartial;
-  } else if (fragment.round() != nullptr && fragment.round()->HasArrived(call.caller.worker, call.base)) {
-    result.state = PushState::kAccepted;
-  } else if (!fragment.Admissible(call.base)) {
-    result.state = PushState::kMissed;
+  result.state = fragment.StateOf(call.base, call.caller.worker);
+  if (result.state == PushState::kMissed) {
     core_.members.account(call.caller.worker).last_pushes[call.fragment] = {.base = call.base,
                                                                             .counted = false};
   }

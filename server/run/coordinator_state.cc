@@ -55,7 +55,7 @@ void CoordinatorState::RestoreRounds(const Recovery& recovery, const std::vector
     fragment.stored = found.stored;
     fragment.Reopen(found.head, round_configs[found.fragment.value()], core_.members.membership(), now);
     for (const Contribution& contribution : found.accepted) {
-      fragment.Readmit(contribution, now);
+      fragment.EndAccept(contribution, /*durable=*/true, now);
       core_.members.assignments().Accepted(contribution, contribution.samples_consumed, now);
     }
   }

@@ -14,15 +14,15 @@ RoundDecision Rounds::Decide(FragmentId id, MonoTime now, Effects& effects) {
   if (id.value() >= core_.fragments.size()) return wait;
   FragmentRound& fragment = core_.fragments[id.value()];
   if (fragment.round() == nullptr) return wait;
-  if (fragment.closing()) return fragment.decision();
+  if (fragment.closing()) return fragment.verdict.decision();
   if (std::optional<RoundDecision> ordered = control_.Decision(fragment)) {
-    fragment.Ordered(*std::move(ordered));
-    return fragment.decision();
+    fragment.verdict.Ordered(*std::move(ordered));
+    return fragment.verdict.decision();
   }
-  const RunHealth before = fragment.decision().health;
+  const RunHealth before = fragment.verdict.decision().health;
   const RoundView& view = fragment.round()->View(now, core_.members.membership());
   RoundDecision decision = ::atl::Decide(now, view, Rules(fragment, view));
-  fragment.Decided(decision, view, now);
+  fragment.verdict.Decided(decision, view, now);
   if (decision.action == RoundDecision::Action::kHold && before != decision.health) {
     effects.Event(EventKind::kRunHeld, "", absl::StrFormat("fragment %d: %s", id.value(), decision.reason));
     effects.events.back().fragment = id;
@@ -90,7 +90,7 @@ std::vector<ContributionAudit> Rounds::Audit(FragmentId fragment,
 std::vector<FragmentId> Rounds::Committed(const RoundRecord& record, MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
   FragmentRound& fragment = core_.fragments[record.fragment.value()];
-  const double commit_seconds = ToSeconds(now - fragment.closed_at());
+  const double commit_seconds = ToSeconds(now - fragment.closing()->at);
   const double open_seconds = std::max(0.0, ToSeconds(now - fragment.round()->opened_at()) - commit_seconds);
   const std::optional<double> idle_seconds =
       core_.training_time.IdleSeconds(*fragment.round(), core_.configs.run().round.lease, core_.members);
@@ -103,7 +103,7 @@ std::vector<FragmentId> Rounds::Committed(const RoundRecord& record, MonoTime no
     core_.statistics.NoteEpsilon(summary.epsilon);
   }
   core_.members.assignments().Committed(record.fragment, record.contributions);
-  fragment.grace.Closed(fragment.closing_view(), fragment.config().run.round);
+  fragment.grace.Closed(fragment.verdict.closing_view(), fragment.config().run.round);
   fragment.Committed(record);
   fragment.Open(record.version, core_.members.membership(), now);
   effects.Event(EventKind::kRoundClosed, "",
@@ -138,7 +138,8 @@ void Rounds::NoteOffences(const RoundRecord& record, MonoTime now, Effects& effe
 
 void Rounds::AwaitStorage(FragmentId fragment) {
   MutexLock lock(&core_.mutex);
-  core_.fragments[fragment.value()].AwaitStorage();
+  FragmentRound& awaiting = core_.fragments[fragment.value()];
+  awaiting.verdict.AwaitStorage(awaiting.head());
 }
 
 void Rounds::Stored(FragmentId fragment, Version version) {

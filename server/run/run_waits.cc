@@ -15,7 +15,7 @@ double Until(MonoTime end, MonoTime now) {
 
 WaitView RoundWait(const FragmentRound& fragment, const Membership& membership, MonoTime now) {
   const uint32_t id = fragment.layout().id.value();
-  WaitView wait{.what = "", .from = {}, .since_s = ToSeconds(now - fragment.decided_since())};
+  WaitView wait{.what = "", .from = {}, .since_s = ToSeconds(now - fragment.verdict.since())};
   if (fragment.closing() && fragment.accepting() > 0) {
     wait.what = absl::StrFormat(
         "fragment %d: the round is closed; %s just being written to disk", id,
@@ -25,11 +25,12 @@ WaitView RoundWait(const FragmentRound& fragment, const Membership& membership, 
     wait.what = absl::StrFormat("fragment %d: version %d is being merged and committed", id,
                                 fragment.head().value() + 1);
   } else {
-    wait.what = absl::StrFormat("fragment %d: %s", id, fragment.decision().reason);
-    if (!fragment.awaits_storage()) {
-      const bool names = fragment.decision().waits_for_expected && fragment.round() != nullptr;
+    wait.what = absl::StrFormat("fragment %d: %s", id, fragment.verdict.decision().reason);
+    if (!fragment.verdict.awaits_storage()) {
+      const bool names = fragment.verdict.decision().waits_for_expected && fragment.round() != nullptr;
       if (names) wait.from = fragment.round()->View(now, membership).expected;
-      if (fragment.decision().next_check) wait.ends_in_s = Until(*fragment.decision().next_check, now);
+      if (fragment.verdict.decision().next_check)
+        wait.ends_in_s = Until(*fragment.verdict.decision().next_check, now);
     }
   }
   return wait;
@@ -44,7 +45,7 @@ std::string RunWaits::WaitingFor(FragmentId id) const {
   const FragmentRound& fragment = core_.fragments[id.value()];
   if (!faults_.fault().empty()) return faults_.fault();
   if (!faults_.storage_errors().empty()) return faults_.StorageError();
-  return fragment.closing() ? "the round is closed and being committed" : fragment.decision().reason;
+  return fragment.closing() ? "the round is closed and being committed" : fragment.verdict.decision().reason;
 }
 
 std::string RunWaits::StateReason() const {
@@ -60,9 +61,10 @@ std::string RunWaits::StateReason() const {
   const FragmentRound* worst = nullptr;
   for (const FragmentRound& fragment : core_.fragments) {
     if (fragment.finished()) continue;
-    if (worst == nullptr || fragment.decision().health > worst->decision().health) worst = &fragment;
+    if (worst == nullptr || fragment.verdict.decision().health > worst->verdict.decision().health)
+      worst = &fragment;
   }
-  return worst->closing() ? "merging: " + worst->decision().reason : worst->decision().reason;
+  return worst->closing() ? "merging: " + worst->verdict.decision().reason : worst->verdict.decision().reason;
 }
 
 std::vector<WaitView> RunWaits::Waits(MonoTime now) const {

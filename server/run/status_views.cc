@@ -42,7 +42,7 @@ RunStateView StatusViews::State() const {
   if (core_.fragments.empty() && faults_.storage_errors().empty()) return RunStateView::kStarting;
   RunHealth worst = RunHealth::kStarting;
   for (const FragmentRound& fragment : core_.fragments) {
-    if (!fragment.finished()) worst = std::max(worst, fragment.decision().health);
+    if (!fragment.finished()) worst = std::max(worst, fragment.verdict.decision().health);
   }
   if (!faults_.storage_errors().empty()) worst = std::max(worst, RunHealth::kDegraded);
   return ToView(worst);
@@ -84,9 +84,9 @@ FragmentStatusView StatusViews::Fragment(const FragmentRound& fragment, MonoTime
     view.deadline_seconds = ToSeconds(rules.deadline);
     view.quorum = static_cast<uint32_t>(QuorumCount(view.arrived.size() + view.missing.size(), rules));
     view.waiting_for =
-        fragment.closing() ? "the round is closed and being committed" : fragment.decision().reason;
-    if (fragment.decision().next_check && !fragment.closing()) {
-      view.wait_ends_in_s = std::max(0.0, ToSeconds(*fragment.decision().next_check - now));
+        fragment.closing() ? "the round is closed and being committed" : fragment.verdict.decision().reason;
+    if (fragment.verdict.decision().next_check && !fragment.closing()) {
+      view.wait_ends_in_s = std::max(0.0, ToSeconds(*fragment.verdict.decision().next_check - now));
     }
   }
   return view;
