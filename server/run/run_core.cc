@@ -91,6 +91,12 @@ absl::Status UnknownWorker(const WorkerName& worker) {
 
 void RunCore::RefreshGrant(Effects& effects) {
   if (manifest) return;
+  // While the holder is there, who else could seed need not be listed.
+  const Member* holder = members.membership().Find(grant.holder());
+  if (holder != nullptr && holder->role == WorkerRole::kTrainer && holder->state == MemberState::kActive &&
+      !members.account(holder->name).manifest_hash.empty()) {
+    return;
+  }
   const WorkerName before = grant.holder();
   if (!grant.Refresh(members.Seeders()) || before.empty()) return;
   effects.Event(
