@@ -25,15 +25,9 @@ bool Connected(const Member& member, const std::string& secret_hash, MonoTime no
   return member.live() && now < member.lease_expires_at && member.secret_hash != secret_hash;
 }
 
-// A resync is void with the next pull of the head, which every round brings: asked again after a restart it
-// would cost its worker a second round.
-bool IsKept(CommandView command) {
-  return command == CommandView::kDrain || command == CommandView::kRestart || command == CommandView::kStop;
-}
-
 PendingCommand CommandOf(const WorkerEntry& entry) {
   const auto command = static_cast<CommandView>(entry.order);
-  if (entry.departed || !IsKept(command)) return {};
+  if (entry.departed || !PendingCommand{.command = command}.kept()) return {};
   return {.command = command, .at_once = entry.order_at_once};
 }
 
@@ -70,8 +64,9 @@ absl::Status MemberRegistry::EnterJoin(const JoinCall& call, MonoTime now) {
                                 configs_->run().joins_per_s, ToSeconds(*wait)));
 }
 
-void MemberRegistry::Restore(const std::vector<WorkerEntry>& workers,
-                             const std::vector<PartitionEntry>& partitions, MonoTime now) {
+std::vector<WorkerName> MemberRegistry::Restore(const std::vector<WorkerEntry>& workers,
+                                                const std::vector<PartitionEntry>& partitions, MonoTime now) {
+  std::vector<WorkerName> strays;
   assignments_.Restore(partitions);
   std::vector<MemberRecord> records;
   Incarnation newest;
@@ -79,7 +74,7 @@ void MemberRegistry::Restore(const std::vector<WorkerEntry>& workers,
   for (const WorkerEntry& entry : workers) {
     if (static_cast<WorkerRole>(entry.role) == WorkerRole::kObserver && !entry.banned) {
       // The record with the newest incarnation stays, so that none is issued twice.
-      if (entry.incarnation != newest) stray_names_.push_back(entry.name);
+      if (entry.incarnation != newest) strays.push_back(entry.name);
       continue;
     }
     MemberRecord record{.name = entry.name,
@@ -103,6 +98,7 @@ void MemberRegistry::Restore(const std::vector<WorkerEntry>& workers,
     if (entry.banned) banned_.insert(entry.name);
   }
   membership_.Restore(records, Incarnation(newest.value() + 1), now);
+  return strays;
 }
 
 void MemberRegistry::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions) {
@@ -142,7 +138,7 @@ absl::Status MemberRegistry::CheckPin(const WorkerName& worker, const std::strin
 }
 
 absl::Status MemberRegistry::CheckData(const WorkerName& name) const {
-  return CheckPin(name, DatasetOf(name));
+  return CheckPin(name, FindAccount(name).dataset_fingerprint);
 }
 
 bool MemberRegistry::NoteData(const WorkerName& name) {
@@ -158,14 +154,6 @@ bool MemberRegistry::NoteData(const WorkerName& name) {
   return true;
 }
 
-std::vector<WorkerName> MemberRegistry::WithCountedData() const {
-  std::vector<WorkerName> names;
-  for (const auto& [name, account] : accounts_) {
-    if (account.data_counts && membership_.Find(name) != nullptr) names.push_back(name);
-  }
-  return names;
-}
-
 std::vector<WorkerName> MemberRegistry::ForgetData() {
   std::vector<WorkerName> changed;
   for (auto& [name, account] : accounts_) {
@@ -176,22 +164,10 @@ std::vector<WorkerName> MemberRegistry::ForgetData() {
   return changed;
 }
 
-std::vector<WorkerName> MemberRegistry::Drained() const {
-  std::vector<WorkerName> names;
-  for (const auto& [name, account] : accounts_) {
-    const bool has_drained = account.drained && !membership_.IsLive(name);
-    if (has_drained || account.command.command == CommandView::kDrain) names.push_back(name);
-  }
-  return names;
-}
-
-bool MemberRegistry::CancelDrain(const WorkerName& name) {
+const WorkerAccount& MemberRegistry::FindAccount(const WorkerName& name) const {
+  static const WorkerAccount kNone;
   const auto it = accounts_.find(name);
-  if (it == accounts_.end()) return false;
-  WorkerAccount& account = it->second;
-  const bool ordered = account.command.command == CommandView::kDrain && !membership_.IsLive(name);
-  if (ordered) account.command = PendingCommand{};
-  return std::exchange(account.drained, false) || ordered;
+  return it == accounts_.end() ? kNone : it->second;
 }
 
 absl::Status MemberRegistry::CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now) {
@@ -298,92 +274,6 @@ absl::StatusOr<bool> MemberRegistry::Renew(const Caller& caller, MonoTime now) {
   return was_lost;
 }
 
-std::optional<WorkerEntry> MemberRegistry::Entry(const WorkerName& name) const {
-  const Member* member = membership_.Find(name);
-  if (member == nullptr) return std::nullopt;
-  const auto account = accounts_.find(name);
-  const PendingCommand told = account == accounts_.end() ? PendingCommand() : account->second.command;
-  const bool kept = member->live() && IsKept(told.command);
-  // One that was lost before it obeyed stays drained.
-  const bool drained = !member->live() && account != accounts_.end() &&
-                       (account->second.drained || told.command == CommandView::kDrain);
-  return WorkerEntry{.name = member->name,
-                     .secret_hash = member->secret_hash,
-                     .incarnation = member->incarnation,
-                     .role = static_cast<uint8_t>(member->role),
-                     .partition = member->partition,
-                     .departed = !member->live(),
-                     .banned = banned(name),
-                     .public_key = PublicKey(name),
-                     .dataset_fingerprint = CountedDataOf(name),
-                     .order = static_cast<uint8_t>(kept      ? told.command
-                                                   : drained ? CommandView::kDrain
-                                                             : CommandView(0)),
-                     .order_at_once = kept && told.at_once};
-}
-
-WorkerEntry MemberRegistry::EntryOfRemoved(WorkerEntry entry) const {
-  if (membership_.Find(entry.name)->state == MemberState::kLeft) return entry;
-  const auto account = accounts_.find(entry.name);
-  const bool drained = account != accounts_.end() && account->second.drained;
-  entry.departed = true;
-  entry.order = static_cast<uint8_t>(drained ? CommandView::kDrain : CommandView(0));
-  entry.order_at_once = false;
-  return entry;
-}
-
-std::optional<WorkerEntry> MemberRegistry::Tombstone(const WorkerName& name) const {
-  const Incarnation incarnation = membership_.Find(name)->incarnation;
-  if (Incarnation(incarnation.value() + 1) != membership_.next_incarnation()) return std::nullopt;
-  return WorkerEntry{.name = name,
-                     .secret_hash = {},
-                     .incarnation = incarnation,
-                     .role = static_cast<uint8_t>(WorkerRole::kObserver),
-                     .partition = std::nullopt,
-                     .departed = true};
-}
-
-std::string MemberRegistry::DatasetOf(const WorkerName& name) const {
-  const auto it = accounts_.find(name);
-  return it == accounts_.end() ? std::string() : it->second.dataset_fingerprint;
-}
-
-// Only files that a contribution was made of may pin the run after a restart.
-std::string MemberRegistry::CountedDataOf(const WorkerName& name) const {
-  const auto it = accounts_.find(name);
-  return it == accounts_.end() || !it->second.data_counts ? std::string() : it->second.dataset_fingerprint;
-}
-
-std::string MemberRegistry::PublicKey(const WorkerName& name) const {
-  const auto it = accounts_.find(name);
-  return it == accounts_.end() ? std::string() : it->second.public_key;
-}
-
-std::string MemberRegistry::manifest_hash(const WorkerName& name) const {
-  const auto it = accounts_.find(name);
-  return it == accounts_.end() ? std::string() : it->second.manifest_hash;
-}
-
-std::vector<WorkerName> MemberRegistry::Seeders() const {
-  std::vector<WorkerName> seeders;
-  for (const WorkerName& name : membership_.ActiveTrainers()) {
-    if (!manifest_hash(name).empty()) seeders.push_back(name);
-  }
-  return seeders;
-}
-
-std::vector<WorkerName> MemberRegistry::Live(WorkerRole role) const {
-  std::vector<const Member*> live = membership_.Live();
-  std::erase_if(live, [role](const Member* member) { return member->role != role; });
-  const auto order = [](const Member* member) {
-    return member->partition.value_or(std::numeric_limits<uint32_t>::max());
-  };
-  std::ranges::stable_sort(live, {}, order);
-  std::vector<WorkerName> names;
-  for (const Member* member : live) names.push_back(member->name);
-  return names;
-}
-
 absl::Status MemberRegistry::CheckForget(const WorkerName& name) const {
   if (banned(name)) {
     return absl::FailedPreconditionError(
@@ -425,68 +315,5 @@ PartitionView MemberRegistry::Partition(const Member& member) const {
           .partitions = configs_->run().data.partitions,
           .samples_consumed = assignments_.shares().promised(partition)};
 }
-
-std::vector<WorkerView> MemberRegistry::Views(bool all, MonoTime now) const {
-  std::vector<WorkerView> views;
-  for (const Member* member : all ? membership_.All() : membership_.Live()) {
-    views.push_back(View(*member, now));
-  }
-  return views;
-}
-
-WorkerView MemberRegistry::View(const Member& member, MonoTime now) const {
-  const auto it = accounts_.find(member.name);
-  const WorkerAccount account = it == accounts_.end() ? WorkerAccount{} : it->second;
-  WorkerView view;
-  view.name = member.name;
-  view.incarnation = member.incarnation;
-  view.role = static_cast<uint8_t>(member.role);
-  view.state = std::string(MemberStateName(member.state));
-  if (member.live()) view.lease_remaining_s = std::max(0.0, ToSeconds(member.lease_expires_at - now));
-  view.capabilities = account.capabilities;
-  if (member.partition) {
-    view.data = Partition(member);
-    view.data->samples_consumed = assignments_.shares().consumed(*member.partition);
-  }
-  view.inner_steps = assignments_.steps(member.name);
-  view.steps_per_second = assignments_.steps_per_second(member.name);
-  view.progress = account.progress;
-  view.seconds_since_heartbeat = ToSeconds(now - account.last_seen_at);
-  view.contributions_accepted = account.accepted;
-  view.contributions_refused = account.rejected;
-  view.push_bytes = account.push_bytes;
-  view.pull_bytes = account.pull_bytes;
-  view.banned = banned(member.name);
-  view.pending_command = account.command.command;
-  return view;
-}
-
-double MemberRegistry::ReportedPace() const {
-  double sum = 0;
-  for (const WorkerName& name : Live(WorkerRole::kTrainer)) {
-    const auto it = accounts_.find(name);
-    if (it != accounts_.end()) sum += it->second.progress.tokens_per_second;
-  }
-  return sum;
-}
-
-std::optional<MonoTime> MemberRegistry::MostJoinedAfter(MonoTime since,
-                                                        const std::vector<WorkerName>& names) const {
-  size_t joined = 0;
-  MonoTime last = since;
-  for (const WorkerName& name : names) {
-    const auto it = accounts_.find(name);
-    if (it == accounts_.end() || it->second.joined_at <= since) continue;
-    ++joined;
-    last = std::max(last, it->second.joined_at);
-  }
-  return joined > 0 && 2 * joined >= names.size() ? std::optional(last) : std::nullopt;
-}
-
-uint32_t MemberRegistry::live_others() const {
-  return static_cast<uint32_t>(membership_.counts().live - membership_.live_count(WorkerRole::kTrainer));
-}
-
-uint32_t MemberRegistry::lost() const { return static_cast<uint32_t>(membership_.counts().lost); }
 
 }  // namespace atl

@@ -28,6 +28,13 @@ namespace atl {
 struct PendingCommand {
   CommandView command = CommandView::kNone;
   bool at_once = false;
+
+  /// A resync is void with the next pull of the head, which every round brings: asked again after a restart
+  /// it would cost its worker a second round.
+  bool kept() const {
+    return command == CommandView::kDrain || command == CommandView::kRestart ||
+           command == CommandView::kStop;
+  }
 };
 
 /// What is kept of a worker while this coordinator lives.
@@ -68,8 +75,9 @@ class MemberRegistry {
   /// here on; what else the registry reads is settled.
   void Configured();
 
-  void Restore(const std::vector<WorkerEntry>& workers, const std::vector<PartitionEntry>& partitions,
-               MonoTime now);
+  /// Returns names without a member that former versions stored for observers: to be deleted.
+  std::vector<WorkerName> Restore(const std::vector<WorkerEntry>& workers,
+                                  const std::vector<PartitionEntry>& partitions, MonoTime now);
 
   /// A restore: calls of the old epoch are refused from here on, and partitions are read from these
   /// positions.
@@ -94,8 +102,9 @@ class MemberRegistry {
   const Membership& membership() const { return membership_; }
   /// Of a member.
   WorkerAccount& account(const WorkerName& name) { return accounts_[name]; }
-  /// That it joined with; empty: not known.
-  std::string manifest_hash(const WorkerName& name) const;
+  /// An empty one of a name that has none.
+  const WorkerAccount& FindAccount(const WorkerName& name) const;
+  const std::map<WorkerName, WorkerAccount>& accounts() const { return accounts_; }
   /// DATASET_MISMATCH when the run is pinned to other token files than this worker joined with.
   absl::Status CheckData(const WorkerName& name) const;
   /// A contribution of this worker counts: the first one pins the run to its token files. True when its
@@ -103,36 +112,8 @@ class MemberRegistry {
   bool NoteData(const WorkerName& name);
   /// The next contribution pins the run anew. Names of the members whose records changed.
   std::vector<WorkerName> ForgetData();
-  /// Names of the members whose records ForgetData would change.
-  std::vector<WorkerName> WithCountedData() const;
-  /// Told to drain and not obeyed yet, live or lost, or departed because an operator drained them, and not
-  /// back since; in order of name.
-  std::vector<WorkerName> Drained() const;
-  /// An order to drain was obeyed: remembered until the worker joins again.
-  void NoteDrained(const WorkerName& name) { accounts_[name].drained = true; }
-  /// When the last of these joined, if half of them or more joined after `since`.
-  std::optional<MonoTime> MostJoinedAfter(MonoTime since, const std::vector<WorkerName>& names) const;
-  /// It is wanted again. Whether it was drained, or told to and lost. A live one is told on.
-  bool CancelDrain(const WorkerName& name);
-
-  /// Of its confirmations; empty: it signs nothing.
-  std::string PublicKey(const WorkerName& name) const;
-  std::optional<WorkerEntry> Entry(const WorkerName& name) const;
-  /// The entry of this member when an operator has removed it.
-  WorkerEntry EntryOfRemoved(WorkerEntry entry) const;
-  /// What takes the place of this member's record when it is forgotten; nullopt: nothing, for another member
-  /// keeps the newest incarnation.
-  std::optional<WorkerEntry> Tombstone(const WorkerName& name) const;
-  /// Active trainers that have the model, in order of name.
-  std::vector<WorkerName> Seeders() const;
-  /// Live trainers, or evaluators, in order of partition and name.
-  std::vector<WorkerName> Live(WorkerRole role) const;
-  std::vector<WorkerView> Views(bool all, MonoTime now) const;
-  WorkerView View(const Member& member, MonoTime now) const;
   /// Its part of the shared data, and where it goes on in it: behind what was accepted of it.
   PartitionView Partition(const Member& member) const;
-  /// Tokens per second as the live trainers report them.
-  double ReportedPace() const;
   /// Drops all that is remembered of a departed worker. NotFound, FailedPrecondition (live, or banned: the
   /// ban would go with it).
   absl::Status Forget(const WorkerName& name);
@@ -140,20 +121,13 @@ class MemberRegistry {
   absl::Status CheckForget(const WorkerName& name) const;
   /// Departed workers that may be forgotten, gone for longer than `age`; at most `limit`.
   std::vector<WorkerName> Forgettable(Duration age, size_t limit, MonoTime now) const;
-  /// Names without a member that former versions stored for observers: to be deleted. Once.
-  std::vector<WorkerName> TakeStrayNames() { return std::exchange(stray_names_, {}); }
   /// Its name is refused at Join until it is not banned any more.
   void SetBanned(const WorkerName& name, bool banned);
   bool banned(const WorkerName& name) const { return banned_.contains(name); }
-  /// Others than trainers that are live.
-  uint32_t live_others() const;
-  uint32_t lost() const;
 
  private:
   absl::Status CheckDataset(const JoinCall& call) const;
   absl::Status CheckPin(const WorkerName& worker, const std::string& fingerprint) const;
-  std::string DatasetOf(const WorkerName& name) const;
-  std::string CountedDataOf(const WorkerName& name) const;
 
   const RunConfigs* configs_;
   RunIdentity identity_;
@@ -163,7 +137,6 @@ class MemberRegistry {
   WorkAssignments assignments_;
   std::map<WorkerName, WorkerAccount> accounts_;
   std::set<WorkerName> banned_;
-  std::vector<WorkerName> stray_names_;
   std::string fingerprint_;  // of the shared data: that of the first contribution; empty: nothing is pinned
   WorkerName pinned_by_;
 };

@@ -16,7 +16,7 @@ std::vector<FragmentId> CoordinatorState::Restore(const Recovery& recovery,
     // Whose model may seed the run is known from a Join only, and is not on disk: all of them join again.
     for (WorkerEntry& worker : workers) worker.departed = true;
   }
-  core_.members.Restore(workers, recovery.partitions, now);
+  member_actions_.ForgetStrays(core_.members.Restore(workers, recovery.partitions, now));
   if (core_.configs.run().inner.pace == InnerPace::kAdaptive)
     core_.members.assignments().LearnPace(recovery.rounds);
   core_.statistics.Restore(recovery.rounds, recovery.evaluations, layouts);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "core/contribution.h"
+#include "server/members/member_lists.h"
 
 namespace atl {
 
@@ -59,7 +60,7 @@ void Evaluations::Watch(MonoTime now, Effects& effects) {
 
 bool Evaluations::Awaited() const {
   if (core_.fragments.empty() || core_.configs.run().evaluated_by != EvaluatedBy::kEvaluator) return false;
-  if (core_.configs.run().evaluation_every == 0 || !core_.members.Live(WorkerRole::kEvaluator).empty())
+  if (core_.configs.run().evaluation_every == 0 || !LiveOf(core_.members, WorkerRole::kEvaluator).empty())
     return false;
   return !core_.Finished() || !core_.evaluation_assignment.HasReport(core_.fragments.front().head());
 }
@@ -67,8 +68,8 @@ bool Evaluations::Awaited() const {
 bool Evaluations::EvaluatorLeft() const {
   const bool by_worker = core_.configs.run().evaluated_by == EvaluatedBy::kWorker;
   const Version last = core_.fragments.front().head();
-  if (!by_worker) return core_.members.Live(WorkerRole::kEvaluator).empty();
-  const std::vector<WorkerName> live = core_.members.Live(WorkerRole::kTrainer);
+  if (!by_worker) return LiveOf(core_.members, WorkerRole::kEvaluator).empty();
+  const std::vector<WorkerName> live = LiveOf(core_.members, WorkerRole::kTrainer);
   const WorkerName holder = core_.evaluation_assignment.Holder(last);
   return live.empty() || (!holder.empty() && std::ranges::find(live, holder) == live.end());
 }

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "server/members/member_entries.h"
+#include "server/members/member_lists.h"
 
 namespace atl {
 namespace {
@@ -44,7 +46,7 @@ absl::StatusOr<WorkerView> MemberActions::Worker(const WorkerName& worker, MonoT
   MutexLock lock(&core_.mutex);
   const Member* member = core_.members.membership().Find(worker);
   if (member == nullptr) return UnknownWorker(worker);
-  WorkerView view = core_.members.View(*member, now);
+  WorkerView view = WorkerViewOf(core_.members, *member, now);
   view.offences = core_.offences.Of(worker);
   return view;
 }
@@ -134,7 +136,7 @@ absl::StatusOr<MemberRecords> MemberActions::RecordsAfter(MemberAction action,
     entry.banned = false;
     if (const Version newest = core_.NewestHead(); newest != Version()) entry.forgiven_until = newest.value();
   } else {
-    entry = core_.members.EntryOfRemoved(std::move(entry));
+    entry = EntryOfRemoved(core_.members, std::move(entry));
     entry.banned = entry.banned || action == MemberAction::kBan;
   }
   records.stored.push_back(std::move(entry));
@@ -153,7 +155,7 @@ absl::StatusOr<MemberRecords> MemberActions::RecordsAfterForgetting(Duration age
 MemberRecords MemberActions::RecordsWithoutDataset() const {
   MutexLock lock(&core_.mutex);
   MemberRecords records;
-  for (const WorkerName& name : core_.members.WithCountedData()) {
+  for (const WorkerName& name : WithCountedData(core_.members)) {
     records.stored.push_back(core_.Entry(name));
     records.stored.back().dataset_fingerprint.clear();
   }
@@ -180,7 +182,7 @@ absl::Status MemberActions::CheckAction(MemberAction action, const WorkerName& w
 }
 
 void MemberActions::AddForgotten(const WorkerName& worker, MemberRecords& records) const {
-  if (std::optional<WorkerEntry> tombstone = core_.members.Tombstone(worker)) {
+  if (std::optional<WorkerEntry> tombstone = TombstoneOf(core_.members, worker)) {
     records.stored.push_back(*std::move(tombstone));
   } else {
     records.removed.push_back(worker);
@@ -194,7 +196,7 @@ absl::Status MemberActions::Forget(const WorkerName& worker, Effects& effects) {
 
 absl::Status MemberActions::ForgetOne(const WorkerName& name, Effects& effects) {
   ATOLL_RETURN_IF_ERROR(CheckAction(MemberAction::kForget, name));
-  std::optional<WorkerEntry> tombstone = core_.members.Tombstone(name);
+  std::optional<WorkerEntry> tombstone = TombstoneOf(core_.members, name);
   ATOLL_RETURN_IF_ERROR(core_.members.Forget(name));
   core_.evaluation_assignment.Forget(name);
   core_.offences.Forget(name);
@@ -207,7 +209,7 @@ absl::Status MemberActions::ForgetOne(const WorkerName& name, Effects& effects) 
 }
 
 void MemberActions::ForgetOld(MonoTime now, Effects& effects) {
-  for (WorkerName& name : core_.members.TakeStrayNames()) effects.forgotten.push_back(std::move(name));
+  for (WorkerName& name : std::exchange(stray_names_, {})) effects.forgotten.push_back(std::move(name));
   const Duration age = core_.configs.run().forget_workers_after;
   if (age == Duration(0)) return;
   for (const WorkerName& name : core_.members.Forgettable(age, kForgottenAtOnce, now)) {
@@ -222,13 +224,13 @@ void MemberActions::ResetDataset(Effects& effects) {
 
 std::vector<WorkerName> MemberActions::Drained() const {
   MutexLock lock(&core_.mutex);
-  return core_.members.Drained();
+  return DrainedOf(core_.members);
 }
 
 void MemberActions::CancelDrains(const std::vector<WorkerName>& wanted, Effects& effects) {
   MutexLock lock(&core_.mutex);
   for (const WorkerName& name : wanted) {
-    if (core_.members.CancelDrain(name)) effects.members.push_back(name);
+    if (CancelDrain(core_.members, name)) effects.members.push_back(name);
   }
 }
 
@@ -236,11 +238,13 @@ uint32_t MemberActions::LiveTrainersExcept(const std::function<bool(const Worker
   std::vector<WorkerName> live;
   {
     MutexLock lock(&core_.mutex);
-    live = core_.members.Live(WorkerRole::kTrainer);
+    live = LiveOf(core_.members, WorkerRole::kTrainer);
   }
   return static_cast<uint32_t>(
       std::ranges::count_if(live, [&](const WorkerName& name) { return !except(name); }));
 }
+
+void MemberActions::ForgetStrays(std::vector<WorkerName> names) { stray_names_ = std::move(names); }
 
 void MemberActions::RestoreOffences(const Recovery& recovery) {
   for (const WorkerEntry& entry : recovery.workers) {

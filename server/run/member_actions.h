@@ -54,6 +54,8 @@ class MemberActions {
   // Under the lock.
   void BanByRule(const std::vector<OffenceTracker::Ban>& bans, MonoTime now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  /// After a restart: names without a member, whose records ForgetOld deletes.
+  void ForgetStrays(std::vector<WorkerName> names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// After a restart: what is held against whom. BanDue bans those that the rule had found.
   void RestoreOffences(const Recovery& recovery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   void BanDue(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
@@ -79,6 +81,7 @@ class MemberActions {
 
   RunCore& core_;
   RunProgress& progress_;
+  std::vector<WorkerName> stray_names_ ABSL_GUARDED_BY(core_.mutex);
   std::vector<OffenceTracker::Ban> due_bans_ ABSL_GUARDED_BY(core_.mutex);  // found at a restart
 };
 

@@ -155,7 +155,7 @@ absl::Status MemberCalls::Leave(const Caller& caller, const std::string& reason,
   effects.members.push_back(caller.worker);
   PendingCommand& command = core_.members.account(caller.worker).command;
   if (command.command == CommandView::kDrain) {
-    core_.members.NoteDrained(caller.worker);
+    core_.members.account(caller.worker).drained = true;
     effects.Event(EventKind::kWorkerDrained, caller.worker,
                   absl::StrFormat("worker '%s' has drained: %s", caller.worker,
                                   LastPushText(core_.members.account(caller.worker))));
@@ -209,7 +209,7 @@ std::optional<WorkerEntry> MemberCalls::Entry(const WorkerName& name) const {
 
 std::string MemberCalls::PublicKey(const WorkerName& worker) const {
   MutexLock lock(&core_.mutex);
-  return core_.members.PublicKey(worker);
+  return core_.members.FindAccount(worker).public_key;
 }
 
 bool MemberCalls::IsTrainer(const WorkerName& worker) const {

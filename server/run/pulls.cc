@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "server/members/member_lists.h"
 
 namespace atl {
 
@@ -48,7 +49,8 @@ bool Pulls::AssignEvaluation(const Member& member, Version version, bool last) {
   if (held != nullptr && held->live() && held->role == WorkerRole::kTrainer) {
     return assignment.Assign(member.name, member.role, version, last, std::span(&holder, 1));
   }
-  return assignment.Assign(member.name, member.role, version, last, core_.members.Live(WorkerRole::kTrainer));
+  return assignment.Assign(member.name, member.role, version, last,
+                           LiveOf(core_.members, WorkerRole::kTrainer));
 }
 
 RoundPlanView Pulls::Deliver(const WorkerName& worker, FragmentId id, Version version,

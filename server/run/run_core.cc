@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_format.h"
 #include "common/human.h"
+#include "server/members/member_entries.h"
+#include "server/members/member_lists.h"
 #include "server/rejection.h"
 
 namespace atl {
@@ -63,7 +65,7 @@ absl::Status RunCore::CheckFragment(FragmentId fragment) const {
 }
 
 absl::Status RunCore::CheckModel(const WorkerName& worker) const {
-  const std::string hash = members.manifest_hash(worker);
+  const std::string hash = members.FindAccount(worker).manifest_hash;
   if (manifest_hash.empty() || hash.empty() || hash == manifest_hash) return absl::OkStatus();
   return Reject(RejectionReason::kManifestMismatch,
                 absl::StrFormat("the model of worker '%s' hashes to %s, that of the seeded run to %s", worker,
@@ -98,7 +100,7 @@ void RunCore::RefreshGrant(Effects& effects) {
     return;
   }
   const WorkerName before = grant.holder();
-  if (!grant.Refresh(members.Seeders()) || before.empty()) return;
+  if (!grant.Refresh(SeedersOf(members)) || before.empty()) return;
   effects.Event(
       EventKind::kUnknown, grant.holder(),
       absl::StrFormat("worker '%s' is gone; worker '%s' is to seed the run now", before, grant.holder()));
@@ -120,7 +122,7 @@ void RunCore::OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime no
 }
 
 WorkerEntry RunCore::Entry(const WorkerName& worker) const {
-  WorkerEntry entry = *members.Entry(worker);
+  WorkerEntry entry = *EntryOf(members, worker);
   entry.forgiven_until = offences.forgiven_until(worker).value();
   return entry;
 }

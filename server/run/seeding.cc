@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "server/members/member_lists.h"
 #include "server/rejection.h"
 
 namespace atl {
@@ -23,7 +24,7 @@ absl::Status Seeding::CheckSeeder(const Caller& caller, MonoTime now, Effects& e
 
 void Seeding::SeedUploadAborted(const WorkerName& worker, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  if (core_.manifest || !core_.grant.HeldBy(worker) || !core_.grant.UploadAborted(core_.members.Seeders()))
+  if (core_.manifest || !core_.grant.HeldBy(worker) || !core_.grant.UploadAborted(SeedersOf(core_.members)))
     return;
   effects.Event(EventKind::kUnknown, core_.grant.holder(),
                 absl::StrFormat("the upload of the seed by worker '%s' broke off %d times; worker '%s' is to "
@@ -38,7 +39,7 @@ bool Seeding::seeded() const {
 
 std::string Seeding::ManifestHashOf(const WorkerName& worker) const {
   MutexLock lock(&core_.mutex);
-  return core_.members.manifest_hash(worker);
+  return core_.members.FindAccount(worker).manifest_hash;
 }
 
 void Seeding::Seeded(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,

@@ -1,6 +1,7 @@
 #include "server/run/status_views.h"
 
 #include <algorithm>
+#include "server/members/member_lists.h"
 
 namespace atl {
 namespace {
@@ -52,8 +53,9 @@ StatusViews::Numbers StatusViews::numbers() const {
   MutexLock lock(&core_.mutex);
   Numbers numbers{
       .active_trainers = static_cast<uint32_t>(core_.members.membership().live_count(WorkerRole::kTrainer)),
-      .live_others = core_.members.live_others(),
-      .lost = core_.members.lost(),
+      .live_others = static_cast<uint32_t>(core_.members.membership().counts().live -
+                                           core_.members.membership().live_count(WorkerRole::kTrainer)),
+      .lost = static_cast<uint32_t>(core_.members.membership().counts().lost),
       .state = State(),
       .committed_tokens = core_.statistics.committed_tokens(),
       .total_tokens = core_.configs.run().total_tokens(),
@@ -114,7 +116,7 @@ StatusView StatusViews::Status(uint32_t history, MonoTime now) const {
                                                  *round, core_.configs.run().round.lease, core_.members, now);
     const double pace = core_.statistics.Pace(worked);
     // A worker's own figure includes the time in which it had no coordinator.
-    const double reported = core_.training_time.measured() ? core_.members.ReportedPace() : 0;
+    const double reported = core_.training_time.measured() ? ReportedPace(core_.members) : 0;
     status.tokens_per_second = pace > 0 ? pace : reported;
     status.eta_seconds = core_.statistics.EtaSeconds(pace);
   }
@@ -128,7 +130,7 @@ StatusView StatusViews::Status(uint32_t history, MonoTime now) const {
 
 std::vector<WorkerView> StatusViews::Workers(bool all, MonoTime now) const {
   MutexLock lock(&core_.mutex);
-  std::vector<WorkerView> views = core_.members.Views(all, now);
+  std::vector<WorkerView> views = WorkerViews(core_.members, all, now);
   const bool trains = Trains(State());
   for (WorkerView& view : views) {
     view.offences = core_.offences.Of(view.name);

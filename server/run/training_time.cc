@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <vector>
+#include "server/members/member_lists.h"
 
 namespace atl {
 
@@ -19,7 +20,7 @@ std::optional<double> TrainingTime::IdleSeconds(const Round& round, Duration lea
     contributors.push_back(contribution.key.worker);
   }
   // For a part of its time too few trained; how many of them, and for how long, the tokens do not say.
-  if (members.MostJoinedAfter(round.opened_at(), contributors)) return std::nullopt;
+  if (MostJoinedAfter(members, round.opened_at(), contributors)) return std::nullopt;
   return ToSeconds(Idle(round, lease));
 }
 
@@ -27,7 +28,7 @@ double TrainingTime::WorkedSeconds(const Round& round, Duration lease, const Mem
                                    MonoTime now) const {
   if (!measured()) return 0;
   MonoTime since = round.opened_at() + Idle(round, lease);
-  const auto joined = members.MostJoinedAfter(round.opened_at(), members.Live(WorkerRole::kTrainer));
+  const auto joined = MostJoinedAfter(members, round.opened_at(), LiveOf(members, WorkerRole::kTrainer));
   if (joined) since = std::max(since, *joined);
   return ToSeconds(now - since);
 }
