@@ -79,7 +79,7 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) append(CheckDisk(options.dir, disk, clock));
   std::optional<ConfiguredTokens> tokens;
-  if (config.run) tokens = {config.run->data.tokenizer, config.run->model.vocabulary};
+  if (config.run) tokens = {config.run->data.tokenizer, config.run->model.vocabulary()};
   append(CheckTokens(options.data, tokens));
   if (global.json) {
     std::printf("%s\n", ChecksToJson(checks).c_str());
