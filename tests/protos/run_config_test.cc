@@ -63,8 +63,8 @@ TEST(RunConfigTest, OptionsHoldEveryField) {
   const auto options = ToRunOptions(*config);
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->name, "sample");
-  EXPECT_EQ(options->model.width, 64u);
-  EXPECT_EQ(options->model.vocabulary, 256u);
+  EXPECT_EQ(options->model.gpt().width, 64u);
+  EXPECT_EQ(options->model.vocabulary(), 256u);
   EXPECT_EQ(options->data.tokenizer, "bytes");
   EXPECT_EQ(options->data.partitions, 4u);
   EXPECT_EQ(options->inner.steps, 50u);
