@@ -7,16 +7,16 @@
 
 #include "atoll/v1/run.pb.h"
 
-// A default that changes from one release to the next is for new runs. A run that there is keeps what it has,
-// also when its file leaves the field out.
+// When a release changes a default, the new default applies to new runs. An existing run keeps its recorded
+// value, even if its configuration file does not set the field.
 
 namespace atl {
 
-/// Paths of the fields that are not in `given` (paths, with their lines) and that had another default in an
-/// older release (rule absent_value).
+/// Paths of the fields that are not in `given` (path to line) and had another default in an older release
+/// (rule absent_value).
 std::vector<std::string> AssumedFields(const std::map<std::string, int>& given);
 
-/// Sets these fields of `config` to what they are in `recorded`.
+/// Copies these fields from `recorded` to `config`.
 void KeepRecorded(const std::vector<std::string>& paths, const v1::RunConfig& recorded,
                   v1::RunConfig* config);
 

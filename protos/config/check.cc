@@ -43,7 +43,8 @@ void CheckMessage(const Message& message, const std::string& path, std::vector<C
   const auto* reflection = message.GetReflection();
   for (int i = 0; i < descriptor->real_oneof_decl_count(); ++i) {
     const auto* oneof = descriptor->oneof_decl(i);
-    if (!reflection->HasOneof(message, oneof)) problems->push_back({path, "gives none of its kinds", 0});
+    if (!reflection->HasOneof(message, oneof))
+      problems->push_back({path, "has no kind; give exactly one", 0});
   }
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor* field = descriptor->field(i);
@@ -62,7 +63,7 @@ void CheckMessage(const Message& message, const std::string& path, std::vector<C
 void CheckName(const std::string& path, const std::string& name, std::vector<ConfigProblem>* problems) {
   if (IsName(name)) return;
   problems->push_back({path,
-                       absl::StrCat(Quoted(name), " is no name; allowed: up to ", kMaxNameBytes,
+                       absl::StrCat(Quoted(name), " is not a valid name; allowed: up to ", kMaxNameBytes,
                                     " letters, digits, '-', '_' and '.', the first a letter or a digit"),
                        0});
 }
@@ -98,7 +99,7 @@ class Together {
     }
     if (shared && partitions != 0 && partitions < workers) {
       Add("data.partitions", absl::StrCat(partitions, " is below run.workers, which is ", workers,
-                                          ": each worker needs one; 0 makes as many"));
+                                          ": each worker needs one; 0 chooses enough"));
     }
     if (config_.round().start_workers() > most) {
       Add("round.start_workers",
@@ -113,26 +114,26 @@ class Together {
   void Steps() {
     const v1::InnerSection& inner = config_.inner();
     const uint64_t total = uint64_t{config_.run().rounds()} * inner.steps();
-    // Of a begun run the coordinator may have changed the rounds, and after an extension the warmup counts no
-    // more.
+    // The coordinator may have changed the rounds of a started run, and the warmup of an extended run is
+    // over.
     const bool by_file = config_.run().extended_at_step() == 0 && config_.run().file_rounds() == 0;
     if (inner.warmup_steps() > total && by_file) {
       Add("inner.warmup_steps", absl::StrCat(inner.warmup_steps(), " is above the run's total of ", total,
                                              " inner steps (run.rounds x inner.steps)"));
     }
-    // In floating point, where nothing overflows; the sum is kept in 64 bits later.
+    // In floating point, which cannot overflow here. The sum is stored in 64 bits later.
     const double tokens = static_cast<double>(total) * inner.batch() * inner.accumulation() *
                           ModelOptionsOf(config_.model()).context() * config_.run().workers();
     if (tokens > 9e18) {
       Add("run.rounds",
           absl::StrCat("the run would take ", NumberText(tokens),
-                       " tokens, more than can be counted; lower run.rounds, inner.steps or inner.batch"));
+                       " tokens, above the limit of 9e18; lower run.rounds, inner.steps or inner.batch"));
     }
     const auto planned = static_cast<double>(config_.run().planned_tokens());
     const double round = tokens / config_.run().rounds();
     if (planned > 0 && (planned > tokens * (1 + 1e-12) || planned <= (tokens - round) * (1 - 1e-12))) {
-      Add("run.planned_tokens", absl::StrCat(NumberText(planned), " tokens are not those of ",
-                                             config_.run().rounds(), " rounds; leave the field out"));
+      Add("run.planned_tokens", absl::StrCat(NumberText(planned), " tokens do not fit ",
+                                             config_.run().rounds(), " rounds; remove the field"));
     }
   }
 

@@ -8,13 +8,13 @@
 
 namespace atl {
 
-/// Every field against its own rule in run.proto.
+/// Checks every field against its own rule in run.proto.
 std::vector<ConfigProblem> CheckFields(const v1::RunConfig& config);
 
-/// The names among the fields. Needs nothing of the other fields.
+/// Checks the fields that hold names. Does not depend on other fields.
 std::vector<ConfigProblem> CheckNames(const v1::RunConfig& config);
 
-/// What fields demand of each other, and CheckNames. Only for a configuration whose fields are each right.
+/// Rules between fields, and CheckNames. Call only if every field is valid by itself.
 std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config);
 
 }  // namespace atl

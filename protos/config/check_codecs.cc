@@ -36,20 +36,20 @@ class Codecs {
     const std::string name = Quoted(Spelling(v1::MergeMethod_descriptor()->FindValueByNumber(method)));
     if (method == v1::MERGE_METHOD_TRIMMED_MEAN || method == v1::MERGE_METHOD_MEDIAN ||
         method == v1::MERGE_METHOD_CENTERED_CLIP) {
-      Add("merge.method", absl::StrCat(name, " would take the values that ", PushName(),
-                                       " leaves out for zeros, and they are most: use mean or rda"));
+      Add("merge.method", absl::StrCat(name, " would count the values that ", PushName(),
+                                       " omits (most of them) as zeros; use mean or rda"));
     } else if (method != v1::MERGE_METHOD_MEAN &&
                config_.merge().sparse_average() == v1::SPARSE_AVERAGE_PRESENT) {
-      Add("merge.sparse_average",
-          absl::StrCat("'present' is for merge.method mean; ", name, " weighs whole tensors: allowed: all"));
+      Add("merge.sparse_average", absl::StrCat("'present' works only with merge.method mean; ", name,
+                                               " weights whole tensors: allowed: all"));
     }
     if (!config_.codec().error_feedback()) {
-      Add("codec.error_feedback", absl::StrCat(PushName(), " leaves most of every push out; without error ",
-                                               "feedback it would be lost: allowed: true"));
+      Add("codec.error_feedback", absl::StrCat(PushName(), " omits most of every push; without error ",
+                                               "feedback that part would be lost: allowed: true"));
     }
     if (HasMomentum() && !config_.codec().allow_momentum_with_topk()) {
       Add("codec.push", absl::StrCat(PushName(), " with outer momentum repeats each sparse step for many ",
-                                     "rounds; use outer.optimizer sgd (SparseLoCo: learning_rate 1), or say ",
+                                     "rounds; use outer.optimizer sgd (SparseLoCo: learning_rate 1), or set ",
                                      "codec.allow_momentum_with_topk: true"));
     }
   }
@@ -72,7 +72,7 @@ class Codecs {
     if (codec.error_feedback() && codec.error_feedback_form() == v1::ERROR_FEEDBACK_FORM_MOVING_AVERAGE &&
         codec.error_feedback_beta() == 1) {
       Add("codec.error_feedback_beta",
-          "1 with codec.error_feedback_form moving_average never learns what was lost; LoCo's is 0.8");
+          "1 with codec.error_feedback_form moving_average ignores every encoding error; LoCo uses 0.8");
     }
   }
 
@@ -81,8 +81,8 @@ class Codecs {
     if (codec.pull_delta() == v1::PULL_DELTA_NONE || codec.pull() == v1::CODEC_FP32) return;
     Add("codec.pull",
         absl::StrCat(Quoted(Spelling(v1::Codec_descriptor()->FindValueByNumber(codec.pull()))),
-                     " with codec.pull_delta: who joins gets exactly what followers hold, which ",
-                     "only float32 has: allowed: fp32"));
+                     " cannot be combined with codec.pull_delta: full pulls and differences must give the ",
+                     "same bits, and only float32 does: allowed: fp32"));
   }
 
   const v1::RunConfig& config_;

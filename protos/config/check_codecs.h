@@ -8,8 +8,8 @@
 
 namespace atl {
 
-/// What codecs, error feedback, merge and outer optimizer demand of each other: recipes that must not be
-/// mixed. Only for a configuration whose fields are each right.
+/// Rules between codecs, error feedback, merge and outer optimizer: combinations that do not train well. Call
+/// only if every field is valid by itself.
 std::vector<ConfigProblem> CheckCodecs(const v1::RunConfig& config);
 
 }  // namespace atl

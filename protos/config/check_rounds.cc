@@ -11,7 +11,7 @@
 namespace atl {
 namespace {
 
-/// A majority must be right for these to find it.
+/// Robust merges need a majority of honest workers.
 constexpr uint32_t kFewestForRobust = 3;
 
 class Rounds {
@@ -43,17 +43,17 @@ class Rounds {
       return Add(
           "merge.method",
           absl::StrCat(MethodName(method), " needs at least ", kFewestForRobust,
-                       " workers, so that most are right when one is wrong; run.workers is ", workers_));
+                       " workers, so that a majority is right when one is wrong; run.workers is ", workers_));
     }
     if (free_) {
       return Add("merge.method", absl::StrCat(MethodName(method),
                                               " compares the contributions of a round; with round.mode async "
-                                              "there is one in each: use mean or rda"));
+                                              "each round has only one: use mean or rda"));
     }
     if (method == v1::MERGE_METHOD_TRIMMED_MEAN) Trim();
     if (by_coordinate && config_.round().staleness_limit() > 0) {
-      Add("round.staleness_limit", absl::StrCat("late contributions count for less, but merge.method ",
-                                                MethodName(method), " knows no weights; 0 refuses them"));
+      Add("round.staleness_limit", absl::StrCat("late contributions need a lower weight, but merge.method ",
+                                                MethodName(method), " has no weights; 0 rejects them"));
     }
   }
 
@@ -61,8 +61,8 @@ class Rounds {
     const double trim = config_.merge().trim();
     if (std::floor(trim * workers_ + 1e-9) >= 1) return;
     Add("merge.trim",
-        absl::StrCat(NumberText(trim), " of ", workers_, " workers leaves nobody out; at least ",
-                     NumberText(std::ceil(100.0 / workers_) / 100), " does"));
+        absl::StrCat(NumberText(trim), " of ", workers_, " workers drops no contribution; allowed: at least ",
+                     NumberText(std::ceil(100.0 / workers_) / 100)));
   }
 
   void Outer() {
@@ -87,19 +87,20 @@ class Rounds {
     if (!delayed_ && optimizer != v1::OUTER_OPTIMIZER_SGD) {
       const auto* value = v1::OuterOptimizer_descriptor()->FindValueByNumber(optimizer);
       Add("outer.optimizer",
-          absl::StrCat(Quoted(Spelling(value)), " takes a full step with momentum at every arrival when ",
-                       "round.mode is async, and diverges; use delayed_nesterov or sgd"));
+          absl::StrCat(Quoted(Spelling(value)), " diverges when round.mode is async, because every ",
+                       "contribution takes a full step with momentum; use delayed_nesterov or sgd"));
     }
     if (config_.round().minimum() > 1) {
-      Add("round.minimum", absl::StrCat(config_.round().minimum(), " contributions are not waited for when ",
-                                        "round.mode is async: every arrival makes a version; allowed: 1"));
+      Add("round.minimum",
+          absl::StrCat(config_.round().minimum(), " contributions per round are impossible when ",
+                       "round.mode is async: each one makes a version; allowed: 1"));
     }
     if (config_.round().staleness_limit() + 1 < workers_) {
       Add("round.staleness_limit",
           absl::StrCat(config_.round().staleness_limit(),
-                       " refuses most contributions when round.mode is async: ", "of ", workers_,
-                       " equally fast workers (run.workers) each is ", workers_ - 1,
-                       " versions behind when it comes; allowed: at least that"));
+                       " would reject most contributions when round.mode is async: with ", workers_,
+                       " equally fast workers (run.workers), each contribution is ", workers_ - 1,
+                       " versions old when it arrives; allowed: at least that"));
     }
   }
 

@@ -8,8 +8,8 @@
 
 namespace atl {
 
-/// What merge.*, outer.* and round.mode demand of each other and of the number of workers. Only for a
-/// configuration whose fields are each right.
+/// Rules between merge.*, outer.*, round.mode and the number of workers. Call only if every field is valid by
+/// itself.
 std::vector<ConfigProblem> CheckRounds(const v1::RunConfig& config);
 
 }  // namespace atl

@@ -36,24 +36,24 @@ void CheckOverlap(const v1::RunConfig& config, std::vector<ConfigProblem>* probl
   if (sync.delay_steps() >= steps) {
     problems->push_back({"sync.delay_steps",
                          absl::StrCat(sync.delay_steps(), " is not below inner.steps, which is ", steps,
-                                      ": an answer has to be used before the fragment is pushed again"),
+                                      ": an answer must be applied before the fragment is pushed again"),
                          0});
   }
   if (sync.fragments() > steps) {
     problems->push_back({"sync.fragments",
                          absl::StrCat(sync.fragments(), " is above inner.steps, which is ", steps,
-                                      ": every fragment is pushed at a step of its own"),
+                                      ": every fragment is pushed at a different step"),
                          0});
   }
   constexpr double kDefaultAlpha = 0.5;
   if (sync.answer() == v1::ANSWER_USE_REBASE && sync.alpha() != kDefaultAlpha) {
     problems->push_back(
-        {"sync.alpha", "has a meaning with 'answer: blend' only; say that, or leave alpha out", 0});
+        {"sync.alpha", "has an effect only with 'answer: blend'; set that, or remove alpha", 0});
   }
   if (config.round().mode() == v1::ROUND_MODE_FREE) {
     problems->push_back({"sync.mode",
-                         "'overlapped' keeps the workers' cycles together, which round.mode async does not; "
-                         "use barrier",
+                         "'overlapped' needs workers in step, and round.mode async does not keep them in "
+                         "step; use round.mode barrier",
                          0});
   }
 }

@@ -8,7 +8,7 @@
 
 namespace atl {
 
-/// What the fields of `sync` demand of each other and of the other sections, every field being valid.
+/// Rules between the fields of `sync` and other sections. Call only if every field is valid by itself.
 std::vector<ConfigProblem> CheckSync(const v1::RunConfig& config);
 
 }  // namespace atl

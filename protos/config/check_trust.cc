@@ -14,21 +14,21 @@ void CheckOffenders(const v1::RunConfig& config, std::vector<ConfigProblem>* pro
   if (offenders.ban_after() > offenders.within()) {
     problems->push_back({"offenders.ban_after",
                          absl::StrCat(offenders.ban_after(), " is above offenders.within, which is ",
-                                      offenders.within(), ": so many are never seen"),
+                                      offenders.within(), ": that number is never reached"),
                          0});
   }
   const v1::MergeMethod method = config.merge().method();
   const bool plain = method == v1::MERGE_METHOD_MEAN || method == v1::MERGE_METHOD_RDA;
   if (plain && !config.merge().norm_guard()) {
     problems->push_back({"offenders.ban_after",
-                         "with a merge that one large contribution turns, the others look wrong: set "
+                         "with this merge, one large contribution makes honest ones look wrong: set "
                          "merge.norm_guard: true, or merge.method to centered_clip, trimmed_mean or median",
                          0});
   }
   if (config.round().mode() == v1::ROUND_MODE_FREE) {
     problems->push_back({"offenders.ban_after",
-                         "with round.mode async a contribution is alone in its round, and there is nothing "
-                         "to compare it with: allowed: 0",
+                         "with round.mode async each round has one contribution, so there is nothing to "
+                         "compare it with: allowed: 0",
                          0});
   }
 }
@@ -38,16 +38,16 @@ void CheckPrivacy(const v1::RunConfig& config, std::vector<ConfigProblem>* probl
   if (privacy.noise_multiplier() > 0 && privacy.clip_norm() == 0) {
     problems->push_back(
         {"privacy.clip_norm",
-         "0 leaves a pseudo-gradient of any size, which no noise hides: give the norm to clip "
-         "to, about what `worker/norm` is without privacy",
+         "0 does not bound the pseudo-gradient, so noise cannot hide it: set the norm to clip to, "
+         "about the value of `worker/norm` without privacy",
          0});
   }
   if (privacy.noise_multiplier() == 0) return;
   if (config.data().mode() == v1::DATA_MODE_LOCAL && config.evaluation().by() == v1::EVALUATED_BY_WORKER) {
     problems->push_back(
         {"evaluation.by",
-         "'worker' has a worker report the loss on its own held-out text, without noise: with "
-         "privacy and data.mode local, allowed: evaluator (with text that is not secret)",
+         "'worker' lets a worker report the loss on its own held-out text, without noise: with privacy "
+         "and data.mode local, allowed: evaluator (with text that is not secret)",
          0});
   }
 }

@@ -8,8 +8,8 @@
 
 namespace atl {
 
-/// What the fields of `offenders` and `privacy` demand of each other and of the other sections, every field
-/// being valid: a rule that could ban the wrong one, and privacy that would not hold, are refused.
+/// Rules between `offenders`, `privacy` and other sections. Rejects a ban rule that could ban an honest
+/// worker and privacy settings that would not protect. Call only if every field is valid by itself.
 std::vector<ConfigProblem> CheckTrust(const v1::RunConfig& config);
 
 }  // namespace atl

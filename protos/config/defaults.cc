@@ -23,7 +23,7 @@ bool IsNumber(const FieldDescriptor* field) {
   }
 }
 
-/// Nothing was said, for nobody may say it.
+/// The field has a value that nobody can set, so it was not set.
 bool IsAbsent(const Message& message, const FieldDescriptor* field) {
   if (field->is_repeated()) return false;
   const auto* reflection = message.GetReflection();
@@ -34,7 +34,7 @@ bool IsAbsent(const Message& message, const FieldDescriptor* field) {
 
 enum class Writer { kThisRelease, kOlderRelease };
 
-/// What the writer of the message meant with a field that it did not set.
+/// The value that the message's writer assumed for a field that it did not set.
 const std::string& Unset(const v1::FieldRule& rule, Writer writer) {
   const bool older = writer == Writer::kOlderRelease && rule.has_absent_value();
   return older ? rule.absent_value() : rule.default_value();
@@ -49,7 +49,7 @@ void FillAll(Message* message, Writer writer) {
       const bool choice = field->real_containing_oneof() != nullptr;
       if (!choice) FillAll(message->GetReflection()->MutableMessage(message, field), writer);
     } else if (rule.has_default_value()) {
-      // A default that its own rule refuses is caught by the tests of the schema.
+      // Tests of the schema check that every default satisfies its own rule.
       SetFromText(field, Unset(rule, writer), /*quoted=*/false, message);
     }
   }

@@ -5,13 +5,13 @@
 
 namespace atl {
 
-/// Sets every field that has a default in run.proto to it, in sections below too.
+/// Sets every field that has a default in run.proto to its default, recursively.
 void FillWithDefaults(google::protobuf::Message* message);
 
-/// Fills in what a message can tell to be absent: sections that are not required, choices left unspecified,
-/// and numbers that are 0 where 0 is not allowed. What an older coordinator does not know thereby gets the
-/// rule's absent_value, what that release did, or else its default. Where 0 is allowed it may be meant: a
-/// field added to a section that there is already must take 0 for its default then.
+/// Fills in fields that are recognisably absent: optional sections, unspecified choices, and numbers that are
+/// 0 where 0 is not allowed. A field that an older coordinator does not know gets the rule's absent_value
+/// (the behaviour of that release), or else its default. Where 0 is allowed, 0 counts as set, so a field that
+/// is added to an existing section must have the default 0.
 void FillAbsent(google::protobuf::Message* message);
 
 }  // namespace atl

@@ -15,7 +15,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-// Begins the sentence of a field whose default depends on other fields.
+// Starts the sentence in the doc of a field whose default depends on other fields.
 constexpr char kDefaultInWords[] = " Default: ";
 
 struct Row {
@@ -37,8 +37,7 @@ std::string GivenText(const v1::FieldRule& rule) {
   return rule.has_default_value() ? rule.default_value() : "empty";
 }
 
-// One table a section, in the schema's order; a section without fields of its own only leads to those below
-// it.
+// One table per section, in the order of the schema. A section that has only subsections gets no table.
 void Collect(const Descriptor* descriptor, const std::string& path, const std::string& doc,
              std::vector<Table>* tables) {
   Table table{path, doc, {}};

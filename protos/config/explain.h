@@ -5,10 +5,11 @@
 
 namespace atl {
 
-/// Every field of a run's configuration with default, allowed values and meaning, for a terminal.
+/// Lists every field of a run's configuration with default, allowed values and meaning, for a terminal.
 std::string ExplainRunConfig();
 
-/// The same as tables in Markdown: docs/reference/configuration.md holds exactly this (a test compares).
+/// The same list as Markdown tables. docs/reference/configuration.md contains exactly this text (a test
+/// compares them).
 std::string ExplainRunConfigMarkdown();
 
 }  // namespace atl

@@ -56,7 +56,7 @@ std::string SetWhole(const FieldDescriptor* field, const std::string& text, Mess
 std::string SetReal(const FieldDescriptor* field, const std::string& text, Message* message) {
   double value = 0;
   // SimpleAtod also reads "nan", "inf", blanks around a number, and hexadecimal digits. The first two are out
-  // of every range; 0x10 would be taken for 16.
+  // of every range; 0x10 would be read as 16.
   if (text.find_first_of("xX") != std::string::npos || !absl::SimpleAtod(text, &value)) {
     return WrongType(field, text);
   }
@@ -95,7 +95,8 @@ std::string SetFromText(const FieldDescriptor* field, const std::string& text, b
                         Message* message) {
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) return SetText(field, text, message);
   if (quoted) {
-    return absl::StrCat(Quoted(text), " in quotes is text, the wrong type; allowed: ", AllowedText(field));
+    return absl::StrCat(Quoted(text),
+                        " is quoted text, which is the wrong type; allowed: ", AllowedText(field));
   }
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:

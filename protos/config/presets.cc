@@ -33,7 +33,7 @@ bool PushesSparsely(YamlNode& root) {
   return push != nullptr && push->value.scalar.starts_with("topk");
 }
 
-/// A merge that one contribution cannot turn, unless the file chooses one itself.
+/// Chooses a robust merge, unless the file sets one itself.
 void ChooseMerge(YamlNode& root, int line) {
   const bool sparse = PushesSparsely(root);
   if (FindEntry(root, "merge") == nullptr) {
@@ -60,7 +60,7 @@ std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
     return {
         {"offenders",
          absl::StrCat(Quoted(preset),
-                      " is no preset; allowed: strict (ban_after: 3 and a merge that holds), or a section"),
+                      " is not a preset; allowed: strict (ban_after: 3 and a robust merge), or a section"),
          line}};
   }
   offenders->value.entries.push_back(Setting("ban_after", "3", line));

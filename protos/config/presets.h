@@ -8,10 +8,10 @@
 
 namespace atl {
 
-/// Replaces each word that stands for settings by those settings. There is one: `offenders: strict` becomes
-/// `offenders: {ban_after: 3}`, and, where the file gives neither merge.method nor merge.norm_guard,
-/// `merge.method: centered_clip` too (`merge.norm_guard: true` with a topk codec, which centered_clip cannot
-/// merge). docs/reference/byzantine.md has the measurements. Returns what is wrong with a preset.
+/// Replaces each preset by its settings. There is one preset: `offenders: strict` becomes `offenders:
+/// {ban_after: 3}`. If the file sets neither merge.method nor merge.norm_guard, it also sets `merge.method:
+/// centered_clip`, or `merge.norm_guard: true` with a topk codec, which centered_clip cannot merge.
+/// docs/reference/byzantine.md has the measurements. Returns the problems of invalid presets.
 std::vector<ConfigProblem> ExpandPresets(YamlNode* root);
 
 }  // namespace atl

@@ -9,18 +9,18 @@
 
 namespace atl {
 
-/// One thing wrong with a configuration.
+/// One problem of a configuration.
 struct ConfigProblem {
   std::string path;  // round.quorum
   std::string text;  // 1.5 is out of range; allowed: ...
-  int line = 0;      // from 1; 0: not known
+  int line = 0;      // from 1; 0: unknown
 };
 
-/// The value as a message may show it: without control characters, cut when long, in quotes.
+/// The value as messages show it: in quotes, with control characters escaped, shortened when long.
 std::string Quoted(std::string_view value);
 
-/// InvalidArgument with one line a problem, "source:line: path: text", in the order of the lines; OK when
-/// there is none. Beyond 50 the rest is counted only. An empty source is left out.
+/// InvalidArgument with one line per problem, "source:line: path: text", sorted by line; OK without problems.
+/// Lists at most 50 problems and counts the rest. An empty source is omitted.
 absl::Status ProblemsToStatus(std::vector<ConfigProblem> problems, std::string_view source_name);
 
 }  // namespace atl

@@ -37,7 +37,7 @@ void AppendYaml(const Message& message, const std::string& indent, std::string* 
   }
 }
 
-/// Those of the names that the file gives and nothing else is wrong with.
+/// Adds the problems of names that the file sets and that have no other problem.
 void AddNameProblems(const v1::RunConfig& config, YamlReading* reading) {
   for (ConfigProblem& problem : CheckNames(config)) {
     const bool told =
@@ -63,7 +63,7 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
   v1::RunConfig& config = file.config;
   YamlReading reading = ReadMessage(root, &config);
   reading.problems.insert(reading.problems.end(), of_presets.begin(), of_presets.end());
-  // The default difference is one of float32 versions; others are said to travel in full.
+  // The default pull_delta needs float32 versions. Other versions are sent in full.
   if (config.codec().pull() != v1::CODEC_FP32 && !reading.lines.contains("codec.pull_delta")) {
     config.mutable_codec()->set_pull_delta(v1::PULL_DELTA_NONE);
   }
@@ -72,7 +72,7 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
     if (file.staleness_open) config.mutable_round()->set_staleness_limit(DefaultStalenessLimit(config));
     reading.problems = CheckTogether(config);
   } else {
-    // Rules between fields are for fields that are each right: a wrong one would make the others look wrong.
+    // Rules between fields apply only to valid fields: an invalid one would make others look wrong.
     AddNameProblems(config, &reading);
   }
   for (ConfigProblem& problem : reading.problems) {

@@ -9,47 +9,45 @@
 #include "atoll/v1/run.pb.h"
 #include "core/run_options.h"
 
-// A run's configuration: YAML (what people write), atoll.v1.RunConfig (what travels and is recorded),
-// RunOptions (what the code reads).
+// A run's configuration has three forms: YAML (users write it), atoll.v1.RunConfig (sent and recorded), and
+// RunOptions (read by the code).
 
 namespace atl {
 
-/// Reads YAML. Unknown, duplicate and missing fields, wrong types, values out of range and fields that
-/// contradict each other are refused with InvalidArgument, one line for each: "source:line: round.quorum: 1.5
-/// is out of range; allowed:
-/// ...". What is not given stands in the result with its default, so that the recorded configuration is
-/// complete.
+/// Reads YAML. Rejects unknown, duplicate and missing fields, wrong types, values out of range and fields
+/// that contradict each other with InvalidArgument, one line per problem: "source:line: round.quorum: 1.5 is
+/// out of range; allowed: ...". Absent fields get their defaults, so the recorded configuration is complete.
 absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_view source_name);
 
 /// ParseRunConfig of a file.
 absl::StatusOr<v1::RunConfig> LoadRunConfig(const std::string& path);
 
-/// A file, and what it leaves open.
+/// The configuration of a file, and which fields the file does not set.
 struct RunConfigFile {
   v1::RunConfig config;
-  bool staleness_open = false;  // round.staleness_limit: the result has DefaultStalenessLimit
-  /// Fields that a run may have to keep as it has them (protos/config/assumed_fields.h).
+  bool staleness_open = false;  // round.staleness_limit is absent; `config` has DefaultStalenessLimit
+  /// Absent fields that an existing run must keep as recorded (protos/config/assumed_fields.h).
   std::vector<std::string> assumed;
-  /// Values that have new names, a line each: "source:line: round.mode: ...". Tell the user.
+  /// Values that have new names, one line each: "source:line: round.mode: ...". Show them to the user.
   std::vector<std::string> warnings;
 };
 absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name);
 absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path);
 
-/// round.staleness_limit of a configuration that does not give it: 1 where rounds wait for every worker
-/// (round.mode barrier, round.quorum 1) and the merge is an average (mean, rda), else 0. Where everybody is
-/// waited for, only a joiner's first contribution comes late, or one after the deadline: it would be lost.
-/// Where rounds close without stragglers, one comes late every round, and folding it costs quality
-/// (docs/reference/benchmarks.md, "Late contributions"). Robust merges, bans by rule and privacy count on one
-/// contribution of each worker in a round.
+/// The default of round.staleness_limit: 1 if rounds wait for every worker (round.mode barrier, round.quorum
+/// 1) and the merge is an average (mean, rda); otherwise 0.
+/// If rounds wait for every worker, only a joiner's first contribution or one after the deadline is late, and
+/// a limit of 0 would lose it. If rounds close without stragglers, contributions are late in every round, and
+/// merging them costs quality (docs/reference/benchmarks.md, "Late contributions"). Robust merges, bans by
+/// rule and privacy need at most one contribution per worker and round.
 uint32_t DefaultStalenessLimit(const v1::RunConfig& config);
 
-/// The configuration as plain values, with 0 resolved where it means "as many as". Checks everything again,
-/// for it may have come over the wire: InvalidArgument, one line for each problem, "round.quorum: ...".
-/// Sections that an older coordinator did not know get their defaults.
+/// Converts the configuration to plain values and resolves each 0 that stands for another field's value.
+/// Checks everything again, because the configuration may come from the network: InvalidArgument, one line
+/// per problem, "round.quorum: ...". Sections that an older coordinator does not know get their defaults.
 absl::StatusOr<RunOptions> ToRunOptions(const v1::RunConfig& config);
 
-/// YAML with every field, which ParseRunConfig reads back to the same configuration.
+/// Writes YAML with every field. ParseRunConfig reads it back to the same configuration.
 std::string FormatRunConfigYaml(const v1::RunConfig& config);
 
 /// SHA-256 (64 hexadecimal digits) of the configuration: equal for equal configurations of one build.

@@ -27,9 +27,9 @@ using google::protobuf::Message;
 absl::StatusOr<v1::RunConfig> Read(const std::string& bytes) {
   v1::RunConfig config;
   if (!config.ParseFromString(bytes)) {
-    return absl::DataLossError("the recorded run configuration cannot be read");
+    return absl::DataLossError("the recorded run configuration is damaged: it cannot be parsed");
   }
-  // One that an older coordinator recorded lacks what came since.
+  // A configuration recorded by an older coordinator lacks newer fields.
   FillAbsent(&config);
   return config;
 }
@@ -42,7 +42,7 @@ std::string UnknownField(const std::string& name, const Descriptor* descriptor) 
                       "allowed: ", absl::StrJoin(names, ", "));
 }
 
-/// What is wrong with the setting; empty when it was set.
+/// Applies the setting. Returns the problem; empty on success.
 std::string Set(const ConfigSetting& setting, Message* message) {
   const std::vector<std::string> parts = absl::StrSplit(setting.path, '.');
   for (size_t i = 0; i < parts.size(); ++i) {

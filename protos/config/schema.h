@@ -8,32 +8,31 @@
 #include "atoll/v1/rule.pb.h"
 #include "google/protobuf/descriptor.h"
 
-// What run.proto says about its own fields. The schema is the documentation: checks, defaults and help all
-// come from it.
+// Reads the rules in run.proto. Checks, defaults and help texts all come from these rules.
 
 namespace atl {
 
 const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor* field);
 
-/// Whether the field is a section: it has fields of its own.
+/// Whether the field is a section, that is, has fields itself.
 inline bool IsSection(const google::protobuf::FieldDescriptor* field) {
   return field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
-/// Whether the programs write the field, and people do not: its doc begins with "Set by".
+/// Whether only programs write the field: its doc begins with "Set by".
 bool IsSetByPrograms(const google::protobuf::FieldDescriptor* field);
 
 /// YAML's spelling of an enum value: its name without the enum's prefix, in lower case (OUTER_OPTIMIZER_SGD:
 /// "sgd"), or what the value's ChoiceRule says.
 std::string Spelling(const google::protobuf::EnumValueDescriptor* value);
 
-/// What the value was called in the release before; empty where its name has not changed.
+/// The value's name in the previous release; empty if the name has not changed.
 const std::string& OldSpelling(const google::protobuf::EnumValueDescriptor* value);
 
 /// The spellings of all values but the unspecified one.
 std::vector<std::string> Choices(const google::protobuf::EnumDescriptor* type);
 
-/// By its spelling or its old one; nullptr when there is no such choice.
+/// Finds a choice by its spelling or its old spelling; nullptr if there is none.
 const google::protobuf::EnumValueDescriptor* FindChoice(const google::protobuf::EnumDescriptor* type,
                                                         std::string_view spelling);
 

@@ -20,7 +20,7 @@ class Reader {
  public:
   YamlReading Read(const YamlNode& root, Message* message) {
     if (root.kind == YamlNode::Kind::kNull) {
-      Problem("", 0, "there is nothing in it");
+      Problem("", 0, "the file is empty");
     } else {
       Section(root, "", 0, message);
     }
@@ -34,7 +34,7 @@ class Reader {
     reading_.problems.push_back({path, std::move(text), line});
   }
 
-  // `line` is where the section's name stands.
+  // `line` is the line of the section's name.
   void Section(const YamlNode& node, const std::string& path, int line, Message* message) {
     const bool is_section = node.kind == YamlNode::Kind::kMap || node.kind == YamlNode::Kind::kNull;
     if (!is_section) {
@@ -59,8 +59,7 @@ class Reader {
     const std::string child = Child(path, field);
     const auto [first, is_new] = seen->emplace(field, entry.line);
     if (!is_new) {
-      return Problem(child, entry.line,
-                     absl::StrCat("is given twice; the first time in line ", first->second));
+      return Problem(child, entry.line, absl::StrCat("is given twice; first on line ", first->second));
     }
     reading_.lines[child] = entry.line;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
@@ -84,7 +83,7 @@ class Reader {
     reading_.old_words.push_back(
         {path,
          absl::StrCat("'", entry.value.scalar, "' is now called '", Spelling(value),
-                      "'; write that, because the next release refuses the old word"),
+                      "'; use the new name, because the next release rejects the old one"),
          entry.line});
   }
 
@@ -96,7 +95,7 @@ class Reader {
     Problem(path, entry.line, absl::StrCat(text, "allowed: ", absl::StrJoin(names, ", ")));
   }
 
-  // Of the fields of a oneof exactly one must be given.
+  // Exactly one field of a oneof must be given.
   void Choices(const Descriptor* descriptor, const Seen& seen, const std::string& path, int line) {
     for (int i = 0; i < descriptor->real_oneof_decl_count(); ++i) {
       const auto* oneof = descriptor->oneof_decl(i);

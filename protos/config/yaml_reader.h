@@ -11,14 +11,14 @@
 
 namespace atl {
 
-/// A message read from YAML, and where each of its fields stood.
+/// The result of reading a message from YAML, with the line of each field.
 struct YamlReading {
   std::vector<ConfigProblem> problems;   // all of them, not only the first
-  std::vector<ConfigProblem> old_words;  // right today, and refused by a later release
+  std::vector<ConfigProblem> old_words;  // accepted in this release, rejected by the next
   std::map<std::string, int> lines;      // by path
 };
 
-/// Fills `message` from the tree by the rules in its schema; what is absent gets its default.
+/// Fills `message` from the tree by the rules of its schema. Absent fields get their defaults.
 YamlReading ReadMessage(const YamlNode& root, google::protobuf::Message* message);
 
 }  // namespace atl

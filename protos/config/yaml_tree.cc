@@ -13,24 +13,24 @@
 namespace atl {
 namespace {
 
-/// One of ours: the text is YAML, and not what a configuration may hold.
+/// Our own exception: the text is valid YAML, but a configuration must not contain it.
 class Rejection final : public YAML::ParserException {
  public:
   using ParserException::ParserException;
 };
 
-/// What yaml-cpp says nothing of: it takes a tab at the beginning of a line for text.
+/// A hint that yaml-cpp does not give: it reads a tab at the beginning of a line as text.
 std::string_view TabHint(std::string_view text, int line) {
   for (int i = 0; i < line && text.find('\n') != std::string_view::npos; ++i)
     text.remove_prefix(text.find('\n') + 1);
   const size_t indent = text.find_first_not_of(' ');
   return indent != std::string_view::npos && text[indent] == '\t'
-             ? "; the line begins with a tab: YAML is indented with spaces"
+             ? "; the line begins with a tab, but YAML is indented with spaces"
              : "";
 }
 
-// Builds the tree from yaml-cpp's events. Refusals are thrown as yaml-cpp's own exception, which carries the
-// place.
+// Builds the tree from yaml-cpp's events. Rejections are thrown as a subclass of yaml-cpp's exception, which
+// carries the position.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   YamlNode TakeRoot() { return std::move(root_); }
@@ -66,7 +66,7 @@ class TreeBuilder final : public YAML::EventHandler {
  private:
   struct Frame {
     YamlNode node;
-    std::optional<YamlEntry> pending;  // a key that waits for its value
+    std::optional<YamlEntry> pending;  // a key whose value has not been read yet
   };
 
   static int Line(const YAML::Mark& mark) { return mark.line + 1; }
@@ -126,7 +126,7 @@ class TreeBuilder final : public YAML::EventHandler {
 class Discard final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
-    throw Rejection(mark, "a second document begins here; one file holds one");
+    throw Rejection(mark, "a second document begins here; a file may contain only one");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
@@ -145,8 +145,8 @@ class Discard final : public YAML::EventHandler {
 absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view source_name) {
   const std::string source(source_name);
   if (text.size() > kMaxYamlBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": ", text.size(), " bytes are too many; at most ",
-                                                   kMaxYamlBytes, " are allowed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": ", text.size(), " bytes exceed the limit of ", kMaxYamlBytes, " bytes"));
   }
   try {
     std::istringstream stream{std::string(text)};
@@ -159,9 +159,9 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view sourc
   } catch (const Rejection& error) {
     return absl::InvalidArgumentError(absl::StrCat(source, ":", error.mark.line + 1, ": ", error.msg));
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        source, ":", error.mark.line + 1, ": this is not YAML, which a configuration must be: ", error.msg,
-        std::string(TabHint(text, error.mark.line))));
+    return absl::InvalidArgumentError(absl::StrCat(source, ":", error.mark.line + 1,
+                                                   ": this is not valid YAML: ", error.msg,
+                                                   std::string(TabHint(text, error.mark.line))));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.what()));
   }

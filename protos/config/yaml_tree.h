@@ -12,7 +12,7 @@ namespace atl {
 
 struct YamlEntry;
 
-/// A YAML document as written: with lines, with duplicate keys, with the difference between 5 and "5".
+/// A YAML document as written. Keeps lines, duplicate keys, and the difference between 5 and "5".
 struct YamlNode {
   enum class Kind { kNull, kScalar, kMap, kSequence };
   Kind kind = Kind::kNull;
@@ -32,9 +32,9 @@ struct YamlEntry {
 inline constexpr size_t kMaxYamlBytes = size_t{1} << 20;
 inline constexpr size_t kMaxYamlDepth = 16;
 
-/// One document. InvalidArgument, "source:line: what is wrong", for bad syntax, more than one document,
-/// anchors, aliases and tags (a configuration needs none, and aliases can make a small file huge), keys that
-/// are not words, and whatever exceeds the bounds above.
+/// Parses one document. Returns InvalidArgument, "source:line: problem", for bad syntax, more than one
+/// document, keys that are not words, and text above the limits above. Also rejects anchors, aliases and
+/// tags: a configuration needs none, and aliases can make a small file huge.
 absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view source_name);
 
 }  // namespace atl

@@ -21,12 +21,12 @@ TEST(ConfigErrorTest, PresetsNamesAndFieldsAreToldAtOnce) {
   const std::string error =
       ErrorOf(Sample("rounds: 20", "rounds: -1") + "offenders: lenient\nround: {quorun: 1}\n");
   EXPECT_THAT(error, HasSubstr("run.rounds: "));
-  EXPECT_THAT(error, HasSubstr("offenders: 'lenient' is no preset"));
+  EXPECT_THAT(error, HasSubstr("offenders: 'lenient' is not a preset"));
   EXPECT_THAT(error, HasSubstr("unknown field 'quorun'"));
   EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 2) << error;
   const std::string named =
       ErrorOf(Sample("tokenizer: bytes", "tokenizer: 'my own'") + "round: {quorun: 1}\n");
-  EXPECT_THAT(named, HasSubstr("data.tokenizer: 'my own' is no name"));
+  EXPECT_THAT(named, HasSubstr("data.tokenizer: 'my own' is not a valid name"));
   EXPECT_THAT(named, HasSubstr("unknown field 'quorun'"));
 }
 
@@ -76,9 +76,10 @@ TEST(ConfigErrorTest, WrongType) {
             "s.yaml:3: run.workers: 'four' has the wrong type; allowed: a whole number from 1 to 10000");
   EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: 4.5")),
             "s.yaml:3: run.workers: '4.5' has the wrong type; allowed: a whole number from 1 to 10000");
-  EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: \"4\"")),
-            "s.yaml:3: run.workers: '4' in quotes is text, the wrong type; allowed: a whole number from 1 to "
-            "10000");
+  EXPECT_EQ(
+      ErrorOf(Sample("workers: 4", "workers: \"4\"")),
+      "s.yaml:3: run.workers: '4' is quoted text, which is the wrong type; allowed: a whole number from 1 to "
+      "10000");
   EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: [4]")),
             "s.yaml:3: run.workers: has the wrong type; allowed: a whole number from 1 to 10000");
   EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers:")),
@@ -100,7 +101,7 @@ TEST(ConfigErrorTest, WrongType) {
 
 TEST(ConfigErrorTest, WhatIsNoYamlIsCalledSo) {
   EXPECT_THAT(ErrorOf("# A page\n\n`atollctl` is a program.\n"),
-              HasSubstr("s.yaml:3: this is not YAML, which a configuration must be: unknown token"));
+              HasSubstr("s.yaml:3: this is not valid YAML: unknown token"));
   EXPECT_EQ(ErrorOf("run: &x {}\n"), "s.yaml:1: anchors (&name) are not allowed");
 }
 
@@ -120,8 +121,8 @@ TEST(ConfigErrorTest, Missing) {
   EXPECT_EQ(ErrorOf(Sample("data:\n  tokenizer: bytes\n", "")),
             "s.yaml: data: is missing; allowed: a section of fields");
   EXPECT_EQ(ErrorOf(Sample("name: sample", "name: ''")), "s.yaml:2: run.name: must not be empty");
-  EXPECT_EQ(ErrorOf(""), "s.yaml: there is nothing in it");
-  EXPECT_EQ(ErrorOf("# only a comment\n"), "s.yaml: there is nothing in it");
+  EXPECT_EQ(ErrorOf(""), "s.yaml: the file is empty");
+  EXPECT_EQ(ErrorOf("# only a comment\n"), "s.yaml: the file is empty");
   EXPECT_THAT(
       ErrorOf(
           "run: {}\nmodel: {}\ndata: {tokenizer: bytes}\ninner: {steps: 1, learning_rate: 1, batch: 1}\n"),
@@ -130,9 +131,9 @@ TEST(ConfigErrorTest, Missing) {
 
 TEST(ConfigErrorTest, Duplicates) {
   EXPECT_EQ(ErrorOf(Sample("workers: 4", "workers: 4\n  workers: 5")),
-            "s.yaml:4: run.workers: is given twice; the first time in line 3");
+            "s.yaml:4: run.workers: is given twice; first on line 3");
   EXPECT_EQ(ErrorOf(SampleAnd("data: {tokenizer: bytes}\n")),
-            "s.yaml:18: data: is given twice; the first time in line 12");
+            "s.yaml:18: data: is given twice; first on line 12");
 }
 
 TEST(ConfigErrorTest, AllProblemsAtOnceInTheOrderOfTheLines) {
@@ -160,8 +161,8 @@ TEST(ConfigErrorTest, FieldsThatContradictEachOther) {
   EXPECT_EQ(ErrorOf(Sample("heads: 4", "heads: 5")),
             "s.yaml:8: model.gpt.heads: 5 does not divide model.gpt.width, which is 64");
   EXPECT_EQ(ErrorOf(Sample("bytes", "bytes\n  partitions: 3")),
-            "s.yaml:14: data.partitions: 3 is below run.workers, which is 4: each worker needs one; 0 makes "
-            "as many");
+            "s.yaml:14: data.partitions: 3 is below run.workers, which is 4: each worker needs one; 0 "
+            "chooses enough");
   EXPECT_EQ(ErrorOf(SampleAnd("limits: {max_workers: 3}\n")),
             "s.yaml:3: run.workers: 4 is above limits.max_workers, which is 3");
   EXPECT_EQ(ErrorOf(SampleAnd("round: {start_workers: 2000}\n")),
@@ -176,10 +177,11 @@ TEST(ConfigErrorTest, FieldsThatContradictEachOther) {
   std::string endless = Sample("rounds: 20", "rounds: 100000000");
   endless.replace(endless.find("steps: 50"), 9, "steps: 1000000");
   EXPECT_EQ(ErrorOf(endless + "  accumulation: 65536\n"),
-            "s.yaml:4: run.rounds: the run would take 1.00663296e+22 tokens, more than can be counted; lower "
+            "s.yaml:4: run.rounds: the run would take 1.00663296e+22 tokens, above the limit of 9e18; lower "
             "run.rounds, inner.steps or inner.batch");
   EXPECT_EQ(ErrorOf(Sample("name: sample", "name: a/b")),
-            "s.yaml:2: run.name: 'a/b' is no name; allowed: up to 63 letters, digits, '-', '_' and '.', the "
+            "s.yaml:2: run.name: 'a/b' is not a valid name; allowed: up to 63 letters, digits, '-', '_' and "
+            "'.', the "
             "first a "
             "letter or a digit");
 }
@@ -194,10 +196,11 @@ TEST(ConfigErrorTest, SyntaxAndWhatYamlAllowsBeyondNeed) {
   EXPECT_EQ(ErrorOf("a: &x 1\nb: *x\n"), "s.yaml:1: anchors (&name) are not allowed");
   EXPECT_EQ(ErrorOf("a: !!int 1\n"), "s.yaml:1: tags (!name) are not allowed");
   EXPECT_EQ(ErrorOf("{[a]: b}\n"), "s.yaml:1: a field's name must be a word");
-  EXPECT_EQ(ErrorOf("a: 1\n---\nb: 2\n"), "s.yaml:2: a second document begins here; one file holds one");
+  EXPECT_EQ(ErrorOf("a: 1\n---\nb: 2\n"),
+            "s.yaml:2: a second document begins here; a file may contain only one");
   EXPECT_EQ(ErrorOf(std::string(20, '[') + std::string(20, ']')), "s.yaml:1: nested deeper than 16 levels");
   EXPECT_EQ(ErrorOf(std::string((1 << 20) + 1, '#')),
-            "s.yaml: 1048577 bytes are too many; at most 1048576 are allowed");
+            "s.yaml: 1048577 bytes exceed the limit of 1048576 bytes");
 }
 
 TEST(ConfigErrorTest, ForeignTextIsShownSafely) {
@@ -237,7 +240,7 @@ TEST(ConfigErrorTest, MessagesAreCheckedToo) {
             "run: is missing\nmodel: is missing\ndata: is missing\ninner: is missing");
   config = *ParseRunConfig(kSampleYaml, "s.yaml");
   config.mutable_model()->clear_gpt();
-  EXPECT_EQ(std::string(ToRunOptions(config).status().message()), "model: gives none of its kinds");
+  EXPECT_EQ(std::string(ToRunOptions(config).status().message()), "model: has no kind; give exactly one");
   config = *ParseRunConfig(Sample("heads: 4", "heads: 2"), "s.yaml");
   config.mutable_model()->mutable_gpt()->set_heads(3);
   EXPECT_EQ(std::string(ToRunOptions(config).status().message()),

@@ -31,7 +31,7 @@ TEST(ConfigRoundsTest, RobustMergesNeedThreeWorkers) {
     const std::string name = text.substr(0, text.find(','));
     EXPECT_EQ(Complaint(2, merge),
               "merge.method: '" + name +
-                  "' needs at least 3 workers, so that most are right when one is wrong; "
+                  "' needs at least 3 workers, so that a majority is right when one is wrong; "
                   "run.workers is 2");
   }
   EXPECT_EQ(Complaint(1, "merge: {method: rda, norm_guard: true}\n"), "");
@@ -40,8 +40,8 @@ TEST(ConfigRoundsTest, RobustMergesNeedThreeWorkers) {
 TEST(ConfigRoundsTest, RobustMergesNeedRoundsWithMoreThanOne) {
   EXPECT_EQ(
       Complaint(4, "merge: {method: median}\nouter: {optimizer: sgd}\n" + kAsync),
-      "merge.method: 'median' compares the contributions of a round; with round.mode async there is one in "
-      "each: use mean or rda");
+      "merge.method: 'median' compares the contributions of a round; with round.mode async each round has "
+      "only one: use mean or rda");
 }
 
 TEST(ConfigRoundsTest, LateContributionsAreFoldedByDefaultWhereEverybodyIsWaitedFor) {
@@ -70,10 +70,10 @@ TEST(ConfigRoundsTest, ARecordedConfigurationWithoutALimitRejectsThem) {
 
 TEST(ConfigRoundsTest, ATrimThatLeavesNobodyOutIsRejected) {
   EXPECT_EQ(Complaint(4, "merge: {method: trimmed_mean}\n"),
-            "merge.trim: 0.2 of 4 workers leaves nobody out; at least 0.25 does");
+            "merge.trim: 0.2 of 4 workers drops no contribution; allowed: at least 0.25");
   EXPECT_EQ(Complaint(4, "merge: {method: trimmed_mean, trim: 0.25}\n"), "");
   EXPECT_EQ(Complaint(3, "merge: {method: trimmed_mean, trim: 0.33}\n"),
-            "merge.trim: 0.33 of 3 workers leaves nobody out; at least 0.34 does");
+            "merge.trim: 0.33 of 3 workers drops no contribution; allowed: at least 0.34");
   EXPECT_EQ(Complaint(3, "merge: {method: trimmed_mean, trim: 0.34}\n"), "");
   EXPECT_EQ(Complaint(10, "merge: {method: trimmed_mean, trim: 0.1}\n"), "");
   EXPECT_EQ(Complaint(4, "merge: {trim: 0}\n"), "") << "only trimmed_mean reads it";
@@ -81,8 +81,8 @@ TEST(ConfigRoundsTest, ATrimThatLeavesNobodyOutIsRejected) {
 
 TEST(ConfigRoundsTest, LateContributionsNeedAMergeThatKnowsWeights) {
   EXPECT_EQ(Complaint(4, "merge: {method: median}\nround: {staleness_limit: 2}\n"),
-            "round.staleness_limit: late contributions count for less, but merge.method 'median' knows no "
-            "weights; 0 refuses them");
+            "round.staleness_limit: late contributions need a lower weight, but merge.method 'median' has no "
+            "weights; 0 rejects them");
   EXPECT_EQ(Complaint(4, "merge: {method: centered_clip}\nround: {staleness_limit: 2}\n"), "");
 }
 
@@ -110,11 +110,11 @@ TEST(ConfigRoundsTest, DelayedNesterovIsForFreeRounds) {
 TEST(ConfigRoundsTest, FreeRoundsTakeNoMomentumAtEveryArrival) {
   EXPECT_EQ(Complaint(4, "outer: {optimizer: sgd}\n" + kAsync), "");
   for (const char* optimizer : {"nesterov", "adam"}) {
-    EXPECT_EQ(
-        Complaint(4, std::string("outer: {optimizer: ") + optimizer + "}\n" + kAsync),
-        std::string("outer.optimizer: '") + optimizer +
-            "' takes a full step with momentum at every arrival when round.mode is async, and diverges; use "
-            "delayed_nesterov or sgd");
+    EXPECT_EQ(Complaint(4, std::string("outer: {optimizer: ") + optimizer + "}\n" + kAsync),
+              std::string("outer.optimizer: '") + optimizer +
+                  "' diverges when round.mode is async, because every contribution takes a full step with "
+                  "momentum; "
+                  "use delayed_nesterov or sgd");
   }
 }
 
@@ -122,11 +122,13 @@ TEST(ConfigRoundsTest, FreeRoundsWaitForNobodyAndTakeWhatComesLate) {
   const std::string sgd = "outer: {optimizer: sgd}\n";
   EXPECT_EQ(
       Complaint(4, sgd + "round: {mode: async, staleness_limit: 3, minimum: 2}\n"),
-      "round.minimum: 2 contributions are not waited for when round.mode is async: every arrival makes a "
+      "round.minimum: 2 contributions per round are impossible when round.mode is async: each one makes a "
       "version; allowed: 1");
-  EXPECT_EQ(Complaint(4, sgd + "round: {mode: async, staleness_limit: 2}\n"),
-            "round.staleness_limit: 2 refuses most contributions when round.mode is async: of 4 equally fast "
-            "workers (run.workers) each is 3 versions behind when it comes; allowed: at least that");
+  EXPECT_EQ(
+      Complaint(4, sgd + "round: {mode: async, staleness_limit: 2}\n"),
+      "round.staleness_limit: 2 would reject most contributions when round.mode is async: with 4 equally "
+      "fast workers (run.workers), each contribution is 3 versions old when it arrives; allowed: at "
+      "least that");
   EXPECT_EQ(Complaint(4, sgd + "round: {mode: async, staleness_limit: 3}\n"), "");
   EXPECT_EQ(Complaint(1, sgd + "round: {mode: async}\n"), "");
 }
@@ -142,7 +144,7 @@ TEST(ConfigRoundsTest, TheOldWordForAsyncStillWorksWithAWarning) {
   EXPECT_THAT(now->warnings, IsEmpty());
   ASSERT_EQ(old->warnings.size(), 1U);
   EXPECT_THAT(old->warnings.front(), StartsWith("run.yaml:"));
-  EXPECT_THAT(old->warnings.front(), HasSubstr("round.mode: 'free' is now called 'async'; write that"));
+  EXPECT_THAT(old->warnings.front(), HasSubstr("round.mode: 'free' is now called 'async'; use the new name"));
   EXPECT_THAT(Complaint(4, "round: {mode: asnyc}\n"),
               HasSubstr("did you mean 'async'? allowed: one of barrier, async"));
 }

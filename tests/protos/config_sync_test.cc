@@ -51,7 +51,7 @@ TEST(ConfigSyncTest, StepsTakenMeanwhileAreKeptUnlessABlendIsAskedFor) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->sync.answer, AnswerUse::kRebase);
   EXPECT_THAT(Complaint("sync: {mode: overlapped, alpha: 0.25}\n"),
-              HasSubstr("sync.alpha: has a meaning with 'answer: blend' only"));
+              HasSubstr("sync.alpha: has an effect only with 'answer: blend'"));
 }
 
 TEST(ConfigSyncTest, FragmentsNeedSomethingToHold) {
@@ -64,7 +64,7 @@ TEST(ConfigSyncTest, FragmentsNeedSomethingToHold) {
 TEST(ConfigSyncTest, OverlappedRoundsGather) {
   EXPECT_THAT(Complaint("sync: {mode: overlapped}\nround: {mode: async, staleness_limit: 7}\n"
                         "outer: {optimizer: delayed_nesterov}\n"),
-              HasSubstr("sync.mode: 'overlapped' keeps the workers' cycles together"));
+              HasSubstr("sync.mode: 'overlapped' needs workers in step"));
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ TEST(ConfigTrustTest, ARuleNeedsAMergeThatOneCannotTurn) {
 }
 
 TEST(ConfigTrustTest, NoiseNeedsABound) {
-  EXPECT_THAT(Complaint("privacy: {noise_multiplier: 1}\n"), HasSubstr("privacy.clip_norm: 0 leaves"));
+  EXPECT_THAT(Complaint("privacy: {noise_multiplier: 1}\n"),
+              HasSubstr("privacy.clip_norm: 0 does not bound"));
   EXPECT_EQ(Complaint("privacy: {clip_norm: 1}\n"), "");
 }
 
@@ -71,7 +72,7 @@ TEST(ConfigTrustTest, NobodyReportsALossOnItsOwnHeldOutText) {
   const std::string local = Sample("  tokenizer: bytes\n", "  tokenizer: bytes\n  mode: local\n");
   const auto by_worker = ParseRunConfig(local + privacy, "s.yaml");
   EXPECT_THAT(by_worker.status().ToString(),
-              HasSubstr("evaluation.by: 'worker' has a worker report the loss"));
+              HasSubstr("evaluation.by: 'worker' lets a worker report the loss"));
   EXPECT_TRUE(ParseRunConfig(local + "evaluation: {by: evaluator}\n" + privacy, "s.yaml").ok());
 }
 
@@ -111,7 +112,7 @@ TEST(ConfigTrustTest, StrictWithSparsePushesGuardsTheirNorms) {
 
 TEST(ConfigTrustTest, AnotherWordIsRejectedAndNamesWhatThereIs) {
   EXPECT_THAT(Complaint("offenders: harsh\n"),
-              AllOf(HasSubstr("'harsh' is no preset"), HasSubstr("allowed: strict")));
+              AllOf(HasSubstr("'harsh' is not a preset"), HasSubstr("allowed: strict")));
 }
 
 }  // namespace
