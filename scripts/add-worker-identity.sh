@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Adds a worker to an overlay whose workers have identities of their own. See --help.
+# Adds a worker to an overlay whose workers have separate identities. See --help.
 set -Eeuo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$repository/scripts/lib.sh"
@@ -8,39 +8,39 @@ usage() {
   cat <<'HELP'
 Usage: scripts/add-worker-identity.sh OVERLAY
 
-Gives k8s/overlays/tls, k8s/overlays/island, or a copy of one, its next worker: copies the folder of the last one
-(worker-1 to worker-2), and names the new worker wherever kustomization.yaml names the last one. Where the overlay has
-certs/ca.key, scripts/dev-certs.sh makes the certificate. Where that key is elsewhere (an island), sign certs/worker-NAME.pem
-and .key there and copy both. With another CA, make the secret NAME-tls by it.
+Adds the next worker to k8s/overlays/tls, to k8s/overlays/island, or to a copy of one of them. Copies the folder of the last
+worker (worker-1 to worker-2) and adds the new name to kustomization.yaml wherever the last worker is named. If the overlay
+has certs/ca.key, scripts/dev-certs.sh creates the certificate. If that key is elsewhere (as for an island), create
+certs/worker-NAME.pem and .key there and copy both. With another CA, let it create the secret NAME-tls.
 
-Apply the overlay afterwards, which starts the worker; `atollctl workers scale N` then has the run remember it. (An island has
-no launcher: there is nothing to scale.) What fails changes nothing in the overlay. Exit codes: 0 done, 1 the certificate was
-not made, 2 this is no such overlay.
+Then apply the overlay, which starts the worker, and run `atollctl workers scale N`, so that the run remembers it. (An island
+has no launcher, so there is nothing to scale.) A failure changes nothing in the overlay. Exit codes: 0 done, 1 the
+certificate could not be created, 2 OVERLAY is not such an overlay.
 HELP
 }
 die() { echo "add-worker-identity: $*" >&2; exit 2; }
 
 case ${1:-} in -h|--help) usage; exit 0 ;; esac
-[ $# -eq 1 ] || die "which overlay? For example k8s/overlays/tls; see --help"
-# Paths that are printed are the caller's, who is in another folder.
+[ $# -eq 1 ] || die "give one overlay, for example k8s/overlays/tls; see --help"
+# Printed paths are relative to the caller's folder.
 caller=$PWD overlay=${1%/}
-cd "$1" || die "there is no folder $1"
+cd "$1" || die "folder $1 does not exist"
 last=-1
 while [ -e "worker-$((last + 1))/kustomization.yaml" ]; do last=$((last + 1)); done
-[ $last -ge 0 ] || die "$1 has no folder worker-0: its workers have no identities of their own"
+[ $last -ge 0 ] || die "$1 has no folder worker-0: its workers do not have separate identities"
 next=$((last + 1))
 prefix=$(sed -n 's/^namePrefix: *//p' "worker-$last/kustomization.yaml")
 before=${prefix}atoll-worker-$last after=${prefix}atoll-worker-$next
 
-[ ! -e "worker-$next" ] || die "$1/worker-$next is there already, without a kustomization.yaml; move it away first"
+[ ! -e "worker-$next" ] || die "$1/worker-$next exists already, without a kustomization.yaml; move it away first"
 
-# Everything is made beside what it replaces, and moved there last: what fails leaves the overlay as it was.
+# Create everything in a temporary folder and move it last, so that a failure does not change the overlay.
 made=$(mktemp -d .adding.XXXXXX)
 trap 'rm -rf "$made"' EXIT
 cp -R "worker-$last" "$made/folder"
 sed -i "s/^nameSuffix: .*/nameSuffix: \"-$next\"/" "$made/folder/kustomization.yaml"
-# The lines that name the last worker once more for the next one: its folder, its secret with the five lines after the name, and
-# its place in the list of sets that the launcher may scale.
+# Repeat the lines of the last worker for the next one: its folder, its secret with the five lines after the name, and its entry
+# in the list of sets that the launcher may scale.
 awk -v before="$before" -v after="$after" -v last="worker-$last" -v next_folder="worker-$next" '
   { line = $0 }
   $0 ~ "value: \\[.*" before "\\]" { sub(before "]", before ", " after "]", line); listed = 1 }
@@ -57,7 +57,7 @@ awk -v before="$before" -v after="$after" -v last="worker-$last" -v next_folder=
     if (missing) { print missing >"/dev/stderr"; exit 1 }
   }
 ' kustomization.yaml >"$made/kustomization.yaml" 2>"$made/missing" ||
-  die "$1/kustomization.yaml lacks $(cat "$made/missing"); nothing is changed. Add $after by hand: the top of that file says where"
+  die "$1/kustomization.yaml lacks $(cat "$made/missing"); nothing was changed. Add $after by hand; the top of that file lists the places"
 certificate=certs/worker-$after.pem
 if [ -e certs/ca.key ] && [ ! -e "$certificate" ]; then
   env -C "$caller" "$repository/scripts/dev-certs.sh" "$overlay/certs" --worker "$after"

@@ -1,32 +1,32 @@
 #!/usr/bin/env bash
-# Certificates for trying out TLS: a CA, and what it signs for a coordinator, workers and operators. See --help.
+# Creates certificates for trials of TLS: a CA, and certificates for a coordinator, workers and operators. See --help.
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'HELP'
-Makes certificates for a run of your own: a CA, and signed by it one for the coordinator, one for each worker, one for
-each operator. For trying out and for small runs; where there is a CA already (cert-manager, SPIFFE, step-ca), use that.
+Creates certificates for a run: a CA, and with it a certificate for the coordinator, for each worker and for each
+operator. Use it for trials and small runs. If you already have a CA (cert-manager, SPIFFE, step-ca), use that instead.
 
   scripts/dev-certs.sh certs                              CA, coordinator on this machine, workers w0 to w3, operator you
-  scripts/dev-certs.sh certs --host coordinator.example   the coordinator is reached under this name, too
+  scripts/dev-certs.sh certs --host coordinator.example   the coordinator is also reached under this name
   scripts/dev-certs.sh certs --worker gpu-1 --worker gpu-2
-                                                          these workers only; later, with the CA that is there: more of them
-  scripts/dev-certs.sh certs --renew --worker gpu-1       a new certificate in place of the old one; read without a restart
-  scripts/dev-certs.sh certs --renew --coordinator        the same for the coordinator, under the host names that it has
-  scripts/dev-certs.sh certs --separate-admin-ca          operators are signed by a CA of their own (admin-ca.pem)
+                                                          only these workers; an existing CA signs additional ones
+  scripts/dev-certs.sh certs --renew --worker gpu-1       replace a certificate; programs reload it without a restart
+  scripts/dev-certs.sh certs --renew --coordinator        the same for the coordinator; keeps its host names
+  scripts/dev-certs.sh certs --separate-admin-ca          use a separate CA for operators (admin-ca.pem)
 
-Then, all in one folder DIR:
+Then start the programs, with all files in one folder DIR:
   atoll-coordinator --tls-cert DIR/coordinator.pem --tls-key DIR/coordinator.key --tls-ca DIR/ca.pem ...
                     (with --separate-admin-ca: --tls-admin-ca DIR/admin-ca.pem)
   atoll-worker      --tls-cert DIR/worker-w0.pem --tls-key DIR/worker-w0.key --tls-ca DIR/ca.pem --name w0 ...
   atollctl          --tls-cert DIR/admin-ann.pem --tls-key DIR/admin-ann.key --tls-ca DIR/ca.pem status
 
-Whom a certificate proves stands in its subject alternative name:
+The subject alternative name of a certificate identifies its holder:
   coordinator       DNS names and addresses under which clients reach it
-  worker NAME       URI spiffe://atoll/worker/NAME: it can join as NAME, and as nobody else
-  observer NAME     URI spiffe://atoll/observer/NAME: it can look, and change nothing
-  operator NAME     URI spiffe://atoll/admin/NAME: it can do everything; the audit line names it
+  worker NAME       URI spiffe://atoll/worker/NAME: can join only as NAME
+  observer NAME     URI spiffe://atoll/observer/NAME: can only read
+  operator NAME     URI spiffe://atoll/admin/NAME: can do everything; the audit log has this name
 
 Options:
   --host NAME          name or address of the coordinator, besides localhost, 127.0.0.1 and ::1; may be given again. With
@@ -43,8 +43,9 @@ Options:
   --renew              replace what is there; without it nothing is ever overwritten
   -h, --help
 
-Keys have mode 0600. The CA's key (ca.key) is what everything rests on: the coordinator and the workers do not need it;
-keep it on a machine that serves nothing. Exit codes: 0 made, 1 openssl failed, 2 wrong usage or something is in the way.
+Keys have mode 0600. Anyone who has the CA's key (ca.key) can create valid certificates. The coordinator and the workers do
+not need it, so keep it on a machine without network services. Exit codes: 0 done, 1 openssl failed, 2 wrong usage or a
+file exists already.
 HELP
 }
 
@@ -71,14 +72,14 @@ while [ $# -gt 0 ]; do
        dir=$1; shift ;;
   esac
 done
-[ -n "$dir" ] || die "which folder? For example: scripts/dev-certs.sh certs; see --help"
+[ -n "$dir" ] || die "give a folder, for example: scripts/dev-certs.sh certs; see --help"
 [[ $days =~ ^-?[0-9]{1,5}$ ]] || die "--days takes a number, not '$days'"
 days=${days%%[0-9]*}$((10#${days#-}))  # decimal, also with zeros before it
-[ $new_ca = no ] || [ $renew = yes ] || die "--new-ca replaces a CA: say --renew too"
+[ $new_ca = no ] || [ $renew = yes ] || die "--new-ca replaces a CA: also give --renew"
 command -v openssl >/dev/null || die "openssl is missing; install it (apt-get install openssl)"
 for entry in "${names[@]}"; do
   name=${entry#* }
-  [[ $name =~ ^[a-z0-9][a-z0-9.-]{0,62}$ ]] || die "'$name' is no name: a-z 0-9 . - and at most 63 of them"
+  [[ $name =~ ^[a-z0-9][a-z0-9.-]{0,62}$ ]] || die "'$name' is not a valid name; allowed: at most 63 of a-z 0-9 . -"
 done
 if [ ${#names[@]} -eq 0 ] && [ $coordinator = no ]; then
   me=$(id -un | tr -c 'a-z0-9.\n-' '-')
@@ -102,7 +103,7 @@ put() { mv -f "$work/$1.pem" "$dir/$1.pem"; mv -f "$work/$1.key" "$dir/$1.key"; 
 refuse() {
   [ $renew = no ] || return 0
   for file in "$dir/$1.pem" "$dir/$1.key"; do
-    [ ! -e "$file" ] || die "$file is there already; --renew replaces it, another folder leaves it"
+    [ ! -e "$file" ] || die "$file exists already; replace it with --renew, or give another folder"
   done
 }
 
@@ -124,7 +125,7 @@ keep_old_ca() {  # FILE
 
 make_ca() {  # FILE NAME
   if [ -e "$dir/$1.key" ] && [ $new_ca = no ]; then return; fi
-  [ ! -e "$dir/$1.pem" ] || [ $new_ca = yes ] || die "$dir/$1.pem is there without its key: bring $1.key back to sign with it"
+  [ ! -e "$dir/$1.pem" ] || [ $new_ca = yes ] || die "$dir/$1.pem exists without its key: put $1.key back to sign with it"
   new_key "$work/$1.key"
   run req -x509 -new -key "$work/$1.key" -out "$work/$1.pem" -days 3650 -subj "/CN=$2 $(date -u +%Y%m%d%H%M%S)" \
     -addext "keyUsage=critical,keyCertSign,cRLSign"

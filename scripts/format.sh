@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats the C++ files as .clang-format says, or checks that they are.
+# Formats the C++ files by the rules of .clang-format, or checks their format.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -11,10 +11,10 @@ Usage: scripts/format.sh [--check] [FILE...]
 Runs clang-format 14 (Debian 12's) on the given files, or on all C++ files. Other versions lay out some lines
 differently, so they are not used.
 
-  --check     change nothing; print what is not formatted, exit code 1 when there is something
+  --check     change nothing; print unformatted lines, and exit with 1 if there are any
   -h, --help  this text
 
-Exit codes: 0 ok, 1 not formatted (with --check), 2 wrong usage, 77 no clang-format 14 here.
+Exit codes: 0 ok, 1 not formatted (with --check), 2 wrong usage, 77 clang-format 14 is not installed.
 HELP
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves what the README promises: on a minimal Debian 12 or 13 with apt and nothing else, its commands work as they stand.
+# Tests that the README's commands work unchanged on a minimal Debian 12 or 13 that has only apt.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -8,30 +8,30 @@ usage() {
   cat <<'HELP'
 Usage: scripts/fresh_machine_test.sh 12|13 [options]
 
-Makes a minimal Debian in a folder with debootstrap, copies the committed source tree (HEAD) into it, and runs there,
-as a new user would, the commands of the README, taken from its text. Prints how long each stage took, and the quickstart
-how long it was to the first training loss. Needs root, debootstrap, git and python3 (scripts/setup.sh --groups fresh),
-about 12 GB of disk, and a Debian mirror. Stages:
+Creates a minimal Debian in a folder with debootstrap, copies the committed source tree (HEAD) into it, and runs the
+commands of the README there, as a new user would. Prints the duration of each stage, and for the quickstart the time to the
+first training loss. Needs root, debootstrap, git and python3 (scripts/setup.sh --groups fresh), about 12 GB of disk, and a
+Debian mirror. Stages:
 
-  base           the Debian
+  base           create the Debian
   try            the README's first block
   killed         scripts/quickstart.sh --kill-a-worker, a short run
   rest           the README's other blocks
 
-  --only STAGE   only that stage (and the base, when it is not there yet; before rest also scripts/setup.sh); also: setup,
-                 quickstart (two rounds, for the time to the first loss), test
-  --root DIR     where the Debian goes (default: a new folder under $TMPDIR or /tmp): a new or empty folder, or a Debian
-                 that this script made and kept, which it uses again and changes
-  --keep         keep the Debian, to look into it or to use it again with --root. Without it the Debian is deleted at the
-                 end, also after Ctrl-C and also one that an earlier call kept
-  --mirror URI   the mirror (default: the one in this machine's own apt configuration)
+  --only STAGE   run only this stage (and base if it is missing; before rest also scripts/setup.sh). Additional stages:
+                 setup, quickstart (two rounds, for the time to the first loss), test
+  --root DIR     folder of the Debian (default: a new folder under $TMPDIR or /tmp). It must be new, empty, or hold a Debian
+                 that this script created and kept; the script reuses and changes it
+  --keep         keep the Debian, to inspect it or to reuse it with --root. Without it, the script deletes the Debian at the
+                 end, also after Ctrl-C and also if an earlier call kept it
+  --mirror URI   Debian mirror (default: the one in this machine's apt configuration)
   -h, --help     this text
 
-The script recognises its own Debian by the file .atoll-fresh-machine in DIR. It refuses a folder that has other files and
-not this one.
+The script recognises its Debian by the file .atoll-fresh-machine in DIR. It rejects a folder that has other files but not
+this one.
 
-Exit codes: 0 every stage passed, 1 a stage failed or left a process running, 2 wrong usage or a folder of others,
-3 this machine cannot do it (not root, no debootstrap, no mirror known).
+Exit codes: 0 every stage passed, 1 a stage failed or left a process running, 2 wrong usage or a folder that the script did not
+create, 3 the machine lacks something (not root, no debootstrap, no mirror).
 HELP
 }
 
@@ -52,13 +52,13 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-case "$release" in 12) suite=bookworm ;; 13) suite=trixie ;; *) usage >&2; die 2 "say which Debian: 12 or 13" ;; esac
+case "$release" in 12) suite=bookworm ;; 13) suite=trixie ;; *) usage >&2; die 2 "give the Debian release: 12 or 13" ;; esac
 case "$only" in
   all|base|try|killed|rest|setup|test|quickstart) ;;
   *) die 2 "--only takes base, try, killed, rest, setup, quickstart or test, not '$only'" ;;
 esac
 
-# The Debian that this script made: it changes and deletes no other folder.
+# Marks a Debian that this script created. It never changes or deletes another folder.
 mark=.atoll-fresh-machine
 root_was_there=no
 
@@ -66,7 +66,7 @@ mounts_inside() { awk -v r="$root" '$2 == r || index($2, r "/") == 1 { print $2 
 
 # /proc/self/mounts, debootstrap and apt write other characters in ways of their own.
 check_characters() {  # OPTION PATH
-  [[ $2 =~ ^[a-zA-Z0-9/._+@:=,-]+$ ]] || die 2 "$1 $2: use a path of letters, digits and ./_+@:=,- only"
+  [[ $2 =~ ^[a-zA-Z0-9/._+@:=,-]+$ ]] || die 2 "$1 $2: use a path that has only letters, digits and ./_+@:=,-"
 }
 
 check_root() {

@@ -1,7 +1,7 @@
 # Sourced by the scripts right after `set -Eeuo pipefail`: reports the command that failed, shows how far a build is.
 # -E makes functions and subshells report too.
 
-# A script that `set -e` ends without a word leaves its user with nothing to search for.
+# `set -e` alone ends a script without a message, so report the failed command.
 report_failure() {  # STATUS COMMAND
   local i
   echo "${0##*/}: ${BASH_SOURCE[1]}:${BASH_LINENO[0]}: exit code $1 from: $2" >&2
@@ -11,12 +11,12 @@ report_failure() {  # STATUS COMMAND
 }
 trap 'report_failure "$?" "$BASH_COMMAND"' ERR
 
-# Clones share compiled files: paths below the clone's root do not count.
+# Clones share compiled files: ccache ignores the path of the clone.
 share_compiler_cache() {  # ROOT
   export CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1
 }
 
-# How many files to compile at a time: one that includes LibTorch takes about 2 GiB.
+# Number of files to compile at a time. A file that includes LibTorch needs about 2 GiB of memory.
 compile_jobs() {
   local by_memory jobs
   by_memory=$(awk '/^MemAvailable:/ { print int($2 / 2097152) }' /proc/meminfo)
@@ -25,8 +25,7 @@ compile_jobs() {
   echo "$jobs"
 }
 
-# A number of a process that has ended may be another's a moment later, on a machine that compiles within seconds: a process
-# is its number and the time at which it began.
+# A machine that compiles can reuse a process id within seconds, so a process is identified by its id and its start time.
 declare -A _process_began=()
 _began() {  # PID: in clock ticks since the machine's start; nothing when it has ended
   local stat
@@ -46,9 +45,9 @@ human_seconds() {
   if [ "$1" -ge 60 ]; then echo "$(($1 / 60)) min $(($1 % 60)) s"; else echo "$1 s"; fi
 }
 
-# Prints how far the ninja build is whose output goes to LOG, until process PARENT ends or the printing is ended: one line
-# that changes on a terminal, a line every 20 seconds (ATOLL_PROGRESS_S) elsewhere. It does not guess the time that is left:
-# steps from the compiler cache take no time, those with LibTorch a minute, and the machine may sleep meanwhile.
+# Prints the progress of the ninja build that writes LOG, until process PARENT ends or this process is stopped. On a terminal it
+# updates one line; elsewhere it prints a line every 20 seconds (ATOLL_PROGRESS_S). It shows no time left, because cached steps
+# take no time, steps with LibTorch take a minute, and the machine may sleep meanwhile.
 _show_progress() {  # WHAT LOG PARENT
   local start=$SECONDS said=0 step done_steps all elapsed text
   while sleep 1 && kill -0 "$3" 2>/dev/null; do

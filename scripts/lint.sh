@@ -11,16 +11,16 @@ Usage: scripts/lint.sh [--changed [REVISION] | --unchecked | FILE...] [--record]
 Runs clang-tidy over the given files, or over all of our .cc files, one per core at a time. For a header it checks a .cc file
 that includes it.
 
-  --changed [REV]  only files that differ from REV, also uncommitted ones (default: HEAD), and only what is found in them.
-                   `clean` stands for the contents that tests/style/lint_clean.txt names (they were clean) and those that
-                   tests/style/lint_unchecked.txt names (nobody has checked them). Files of the newest commits come first
-  --unchecked      only the files that tests/style/lint_unchecked.txt names
-  --record         write the contents that were clean into lint_clean.txt, and take them off lint_unchecked.txt
-  --minutes N      begin no file after N minutes; names the files that were not reached
-  --build DIR      build folder with compile_commands.json (default: build/lint, which is configured and never built)
+  --changed [REV]  check only files that differ from REV, including uncommitted changes (default: HEAD), and show only
+                   warnings in them. REV `clean` means the file contents listed in tests/style/lint_clean.txt (clean) and
+                   tests/style/lint_unchecked.txt (never checked). Files of the newest commits come first
+  --unchecked      check only the files listed in tests/style/lint_unchecked.txt
+  --record         add clean files to lint_clean.txt and remove them from lint_unchecked.txt
+  --minutes N      start no file after N minutes; print the files that were not checked
+  --build DIR      build folder with compile_commands.json (default: build/lint, which is only configured)
   -h, --help       this text
 
-Exit codes: 0 all of them are clean, 1 warnings, 2 wrong usage, 3 no clang-tidy or no build folder, 4 clean as far as it came.
+Exit codes: 0 all files are clean, 1 warnings, 2 wrong usage, 3 no clang-tidy or no build folder, 4 clean, but not all checked.
 HELP
 }
 
@@ -44,13 +44,13 @@ done
 command -v clang-tidy >/dev/null || { echo "lint: no clang-tidy; run scripts/setup.sh --groups lint" >&2; exit 3; }
 started=$SECONDS
 
-# A folder of its own: the others may have precompiled headers, which are g++'s, or files compiled in batches.
+# A separate build folder: others may use g++'s precompiled headers or compile files in batches.
 if [ -z "$build" ]; then
   build=build/lint
   mkdir -p "$build"
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DATOLL_PCH=OFF -DATOLL_UNITY=OFF >"$build/configure.log" 2>&1 ||
     { tail -n 20 "$build/configure.log" >&2; exit 3; }
-  # Only the messages are made; no file is compiled.
+  # Generate only the protobuf code; compile nothing.
   mapfile -t generated < <(ninja -C "$build" -t targets all | sed -nE 's/^([^ ]+\.pb\.h): .*/\1/p' | sort -u)
   ninja -C "$build" "${generated[@]}" >"$build/generate.log" 2>&1 || { tail -n 20 "$build/generate.log" >&2; exit 3; }
 fi
@@ -83,7 +83,7 @@ touch "$clean_list" "$unchecked_list"
 
 if [ "$changed" = yes ] && { [ "$revision" = clean ] || [ "$revision" = unchecked ]; }; then
   for list in "$clean_list" "$unchecked_list"; do
-    of_these_checks "$list" || echo "lint: $list does not hold the hash of this .clang-tidy: what it names counts as unknown" >&2
+    of_these_checks "$list" || echo "lint: $list does not have the hash of this .clang-tidy, so its files count as unchecked" >&2
   done
   if of_these_checks "$unchecked_list"; then grep -v ' \.clang-tidy$' "$unchecked_list"; fi >"$work/unchecked" || true
   { if of_these_checks "$clean_list"; then cat "$clean_list"; fi; cat "$work/unchecked"; } >"$work/known"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# publish_protocol.sh [COMMIT]: writes protos/published.binpb, the protocol as that commit has it (default: the previous
-# release, tests/integration/upgrade/previous_release). Called at a release: from then on the test `protocol` holds every
-# change against it. buf comes from npm (tests/tools/npm_tools.sh).
+# publish_protocol.sh [COMMIT]: writes protos/published.binpb, the protocol of that commit (default: the previous release,
+# tests/integration/upgrade/previous_release). Run it at a release: afterwards the test `protocol` compares every change with
+# this file. buf comes from npm (tests/tools/npm_tools.sh).
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh

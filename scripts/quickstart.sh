@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One command from a bare Debian machine to a language model trained with DiLoCo: see --help.
+# Trains a language model with DiLoCo on a bare Debian machine, with one command. See --help.
 set -Eeuo pipefail
 caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -7,31 +7,30 @@ source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
-Trains a small GPT on this machine with DiLoCo: one coordinator, which launches four workers; real English text. The first
-call compiles Atoll, which takes some minutes; the training takes a few more.
+Trains a small GPT on this machine with DiLoCo, on real English text. One coordinator launches four workers. The first call
+also compiles Atoll, which takes some minutes; the training takes a few more.
 
-  ./scripts/quickstart.sh                    install missing packages, build, train, show it live
-  ./scripts/quickstart.sh                    again: continue the same run (after its end: add as many rounds as it was made with)
+  ./scripts/quickstart.sh                    install missing packages, build, train, show the run live
+  ./scripts/quickstart.sh                    again: continue the same run; if it is finished, add as many rounds as at first
   ./scripts/quickstart.sh --fresh            delete the run and start a new one
   ./scripts/quickstart.sh --text my.txt ...  train on your own text; the same text again continues its run, another text
                                              needs --fresh or another --dir
 
 Options:
-  --workers N        number of workers (new run: 4; continued run: the number it was planned for, and those added since)
+  --workers N        number of workers (new run: 4; continued run: its planned number, plus those added since)
   --rounds N         rounds (outer steps) in total; default for a new run: as in configs/quickstart.yaml. A run can
                      get more rounds than it has, but not fewer
-  --kill-a-worker    kill one worker (kill -9) during the run; the coordinator's launcher starts it again
-  --dir DIR          where the run lives: a new or empty folder, or one that the quickstart made (default: run/quickstart
+  --kill-a-worker    kill one worker (kill -9) during the run; the coordinator's launcher restarts it
+  --dir DIR          folder of the run: a new or empty folder, or one that the quickstart created (default: run/quickstart
                      in the repository)
   --preset NAME      build preset (release)
   --no-setup         do not install packages
-  -h, --help
+  -h, --help         this text
 
-Relative paths of --dir and --text begin in the current folder. --fresh deletes the quickstart's own files in DIR and
-nothing else.
+Relative paths of --dir and --text start at the current folder. --fresh deletes only the quickstart's own files in DIR.
 
-Ctrl-C stops everything cleanly. Committed versions are kept, and the same command continues from them. A run keeps the
-configuration that it began with, in run.yaml in its directory.
+Ctrl-C stops everything cleanly. Committed versions are kept, and the same command continues from them. A run keeps its
+first configuration, in run.yaml in its directory.
 
 Exit codes: 0 trained to the end, 1 failed (the message says why), 2 wrong usage, 130 stopped by Ctrl-C.
 HELP
@@ -45,7 +44,7 @@ from_caller() { if [[ $1 = /* ]]; then echo "$1"; else echo "$caller/$1"; fi; } 
 
 workers="" rounds="" fresh=no kill_one=no dir=$PWD/run/quickstart preset=release setup=yes
 texts=()
-# The option that was probably meant, "; did you mean X?": the one whose letters are the same, or that differs by one letter.
+# Suggests an option, "; did you mean X?": one with the same letters, or one that differs by one letter.
 did_you_mean() {  # OPTION
   local known i
   for known in --workers --rounds --fresh --text --kill-a-worker --dir --preset --no-setup --help; do
@@ -230,7 +229,7 @@ fetch_text() {
 
 sums_of_texts() { cksum -- "${texts[@]}"; }  # with a line for each: contents and path
 
-# A run goes on with its own text. A call with another one means another run, and must say what becomes of the first.
+# A run continues with its own text. Another text means another run, so the user must say what to do with the existing one.
 check_text() {
   if [ ${#texts[@]} -eq 0 ]; then
     # Interrupted before its text was tokenized: then with the text that it was called with.

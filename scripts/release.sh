@@ -15,32 +15,32 @@ Builds the container images of the committed source, pushes them and the chart o
   REGISTRY/atoll/worker-cuda:VERSION        only with --libtorch
   oci://REGISTRY/atoll/charts/atoll         VERSION; its value `registry` is REGISTRY
 
-VERSION is that of CMakeLists.txt. Log in to the registry first (docker login, podman login or skopeo login). The source is
-`git archive HEAD`: nothing is published while a file of it is changed and not committed, and files that git does not track
+VERSION comes from CMakeLists.txt. Log in to the registry first (docker login, podman login or skopeo login). The source is
+`git archive HEAD`. The script publishes nothing while there are uncommitted changes, and files that git does not track
 (certificates, keys, packages) never get into an image or the chart.
 
   --registry NAME   host and path, for example ghcr.io/acme
-  --key FILE        sign with this private key (EC, P-256, PEM); make one:
+  --key FILE        sign with this private key (EC, P-256, PEM); create one with:
                       openssl ecparam -genkey -name prime256v1 -noout -out release.key
                       openssl ec -in release.key -pubout -out release.pub
   --no-sign         push without signatures
   --engine NAME     docker, podman or buildah (default: the first that is installed)
-  --only LIST       of coordinator, worker-cpu, worker-cuda and chart, separated by commas
+  --only LIST       publish only these: coordinator, worker-cpu, worker-cuda, chart, separated by commas
   --base IMAGE      base image instead of debian:trixie-slim
-  --build-arg A=B   for the build of every image; may be given again
+  --build-arg A=B   pass this to the build of every image; repeatable
   --libtorch DIR    LibTorch with CUDA, for worker-cuda; --build-base IMAGE: a base with CUDA's compiler
-  --no-build        push images that were built before, under the same names; what they were built of is not checked
-  --helm PROGRAM    (default: helm)
+  --no-build        push existing images of the same names; their sources are not checked
+  --helm PROGRAM    helm program (default: helm)
   --plain-http      the registry has no TLS: a registry on this machine
-  --out FILE        list of what was pushed, by digest (default: build/release-VERSION.txt)
-  -h, --help
+  --out FILE        write the list of pushed images and their digests to FILE (default: build/release-VERSION.txt)
+  -h, --help        this text
 
-A signature has the format of cosign (its SIGNATURE_SPEC.md), made with openssl, and lies beside its image under the tag
-sha256-DIGEST.sig. Check it with the public key, by either of
+Signatures have the format of cosign (its SIGNATURE_SPEC.md) and are created with openssl. Each has the tag
+sha256-DIGEST.sig in the repository of its image. Check it with the public key, using one of
   cosign verify --key release.pub --insecure-ignore-tlog=true REGISTRY/atoll/coordinator:VERSION
   a policy `sigstoreSigned` of podman or CRI-O (containers-policy.json; Debian 12's podman is built without it)
 
-Exit codes: 0 all was pushed, 1 something failed, 2 wrong usage or a program is missing.
+Exit codes: 0 everything was pushed, 1 something failed, 2 wrong usage or a program is missing.
 HELP
 }
 
@@ -82,18 +82,18 @@ parts=${only:-$parts}
 
 check() {
   local part program changed needed=(skopeo sha256sum)
-  [ -n "$registry" ] || die "which registry? For example --registry ghcr.io/acme; see --help"
+  [ -n "$registry" ] || die "give the registry, for example --registry ghcr.io/acme; see --help"
   [[ $registry != *://* ]] || die "--registry is a host and a path, without '${registry%%://*}://'"
   for part in ${parts//,/ }; do
     case $part in
       coordinator|worker-cpu|worker-cuda) images=yes ;;
       chart) needed+=("$helm") ;;
-      *) die "--only: there is no '$part'; see --help" ;;
+      *) die "--only: unknown part '$part'; see --help" ;;
     esac
   done
   if [ $sign = yes ]; then
-    [ -n "$key" ] || die "--key FILE signs the release (--help says how to make one); --no-sign publishes it unsigned"
-    openssl pkey -in "$key" -noout -text 2>/dev/null | grep -q prime256v1 || die "$key is no private key on the curve P-256"
+    [ -n "$key" ] || die "give --key FILE to sign the release (--help shows how to create one), or --no-sign to publish it unsigned"
+    openssl pkey -in "$key" -noout -text 2>/dev/null | grep -q prime256v1 || die "$key is not a private key on the curve P-256"
     needed+=(openssl)
   fi
   if [ "${images:-no}" = yes ]; then
@@ -103,8 +103,8 @@ check() {
     needed+=("${engine:?release: none of docker, podman and buildah is installed}")
   fi
   changed=$(git status --porcelain --untracked-files=no 2>/dev/null) ||
-    die "this is no git checkout: only a committed revision is published"
-  [ -z "$changed" ] || die "there are changes that are not committed: a release must be of a revision that others can look at. \
+    die "this is not a git checkout; only a committed revision can be published"
+  [ -z "$changed" ] || die "there are uncommitted changes, but a release must be a revision that others can read. \
 Commit them, or look at them with git status"
   for program in "${needed[@]}"; do command -v "$program" >/dev/null || die "$program is not installed"; done
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes anew what is made from something else: the tables of docs/reference/metrics.md (from the programs' registries), the
-# Grafana dashboards (from monitoring/grafana/dashboards.py) and the rules in k8s/ (from monitoring/prometheus/atoll.rules.yaml).
-#   scripts/renew_monitoring.sh [BUILD_DIR]      default: build/release; its target metrics_page has to be built
+# Regenerates the tables of docs/reference/metrics.md (from the programs' registries), the Grafana dashboards (from
+# monitoring/grafana/dashboards.py) and the rules in k8s/ (from monitoring/prometheus/atoll.rules.yaml).
+#   scripts/renew_monitoring.sh [BUILD_DIR]      default: build/release; build its target metrics_page first
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 source scripts/lib.sh

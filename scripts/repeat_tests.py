@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Runs the tests again and again, and counts how often each one fails.
+"""Runs the tests repeatedly and counts how often each one fails.
 
-Every ctest entry of a build folder runs several times: entries with threads, processes or clocks 50 times beside a load, the
-others 5 times without one. The counts are in a JSON file, which the next call goes on with, so a long suite runs in portions:
+Every ctest entry of a build folder runs several times: entries with threads, processes or clocks 50 times under a load, the
+others 5 times without a load. The counts are in a JSON file. The next call continues them, so a long suite can run in parts:
 
-  scripts/repeat_tests.py --minutes 55                 as often as needed, until it exits with 0 or 1
-  scripts/repeat_tests.py --report                     the table so far
-  scripts/repeat_tests.py --tests byzantine --times 20 some tests, so often
+  scripts/repeat_tests.py --minutes 55                 repeat this command until it exits with 0 or 1
+  scripts/repeat_tests.py --report                     print the table so far
+  scripts/repeat_tests.py --tests byzantine --times 20 run some tests 20 times
 
-The entry that is furthest behind runs next, so the first portion shows every test already. The output of a failed run is kept
-beside the counts. Another revision of the sources begins new counts.
+The entry with the most missing runs is next, so the first part already includes every test. The output of a failed run is
+stored next to the counts. Another revision of the sources starts new counts.
 
-Loads: build (compiles the sources of the build folder into nothing, one compiler per processor; the default), spin (one busy
-process per processor), none, or any other shell command, which is started again when it ends.
+Loads: build (compiles the sources of the build folder and discards the output, one compiler per processor; the default), spin
+(one busy process per processor), none, or any other shell command, which is restarted when it ends.
 
-Exit codes: 0 all runs done and none failed, 1 a run failed, 2 wrong usage, 3 the time is up and there is more to do.
+Exit codes: 0 all runs done and none failed, 1 a run failed, 2 wrong usage, 3 the time is up and runs are missing.
 """
 import argparse
 import itertools
@@ -70,7 +70,7 @@ class Record:
             if kept["revision"] == self.data["revision"]:
                 self.data = kept
             else:
-                print(f"repeat_tests: {self.path} is of revision {kept['revision'][:12]}; beginning new counts")
+                print(f"repeat_tests: {self.path} is of revision {kept['revision'][:12]}; starting new counts")
                 self.path.rename(self.path.with_suffix(f".{kept['revision'][:12]}.json"))
 
     def of(self, name):
@@ -195,13 +195,13 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release", help="the build folder (default: build/release)")
     parser.add_argument("--record", help="the counts (default: BUILD/repeat.json)")
-    parser.add_argument("--minutes", type=float, default=60, help="begin no run that would end later (default: 60)")
+    parser.add_argument("--minutes", type=float, default=60, help="start no run that would end later (default: 60)")
     parser.add_argument("--tests", default="", metavar="REGEX", help="only tests whose names match")
-    parser.add_argument("--exclude", default="", metavar="REGEX", help="no tests whose names or labels match")
+    parser.add_argument("--exclude", default="", metavar="REGEX", help="skip tests whose names or labels match")
     parser.add_argument("--times", type=int, help="runs of every test, instead of 50 and 5")
-    parser.add_argument("--load", default="build", help="beside the timed tests: build, spin, none or a shell command")
-    parser.add_argument("--jobs", type=int, default=1, help="tests at a time; those that must run alone do (default: 1)")
-    parser.add_argument("--fresh", action="store_true", help="begin new counts")
+    parser.add_argument("--load", default="build", help="load for the timed tests: build, spin, none or a shell command")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel tests; tests that must run alone do so (default: 1)")
+    parser.add_argument("--fresh", action="store_true", help="start new counts")
     parser.add_argument("--report", action="store_true", help="print the table and run nothing")
     return parser.parse_args()
 

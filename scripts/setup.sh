@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing from scripts/packages.txt. Does nothing, and needs no root, when all of it is there.
+# Installs the missing packages of scripts/packages.txt. If none is missing, it does nothing and needs no root.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -8,8 +8,8 @@ usage() {
   cat <<'HELP'
 Usage: scripts/setup.sh [--groups LIST] [--list] [--check]
 
-Installs the Debian packages that Atoll needs and that are not installed yet. It asks no question, starts no
-service, and changes nothing when nothing is missing. Needs root or sudo only when something is missing.
+Installs the Debian packages that Atoll needs and that are not installed yet. It asks no questions and starts no
+services. If nothing is missing, it changes nothing and needs neither root nor sudo.
 
   --groups LIST  which groups of scripts/packages.txt, separated by commas (default: build,torch,test)
                    build  compile and run everything but the LibTorch worker
@@ -25,12 +25,12 @@ service, and changes nothing when nothing is missing. Needs root or sudo only wh
                    browser  headless Chromium, for the test of the web page (300 MB)
                  scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64; with --full
                  also fuzz,fresh,containers
-  --list         print the packages of the groups, and stop
-  --check        print what is missing, and stop; exit code 1 when something is
+  --list         only print the packages of the groups
+  --check        only print the missing packages; exit with 1 if there are any
   -h, --help     this text
 
-Exit codes: 0 all is there, 1 something is missing or could not be installed, 2 wrong usage,
-3 not a Debian system (the list of what is needed is printed).
+Exit codes: 0 everything is installed, 1 a package is missing or could not be installed, 2 wrong usage,
+3 not a Debian system (the required packages are printed).
 HELP
 }
 

@@ -8,23 +8,23 @@ usage() {
   cat <<'HELP'
 Usage: scripts/test.sh [--full | --ci] [options]
 
-Without options: scripts/setup.sh, preset release, every test that takes less than half a minute or so. From nothing but
-apt this takes about 20 minutes on two cores.
+Without options, runs scripts/setup.sh, builds preset release, and runs every test that takes less than about half a minute.
+On a new machine this takes about 20 minutes on two cores.
 
-  --ci           what .ci/run does: the README's commands, word for word (the tests of preset release among them, also
-                 those labelled slow), the benchmarks' build, clang-tidy over what changed, ASan+UBSan over the unit tests,
-                 TSan over the threaded ones
-  --full         also everything labelled long: convergence, crash loops, packages; and each decoder of foreign
+  --ci           run the same as .ci/run: the README's commands, word for word (they include the tests of preset release,
+                 also those labelled slow), the benchmarks' build, clang-tidy over changed files, ASan+UBSan over the unit
+                 tests, TSan over the threaded tests
+  --full         also run the tests labelled long (convergence, crash loops, packages), and each decoder of foreign
                  bytes under libFuzzer for 60 s (ATOLL_FUZZ_SECONDS)
-  --jobs N       compile N files at a time (default: the number of cores, fewer where memory is short)
-  --tests REGEX  only the tests whose names match, and none of the README's commands
+  --jobs N       compile N files at a time (default: the number of cores, fewer if memory is short)
+  --tests REGEX  run only tests whose names match, and none of the README's commands
   --junit DIR    write one JUnit file for each stage into DIR
   --no-setup     do not look for missing packages
   -h, --help     this text
 
-A skipped test fails the run unless tests/allowed_skips.txt names it with a reason. The time of each stage is printed at
-the end; docs/internals/testing.md has the budget. The builds are in build/release, build/asan, build/tsan and build/fuzz; a second
-call compiles only what changed.
+A skipped test fails the run unless tests/allowed_skips.txt lists it with a reason. At the end the script prints the time of
+each stage; docs/internals/testing.md has the budget. The builds are in build/release, build/asan, build/tsan and build/fuzz;
+a second call compiles only changed files.
 Exit codes: 0 all tests passed, 1 a test or the build failed, 2 wrong usage.
 HELP
 }
@@ -56,8 +56,8 @@ fi
 failed=() began=$(date +%s)
 share_compiler_cache "$PWD"
 
-# The README's second command is this script without options: run by `--ci`, it hears from it what is wanted, and reports
-# its own stages to it.
+# With --ci, the README's second command runs this script again without options. These variables pass the settings to it and
+# the times of its stages back.
 strict=${ATOLL_TEST_STRICT:-no}
 junit=${junit:-${ATOLL_TEST_JUNIT:-}}
 times=${ATOLL_STAGE_TIMES:-} indent=""

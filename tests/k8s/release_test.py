@@ -52,11 +52,11 @@ def refusals():
     def says(text, *arguments):
         output = run("scripts/release.sh", *arguments, code=2)
         assert text in output, output
-    says("which registry?")
+    says("give the registry")
     says("without 'https://'", "--registry", "https://ghcr.io/acme", "--no-sign")
-    says("--key FILE signs the release", "--registry", "ghcr.io/acme", "--only", "chart")
-    says("no private key on the curve P-256", "--registry", "ghcr.io/acme", "--only", "chart", "--key", "README.md")
-    says("there is no 'worker'", "--registry", "ghcr.io/acme", "--only", "worker", "--no-sign")
+    says("give --key FILE to sign the release", "--registry", "ghcr.io/acme", "--only", "chart")
+    says("not a private key on the curve P-256", "--registry", "ghcr.io/acme", "--only", "chart", "--key", "README.md")
+    says("unknown part 'worker'", "--registry", "ghcr.io/acme", "--only", "worker", "--no-sign")
     assert "Usage: scripts/release.sh" in run("scripts/release.sh", "--help")
 
 
@@ -98,12 +98,12 @@ def only_what_is_committed(folder, checkout):
     page.write_text(text + "# changed\n", encoding="utf-8")
     for arguments in (["--only", "chart"], ["--only", "coordinator"], ["--only", "coordinator", "--no-build"]):
         output = release(*arguments, code=2)
-        assert "not committed" in output, output
+        assert "uncommitted changes" in output, output
     page.write_text(text, encoding="utf-8")
     (checkout / ".git").rename(checkout / "no-git")
     output = run("scripts/release.sh", "--registry", "r.example", "--no-sign", "--only", "chart", code=2, cwd=checkout,
                  environment=dict(environment, GIT_CEILING_DIRECTORIES=str(folder)))
-    assert "no git checkout" in output, output
+    assert "not a git checkout" in output, output
     (checkout / "no-git").rename(checkout / ".git")
     # For whoever builds from the working tree, as the Dockerfiles show it.
     ignored = (checkout / ".dockerignore").read_text(encoding="utf-8").splitlines()

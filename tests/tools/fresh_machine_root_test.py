@@ -91,7 +91,7 @@ class FreshMachineRoot(unittest.TestCase):
                 self.assertEqual(tree(self.root), before)
         self.assertIn("is not a folder", self.run_script(2, "--root", str(self.root / "etc/resolv.conf")))
         self.assertIn("must not be /", self.run_script(2, "--root", str(self.root / "../../../../../../../..")))
-        self.assertIn("use a path of letters", self.run_script(2, "--root", str(self.folder / "a b")))
+        self.assertIn("use a path that has only letters", self.run_script(2, "--root", str(self.folder / "a b")))
         self.assertIn("/proc is mounted", self.run_script(2, "--root", "/proc"))
         self.assertEqual(tree(self.root), before)
 
