@@ -32,7 +32,7 @@ evaluation: {every: 1}
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SECONDS = 16
 # What a healthy run has nothing of, or one without TLS, privacy and overlap. The rest must answer.
-QUIET = {"Exchange threads", "Rounds thrown away", "Full in", "Certificate ends in", "Certificate files", "Privacy spent"}
+QUIET = {"Exchange threads", "Rounds discarded", "Full in", "Certificate ends in", "Certificate files", "Privacy spent"}
 OPENED = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -166,7 +166,7 @@ def unanswered(root, prometheus, coordinator, since):
 
 def see_a_refused_call(root, bin_dir, ports, prometheus, coordinator):
     """The panel is at 0 while nothing is refused, which Prometheus must have seen before; then it shows the reason."""
-    (expr,) = [expr for _, title, expr in panels(root, coordinator) if title == "Calls refused"]
+    (expr,) = [expr for _, title, expr in panels(root, coordinator) if title == "Calls rejected"]
     since = time.time()
     shown = lambda: {each["metric"].get("reason") for each in prometheus.series(expr, since)}
     wait_for("the panel to show that nothing is refused", lambda: shown() == {"none"})
