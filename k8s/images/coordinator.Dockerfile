@@ -2,20 +2,20 @@
 #
 #   docker build -f k8s/images/coordinator.Dockerfile -t atoll/coordinator:0.2.0 --build-arg REVISION=$(git rev-parse HEAD) .
 #
-# The packages are compiled in the build stage; those that cpack has made already (build/packages, or DEBS) are taken with
-# --build-arg PACKAGES=prebuilt, and must then be for the same Debian as BASE.
+# The build stage compiles the packages. With --build-arg PACKAGES=prebuilt it uses packages that cpack has built (build/packages,
+# or DEBS); they must be for the same Debian release as BASE.
 ARG BASE=debian:trixie-slim
 ARG PACKAGES=build
 
 FROM ${BASE} AS build
 ENV DEBIAN_FRONTEND=noninteractive
 WORKDIR /src
-# Changes seldom, so that the layer with the compilers is kept.
+# This input changes rarely, so the layer with the compilers stays cached.
 COPY scripts/setup.sh scripts/lib.sh scripts/packages.txt scripts/
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates dpkg-dev file && \
     scripts/setup.sh --groups build
 COPY . .
-# What --version prints: git is not among the sources here.
+# Shown by --version, because the sources here do not include git's data.
 ARG REVISION=
 RUN --mount=type=cache,target=/root/.cache/ccache \
     cmake --preset release -DATOLL_REVISION="${REVISION}" -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF -DATOLL_WITH_TORCH=OFF && \
@@ -36,16 +36,16 @@ LABEL org.opencontainers.image.title="Atoll coordinator" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-# The package says which libraries it needs; documentation and what apt leaves behind stay out.
+# The package lists the libraries that it needs. Documentation and apt's files are not copied.
 RUN --mount=type=bind,from=packages,source=/packages,target=/packages \
     printf 'path-exclude=/usr/share/doc/*\npath-include=/usr/share/doc/*/copyright\npath-exclude=/usr/share/man/*\npath-exclude=/usr/share/locale/*\n' \
       >/etc/dpkg/dpkg.cfg.d/atoll && \
     apt-get update && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends /packages/atoll-coordinator_*.deb && \
     apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt/* /tmp/*
-# A small text for trying out (k8s/components/sample-text).
+# A small text for trials (k8s/components/sample-text).
 COPY docs/*/*.md /usr/share/atoll/text/
-# No name is needed for it, and no home.
+# The user needs no name and no home directory.
 USER 65532:65532
 WORKDIR /
 STOPSIGNAL SIGTERM

@@ -1,11 +1,11 @@
-# A worker on NVIDIA GPUs. LibTorch with CUDA is in no distribution: give the folder of one (libtorch-shared-with-deps,
-# unpacked, which brings CUDA's libraries along), and for compiling a base with the same CUDA's toolkit.
+# A worker on NVIDIA GPUs. No distribution has LibTorch with CUDA, so give the folder of an unpacked libtorch-shared-with-deps
+# (it includes CUDA's libraries) and, for compiling, a base image with the toolkit of the same CUDA version.
 #
 #   docker build -f k8s/images/worker-cuda.Dockerfile --build-context libtorch=DIR --build-arg BUILD_BASE=IMAGE \
 #     -t atoll/worker-cuda:0.2.0 --build-arg REVISION=$(git rev-parse HEAD) .
 #
-# On the node: NVIDIA's driver and container toolkit. As in the others, --build-arg PACKAGES=prebuilt takes a package that
-# cpack has made already (`cmake --preset cuda`).
+# The node needs NVIDIA's driver and container toolkit. As in the other images, --build-arg PACKAGES=prebuilt uses a package that
+# cpack has built (`cmake --preset cuda`).
 ARG BASE=debian:trixie-slim
 ARG BUILD_BASE=${BASE}
 ARG PACKAGES=build
@@ -13,15 +13,15 @@ ARG PACKAGES=build
 FROM ${BUILD_BASE} AS build
 ENV DEBIAN_FRONTEND=noninteractive
 WORKDIR /src
-# Changes seldom, so that the layer with the compilers is kept.
+# This input changes rarely, so the layer with the compilers stays cached.
 COPY scripts/setup.sh scripts/lib.sh scripts/packages.txt scripts/
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates dpkg-dev file && \
     scripts/setup.sh --groups build
 COPY --from=libtorch . /opt/libtorch
 COPY . .
-# What --version prints: git is not among the sources here.
+# Shown by --version, because the sources here do not include git's data.
 ARG REVISION=
-# LibTorch's libraries belong to no package: they are beside the program, not among its dependencies.
+# LibTorch's libraries belong to no package. They are stored next to the program and are not among its dependencies.
 RUN --mount=type=cache,target=/root/.cache/ccache \
     cmake --preset cuda -DCMAKE_PREFIX_PATH=/opt/libtorch -DATOLL_REVISION="${REVISION}" -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF && \
     cmake --build --preset cuda --target atoll-worker && \
@@ -42,7 +42,7 @@ LABEL org.opencontainers.image.title="Atoll worker (CUDA)" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-# The gigabytes first: they change seldom.
+# Copy the large libraries first, because they change rarely.
 COPY --from=libtorch lib/*.so* /opt/libtorch/lib/
 RUN --mount=type=bind,from=packages,source=/packages,target=/packages \
     printf 'path-exclude=/usr/share/doc/*\npath-include=/usr/share/doc/*/copyright\npath-exclude=/usr/share/man/*\npath-exclude=/usr/share/locale/*\n' \
@@ -52,9 +52,9 @@ RUN --mount=type=bind,from=packages,source=/packages,target=/packages \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends /packages/atoll-worker_*.deb && \
     ldconfig && \
     apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/*.log /var/log/apt/* /tmp/*
-# What NVIDIA's container toolkit mounts from the host's driver.
+# The parts of the host's driver that NVIDIA's container toolkit mounts.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
-# No name is needed for it, and no home.
+# The user needs no name and no home directory.
 USER 65532:65532
 WORKDIR /
 STOPSIGNAL SIGTERM

@@ -201,8 +201,8 @@ async function theDefaultsInstall() {
   const wanted = ['--namespace ml exec words-atoll-coordinator-0 -- atollctl status', 'sample text', '--set-file run=run.yaml'];
   expect('the notes say what to do next', wanted.filter(text => !notes.includes(text)));
   const notesOf = (...args) => helm('install', 'words', chart, '--dry-run=client', '--namespace', 'ml', ...local, ...args);
-  expect('the notes of a job say what an eviction does', notesOf('--set', 'worker.kind=Job').includes('never starts it again') &&
-      !notes.includes('never starts it again') ? [] : ['they do not']);
+  expect('the notes of a job say what an eviction does', notesOf('--set', 'worker.kind=Job').includes('never restarts it') &&
+      !notes.includes('never restarts it') ? [] : ['they do not']);
   const images = (...args) => new Set(template(chart, ...args).flatMap(o => o.spec?.template ? containersOf(o.spec.template.spec) : []).map(c => c.image));
   const other = images('--set', 'registry=ghcr.io/acme/,tag=9.9,worker.tag=9.8,worker.image=example.org:5000/own/worker@sha256:' + 'a'.repeat(64));
   expect('images are named as asked for', differences([...other].sort(),

@@ -43,7 +43,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 
 {{- define "atoll.registry" -}}
 {{- if not .Values.registry -}}
-{{- fail "registry is required: where the images are, for example --set registry=ghcr.io/acme (scripts/release.sh pushes them there), or --set registry=localhost for images that were loaded into the nodes" -}}
+{{- fail "registry is required: give the registry of the images, for example --set registry=ghcr.io/acme (scripts/release.sh pushes images there), or --set registry=localhost for images that are loaded into the nodes" -}}
 {{- end -}}
 {{- .Values.registry -}}
 {{- end -}}
@@ -119,8 +119,8 @@ atoll-data
 {{- define "atoll.checks" -}}
 {{- if and .Values.tokens.enabled (not .Values.tls.enabled) -}}{{ fail "tokens.enabled needs tls.enabled: without TLS anyone on the network path can read the tokens" }}{{- end -}}
 {{- if and .Values.tls.enabled (eq .Values.worker.kind "Job") -}}{{ fail "tls.enabled needs worker.kind StatefulSet: the pods of a Job would share one key" }}{{- end -}}
-{{- if and .Values.tls.certManager.enabled .Values.tls.create -}}{{ fail "tls.certManager.enabled and tls.create both make the secrets: choose one" }}{{- end -}}
+{{- if and .Values.tls.certManager.enabled .Values.tls.create -}}{{ fail "tls.certManager.enabled and tls.create both create the secrets: enable only one of them" }}{{- end -}}
 {{- if and .Values.tls.certManager.enabled (not .Values.tls.certManager.issuer.name) -}}{{ fail "tls.certManager.enabled needs tls.certManager.issuer.name" }}{{- end -}}
-{{- if and .Values.expose.enabled (not .Values.tls.enabled) -}}{{ fail "expose.enabled: the data port of an exposed run needs tls.enabled" }}{{- end -}}
+{{- if and .Values.expose.enabled (not .Values.tls.enabled) -}}{{ fail "expose.enabled needs tls.enabled: without TLS, anyone who reaches the data port can read and change the run" }}{{- end -}}
 {{- if and .Values.island.enabled (or (not .Values.island.name) (not .Values.island.coordinator)) -}}{{ fail "island.enabled needs island.name and island.coordinator" }}{{- end -}}
 {{- end -}}
