@@ -8,8 +8,8 @@
 
 namespace atl {
 
-/// Host and port of a coordinator: a name or a number, then a port that is not 0. InvalidArgument names the
-/// text and the form that is wanted.
+/// Checks the host and the port of a coordinator: a name or an IP address, then a port above 0.
+/// InvalidArgument names the text and the expected form.
 absl::StatusOr<BindAddress> ParseTarget(const std::string& address);
 
 }  // namespace atl

@@ -36,7 +36,7 @@ const atl::HelpText& ProgramHelp() {
   return text;
 }
 
-/// The name in the audit record unless --user gives another.
+/// The default of --user, which is the name in the audit record.
 std::string LoginName() {
   const passwd* entry = ::getpwuid(::getuid());
   return entry == nullptr ? absl::StrFormat("uid-%d", ::getuid()) : std::string(entry->pw_name);
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   });
   global.coordinator_given = app.get_option("--coordinator")->count() > 0;
   if (global.user.empty()) global.user = LoginName();
-  // As the specification asks for, one that is not valid is as none.
+  // As the specification requires, an invalid traceparent counts as absent.
   const atl::ScopedTrace trace(atl::ParseTraceparent(global.traceparent).value_or(atl::NewTrace()));
   absl::Status status = Run(global, action);
   status.Update(atl::FlushOutput());

@@ -19,8 +19,7 @@ double BitsPerValue(CodecKind kind) {
   return 8 * static_cast<double>(CodecFor(kind).EncodedSize(kSample)) / kSample;
 }
 
-/// Bytes that one direction saves are lost on the other: with e3m0 up and float32 down, 89 % of what moves
-/// moves down.
+/// Compressing only one direction saves little: with e3m0 up and float32 down, 89 % of the bytes move down.
 void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
   const double up = BitsPerValue(run.push_codec);
   const double down = BitsPerValue(run.pull_delta.value_or(run.pull_codec));
@@ -44,8 +43,8 @@ void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
   if (name.empty() || std::ranges::find(known, name) != known.end()) return;
   const std::string meant = DidYouMean(name, known);
   advice.push_back(absl::StrFormat(
-      "data.tokenizer '%s'%s: Atoll itself has only '%s'. Another tokenizer needs token files that were made "
-      "with it, described with `atoll-data adopt FOLDER --tokenizer %s`",
+      "data.tokenizer '%s'%s: Atoll itself has only '%s'. For another tokenizer, make token files with "
+      "another program and describe them with `atoll-data adopt FOLDER --tokenizer %s`",
       name, meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
       absl::StrJoin(known, "', '"), name));
 }

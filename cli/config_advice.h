@@ -8,7 +8,7 @@
 
 namespace atl {
 
-/// What a valid configuration probably does not intend, and which field to change; one sentence each.
+/// Probable mistakes in a valid configuration, each one sentence that names the field to change.
 std::vector<std::string> ConfigAdvice(const RunOptions& run);
 
 }  // namespace atl

@@ -9,11 +9,11 @@
 
 namespace atl {
 
-/// Before what cannot be taken back. On a terminal the question is asked and "y" or "yes" goes ahead,
-/// anything else is Cancelled; elsewhere nobody could answer, so that it is InvalidArgument unless `yes`.
+/// Asks before an action that cannot be undone. On a terminal, "y" or "yes" confirms and anything else
+/// returns Cancelled. Without a terminal, returns InvalidArgument unless `yes` is set.
 absl::Status Confirm(const std::string& question, bool yes);
 
-/// The same with the terminal given.
+/// The same, with the given terminal.
 absl::Status ConfirmOn(std::istream& in, std::ostream& out, bool interactive, const std::string& question,
                        bool yes);
 

@@ -56,7 +56,7 @@ absl::StatusOr<SignedConfirmation> ParseOne(const nlohmann::json& entry) {
                                              .signature = *signature}};
 }
 
-/// What was shown of one version.
+/// The confirmations of one version.
 struct Shown {
   std::map<std::string, std::set<WorkerName>> signers;  // by hash
   std::vector<std::string> uncounted;

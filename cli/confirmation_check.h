@@ -12,26 +12,26 @@
 
 namespace atl {
 
-/// What `--export` writes and `--file` reads: JSON, described in docs/reference/wire_format.md
-/// ("Confirmations").
+/// The JSON file that `--export` writes and `--file` reads (docs/reference/wire_format.md, "Confirmations").
 struct ConfirmationFile {
   std::string run_id = {};
   std::vector<SignedConfirmation> confirmations = {};
 };
 std::string ConfirmationFileToJson(const ConfirmationFile& file);
-/// InvalidArgument naming the entry.
+/// InvalidArgument names the invalid entry.
 absl::StatusOr<ConfirmationFile> ParseConfirmationFile(const std::string& json);
 
-/// Adds what another source shows of the same run. InvalidArgument when it is of another run.
+/// Adds the confirmations of another source. InvalidArgument if they belong to another run.
 absl::Status AddConfirmations(const ConfirmationFile& more, ConfirmationFile& file);
 
 struct ConfirmationReport {
-  /// Fragment, version, hash, workers that signed it, workers whose confirmation does not count and why.
+  /// Columns: fragment, version, hash, workers that signed it, workers whose confirmation does not count and
+  /// why.
   std::vector<std::vector<std::string>> rows = {};
   std::vector<std::string> problems = {};  // each a sentence; empty: every signature is good, and all agree
   size_t good = 0;                         // signatures that count
 };
-/// Checks every signature, and that all that count are of one hash a version.
+/// Checks every signature, and that all counted signatures of a version are for the same hash.
 ConfirmationReport CheckConfirmations(const ConfirmationFile& file, const PeerKeys& pinned);
 
 }  // namespace atl

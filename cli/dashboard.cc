@@ -17,9 +17,9 @@
 namespace atl {
 namespace {
 
-// How the coordinator begins what it says of a fragment; of the only one there is, nobody wants to hear it.
+// The coordinator's prefix for a fragment. Omitted if the run has only one fragment.
 constexpr char kOnlyFragment[] = "fragment 0: ";
-// Columns that the table of workers takes in full.
+// Width of the full table of workers, in columns.
 constexpr int kWideTable = 96;
 
 std::string Paint(const std::string& text, const char* sgr, const DashboardStyle& style) {
@@ -61,8 +61,8 @@ uint64_t HeadVersion(const v1::GetStatusReply& status) {
   return version;
 }
 
-/// The version with `progress` towards the plan. The last round may exceed the plan, so a finished run has
-/// its tokens instead, without "of".
+/// The version with `progress` towards the plan. A finished run shows its tokens without "of", because its
+/// last round may exceed the plan.
 std::string ProgressText(const v1::GetStatusReply& status, const std::string& progress) {
   std::string text = absl::StrFormat("version %d", HeadVersion(status));
   if (status.state() != v1::RUN_STATE_FINISHED) return text + progress;
@@ -92,11 +92,11 @@ std::string ShortValidationText(const v1::GetStatusReply& status) {
 std::string TrainText(const v1::GetStatusReply& status) {
   if (status.rounds().empty()) return "not known yet";
   const auto& last = status.rounds(status.rounds_size() - 1);
-  if (last.train_loss() == 0) return "not told";
+  if (last.train_loss() == 0) return "not reported";
   return absl::StrFormat("%.3f at version %d", last.train_loss(), last.version());
 }
 
-/// Nothing is known until the first whole round under this coordinator was timed.
+/// The speed is unknown until this coordinator has timed one whole round.
 std::string SpeedText(const v1::GetStatusReply& status) {
   const bool trains = status.state() == v1::RUN_STATE_TRAINING || status.state() == v1::RUN_STATE_DEGRADED;
   if (trains && status.live_trainers() > 0 && status.tokens_per_second() <= 0 &&
@@ -128,10 +128,10 @@ std::string TrafficText(const v1::GetStatusReply& status) {
 std::string PrivacyText(const v1::PrivacyStatus& privacy) {
   std::string text = absl::StrFormat("clip norm %.4g, ", privacy.clip_norm());
   if (!privacy.has_epsilon()) return text + "no noise: no epsilon";
-  text += absl::StrFormat("noise multiplier %.4g: epsilon %.4g for who sees pushes",
+  text += absl::StrFormat("noise multiplier %.4g: epsilon %.4g for readers of pushes",
                           privacy.noise_multiplier(), privacy.epsilon());
   if (privacy.has_published_epsilon()) {
-    text += absl::StrFormat(", %.4g for who sees versions", privacy.published_epsilon());
+    text += absl::StrFormat(", %.4g for readers of versions", privacy.published_epsilon());
   }
   return text + absl::StrFormat(", at delta %.2g", privacy.delta());
 }
@@ -142,7 +142,7 @@ std::string WaitText(const v1::Waiting& wait) {
   return (says_so ? " " : " waiting for ") + Printable(wait.what());
 }
 
-/// One wait; who is waited for only where the words do not name them.
+/// One wait. Lists the awaited workers only if the text does not name them.
 std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
   const std::string what = Printable(wait.what());
   std::string line = WaitText(wait);
@@ -160,7 +160,7 @@ std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
   return line;
 }
 
-/// Workers that are refused at Join: who, why, since when.
+/// Workers that are rejected at Join: name, reason, since when.
 std::vector<std::string> RejectedLines(const v1::GetStatusReply& status) {
   constexpr size_t kShown = 4;
   std::vector<std::string> lines;
@@ -168,10 +168,10 @@ std::vector<std::string> RejectedLines(const v1::GetStatusReply& status) {
     if (lines.size() == kShown) {
       const size_t more = static_cast<size_t>(status.refused_joins_size()) - kShown;
       lines.push_back(
-          absl::StrFormat(" and %d more %s refused", more, more == 1 ? "worker is" : "workers are"));
+          absl::StrFormat(" and %d more %s rejected", more, more == 1 ? "worker is" : "workers are"));
       break;
     }
-    std::string line = " refused: worker ";
+    std::string line = " rejected: worker ";
     line += rejected.worker().empty() ? "without a valid name" : "'" + Printable(rejected.worker()) + "'";
     if (!rejected.address().empty()) line += " (" + Printable(rejected.address()) + ")";
     const std::string since = HumanDuration(Seconds(rejected.since_s()));
@@ -182,7 +182,7 @@ std::vector<std::string> RejectedLines(const v1::GetStatusReply& status) {
   return lines;
 }
 
-/// Of a coordinator that tells every wait, those; of an older one, what its fragments say.
+/// The waits that the coordinator reports; of an older coordinator, the waits of its fragments.
 std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const DashboardStyle& style) {
   std::vector<std::string> lines;
   if (!status.security_warning().empty()) {
@@ -206,7 +206,7 @@ std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const Dashb
   return lines;
 }
 
-/// Whether the lines below the state say its reason again.
+/// Whether the lines below the state repeat its reason.
 bool SaidBelow(const v1::GetStatusReply& status) {
   const std::string& reason = status.state_reason();
   const auto says = [&](const v1::Waiting& wait) { return absl::EndsWith(wait.what(), reason); };
@@ -219,14 +219,14 @@ std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const Dash
   Curve train{"train loss", "34", {}}, validation{"validation loss", "35", {}};
   const double tokens_per_step = static_cast<double>(status.total_tokens()) /
                                  static_cast<double>(std::max<uint64_t>(status.total_steps(), 1));
-  // By tokens, as the schedule: the steps of a round may have changed since.
+  // Uses tokens, like the schedule, because the steps per round may have changed.
   std::map<uint64_t, double> step_of = {{0, 0.0}};
   std::optional<uint64_t> before;
   for (const auto& round : status.rounds()) {
     if (round.fragment() != 0 || tokens_per_step <= 0) continue;
     const double step = static_cast<double>(round.committed_tokens()) / tokens_per_step;
-    // A restore abandons the rounds after the checkpoint: only those that led to the head are drawn. A
-    // coordinator leaves the others out, one of before 0.2.0 sends them too.
+    // A restore abandons the rounds after the checkpoint. Draw only rounds that led to the head: a
+    // coordinator before 0.2.0 also sends the abandoned ones.
     const bool skipped = before && round.version() > *before + 1;
     before = round.version();
     const auto abandoned = [step](const auto& known) { return known.second > step; };
@@ -244,7 +244,7 @@ std::vector<std::string> CurveLines(const v1::GetStatusReply& status, const Dash
   return PlotCurves({train, validation}, style.width, height, style.colour);
 }
 
-/// "computing 97 %": of the workers' time; empty when it is not known.
+/// "computing 97 %": share of the workers' time; empty if unknown.
 std::string UtilisationText(const v1::GetStatusReply& status) {
   if (status.compute_utilisation() <= 0) return "";
   return absl::StrFormat("  computing %.0f %%", 100 * status.compute_utilisation());
@@ -252,7 +252,7 @@ std::string UtilisationText(const v1::GetStatusReply& status) {
 
 std::string LossCell(double loss) { return loss != 0 ? absl::StrFormat("%7.3f", loss) : "      -"; }
 
-/// The run's age, in which it may have stood still; of a coordinator that does not tell that, its own.
+/// The run's age, including downtime; the uptime of a coordinator that does not report the run's age.
 std::string AgeText(const v1::GetStatusReply& status) {
   if (status.run_seconds() <= 0) return "coordinator up for " + HumanDuration(Seconds(status.uptime_s()));
   const std::string age = HumanDuration(Seconds(status.run_seconds()));
@@ -308,7 +308,7 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
   lines.push_back(
       Paint(" " + Fit("worker", name_width) + " state    phase       step        loss" + title, "2", style));
   for (const auto& worker : workers.workers()) {
-    if (worker.role() == v1::ROLE_OBSERVER && worker.state() != "active") continue;  // somebody looked, once
+    if (worker.role() == v1::ROLE_OBSERVER && worker.state() != "active") continue;  // a past reader
     const v1::Progress& progress = worker.progress();
     const bool silent = progress.phase() == v1::WORKER_PHASE_UNSPECIFIED;  // no heartbeat yet
     lines.push_back(absl::StrFormat(
@@ -352,7 +352,7 @@ std::vector<std::string> Wrapped(const std::vector<std::string>& lines, const Da
 std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
                                          const v1::ListWorkersReply& workers, const DashboardStyle& style) {
   std::vector<std::string> lines = Wrapped(RenderStatus(status, style), style);
-  // The terminal's last line stays empty: a line feed after it would scroll the first one away.
+  // Keep the terminal's last line empty: a line feed after it would scroll the first line away.
   const auto height = static_cast<size_t>(std::max(style.height - 1, 1));
   const std::vector<std::string> table = Wrapped(RenderWorkers(workers, style), style);
   const int room = static_cast<int>(height) - static_cast<int>(lines.size() + table.size()) - 2;

@@ -70,7 +70,7 @@ std::unique_ptr<ProgressBar> MakeBar(const std::string& label, uint64_t total, c
 absl::Status RunTokenize(const std::string& tokenizer_name, const TokenizeOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, MakeTokenizer(tokenizer_name));
   const SystemClock clock{};
-  // The size of the input is known only once it is open, so the bar is made at the first piece.
+  // The size of the input is known only after it is open, so create the bar at the first piece.
   std::unique_ptr<ProgressBar> bar;
   const auto progress = [&](uint64_t done, uint64_t total) {
     if (!bar) bar = MakeBar("tokenize", total, clock);
@@ -111,7 +111,7 @@ absl::Status RunAdopt(const AdoptOptions& options) {
   return absl::OkStatus();
 }
 
-// Errors here are about files unless the disk is at fault.
+// Errors here are about files, unless the disk failed.
 ExitCode ExitCodeFor(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -120,22 +120,21 @@ ExitCode ExitCodeFor(const absl::Status& status) {
       return ExitCode::kStorage;
     case absl::StatusCode::kInternal:
       return ExitCode::kInternal;
-    case absl::StatusCode::kAlreadyExists:  // the folder is a dataset already: another one was meant
+    case absl::StatusCode::kAlreadyExists:  // the folder already holds a dataset: probably a wrong name
       return ExitCode::kUsage;
     default:
       return ExitCode::kBadFiles;
   }
 }
 
-/// What is wrong with a tokenizer that is to make tokens; empty: nothing.
+/// The problem with a tokenizer for `tokenize`; empty if it is valid.
 std::string TokenizerFault(const std::string& name) {
   const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
   if (std::ranges::find(known, name) != known.end()) return "";
   const std::string meant = DidYouMean(name, known);
   return absl::StrFormat(
-      "Atoll has only '%s'%s; for another tokenizer, make uint16 token shards with a program that has it "
-      "(for "
-      "example modded-nanogpt's), then call `atoll-data adopt FOLDER --tokenizer %s --vocabulary N`",
+      "Atoll has only '%s'%s; for another tokenizer, make uint16 token shards with another program (for "
+      "example modded-nanogpt's), then run `atoll-data adopt FOLDER --tokenizer %s --vocabulary N`",
       absl::StrJoin(known, "', '"), meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
       name);
 }
@@ -159,13 +158,13 @@ CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& op
   return tokenize;
 }
 
-/// What is wrong with a vocabulary; empty: nothing.
+/// The problem with a vocabulary; empty if it is valid.
 std::string VocabularyFault(const std::string& text) {
   uint64_t tokens = 0;
   if (!absl::SimpleAtoi(text, &tokens) || tokens == 0) return "expected a number of tokens, 1 to 65536";
   if (tokens <= kMaxVocabulary) return "";
   return absl::StrFormat(
-      "%d tokens do not fit: Atoll's token files hold uint16 tokens, so that a tokenizer can have at most "
+      "%d tokens are too many: Atoll's token files hold uint16 tokens, so a tokenizer can have at most "
       "65536. Llama-3's shards (vocabulary 128256, uint32 tokens) cannot be adopted; tokenise the text again "
       "with a smaller tokenizer, for example GPT-2's",
       tokens);

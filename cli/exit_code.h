@@ -6,12 +6,12 @@
 
 namespace atl {
 
-/// Marks an error as the coordinator's answer. NotFound and Unimplemented then mean "refused" (5). Without
-/// the mark an error is about this machine: NotFound, PermissionDenied and FailedPrecondition mean a file
+/// Marks an error as the coordinator's answer: NotFound and Unimplemented then mean "refused" (5). An error
+/// without the mark is about this machine: NotFound, PermissionDenied and FailedPrecondition then mean a file
 /// (6).
 absl::Status FromCoordinator(absl::Status status);
 
-/// The error with an exit code of its own.
+/// Attaches an exit code to the error.
 absl::Status WithExitCode(absl::Status status, ExitCode code);
 
 /// The exit code of atollctl.

@@ -15,7 +15,7 @@ namespace {
 
 template <typename Options>
 void PrintEveryField(Options& options) {
-  // protobuf renamed this option in version 26 (Debian 13 has 3.21 still, later ones do not).
+  // protobuf renamed this option in version 26. Debian 13 still has 3.21.
   if constexpr (requires { options.always_print_primitive_fields; }) {
     options.always_print_primitive_fields = true;
   } else {
@@ -25,7 +25,7 @@ void PrintEveryField(Options& options) {
 
 using Json = nlohmann::ordered_json;
 
-/// Numbers that are not known when they are 0: the .proto files say so at each.
+/// Numbers for which 0 means unknown, as stated in the .proto files.
 constexpr std::array<std::string_view, 9> kUnknownAtZero = {"atoll.v1.Progress.loss",
                                                             "atoll.v1.Progress.gradient_norm",
                                                             "atoll.v1.RoundSummary.train_loss",

@@ -8,7 +8,8 @@
 namespace atl {
 
 /// Prints the message on standard output as JSON with the .proto's field names; on one line when `compact`.
-/// Absent numbers are 0, but where 0 says that a number is not known (a loss, a time left): those are absent.
+/// Absent numbers are printed as 0, except numbers for which 0 means unknown (a loss, a time left): they are
+/// omitted.
 absl::Status PrintJson(const google::protobuf::Message& message, bool compact = false);
 
 /// Prints it on one line; invalid UTF-8 is replaced.

@@ -9,8 +9,8 @@ namespace atl {
 
 /// The value at `path` in a JSON text: a string without its quotes, anything else as JSON. A path is names
 /// and positions with dots between them: "fragments.0.version"; "-1" is the last element of an array, and
-/// "name=w3" the first element whose field `name` is "w3". INVALID_ARGUMENT when the text is no JSON or has
-/// no such field.
+/// "name=w3" the first element whose field `name` is "w3". INVALID_ARGUMENT if the text is not JSON or has no
+/// such field.
 absl::StatusOr<std::string> JsonField(const std::string& json, const std::string& path);
 
 }  // namespace atl

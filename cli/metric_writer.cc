@@ -53,7 +53,7 @@ class JsonLines final : public MetricWriter {
     line["version"] = point.version();
     line["committed_tokens"] = point.committed_tokens();
     line["value"] = point.value();  // null when it is not finite
-    // Names may have come from a worker: what is not UTF-8 is replaced, not thrown.
+    // Names may come from a worker, so replace invalid UTF-8 instead of throwing.
     *out_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     return CheckStream(*out_);
   }

@@ -11,12 +11,12 @@
 
 namespace atl {
 
-/// Takes the points of a run in order of time and writes them somewhere. Not thread-safe.
+/// Writes the points of a run, in order of time. Not thread-safe.
 class MetricWriter {
  public:
   virtual ~MetricWriter() = default;
   virtual absl::Status Add(const v1::MetricPoint& point) = 0;
-  /// Call once at the end: only then is everything written.
+  /// Call once at the end; the output is complete only after it.
   virtual absl::Status Finish() = 0;
 };
 
@@ -25,14 +25,14 @@ class MetricWriter {
 /// the writer.
 std::unique_ptr<MetricWriter> CsvWriter(std::ostream* out);
 
-/// One JSON object a line with the columns of the CSV file; a value that is not finite is null.
+/// One JSON object per line, with the columns of the CSV file. A value that is not finite is null.
 std::unique_ptr<MetricWriter> JsonLinesWriter(std::ostream* out);
 
-/// TensorBoard event files under `folder`: those of the run in run/, those of a worker in worker-NAME/, which
-/// TensorBoard shows as runs over each other. Tag: the point's name; step: its version; the value is rounded
-/// to float32. The files have `run_id` in their names and replace those of earlier exports of the same run,
-/// and of no other. InvalidArgument when it cannot be part of a file's name. Each worker takes two open files
-/// until the end: raises the process's limit of open files (common/process_setup.h).
+/// TensorBoard event files under `folder`: run/ for the run, worker-NAME/ for each worker. TensorBoard shows
+/// them as overlaid runs. Tag: the point's name; step: its version; value: rounded to float32.
+/// The file names contain `run_id`, and the files replace only those of earlier exports of the same run.
+/// InvalidArgument if `run_id` cannot be part of a file name. Each worker needs two open files until the end,
+/// so this raises the process's limit of open files (common/process_setup.h).
 absl::StatusOr<std::unique_ptr<MetricWriter>> TensorBoardWriter(std::string folder,
                                                                 const std::string& run_id);
 

@@ -23,7 +23,7 @@
 namespace atl {
 namespace {
 
-// For a version that other fragments have already: it is on its way.
+// Timeout for a version that other fragments already have, so it is about to be published.
 constexpr uint32_t kNewerWaitMs = 2000;
 
 std::unique_ptr<grpc::ClientContext> Context(const ChannelSecurity& security, Duration deadline) {
@@ -34,8 +34,8 @@ std::unique_ptr<grpc::ClientContext> Context(const ChannelSecurity& security, Du
   return context;
 }
 
-/// The messages of a pull. It ends when nothing comes for a while: as long as bytes move, a stream may take
-/// its time.
+/// The messages of a pull. The pull fails when no message arrives for a while; it has no limit on its total
+/// time.
 class PullStream {
  public:
   PullStream(v1::Coordinator::Stub& stub, const ChannelSecurity& security, const v1::PullRequest& request,
@@ -61,7 +61,7 @@ class PullStream {
     reader_->Read(&chunk, this);
     return Await();
   }
-  /// Why Read was false: the stream ended early.
+  /// The reason why Read returned false: the stream ended early.
   absl::Status Finish(const std::string& address) {
     grpc::Status status;
     if (!stalled_) {
@@ -84,7 +84,7 @@ class PullStream {
     if (queue_.AsyncNext(&tag, &ok, until) == grpc::CompletionQueue::GOT_EVENT) return ok;
     stalled_ = true;
     context_.TryCancel();
-    queue_.Next(&tag, &ok);  // what was begun ends now, and uses the caller's memory no longer
+    queue_.Next(&tag, &ok);  // after this, the started operation no longer uses the caller's memory
     return false;
   }
 
@@ -95,20 +95,20 @@ class PullStream {
   bool stalled_ = false;
 };
 
-/// Fills `payload` from the stream behind the header, checking order and checksum of each chunk.
+/// Fills `payload` with the chunks after the header. Checks the order and the checksum of each chunk.
 absl::Status ReadChunks(PullStream& stream, std::span<std::byte> payload, const std::string& address) {
   v1::PullChunk chunk;
   uint64_t received = 0;
   while (received < payload.size() && stream.Read(chunk)) {
     const std::string& data = chunk.data();
     if (chunk.offset() != received || data.size() > payload.size() - received) {
-      return absl::DataLossError(
-          absl::StrFormat("the pull went on at byte %d instead of %d", chunk.offset(), received));
+      return absl::DataLossError(absl::StrFormat(
+          "the pull is out of order: it continued at byte %d instead of %d", chunk.offset(), received));
     }
     if (data.empty()) return absl::DataLossError(absl::StrFormat("the chunk at byte %d is empty", received));
     if (Crc32c(data) != chunk.crc32c()) {
       return absl::DataLossError(
-          absl::StrFormat("the chunk at byte %d arrived damaged; try again", received));
+          absl::StrFormat("the chunk at byte %d was damaged in transit; retry", received));
     }
     std::memcpy(payload.data() + received, data.data(), data.size());
     received += data.size();
@@ -117,7 +117,7 @@ absl::Status ReadChunks(PullStream& stream, std::span<std::byte> payload, const 
   const absl::Status ended = stream.Finish(address);
   const std::string why = ended.ok() ? "" : ": " + std::string(ended.message());
   return absl::UnavailableError(
-      absl::StrFormat("the pull broke off at byte %d of %d%s", received, payload.size(), why));
+      absl::StrFormat("the pull was interrupted at byte %d of %d%s", received, payload.size(), why));
 }
 
 absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header, const PullLimits& limits) {
@@ -128,15 +128,16 @@ absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header, const Pul
   }
   const Codec* codec = FindCodec(static_cast<CodecKind>(header.codec()));
   if (codec == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrFormat("the run publishes with codec %d, which this program lacks", header.codec()));
+    return absl::UnimplementedError(absl::StrFormat(
+        "the run publishes with codec %d, which this program does not have; use a newer atollctl",
+        header.codec()));
   }
   if (header.elements() != limits.elements) {
-    return absl::DataLossError(absl::StrFormat("the fragment has %d values, and its tensors have %d",
+    return absl::DataLossError(absl::StrFormat("the fragment has %d values, but its tensors have %d",
                                                header.elements(), limits.elements));
   }
   if (header.payload_bytes() != codec->EncodedSize(header.elements())) {
-    return absl::DataLossError("the pull's header contradicts itself");
+    return absl::DataLossError("the pull's header is inconsistent");
   }
   return codec;
 }
@@ -153,7 +154,7 @@ ObserverClient::ObserverClient(std::string address, SecurityPtr security,
       name_(std::move(name)) {}
 
 ObserverClient::~ObserverClient() {
-  // Nothing is kept of an observer. A coordinator of version 0.1.0 made it a member, with a lease.
+  // A coordinator stores nothing about an observer. Version 0.1.0 made it a member with a lease.
   if (run_.incarnation() == kObserverIncarnation.value()) return;
   v1::LeaveRequest request;
   *request.mutable_worker() = Self();
@@ -203,7 +204,7 @@ absl::StatusOr<PulledFragment> ObserverClient::PullHead(uint32_t fragment, const
   v1::PullChunk first;
   if (!stream.Read(first)) {
     const absl::Status status = stream.Finish(address_);
-    return status.ok() ? absl::UnavailableError("the pull ended before it began") : status;
+    return status.ok() ? absl::UnavailableError("the pull ended without data") : status;
   }
   if (limits.newer_than.has_value() && first.header().outcome() != v1::PullHeader::PARAMETERS) {
     return absl::NotFoundError(
@@ -215,7 +216,7 @@ absl::StatusOr<PulledFragment> ObserverClient::PullHead(uint32_t fragment, const
   ATOLL_RETURN_IF_ERROR(ReadChunks(stream, payload, address_));
   const Hash128 hash = HashBytes(payload);
   if (hash.low != first.header().published().low() || hash.high != first.header().published().high()) {
-    return absl::DataLossError("the parameters do not have the published hash; try again");
+    return absl::DataLossError("the received parameters do not match the published hash; retry");
   }
   ATOLL_RETURN_IF_ERROR((*codec)->Validate(payload, first.header().elements()));
   PulledFragment result{.version = first.header().version(),

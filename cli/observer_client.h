@@ -20,17 +20,18 @@ struct PulledFragment {
   std::vector<float> values;
 };
 
-/// What is accepted of a pull.
+/// Limits of a pull.
 struct PullLimits {
-  uint64_t elements = 0;         // of the fragment, by the run's manifest; nothing is allocated for others
-  Duration stall = Seconds(30);  // between two messages
+  uint64_t elements =
+      0;  // of the fragment, from the run's manifest; a pull of another size is rejected before allocation
+  Duration stall = Seconds(30);                       // between two messages
   std::optional<uint64_t> newer_than = std::nullopt;  // wait a moment for a version above this one
 };
 
-/// A reader on the data port: joins as an observer, for which no round waits. Not thread-safe.
+/// A reader on the data port. It joins as an observer, so rounds do not wait for it. Not thread-safe.
 class ObserverClient {
  public:
-  /// Joins; leaves on destruction. Unavailable when nobody answers within `deadline`.
+  /// Joins the run; the destructor leaves it. Unavailable if nobody answers within `deadline`.
   static absl::StatusOr<std::unique_ptr<ObserverClient>> Join(const std::string& address, Duration deadline,
                                                               SecurityPtr security = ChannelSecurity::Plain(),
                                                               const WaitNotice& notice = nullptr);
@@ -38,9 +39,9 @@ class ObserverClient {
 
   const v1::JoinReply& run() const { return run_; }
 
-  /// The head of one fragment, checked against every chunk's crc32c and the published content hash. DataLoss
-  /// when it has another size than the limits say; Unavailable when nothing comes for as long as they allow;
-  /// NotFound when there is no version above limits.newer_than.
+  /// Pulls the head of one fragment. Checks each chunk's crc32c and the published content hash. DataLoss if
+  /// its size is not limits.elements; Unavailable if nothing arrives for limits.stall; NotFound if there is
+  /// no version above limits.newer_than.
   absl::StatusOr<PulledFragment> PullHead(uint32_t fragment, const PullLimits& limits);
 
   /// Calls `sink` with each event after `after_sequence` until it returns false or the stream ends.

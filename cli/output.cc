@@ -32,7 +32,7 @@ void Watch(int stop) {
     }
     if (fds[1].revents != 0) return;
     if ((fds[0].revents & (POLLERR | POLLHUP)) == 0) return;
-    // A parent may have had it ignored, and common/shutdown.h does.
+    // The parent process or common/shutdown.h may ignore it.
     ::signal(SIGPIPE, SIG_DFL);
     ::kill(::getpid(), SIGPIPE);
     ::_exit(128 + SIGPIPE);  // where it is blocked
@@ -47,7 +47,7 @@ absl::Status FlushOutput() {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
   if (written || errno == EPIPE) return absl::OkStatus();
   const std::string why = errno == 0 ? "is the disk full?" : std::generic_category().message(errno);
-  return absl::ResourceExhaustedError("standard output took not everything: " + why);
+  return absl::ResourceExhaustedError("standard output was not written completely: " + why);
 }
 
 EndWithReader::EndWithReader() {

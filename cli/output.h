@@ -8,13 +8,13 @@
 
 namespace atl {
 
-/// Writes out what was printed. ResourceExhausted when standard output took not all of it (a full disk). A
-/// reader that went away has what it wanted: that is OK.
+/// Flushes standard output. ResourceExhausted if not everything could be written (a full disk). OK if the
+/// reader went away, because it needs no more.
 absl::Status FlushOutput();
 
-/// While it lives, the process ends as soon as the reader of standard output goes away, as it would at its
-/// next write (SIGPIPE): `atollctl watch | head -1`. For commands that wait and change nothing; one that
-/// changes something is not ended by its reader. One per process.
+/// While this object lives, the process exits as soon as the reader of standard output goes away, as at its
+/// next write (SIGPIPE): `atollctl watch | head -1`. Use it only in commands that wait and change nothing.
+/// One per process.
 class EndWithReader {
  public:
   EndWithReader();
@@ -23,7 +23,7 @@ class EndWithReader {
   EndWithReader& operator=(const EndWithReader&) = delete;
 
  private:
-  FileDescriptor stop_;  // an eventfd; not valid when there is nothing to watch
+  FileDescriptor stop_;  // an eventfd; invalid if there is nothing to watch
   std::thread thread_;
 };
 

@@ -12,37 +12,38 @@ namespace atl {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// A few workers out of step behave as many do; the coordinator's link is then theirs in proportion.
+// A few workers out of step behave like many. They get a proportional share of the coordinator's link.
 constexpr uint32_t kMostWorkers = 4;
-// In times of an exchange.
+// In multiples of an exchange's duration.
 constexpr double kWarmUp = 8;
 constexpr double kMeasured = 24;
-// An exchange of more cycles than this is not simulated: what is lost to whole cycles is little.
+// Longer exchanges are not simulated: rounding to whole cycles then costs little.
 constexpr double kLongestSimulated = 8;
-// Near a whole number of cycles to an exchange, runs differ in what they fall into: this many are averaged.
+// If an exchange takes close to a whole number of cycles, single runs differ. This many runs are averaged.
 constexpr uint32_t kRuns = 8;
-// What is left of a link for payload while data goes both ways: 1448 of 1514 bytes of a packet (Ethernet, IP
-// and TCP have the rest), less one acknowledgement of 66 bytes for every two packets of the other direction.
+// Share of a link that carries payload while data moves both ways: 1448 of 1514 bytes of a packet (the rest
+// are Ethernet, IP and TCP headers), less one acknowledgement of 66 bytes per two packets of the other
+// direction.
 constexpr double kPayloadShare = 0.935;
-// Steps vary by so much, and workers begin so much of a step after each other.
+// Variation of step times, and offset between the workers' starts, as fractions of a step.
 constexpr double kStepJitter = 0.1;
 constexpr double kStepOffset = 0.3;
-constexpr double kLeftover = 1e-3;  // bytes: a transfer with less than this is done
+constexpr double kLeftover = 1e-3;  // bytes; a transfer with fewer bytes left is complete
 
 enum class At : uint8_t { kNowhere, kPush, kReceived, kOthers, kPull, kAnswered };
 
 struct Exchange {
   At at = At::kNowhere;
-  double ready = 0;  // when its transfer goes at full speed
+  double ready = 0;  // when its transfer reaches full speed
   double left = 0;   // bytes
   double acknowledged = 0;
-  double waited = 0;  // seconds, for the others
+  double waited = 0;  // seconds of waiting for other workers
 };
 
 struct Trainer {
   FragmentSchedule schedule;
   std::vector<Exchange> exchanges;
-  std::vector<std::vector<uint64_t>> pushed;  // by fragment: at which steps
+  std::vector<std::vector<uint64_t>> pushed;  // steps of the pushes, by fragment
   double next_step = 0;
 };
 
@@ -60,12 +61,12 @@ class Simulation {
     }
   }
 
-  /// With exchanges that last about so many cycles.
+  /// Simulates exchanges that last about this many cycles.
   double SecondsBetweenPushes(double cycles) {
     const auto first_step = static_cast<uint64_t>(kWarmUp * cycles * traffic_.steps);
     const auto last_step = static_cast<uint64_t>((kWarmUp + kMeasured) * cycles * traffic_.steps);
     while (trainers_.front().schedule.now() < last_step) Advance();
-    // Counted in steps, the jitter of their times cancels out.
+    // Counting in steps removes the jitter of their times.
     double steps = 0;
     double intervals = 0;
     for (const Trainer& trainer : trainers_) {
@@ -80,7 +81,7 @@ class Simulation {
   }
 
  private:
-  /// To the next step, or the next moment at which a transfer begins or ends.
+  /// Advances to the next step, or to the next start or end of a transfer.
   void Advance() {
     SetRates(At::kPush, push_rates_);
     SetRates(At::kPull, pull_rates_);
@@ -109,7 +110,7 @@ class Simulation {
     }
   }
 
-  /// By worker: what each of its transfers in this direction gets.
+  /// Rate of each transfer in this direction, by worker.
   void SetRates(At direction, std::vector<double>& rates) const {
     std::vector<uint32_t> own;
     uint32_t all = 0;
@@ -141,9 +142,9 @@ class Simulation {
     }
   }
 
-  /// An acknowledgement comes after what the buffers between the programs hold for this worker already, which
-  /// is most of a pull under way. So it is the end of one fragment's pull that lets the next one's begin, and
-  /// pulls follow each other where they would otherwise share the link and all end late.
+  /// An acknowledgement arrives after the data that is already buffered for this worker, which is most of a
+  /// pull in progress. So the pull of the next fragment starts when the current one ends. Pulls run one after
+  /// another instead of sharing the link and all ending late.
   void Acknowledge(Trainer& trainer, uint32_t fragment) {
     const bool pulls = std::ranges::count(trainer.exchanges, At::kPull, &Exchange::at) > 0;
     Exchange& exchange = trainer.exchanges[fragment];
@@ -163,7 +164,7 @@ class Simulation {
     }
   }
 
-  /// What OverlappedSync does between two inner steps.
+  /// Models what OverlappedSync does between two inner steps.
   void Step(Trainer& trainer) {
     FragmentSchedule& schedule = trainer.schedule;
     schedule.StepTaken();

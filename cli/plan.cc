@@ -22,12 +22,12 @@
 namespace atl {
 namespace {
 
-// Bytes that a merge with the outer step moves a second, docs/reference/benchmarks.md: 4.5 to 9.9 GB/s on one
-// core.
+// Bytes per second of a merge with the outer step: 4.5 to 9.9 GB/s on one core
+// (docs/reference/benchmarks.md).
 constexpr double kMergeBytesPerSecond = 5e9;
 // The synced record of a commit.
 constexpr double kCommitSeconds = 0.005;
-// What a worker does to its own parameters, a second, on one core: docs/reference/benchmarks.md.
+// Bytes per second of a worker's own work on its parameters, on one core (docs/reference/benchmarks.md).
 constexpr double kCopyBytesPerSecond = 4e9;
 constexpr double kEncodeBytesPerSecond = 1.5e9;
 constexpr double kSaveBytesPerSecond = 5e8;
@@ -58,7 +58,8 @@ PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
   disk.reserve_bytes = kDiskReserveBytes;
   disk.version_bytes = plan.elements * sizeof(float) * (1 + OuterStateVectors(run.outer.optimizer));
   disk.versions = run.keep_versions + 1;
-  // Those of the rounds after the oldest retained version, of the one being stored, and of the open round.
+  // Contributions of the rounds after the oldest retained version, of the version being stored, and of the
+  // open round.
   disk.contribution_bytes = (run.keep_versions + uint64_t{1}) * plan.assumptions.workers * plan.push_bytes;
   if (run.checkpoint_every > 0) {
     const uint64_t made = run.rounds / run.checkpoint_every;
@@ -71,35 +72,35 @@ PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
   return disk;
 }
 
-/// Seconds for `bytes` of every worker at once at full speed: each over its own link, all over the
-/// coordinator's.
+/// Seconds in which all workers move `bytes` each at full speed: each over its own link, together over the
+/// coordinator's link.
 double OnTheLink(const PlanAssumptions& a, uint64_t bytes) {
   const double bits = 8 * static_cast<double>(bytes);
   return std::max(bits / a.bandwidth_bits_per_s, bits * a.workers / a.coordinator_bandwidth_bits_per_s);
 }
 
-/// What a connection that was idle takes longer: slow start sends ten packets and then twice as many each
-/// time (RFC 6928) until the link is full or all is sent.
+/// Extra time of a connection that was idle. Slow start sends ten packets, then twice as many per round trip
+/// (RFC 6928), until the link is full or all data is sent.
 double SlowStart(const PlanAssumptions& a, uint64_t bytes) {
   const double full = OnTheLink(a, bytes);
   const double rate = static_cast<double>(bytes) / std::max(full, 1e-12);
   const double growing_until = std::min(rate * a.latency_s, static_cast<double>(bytes));
   const double doublings = std::max(0.0, std::log2(growing_until / kFirstWindowBytes));
-  // In those round trips about as much is sent as in one at full speed.
+  // These round trips together send about as much as one at full speed.
   return a.latency_s * std::max(0.0, doublings - 1);
 }
 
-/// The same as OnTheLink, begun on a connection that was idle, with the way there and back.
+/// Like OnTheLink, on a connection that was idle, plus one round trip.
 double Transfer(const PlanAssumptions& a, uint64_t bytes) {
   return a.latency_s + OnTheLink(a, bytes) + SlowStart(a, bytes);
 }
 
-/// Measuring and encoding contributions, writing them and the residual to disk, decoding and taking over what
-/// is published. Overlapped, exchange threads do the most of it.
+/// A worker measures and encodes contributions, writes them and the residual to disk, and decodes and applies
+/// published versions. In overlapped mode, exchange threads do most of this.
 double OwnSeconds(const RunOptions& run, const RunPlan& plan) {
   const auto bytes = static_cast<double>(plan.elements * sizeof(float));
   const double moved = bytes / kCopyBytesPerSecond;
-  if (run.sync.mode == SyncMode::kOverlapped) return 3 * moved;  // out, and in with what is blended
+  if (run.sync.mode == SyncMode::kOverlapped) return 3 * moved;  // copies out, and in with blending
   const double written = bytes + static_cast<double>(plan.push_bytes);
   return 3 * moved + bytes / kEncodeBytesPerSecond + written / kSaveBytesPerSecond +
          kSaveSeconds * run.sync.fragments;
@@ -140,7 +141,7 @@ PlannedTime PlanTime(const RunOptions& run, const RunPlan& plan) {
   time.pull_s = Transfer(a, plan.pull_bytes / parts);
   time.push_s = Transfer(a, plan.push_bytes / parts);
   time.link_s = OnTheLink(a, std::max(plan.pull_bytes, plan.push_bytes));
-  // Contributions in; theta in and out; each state vector in and out.
+  // Reads contributions; reads and writes theta and each state vector.
   const uint64_t vectors = 2 + 2 * OuterStateVectors(run.outer.optimizer);
   const double moved = static_cast<double>(plan.push_bytes) * a.workers +
                        static_cast<double>(plan.elements * sizeof(float) * vectors);
@@ -166,8 +167,8 @@ std::optional<PlannedPrivacy> PlanPrivacy(const RunOptions& run, uint32_t worker
   return planned;
 }
 
-/// Where most of a round's time without inner steps goes, and what helps there; nothing while workers compute
-/// most of the time.
+/// The largest part of a round's time without inner steps, and a remedy. Empty if workers compute most of the
+/// time.
 std::optional<std::string> LostTime(const RunPlan& plan) {
   const PlannedTime& time = plan.time;
   if (time.utilisation() <= 0 || time.utilisation() >= 0.8) return std::nullopt;
@@ -181,14 +182,14 @@ std::optional<std::string> LostTime(const RunPlan& plan) {
   constexpr char kOwn[] = "more inner.steps help";
   const Loss evaluation = {time.evaluate_s, "evaluation", kEvaluation};
   const Loss own = {time.own_s, "a worker's own work (encoding, saving, copies)", kOwn};
-  // Overlapped, a round loses to exchanges what they take longer than everything else.
-  const Loss starved = {time.round_s() - time.busy_s(),
-                        "exchanges, which take longer than the inner steps between them, so that pushes are "
-                        "passed over",
-                        "more inner.steps or a smaller codec.push help"};
+  // In overlapped mode, exchanges cost only the time by which they outlast everything else.
+  const Loss starved = {
+      time.round_s() - time.busy_s(),
+      "exchanges, which take longer than the inner steps between them, so that pushes are skipped",
+      "more inner.steps or a smaller codec.push help"};
   const std::vector<Loss> blocking = {
-      {time.push_s, "the way of contributions up", "more inner.steps or a smaller codec.push help"},
-      {time.pull_s, "the way of versions down", "more inner.steps or a smaller codec.pull_delta help"},
+      {time.push_s, "the upload of contributions", "more inner.steps or a smaller codec.push help"},
+      {time.pull_s, "the download of versions", "more inner.steps or a smaller codec.pull_delta help"},
       {time.merge_s, "merge and commit on the coordinator", "more inner.steps help"},
       evaluation,
       own};
@@ -204,9 +205,8 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
   const uint64_t in_flight = plan.push_bytes * plan.assumptions.workers;
   if (in_flight > run.contribution_budget_bytes) {
     warnings.push_back(
-        absl::StrFormat("all workers pushing at once have %s under way, limits.contribution_budget_mib "
-                        "allows %s: some will be "
-                        "told to wait and try again",
+        absl::StrFormat("if all workers push at once, %s are in flight, but limits.contribution_budget_mib "
+                        "allows %s: some pushes must wait and retry",
                         HumanBytes(in_flight), HumanBytes(run.contribution_budget_bytes)));
   }
   if (run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kEvaluator) {
@@ -214,18 +214,18 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
         "evaluation.by is 'evaluator': no version is evaluated until a worker with --role evaluator joins");
   }
   if (run.privacy.enabled() && !run.privacy.noisy()) {
-    warnings.push_back("privacy.clip_norm without privacy.noise_multiplier clips and protects nobody");
+    warnings.push_back("privacy.clip_norm without privacy.noise_multiplier clips but gives no privacy");
   }
   if (plan.privacy && plan.privacy->epsilon > 10) {
     warnings.push_back(
-        absl::StrFormat("an epsilon of %.3g against whoever sees pushes promises next to nothing: "
-                        "fewer rounds or a larger privacy.noise_multiplier help",
+        absl::StrFormat("an epsilon of %.3g against readers of pushes gives almost no privacy: use fewer "
+                        "rounds or a larger privacy.noise_multiplier",
                         plan.privacy->epsilon));
   }
   const double deadline = ToSeconds(run.round.deadline);
   if (plan.time.round_s() > deadline) {
     warnings.push_back(
-        absl::StrFormat("a round takes about %s, round.deadline_s is %s: it closes without workers",
+        absl::StrFormat("a round takes about %s, but round.deadline_s is %s: it closes without workers",
                         HumanDuration(Seconds(plan.time.round_s())), HumanDuration(run.round.deadline)));
   }
   if (const std::optional<std::string> lost = LostTime(plan)) warnings.push_back(*lost);
@@ -243,12 +243,12 @@ struct Allowed {
   const char* text;
 };
 
-/// A number and one of the units, which may be apart; case does not matter.
+/// A number and one of the units, with or without a space between them. Ignores case.
 absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<Unit>& units,
                                      const Allowed& allowed, const char* example) {
   const std::string lower = absl::AsciiStrToLower(std::string(absl::StripAsciiWhitespace(text)));
   const size_t end = lower.find_first_not_of("0123456789.e+-");
-  // "1e9bit/s" has its exponent before the unit; no unit begins with an e.
+  // In "1e9bit/s", the e belongs to the number; no unit begins with an e.
   double number = 0;
   if (end != std::string::npos && absl::SimpleAtod(lower.substr(0, end), &number) && number > 0 &&
       number < 1e18) {
@@ -260,7 +260,8 @@ absl::StatusOr<double> ParseQuantity(const std::string& text, const std::vector<
       return absl::InvalidArgumentError(absl::StrFormat("'%s' is not between %s", text, allowed.text));
     }
   }
-  return absl::InvalidArgumentError(absl::StrFormat("'%s' is not understood; for example %s", text, example));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("'%s' is not a valid quantity; for example %s", text, example));
 }
 
 }  // namespace

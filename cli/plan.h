@@ -12,63 +12,64 @@
 #include "core/memory_plan.h"
 #include "core/run_options.h"
 
-// What a run will need and take, before it is started. Pure.
+// Estimates what a run needs before it starts. Pure.
 
 namespace atl {
 
-/// What a configuration does not say.
+/// Assumptions that the configuration does not contain.
 struct PlanAssumptions {
   uint32_t workers = 0;                         // 0: run.workers
   double bandwidth_bits_per_s = 1e9;            // of each worker, each way
   double coordinator_bandwidth_bits_per_s = 0;  // 0: the same
-  double latency_s = 0.05;                      // there and back
-  double step_s = 0;                            // of an inner step; 0: not known
-  double evaluation_batch_s = 0;                // 0: a third of step_s, a step goes back too
+  double latency_s = 0.05;                      // round trip
+  double step_s = 0;                            // of an inner step; 0: unknown
+  double evaluation_batch_s = 0;  // 0: a third of step_s, because a step also runs the backward pass
 };
 
 struct PlannedDisk {
   uint64_t directory_bytes = 0;     // of a data directory without tensors
-  uint64_t reserve_bytes = 0;       // kept free: with less, nothing that trains is accepted
+  uint64_t reserve_bytes = 0;       // kept free: with less space, no contribution is accepted
   uint64_t version_bytes = 0;       // theta and outer state
-  uint64_t versions = 0;            // retained, and the one that is being written
-  uint64_t contribution_bytes = 0;  // kept for replay, and those of the open round
+  uint64_t versions = 0;            // retained versions and the one being written
+  uint64_t contribution_bytes = 0;  // kept for replay, and of the open round
   uint64_t checkpoints = 0;         // automatic ones, at the run's end
-  uint64_t kept_checkpoints = 0;    // of these, kept permanently: every checkpoint.keep_every-th
-  // One of them, when the run has let go of what it holds: what the data directory held when it was made.
+  uint64_t kept_checkpoints = 0;    // of these, kept permanently (checkpoint.keep_every)
+  // Size of one checkpoint after the run has deleted everything that it shared with it.
   uint64_t checkpoint_bytes = 0;
-  uint64_t replaced = 0;  // checkpoints that are there until the one in their place is complete
-  /// A run never gets through on a smaller disk.
+  uint64_t replaced = 0;  // checkpoints that stay until their replacement is complete
+  /// A run cannot finish on a smaller disk.
   uint64_t peak() const {
     return directory_bytes + reserve_bytes + version_bytes * versions + contribution_bytes +
            checkpoint_bytes * (checkpoints + replaced);
   }
-  /// What to do about a disk that is too small: "a larger disk, or fewer checkpoint.keep_versions".
+  /// Remedy if the disk is too small: "a larger disk, or fewer checkpoint.keep_versions".
   std::string remedy() const;
 };
 
-/// Of one round, without stragglers: from one push of a parameter to its next.
+/// Time of one round without stragglers: from one push of a parameter to its next.
 struct PlannedTime {
   bool overlapped = false;
-  // Of all fragments (blocking), or of one on its way beside the training (overlapped).
+  // Of all fragments (blocking), or of one fragment during training (overlapped).
   double pull_s = 0;
   double push_s = 0;
-  double merge_s = 0;  // commit included, tensors are written behind it
-  // What all workers' bytes of a round take on the narrower of the links, one direction.
+  double merge_s = 0;  // includes the commit; tensors are written later
+  // Time of all workers' bytes of a round on the slower link, in one direction.
   double link_s = 0;
   // Of the training thread.
-  double compute_s = 0;   // 0: the step's time is not known
-  double own_s = 0;       // measuring, encoding and saving contributions, taking over what is published
-  double evaluate_s = 0;  // of the worker that evaluates, a round's share; the others wait for it
+  double compute_s = 0;   // 0: the time of a step is unknown
+  double own_s = 0;       // measuring, encoding and saving contributions, applying published versions
+  double evaluate_s = 0;  // of the worker that evaluates, per round; the others wait for it
   double between_pushes_s =
-      0;  // of a fragment, overlapped (overlap_forecast.h); 0: the step's time is not known
+      0;  // of a fragment, overlapped (overlap_forecast.h); 0: the time of a step is unknown
 
   double exchange_s() const { return pull_s + push_s + merge_s; }
-  /// The training thread's time when nothing is waited for.
+  /// Time of the training thread without waiting.
   double busy_s() const { return compute_s + own_s + evaluate_s; }
   double round_s() const;
-  /// As the workers account for it (TimeUse): inner steps up to those that a round has, over everything.
+  /// As in the workers' TimeUse: time of a round's inner steps, divided by the total time.
   double utilisation() const { return compute_s > 0 ? compute_s / round_s() : 0; }
-  /// Overlapped: exchanges take longer than the inner steps between two pushes, which are passed over then.
+  /// In overlapped mode: exchanges take longer than the inner steps between two pushes, so pushes are
+  /// skipped.
   bool starved() const { return overlapped && round_s() > 1.01 * busy_s(); }
 };
 
@@ -77,8 +78,8 @@ struct PlannedPrivacy {
   double clip_norm = 0;
   double noise_multiplier = 0;
   double delta = 0;
-  double epsilon = 0;                                      // against whoever sees pushes
-  std::optional<double> published_epsilon = std::nullopt;  // none: no bound is known for this merge
+  double epsilon = 0;                                      // against readers of pushes
+  std::optional<double> published_epsilon = std::nullopt;  // nullopt: no bound is known for this merge
 };
 
 struct RunPlan {
@@ -93,14 +94,14 @@ struct RunPlan {
   uint64_t push_bytes = 0;  // of one worker and round
   uint64_t pull_bytes = 0;
   uint64_t data_parallel_bytes =
-      0;  // of one worker and round: float32 gradients both ways at every inner step
+      0;  // per worker and round: float32 gradients in both directions at every inner step
   CoordinatorMemory coordinator;
-  MemoryBounds bounds;  // under the memory limit that is recommended
+  MemoryBounds bounds;  // for the recommended memory limit
   WorkerMemory worker;
   PlannedDisk disk;
   PlannedTime time;
-  double data_parallel_utilisation = 0;  // exchanging at every step over the same links; 0: not known
-  std::optional<PlannedPrivacy> privacy = std::nullopt;  // none: no noise
+  double data_parallel_utilisation = 0;  // with an exchange at every step over the same links; 0: unknown
+  std::optional<PlannedPrivacy> privacy = std::nullopt;  // nullopt: no noise
   std::vector<std::string> warnings;
 };
 
@@ -110,10 +111,10 @@ std::vector<std::string> RenderPlan(const RunPlan& plan);
 /// One JSON object; sizes in bytes, times in seconds.
 std::string PlanToJson(const RunPlan& plan);
 
-/// "100Mbit/s", "1.5 Gbit/s", "250 MB/s": bits per second. InvalidArgument names the text and what is
-/// allowed.
+/// Parses "100Mbit/s", "1.5 Gbit/s", "250 MB/s" to bits per second. InvalidArgument names the text and the
+/// allowed values.
 absl::StatusOr<double> ParseBandwidth(const std::string& text);
-/// "50ms", "0.2 s", "7d": seconds. An error suggests `example`.
+/// Parses "50ms", "0.2 s", "7d" to seconds. An error suggests `example`.
 absl::StatusOr<double> ParseSpan(const std::string& text, const char* example = "50ms or 0.2s");
 
 }  // namespace atl

@@ -32,36 +32,36 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
   lines.Row("outer optimizer", HumanBytes(memory.state));
   lines.Row("next version", HumanBytes(memory.next));
   if (memory.published > 0)
-    lines.Row("published encodings", HumanBytes(memory.published), "the head's and the next");
-  lines.Row("transfers under way", HumanBytes(memory.streams));
+    lines.Row("published encodings", HumanBytes(memory.published), "of the head and of the next version");
+  lines.Row("transfers in progress", HumanBytes(memory.streams));
   lines.Row("program and indices", HumanBytes(memory.fixed));
   const double models = static_cast<double>(memory.usual()) / static_cast<double>(memory.parameters);
-  // Of a small model the program is the larger part.
+  // For a small model, the program is the larger part.
   lines.Row("usual", HumanBytes(memory.usual()),
             models < 20 ? absl::StrFormat("%.2f times the model", models) : "");
-  lines.Row("and for a slow reader", HumanBytes(memory.old_snapshot),
-            "the version before, until it is through");
-  lines.Row("peak", HumanBytes(memory.peak()), "the most while it trains");
+  lines.Row("a slow reader adds", HumanBytes(memory.old_snapshot),
+            "the previous version, until the reader has it");
+  lines.Row("peak", HumanBytes(memory.peak()), "the maximum during training");
   lines.Row("after an overflow", HumanBytes(memory.worst()),
-            "the run has diverged, and the state is read back from disk");
-  lines.Row("memory limit", HumanBytes(plan.bounds.limit),
-            absl::StrFormat(
-                "give the container or the machine at least this; it leaves %s for clients that misbehave",
-                HumanBytes(plan.bounds.strangers)));
-  lines.Row("mapped contributions", HumanBytes(memory.mapped),
-            "page cache, taken back by the kernel at need");
+            "if the run diverges and its state is read back from disk");
+  lines.Row(
+      "memory limit", HumanBytes(plan.bounds.limit),
+      absl::StrFormat("give the container or the machine at least this; includes %s for misbehaving clients",
+                      HumanBytes(plan.bounds.strangers)));
+  lines.Row("mapped contributions", HumanBytes(memory.mapped), "page cache, which the kernel can reclaim");
 }
 
 void WorkerRows(const RunPlan& plan, Lines& lines) {
   const WorkerMemory& memory = plan.worker;
   lines.Title("memory of a worker (estimate)");
-  lines.Row("program and LibTorch", HumanBytes(memory.program), "on a CPU; CUDA's libraries take more");
+  lines.Row("program and LibTorch", HumanBytes(memory.program), "on a CPU; CUDA's libraries need more");
   lines.Row("parameters, gradients", HumanBytes(memory.parameters + memory.gradients));
   lines.Row("inner optimizer", HumanBytes(memory.optimizer));
   if (memory.low_precision > 0) lines.Row("bf16 weights", HumanBytes(memory.low_precision));
   lines.Row("activations", HumanBytes(memory.activations));
   lines.Row("exchange", HumanBytes(memory.exchange), "base, residual, pseudo-gradient, payloads");
-  if (memory.kept > 0) lines.Row("being saved", HumanBytes(memory.kept), "moments, to the state directory");
+  if (memory.kept > 0)
+    lines.Row("being saved", HumanBytes(memory.kept), "optimizer state, to the state directory");
   if (memory.evaluation > 0)
     lines.Row("while it evaluates", HumanBytes(memory.evaluation), "its local parameters");
   lines.Row("in all", HumanBytes(memory.total()));
@@ -82,14 +82,14 @@ void DiskRows(const RunPlan& plan, Lines& lines) {
           Counted(disk.versions, "version")));
   lines.Row("data directory", HumanBytes(disk.directory_bytes), "logs and indices, without any tensor");
   lines.Row("kept free", HumanBytes(disk.reserve_bytes),
-            "for small records: with less, no version is stored");
+            "for small records; with less space, no version is stored");
   lines.Row("peak", HumanBytes(disk.peak()), "give the data directory at least this");
 }
 
 void TimeRows(const RunPlan& plan, Lines& lines) {
   const PlanAssumptions& a = plan.assumptions;
   const PlannedTime& time = plan.time;
-  lines.Title(absl::StrFormat("a round of %s at %s each, %s at the coordinator, %s there and back",
+  lines.Title(absl::StrFormat("a round of %s at %s each, %s at the coordinator, %s round trip",
                               Counted(a.workers, "worker"), Rate(a.bandwidth_bits_per_s),
                               Rate(a.coordinator_bandwidth_bits_per_s), Span(a.latency_s)));
   lines.Row("up", HumanBytes(plan.push_bytes), "per worker: " + Span(time.push_s));
@@ -100,12 +100,13 @@ void TimeRows(const RunPlan& plan, Lines& lines) {
   lines.Row("data-parallel would move", HumanBytes(plan.data_parallel_bytes),
             absl::StrFormat("per worker: %.0f times as much", ratio));
   if (time.overlapped)
-    lines.Row("one fragment's exchange", Span(time.exchange_s()), "beside the inner steps");
+    lines.Row("one fragment's exchange", Span(time.exchange_s()), "during the inner steps");
   if (time.compute_s <= 0) {
-    // Overlapped, the inner steps of a round must outlast an exchange; blocking, 19 times.
+    // The inner steps of a round must outlast an exchange: once in overlapped mode, 19 times in blocking
+    // mode.
     const double needed = time.overlapped ? std::max(time.exchange_s(), time.link_s) : 19 * time.exchange_s();
     lines.Row("exchange", Span(time.exchange_s()),
-              absl::StrFormat("for 95 %% utilisation a step must take %s; say --step-ms for the rest",
+              absl::StrFormat("for 95 %% utilisation a step must take %s; give --step-ms for the rest",
                               Span(needed / plan.inner_steps)));
     return;
   }
@@ -113,9 +114,9 @@ void TimeRows(const RunPlan& plan, Lines& lines) {
             absl::StrFormat("%d of %s", plan.inner_steps, Span(a.step_s)));
   lines.Row("a worker's own work", Span(time.own_s), time.overlapped ? "copies" : "encoding, saving, copies");
   if (time.evaluate_s > 0) {
-    lines.Row("evaluation", Span(time.evaluate_s), "a round's share of the worker that evaluates");
+    lines.Row("evaluation", Span(time.evaluate_s), "per round, on the worker that evaluates");
   }
-  const char* const round = time.starved() ? "pushes are passed over; the whole run: " : "the whole run: ";
+  const char* const round = time.starved() ? "pushes are skipped; the whole run: " : "the whole run: ";
   lines.Row("round", Span(time.round_s()), round + Span(time.round_s() * plan.rounds));
   lines.Row("compute utilisation", absl::StrFormat("%.1f %%", 100 * time.utilisation()),
             absl::StrFormat("data-parallel over these links: %.1f %%", 100 * plan.data_parallel_utilisation));
@@ -127,10 +128,11 @@ void PrivacyRows(const RunPlan& plan, Lines& lines) {
   lines.Title(absl::StrFormat("privacy after %s: clip norm %.4g, noise multiplier %.4g, delta %.2g",
                               Counted(plan.rounds, "round"), privacy.clip_norm, privacy.noise_multiplier,
                               privacy.delta));
-  lines.Row("epsilon", absl::StrFormat("%.4g", privacy.epsilon), "for who sees a worker's pushes");
+  lines.Row("epsilon", absl::StrFormat("%.4g", privacy.epsilon), "for readers of a worker's pushes");
   if (privacy.published_epsilon) {
-    lines.Row("epsilon", absl::StrFormat("%.4g", *privacy.published_epsilon),
-              absl::StrFormat("for who sees versions only, of %d equal workers", plan.assumptions.workers));
+    lines.Row(
+        "epsilon", absl::StrFormat("%.4g", *privacy.published_epsilon),
+        absl::StrFormat("for readers of versions only, with %d equal workers", plan.assumptions.workers));
   }
 }
 

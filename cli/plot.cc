@@ -24,10 +24,10 @@ struct Range {
   double Fraction(double v) const { return high > low ? (v - low) / (high - low) : 0.5; }
 };
 
-// Fewer values say nothing about what is usual.
+// Fewer values do not show what is usual.
 constexpr size_t kLeastForScale = 10;
 
-/// The median of a value and its two neighbours on both sides: a value that stands alone goes.
+/// The median of a value and its two neighbours on each side, which removes single outliers.
 double Smoothed(const std::vector<double>& values, size_t i) {
   const size_t first = i < 2 ? 0 : i - 2;
   const size_t end = std::min(values.size(), i + 3);
@@ -37,8 +37,8 @@ double Smoothed(const std::vector<double>& values, size_t i) {
   return near[(near.size() - 1) / 2];
 }
 
-/// Where the smoothed lines run, and twice as much again on both sides; no wider than the values are. So a
-/// curve keeps its steep beginning, and values far from their neighbours do not set the scale.
+/// The range of the smoothed curves, extended by twice its size on both sides, but not beyond the values. So
+/// a curve keeps its steep beginning, and outliers do not set the scale.
 Range RobustRange(const std::vector<std::vector<double>>& lines) {
   Range all, smooth;
   size_t count = 0;
@@ -50,7 +50,7 @@ Range RobustRange(const std::vector<std::vector<double>>& lines) {
     }
   }
   if (count < kLeastForScale || smooth.empty()) return all;
-  // A curve that is level but for one step keeps its step.
+  // A curve that is flat except for one step keeps the step.
   const double spread =
       std::max(2 * (smooth.high - smooth.low), 1e-3 * std::max(std::abs(smooth.low), std::abs(smooth.high)));
   return {.low = std::max(all.low, smooth.low - spread), .high = std::min(all.high, smooth.high + spread)};

@@ -15,8 +15,8 @@ struct Curve {
 };
 
 /// Curves drawn with braille dots (2 x 4 a cell) in `width` x `height` cells, y labels at the left, the range
-/// of x below. Points that are not finite are left out. A few y far from their neighbours do not set the
-/// scale: they are drawn at the edge. Empty when there is nothing to draw or no room.
+/// of x below. Points that are not finite are left out. Outliers do not set the scale: they are drawn at the
+/// edge. Empty when there is nothing to draw or no room.
 std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour);
 
 }  // namespace atl

@@ -11,9 +11,9 @@
 
 namespace atl {
 
-/// The published parameters, one fragment for each layout. In a blocking run all are of one version:
-/// fragments that are behind are pulled again, and after five times it is Unavailable. In an overlapped run
-/// each has a version of its own. `stall` as in PullLimits.
+/// Pulls the published parameters, one fragment for each layout. In a blocking run, all fragments have the
+/// same version: fragments that are behind are pulled again, and after five attempts this returns
+/// Unavailable. In an overlapped run, fragments have different versions. `stall` as in PullLimits.
 absl::StatusOr<std::vector<PulledFragment>> PullModel(ObserverClient& client,
                                                       const std::vector<FragmentLayout>& layouts,
                                                       SyncMode mode, Duration stall);

@@ -10,7 +10,7 @@
 namespace atl {
 namespace {
 
-/// The whole model is evaluated, at a version of its first fragment.
+/// An evaluation covers the whole model; its version is that of the first fragment.
 constexpr uint32_t kEvaluatedFragment = 0;
 
 std::string LossCell(double loss) { return loss != 0 ? absl::StrFormat("%.3f", loss) : "-"; }

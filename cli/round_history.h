@@ -10,7 +10,7 @@
 namespace atl {
 
 /// The last `limit` rounds of the reply as a table, the newest below: version, when it was made,
-/// contributions, losses. A loss that is not known is "-". Without any round, a line that says so. Pure.
+/// contributions, losses. An unknown loss is "-". Without rounds, one line that says so. Pure.
 std::vector<std::string> RenderHistory(const v1::GetStatusReply& status, uint32_t limit);
 
 }  // namespace atl

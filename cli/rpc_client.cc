@@ -22,17 +22,17 @@ constexpr int kMaxReplyBytes = 64 << 20;
 constexpr int kReconnectMilliseconds = 200;
 constexpr std::optional<Duration> kAsLongAsItTakes;
 constexpr Duration kAskWhyAfter = Seconds(1);
-constexpr Duration kWorthANotice = Seconds(1);  // of the wait that is left
+constexpr Duration kWorthANotice = Seconds(1);  // minimum remaining wait for a notice
 constexpr Duration kCancelledWithin = Seconds(0.1);
-// Above the interval that the coordinator allows its clients (server/rpc/listener.cc).
+// Longer than the minimum interval that the coordinator allows (server/rpc/listener.cc).
 constexpr int kPingMilliseconds = 10'000;
-// Of all confirmations of a fragment: what ten thousand workers sign of two hundred versions, in some 500 MB
-// of memory. A page looks at 256 versions at least or is full (docs/reference/wire_format.md, "Bounds").
+// Limits for all confirmations of a fragment: 200 versions signed by 10,000 workers, in about 500 MB of
+// memory. A page covers at least 256 versions or is full (docs/reference/wire_format.md, "Bounds").
 constexpr int kMostConfirmations = 1 << 21;
 constexpr int kMostPages = 1 << 14;
 
 std::chrono::system_clock::time_point After(Duration duration) {
-  // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
+  // gRPC converts it to a duration immediately, so later jumps of the wall clock do not matter.
   return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
@@ -41,9 +41,10 @@ bool IsBehind(const v1::ConfirmationCursor& next, const v1::ConfirmationCursor& 
 }
 
 absl::Status NobodyAnswers(const std::string& address, const std::string& why) {
-  return absl::UnavailableError(absl::StrFormat(
-      "no coordinator answers on %s%s; is it running, and is this its address (--admin, --coordinator)?",
-      address, why.empty() ? "" : " (" + why + ")"));
+  return absl::UnavailableError(
+      absl::StrFormat("no coordinator answers on %s%s; check that it is running and that the address is "
+                      "right (--admin, --coordinator)",
+                      address, why.empty() ? "" : " (" + why + ")"));
 }
 
 absl::Status NotACoordinator(const std::string& address, const grpc::Status& status) {
@@ -51,11 +52,11 @@ absl::Status NotACoordinator(const std::string& address, const grpc::Status& sta
   std::string why = http.empty() ? status.error_message() : "it answers with HTTP status " + http;
   if (why.empty()) why = "it answers with gRPC status UNKNOWN without a message";
   return absl::UnavailableError(absl::StrFormat(
-      "what answers on %s is not an Atoll coordinator (%s); is this its address (--admin, --coordinator)?",
+      "the server on %s is not an Atoll coordinator (%s); check the address (--admin, --coordinator)",
       address, why));
 }
 
-/// Whether the channel is connected before the time is out.
+/// Returns whether the channel connects before the deadline.
 bool Connect(grpc::Channel& channel, Duration deadline, const std::atomic<bool>* cancelled) {
   const auto until = std::chrono::steady_clock::now() + deadline;
   while (cancelled == nullptr || !*cancelled) {
@@ -70,7 +71,7 @@ absl::Status CheckNotCancelled(const std::atomic<bool>* cancelled) {
   return cancelled != nullptr && *cancelled ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
-/// Metadata is printable ASCII; a user's name need not be.
+/// Metadata must be printable ASCII, but a user's name may contain other characters.
 std::string MetadataValue(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
@@ -85,12 +86,12 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& addre
   if (absl::IsUnimplemented(translated)) {
     const bool data = port == CoordinatorPort::kData;
     return FromCoordinator(absl::UnimplementedError(absl::StrFormat(
-        "the coordinator on %s does not know this call, which goes to its %s port (%s): this is its %s port, "
-        "or it is older than this atollctl",
+        "the coordinator on %s does not know this call, which goes to its %s port (%s): either this is its "
+        "%s port, or the coordinator is older than this atollctl",
         address, data ? "data" : "admin", data ? "--coordinator" : "--admin", data ? "admin" : "data")));
   }
   const bool no_answer = absl::IsUnavailable(translated) || absl::IsDeadlineExceeded(translated);
-  // With details it is a refusal in the coordinator's own words.
+  // A status with details is a rejection by the coordinator.
   if (!no_answer || !status.error_details().empty()) return FromCoordinator(translated);
   return NobodyAnswers(address, std::string(translated.message()));
 }
@@ -98,10 +99,11 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& addre
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
-  // A coordinator that is just starting should be found soon.
+  // Retry often, so that a coordinator that is just starting is found soon.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
-  // A command that changes something waits as long as the coordinator works on it, but not for a frozen one.
+  // A command that changes something waits as long as the coordinator works on it, but not for a frozen
+  // coordinator.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
@@ -113,17 +115,17 @@ absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
                              const std::atomic<bool>* cancelled, const WaitNotice& notice) {
   ATOLL_RETURN_IF_ERROR(ParseTarget(address).status());
   ATOLL_RETURN_IF_ERROR(security.CheckTarget(address));
-  // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS);
-  // this wait polls it at once.
+  // gRPC polls a channel without calls only every five seconds (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS).
+  // This wait polls it immediately.
   const Duration soon = std::min(deadline, kAskWhyAfter);
   if (Connect(channel, soon, cancelled)) return absl::OkStatus();
   ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
-  // No waiting helps against a certificate.
+  // Waiting does not help if a certificate is wrong.
   const std::string why = security.WhyNoConnection(address, "", port);
   if (!why.empty()) return absl::UnavailableError(absl::StrFormat("no connection to %s: %s", address, why));
   if (notice != nullptr && deadline - soon >= kWorthANotice) {
-    notice(
-        absl::StrFormat("no coordinator answers on %s yet; trying for %s", address, HumanDuration(deadline)));
+    notice(absl::StrFormat("no coordinator answers on %s yet; retrying for %s", address,
+                           HumanDuration(deadline)));
   }
   if (Connect(channel, deadline - soon, cancelled)) return absl::OkStatus();
   ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
@@ -141,7 +143,7 @@ AdminClient::AdminClient(std::string address, Duration deadline, std::string use
       channel_(OpenChannel(address_, *security_)),
       stub_(v1::Admin::NewStub(channel_)) {}
 
-/// What Cancel ends.
+/// The call that Cancel ends.
 class AdminClient::InProgress {
  public:
   InProgress(AdminClient& client, grpc::ClientContext* context) : client_(client) {
@@ -310,16 +312,16 @@ absl::StatusOr<v1::ConfirmationPage> AdminClient::ListConfirmations(
     if (!page.has_next()) return all;
     if (next.has_after() && !IsBehind(page.next(), next.after())) {
       return absl::InternalError(
-          "the coordinator's pages of confirmations do not move on: it names the same place, or an earlier "
-          "one, as the next");
+          "the coordinator's pages of confirmations make no progress: the next page starts at the same place "
+          "or earlier");
     }
     if (all.confirmations_size() > kMostConfirmations) break;
     *next.mutable_after() = page.next();
   }
-  return FromCoordinator(absl::ResourceExhaustedError(absl::StrFormat(
-      "the coordinator shows more than %d confirmations, or more than %d pages of them: ask for one version "
-      "with --version",
-      kMostConfirmations, kMostPages)));
+  return FromCoordinator(
+      absl::ResourceExhaustedError(absl::StrFormat("the coordinator returned more than %d confirmations or "
+                                                   "more than %d pages: ask for one version with --version",
+                                                   kMostConfirmations, kMostPages)));
 }
 
 absl::Status AdminClient::ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink) {

@@ -23,42 +23,41 @@ using SecurityPtr = std::shared_ptr<const ChannelSecurity>;
 /// A channel to a coordinator's port, for one-shot tools. Thread-safe.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const ChannelSecurity& security);
 
-/// Takes a line for the user about a wait that lasts; null: nobody wants to hear.
+/// Called with a line for the user about a long wait; null: no notices.
 using WaitNotice = std::function<void(const std::string&)>;
 
-/// Waits at most this long for a coordinator that is not there (yet), on the port that the caller needs.
-/// InvalidArgument when `address` is none,
-/// or a token must not travel there; Unavailable when nobody answers, or certificates are in the way, and
-/// how; Cancelled soon after `*cancelled` is set. Calls `notice` once, after a second, when there is more to
-/// wait.
+/// Waits at most this long for a coordinator to answer on this port. InvalidArgument if `address` is invalid
+/// or a token must not be sent there; Unavailable if nobody answers or certificates are wrong, with the
+/// reason; Cancelled soon after `*cancelled` is set. Calls `notice` once, after a second, if it has to wait
+/// longer.
 absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
                              const ChannelSecurity& security, Duration deadline, CoordinatorPort port,
                              const std::atomic<bool>* cancelled = nullptr,
                              const WaitNotice& notice = nullptr);
 
-/// What a call of this port's service to `address` came to: a coordinator that does not answer, or does not
-/// know the call, is explained, as is another program that answers (Unavailable), everything else translated
-/// by protos/wire and marked as its answer (cli/exit_code.h).
+/// Translates the result of a call to this port of `address`. Explains a coordinator that does not answer or
+/// does not know the call, and another program on the port (Unavailable). Everything else is translated by
+/// protos/wire and marked as the coordinator's answer (cli/exit_code.h).
 absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& address, CoordinatorPort port);
 
-/// The admin port, in Status. Every call waits at most the deadline for a coordinator that is not (yet)
-/// there; then those that only look have that long for their answer, and those that work on the disk as long
-/// as it takes; one whose peer stops answering altogether fails with Unavailable within half a minute. Not
-/// thread-safe, except for Cancel.
+/// A client of the admin port that returns absl::Status. Every call waits at most the deadline for a
+/// coordinator to answer. After that, calls that only read have the deadline again for their answer; calls
+/// that work on the disk have no deadline. A call whose peer stops answering altogether fails with
+/// Unavailable within half a minute. Not thread-safe, except for Cancel.
 class AdminClient {
  public:
-  /// `user` goes into the audit line of what is changed, beside who is proven; empty: nobody is named.
+  /// `user` goes into the audit line of a change, in addition to the authenticated caller; empty: no name.
   AdminClient(std::string address, Duration deadline, std::string user = "",
               SecurityPtr security = ChannelSecurity::Plain(), WaitNotice notice = nullptr);
 
-  /// From now on a call waits only so long, instead of the deadline, for a coordinator that is not there.
+  /// Later calls wait this long, instead of the deadline, for a coordinator to answer.
   void ConnectWithin(Duration timeout) { connect_within_ = std::min(timeout, deadline_); }
 
-  /// Ends the call in progress, and every later one, with Cancelled.
+  /// Ends the call in progress and every later call with Cancelled.
   void Cancel();
 
   absl::StatusOr<v1::GetStatusReply> GetStatus(uint32_t history);
-  /// `worker` not empty: only that one.
+  /// If `worker` is not empty, lists only that worker.
   absl::StatusOr<v1::ListWorkersReply> ListWorkers(bool all, const std::string& worker = "");
   absl::StatusOr<v1::GetMetricsReply> GetMetrics();
   absl::StatusOr<v1::ListConfigsReply> ListConfigs();
@@ -82,7 +81,7 @@ class AdminClient {
   /// `sink` returns false to end the stream.
   absl::Status Verify(std::optional<uint64_t> version,
                       const std::function<bool(const v1::VerifyProgress&)>& sink);
-  /// All pages of one fragment. Nothing in them was checked.
+  /// Reads all pages of one fragment. Their contents are unchecked.
   absl::StatusOr<v1::ConfirmationPage> ListConfirmations(const v1::ListConfirmationsRequest& request);
   absl::Status ExportMetrics(const std::function<bool(const v1::MetricPoint&)>& sink);
 
@@ -107,7 +106,7 @@ class AdminClient {
 
   std::atomic<bool> cancelled_ = false;
   Mutex mutex_;
-  grpc::ClientContext* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the call in progress
+  grpc::ClientContext* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the call in progress
 };
 
 }  // namespace atl

@@ -38,7 +38,8 @@ double WallSeconds(const v1::MetricPoint& point) {
   return nanos * 1e-9;
 }
 
-/// A name from elsewhere that becomes part of a path: only the form that the coordinator allows.
+/// Checks a name from the network before it becomes part of a path: only the form that the coordinator
+/// allows.
 bool IsPlainName(std::string_view name) {
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string_view::npos;
 }
@@ -56,7 +57,7 @@ class Writer final : public MetricWriter {
   }
 
   absl::Status Finish() override {
-    // All are complete before the first one replaces that of an earlier export.
+    // All files are complete before the first one replaces a file of an earlier export.
     for (auto& [run, file] : files_) {
       file.out.close();
       ATOLL_RETURN_IF_ERROR(Check(file));
@@ -82,7 +83,7 @@ class Writer final : public MetricWriter {
         absl::StrFormat("%s cannot be written: is the disk full?", file.file->partial()));
   }
 
-  /// TensorBoard reads all event files of a folder as one: those of an earlier export would double the curve.
+  /// TensorBoard merges all event files of a folder, so files of an earlier export would double the curve.
   absl::Status RemoveOthers(const File& file) const {
     ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(file.folder));
     for (const std::string& name : names) {
@@ -114,8 +115,8 @@ class Writer final : public MetricWriter {
   }
 
   const std::string folder_;
-  const std::string suffix_;           // of the file names: of this run's exports
-  std::map<std::string, File> files_;  // by worker; "": the run
+  const std::string suffix_;           // of the names of this run's files
+  std::map<std::string, File> files_;  // by worker; "" for the run
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace atl {
 
-/// Whether standard output is a terminal, and its size and colours (NO_COLOR and TERM=dumb turn colours off).
+/// Whether standard output is a terminal, with its size and colours (NO_COLOR and TERM=dumb disable colours).
 struct Terminal {
   bool interactive = false;
   DashboardStyle style;
@@ -19,15 +19,15 @@ Terminal InspectTerminal();
 /// How a progress bar on standard error is drawn.
 ProgressStyle ErrorStreamStyle();
 
-/// A region that is drawn over in place: hides the cursor and wraps no lines until destruction. One per
-/// process.
+/// A screen region that is redrawn in place. Hides the cursor and disables line wrapping until destruction.
+/// One per process.
 class LiveView {
  public:
   LiveView();
   ~LiveView();
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
-  /// Replaces what is shown, without flicker; lines beyond the screen's height are cut.
+  /// Replaces the shown lines without flicker. Lines beyond the screen's height are cut.
   void Draw(const std::vector<std::string>& lines, int height);
 };
 

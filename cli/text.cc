@@ -43,7 +43,7 @@ std::string CutToColumns(const std::string& text, size_t width) {
 
 namespace {
 
-/// Whether the space at `at` stands between a number and its unit, which belong on one line.
+/// Whether the space at `at` separates a number from its unit. Both must stay on one line.
 bool IsBeforeUnit(std::string_view text, size_t at) {
   if (at == 0 || !absl::ascii_isdigit(static_cast<unsigned char>(text[at - 1]))) return false;
   std::string_view word = text.substr(at + 1);
@@ -58,7 +58,7 @@ std::vector<std::string> WrapToColumns(const std::string& text, size_t width) {
   std::vector<std::string> lines;
   std::string rest = text;
   while (Columns(rest) > width) {
-    // The last space that leaves the line short enough; spaces of the indent do not count.
+    // The last space at which the line is short enough, not counting the indent.
     const size_t indent = rest.find_first_not_of(' ');
     size_t at = std::string::npos;
     for (size_t i = rest.find(' ', indent); i != std::string::npos; i = rest.find(' ', i + 1)) {

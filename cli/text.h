@@ -13,13 +13,13 @@
 
 namespace atl {
 
-/// Columns of `text`: continuation bytes of UTF-8 and colour codes take none.
+/// Columns of `text`, without continuation bytes of UTF-8 and colour codes.
 size_t Columns(const std::string& text);
 
-/// The first `width` columns of it, colours ended.
+/// The first `width` columns of `text`, with colours reset at the end.
 std::string CutToColumns(const std::string& text, size_t width);
-/// Lines of at most `width` columns, broken at spaces, but not between a number and its unit; all but the
-/// first are indented by three. A word that is longer is cut.
+/// Wraps at spaces into lines of at most `width` columns, but not between a number and its unit. All lines
+/// except the first are indented by three. A longer word is cut.
 std::vector<std::string> WrapToColumns(const std::string& text, size_t width);
 
 /// "2026-11-21 04:05:06" in the local time zone; "-" for 0.
@@ -30,7 +30,7 @@ const char* PhaseName(v1::WorkerPhase phase);
 /// In lower case without its prefix: "drain"; empty when there is none.
 std::string CommandName(v1::Command command);
 
-/// Of a worker or a run that waits: "waits for w1", "waits: paused by ann", from what the coordinator says.
+/// Turns the coordinator's words about a waiting worker or run into "waits for w1" or "waits: paused by ann".
 std::string WaitsText(const std::string& waiting_for);
 
 enum class Align { kLeft, kRight };
@@ -38,8 +38,8 @@ struct Column {
   std::string title;
   Align align = Align::kLeft;
 };
-/// Lines of a table: titles, then rows, each column as wide as it must be, without spaces at the end. Cells
-/// are made printable. A row may be shorter than the titles.
+/// Lines of a table: titles, then rows, with columns of minimal width and no trailing spaces. Makes cells
+/// printable. A row may have fewer cells than there are titles.
 std::vector<std::string> RenderTable(const std::vector<Column>& columns,
                                      const std::vector<std::vector<std::string>>& rows);
 

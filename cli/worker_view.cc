@@ -30,8 +30,8 @@ std::string DataText(const v1::DataAssignment& data) {
 
 using Times = google::protobuf::RepeatedPtrField<v1::TimeSpent>;
 
-/// "compute 80 %, wait 15 %, push 5 % of 2m 10s": the largest shares first; what is below half a percent is
-/// left out.
+/// "compute 80 %, wait 15 %, push 5 % of 2m 10s": the largest shares first. Omits shares below half a
+/// percent.
 std::string SharesText(const Times& times) {
   std::vector<std::pair<double, std::string>> parts;
   double all = 0;
@@ -50,7 +50,7 @@ std::string SharesText(const Times& times) {
   return text + " of " + DurationText(all);
 }
 
-/// Of an older worker, what it tells.
+/// The shares that an older worker reports.
 std::string TimeText(const v1::Progress& progress) {
   if (!progress.training_time().empty()) return SharesText(progress.training_time());
   Times times;
@@ -74,7 +74,7 @@ std::string StateText(const v1::WorkerStatus& worker) {
   std::string text = worker.state();
   if (worker.banned()) text += ", banned";
   if (worker.state() == "active") {
-    text += absl::StrFormat(", heard of %s ago, lease for %s more",
+    text += absl::StrFormat(", last heartbeat %s ago, lease for %s more",
                             DurationText(worker.seconds_since_heartbeat()),
                             DurationText(worker.lease_remaining_s()));
   }
@@ -82,8 +82,9 @@ std::string StateText(const v1::WorkerStatus& worker) {
 }
 
 std::string DeviceText(const v1::Capabilities& capabilities) {
-  // It is told at Join, and not kept on disk.
-  if (capabilities.device().empty()) return "not known: it joined before the coordinator was started again";
+  // The worker reports it at Join, and the coordinator does not store it.
+  if (capabilities.device().empty())
+    return "not known: the worker joined before the coordinator's last restart";
   std::string text = absl::StrFormat("%s %s", capabilities.device(), capabilities.device_name());
   if (capabilities.device_memory_bytes() > 0) {
     text += absl::StrFormat(", %s of its own", HumanBytes(capabilities.device_memory_bytes()));
@@ -96,9 +97,9 @@ std::string DeviceText(const v1::Capabilities& capabilities) {
 }
 
 std::string SpeedText(const v1::WorkerStatus& worker) {
-  std::string text = HumanRate(worker.progress().tokens_per_second(), "tok") + " as it says";
+  std::string text = HumanRate(worker.progress().tokens_per_second(), "tok") + " reported by the worker";
   if (worker.steps_per_second() > 0) {
-    text += absl::StrFormat(", %.3g inner steps/s as measured", worker.steps_per_second());
+    text += absl::StrFormat(", %.3g inner steps/s measured", worker.steps_per_second());
   }
   return text;
 }
@@ -114,7 +115,7 @@ std::string OffenceText(const v1::OffenceStatus& offences) {
   std::string text = absl::StrFormat("in %d of its last %d rounds", offences.recent(), offences.rounds());
   if (!offences.kinds().empty()) text += " (" + offences.kinds() + ")";
   return text +
-         absl::StrFormat("; in all %d not finite, %d replayed, %d by norm, %d by distance, %d by direction",
+         absl::StrFormat("; in total %d not finite, %d replayed, %d by norm, %d by distance, %d by direction",
                          offences.not_finite(), offences.replayed(), offences.norm(), offences.distance(),
                          offences.direction());
 }
@@ -140,12 +141,12 @@ std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
       {"software version", worker.capabilities().software_version()},
       {"data", DataText(worker.data())},
       {"phase", PhaseText(progress)},
-      {"inner steps a round", absl::StrFormat("%d", worker.inner_steps())},
+      {"steps per round", absl::StrFormat("%d", worker.inner_steps())},
       {"speed", SpeedText(worker)},
       {"loss", LossText(progress)},
       {"time", TimeText(progress)},
       {"memory in use", HumanBytes(progress.memory_bytes())},
-      {"contributions", absl::StrFormat("%d accepted, %d refused since the coordinator started",
+      {"contributions", absl::StrFormat("%d accepted, %d rejected since the coordinator started",
                                         worker.contributions_accepted(), worker.contributions_refused())},
       {"moved", absl::StrFormat("%s up, %s down since the coordinator started",
                                 HumanBytes(worker.push_bytes()), HumanBytes(worker.pull_bytes()))},

@@ -8,7 +8,7 @@
 
 namespace atl {
 
-/// All there is to know about one worker, a line for each.
+/// All details of one worker, one per line.
 std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker);
 
 }  // namespace atl

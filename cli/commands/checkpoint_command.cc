@@ -55,7 +55,7 @@ absl::Status List(const GlobalOptions& global, bool check) {
   if (global.json) {
     ATOLL_RETURN_IF_ERROR(PrintJson(reply));
   } else if (rows.empty()) {
-    std::printf("no checkpoints; atollctl checkpoint create makes one\n");
+    std::printf("no checkpoints; 'atollctl checkpoint create' creates one\n");
   } else {
     PrintLines(RenderTable({{"name"},
                             {"version", Align::kRight},
@@ -67,14 +67,14 @@ absl::Status List(const GlobalOptions& global, bool check) {
                            rows));
   }
   if (damaged.empty()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat(
-      "damaged and not to be restored: %s; delete them and make new ones", absl::StrJoin(damaged, ", ")));
+  return absl::DataLossError(absl::StrFormat("damaged checkpoints: %s; delete them and create new ones",
+                                             absl::StrJoin(damaged, ", ")));
 }
 
 absl::Status Restore(const GlobalOptions& global, const std::string& name, bool yes) {
   ATOLL_RETURN_IF_ERROR(
       Confirm(absl::StrFormat("Restore checkpoint '%s'? Its contents become the next version in a new epoch, "
-                              "and what was trained since is given up.",
+                              "and all training since then is discarded.",
                               name),
               yes));
   ATOLL_ASSIGN_OR_RETURN(const v1::RestoreCheckpointReply reply,
@@ -110,7 +110,7 @@ void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& ac
       checkpoint->add_subcommand("create", "Create a checkpoint now; rounds continue meanwhile");
   create->add_option("NAME", options->name, "Name of the checkpoint; default: made of version and time")
       ->check([](const std::string& name) {
-        return name.empty() ? "is empty; leave it out for a name of version and time" : "";
+        return name.empty() ? "is empty; omit it to get a name made of version and time" : "";
       });
   create->callback(
       [&global, &action, options] { action = [&global, options] { return Create(global, options->name); }; });

@@ -11,12 +11,12 @@
 #include "absl/status/statusor.h"
 #include "cli/rpc_client.h"
 
-// One function per subcommand of atollctl: adds its options to `app` and stores what to run when it was
-// chosen.
+// One function per subcommand of atollctl. Each adds its options to `app` and stores the action to run if the
+// user chooses it.
 
 namespace atl {
 
-/// What all commands share.
+/// Options that all commands share.
 struct GlobalOptions {
   std::string admin = "127.0.0.1:7601";
   std::string coordinator = "127.0.0.1:7600";
@@ -24,7 +24,7 @@ struct GlobalOptions {
   std::string traceparent;
   double timeout_s = 10;
   bool json = false;
-  // Whether the address was given, rather than assumed.
+  // Whether the user gave the address; otherwise it is the default.
   bool admin_given = false;
   bool admin_named = false;  // on this command line, not only by ATOLL_ADMIN
   bool coordinator_given = false;
@@ -34,7 +34,7 @@ struct GlobalOptions {
 
 using Action = std::function<absl::Status()>;
 
-/// Onto standard error; none for programs that read JSON.
+/// Prints to standard error. Empty with --json, because programs read that output.
 inline WaitNotice WaitNoticeFor(const GlobalOptions& global) {
   if (global.json) return nullptr;
   return [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
@@ -44,16 +44,16 @@ inline AdminClient MakeAdminClient(const GlobalOptions& global) {
   return {global.admin, Seconds(global.timeout_s), global.user, global.security, WaitNoticeFor(global)};
 }
 
-/// The data port that `command` calls. InvalidArgument when only the admin port was given: the default data
-/// port could be another run's.
+/// The data port that `command` calls. InvalidArgument if only the admin port was given, because the default
+/// data port could belong to another run.
 absl::StatusOr<std::string> DataPort(const GlobalOptions& global, const char* command);
 
-// Looking.
+// Commands that only read.
 void AddStatusCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& action);
-// Steering.
+// Commands that change the run.
 void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddLauncherCommand(CLI::App& app, const GlobalOptions& global, Action& action);
@@ -62,17 +62,17 @@ void AddTokensCommand(CLI::App& app, const GlobalOptions& global, Action& action
 void AddCheckpointCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action);
-// Before a run.
+// Commands for the time before a run.
 void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddCompletionCommand(CLI::App& app, Action& action);
-/// For scripts: one field of another command's --json.
+/// For scripts: prints one field of another command's --json output.
 void AddFieldCommand(CLI::App& app, Action& action);
 
 // Parts of `config` that ask the coordinator.
 void AddConfigSetCommand(CLI::App& config, const GlobalOptions& global, Action& action);
 void AddConfigHistoryCommand(CLI::App& config, const GlobalOptions& global, Action& action);
-/// `run status` is `status`.
+/// `run status` is an alias of `status`.
 void AddStatusOptions(CLI::App& command, const GlobalOptions& global, Action& action);
 
 }  // namespace atl

@@ -29,7 +29,7 @@ void PrintBash(const CLI::App& app) {
   for (const auto& [path, list] : words) {
     cases += "    '" + path + "') words='" + absl::StrJoin(list, " ") + "';;\n";
   }
-  // Options before and between the commands are stepped over; a file is offered where no word fits.
+  // Skips options before and between commands. Offers a file name if no word fits.
   std::printf(R"(_atollctl() {
   local path='' words='' word next
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

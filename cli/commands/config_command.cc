@@ -19,11 +19,10 @@ namespace {
 
 constexpr double kAskSeconds = 2;
 constexpr char kStrictIsBetter[] =
-    "workers that you do not know can join, and offenders.ban_after is 0: no merge alone keeps the loss "
-    "within 5 % "
-    "against 2 hostile workers of 8. Set `offenders: strict` (docs/reference/byzantine.md)";
+    "workers that you do not know can join, and offenders.ban_after is 0: with 2 hostile workers of 8, the "
+    "loss rises by more than 5 % under every merge. Set `offenders: strict` (docs/reference/byzantine.md)";
 
-/// Workers that nobody of this run's makers knows can join: a token for any name is in force.
+/// Whether unknown workers can join: a token for any name is active.
 absl::StatusOr<bool> LetsStrangersIn(const GlobalOptions& global) {
   ATOLL_ASSIGN_OR_RETURN(const v1::ListTokensReply tokens, MakeAdminClient(global).ListTokens());
   const int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -36,9 +35,10 @@ absl::StatusOr<bool> LetsStrangersIn(const GlobalOptions& global) {
   });
 }
 
-/// What is allowed, and not wise. Whether strangers come is asked of the coordinator that --admin names, if
-/// any; a file is judged before its coordinator runs too, so one that does not answer stops nothing.
-/// ATOLL_ADMIN names one for other commands: the user who checks a file may not think of it.
+/// Prints a recommendation for a configuration that is valid but risky. Asks the coordinator given by
+/// --admin, if any, whether strangers can join. An unreachable coordinator is not an error, because a file is
+/// often checked before its coordinator runs. ATOLL_ADMIN is ignored: it is set for other commands, perhaps
+/// for another run.
 void Recommend(const GlobalOptions& global, const RunOptions& run, bool strangers) {
   if (run.offenders.ban_after > 0) return;
   if (!strangers && global.admin_named) {

@@ -8,8 +8,8 @@
 
 namespace atl {
 
-/// A configuration from a file, as LoadRunConfig. Prints a warning to standard error for each word in it that
-/// the next release refuses.
+/// Reads a configuration file like LoadRunConfig. Prints a warning to standard error for each value whose old
+/// name the next release rejects.
 absl::StatusOr<v1::RunConfig> LoadConfigFile(const std::string& path);
 
 }  // namespace atl

@@ -25,7 +25,8 @@ struct DoctorOptions {
   std::string dir;
 };
 
-/// The configuration and what it needs; nothing when it is wrong, which the check says.
+/// The configuration and its needs. `run` and `plan` are empty if the configuration is invalid; `check` has
+/// the reason.
 struct ConfigFindings {
   Check check;
   std::optional<RunOptions> run;
@@ -42,10 +43,10 @@ absl::Status Plan(const std::string& file, ConfigFindings& findings) {
 ConfigFindings CheckConfig(const std::string& file) {
   ConfigFindings findings;
   const absl::Status status = Plan(file, findings);
-  findings.check =
-      status.ok()
-          ? Ok("configuration", absl::StrFormat("%s is valid; atollctl plan says what it takes", file))
-          : Fail("configuration", std::string(status.message()), "correct it; atollctl config explain");
+  findings.check = status.ok() ? Ok("configuration",
+                                    absl::StrFormat("%s is valid; 'atollctl plan' shows what it needs", file))
+                               : Fail("configuration", std::string(status.message()),
+                                      "correct it; 'atollctl config explain' lists the fields");
   return findings;
 }
 
@@ -106,9 +107,11 @@ void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action
   doctor->add_option("--dir", options->dir, "Data directory of the coordinator, existing or planned");
   doctor->callback(
       [&global, &action, options] { action = [&global, options] { return Doctor(global, *options); }; });
-  SetHelp(*doctor, {.examples = {{"atollctl doctor run.yaml --dir ./run1 --data ./tokens", "Before a run"},
-                                 {"atollctl doctor --admin coordinator.example:7601", "Is it reachable?"}},
-                    .exit_codes = {ExitCode::kInternal}});
+  SetHelp(
+      *doctor,
+      {.examples = {{"atollctl doctor run.yaml --dir ./run1 --data ./tokens", "Before a run"},
+                    {"atollctl doctor --admin coordinator.example:7601", "Check whether it is reachable"}},
+       .exit_codes = {ExitCode::kInternal}});
 }
 
 }  // namespace atl

@@ -43,9 +43,8 @@ absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
 absl::StatusOr<std::string> DataPort(const GlobalOptions& global, const char* command) {
   if (!global.admin_given || global.coordinator_given) return global.coordinator;
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s calls the coordinator's data port, and only its admin port was given (--admin %s): "
-                      "give --coordinator "
-                      "HOST:PORT too, since %s could belong to another run",
+      absl::StrFormat("%s calls the coordinator's data port, but only its admin port was given (--admin %s): "
+                      "also give --coordinator HOST:PORT, because %s could belong to another run",
                       command, global.admin, global.coordinator));
 }
 
@@ -62,7 +61,7 @@ void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action
   SetHelp(*command,
           {.examples = {{"atollctl events --after 120"},
                         {"atollctl events --follow --json | jq -c 'select(.kind == \"ADMIN_ACTION\")'",
-                         "Who changes what"}},
+                         "Only changes by operators"}},
            .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected}});
 }
 

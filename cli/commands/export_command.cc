@@ -36,7 +36,7 @@ absl::Status WriteTensors(DurableFile& file, const Manifest& manifest,
   }
   std::map<std::string, std::string> metadata = {
       {"format", "pt"}, {"atoll_version", absl::StrFormat("%d", fragments.front().version)}};
-  // In an overlapped run each fragment has a version of its own.
+  // In an overlapped run, fragments have different versions.
   if (mode == SyncMode::kOverlapped) {
     for (size_t f = 0; f < fragments.size(); ++f) {
       metadata[absl::StrFormat("atoll_version_of_fragment_%d", f)] =
@@ -81,7 +81,7 @@ absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
 }
 
 absl::Status Export(const GlobalOptions& global, const std::string& path) {
-  // Before anything is pulled: a folder that is not writable is found at once.
+  // Create the file before the pull, so that a folder without write permission fails at once.
   const auto partial = PartialFile::Create(path);
   if (!partial.ok()) {
     return {partial.status().code(),

@@ -27,7 +27,7 @@ absl::Status Launcher(const GlobalOptions& global) {
   ATOLL_ASSIGN_OR_RETURN(const v1::LauncherStatus launcher, MakeAdminClient(global).GetLauncher());
   if (global.json) return PrintJson(launcher);
   if (launcher.kind().empty() || launcher.kind() == "none") {
-    std::printf("no launcher: workers are started by hand (atoll-coordinator --help says how to have one)\n");
+    std::printf("no launcher: start workers by hand, or see --launcher in 'atoll-coordinator --help'\n");
     return absl::OkStatus();
   }
   const auto leaving = std::ranges::count_if(launcher.workers(), [](const v1::LaunchedWorker& worker) {
@@ -37,10 +37,10 @@ absl::Status Launcher(const GlobalOptions& global) {
               Counted(launcher.target(), "worker").c_str(), launcher.running(),
               leaving > 0 ? absl::StrFormat(" (%d of them leaving)", leaving).c_str() : "");
   if (launcher.drained_size() > 0) {
-    std::printf("drained: %s (atollctl workers restart NAME starts one again)\n",
+    std::printf("drained: %s ('atollctl workers restart NAME' starts one again)\n",
                 Printable(absl::StrJoin(launcher.drained(), ", ")).c_str());
   }
-  if (!launcher.error().empty()) std::printf("trouble: %s\n", Printable(launcher.error()).c_str());
+  if (!launcher.error().empty()) std::printf("error: %s\n", Printable(launcher.error()).c_str());
   std::vector<std::vector<std::string>> rows;
   for (const v1::LaunchedWorker& worker : launcher.workers()) rows.push_back(Row(worker));
   PrintLines(

@@ -95,7 +95,8 @@ absl::StatusOr<uint64_t> CopyToFolder(const GlobalOptions& global, const ExportO
 absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
   if (options.out.empty() || options.out == "-") {
     if (options.format == "tensorboard") {
-      return absl::InvalidArgumentError("event files need a folder: --out FOLDER");
+      return absl::InvalidArgumentError(
+          "--format tensorboard writes a folder of event files: give --out FOLDER");
     }
     const EndWithReader end_with_reader;
     return Copy(global, *StreamWriter(options.format, &std::cout)).status();

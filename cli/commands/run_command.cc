@@ -24,7 +24,7 @@ struct ControlRunOptions {
 absl::Status Control(const GlobalOptions& global, const ControlRunOptions& control) {
   if (control.action == v1::ControlRunRequest::STOP) {
     ATOLL_RETURN_IF_ERROR(
-        Confirm("Stop the run for good? Its last version stays published, and no other one will follow.",
+        Confirm("Stop the run permanently? Its last version stays published; no other version follows.",
                 control.yes));
   }
   v1::ControlRunRequest request;
@@ -64,17 +64,17 @@ std::vector<std::string> ExtensionLines(const v1::ExtendRunReply& reply) {
       absl::StrFormat("rounds           %d -> %d (%d -> %d inner steps; the run is at step %.0f)",
                       reply.rounds_before(), reply.rounds_after(), reply.total_steps_before(),
                       reply.total_steps_after(), reply.position_steps()),
-      "                 the tokens of these rounds end the run: with fewer workers than run.workers it takes "
-      "more rounds",
+      "                 the run ends when the tokens of these rounds are trained; with fewer workers than "
+      "run.workers it takes more rounds",
       RateText(reply)};
   if (reply.reopened()) {
     lines.emplace_back(
-        "the finished run resumes; a launcher starts its workers again. Workers started in another way have "
-        "exited with the run: start them again");
+        "the finished run resumes and a launcher restarts its workers. Other workers have exited: start them "
+        "again");
   }
   if (after <= 0) {
     lines.emplace_back(
-        "the learning rate stays 0, so nothing would be learnt: set inner.min_learning_rate_ratio first");
+        "the learning rate stays 0, so the model would not learn: set inner.min_learning_rate_ratio first");
   }
   return lines;
 }
@@ -104,7 +104,7 @@ void AddExtend(CLI::App& run, const GlobalOptions& global, Action& action) {
   auto extension = std::make_shared<Extension>();
   CLI::App* command = run.add_subcommand(
       "extend",
-      "Add rounds to the run, even a finished one; shows the effect on the learning rate and asks first");
+      "Add rounds to the run, also to a finished run. Show the effect on the learning rate and ask first");
   command
       ->add_option("ROUNDS", extension->rounds, "Number of rounds to add, at the planned number of workers")
       ->required()
@@ -141,7 +141,7 @@ void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
   };
   add("pause", "Pause the run: workers stop after the inner step in progress and wait",
       v1::ControlRunRequest::PAUSE, {"atollctl run pause --reason \"power cut at noon\""});
-  add("resume", "Continue a paused run", v1::ControlRunRequest::RESUME, {"atollctl run resume"});
+  add("resume", "Resume a paused run", v1::ControlRunRequest::RESUME, {"atollctl run resume"});
   add("stop",
       "Stop the run permanently: close the open round with the contributions received, publish it, and let "
       "the workers leave",
@@ -150,8 +150,8 @@ void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
       v1::ControlRunRequest::CLOSE_ROUND, {"atollctl run close-round --reason \"w3 is gone\""});
   AddExtend(*run, global, action);
   add("reset-data",
-      "Forget the token files that the run began with; the next accepted contribution decides which files "
-      "the run uses",
+      "Forget which token files the run uses. The files of the next accepted contribution become those of "
+      "the run",
       v1::ControlRunRequest::RESET_DATASET, {"atollctl run reset-data --reason \"new text\""});
   SetHelp(*run, {.examples = {{"atollctl run pause --reason \"power cut at noon\""}, {"atollctl run resume"}},
                  .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kInterrupted}});

@@ -22,7 +22,7 @@ struct CreateOptions {
   bool any_name = false;
 };
 
-/// Seconds of "90d", "12h", "30m", "60s".
+/// Converts "90d", "12h", "30m" or "60s" to seconds.
 absl::StatusOr<double> ParseLifetime(const std::string& text) {
   if (text.empty()) return 0.0;
   double value = 0;
@@ -52,11 +52,11 @@ absl::StatusOr<double> ParseLifetime(const std::string& text) {
 absl::Status CheckRoleAndName(const CreateOptions& options) {
   if (options.role == "worker" && options.name.empty() != options.any_name) {
     return absl::InvalidArgumentError(
-        "a worker's token is for one worker: --name w3; for any worker, say --any-name");
+        "a worker token needs a name: give --name w3, or --any-name for a token that any worker can use");
   }
   if (options.role != "worker" && options.name.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "--name: whom is the %s's token for? The name stands in the audit log", options.role));
+        "--name is missing: give the name of the %s that uses the token, for the audit log", options.role));
   }
   return absl::OkStatus();
 }
@@ -64,7 +64,8 @@ absl::Status CheckRoleAndName(const CreateOptions& options) {
 absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
   ATOLL_RETURN_IF_ERROR(CheckRoleAndName(options));
   if (!options.out.empty() && FileExists(options.out)) {
-    return absl::InvalidArgumentError(absl::StrFormat("--out %s: is there already", options.out));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--out %s: the file already exists; give another name", options.out));
   }
   v1::CreateTokenRequest request;
   request.set_role(options.role);
@@ -75,13 +76,13 @@ absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
   if (!reply.warning().empty()) std::fprintf(stderr, "warning: %s\n", Printable(reply.warning()).c_str());
   if (options.any_name) {
     std::fprintf(stderr,
-                 "with this token workers that you do not know can join: consider `offenders: strict` "
+                 "with this token, unknown workers can join: consider `offenders: strict` "
                  "(docs/reference/byzantine.md)\n");
   }
   const std::string name = options.any_name ? "with any name" : options.name;
   if (!options.out.empty()) {
     const absl::Status kept = WriteFileAtomically(options.out, reply.token() + "\n", kOwnerOnly);
-    // It is nowhere now, so that nobody should have it.
+    // The token was not stored, so nobody can use it: revoke it.
     if (!kept.ok()) MakeAdminClient(global).RevokeToken(reply.info().id()).status().IgnoreError();
     ATOLL_RETURN_IF_ERROR(kept);
     std::printf("token %s of %s %s is in %s\n", reply.info().id().c_str(), options.role.c_str(), name.c_str(),
@@ -89,7 +90,7 @@ absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
     return absl::OkStatus();
   }
   if (global.json) return PrintJson(reply);
-  std::fprintf(stderr, "token %s of %s %s; it is shown this once and kept nowhere:\n",
+  std::fprintf(stderr, "token %s of %s %s; it is shown only now and stored nowhere:\n",
                reply.info().id().c_str(), options.role.c_str(), name.c_str());
   std::printf("%s\n", reply.token().c_str());
   return absl::OkStatus();
@@ -128,7 +129,7 @@ void AddCreate(CLI::App& tokens, const GlobalOptions& global, Action& action) {
   CLI::App* create = tokens.add_subcommand("create", "Create a token; it is shown only once");
   create
       ->add_option("--role", options->role,
-                   "What the token allows: joining as a worker, reading only, or everything")
+                   "Role: worker (may join), observer (may only read) or admin (may do everything)")
       ->capture_default_str()
       ->check(CLI::IsMember({"worker", "observer", "admin"}));
   create->add_option("--name", options->name, "Name of the holder; a worker can join only under this name");

@@ -39,7 +39,7 @@ const char* VerdictName(v1::VerifyProgress::Verdict verdict) {
   }
 }
 
-/// What came of the versions, as they come in.
+/// Collects the verdicts as they arrive.
 class Verdicts {
  public:
   explicit Verdicts(bool json) : json_(json) {}
@@ -77,14 +77,14 @@ class Verdicts {
   absl::Status Outcome(std::optional<uint64_t> asked) const {
     if (!different_.empty()) {
       return absl::DataLossError(
-          absl::StrFormat("recomputed, %s is not what was committed: stop the coordinator, keep the data "
-                          "directory, check disk and memory of its machine",
+          absl::StrFormat("the recomputed %s differs from the committed one: stop the coordinator, keep the "
+                          "data directory, and check the disk and the memory of its machine",
                           absl::StrJoin(different_, ", ")));
     }
     if (asked.has_value() && Count(v1::VerifyProgress::EQUAL) == 0) {
       return FromCoordinator(absl::NotFoundError(absl::StrFormat(
-          "version %d cannot be recomputed: it, the one before it or its contributions are not kept "
-          "(checkpoint.keep_versions)",
+          "version %d cannot be recomputed: the version, the previous one or the contributions are no longer "
+          "kept (checkpoint.keep_versions)",
           *asked)));
     }
     return absl::OkStatus();
@@ -98,12 +98,12 @@ class Verdicts {
     if (equal > compared_) text = absl::StrFormat("%d recomputed, every bit equal", equal - compared_);
     if (compared_ > 0) {
       text += absl::StrFormat(
-          "%s%d not made by a round, such as a restored version: only compared with what is stored, every "
-          "bit "
-          "equal",
+          "%s%d not made by a round, such as a restored version: only compared with the stored bytes, every "
+          "bit equal",
           text.empty() ? "" : "; ", compared_);
     }
-    if (gone > 0) text += absl::StrFormat("; %d could not be, for what they need is not kept", gone);
+    if (gone > 0)
+      text += absl::StrFormat("; %d not recomputed, because their inputs are no longer kept", gone);
     return text;
   }
 
@@ -202,8 +202,8 @@ absl::Status VerifyConfirmations(const GlobalOptions& global, const Confirmation
   if (!global.json) {
     std::printf(
         "%zu signatures are good; all workers signed the same hashes\n"
-        "A worker signs a version with the push of what it trained on it: a run's last version is signed by "
-        "nobody;\n"
+        "A worker signs a version when it pushes a contribution based on it, so nobody signs a run's last "
+        "version;\n"
         "`atollctl verify` recomputes it\n",
         report.good);
   }
@@ -213,19 +213,19 @@ absl::Status VerifyConfirmations(const GlobalOptions& global, const Confirmation
 void AddConfirmationOptions(CLI::App& command, ConfirmationFlags& flags) {
   CLI::Option* const confirmations = command.add_flag(
       "--confirmations", flags.wanted,
-      "Check the workers' signatures under published hashes instead; exit code 9 when one is forged, or "
+      "Check the workers' signatures under published hashes instead; exit with 9 when one is forged, or "
       "when workers signed different hashes");
-  command.add_option("--fragment", flags.fragment, "With --confirmations: of this fragment")
+  command.add_option("--fragment", flags.fragment, "With --confirmations: check only this fragment")
       ->needs(confirmations)
       ->capture_default_str();
   command
       .add_option("--file", flags.files,
-                  "With --confirmations: read this export instead of asking the coordinator; give it again "
-                  "to compare "
-                  "exports from several machines")
+                  "With --confirmations: read this export instead of asking the coordinator; repeat the "
+                  "option to compare exports from several machines")
       ->needs(confirmations);
   command
-      .add_option("--export", flags.to, "With --confirmations: write what was checked to this file, as JSON")
+      .add_option("--export", flags.to,
+                  "With --confirmations: write the checked confirmations to this file, as JSON")
       ->needs(confirmations);
   command
       .add_option("--peer-keys", flags.peer_keys,

@@ -19,7 +19,7 @@ namespace atl {
 namespace {
 
 constexpr double kLeastTimeout = 0.5;
-// Of a connection to a coordinator that has answered before: whoever watches is soon told that it is away.
+// Connection timeout for a coordinator that has answered before, so that the screen soon shows it as away.
 constexpr Duration kConnectPatience = Seconds(1);
 
 struct WatchOptions {
@@ -29,13 +29,13 @@ struct WatchOptions {
   double give_up_after_s = 600;
 };
 
-/// Nothing but an operator's `run extend` changes such a run.
+/// Only an operator's `run extend` changes such a run.
 bool HasEnded(const v1::GetStatusReply& status) {
   return status.state() == v1::RUN_STATE_FINISHED || status.state() == v1::RUN_STATE_STOPPED;
 }
 
-/// A run has ended when its last version was evaluated, or, should nobody do that, some time after it was
-/// made. One that an operator stopped has ended at once.
+/// Decides when a run has ended: when its last version has been evaluated, or a minute after that version if
+/// nobody evaluates it. A run that an operator stopped has ended at once.
 class TheEnd {
  public:
   bool Reached(const v1::GetStatusReply& status, MonoTime now) {
@@ -54,12 +54,12 @@ class TheEnd {
   std::optional<MonoTime> finished_at_;
 };
 
-// A log gets a line this often while nothing changes, so that its reader knows that the run is watched.
+// Interval of log lines while nothing changes, so that a reader knows that the watch is alive.
 constexpr Duration kQuietLineInterval = Seconds(30);
-// And that the coordinator is away, this often.
+// Interval of log lines while the coordinator is away.
 constexpr Duration kAwayLineInterval = Seconds(10);
 
-/// A change of these is worth a line in a log.
+/// The values whose change is worth a log line.
 struct Milestone {
   explicit Milestone(const v1::GetStatusReply& status)
       : state(status.state()), workers(status.live_trainers()) {
@@ -72,7 +72,7 @@ struct Milestone {
   uint64_t version = 0;
 };
 
-/// Where the view goes: a live screen, plain lines when something changes, or JSON lines at intervals.
+/// Prints the view as a live screen, as plain lines when something changes, or as JSON lines at intervals.
 class Screen {
  public:
   Screen(const GlobalOptions& global, const WatchOptions& options) : json_(global.json), options_(options) {
@@ -93,7 +93,7 @@ class Screen {
     return Print(status);
   }
 
-  /// The last thing to be seen: a line that says how the run ended, also where a live screen was.
+  /// Prints the final line: how the run ended. Replaces a live screen.
   absl::Status ShowEnd(const v1::GetStatusReply& status) {
     if (!live_.has_value()) return Print(status);
     const DashboardStyle style = InspectTerminal().style;
@@ -139,12 +139,12 @@ class Screen {
   std::optional<MonoTime> last_away_;
 };
 
-/// Why nobody can say whether the run finished.
+/// The error for a coordinator that went away before the run finished.
 absl::Status EndUnknown(const v1::GetStatusReply& last, const absl::Status& away, Duration silence) {
   return absl::UnavailableError(absl::StrFormat(
-      "the coordinator has not answered for %s, and the run was not finished when it last did (%s). Whether "
-      "it has finished since is unknown: start the coordinator again and run 'atollctl status', or wait "
-      "longer with --give-up-after. The last error: %s",
+      "the coordinator has not answered for %s, and the run was not finished when it last did (%s). The run "
+      "may have finished since: start the coordinator again and run 'atollctl status', or wait longer with "
+      "--give-up-after. The last error: %s",
       HumanDuration(silence), RenderLine(last), away.message()));
 }
 
@@ -188,7 +188,7 @@ absl::StatusOr<bool> Follow(AdminClient& client, Shutdown& shutdown, const Watch
 }
 
 absl::Status Watch(const GlobalOptions& global, const WatchOptions& options) {
-  // No query takes longer than the patience that was asked for; a coordinator has some time to answer it.
+  // A query waits at most --timeout, and at most --give-up-after or half a second.
   GlobalOptions patient = global;
   patient.timeout_s = std::min(global.timeout_s, std::max(options.give_up_after_s, kLeastTimeout));
   AdminClient client = MakeAdminClient(patient);
@@ -218,27 +218,29 @@ void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action)
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command
-      ->add_option("--line-interval", options->line_interval_s,
-                   "Least seconds between lines when the output is not a terminal. JSON lines come at this "
-                   "interval; other lines come when the version, the state or the number of workers changed, "
-                   "or after 30 s")
+      ->add_option(
+          "--line-interval", options->line_interval_s,
+          "Minimum seconds between lines if the output is not a terminal. JSON lines are printed at this "
+          "interval; other lines when the version, the state or the number of workers changed, or after 30 s")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--until-finished", options->until_finished, "Exit when the run is finished or stopped");
   command
       ->add_option(
           "--give-up-after", options->give_up_after_s,
-          "Seconds to wait for a coordinator that does not answer the first query (at most --timeout) "
-          "or, with --until-finished, stopped answering before the run finished; then exit with 3")
+          "Seconds to wait, then exit with 3: for the answer to the first query (at most --timeout), and "
+          "with --until-finished also for a coordinator that stopped answering before the run finished")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e9));
   command->callback(
       [&global, &action, options] { action = [&global, options] { return Watch(global, *options); }; });
-  SetHelp(*command, {.examples = {{"atollctl watch", "Ctrl-C ends it"},
-                                  {"atollctl watch --until-finished > run.log"},
-                                  {"atollctl watch --json | jq -c .state"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected},
-                     .notes = "It survives restarts of the coordinator. The first query must succeed."});
+  SetHelp(
+      *command,
+      {.examples = {{"atollctl watch", "Press Ctrl-C to end it"},
+                    {"atollctl watch --until-finished > run.log"},
+                    {"atollctl watch --json | jq -c .state"}},
+       .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected},
+       .notes = "The command continues when the coordinator restarts, but its first query must succeed."});
 }
 
 }  // namespace atl

@@ -24,31 +24,32 @@ absl::Status List(const GlobalOptions& global, bool all) {
   ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply workers, client.ListWorkers(all));
   if (global.json) return PrintJson(workers);
   if (workers.workers_size() == 0) {
-    std::printf("%s\n", all ? "no worker has joined the run"
-                            : "no worker is in the run; `atollctl workers list --all` shows those that left");
+    std::printf("%s\n",
+                all ? "no worker has joined the run"
+                    : "no worker is in the run; 'atollctl workers list --all' shows departed workers");
   } else {
     PrintLines(RenderWorkers(workers, InspectTerminal().style));
     PrintLines({" up, down: since the coordinator's start"});
   }
-  // Launched workers that die before they join are in no row.
+  // Workers that fail before they join are in no row, so show the launcher's error.
   const absl::StatusOr<v1::LauncherStatus> launcher = client.GetLauncher();
   if (launcher.ok() && !launcher->error().empty()) {
-    PrintLines({" launcher: " + Printable(launcher->error()) + "; atollctl launcher shows its workers"});
+    PrintLines({" launcher: " + Printable(launcher->error()) + "; 'atollctl launcher' shows its workers"});
   }
   return absl::OkStatus();
 }
 
 absl::Status Describe(const GlobalOptions& global, const std::string& name) {
   ATOLL_ASSIGN_OR_RETURN(const v1::ListWorkersReply reply, MakeAdminClient(global).ListWorkers(true, name));
-  // A coordinator that does not know the field answers with all.
+  // An older coordinator ignores the name and returns all workers.
   for (const v1::WorkerStatus& worker : reply.workers()) {
     if (worker.name() != name) continue;
     if (global.json) return PrintJson(worker);
     PrintLines(DescribeWorker(worker));
     return absl::OkStatus();
   }
-  return FromCoordinator(
-      absl::NotFoundError(absl::StrFormat("no worker '%s'; atollctl workers list --all shows them", name)));
+  return FromCoordinator(absl::NotFoundError(
+      absl::StrFormat("no worker '%s'; 'atollctl workers list --all' lists all workers", name)));
 }
 
 absl::Status Control(const GlobalOptions& global, const ControlRequest& request) {
@@ -99,12 +100,12 @@ void AddForget(CLI::App& workers, const GlobalOptions& global, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* forget = workers.add_subcommand(
-      "forget", "Forget departed workers: the next worker of such a name is a new one");
-  CLI::Option* const name = forget->add_option("NAME", options->worker, "The worker");
-  CLI::Option* const age =
-      forget->add_option("--older-than", options->age, "All that have been gone for longer: 30min, 12h, 7d");
+      "forget", "Forget departed workers; the next worker that joins under such a name is a new worker");
+  CLI::Option* const name = forget->add_option("NAME", options->worker, "Name of the worker");
+  CLI::Option* const age = forget->add_option(
+      "--older-than", options->age, "Forget all workers that left longer ago than this: 30min, 12h, 7d");
   name->excludes(age);
-  forget->add_option("--reason", options->reason, "Why, for the event log");
+  forget->add_option("--reason", options->reason, "Reason, recorded in the event log");
   forget->callback([&global, &action, options] {
     if (options->worker.empty() == options->age.empty()) {
       throw CLI::ValidationError("forget", "give a NAME or --older-than");
@@ -181,14 +182,12 @@ void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& actio
   const std::vector<ExitCode> codes = {ExitCode::kUnavailable, ExitCode::kRejected};
   SetHelp(*list, {.examples = {{"atollctl workers list --all"}}, .exit_codes = codes});
   SetHelp(*describe, {.examples = {{"atollctl workers describe w3"}}, .exit_codes = codes});
-  SetHelp(
-      *workers,
-      {.examples = {{"atollctl workers"}, {"atollctl workers drain w3 --reason \"moving\""}},
-       .exit_codes = codes,
-       .notes =
-           "Orders reach a worker with its next heartbeat; 'atollctl workers' shows them until then. Up and "
-           "down are the bytes since the coordinator's start; 'atollctl status' shows those of the run."});
-  // CLI11 calls this after the chosen subcommand's.
+  SetHelp(*workers, {.examples = {{"atollctl workers"}, {"atollctl workers drain w3 --reason \"moving\""}},
+                     .exit_codes = codes,
+                     .notes = "A command reaches the worker with its next heartbeat; until then 'atollctl "
+                              "workers' shows it as pending. Up and down are bytes since the coordinator's "
+                              "start; 'atollctl status' shows the run's."});
+  // CLI11 calls this callback after the callback of the chosen subcommand.
   workers->callback([workers, list_action] {
     if (workers->get_subcommands().empty()) list_action();
   });

@@ -13,7 +13,7 @@ struct Check {
   std::string name;
   Verdict verdict = Verdict::kOk;
   std::string text;    // what was found
-  std::string advice;  // what to do; empty when there is nothing to do
+  std::string advice;  // what to do; empty if nothing
 };
 
 inline Check Ok(std::string name, std::string text) {

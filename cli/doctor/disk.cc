@@ -15,7 +15,7 @@ namespace atl {
 namespace {
 
 constexpr uint64_t kMostProbeBytes = uint64_t{256} << 20;
-constexpr uint64_t kProbePart = 8;  // of the free space
+constexpr uint64_t kProbePart = 8;  // fraction of the free space: one eighth
 constexpr size_t kBlockBytes = size_t{4} << 20;
 constexpr int kSyncs = 20;
 constexpr size_t kSyncBytes = 4096;
@@ -30,7 +30,7 @@ struct DiskSpeed {
 
 absl::StatusOr<DiskSpeed> Measure(const std::string& path, uint64_t probe_bytes, const Clock& clock) {
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path, OpenMode::kTruncate));
-  // Not zeros: a file system may store those without writing anything.
+  // Do not write zeros: a file system may store them without writing anything.
   std::vector<std::byte> block(kBlockBytes);
   uint64_t noise = 0x9e3779b97f4a7c15;
   for (size_t i = 0; i < block.size(); i += sizeof noise) {
@@ -78,21 +78,22 @@ Check JudgeDiskSpeed(double bytes_per_second) {
       absl::StrFormat("%s/s written and synced", HumanBytes(static_cast<uint64_t>(bytes_per_second)));
   if (bytes_per_second >= kSlowBytesPerSecond) return Ok("disk speed", text);
   return Warn("disk speed", text,
-              "every contribution is synced before it is acknowledged: a faster disk for the "
-              "data directory, no network share");
+              "every contribution is synced before it is acknowledged: use a faster disk for the data "
+              "directory, not a network share");
 }
 
 Check JudgeSyncLatency(double seconds) {
   const std::string text = HumanDuration(Seconds(seconds)) + " for a small synced write";
   if (seconds <= kSlowSyncSeconds) return Ok("disk sync", text);
-  return Warn("disk sync", text, "every version waits for a few of them: an SSD for the data directory");
+  return Warn("disk sync", text,
+              "every version waits for a few such writes: put the data directory on an SSD");
 }
 
 Check JudgeFreeSpace(uint64_t free_bytes, const std::optional<DiskNeed>& need) {
   const std::string text = HumanBytes(free_bytes) + " free";
   if (!need) {
     if (free_bytes >= kLittleSpace) return Ok("disk space", text);
-    return Warn("disk space", text, "give a CONFIG, and what the run needs is compared with this");
+    return Warn("disk space", text, "give a CONFIG to compare this with the needs of the run");
   }
   const std::string both = absl::StrFormat("%s, the run needs %s", text, HumanBytes(need->bytes));
   if (free_bytes >= need->bytes) return Ok("disk space", both);
@@ -106,19 +107,19 @@ std::vector<Check> CheckDisk(const std::string& directory, const std::optional<D
   const auto space = FreeBytes(folder);
   if (!space.ok())
     return {
-        Fail("disk", static_cast<std::string>(space.status().message()), "name a folder of this machine")};
+        Fail("disk", static_cast<std::string>(space.status().message()), "give a folder on this machine")};
   std::vector<Check> checks = {JudgeFreeSpace(*space, need)};
   const uint64_t probe_bytes = ProbeBytes(*space);
   if (probe_bytes == 0) {
     checks.push_back(Warn("disk speed", absl::StrFormat("not measured: only %s free", HumanBytes(*space)),
-                          "make room; measuring would take what a run on this disk needs"));
+                          "free some space; measuring would use space that a run on this disk needs"));
     return checks;
   }
   const auto speed = Measure(probe, probe_bytes, clock);
   RemoveFile(probe).IgnoreError();
   if (!speed.ok()) {
     checks.push_back(Fail("disk speed", static_cast<std::string>(speed.status().message()),
-                          "the data directory must be writable for the coordinator's user"));
+                          "make the data directory writable for the coordinator's user"));
     return checks;
   }
   checks.push_back(JudgeDiskSpeed(speed->bytes_per_second));

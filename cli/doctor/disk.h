@@ -11,23 +11,22 @@
 
 namespace atl {
 
-/// What a run needs of the disk.
+/// The disk space that a run needs.
 struct DiskNeed {
   uint64_t bytes = 0;
-  std::string remedy;  // when the disk is smaller
+  std::string remedy;  // what to do if the disk is smaller
 };
 
-/// Speed of the disk under a coordinator's data directory, which need not exist yet (its nearest parent is
-/// measured), and its free space against what the run will need. Writes a file of ProbeBytes there and
-/// removes it.
+/// Measures the disk of a coordinator's data directory and compares its free space with the needs of the run.
+/// The directory need not exist; its nearest parent is measured. Writes a file of ProbeBytes and removes it.
 std::vector<Check> CheckDisk(const std::string& directory, const std::optional<DiskNeed>& need,
                              const Clock& clock);
 
-/// What is written to measure a disk with so much free space: at most 256 MiB, and at most an eighth of what
-/// is free, since a run may be writing to the same disk. 0: too little is free to measure anything.
+/// Bytes to write for a measurement, given the free space: at most 256 MiB, and at most an eighth of the free
+/// space, because a run may use the same disk. 0: too little free space to measure.
 uint64_t ProbeBytes(uint64_t free_bytes);
 
-/// The judgements without a disk, for tests.
+/// The verdicts without a disk, for tests.
 Check JudgeDiskSpeed(double bytes_per_second);
 Check JudgeSyncLatency(double seconds);
 Check JudgeFreeSpace(uint64_t free_bytes, const std::optional<DiskNeed>& need);

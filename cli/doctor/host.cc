@@ -17,7 +17,7 @@
 namespace atl {
 namespace {
 
-// A connection, a staged payload and a few files of RocksDB for each of some hundred workers.
+// Enough for a connection, a staged payload and a few RocksDB files per worker, for some hundred workers.
 constexpr uint64_t kWantedOpenFiles = 4096;
 
 std::string ReadProc(const char* path) {
@@ -42,9 +42,10 @@ Check Blas() {
   constexpr char kLibrary[] = "libblas.so.3";
   void* blas = ::dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
   if (blas == nullptr) return JudgeBlas("", std::nullopt);
-  // Found also in a library that this one needs: Debian's libblas.so.3 of OpenBLAS is a thin one.
+  // This also searches libraries that libblas.so.3 depends on: Debian's libblas.so.3 of OpenBLAS is only a
+  // wrapper.
   const auto parallel = reinterpret_cast<int (*)()>(::dlsym(blas, "openblas_get_parallel"));
-  // It is not closed again: OpenBLAS has started threads.
+  // Never closed, because OpenBLAS has started threads.
   return JudgeBlas(kLibrary, parallel == nullptr ? std::nullopt : std::optional<int>(parallel()));
 }
 
@@ -95,7 +96,7 @@ Check JudgeProcessor(const std::string& cpuinfo, unsigned threads) {
   if (!x86.empty() && !has("avx2")) {
     return Warn("processor", text, "without AVX2 merging and training are several times slower");
   }
-  return Ok("processor", has("amx_bf16") ? text + ": inner.precision bf16 pays here" : text);
+  return Ok("processor", has("amx_bf16") ? text + ": inner.precision bf16 is faster here" : text);
 }
 
 Check JudgeOpenFiles(uint64_t soft, uint64_t hard) {
@@ -111,14 +112,14 @@ Check JudgeOpenFiles(uint64_t soft, uint64_t hard) {
 Check JudgeBlas(const std::string& library, std::optional<int> openblas_parallel) {
   constexpr char kInstall[] = "on machines with workers: apt-get install libopenblas0-openmp";
   if (library.empty()) {
-    return Warn("blas", "no libblas.so.3: LibTorch of the distribution cannot run here", kInstall);
+    return Warn("blas", "no libblas.so.3: the distribution's LibTorch cannot run here", kInstall);
   }
   if (!openblas_parallel.has_value()) {
     return Warn("blas", "the reference BLAS: matrix products are some hundred times slower", kInstall);
   }
   if (*openblas_parallel == 2) return Ok("blas", "OpenBLAS with OpenMP");
   return Warn("blas",
-              *openblas_parallel == 1 ? "OpenBLAS with its own threads, which fight LibTorch's"
+              *openblas_parallel == 1 ? "OpenBLAS with its own threads, which compete with LibTorch's"
                                       : "OpenBLAS without threads",
               kInstall);
 }
@@ -133,10 +134,10 @@ Check JudgeMemory(uint64_t total, std::optional<uint64_t> coordinator_bytes,
   const bool worker_fits = *worker_bytes < total;
   if (coordinator_fits && worker_fits) return Ok("memory", needs);
   if (!coordinator_fits && !worker_fits) {
-    return Fail("memory", needs, "neither fits: a larger machine or a smaller model");
+    return Fail("memory", needs, "neither fits: use a larger machine or a smaller model");
   }
   return Warn("memory", needs,
-              coordinator_fits ? "no worker fits here: run it elsewhere, or with a smaller inner.batch"
+              coordinator_fits ? "no worker fits here: run workers elsewhere, or use a smaller inner.batch"
                                : "the coordinator does not fit here: run it elsewhere");
 }
 

@@ -20,7 +20,7 @@ constexpr double kLongRoundTrip = 0.5;
 constexpr double kClockDifference = 5;
 constexpr double kSoon = 14 * 86400;
 
-/// The shortest of a few calls: the network's part of it.
+/// The shortest of a few calls, which approximates the network's round trip.
 absl::StatusOr<Duration> Fastest(const Clock& clock, const std::function<absl::Status()>& call) {
   Duration best = Duration::max();
   for (int i = 0; i < kProbes; ++i) {
@@ -31,8 +31,8 @@ absl::StatusOr<Duration> Fastest(const Clock& clock, const std::function<absl::S
   return best;
 }
 
-/// A heartbeat of nobody: any answer, and it will be a refusal, shows that a coordinator is there; it changes
-/// nothing.
+/// Sends a heartbeat without a worker. The coordinator rejects it, which shows that a coordinator answers; it
+/// changes nothing.
 absl::Status PingDataPort(v1::Coordinator::Stub& stub, const NetworkTarget& target) {
   grpc::ClientContext context;
   target.security->Authorize(context);
@@ -46,12 +46,11 @@ absl::Status PingDataPort(v1::Coordinator::Stub& stub, const NetworkTarget& targ
   return answered ? absl::OkStatus() : translated;
 }
 
-/// The data port of a coordinator that answers on its admin port: a forwarded admin port is all that an
-/// operator needs.
+/// The verdict if only the admin port answers. Not an error: an operator needs only a forwarded admin port.
 Check NotForwarded(const NetworkTarget& target) {
   return Warn(
       "data port",
-      absl::StrFormat("not checked: nothing answers on %s, and a coordinator answers on the admin port %s",
+      absl::StrFormat("not checked: nothing answers on %s, but a coordinator answers on the admin port %s",
                       target.coordinator, target.admin),
       "workers, `events` and `export` need it: forward it too, or give --coordinator HOST:PORT");
 }
@@ -61,19 +60,19 @@ Check NoAnswer(const NetworkTarget& network, CoordinatorPort port, const absl::S
   const std::string name = data ? "data port" : "admin port";
   const std::string& address = data ? network.coordinator : network.admin;
   if (data ? network.coordinator_given : network.admin_given) {
-    return Fail(name, std::string(why.message()),
-                "start the coordinator, or correct the address; mind firewalls and --listen, --admin-listen, "
-                "--insecure-bind");
+    return Fail(
+        name, std::string(why.message()),
+        "start the coordinator, or correct the address; check firewalls and --listen, --admin-listen, "
+        "--insecure-bind");
   }
   const auto target = ParseTarget(address);
   const absl::Status bindable = target.ok() ? CheckBindable(*target) : target.status();
   if (bindable.ok()) return Ok(name, address + " is free: no coordinator there yet");
   const std::string found = network.security->WhyNoConnection(address, "", port);
   if (!found.empty()) {
-    return Fail(
-        name, absl::StrFormat("%s is in use: %s", address, found),
-        "if this is the run's coordinator, do what is said there; else stop that program, or give the "
-        "coordinator another port");
+    return Fail(name, absl::StrFormat("%s is in use: %s", address, found),
+                "if this is the run's coordinator, follow that advice; otherwise stop that program, or give "
+                "the coordinator another port");
   }
   return Fail(
       name,
@@ -81,7 +80,7 @@ Check NoAnswer(const NetworkTarget& network, CoordinatorPort port, const absl::S
       "stop that program, or give the coordinator another port");
 }
 
-/// `admin_answers`: there is a coordinator, whatever its data port does.
+/// `admin_answers`: a coordinator answers on the admin port.
 Check CheckDataPort(const NetworkTarget& target, bool admin_answers, const Clock& clock) {
   const auto no_answer = [&](const absl::Status& why) {
     if (admin_answers && !target.coordinator_given) return NotForwarded(target);
@@ -103,7 +102,7 @@ struct AdminChecks {
   std::vector<Check> checks;
 };
 
-/// And the wall clock of the coordinator, when it has said something a moment ago that bears a time.
+/// Also checks the coordinator's wall clock, if a recent message has a time.
 AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
   AdminClient client(target.admin, target.deadline, "", target.security, target.notice);
   v1::GetStatusReply status;
@@ -129,13 +128,13 @@ Check OwnCertificate(const CertificateSet& set, const Clock& clock) {
   const std::string text =
       absl::StrFormat("ours (%s) is valid until %s", set.facts.subject, UtcMinute(set.facts.not_after));
   if (left_s > kSoon) return Ok("certificates", text);
-  return Warn("certificates", text, "have a new one put into its files; it is read without a restart");
+  return Warn("certificates", text, "replace the certificate files; programs reload them without a restart");
 }
 
 Check Certificates(const NetworkTarget& target, const Clock& clock) {
   const auto set = target.security->certificates();
   if (set != nullptr && !set->certificate.empty()) return OwnCertificate(*set, clock);
-  if (set != nullptr) return Ok("certificates", "TLS; we show none of our own");
+  if (set != nullptr) return Ok("certificates", "TLS, without a client certificate");
   const auto local = [](const std::string& address) {
     const auto parsed = ParseTarget(address);
     return parsed.ok() && IsLoopback(*parsed);
@@ -143,8 +142,8 @@ Check Certificates(const NetworkTarget& target, const Clock& clock) {
   if (local(target.coordinator) && local(target.admin)) {
     return Ok("certificates", "none configured; nothing leaves this machine");
   }
-  return Warn("certificates", "none configured: what travels can be read and changed on its way",
-              "give --tls-ca, or use networks that you trust, or a tunnel (WireGuard, ssh -L)");
+  return Warn("certificates", "none configured: anyone on the network path can read and change the traffic",
+              "give --tls-ca, or use a network that you trust or a tunnel (WireGuard, ssh -L)");
 }
 
 }  // namespace
@@ -158,18 +157,17 @@ Check JudgeRoundTrip(const std::string& name, const std::string& address, double
 Check JudgeRun(const std::string& admin, const std::string& found, const std::string& wanted) {
   const std::string text = absl::StrFormat("%s serves run '%s'", admin, found);
   if (wanted.empty() || wanted == found) return Ok("run", text);
-  return Warn("run", absl::StrFormat("%s, and the configuration is of run '%s'", text, wanted),
+  return Warn("run", absl::StrFormat("%s, but the configuration is for run '%s'", text, wanted),
               "give this run's coordinator other ports (--listen, --admin-listen, --metrics-listen, "
               "--web-listen), or ask the one that serves it (--admin, --coordinator)");
 }
 
 Check JudgeClock(double difference_s, double uncertainty_s) {
   const std::string text = absl::StrFormat(
-      "the coordinator's is %s %s, give or take %s", HumanDuration(Seconds(std::abs(difference_s))),
+      "the coordinator's clock is %s %s, within %s", HumanDuration(Seconds(std::abs(difference_s))),
       difference_s >= 0 ? "ahead" : "behind", HumanDuration(Seconds(uncertainty_s)));
   if (std::abs(difference_s) - uncertainty_s < kClockDifference) return Ok("clock", text);
-  return Warn("clock", text,
-              "no deadline depends on it, but times in logs and events will not compare: run NTP");
+  return Warn("clock", text, "no deadline depends on it, but times in logs and events differ: run NTP");
 }
 
 std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock) {

@@ -13,24 +13,24 @@ namespace atl {
 struct NetworkTarget {
   std::string coordinator;
   std::string admin;
-  // Given on the command line: then somebody must answer there. Otherwise it is enough that the port is free.
+  // Given on the command line: a coordinator must answer there. Otherwise a free port is enough.
   bool coordinator_given = false;
   bool admin_given = false;
-  std::string run = {};  // that a coordinator there should serve; empty: any
+  std::string run = {};  // the run that the coordinator should serve; empty: any
   Duration deadline = Seconds(3);
   SecurityPtr security = ChannelSecurity::Plain();
   WaitNotice notice = nullptr;
 };
 
-/// Whether the two ports answer, how long a call takes there and back, whose clock is ahead, whether what
-/// travels can be read by others.
+/// Checks whether the two ports answer, the round-trip time, the clock difference, and whether others can
+/// read the traffic.
 std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock);
 
-/// The judgements without a network, for tests.
+/// The verdicts without a network, for tests.
 Check JudgeRoundTrip(const std::string& name, const std::string& address, double seconds);
 /// A coordinator answers at `admin` and serves `found`; `wanted` as NetworkTarget::run.
 Check JudgeRun(const std::string& admin, const std::string& found, const std::string& wanted);
-/// The coordinator's clock minus this one's; known to `uncertainty_s`.
+/// The coordinator's clock minus this machine's clock, within `uncertainty_s`.
 Check JudgeClock(double difference_s, double uncertainty_s);
 
 }  // namespace atl

@@ -63,14 +63,14 @@ absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nloh
                                            const std::optional<ConfiguredTokens>& configured) {
   ATOLL_ASSIGN_OR_RETURN(const TokenCounts counts, CountTokens(folder));
   const std::string text =
-      absl::StrFormat("%s tokens to train on, %s held out", HumanCount(static_cast<double>(counts.train)),
+      absl::StrFormat("%s training tokens, %s held out", HumanCount(static_cast<double>(counts.train)),
                       HumanCount(static_cast<double>(counts.held_out)));
   const auto found = meta.find("vocabulary");
   if (found == meta.end() || !found->is_number_unsigned()) return text;
   const auto tokens = found->get<uint64_t>();
   if (configured && tokens > configured->vocabulary) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("the token files have a vocabulary of %d, model.gpt.vocabulary is %d", tokens,
+        absl::StrFormat("the token files have a vocabulary of %d, but model.gpt.vocabulary is %d", tokens,
                         configured->vocabulary));
   }
   return absl::StrFormat("%s, a vocabulary of %d", text, tokens);
@@ -87,11 +87,12 @@ Check JudgeTokenizer(const std::optional<std::string>& configured,
                 "with atoll-data tokenize");
   }
   if (configured && recorded && *configured != *recorded) {
-    return Fail(kName,
-                absl::StrFormat("'%s' made the token files, data.tokenizer is '%s'", *recorded, *configured),
-                absl::StrFormat("set data.tokenizer: %s, or name token files that '%s' made; workers with "
-                                "these files cannot join",
-                                *recorded, *configured));
+    return Fail(
+        kName,
+        absl::StrFormat("'%s' made the token files, but data.tokenizer is '%s'", *recorded, *configured),
+        absl::StrFormat("set data.tokenizer: %s, or give token files that '%s' made; workers with these "
+                        "files cannot join",
+                        *recorded, *configured));
   }
   const std::string& name = configured ? *configured : recorded.value();
   const bool known =
@@ -103,8 +104,8 @@ Check JudgeTokenizer(const std::optional<std::string>& configured,
       absl::StrFormat("%s; Atoll itself has only: %s", text, absl::StrJoin(kTokenizerNames, ", "));
   if (recorded) return Ok(kName, lacking + " (atoll-worker generate cannot write text for this run)");
   return Warn(kName, lacking,
-              "correct data.tokenizer if this is a mistake; else train on existing token files: atoll-data "
-              "adopt describes them, and --data lets this command check them");
+              "correct data.tokenizer if this is a mistake; otherwise train on existing token files: "
+              "describe them with atoll-data adopt and check them with --data");
 }
 
 std::vector<Check> CheckTokens(const std::string& folder, const std::optional<ConfiguredTokens>& configured) {
@@ -113,19 +114,18 @@ std::vector<Check> CheckTokens(const std::string& folder, const std::optional<Co
     return configured ? std::vector{JudgeTokenizer(wanted, std::nullopt)} : std::vector<Check>();
   }
   const auto failed = [](const absl::Status& status) {
-    return Fail(
-        "token files", static_cast<std::string>(status.message()),
-        "atoll-data tokenize makes them, atoll-data adopt describes existing ones; data.tokenizer and "
-        "model.gpt.vocabulary must fit");
+    return Fail("token files", static_cast<std::string>(status.message()),
+                "make them with atoll-data tokenize, or describe existing ones with atoll-data adopt; "
+                "data.tokenizer and model.gpt.vocabulary must match");
   };
   const auto meta = ReadMeta(folder);
   if (!meta.ok()) return {failed(meta.status())};
   const auto text = DescribeTokens(folder, *meta, configured);
   const auto named = meta->find("tokenizer");
   const std::string recorded = named != meta->end() && named->is_string() ? named->get<std::string>() : "";
-  return {
-      text.ok() ? Ok("token files", *text + " (atoll-data inspect reads every byte)") : failed(text.status()),
-      JudgeTokenizer(wanted, recorded)};
+  return {text.ok() ? Ok("token files", *text + " (atoll-data inspect checks every byte)")
+                    : failed(text.status()),
+          JudgeTokenizer(wanted, recorded)};
 }
 
 }  // namespace atl

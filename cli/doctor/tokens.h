@@ -10,17 +10,17 @@
 
 namespace atl {
 
-/// What a configuration says about its data.
+/// The settings of a configuration that concern its data.
 struct ConfiguredTokens {
   std::string tokenizer;
   uint32_t vocabulary = 0;  // of the model
 };
 
-/// A folder of token files, as far as can be seen without reading them all, and its tokenizer; each against
-/// the configuration. An empty folder name: the configured tokenizer only.
+/// Checks a folder of token files and its tokenizer against the configuration, without reading all files.
+/// With an empty folder name, checks only the configured tokenizer.
 std::vector<Check> CheckTokens(const std::string& folder, const std::optional<ConfiguredTokens>& configured);
 
-/// The judgement without files, for tests. Absent: no configuration, no token files.
+/// The verdict without files, for tests. Absent arguments: no configuration, no token files.
 Check JudgeTokenizer(const std::optional<std::string>& configured,
                      const std::optional<std::string>& recorded);
 

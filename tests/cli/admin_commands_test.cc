@@ -26,7 +26,7 @@ class AdminCommandsTest : public ::testing::Test {
 
 TEST_F(AdminCommandsTest, TheListOfWorkersSaysSinceWhenItCountsBytes) {
   EXPECT_EQ(Run({"workers"}).out,
-            "no worker is in the run; `atollctl workers list --all` shows those that left\n");
+            "no worker is in the run; 'atollctl workers list --all' shows departed workers\n");
   EXPECT_EQ(Run({"workers", "list", "--all"}).out, "no worker has joined the run\n");
   v1::WorkerStatus* worker = admin_.workers.add_workers();
   worker->set_name("w0");
@@ -117,7 +117,7 @@ TEST_F(AdminCommandsTest, AWorkerIsDescribed) {
   spent(worker->mutable_progress()->mutable_exchange_time(), v1::TIME_USE_PUSH, 20);
   const Outcome outcome = Run({"workers", "describe", "w3"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("active, banned"), HasSubstr("inner steps a round  48"),
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("active, banned"), HasSubstr("steps per round      48"),
                                  HasSubstr("3.25 inner steps/s"), HasSubstr("confirmed version    12"),
                                  HasSubstr("pending command      drain"), Not(HasSubstr("\x1b")),
                                  HasSubstr("compute 60 %, overdue 30 %, other 10 % of 1m 40s"),
@@ -191,7 +191,7 @@ TEST_F(AdminCommandsTest, AnExtensionIsShownBeforeItIsDone) {
       shown.out,
       AllOf(HasSubstr("100 -> 150 (2000 -> 3000 inner steps; the run is at step 1200)"),
             HasSubstr("0.00052, which the extension does not change; it decays to 0.0001 at step 3000"),
-            HasSubstr("tokens of these rounds end the run")));
+            HasSubstr("ends when the tokens of these rounds are trained")));
   reply.set_learning_rate_before(0.0001);
   reply.set_learning_rate_after(0.0001);
   EXPECT_THAT(Run({"run", "extend", "50", "--dry-run"}).out,
@@ -288,7 +288,7 @@ TEST_F(AdminCommandsTest, VerifyTellsADifferenceByItsExitCode) {
   EXPECT_THAT(
       Run({"verify"}).out,
       HasSubstr("1 recomputed, every bit equal; 1 not made by a round, such as a restored version: only "
-                "compared with what is stored, every bit equal"));
+                "compared with the stored bytes, every bit equal"));
   admin_.verdicts.pop_back();
   admin_.verdicts[1].set_verdict(v1::VerifyProgress::DIFFERENT);
   const Outcome different = Run({"verify", "--json"});
@@ -312,7 +312,7 @@ TEST_F(AdminCommandsTest, TheLauncherIsShown) {
   worker->set_restarts(7);
   worker->set_last_exit("exit code 4");
   EXPECT_THAT(Run({"launcher"}).out,
-              AllOf(HasSubstr("process launcher, 2 workers wanted"), HasSubstr("trouble: exec"),
+              AllOf(HasSubstr("process launcher, 2 workers wanted"), HasSubstr("error: exec"),
                     HasSubstr("waiting 4.0 s"), HasSubstr("exit code 4")));
 }
 
@@ -358,7 +358,7 @@ TEST_F(AdminCommandsTest, ARejectionIsTheCoordinatorsAndKeepsItsWords) {
   admin_.rejection = absl::UnimplementedError("");
   EXPECT_THAT(Run({"metrics"}).err,
               AllOf(HasSubstr("older than this atollctl"),
-                    HasSubstr("goes to its admin port (--admin): this is its data port")));
+                    HasSubstr("goes to its admin port (--admin): either this is its data port")));
 }
 
 TEST(Unreachable, IsExitCodeThreeAndSoon) {

@@ -109,9 +109,9 @@ TEST_F(CoordinatorTest, ACommandSaysThatItWaits) {
     std::vector<std::string> arguments = {"--timeout", "2.5", command};
     if (command == "export") arguments.insert(arguments.end(), {"--out", dir_.File("model.safetensors")});
     EXPECT_THAT(Run(arguments).err, AllOf(HasSubstr("no coordinator answers on 127.0.0.1:"),
-                                          HasSubstr(" yet; trying for 2.5 s\n")));
+                                          HasSubstr(" yet; retrying for 2.5 s\n")));
   }
-  EXPECT_THAT(Run({"--timeout", "2.5", "--json", "status"}).err, testing::Not(HasSubstr("trying for")));
+  EXPECT_THAT(Run({"--timeout", "2.5", "--json", "status"}).err, testing::Not(HasSubstr("retrying for")));
 }
 
 TEST_F(CoordinatorTest, AnAdminPortAloneLeadsToNoOtherRunsData) {
@@ -121,7 +121,7 @@ TEST_F(CoordinatorTest, AnAdminPortAloneLeadsToNoOtherRunsData) {
     arguments.insert(arguments.end(), command.begin(), command.end());
     const Outcome outcome = Atollctl().Run(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("data port"), HasSubstr("give --coordinator HOST:PORT too")));
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("data port"), HasSubstr("also give --coordinator HOST:PORT")));
   }
 }
 

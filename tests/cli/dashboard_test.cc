@@ -222,9 +222,9 @@ TEST(Dashboard, WhatIsNotKnownIsNotShownAsZero) {
   status.set_tokens_per_second(0);
   status.set_eta_seconds(0);
   EXPECT_THAT(Render(status, OneWorker("w0")),
-              AllOf(Not(HasSubstr("0.000")), HasSubstr("train loss not told"), HasSubstr("no worker trains"),
-                    Not(HasSubstr("computing"))));
-  EXPECT_THAT(RenderLine(status), AllOf(HasSubstr("train loss not told"), HasSubstr("no worker trains")));
+              AllOf(Not(HasSubstr("0.000")), HasSubstr("train loss not reported"),
+                    HasSubstr("no worker trains"), Not(HasSubstr("computing"))));
+  EXPECT_THAT(RenderLine(status), AllOf(HasSubstr("train loss not reported"), HasSubstr("no worker trains")));
   status.set_compute_utilisation(0.973);
   EXPECT_THAT(Render(status, OneWorker("w0")), HasSubstr("computing 97 %"));
 }
@@ -265,10 +265,10 @@ TEST(Dashboard, ShowsWhoIsRejectedAtJoin) {
     rejected->set_attempts(i == 1 ? 1 : 9);
   }
   const std::string screen = absl::StrJoin(RenderStatus(status, {.colour = false}), "\n");
-  EXPECT_THAT(screen, HasSubstr("refused: worker 'x1' (10.0.0.2), once, 1m 05s ago: all 2 parts"));
-  EXPECT_THAT(screen, HasSubstr("refused: worker 'w2' (10.0.0.2), 9 times within 1m 05s: all 2 parts"));
+  EXPECT_THAT(screen, HasSubstr("rejected: worker 'x1' (10.0.0.2), once, 1m 05s ago: all 2 parts"));
+  EXPECT_THAT(screen, HasSubstr("rejected: worker 'w2' (10.0.0.2), 9 times within 1m 05s: all 2 parts"));
   EXPECT_THAT(screen, HasSubstr("all 2 parts of the shared data are in use"));
-  EXPECT_THAT(screen, HasSubstr("and 2 more workers are refused"));
+  EXPECT_THAT(screen, HasSubstr("and 2 more workers are rejected"));
   EXPECT_THAT(screen, Not(HasSubstr("\x1b[2J")));
 }
 
@@ -306,9 +306,10 @@ TEST(Dashboard, ShowsWhoIsSuspectAndWhatPrivacyIsSpent) {
   offences->set_recent(2);
   offences->set_rounds(7);
   offences->set_kinds("norm, direction");
-  EXPECT_THAT(Render(status, workers),
-              AllOf(HasSubstr("epsilon 1.25 for who sees pushes, 0.5 for who sees versions, at delta 1e-05"),
-                    HasSubstr("suspect in 2 of 7 rounds (norm, direction)")));
+  EXPECT_THAT(
+      Render(status, workers),
+      AllOf(HasSubstr("epsilon 1.25 for readers of pushes, 0.5 for readers of versions, at delta 1e-05"),
+            HasSubstr("suspect in 2 of 7 rounds (norm, direction)")));
 }
 
 TEST(Dashboard, CountsOneThing) {
@@ -316,7 +317,7 @@ TEST(Dashboard, CountsOneThing) {
   EXPECT_THAT(RenderLine(status), HasSubstr(", 1 worker, "));
   for (int i = 0; i < 5; ++i) status.add_refused_joins()->set_worker("x");
   EXPECT_THAT(absl::StrJoin(RenderStatus(status, {.colour = false}), "\n"),
-              HasSubstr("and 1 more worker is refused"));
+              HasSubstr("and 1 more worker is rejected"));
 }
 
 TEST(Dashboard, OneLineForLogs) {

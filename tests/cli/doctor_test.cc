@@ -93,7 +93,7 @@ TEST(Doctor, SaysWhoseRunAnswers) {
   const Outcome other = Atollctl({"--admin", admin.address(), "--json"})
                             .Run({"doctor", ATOLL_SOURCE_DIR "/configs/small.yaml"});
   EXPECT_EQ(CheckNamed(other, "run")["verdict"], "warn") << other.out;
-  EXPECT_THAT(CheckNamed(other, "run")["text"].get<std::string>(), HasSubstr("of run 'small'"));
+  EXPECT_THAT(CheckNamed(other, "run")["text"].get<std::string>(), HasSubstr("for run 'small'"));
   EXPECT_THAT(CheckNamed(other, "run")["advice"].get<std::string>(), HasSubstr("--admin-listen"));
 }
 

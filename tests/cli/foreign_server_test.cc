@@ -58,7 +58,8 @@ TEST(ForeignServer, AnUnavailableOneWithoutWordsLeavesNoEmptyBrackets) {
       [](uint32_t stream) { return GrpcHeaders(stream) + Trailer(stream, "grpc-status", "14"); });
   const Outcome outcome = Atollctl({"--admin", server.address(), "--timeout", "5"}).Run({"status"});
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("no coordinator answers on " + server.address() + "; is it running"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("no coordinator answers on " + server.address() + "; check that it is running"));
 }
 
 }  // namespace

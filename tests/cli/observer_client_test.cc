@@ -89,7 +89,7 @@ TEST_F(ObserverClientTest, AllocatesNothingForAHeaderThatTheLayoutContradicts) {
   publisher_.elements = uint64_t{1} << 36;
   const absl::Status rejected = client_->PullHead(0, {.elements = 4}).status();
   EXPECT_TRUE(absl::IsDataLoss(rejected)) << rejected;
-  EXPECT_THAT(std::string(rejected.message()), HasSubstr("has 68719476736 values, and its tensors have 4"));
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("has 68719476736 values, but its tensors have 4"));
 }
 
 TEST_F(ObserverClientTest, APullThatStallsEnds) {

@@ -197,8 +197,8 @@ TEST(Plan, OverlappedExchangesCostNothingUntilTheyOutlastTheInnerSteps) {
   EXPECT_TRUE(thin.time.starved());
   EXPECT_LT(thin.time.utilisation(), 0.5);
   EXPECT_GT(thin.time.utilisation(), 0.4);
-  EXPECT_THAT(absl::StrJoin(thin.warnings, "\n"), HasSubstr("pushes are passed over"));
-  EXPECT_THAT(absl::StrJoin(RenderPlan(thin), "\n"), HasSubstr("beside the inner steps"));
+  EXPECT_THAT(absl::StrJoin(thin.warnings, "\n"), HasSubstr("pushes are skipped"));
+  EXPECT_THAT(absl::StrJoin(RenderPlan(thin), "\n"), HasSubstr("during the inner steps"));
 }
 
 TEST(Plan, EvaluationIsTimeThatTheOthersWait) {
@@ -247,11 +247,11 @@ TEST(Plan, NamesTheLargestCauseOfLostTime) {
   run.push_codec = CodecKind::kFp32;
   run.pull_delta = CodecKind::kE3m0;
   EXPECT_THAT(absl::StrJoin(Plan(run, links).warnings, "\n"),
-              AllOf(HasSubstr("contributions up"), HasSubstr("codec.push help")));
+              AllOf(HasSubstr("upload of contributions"), HasSubstr("codec.push help")));
   run.push_codec = CodecKind::kE3m0;
   run.pull_delta = std::nullopt;
   EXPECT_THAT(absl::StrJoin(Plan(run, links).warnings, "\n"),
-              AllOf(HasSubstr("versions down"), HasSubstr("codec.pull_delta help")));
+              AllOf(HasSubstr("download of versions"), HasSubstr("codec.pull_delta help")));
 }
 
 TEST(Plan, WarnsOfARunThatCompressesOneDirectionOnly) {
@@ -311,7 +311,7 @@ TEST(Plan, WarnsOfWhatWillNotWork) {
   tight.contribution_budget_bytes = 1 << 20;
   tight.round.deadline = Seconds(1);
   EXPECT_THAT(absl::StrJoin(Plan(tight).warnings, "\n"),
-              AllOf(HasSubstr("some will be told to wait"), HasSubstr("round.deadline_s is 1.0 s")));
+              AllOf(HasSubstr("some pushes must wait"), HasSubstr("round.deadline_s is 1.0 s")));
 }
 
 TEST(ParseBandwidth, UnitsAndRejections) {
@@ -373,12 +373,12 @@ TEST(Plan, SaysWhatPrivacyTheRunWillHaveSpent) {
   EXPECT_NEAR(*plan.privacy->published_epsilon, 0.6948, 5e-5);
   EXPECT_THAT(absl::StrJoin(RenderPlan(plan), "\n"),
               AllOf(HasSubstr("privacy after 100 rounds: clip norm 1, noise multiplier 20"),
-                    HasSubstr("2.166"), HasSubstr("for who sees versions only, of 8 equal workers")));
+                    HasSubstr("2.166"), HasSubstr("for readers of versions only, with 8 equal workers")));
   EXPECT_NEAR(nlohmann::json::parse(PlanToJson(plan))["privacy"]["epsilon"].get<double>(), 2.166, 5e-4);
   run.merge.method = MergeMethod::kMedian;
   EXPECT_FALSE(Plan(run).privacy->published_epsilon.has_value()) << "of a median no such bound is known";
   run.privacy.noise_multiplier = 1;
-  EXPECT_THAT(absl::StrJoin(Plan(run).warnings, "\n"), HasSubstr("promises next to nothing"));
+  EXPECT_THAT(absl::StrJoin(Plan(run).warnings, "\n"), HasSubstr("gives almost no privacy"));
 }
 
 }  // namespace

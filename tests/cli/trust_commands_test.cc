@@ -70,7 +70,7 @@ TEST_F(TrustCommandsTest, PagesThatDoNotMoveOnAreRejected) {
   admin_.page_repeats = true;
   const Outcome outcome = Run({"verify", "--confirmations"});
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("do not move on"));
+  EXPECT_THAT(outcome.err, HasSubstr("make no progress"));
   EXPECT_EQ(admin_.calls().size(), 2u);
 }
 

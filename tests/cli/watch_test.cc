@@ -114,7 +114,7 @@ TEST(Watch, SaysThatItCannotKnowTheEnd) {
   const Outcome outcome =
       WatchUntilCoordinatorLeaves(StatusOf(v1::RUN_STATE_TRAINING, 7), {"--give-up-after", "0.2"});
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("training: version 7"), HasSubstr("unknown"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("training: version 7"), HasSubstr("may have finished since"),
                                  HasSubstr("atollctl status"), HasSubstr("--give-up-after")));
 }
 
