@@ -5,10 +5,10 @@ namespace atl {
 CertificateMetrics::CertificateMetrics(MetricsRegistry* registry)
     : not_after_(
           registry->AddGauge("atoll_tls_certificate_not_after_seconds",
-                             "When the certificate that this program shows ends, Unix time; only with TLS.")),
+                             "Time when this program's certificate expires, Unix time; only with TLS.")),
       files_unusable_(registry->AddGauge(
           "atoll_tls_files_unusable",
-          "1: the certificate files as they are now cannot be used, what was read before stays in force.")) {}
+          "1 if the current certificate files cannot be loaded; the previous ones stay in use.")) {}
 
 void CertificateMetrics::Set(WallTime not_after, bool files_usable) {
   not_after_.Set(std::chrono::duration<double>(not_after.time_since_epoch()).count());

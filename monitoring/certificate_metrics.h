@@ -6,13 +6,13 @@
 
 namespace atl {
 
-/// A program's own certificate, as it is in force. docs/reference/metrics.md. Thread-safe.
+/// Metrics of the certificate that the program uses (docs/reference/metrics.md). Thread-safe.
 class CertificateMetrics {
  public:
   /// `registry` outlives this.
   explicit CertificateMetrics(MetricsRegistry* registry);
 
-  /// `files_usable`: what is in its files now could be, or is, in force.
+  /// `files_usable`: the current files can be loaded.
   void Set(WallTime not_after, bool files_usable);
 
  private:

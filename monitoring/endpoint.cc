@@ -41,7 +41,7 @@ struct MetricsEndpoint::Parts {
 
   WebReply Answer(const WebRequest& request);
   bool Post(std::function<void()> task);
-  /// The series as they were at some moment after `asked_at`: those who ask together share one collection.
+  /// The series at some moment after `asked_at`. Concurrent scrapes share one collection.
   const std::string& Collect();
   static bool IsQuick(const WebRequest& request) { return !IsRead(request) || request.path != kMetricsPath; }
 
@@ -53,11 +53,11 @@ struct MetricsEndpoint::Parts {
   BindAddress address;
   std::unique_ptr<HttpDaemon> daemon;
   std::unique_ptr<PeriodicTask> ticks;
-  // The collecting thread's:
+  // Used only by the collecting thread:
   MonoTime asked_at{};
   MonoTime collected_at{};
   std::string text;
-  std::thread collecting;  // last: it uses everything above
+  std::thread collecting;  // declared last, because it uses everything above
 };
 
 MetricsEndpoint::Parts::~Parts() {
@@ -85,13 +85,13 @@ const std::string& MetricsEndpoint::Parts::Collect() {
 
 WebReply MetricsEndpoint::Parts::Answer(const WebRequest& request) {
   if (!IsRead(request)) {
-    WebReply reply = Text(405, "only GET is answered here\n");
+    WebReply reply = Text(405, "this port supports only GET\n");
     reply.headers.emplace_back("Allow", "GET, HEAD");
     return reply;
   }
   if (request.path == kHealthPath) return Text(200, "ok\n");
   if (request.path == kMetricsPath) return {.content_type = kExpositionText, .body = Collect()};
-  return Text(404, "there is /metrics and /healthz\n");
+  return Text(404, "not found; this port serves /metrics and /healthz\n");
 }
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const MetricsEndpointOptions& options,

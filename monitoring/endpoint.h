@@ -19,19 +19,18 @@ struct MetricsEndpointOptions {
                        .connection_bytes = size_t{16} << 10,
                        .body_bytes = 0,
                        .idle = Seconds(30)};
-  /// A client has so long to send a request, and again to take its answer.
+  /// Time limit for a client to send a request, and again to receive the answer.
   Duration timeout = Seconds(10);
   size_t max_waiting = 256;  // scrapes; more get 503. A connection has at most one
 };
 
 /// Answers GET over HTTP until destroyed:
 ///   /metrics  all series, in the text format that Prometheus scrapes
-///   /healthz  "ok" as long as the process runs, for a liveness probe. It collects nothing and never waits
-///   for
-///             a scrape
-/// Read-only, and open to everyone who reaches the address. One thread serves all connections and one
-/// collects. Idle, slow and half requests hold no thread; when there are too many of them, each new
-/// connection ends the one that has waited longest. Thread-safe.
+///   /healthz  "ok" while the process runs, for a liveness probe. Collects nothing and never waits for a
+///   scrape.
+/// Read-only, without authentication. One thread serves all connections and one collects. Idle, slow and
+/// incomplete requests hold no thread; if there are too many, each new connection closes the one that has
+/// waited longest. Thread-safe.
 class MetricsEndpoint {
  public:
   /// `registry` outlives this.
@@ -43,10 +42,10 @@ class MetricsEndpoint {
                                                                 const MetricsRegistry& registry) {
     return Start(MetricsEndpointOptions{.address = address}, registry);
   }
-  /// Answers the scrapes that wait, and joins the threads.
+  /// Answers the waiting scrapes and joins the threads.
   ~MetricsEndpoint();
 
-  /// As bound: the port is never 0.
+  /// The bound address; its port is never 0.
   const BindAddress& address() const;
 
  private:

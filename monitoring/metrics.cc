@@ -71,7 +71,7 @@ struct MetricsRegistry::State {
       families.push_back(std::move(family));
       return;
     }
-    if (open_families.contains(family.name)) return;  // its values have no end
+    if (open_families.contains(family.name)) return;  // its values are not bounded
     for (auto& [label, values] : family.labels) known->labels[label].merge(values);
   }
 
@@ -79,7 +79,7 @@ struct MetricsRegistry::State {
   mutable Mutex families_mutex;
   std::vector<MetricFamily> families ABSL_GUARDED_BY(families_mutex);
   std::set<std::string> open_families ABSL_GUARDED_BY(families_mutex);
-  mutable Mutex refresh_mutex;  // the one lock under which is called out: it makes scrapes one at a time
+  mutable Mutex refresh_mutex;  // held during callbacks, so that scrapes run one at a time
   std::vector<std::function<void()>> refreshes ABSL_GUARDED_BY(refresh_mutex);
 };
 
@@ -91,7 +91,7 @@ void MetricsRegistry::Declare(MetricType type, const std::string& name, const st
   MetricFamily family{.name = name, .type = type, .help = help, .labels = {}, .buckets = {}};
   for (const std::string& label : labels) family.labels[label];
   state_->Note(std::move(family), /*open=*/true);
-  // The help that counts is that of whoever registers a name first.
+  // The first registration of a name sets its help text.
   switch (type) {
     case MetricType::kCounter:
       prometheus::BuildCounter().Name(name).Help(help).Register(state_->registry);
@@ -126,7 +126,7 @@ Histogram MetricsRegistry::AddHistogram(const std::string& name, const std::stri
       &prometheus::BuildHistogram().Name(name).Help(help).Register(state_->registry).Add(labels, buckets));
 }
 
-// Registering a name again gives the family that is there, whatever the help.
+// Registering a name again returns the existing family and ignores the help text.
 
 void MetricsRegistry::RemoveGauge(const std::string& name, const Gauge& gauge) {
   prometheus::BuildGauge().Name(name).Register(state_->registry).Remove(gauge.gauge_);

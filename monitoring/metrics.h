@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-// Metrics in Prometheus's sense, without its headers. Names and labels are literals of ours and follow its
-// conventions (base units as suffix, counters end in _total; promtool checks them in a test).
+// Prometheus metrics, without the headers of its client library. Names and labels are literals and follow its
+// conventions (base units as suffix, counters end in _total; a test checks them with promtool).
 
 namespace prometheus {
 class Counter;
@@ -22,13 +22,13 @@ namespace atl {
 
 using MetricLabels = std::map<std::string, std::string>;
 
-/// One series. A handle: copied freely, valid while the registry lives and the series was not removed.
-/// Thread-safe. One made by the default constructor counts nothing.
+/// A handle of one series. Freely copyable; valid while the registry lives and the series is not removed.
+/// Thread-safe. A default-constructed handle counts nothing.
 class Counter {
  public:
   Counter() = default;
   explicit Counter(prometheus::Counter* counter) : counter_(counter) {}
-  /// Values below 0 and those that are not finite are ignored.
+  /// Ignores negative values and values that are not finite.
   void Increment(double by = 1) const;
 
  private:
@@ -57,30 +57,30 @@ class Histogram {
   prometheus::Histogram* histogram_ = nullptr;
 };
 
-// Upper bounds in seconds, about three a decade.
-/// What ought to take no time: 0.5 ms to 10 s.
+// Upper bounds in seconds, about three per decade.
+/// Short operations: 0.5 ms to 10 s.
 std::vector<double> ShortDurationBuckets();
 /// Work on tensors: 1 ms to 10 minutes.
 std::vector<double> DurationBuckets();
-/// Transfers over thin links: 10 ms to an hour.
+/// Transfers over slow links: 10 ms to an hour.
 std::vector<double> TransferBuckets();
 /// Rounds: 0.5 s to 4 hours.
 std::vector<double> RoundBuckets();
 
 enum class MetricType { kCounter, kGauge, kHistogram };
 
-/// What is known of a name before there is a series of it.
+/// Describes a name before its first series exists.
 struct MetricFamily {
   std::string name;
   MetricType type = MetricType::kGauge;
   std::string help;
-  /// The values that a label can have; none: it is open (a worker's name, a fragment's number).
+  /// The values of a label; empty: unbounded (a worker's name, a fragment's number).
   std::map<std::string, std::set<std::string>> labels;
   std::vector<double> buckets;  // of a histogram
 };
 
-/// What a program counts, and what is shown of it. Thread-safe. Series are made once and kept by those who
-/// count; each name has one help text and one type. Outlives the handles' users.
+/// The metrics of a program. Thread-safe. Code that counts creates its series once and keeps the handle. Each
+/// name has one help text and one type. The registry outlives all users of handles.
 class MetricsRegistry {
  public:
   MetricsRegistry();
@@ -92,21 +92,22 @@ class MetricsRegistry {
   Gauge AddGauge(const std::string& name, const std::string& help, const MetricLabels& labels = {});
   Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& buckets,
                          const MetricLabels& labels = {});
-  /// There will be series of this name, with these labels, whose values are open. Before the first of them,
-  /// which need no help text then.
+  /// Declares a name whose labels have unbounded values. Call it before the first series of this name; those
+  /// need no help text.
   void Declare(MetricType type, const std::string& name, const std::string& help,
                const std::vector<std::string>& labels);
-  /// The series disappears; its handles must not be used any more.
+  /// Removes the series. Its handles must not be used afterwards.
   void RemoveGauge(const std::string& name, const Gauge& gauge);
   void RemoveCounter(const std::string& name, const Counter& counter);
 
-  /// All names that were declared or added, in that order: what docs/reference/metrics.md is made of.
+  /// All names in the order of their declaration; docs/reference/metrics.md is generated from them.
   std::vector<MetricFamily> Families() const;
 
-  /// Called before each scrape, on the scraper's thread, one scrape at a time: to set gauges of what is asked
-  /// for rather than counted. It must add or remove series of names that were added before only.
+  /// Called before each scrape, on the scraper's thread, one scrape at a time. Sets gauges whose values are
+  /// read rather than counted. It may add or remove series only of names that exist already.
   void BeforeScrape(std::function<void()> refresh);
-  /// The last refresh has returned, and none will be called again: what they use may go.
+  /// Waits for the current refresh and prevents further ones. Afterwards, the objects that refreshes use may
+  /// be destroyed.
   void StopRefreshing();
 
   /// All series in the text format that Prometheus scrapes.
@@ -117,15 +118,15 @@ class MetricsRegistry {
   const std::shared_ptr<State> state_;
 };
 
-/// A counter of what somebody else counts, who tells the whole each time. Not thread-safe. A copy is the same
-/// series.
+/// Mirrors a counter that is kept elsewhere and reported as a total. Not thread-safe. A copy refers to the
+/// same series.
 class MirroredCounter {
  public:
   MirroredCounter() = default;
   /// `registry` outlives it.
   MirroredCounter(MetricsRegistry* registry, std::string name, std::string help, MetricLabels labels = {});
 
-  /// A total below the last one: who counts began anew, and so does the series.
+  /// A total below the previous one means that the source was reset; the series is reset too.
   void Follow(double total);
   void Remove();
 

@@ -35,7 +35,7 @@ double ResidentMemory() {
 double OpenFiles() {
   std::error_code error;
   std::filesystem::directory_iterator files("/proc/self/fd", error);
-  double open = error ? kUnknown : -1;  // less the folder that is being read
+  double open = error ? kUnknown : -1;  // without the folder that is being read
   for (const std::filesystem::directory_iterator end; !error && files != end; files.increment(error)) ++open;
   return open;
 }
@@ -48,7 +48,7 @@ double MostFiles() {
 }  // namespace
 
 void AddProgramMetrics(MetricsRegistry* registry, std::string_view program) {
-  registry->Declare(MetricType::kGauge, "atoll_build_info", "Which program this is; always 1.",
+  registry->Declare(MetricType::kGauge, "atoll_build_info", "Name and version of the program; always 1.",
                     {"program", "version", "revision"});
   registry
       ->AddGauge("atoll_build_info", "",
@@ -58,14 +58,14 @@ void AddProgramMetrics(MetricsRegistry* registry, std::string_view program) {
       .Set(1);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   registry
-      ->AddGauge("process_start_time_seconds", "When the program started, in seconds since 1970-01-01 UTC.")
+      ->AddGauge("process_start_time_seconds", "Start time of the program, in seconds since 1970-01-01 UTC.")
       .Set(std::chrono::duration<double>(now).count());
-  registry->AddGauge("process_max_fds", "Files and sockets that it may have open.").Set(MostFiles());
-  const Gauge open = registry->AddGauge("process_open_fds", "Files and sockets that it has open.");
+  registry->AddGauge("process_max_fds", "Limit of open files and sockets.").Set(MostFiles());
+  const Gauge open = registry->AddGauge("process_open_fds", "Open files and sockets.");
   const Gauge resident = registry->AddGauge(
       "process_resident_memory_bytes",
-      "Memory that it has, pages of mapped contributions included, which the kernel takes back at need.");
-  MirroredCounter cpu(registry, "process_cpu_seconds_total", "Processor time that it used.");
+      "Resident memory, including pages of mapped contributions, which the kernel can reclaim.");
+  MirroredCounter cpu(registry, "process_cpu_seconds_total", "CPU time used by the process.");
   registry->BeforeScrape([open, resident, cpu]() mutable {
     open.Set(OpenFiles());
     resident.Set(ResidentMemory());

@@ -7,9 +7,9 @@
 
 namespace atl {
 
-/// atoll_build_info{program, version, revision} 1, and what every exporter says of its process under the
-/// names that Prometheus's own clients give it (process_resident_memory_bytes, process_cpu_seconds_total,
-/// ...; from /proc), read at each scrape. `registry` outlives its scrapes.
+/// Adds atoll_build_info{program, version, revision} 1 and the standard process metrics of Prometheus clients
+/// (process_resident_memory_bytes, process_cpu_seconds_total, ...), read from /proc at each scrape.
+/// `registry` outlives its scrapes.
 void AddProgramMetrics(MetricsRegistry* registry, std::string_view program);
 
 }  // namespace atl

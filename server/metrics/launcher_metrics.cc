@@ -5,12 +5,13 @@
 namespace atl {
 
 LauncherMetrics::LauncherMetrics(MetricsRegistry* registry)
-    : failing_(registry->AddGauge(
-          "atoll_launcher_failing",
-          "1: the launcher cannot start, stop or see workers; `atollctl launcher` says why. Else 0.")),
-      wanted_(registry->AddGauge("atoll_launcher_workers_wanted", "Workers that the launcher is to run.")),
+    : failing_(registry->AddGauge("atoll_launcher_failing",
+                                  "1 if the launcher cannot start, stop or see workers (`atollctl launcher` "
+                                  "shows the reason), else 0.")),
+      wanted_(registry->AddGauge("atoll_launcher_workers_wanted",
+                                 "Number of workers that the launcher keeps running.")),
       running_(registry->AddGauge("atoll_launcher_workers_running",
-                                  "Workers of the launcher whose process or pod runs.")) {}
+                                  "Workers of the launcher with a running process or pod.")) {}
 
 void LauncherMetrics::Refresh(const LauncherView& view) {
   failing_.Set(view.error.empty() ? 0 : 1);

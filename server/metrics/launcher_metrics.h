@@ -6,8 +6,8 @@
 
 namespace atl {
 
-/// What the launcher wants, has, and cannot do; docs/reference/metrics.md. All series exist from the start,
-/// with 0 where there is no launcher. Not thread-safe: refreshed by one scrape at a time.
+/// Metrics of the launcher (docs/reference/metrics.md). All series exist from the start, with 0 without a
+/// launcher. Not thread-safe: refreshed by one scrape at a time.
 class LauncherMetrics {
  public:
   /// `registry` outlives this.

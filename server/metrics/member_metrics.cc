@@ -23,33 +23,32 @@ struct GaugeOfMember {
   double (*value)(const WorkerView& worker);
 };
 
-/// 0 is not known, and then there is no series.
+/// 0 means unknown; then the series does not exist.
 constexpr GaugeOfMember kKnownLater[] = {
-    {"atoll_member_train_loss",
-     "A worker's loss at its last inner step, nats per token; no series: not known.",
+    {"atoll_member_train_loss", "A worker's loss at its last inner step, nats per token; no series: unknown.",
      [](const WorkerView& worker) { return worker.progress.loss; }},
     {"atoll_member_gradient_norm",
-     "A worker's global gradient norm before clipping, last inner step; no series: not known.",
+     "A worker's global gradient norm before clipping, at its last inner step; no series: unknown.",
      [](const WorkerView& worker) { return worker.progress.gradient_norm; }}};
 
 constexpr GaugeOfMember kGauges[] = {
     {"atoll_member_tokens_per_second",
-     "Tokens that a worker trains on per second while it computes, over its last steps, as it reports; 0 "
-     "while nobody trains.",
+     "Tokens per second of a worker while it computes, over its last steps, as reported by the worker; 0 "
+     "while it does not train.",
      [](const WorkerView& worker) { return worker.progress.tokens_per_second; }},
     {"atoll_member_base_version", "Version that a worker trains on.",
      [](const WorkerView& worker) { return static_cast<double>(worker.progress.base.value()); }},
-    {"atoll_member_round_steps", "Inner steps that a worker has done of this round.",
+    {"atoll_member_round_steps", "Inner steps of this round that a worker has done.",
      [](const WorkerView& worker) { return static_cast<double>(worker.progress.step); }},
-    {"atoll_member_round_planned_steps", "Inner steps that a worker is to do in this round.",
+    {"atoll_member_round_planned_steps", "Inner steps planned for a worker in this round.",
      [](const WorkerView& worker) { return static_cast<double>(worker.progress.steps); }},
-    {"atoll_member_heartbeat_age_seconds", "Time since a worker was last heard of.",
+    {"atoll_member_heartbeat_age_seconds", "Time since a worker's last heartbeat.",
      [](const WorkerView& worker) { return worker.seconds_since_heartbeat; }},
-    {"atoll_member_memory_bytes", "Memory of a worker's process, as it says.",
+    {"atoll_member_memory_bytes", "Memory of a worker's process, as reported by the worker.",
      [](const WorkerView& worker) { return static_cast<double>(worker.progress.memory_bytes); }},
-    {"atoll_member_recent_offences", "Rounds with an offence among those that offenders.within looks at.",
+    {"atoll_member_recent_offences", "Rounds with an offence among a worker's last offenders.within rounds.",
      [](const WorkerView& worker) { return static_cast<double>(worker.offences.recent()); }},
-    {"atoll_member_incarnation", "Life of a worker: another number after each join.",
+    {"atoll_member_incarnation", "Incarnation of a worker: a new number after each join.",
      [](const WorkerView& worker) { return static_cast<double>(worker.incarnation.value()); }}};
 
 std::string PhaseName(WorkerPhaseView phase) {
@@ -151,7 +150,7 @@ class MemberMetrics::Member {
     known_[i]->Set(value);
   }
 
-  /// One series per worker, not one per worker and phase.
+  /// One series per worker, instead of one per worker and phase.
   void ShowPhase(const MetricLabels& labels) {
     if (labels == shown_) return;
     if (!shown_.empty()) registry_->RemoveGauge(kPhase, phase_);
@@ -171,28 +170,31 @@ class MemberMetrics::Member {
   MirroredCounter sent_;
   std::array<std::optional<Gauge>, std::size(kKnownLater)> known_;
   TimeCounters training_;
-  std::optional<TimeCounters> exchanges_;  // only of a worker that has exchange threads
+  std::optional<TimeCounters> exchanges_;  // only for workers with exchange threads
 };
 
 MemberMetrics::MemberMetrics(MetricsRegistry* registry) : registry_(registry) {
   for (const GaugeOfMember& gauge : kGauges) {
     registry_->Declare(MetricType::kGauge, gauge.name, gauge.help, {"worker"});
   }
-  registry_->Declare(MetricType::kGauge, kPhase, "What a worker is doing, as it says; always 1.",
+  registry_->Declare(MetricType::kGauge, kPhase,
+                     "Current phase of a worker, as reported by the worker; always 1.",
                      {"worker", "role", "phase"});
-  registry_->Declare(MetricType::kCounter, kContributions,
-                     "A worker's contributions that were accepted, and refused.", {"worker", "result"});
-  registry_->Declare(MetricType::kCounter, kReceived, "Payload received of a worker.", {"worker"});
-  registry_->Declare(MetricType::kCounter, kSent, "Sent to a worker in pulls, framing included.", {"worker"});
+  registry_->Declare(MetricType::kCounter, kContributions, "A worker's accepted and refused contributions.",
+                     {"worker", "result"});
+  registry_->Declare(MetricType::kCounter, kReceived, "Payload bytes received from a worker.", {"worker"});
+  registry_->Declare(MetricType::kCounter, kSent, "Bytes sent to a worker in pulls, including framing.",
+                     {"worker"});
   for (const GaugeOfMember& gauge : kKnownLater) {
     registry_->Declare(MetricType::kGauge, gauge.name, gauge.help, {"worker"});
   }
   registry_->Declare(
       MetricType::kCounter, kTime,
-      "Where the time of a worker's training thread goes, as it says: every second, in one use.",
+      "Time of a worker's training thread by use, as reported by the worker. Every second counts as one use.",
       {"worker", "use"});
   registry_->Declare(MetricType::kCounter, kExchangeTime,
-                     "The same of its exchange threads together (overlapped).", {"worker", "use"});
+                     "Time of a worker's exchange threads by use, all threads together (overlapped).",
+                     {"worker", "use"});
 }
 
 void MemberMetrics::Refresh(const std::vector<WorkerView>& live_workers) {

@@ -11,9 +11,9 @@
 
 namespace atl {
 
-/// Each live worker as the coordinator sees it: one set of series, which goes when the worker goes. The names
-/// of workers are bounded by limits.max_workers. (What a worker says of itself at its own endpoint is
-/// atoll_worker_*.) Not thread-safe: refreshed by one scrape at a time.
+/// Metrics of each live worker as the coordinator sees it. A worker's series are removed when it leaves;
+/// limits.max_workers bounds their number. (atoll_worker_* are the metrics of a worker's own endpoint.) Not
+/// thread-safe: refreshed by one scrape at a time.
 class MemberMetrics {
  public:
   /// `registry` outlives this.

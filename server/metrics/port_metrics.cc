@@ -7,7 +7,7 @@ namespace atl {
 namespace {
 
 constexpr char kOther[] = "other";
-// Of calls that are refused without a reason of ours.
+// Codes of calls that are rejected without one of our reasons.
 constexpr const char* kCodes[] = {"invalid_argument",    "deadline_exceeded", "not_found",
                                   "permission_denied",   "unauthenticated",   "resource_exhausted",
                                   "failed_precondition", "aborted",           "unavailable"};
@@ -16,10 +16,11 @@ constexpr const char* kCodes[] = {"invalid_argument",    "deadline_exceeded", "n
 
 PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
   const auto add = [&](const std::string& reason) {
-    calls_[reason] = registry->AddCounter("atoll_calls_refused_total",
-                                          "Calls that were refused or failed: a reason of "
-                                          "docs/reference/wire_format.md in lower case, else gRPC's code.",
-                                          {{"reason", reason}});
+    calls_[reason] =
+        registry->AddCounter("atoll_calls_refused_total",
+                             "Calls that were rejected or failed, by the reason in "
+                             "docs/reference/wire_format.md in lower case, or else by gRPC's code.",
+                             {{"reason", reason}});
   };
   for (const char* code : kCodes) add(code);
   for (auto reason = 1; reason <= static_cast<int>(RejectionReason::kShuttingDown); ++reason) {
@@ -28,17 +29,17 @@ PortMetrics::PortMetrics(MetricsRegistry* registry, bool insecure_bind) {
   add(kOther);
   for (const std::string port : {"data", "admin"}) {
     for (const std::string limit : {"total", "address", "bytes", "streams"}) {
-      rejected_[{port, limit}] = registry->AddCounter("atoll_connections_refused_total",
-                                                      "Connections that a port had no room for, or ended for "
-                                                      "bytes of which no call came, or a flood of streams.",
-                                                      {{"port", port}, {"limit", limit}});
+      rejected_[{port, limit}] =
+          registry->AddCounter("atoll_connections_refused_total",
+                               "Connections rejected because a limit was reached, or closed because of bytes "
+                               "without calls or too many streams.",
+                               {{"port", port}, {"limit", limit}});
     }
     open_[port] = registry->AddGauge("atoll_connections", "Open connections of a port.", {{"port", port}});
   }
   handshakes_ = registry->AddCounter("atoll_handshakes_failed_total", "TLS handshakes that failed.");
   registry
-      ->AddGauge("atoll_insecure_bind",
-                 "1: other machines can reach a port of the run in plain text (--insecure-bind).")
+      ->AddGauge("atoll_insecure_bind", "1 if other machines can reach a port without TLS (--insecure-bind).")
       .Set(insecure_bind ? 1 : 0);
 }
 

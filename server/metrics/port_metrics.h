@@ -12,19 +12,20 @@
 
 namespace atl {
 
-/// Counts what the ports turn away, and how many connections they have; docs/reference/metrics.md. All series
-/// exist from the start, so that their number does not depend on who calls. Thread-safe.
+/// Counts rejected calls and connections of the ports, and their open connections
+/// (docs/reference/metrics.md). All series exist from the start, so callers cannot change their number.
+/// Thread-safe.
 class PortMetrics {
  public:
-  /// `registry` outlives this. `insecure_bind`: other machines reach a port in plain text.
+  /// `registry` outlives this. `insecure_bind`: other machines can reach a port in plain text.
   PortMetrics(MetricsRegistry* registry, bool insecure_bind);
 
-  /// `reason` as RpcServerOptions::on_call_rejected gives it; one that is not known counts as "other".
+  /// `reason` is that of RpcServerOptions::on_call_rejected; an unknown reason counts as "other".
   void OnCallRejected(std::string_view reason);
   /// "data" or "admin"; "total", "address", "bytes" or "streams".
   void OnConnectionRejected(std::string_view port, std::string_view limit);
   void OnConnections(std::string_view port, size_t count);
-  /// So many TLS handshakes have failed since the start.
+  /// Number of TLS handshakes that have failed since the start.
   void OnHandshakesFailed(uint64_t total);
 
  private:

@@ -69,20 +69,21 @@ constexpr const char* kActions[] = {"pause",
                                     "checkpoint_restore",
                                     "checkpoint_delete"};
 
-/// Of a contribution's norm to the median of its round.
+/// Buckets for a contribution's norm divided by the median of its round.
 std::vector<double> RatioBuckets() { return {0.1, 0.25, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 30, 100}; }
 
 }  // namespace
 
 ServerMetrics::ServerMetrics(MetricsRegistry* registry) : registry_(registry) {
-  rounds_ = registry_->AddCounter("atoll_rounds_total", "Rounds closed, that is versions published.");
-  round_tokens_ =
-      registry_->AddCounter("atoll_round_tokens_total", "Tokens behind the rounds that were closed.");
-  round_contributions_ = registry_->AddCounter("atoll_round_contributions_total",
-                                               "Contributions that the closed rounds were made of.");
+  rounds_ = registry_->AddCounter("atoll_rounds_total",
+                                  "Rounds closed, which is the number of versions published.");
+  round_tokens_ = registry_->AddCounter("atoll_round_tokens_total", "Tokens of the closed rounds.");
+  round_contributions_ =
+      registry_->AddCounter("atoll_round_contributions_total", "Contributions merged in the closed rounds.");
   push_bytes_ = registry_->AddCounter("atoll_push_received_bytes_total",
-                                      "Payload of contributions received, counted or not.");
-  pull_bytes_ = registry_->AddCounter("atoll_pull_sent_bytes_total", "Sent in pulls, framing included.");
+                                      "Payload bytes of received contributions, merged or not.");
+  pull_bytes_ =
+      registry_->AddCounter("atoll_pull_sent_bytes_total", "Bytes sent in pulls, including framing.");
   AddDurations();
   AddContributions();
   AddRunGauges();
@@ -94,23 +95,24 @@ void ServerMetrics::AddDurations() {
     return registry_->AddHistogram(name, help, buckets);
   };
   round_seconds_ = add("atoll_round_duration_seconds",
-                       "From the publication of a base to the close of its round.", RoundBuckets());
-  merge_seconds_ = add("atoll_merge_duration_seconds", "Decoding, merging and the outer step of one round.",
-                       DurationBuckets());
-  commit_seconds_ = add("atoll_commit_duration_seconds", "The synced record that makes a version exist.",
-                        ShortDurationBuckets());
-  store_seconds_ =
-      add("atoll_store_duration_seconds", "Writing a version's tensors behind it.", DurationBuckets());
-  push_seconds_ =
-      add("atoll_push_duration_seconds", "One upload of a contribution, well or not.", TransferBuckets());
-  pull_seconds_ =
-      add("atoll_pull_duration_seconds", "One pull, from the answer to the last byte.", TransferBuckets());
-  heartbeat_seconds_ = add("atoll_heartbeat_duration_seconds",
-                           "One heartbeat, from its arrival here to its answer.", ShortDurationBuckets());
+                       "Time from the publication of a base to the close of its round.", RoundBuckets());
+  merge_seconds_ = add("atoll_merge_duration_seconds",
+                       "Duration of decoding, merging and the outer step of one round.", DurationBuckets());
+  commit_seconds_ = add("atoll_commit_duration_seconds",
+                        "Duration of the synced write that commits a version.", ShortDurationBuckets());
+  store_seconds_ = add("atoll_store_duration_seconds",
+                       "Duration of writing a version's tensors, after the commit.", DurationBuckets());
+  push_seconds_ = add("atoll_push_duration_seconds",
+                      "Duration of one upload of a contribution, accepted or not.", TransferBuckets());
+  pull_seconds_ = add("atoll_pull_duration_seconds",
+                      "Duration of one pull, from the answer to the last byte.", TransferBuckets());
+  heartbeat_seconds_ =
+      add("atoll_heartbeat_duration_seconds", "Duration of one heartbeat, from its arrival to its answer.",
+          ShortDurationBuckets());
 }
 
-// Series whose labels are known are there from the start: increase() sees nothing of the first event of a
-// series that begins with it.
+// Series with known labels exist from the start: increase() does not see the first event of a series that
+// starts with it.
 void ServerMetrics::AddContributions() {
   std::vector<std::string> results = {"accepted", "duplicate", "other", "resource_exhausted"};
   for (size_t i = 1; i <= static_cast<size_t>(RejectionReason::kShuttingDown); ++i) {
@@ -119,71 +121,73 @@ void ServerMetrics::AddContributions() {
   }
   for (const std::string& result : results) {
     if (result == "resource_exhausted") continue;
-    contributions_[result] =
-        registry_->AddCounter("atoll_contributions_total",
-                              "Contributions by what became of them: accepted, duplicate, or the reason of "
-                              "the refusal (docs/reference/wire_format.md).",
-                              {{"result", result}});
+    contributions_[result] = registry_->AddCounter("atoll_contributions_total",
+                                                   "Contributions by result: accepted, duplicate, or the "
+                                                   "reason of the rejection (docs/reference/wire_format.md).",
+                                                   {{"result", result}});
   }
   for (const std::string& result : results) {
     if (result == "accepted" || result == "duplicate") continue;
-    joins_rejected_[result] = registry_->AddCounter(
-        "atoll_joins_refused_total", "Joins of trainers and evaluators that were refused, by reason.",
-        {{"reason", result}});
+    joins_rejected_[result] =
+        registry_->AddCounter("atoll_joins_refused_total",
+                              "Rejected joins of trainers and evaluators, by reason.", {{"reason", result}});
   }
   late_ = registry_->AddCounter(
       "atoll_late_contributions_total",
-      "Contributions to an older base than round.mode expects, folded into the open round.");
+      "Contributions with an older base than round.mode expects, merged into the open round.");
   for (size_t i = 0; i < kOffences.size(); ++i) {
-    offences_[i] =
-        registry_->AddCounter("atoll_offences_total", "Contributions by what is held against them.",
-                              {{"kind", std::string(OffenceName(kOffences[i]))}});
+    offences_[i] = registry_->AddCounter("atoll_offences_total", "Offences by kind.",
+                                         {{"kind", std::string(OffenceName(kOffences[i]))}});
   }
-  banned_by_rule_ = registry_->AddCounter("atoll_workers_banned_by_rule_total",
-                                          "Workers that the rule of offenders banned.");
+  banned_by_rule_ =
+      registry_->AddCounter("atoll_workers_banned_by_rule_total", "Workers banned by the offenders rule.");
   guarded_ = registry_->AddCounter("atoll_norm_guard_scaled_total",
                                    "Contributions that the norm guard scaled down to the median norm.");
-  norm_ratio_ = registry_->AddHistogram("atoll_contribution_norm_ratio",
-                                        "Norm of a merged contribution over the median norm of its round.",
-                                        RatioBuckets());
+  norm_ratio_ = registry_->AddHistogram(
+      "atoll_contribution_norm_ratio",
+      "Norm of a merged contribution divided by the median norm of its round.", RatioBuckets());
   for (const char* verdict : {"valid", "diverged", "forged", "unknown"}) {
-    confirmations_[verdict] = registry_->AddCounter(
-        "atoll_confirmations_total",
-        "Workers' signed hashes of the version that they trained on, by what came of "
-        "comparing them with what was published; diverged: a worker held something else.",
-        {{"verdict", verdict}});
+    confirmations_[verdict] =
+        registry_->AddCounter("atoll_confirmations_total",
+                              "Workers' signed hashes of the version that they trained on, compared with the "
+                              "published hash; diverged: a worker had other parameters.",
+                              {{"verdict", verdict}});
   }
 }
 
 void ServerMetrics::AddRunGauges() {
-  committed_tokens_ = registry_->AddGauge("atoll_committed_tokens", "Tokens behind the committed versions.");
-  planned_tokens_ = registry_->AddGauge("atoll_planned_tokens", "The token budget that ends the run.");
+  committed_tokens_ = registry_->AddGauge("atoll_committed_tokens", "Tokens of the committed versions.");
+  planned_tokens_ =
+      registry_->AddGauge("atoll_planned_tokens", "Token budget of the run. The run ends when it is used.");
   storage_failing_ = registry_->AddGauge("atoll_storage_failing", "1 while commits fail.");
   config_version_ =
-      registry_->AddGauge("atoll_config_version", "The recorded configuration that is the newest.");
-  last_checkpoint_ = registry_->AddGauge("atoll_last_checkpoint_timestamp_seconds",
-                                         "When the newest checkpoint was made, Unix time; 0: there is none.");
-  budget_used_ = registry_->AddGauge("atoll_contribution_in_flight_bytes",
-                                     "Payload of the contributions that are on their way in.");
-  budget_limit_ = registry_->AddGauge("atoll_contribution_budget_bytes",
-                                      "How much of it there may be: limits.contribution_budget_mib.");
-  const char* const workers = "Workers by what they are.";
+      registry_->AddGauge("atoll_config_version", "Version of the newest recorded configuration.");
+  last_checkpoint_ =
+      registry_->AddGauge("atoll_last_checkpoint_timestamp_seconds",
+                          "Creation time of the newest checkpoint, Unix time; 0: no checkpoint.");
+  budget_used_ =
+      registry_->AddGauge("atoll_contribution_in_flight_bytes", "Payload bytes of contributions in flight.");
+  budget_limit_ =
+      registry_->AddGauge("atoll_contribution_budget_bytes",
+                          "Limit of the payload bytes in flight: limits.contribution_budget_mib.");
+  const char* const workers = "Workers by state.";
   active_trainers_ = registry_->AddGauge("atoll_workers", workers, {{"state", "active_trainer"}});
   active_others_ = registry_->AddGauge("atoll_workers", workers, {{"state", "active_other"}});
   lost_ = registry_->AddGauge("atoll_workers", workers, {{"state", "lost"}});
   for (size_t i = 0; i < kStates; ++i) {
-    states_[i] = registry_->AddGauge("atoll_run_state", "1 for the state that the run is in.",
+    states_[i] = registry_->AddGauge("atoll_run_state", "1 for the current state of the run.",
                                      {{"state", kStateLabels[i]}});
   }
-  registry_->Declare(MetricType::kGauge, kPublished, "The head of a fragment.", {"fragment"});
-  registry_->Declare(MetricType::kGauge, kStored,
-                     "The newest version of a fragment whose tensors are on disk.", {"fragment"});
+  registry_->Declare(MetricType::kGauge, kPublished, "Newest published version of a fragment.", {"fragment"});
+  registry_->Declare(MetricType::kGauge, kStored, "Newest version of a fragment whose tensors are on disk.",
+                     {"fragment"});
 }
 
 void ServerMetrics::AddActions() {
   for (size_t i = 0; i < kEventLabels.size(); ++i) {
-    events_[static_cast<EventKind>(i)] = registry_->AddCounter(
-        "atoll_events_total", "Milestones, as atollctl events prints them.", {{"kind", kEventLabels[i]}});
+    events_[static_cast<EventKind>(i)] =
+        registry_->AddCounter("atoll_events_total", "Events of the run, as printed by atollctl events.",
+                              {{"kind", kEventLabels[i]}});
   }
   MutexLock lock(&mutex_);
   for (const char* action : kActions) {
@@ -193,7 +197,7 @@ void ServerMetrics::AddActions() {
 
 Counter& ServerMetrics::AddAction(const std::string& action, bool done) {
   return admin_actions_[{action, done}] =
-             registry_->AddCounter("atoll_admin_actions_total", "What operators asked for.",
+             registry_->AddCounter("atoll_admin_actions_total", "Actions of operators.",
                                    {{"action", action}, {"result", done ? "done" : "refused"}});
 }
 

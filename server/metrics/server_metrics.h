@@ -44,9 +44,9 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnAdminAction(std::string_view action, bool done) override;
   void OnJoinRejected(std::string_view reason) override;
 
-  /// One pull that was streamed to its end: seconds from the answer to the last byte. From the RPC layer.
+  /// Counts one completely streamed pull: seconds from the answer to the last byte. Called by the RPC layer.
   void OnPullStreamed(double seconds);
-  /// One heartbeat, from its arrival to its answer. Likewise.
+  /// Counts one heartbeat, from its arrival to its answer. Called by the RPC layer.
   void OnHeartbeat(double seconds) { heartbeat_seconds_.Observe(seconds); }
 
  private:

@@ -30,22 +30,24 @@ void StatusMetrics::AddRun() {
     gauge.Set(kUnknown);
     return gauge;
   };
-  registry_->Declare(MetricType::kGauge, kRunInfo, "Which run this is; always 1.", {"run_id", "run_name"});
+  registry_->Declare(MetricType::kGauge, kRunInfo, "Name and id of the run; always 1.",
+                     {"run_id", "run_name"});
   train_loss_ = add("atoll_train_loss", "Mean training loss of the newest round, nats per token.");
   validation_loss_ =
       add("atoll_validation_loss", "Loss of the published parameters on held-out text, nats per token.");
   tokens_per_second_ =
       add("atoll_tokens_per_second",
-          "Tokens per second over the last rounds; falls while the open round takes longer, 0 while nobody "
-          "trains or the disk is full, and after a restart until a whole round was timed.");
+          "Tokens per second over the last rounds. Falls while the open round takes longer; 0 while nobody "
+          "trains, while the disk is full, and after a restart until one whole round is timed.");
   learning_rate_ = add("atoll_learning_rate", "Inner learning rate at the committed position.");
-  eta_ = add("atoll_run_eta_seconds", "Time to the end of the token budget, at this pace; NaN: not known.");
-  parameters_ = add("atoll_model_parameters", "Parameters of the model.");
+  eta_ = add("atoll_run_eta_seconds",
+             "Time until the token budget is used, at the current speed; NaN: unknown.");
+  parameters_ = add("atoll_model_parameters", "Number of parameters of the model.");
   rejected_joins_ =
-      add("atoll_refused_joins", "Workers that are refused at Join at the moment (32 at most are known).");
-  disk_free_ = add("atoll_disk_free_bytes", "Free space where the data directory is.");
-  disk_size_ = add("atoll_disk_size_bytes", "Size of the file system where the data directory is.");
-  const char* const epsilon = "Privacy spent so far, for privacy.delta; NaN: no bound.";
+      add("atoll_refused_joins", "Workers whose Join is currently rejected (at most 32 are tracked).");
+  disk_free_ = add("atoll_disk_free_bytes", "Free space of the file system that holds the data directory.");
+  disk_size_ = add("atoll_disk_size_bytes", "Size of the file system that holds the data directory.");
+  const char* const epsilon = "Epsilon spent so far, at privacy.delta; NaN: no bound.";
   epsilon_ = registry_->AddGauge("atoll_privacy_epsilon", epsilon, {{"seen", "pushes"}});
   published_epsilon_ = registry_->AddGauge("atoll_privacy_epsilon", epsilon, {{"seen", "published"}});
   const char* const exchanged =
@@ -54,18 +56,21 @@ void StatusMetrics::AddRun() {
   pulled_ = MirroredCounter(registry_, kExchanged, exchanged, {{"direction", "pull"}});
   data_parallel_ = MirroredCounter(
       registry_, "atoll_data_parallel_bytes_total",
-      "What plain data parallelism would have moved for the same inner steps, over the whole run.");
+      "Bytes that plain data parallelism would have moved for the same inner steps, over the whole run.");
 }
 
 void StatusMetrics::AddRounds() {
   const auto declare = [this](const char* name, const char* help) {
     registry_->Declare(MetricType::kGauge, name, help, {"fragment"});
   };
-  declare(kOpen, "How long the open round has been open; 0: there is none.");
-  declare(kDeadline, "How long it may be, when enough contributions are there: round.deadline_s.");
-  declare(kArrived, "Contributions to the open round that have arrived, late ones left out.");
-  declare(kExpected, "Those, and the ones that it still waits for.");
-  declare(kQuorum, "Contributions that let the open round close before everybody is there.");
+  declare(kOpen, "Time for which the round has been open; 0: no open round.");
+  declare(kDeadline,
+          "Time after which the round closes if it has the minimum of contributions: round.deadline_s.");
+  declare(kArrived, "Contributions that have arrived in the open round, without late ones.");
+  declare(kExpected, "Arrived contributions plus those that the open round still waits for.");
+  declare(
+      kQuorum,
+      "Contributions needed for a quorum, with which the open round closes before all workers have pushed.");
 }
 
 void StatusMetrics::Refresh(const StatusView& status, const std::vector<WorkerView>& live_workers) {

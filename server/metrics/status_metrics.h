@@ -13,14 +13,14 @@
 
 namespace atl {
 
-/// What the coordinator knows of the run at the moment of a scrape, of its open rounds and of its disk; and
-/// of each live worker (member_metrics.h). Not thread-safe: refreshed by one scrape at a time.
+/// Metrics of the run, its open rounds, its disk and its live workers (member_metrics.h) at the moment of a
+/// scrape. Not thread-safe: refreshed by one scrape at a time.
 class StatusMetrics {
  public:
   /// `registry` outlives this.
   explicit StatusMetrics(MetricsRegistry* registry);
 
-  /// `status` with a history of at least one round and one evaluation.
+  /// `status` has a history of at least one round and one evaluation.
   void Refresh(const StatusView& status, const std::vector<WorkerView>& live_workers);
 
  private:
@@ -41,7 +41,7 @@ class StatusMetrics {
 
   MetricsRegistry* const registry_;
   Gauge run_info_;
-  std::string run_id_;  // that run_info_ names
+  std::string run_id_;  // as in run_info_
   Gauge train_loss_;
   Gauge validation_loss_;
   Gauge tokens_per_second_;
