@@ -47,7 +47,7 @@ absl::Status TokenNeeded(const WebRequest& request) {
   return absl::UnauthenticatedError(absl::StrCat(
       IsRead(request) ? "only holders of a token can see this run"
                       : "only holders of an admin token can do this",
-      ": open the page at / and enter one, or send it in the header Authorization: Bearer TOKEN"));
+      ": open the page at / and enter a token, or send it in the header Authorization: Bearer TOKEN"));
 }
 
 /// By its parameters too, in one order.
@@ -110,7 +110,7 @@ WebReply WebApi::Answer(const WebRequest& request) {
     const auto identity = Identify(request);
     return identity.ok() ? Session(*identity) : Deny(request, identity.status());
   }
-  return ErrorReply(404, "NOT_FOUND", "there is nothing at this address");
+  return ErrorReply(404, "NOT_FOUND", "not found");
 }
 
 absl::StatusOr<Identity> WebApi::Identify(const WebRequest& request) const {
@@ -133,7 +133,7 @@ absl::StatusOr<AdminCaller> WebApi::Operator(const WebRequest& request) const {
                         options_.token_hint.empty() ? std::string() : ". " + options_.token_hint));
   }
   if (identity.role != Role::kAdmin) {
-    return absl::PermissionDeniedError(absl::StrFormat("this takes the role admin; '%s' has the role %s",
+    return absl::PermissionDeniedError(absl::StrFormat("this needs the role admin, but '%s' has the role %s",
                                                        identity.name, std::string(RoleName(identity.role))));
   }
   return AdminCaller{

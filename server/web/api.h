@@ -20,27 +20,27 @@
 namespace atl {
 
 struct WebApiOptions {
-  /// Who may look and who may act; null: everybody may look, and nobody may act.
+  /// Decides who may read and who may act; null: everybody may read, and nobody may act.
   const AccessPolicy* access = nullptr;
-  /// Names by which it may be called, beside addresses and localhost.
+  /// Allowed host names, in addition to addresses and localhost.
   std::vector<std::string> names;
-  /// Shown to who wants to act and cannot: where a token is to be had. May be empty.
+  /// Hint for users without permission: where to get a token. May be empty.
   std::string token_hint;
-  /// A request was denied because of who made it; `why` holds no secret. From any thread; must not block. May
-  /// be empty.
+  /// Called when a request was denied because of its caller; `why` contains no secret. Called from any
+  /// thread; must not block. May be empty.
   std::function<void(const std::string& peer, const absl::Status& why)> on_denied = {};
 };
 
-/// Answers requests of docs/reference/web.md: the page's files and its JSON. Looking takes what the policy
-/// asks for; whoever acts must have shown who he is, always, and be an admin. Thread-safe; a call may block
-/// as the coordinator's do.
+/// Answers the requests of docs/reference/web.md: the page's files and its JSON. Reading needs the
+/// credentials that the policy requires. Actions always need an authenticated admin. Thread-safe; a call may
+/// block like the coordinator's.
 class WebApi {
  public:
   /// All outlive it.
   WebApi(WebApiOptions options, Coordinator* coordinator, const Clock* clock, RunHistory* history);
 
   WebReply Answer(const WebRequest& request);
-  /// Whether Answer will return at once: the page's files.
+  /// Whether Answer returns immediately: true for the page's files.
   static bool IsQuick(const WebRequest& request);
 
  private:

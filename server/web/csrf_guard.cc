@@ -45,11 +45,11 @@ std::optional<WebReply> RejectAction(const WebRequest& request) {
     return ErrorReply(403, "PERMISSION_DENIED", "this request comes from a page of another origin");
   }
   if (!IsJson(request.content_type)) {
-    return ErrorReply(415, "INVALID_ARGUMENT", "an action's body is application/json");
+    return ErrorReply(415, "INVALID_ARGUMENT", "the body of an action must be application/json");
   }
   if (request.action.empty()) {
     return ErrorReply(403, "PERMISSION_DENIED",
-                      absl::StrFormat("an action carries the header %s, with any value", kActionHeader));
+                      absl::StrFormat("an action must have the header %s, with any value", kActionHeader));
   }
   return std::nullopt;
 }
@@ -67,8 +67,8 @@ bool IsOurHost(std::string_view host, const std::vector<std::string>& names) {
 std::optional<WebReply> RejectForeign(const WebRequest& request, const std::vector<std::string>& names) {
   if (!IsOurHost(request.host, names)) {
     return ErrorReply(403, "PERMISSION_DENIED",
-                      "the coordinator does not go by this name: reach it by its address or as localhost, or "
-                      "start it with --web-name NAME");
+                      "this host name is not allowed: use the coordinator's address or localhost, or start "
+                      "it with --web-name NAME");
   }
   if (!absl::StartsWith(request.path, "/api/")) return std::nullopt;
   const std::string& site = request.fetch_site;

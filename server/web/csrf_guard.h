@@ -8,19 +8,18 @@
 
 #include "common/http/exchange.h"
 
-// A port on loopback is reached by every web page that the operator's browser has open. What such a page can
-// do is held off here, before anything is looked up; docs/reference/web.md says against what each rule
-// stands.
+// Every web page in the operator's browser can reach a port on loopback. These checks reject requests of such
+// pages before any other work; docs/reference/web.md gives the purpose of each rule.
 
 namespace atl {
 
-/// Whether this Host header can be ours: an IP literal or localhost, with any port, or one of `names`. A page
-/// of another site that made its own name resolve to this address (DNS rebinding) sends that name.
+/// Whether this Host header is valid for us: an IP literal or localhost, with any port, or one of `names`. A
+/// page that makes its own name resolve to this address (DNS rebinding) sends its own name.
 bool IsOurHost(std::string_view host, const std::vector<std::string>& names);
 
-/// The refusal of a request that no page of ours makes; nullopt: go on. Requests for /api/ may not come from
-/// another site's page; those that change something must be JSON, carry Atoll-Action (a browser sends it to
-/// another origin only when asked by a preflight, which is never granted), and name no other origin.
+/// The rejection of a request that our pages never make; nullopt: continue. Requests for /api/ must not come
+/// from another site's page. Requests that change something must be JSON, carry Atoll-Action (a browser sends
+/// it to another origin only after a preflight, which we never grant), and name no other origin.
 std::optional<WebReply> RejectForeign(const WebRequest& request, const std::vector<std::string>& names);
 
 }  // namespace atl

@@ -37,7 +37,7 @@ absl::Status CheckJson(const std::string& body) {
     return absl::InvalidArgumentError(error.what());
   }
   if (twice.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat("the field '%s' is there twice", twice));
+  return absl::InvalidArgumentError(absl::StrFormat("the field '%s' is given twice", twice));
 }
 
 }  // namespace

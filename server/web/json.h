@@ -10,11 +10,11 @@
 #include "google/protobuf/message.h"
 
 // protobuf's JSON: lowerCamelCase names, 64-bit integers as strings, enums by name, fields at their default
-// absent. Web clients see the very messages of the admin port.
+// absent. Web clients get the same messages as on the admin port.
 
 namespace atl {
 
-/// Internal when it cannot be written.
+/// Internal if the message cannot be converted.
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 
 /// An empty body is an empty message. InvalidArgument for what is not JSON of this message, unknown fields

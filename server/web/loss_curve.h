@@ -22,7 +22,7 @@ struct CurvePoint {
   std::vector<double> workers = {};  // their own, in the order of LossCurve::workers(); NaN: not known
 };
 
-/// An older version was made the head again: what was trained between is abandoned.
+/// A restore made older contents the head again: the training in between is abandoned.
 struct CurveRestore {
   Version version;  // that the old contents have now
   uint64_t committed_tokens = 0;
@@ -30,14 +30,14 @@ struct CurveRestore {
   std::string reason = {};
 };
 
-/// Training losses of a whole run in bounded memory: when the points become too many, neighbours are joined
-/// and every further point stands for twice as many rounds. Not thread-safe.
+/// Training losses of a whole run in bounded memory. When there are too many points, neighbours are joined,
+/// and every later point covers twice as many rounds. Not thread-safe.
 class LossCurve {
  public:
   static constexpr size_t kMostPoints = 1000;
-  /// Those that come first; of more, only the mean is kept.
+  /// Maximum number of workers with separate curves, the first ones; others count only in the mean.
   static constexpr size_t kMostWorkers = 64;
-  /// Of more, the newest.
+  /// Maximum number of restores; the newest ones are kept.
   static constexpr size_t kMostRestores = 200;
 
   /// In order of version. One without contributions is a restore: no point, but the next one begins an epoch.
@@ -53,7 +53,7 @@ class LossCurve {
   /// Whether a later restore went back behind it.
   bool Abandoned(Version version, uint64_t committed_tokens) const;
   const std::vector<WorkerName>& workers() const { return workers_; }
-  /// Rounds that a point stands for.
+  /// Rounds per point.
   size_t stride() const { return stride_; }
 
  private:

@@ -11,8 +11,8 @@
 
 namespace atl {
 
-/// Answers that were made a moment ago, so that many who watch cost the coordinator no more than one.
-/// Thread-safe; at most kMaxReplies are kept. Two that ask at the same moment may both make it.
+/// Caches recent answers, so that many viewers cost the coordinator no more than one. Thread-safe; keeps at
+/// most kMaxReplies. Two simultaneous requests may both compute the answer.
 class ReplyCache {
  public:
   static constexpr size_t kMaxReplies = 32;
@@ -20,7 +20,7 @@ class ReplyCache {
   explicit ReplyCache(const Clock* clock) : clock_(clock) {}
 
   WebReply Get(const std::string& key, Duration fresh, const std::function<WebReply()>& make);
-  /// Something was changed by an action.
+  /// An action changed something: drops all answers.
   void Clear();
 
  private:

@@ -20,8 +20,8 @@ struct TrafficPoint {
   uint64_t pull_bytes = 0;
 };
 
-/// What a page that was opened just now wants of the past, in bounded memory: the newest events, the loss
-/// curve, traffic of the last minutes. Thread-safe.
+/// The history that a newly opened page shows, in bounded memory: the newest events, the loss curve, the
+/// traffic of the last minutes. Thread-safe.
 class RunHistory {
  public:
   static constexpr size_t kEvents = 1000;
@@ -33,8 +33,8 @@ class RunHistory {
   RunHistory(Coordinator* coordinator, const Clock* clock);
   ~RunHistory();
 
-  /// To be called about once a second, from one thread: reads the rounds that were closed since (of a long
-  /// run some thousands at a time), and takes a traffic point when one is due.
+  /// Call it about once a second from one thread. Reads the newly closed rounds (some thousands at a time in
+  /// a long run) and records a traffic point when one is due.
   void Follow();
   /// Ends the subscription; idempotent.
   void Stop();

@@ -93,13 +93,13 @@ void WebServer::Parts::RenewTls() {
     if (renewed.ok()) {
       daemon->StopListening();
       retired.emplace_back(looked, std::exchange(daemon, *std::move(renewed)));
-      log.Info("the web page has a new certificate");
+      log.Info("the web page uses a new certificate");
     } else {
       tls = std::move(before);
     }
   }
   if (!problem.ok() && problem.message() != tls_error) {
-    log.Warning("the web page keeps its certificate: the new one cannot be used", {{"error", problem}});
+    log.Warning("the web page keeps its old certificate: the new one is unusable", {{"error", problem}});
   }
   tls_error = std::string(problem.message());
 }
@@ -115,11 +115,11 @@ absl::Status WebServer::CheckAddress(const WebServerOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const BindAddress address, ParseBindAddress(options.address));
   if (options.exposure == Exposure::kLoopbackOnly && options.certificate_file.empty() &&
       !IsLoopback(address)) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "the web page on %s can be reached from other machines, without TLS: whoever listens on the way can "
-        "read an operator's token. Listen on 127.0.0.1 and tunnel, give a certificate, or --insecure-bind on "
-        "a network that you trust",
-        address.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("other machines can reach the web page on %s without TLS, so anyone on the network "
+                        "path can read an operator's token. Listen on 127.0.0.1 and use a tunnel, give a "
+                        "certificate, or use --insecure-bind on a network that you trust",
+                        address.ToString()));
   }
   return CheckBindable(address);
 }

@@ -20,7 +20,7 @@ namespace atl {
 
 struct WebServerOptions {
   std::string address = "127.0.0.1:7604";  // port 0: any free one
-  /// With a certificate it may be reached from anywhere.
+  /// With a certificate, any address is allowed.
   Exposure exposure = Exposure::kLoopbackOnly;
   /// Both or neither (PEM). With them it speaks HTTPS only; looked at again every few seconds.
   std::string certificate_file;
@@ -32,7 +32,7 @@ struct WebServerOptions {
   std::function<void(const std::string& peer, const absl::Status& why)> on_denied = {};
 
   HttpLimits limits;
-  /// A client has so long to send a request, and again to take its answer.
+  /// Time limit for a client to send a request, and again to receive its answer.
   Duration timeout = Seconds(20);
   size_t threads = 3;        // that answer
   size_t max_waiting = 128;  // requests for them
@@ -40,10 +40,10 @@ struct WebServerOptions {
   Duration look_at_files = Seconds(10);
 };
 
-/// The built-in web page and its JSON (docs/reference/web.md), on threads of its own. Thread-safe.
+/// The built-in web page and its JSON (docs/reference/web.md), on its own threads. Thread-safe.
 class WebServer {
  public:
-  /// Whether Start could listen now: its errors, before anything else is started.
+  /// Checks whether Start can listen now, to report its errors before anything else starts.
   static absl::Status CheckAddress(const WebServerOptions& options);
 
   /// Listens and serves. Coordinator, clock and policy outlive it.
@@ -54,13 +54,13 @@ class WebServer {
                                                           const Logger& log);
   ~WebServer();
 
-  /// As bound: the port is never 0.
+  /// The bound address; its port is never 0.
   const BindAddress& address() const;
   /// "https://127.0.0.1:7604/"
   std::string url() const;
 
-  /// Answers what is being worked on, ends every connection, joins the threads. Before the coordinator goes.
-  /// Idempotent.
+  /// Answers requests in progress, closes every connection and joins the threads. Call it before the
+  /// coordinator is destroyed. Idempotent.
   void Shutdown();
 
  private:

@@ -229,6 +229,6 @@ export class Chart {
       const [first, last] = [series.points[0][1], series.points.at(-1)[1]];
       return `${series.name} from ${this.options.formatY(first)} to ${this.options.formatY(last)}`;
     });
-    return `${this.options.label}: ${parts.join("; ") || this.options.empty}. Arrow keys read single points.`;
+    return `${this.options.label}: ${parts.join("; ") || this.options.empty}. Use the arrow keys to read single points.`;
   }
 }

@@ -1,5 +1,5 @@
-// Talks to the coordinator: looks again and again, and carries the token. The token lives in this tab only; it travels in
-// a header that no other site's page can send.
+// Calls the coordinator at intervals and sends the token. The token stays in this tab; it is sent in a header that pages of other
+// sites cannot set.
 
 const KEY = "atoll-token";
 let token = sessionStorage.getItem(KEY) || "";
@@ -40,7 +40,7 @@ async function send(path, options) {
   }
 }
 
-// The coordinator's own words are for its programs; they name command-line flags.
+// The coordinator's messages are for programs and name command-line flags, so the page has its own texts.
 const LOCKED = "Only holders of a token can see this run. Ask its operator for a token.";
 const UNKNOWN_TOKEN = "This token is not known, was revoked, or has expired. Ask the run's operator for another one.";
 
@@ -61,7 +61,7 @@ export async function look(path) {
   if (!reply.ok) throw problemOf(reply, text);
   const value = JSON.parse(text);
   const etag = reply.headers.get("ETag");
-  if (etag && !path.includes("after=")) answers.set(path, { etag, value }); // those are never asked for again
+  if (etag && !path.includes("after=")) answers.set(path, { etag, value }); // such paths are requested only once
   return value;
 }
 

@@ -1,4 +1,4 @@
-// Building the page. Everything foreign gets in as text: nothing here, or elsewhere, parses HTML.
+// Builds the page. All foreign data is inserted as text; nothing parses HTML.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -35,7 +35,7 @@ export function setClass(element, name) {
 }
 
 /**
- * Makes the children of `parent` those of `items`, in order, and keeps the element of an item that was there before
+ * Makes the children of `parent` match `items`, in order, and keeps the elements of existing items
  * (focus and selection with it). `make(item)` gives a new element, `update(element, item)` fills it.
  */
 export function keyed(parent, items, key, make, update) {

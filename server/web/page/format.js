@@ -1,4 +1,4 @@
-// Numbers and names for people. 64-bit integers come as strings; a field at its default does not come at all.
+// Formats numbers and names. 64-bit integers arrive as strings; fields with their default value are absent.
 
 export const num = (value) => (value === undefined || value === null ? 0 : Number(value));
 
@@ -55,7 +55,7 @@ export function clock(unixSeconds) {
   return `${date.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
 }
 
-/** Of a worker, from what the coordinator says: "waits for w1", "waits: paused by ann". */
+/** Turns the coordinator's words about a waiting worker into "waits for w1" or "waits: paused by ann". */
 export const waits = (text) => (text.startsWith("waiting for ") ? text.replace("waiting for", "waits for") : `waits: ${text}`);
 
 /** "RUN_STATE_TRAINING", "RUN_STATE_" -> "training" */

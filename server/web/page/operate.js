@@ -1,4 +1,4 @@
-// What an operator does: the token, and the buttons.
+// Operator actions: the token and the buttons.
 import { act, hasToken, look, setToken } from "./client.js";
 import { byId, el, setClass, setText } from "./dom.js";
 import { bytes, clock, counted, num, seconds } from "./format.js";
@@ -38,7 +38,7 @@ export class Operator {
     for (const id of ["operate", "unlock", "act-unlock"]) byId(id).addEventListener("click", () => this.ask());
     byId("token-cancel").addEventListener("click", () => byId("token-dialog").close());
     byId("token-form").addEventListener("submit", (event) => { event.preventDefault(); this.take(); });
-    byId("forget").addEventListener("click", () => { setToken(""); outcome("The token is forgotten.", ""); this.refresh(); });
+    byId("forget").addEventListener("click", () => { setToken(""); outcome("This page has forgotten the token.", ""); this.refresh(); });
     byId("pause").addEventListener("click", () => (this.paused ? this.resume() : this.pause()));
     byId("close-round").addEventListener("click", () => this.closeRound());
     byId("add-form").addEventListener("submit", (event) => { event.preventDefault(); this.add(); });
@@ -59,7 +59,7 @@ export class Operator {
     setToken(byId("token").value);
     try {
       this.session = await look("/api/v1/session");
-      if (!this.session.verified) throw new Error("This coordinator knows no tokens.");
+      if (!this.session.verified) throw new Error("This coordinator does not use tokens.");
       byId("token").value = "";
       byId("token-dialog").close();
       outcome("", "");
@@ -88,7 +88,7 @@ export class Operator {
       this.session = null;
       if (error.status === 401 && hasToken()) {
         setToken("");
-        outcome("The token is not known any more.", "problem");
+        outcome("The token is no longer valid.", "problem");
       }
     }
     this.show();
@@ -103,7 +103,7 @@ export class Operator {
     setText(byId("who"), open ? `as ${this.session.name || "admin"}` : "");
     setText(byId("operate"), open ? `As ${this.session.name || "admin"}` : "Operate");
     const why = this.session?.verified
-      ? "This token lets you look. To pause the run, drain workers or create checkpoints, you need an admin token."
+      ? "This token only allows reading. To pause the run, drain workers or create checkpoints, you need an admin token."
       : `To pause the run, drain or add workers, or create checkpoints, you need an admin token. ${this.session?.tokenHint || ""}`;
     setText(byId("act-why"), why);
   }
@@ -142,7 +142,7 @@ export class Operator {
   }
 
   async pause() {
-    if (!await confirmed("Pause the run?", "Workers stop after the inner step in progress and wait. Contributions on their way are kept and count when the run continues.", "Pause")) return;
+    if (!await confirmed("Pause the run?", "Workers stop after the inner step in progress and wait. Contributions in flight are kept and count when the run resumes.", "Pause")) return;
     await this.run("control-run", { action: "PAUSE", reason: "" }, (reply) => reply.message);
   }
 
@@ -168,7 +168,7 @@ export class Operator {
   /** Drain or restart one worker. */
   async worker(name, action) {
     const restart = action === "RESTART";
-    const text = restart ? "The worker finishes its round, pushes it, and starts again under the same name." : "The worker finishes its round, pushes it, leaves, and does not come back by itself.";
+    const text = restart ? "The worker finishes its round, pushes it, and starts again under the same name." : "The worker finishes its round, pushes it, and leaves. It does not return by itself.";
     if (!await confirmed(`${restart ? "Restart" : "Drain"} ${name}?`, text, restart ? "Restart" : "Drain")) return;
     await this.run("control-worker", { worker: name, action }, (reply) => reply.message);
   }

@@ -1,4 +1,4 @@
-// The top of the page: state, what is awaited, numbers, and the two charts.
+// The top of the page: state, waits, numbers, and the two charts.
 import { Chart } from "./chart.js";
 import { byId, el, keyed, setClass, setText } from "./dom.js";
 import { bytes, clock, count, counted, duration, loss, num, percent, seconds, word } from "./format.js";
@@ -41,7 +41,7 @@ export function showState(status) {
   setText(byId("foot"), `Atoll ${status.softwareVersion || ""} · run ${status.runId || ""} · up for ${duration(status.uptimeS)} · ${status.dataDirectory || ""}`);
 }
 
-// A run may have stood still for a part of its age.
+// The age includes downtime.
 function ageText(status, ended) {
   if (!num(status.runSeconds)) return `coordinator up for ${duration(status.uptimeS)}`;
   const age = duration(status.runSeconds);
@@ -78,10 +78,10 @@ export function showNotices(status) {
     const who = refused.worker ? `worker '${refused.worker}'` : "a worker without a valid name";
     const from = refused.address ? ` (${refused.address})` : "";
     notices.push({ key: `refused ${i}`, looks: "bad",
-      text: `refused: ${who}${from}, ${counted(refused.attempts, "time")} since ${duration(refused.sinceS)}: ${refused.message}` });
+      text: `rejected: ${who}${from}, ${counted(refused.attempts, "time")} since ${duration(refused.sinceS)}: ${refused.message}` });
   });
   const more = refusedJoins.length - SHOWN_REFUSALS;
-  if (more > 0) notices.push({ key: "refused more", looks: "bad", text: `And ${more} more ${more === 1 ? "worker is" : "workers are"} refused` });
+  if (more > 0) notices.push({ key: "refused more", looks: "bad", text: `And ${more} more ${more === 1 ? "worker is" : "workers are"} rejected` });
   keyed(byId("notices"), notices.slice(0, 12), (n) => n.key, () => el("p"), (element, notice) => {
     setClass(element, `notice ${notice.looks}`);
     setText(element, notice.text.charAt(0).toUpperCase() + notice.text.slice(1));
@@ -97,9 +97,9 @@ export function showTiles(status, metrics) {
     ["Validation loss", loss(validation), validation
       ? `perplexity ${Math.exp(validation).toPrecision(3)}${first ? `, from ${loss(first)}` : ""}` : "not evaluated yet"],
     ["Training loss", loss(metrics.trainLoss), round ? `mean of the round that made version ${num(round.version)}` : "not known yet"],
-    // Nothing is known until the first whole round under this coordinator was timed.
+    // The speed is unknown until this coordinator has timed one whole round.
     ["Speed", num(metrics.tokensPerSecond) || !num(metrics.liveTrainers) ? `${count(metrics.tokensPerSecond)} tok/s` : "–", `${num(metrics.liveTrainers)} ${num(metrics.liveTrainers) === 1 ? "worker trains" : "workers train"}`],
-    ["Round", num(metrics.roundSecondsMean) ? duration(metrics.roundSecondsMean) : "–", `of it ${duration(metrics.commitSecondsMean)} to commit, on average`],
+    ["Round", num(metrics.roundSecondsMean) ? duration(metrics.roundSecondsMean) : "–", `including ${duration(metrics.commitSecondsMean)} to commit, on average`],
     ["Computing", num(metrics.computeUtilisation) ? percent(num(metrics.computeUtilisation)) : "–", "of the workers' time"],
     ["Traffic", num(metrics.communicationReduction) ? `${num(metrics.communicationReduction) < 10 ? num(metrics.communicationReduction).toFixed(1) : Math.round(num(metrics.communicationReduction))}× less` : "–", `${bytes(moved)} moved so far`],
   ];
@@ -222,7 +222,7 @@ export class LossChart {
     for (const [kind, name] of [["join", "joined"], ["leave", "left or lost"], ["other", "run or coordinator"], ["restored", "restored"]]) {
       if (marks.some((mark) => mark.kind === kind)) entries.push([name, `mark m-${kind}`]);
     }
-    if (curve.stride > 1) entries.push([`a point is ${curve.stride} rounds`, ""]);
+    if (curve.stride > 1) entries.push([`one point per ${curve.stride} rounds`, ""]);
     legend(byId("loss-legend"), entries);
     this.chart.show({ series, marks }, this.byTime
       ? { formatX: clockOver(curve.unixSeconds), formatTip: clock, timeSteps: TIME_STEPS }
@@ -234,7 +234,7 @@ export class TrafficChart {
   constructor() {
     const rate = (y) => `${bytes(y)}/s`;
     this.chart = new Chart(byId("traffic"), {
-      label: "Bandwidth", empty: "Measuring: the first figures come in a few seconds", formatY: rate, fromZero: true, binary: true, left: 78,
+      label: "Bandwidth", empty: "Measuring: the first values appear in a few seconds", formatY: rate, fromZero: true, binary: true, left: 78,
       formatTip: clock, timeSteps: TIME_STEPS,
     });
     legend(byId("traffic-legend"), [["from workers (push)", "c-s0"], ["to workers (pull)", "c-s1"]]);
@@ -259,7 +259,7 @@ export function showSaved(metrics) {
   const plain = num(metrics.dataParallelBytes);
   const place = byId("saved");
   if (!place.firstChild) {
-    place.append(el("p"), el("div", { class: "bar" }, el("div")), el("p", { class: "muted" }, "The bar: what was moved, beside float32 gradients at every inner step."));
+    place.append(el("p"), el("div", { class: "bar" }, el("div")), el("p", { class: "muted" }, "The bar shows the bytes moved, compared with float32 gradients at every inner step."));
   }
   place.hidden = plain === 0 || moved === 0;
   setText(place.children[0], `${bytes(num(metrics.pushBytes))} up and ${bytes(num(metrics.pullBytes))} down, instead of ${bytes(plain)}: ${bytes(Math.max(0, plain - moved))} saved.`);

@@ -1,4 +1,4 @@
-// The built-in page: looks at the coordinator every two seconds while somebody looks at the page.
+// The built-in page. It calls the coordinator every two seconds while the page is visible.
 import { hasToken, look } from "./client.js";
 import { byId, setClass, setText } from "./dom.js";
 import { duration } from "./format.js";
@@ -33,7 +33,7 @@ function showLink(problem) {
     return;
   }
   const since = lastAnswer ? ` since ${duration((Date.now() - lastAnswer) / 1000)}` : "";
-  setText(byId("link"), problem.status === 0 ? `no answer${since}; trying again` : problem.message);
+  setText(byId("link"), problem.status === 0 ? `no answer${since}; retrying` : problem.message);
   setClass(byId("link"), "link lost");
 }
 

@@ -14,7 +14,7 @@ function workerRow(onAct) {
       el("td", { class: "num", "data-label": "loss" }), el("td", { class: "num", "data-label": "tokens/s" }),
       el("td", { class: "num", "data-label": "counted" }),
       el("td", { class: "num", "data-label": "up" }), el("td", { class: "num", "data-label": "down" }),
-      el("td", { class: "num", "data-label": "heard" }),
+      el("td", { class: "num", "data-label": "heartbeat" }),
       el("td", { class: "acts wide" }, act("DRAIN"), act("RESTART")));
   };
 }
@@ -54,7 +54,7 @@ function fillWorker(row, worker, mayAct) {
 }
 
 export function showWorkers(reply, mayAct, onAct) {
-  // Observers that are gone looked once; nobody misses them.
+  // Hide observers that left: they were only readers.
   const workers = (reply.workers || []).filter((w) => w.role !== "ROLE_OBSERVER" || w.state === "active");
   const active = workers.filter((w) => w.state === "active").length;
   setText(byId("workers-count"), `${active} here${workers.length > active ? `, ${workers.length - active} gone` : ""}${workers.length ? "; up and down: since the coordinator's start" : ""}`);

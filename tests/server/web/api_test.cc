@@ -281,7 +281,7 @@ TEST_F(WebApiTest, WhatIsNoActionIsRejectedAndSaysWhy) {
   EXPECT_THAT(rejected("control-run", R"({"action":"FORMAT"})"), HasSubstr("ControlRunRequest"));
   EXPECT_THAT(rejected("control-run", R"({"action":"PAUSE","extra":1})"), HasSubstr("extra"));
   EXPECT_THAT(rejected("control-worker", R"({"action":"DRAIN","worker":"a","worker":"b"})"),
-              HasSubstr("'worker' is there twice"));
+              HasSubstr("'worker' is given twice"));
   for (const std::string& body :
        {std::string("{"), std::string("[]"), std::string("\0\xff", 2), std::string(9000, '['),
         std::string("action=PAUSE"), std::string("<xml/>"), std::string("{action: 'PAUSE'}")}) {

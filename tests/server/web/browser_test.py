@@ -267,7 +267,7 @@ class PageTest(unittest.TestCase):
         self.by_id("token").send_keys("guess", Keys.ENTER)
         self.wait("it says so", lambda: "not known" in self.text("token-problem"))
         self.by_id("token").send_keys("observer-token", Keys.ENTER)
-        self.wait("it is taken", lambda: "lets you look" in self.text("act-why"))
+        self.wait("it is taken", lambda: "only allows reading" in self.text("act-why"))
         self.assertFalse(self.by_id("act-open").is_displayed())
         self.wait_live()
         self.assertEqual(self.text("state"), "training")
@@ -319,10 +319,10 @@ class PageTest(unittest.TestCase):
         self.wait_live()
         self.wait("four workers and how many more", lambda: len(refused()) == 5)
         first = refused()
-        self.assertRegex(first[0], r"^Refused: a worker without a valid name \(10\.0\.0\.1\), 3 times since 1 min 00 s: <img src=x onerror=")
-        self.assertRegex(first[1], r"^Refused: a worker without a valid name \(10\.0\.0\.2\), ")
-        self.assertRegex(first[2], r"^Refused: worker 'w9' \(10\.0\.0\.3\), ")
-        self.assertEqual(first[4], "And 2 more workers are refused")
+        self.assertRegex(first[0], r"^Rejected: a worker without a valid name \(10\.0\.0\.1\), 3 times since 1 min 00 s: <img src=x onerror=")
+        self.assertRegex(first[1], r"^Rejected: a worker without a valid name \(10\.0\.0\.2\), ")
+        self.assertRegex(first[2], r"^Rejected: worker 'w9' \(10\.0\.0\.3\), ")
+        self.assertEqual(first[4], "And 2 more workers are rejected")
         # Drawn again, an earlier drawing leaves nothing behind.
         drawn = BROWSER.execute_async_script("""
             const done = arguments[0];
