@@ -13,18 +13,18 @@ namespace atl {
 
 /// What a caller may do. An operator may do what an observer may. docs/guides/security.md, "Who may what".
 enum class Role : uint8_t {
-  kObserver = 1,  // looks: status, metrics, published parameters
+  kObserver = 1,  // reads: status, metrics, published parameters
   kWorker = 2,    // joins under its own name and contributes
   kAdmin = 3,     // changes the run
 };
 
 /// "observer", "worker", "admin": on command lines, in files.
 std::string_view RoleName(Role role);
-/// nullopt when there is no such role.
+/// nullopt for an unknown role.
 std::optional<Role> ParseRole(std::string_view name);
 
-/// Who somebody was shown to be. In a run without certificates and tokens everybody is trusted: `verified` is
-/// false, and a name is only what the caller says of itself.
+/// The identity of a caller. In a run without certificates and tokens every caller is trusted: `verified` is
+/// false, and the name is only the caller's claim.
 struct Identity {
   Role role = Role::kObserver;
   std::string name;  // a worker's, or an operator's; empty: any (nothing binds it to one)
@@ -32,7 +32,7 @@ struct Identity {
   bool verified = false;
 };
 
-/// What a connection or a request brought, as its transport saw it.
+/// The credentials of a connection or a request, as seen by its transport.
 struct Presented {
   std::vector<std::string>
       subject_names;         // SANs of a certificate that the transport has verified; else empty
@@ -41,13 +41,13 @@ struct Presented {
   std::string peer;          // address, for messages
 };
 
-/// Tells who somebody is. Thread-safe; never blocks on a disk or a network.
+/// Identifies callers. Thread-safe; never blocks on a disk or a network.
 class AccessPolicy {
  public:
   virtual ~AccessPolicy() = default;
 
-  /// Unauthenticated, saying what is missing and never repeating a secret, when this server asks for more
-  /// than was brought, or a token is not (any longer) known.
+  /// Unauthenticated if required credentials are missing or a token is unknown or no longer valid. The
+  /// message names what is missing and never contains a secret.
   virtual absl::StatusOr<Identity> Identify(const Presented& presented) const = 0;
 };
 

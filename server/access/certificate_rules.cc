@@ -59,9 +59,11 @@ absl::StatusOr<Identity> CertificateRules::Identify(const Presented& presented) 
   auto worker = FirstMatch(workers_, sans);
   if (worker && ValidateWorkerName(*worker).ok()) return Proven(Role::kWorker, *std::move(worker));
   return absl::UnauthenticatedError(absl::StrFormat(
-      "the certificate's names (%s) mean nobody to this coordinator%s; it wants one like %s",
+      "the certificate's names (%s) do not identify a caller of this coordinator%s; it expects a name like "
+      "%s",
       sans.empty() ? "it has no subject alternative names" : absl::StrJoin(sans, ", "),
-      admin && admin_ca_ ? ": operators' are signed by --tls-admin-ca, and this one is not" : "",
+      admin && admin_ca_ ? ": an operator's certificate must be signed by --tls-admin-ca, and this one is not"
+                         : "",
       workers_.empty() ? "--admin-san or --observer-san say" : workers_.front().text()));
 }
 

@@ -13,23 +13,24 @@
 
 namespace atl {
 
-/// What the names in certificates mean. Patterns are tried in their order; the first name that fits counts.
+/// Rules for the names in certificates. Patterns are tried in order; the first matching name counts.
 struct CertificateRuleOptions {
   std::vector<std::string> admin_sans = {"spiffe://*/admin/{name}"};
   std::vector<std::string> observer_sans = {"spiffe://*/observer/{name}"};
   std::vector<std::string> worker_sans = {"spiffe://*/worker/{name}", "{name}"};
-  /// The certificates that alone make operators, as PEM, now; thread-safe. Set: whoever they signed is an
-  /// operator, whatever the names, and nobody else is. Empty: operators are told by admin_sans.
+  /// Returns the current CA certificates of operators as PEM; thread-safe. If set, every certificate that
+  /// they signed is an operator's, whatever its names, and no other is. If empty, admin_sans identify
+  /// operators.
   std::function<std::string()> admin_ca;
 };
 
-/// Who somebody is by a certificate that the transport has verified. Thread-safe.
+/// Identifies callers by a certificate that the transport has verified. Thread-safe.
 class CertificateRules {
  public:
-  /// InvalidArgument naming the pattern.
+  /// InvalidArgument names the wrong pattern.
   static absl::StatusOr<std::unique_ptr<CertificateRules>> Create(const CertificateRuleOptions& options);
 
-  /// Unauthenticated, naming the names, when they mean nobody.
+  /// Unauthenticated, with the names, if they identify nobody.
   absl::StatusOr<Identity> Identify(const Presented& presented) const;
 
  private:

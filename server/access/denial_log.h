@@ -13,9 +13,9 @@
 
 namespace atl {
 
-/// Logs who was turned away, in a log that an attacker cannot fill. The first denial of a kind to a host is
-/// written at once, later ones at most every kQuiet, each with the number of those that were left out before
-/// it. At most kMostHosts hosts and kinds are told apart; the others count as one. Thread-safe.
+/// Logs rejected callers at a rate that an attacker cannot raise. The first denial of a kind to a host is
+/// logged immediately, later ones at most every kQuiet, each with the number of omitted ones. Distinguishes
+/// at most kMostHosts hosts and kinds; all others count as one. Thread-safe.
 class DenialLog {
  public:
   static constexpr Duration kQuiet = Seconds(10);
@@ -24,7 +24,7 @@ class DenialLog {
   /// `clock` outlives it.
   DenialLog(const Logger& log, const Clock* clock);
 
-  /// `what` was denied ("call denied") to this peer, "127.0.0.1:50123" or "[::1]:50123". `why` holds no
+  /// `what` was denied ("call denied") to this peer, "127.0.0.1:50123" or "[::1]:50123". `why` contains no
   /// secret.
   void Denied(std::string_view what, const std::string& peer, std::string_view why)
       ABSL_LOCKS_EXCLUDED(mutex_);

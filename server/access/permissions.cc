@@ -17,16 +17,15 @@ absl::Status CheckName(const Identity& who, std::string_view name) {
   // Whoever may be here may look.
   if (name.starts_with(kObserverPrefix)) return absl::OkStatus();
   if (who.role != Role::kWorker) {
-    return absl::PermissionDeniedError(absl::StrFormat(
-        "%s cannot speak for worker '%s': it takes that worker's certificate or token; who looks has a name "
-        "that begins with %s",
-        Describe(who), std::string(name), std::string(kObserverPrefix)));
+    return absl::PermissionDeniedError(
+        absl::StrFormat("%s cannot act as worker '%s': that needs the worker's certificate or token; names "
+                        "of observers begin with %s",
+                        Describe(who), std::string(name), std::string(kObserverPrefix)));
   }
   if (who.name.empty() || who.name == name) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrFormat("%s cannot speak for worker '%s': start it with --name %s, or with %s's certificate or "
-                      "token",
-                      Describe(who), std::string(name), who.name, std::string(name)));
+  return absl::PermissionDeniedError(absl::StrFormat(
+      "%s cannot act as worker '%s': start it with --name %s, or with %s's certificate or token",
+      Describe(who), std::string(name), who.name, std::string(name)));
 }
 
 }  // namespace
@@ -35,7 +34,7 @@ absl::Status CheckAdminCall(const Identity& who, Role needed, std::string_view w
   if (!who.verified || who.role == Role::kAdmin) return absl::OkStatus();
   if (needed == Role::kObserver && who.role == Role::kObserver) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrFormat(
-      "%s may not call %s: it takes %s certificate or token (atollctl --tls-cert, --token-file)",
+      "%s may not call %s: this needs %s certificate or token (atollctl --tls-cert, --token-file)",
       Describe(who), std::string(what),
       needed == Role::kObserver ? "an observer's or an admin's" : "an admin's"));
 }
@@ -43,8 +42,9 @@ absl::Status CheckAdminCall(const Identity& who, Role needed, std::string_view w
 absl::Status CheckTokenCall(const Identity& who) {
   if (who.verified) return CheckAdminCall(who, Role::kAdmin, "tokens");
   return absl::PermissionDeniedError(
-      "tokens outlive the moment in which nobody is asked: show an admin's own, --token-file FILE; the first "
-      "is in access/admin.token in the coordinator's data directory");
+      "managing tokens needs an admin token even without authentication, because tokens stay valid when it "
+      "is enabled: give --token-file FILE; the first token is in access/admin.token in the coordinator's "
+      "data directory");
 }
 
 absl::Status CheckJoin(const Identity& who, std::string_view name, WorkerRole role) {
@@ -52,7 +52,7 @@ absl::Status CheckJoin(const Identity& who, std::string_view name, WorkerRole ro
   const bool looks = role == WorkerRole::kObserver;
   if (!looks && name.starts_with(kObserverPrefix)) {
     return absl::PermissionDeniedError(
-        absl::StrFormat("'%s': a name that begins with %s is for who only looks", std::string(name),
+        absl::StrFormat("'%s': names that begin with %s are reserved for observers", std::string(name),
                         std::string(kObserverPrefix)));
   }
   return CheckName(who, name);
@@ -62,7 +62,7 @@ absl::Status CheckMember(const Identity& who, std::string_view name, MemberAct a
   if (!who.verified) return absl::OkStatus();
   if (act == MemberAct::kContribute && who.role != Role::kWorker) {
     return absl::PermissionDeniedError(
-        absl::StrFormat("%s cannot contribute: it takes a worker's certificate or token", Describe(who)));
+        absl::StrFormat("%s cannot contribute: this needs a worker's certificate or token", Describe(who)));
   }
   return CheckName(who, name);
 }

@@ -47,20 +47,20 @@ class AskingPolicy final : public AccessPolicy {
       }
       return token;
     }
-    return absl::UnauthenticatedError(absl::StrFormat(
-        "the certificate is of worker %s and the token of worker %s; give one worker's own (--tls-cert, "
-        "--token-file)",
-        certificate->name, token.name));
+    return absl::UnauthenticatedError(
+        absl::StrFormat("the certificate belongs to worker %s, but the token to worker %s; give both of one "
+                        "worker (--tls-cert, --token-file)",
+                        certificate->name, token.name));
   }
 
  private:
   absl::Status Missing() const {
     return absl::UnauthenticatedError(
         rules_ == nullptr
-            ? "this coordinator asks for a token and none was sent; get one from its operator (atollctl "
-              "tokens create) and name its file: --token-file FILE, or ATOLL_TOKEN_FILE"
-            : "this coordinator asks who calls, and neither a certificate nor a token was sent; give "
-              "--tls-cert and --tls-key, or --token-file FILE (ATOLL_TOKEN_FILE)");
+            ? "this coordinator requires a token, but none was sent; get one from its operator (atollctl "
+              "tokens create) and give its file with --token-file FILE or ATOLL_TOKEN_FILE"
+            : "this coordinator requires authentication, but neither a certificate nor a token was sent; "
+              "give --tls-cert and --tls-key, or --token-file FILE (ATOLL_TOKEN_FILE)");
   }
 
   const TokenStore* const tokens_;

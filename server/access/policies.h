@@ -9,15 +9,14 @@
 
 namespace atl {
 
-/// A run that asks nobody: for one machine, or a network that is trusted. Who brings nothing may do
-/// everything, unverified; a token is still looked at, so that what asks for proof itself (the web page's
-/// actions) can have it, and a wrong one is refused. `tokens` outlives it.
+/// Policy without authentication, for one machine or a trusted network. Callers without credentials may do
+/// everything, unverified. A token is still checked, because some calls (the web page's actions) require one,
+/// and a wrong token is rejected. `tokens` outlives it.
 std::unique_ptr<AccessPolicy> MakeOpenPolicy(const TokenStore* tokens);
 
-/// A run that asks everybody, by token, by certificate (`rules` not null), or by both:
-///   a token says who it is; with a certificate beside it that names another worker it is refused;
-///   without a token the certificate says it.
-/// Both outlive it.
+/// Policy that authenticates every caller by token, by certificate (`rules` not null), or by both. A token
+/// identifies the caller, and is rejected together with a certificate of another worker. Without a token, the
+/// certificate identifies the caller. Both outlive it.
 std::unique_ptr<AccessPolicy> MakeAskingPolicy(const TokenStore* tokens, const CertificateRules* rules);
 
 }  // namespace atl

@@ -10,16 +10,15 @@
 
 namespace atl {
 
-/// Which names in a certificate mean somebody, and whom: "spiffe://*/worker/{name}",
-/// "{name}.islands.example".
-/// `{name}` is the name that it proves, `*` any text; neither is empty nor reaches over a '/', and `*` in a
-/// DNS name not over a '.'. A pattern with "://" is for URIs, any other for DNS names.
+/// A pattern for names in certificates: "spiffe://*/worker/{name}", "{name}.islands.example". `{name}`
+/// matches the proven name and `*` any text. Neither matches an empty text or a '/', and `*` in a DNS name
+/// matches no '.'. A pattern with "://" is for URIs, any other for DNS names.
 class SanPattern {
  public:
-  /// InvalidArgument: no {name}, or more than one of it.
+  /// InvalidArgument if the pattern does not have exactly one {name}.
   static absl::StatusOr<SanPattern> Parse(const std::string& text);
 
-  /// What {name} stands for in `san`; nullopt when the pattern does not fit.
+  /// The text of {name} in `san`; nullopt if the pattern does not match.
   std::optional<std::string> Match(std::string_view san) const;
   const std::string& text() const { return text_; }
 

@@ -25,7 +25,7 @@ absl::StatusOr<TokenRecord> DecodeToken(const json& object) {
   token.revoked_unix_ns = object.value("revoked_unix_ns", int64_t{0});
   token.created_by = object.value("created_by", std::string());
   const std::optional<Role> role = ParseRole(object.value("role", std::string()));
-  if (!role) return absl::DataLossError(absl::StrFormat("token '%s' has no role of ours", token.id));
+  if (!role) return absl::DataLossError(absl::StrFormat("token '%s' has an unknown role", token.id));
   if (token.id.empty() || token.sha256.size() != kDigestDigits || !FromHex(token.sha256)) {
     return absl::DataLossError(absl::StrFormat("token '%s' has no SHA-256", token.id));
   }
@@ -35,7 +35,7 @@ absl::StatusOr<TokenRecord> DecodeToken(const json& object) {
 
 absl::StatusOr<std::vector<TokenRecord>> Decode(const json& file) {
   if (file.value("format", 0) != kFormat) {
-    return absl::DataLossError(absl::StrFormat("is not of format %d", kFormat));
+    return absl::DataLossError(absl::StrFormat("does not have format %d", kFormat));
   }
   std::vector<TokenRecord> tokens;
   for (const json& object : file.at("tokens")) {
@@ -68,7 +68,8 @@ absl::StatusOr<std::vector<TokenRecord>> DecodeTokens(std::string_view text) {
   try {
     return Decode(json::parse(text));
   } catch (const json::exception& error) {
-    return absl::DataLossError(absl::StrFormat("is not the JSON that it was written as (%s)", error.what()));
+    return absl::DataLossError(
+        absl::StrFormat("is damaged: it is not the JSON that was written (%s)", error.what()));
   }
 }
 

@@ -11,11 +11,11 @@
 
 namespace atl {
 
-/// What is kept of a token: never the token.
+/// The stored record of a token, which never contains the token itself.
 struct TokenRecord {
   std::string id;  // 8 hexadecimal digits, which the token shows too
   Role role = Role::kObserver;
-  std::string name;    // whom it stands for; a worker's: the only name that it may use, empty: any
+  std::string name;    // the holder; for a worker: the only name it may use, empty: any
   std::string sha256;  // of the whole token, 64 hexadecimal digits
   int64_t created_unix_ns = 0;
   int64_t expires_unix_ns = 0;  // 0: never
@@ -23,9 +23,9 @@ struct TokenRecord {
   std::string created_by;
 };
 
-/// The tokens of a run at rest: JSON, as docs/reference/storage_format.md gives it.
+/// The stored tokens of a run: JSON, described in docs/reference/storage_format.md.
 std::string EncodeTokens(const std::vector<TokenRecord>& tokens);
-/// DataLoss saying what is wrong with it.
+/// DataLoss describes the problem.
 absl::StatusOr<std::vector<TokenRecord>> DecodeTokens(std::string_view text);
 
 }  // namespace atl

@@ -25,14 +25,14 @@ constexpr size_t kMinTokenBytes = 16;  // of those that somebody else has made
 
 absl::Status CheckRequest(const TokenRequest& request) {
   if (request.lifetime && *request.lifetime <= Duration::zero()) {
-    return absl::InvalidArgumentError("expiry: must lie ahead");
+    return absl::InvalidArgumentError("expiry: must be in the future");
   }
   if (request.role == Role::kWorker) {
     return request.name.empty() ? absl::OkStatus() : ValidateWorkerName(request.name);
   }
   if (request.name.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("name: %s's token needs one; it stands in the audit line of what is done with it",
+        absl::StrFormat("name: %s's token needs a name, which the audit log records with each action",
                         request.role == Role::kAdmin ? "an admin" : "an observer"));
   }
   const bool printable = std::all_of(request.name.begin(), request.name.end(),
@@ -54,10 +54,10 @@ absl::Status MakePrivateFolder(const std::string& folder) {
 absl::Status CheckTokenFile(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "%s is no regular file, so the run's tokens cannot be read: remove it and put a backup in its place; "
-      "without a backup, every token must be created again",
-      path));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s is not a regular file, so the run's tokens cannot be read: replace it by a backup; "
+                      "without a backup, remove it and create every token again",
+                      path));
 }
 
 bool Usable(const TokenRecord& token, int64_t now_unix_ns) {
@@ -81,9 +81,9 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
     ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
     auto decoded = DecodeTokens(text);
     if (!decoded.ok()) {
-      return absl::DataLossError(absl::StrFormat(
-          "%s %s; put a backup in its place, or remove it: then every token must be created again", path,
-          std::string(decoded.status().message())));
+      return absl::DataLossError(
+          absl::StrFormat("%s %s; replace it by a backup, or remove it and create every token again", path,
+                          std::string(decoded.status().message())));
     }
     kept = *std::move(decoded);
   }
@@ -114,7 +114,8 @@ absl::Status TokenStore::Add(const TokenRecord& token) {
     std::erase_if(kept, [now = WallNs()](const TokenRecord& old) { return !Usable(old, now); });
   }
   if (kept.size() >= kMaxTokens) {
-    return absl::ResourceExhaustedError(absl::StrFormat("there are %d tokens; revoke some", kept.size()));
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("there are already %d tokens, which is the maximum; revoke some", kept.size()));
   }
   kept.push_back(token);
   return Keep(std::move(kept));
@@ -169,13 +170,14 @@ absl::StatusOr<TokenRecord> TokenStore::Revoke(const std::string& id) {
   if (found == kept.end()) {
     MutexLock lock(&mutex_);
     if (!given_.contains(id)) {
-      return absl::NotFoundError(absl::StrFormat("there is no token '%s'; atollctl tokens list", id));
+      return absl::NotFoundError(
+          absl::StrFormat("token '%s' does not exist; 'atollctl tokens list' shows all tokens", id));
     }
     return absl::FailedPreconditionError(absl::StrFormat(
-        "token '%s' was given with the start of the coordinator; put another into its file there", id));
+        "token '%s' comes from a file of the coordinator's command line; change that file instead", id));
   }
   if (found->revoked_unix_ns != 0) {
-    return absl::FailedPreconditionError(absl::StrFormat("token '%s' is revoked already", id));
+    return absl::FailedPreconditionError(absl::StrFormat("token '%s' is already revoked", id));
   }
   found->revoked_unix_ns = WallNs();
   const TokenRecord revoked = *found;
@@ -194,7 +196,7 @@ absl::Status TokenStore::Give(const std::string& label, Role role, const std::st
                               std::string_view text) {
   if (text.size() < kMinTokenBytes) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%s: a token of %d characters can be guessed; at least %d (openssl rand -hex 32)",
+        absl::StrFormat("%s: a token of %d characters can be guessed; use at least %d (openssl rand -hex 32)",
                         label, text.size(), kMinTokenBytes));
   }
   MutexLock lock(&mutex_);
@@ -219,16 +221,16 @@ absl::StatusOr<TokenRecord> TokenStore::Find(std::string_view text) const {
   }
   if (!found) {
     return absl::UnauthenticatedError(
-        "the token that was sent is not known to this run; check that it is complete and made for this run, "
-        "or ask the run's operator for another");
+        "this run does not know the token; check that it is complete and belongs to this run, or ask the "
+        "run's operator for a new one");
   }
   if (found->revoked_unix_ns != 0) {
     return absl::UnauthenticatedError(
-        absl::StrFormat("token %s was revoked; ask the run's operator for another", found->id));
+        absl::StrFormat("token %s was revoked; ask the run's operator for a new one", found->id));
   }
   if (!Usable(*found, now)) {
     return absl::UnauthenticatedError(
-        absl::StrFormat("token %s has expired; ask the run's operator for another", found->id));
+        absl::StrFormat("token %s has expired; ask the run's operator for a new one", found->id));
   }
   return *found;
 }

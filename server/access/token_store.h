@@ -15,7 +15,7 @@
 
 namespace atl {
 
-/// What a token is to be good for.
+/// The properties of a new token.
 struct TokenRequest {
   Role role = Role::kObserver;
   std::string name;
@@ -24,42 +24,42 @@ struct TokenRequest {
 };
 
 struct NewToken {
-  std::string text;  // atoll_ID_SECRET, 256 random bits: here for the only time
+  std::string text;  // atoll_ID_SECRET, 256 random bits; returned only here
   TokenRecord record;
 };
 
-/// The tokens that callers of a run may show: those in its directory (made, listed and revoked while it is
-/// served), and those given with the start, which live as long as the process. Kept as SHA-256 only; a random
+/// The tokens that callers of a run may use: those in its directory, which operators create, list and revoke,
+/// and those given at the start, which are valid while the process runs. Stores only SHA-256 hashes; a random
 /// secret of 256 bits needs no salt and no slow hash. Thread-safe.
 class TokenStore {
  public:
-  /// `folder` (DATA_DIR/access) is made when it is not there, for its owner alone. DataLoss: the file in it
-  /// is damaged. `clock` outlives this.
+  /// Creates `folder` (DATA_DIR/access) if needed, accessible only to its owner. DataLoss if the file in it
+  /// is damaged.
+  /// `clock` outlives this.
   /// The file that a store in this folder keeps its tokens in.
   static std::string FileIn(const std::string& folder);
   static absl::StatusOr<std::unique_ptr<TokenStore>> Open(const std::string& folder, const Clock* clock);
 
-  /// Durable when it returns. InvalidArgument: an admin's or observer's token without a name, a name that
-  /// nobody may have, a lifetime that is none. ResourceExhausted: too many tokens, revoke some.
+  /// Durable when it returns. InvalidArgument: an admin or observer token without a name, an invalid name or
+  /// an invalid lifetime. ResourceExhausted: too many tokens; revoke some.
   absl::StatusOr<NewToken> Create(const TokenRequest& request);
-  /// Durable, and in force for the next call that shows it. NotFound; FailedPrecondition: revoked already, or
-  /// given with the start.
+  /// Durable when it returns; applies to the next call with this token. NotFound; FailedPrecondition if it is
+  /// already revoked or was given at the start.
   absl::StatusOr<TokenRecord> Revoke(const std::string& id);
-  /// By time of creation, the revoked and expired included; behind them what was given with the start.
+  /// By time of creation, including revoked and expired tokens, followed by those given at the start.
   std::vector<TokenRecord> List() const;
 
-  /// A token from elsewhere (a file that was given with the start, one for a worker that we launch): known
-  /// until the process ends, or until something else is given under the same label, which also becomes its
-  /// id. InvalidArgument: too short to be a secret.
+  /// Adds a token from elsewhere (a file given at the start, or one for a launched worker). Valid until the
+  /// process ends or another token is given under the same label. The label becomes its id. InvalidArgument
+  /// if it is too short for a secret.
   absl::Status Give(const std::string& label, Role role, const std::string& name, std::string_view text);
 
-  /// Whose token this is. Unauthenticated: not known, expired, revoked. Never repeats the text; takes the
-  /// same time for every text of a length. Does not touch the disk.
+  /// The holder of this token. Unauthenticated if it is unknown, expired or revoked. Never repeats the text,
+  /// takes the same time for all texts of the same length, and does not access the disk.
   absl::StatusOr<TokenRecord> Find(std::string_view text) const;
 
-  /// When nobody could be an operator with a kept token (a new run; the last one was revoked or has expired):
-  /// makes one and leaves it in FOLDER/admin.token, readable to its owner alone. The path when it did, else
-  /// nothing.
+  /// If no stored token is a valid admin token (a new run, or the last one was revoked or expired), creates
+  /// one in FOLDER/admin.token, readable only by its owner. Returns the path if it did, else nullopt.
   absl::StatusOr<std::string> EnsureAdmin();
 
  private:

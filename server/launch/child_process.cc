@@ -109,7 +109,7 @@ std::string Describe(const ProcessExit& exit) {
     return name != nullptr ? absl::StrFormat("killed by SIG%s", name)
                            : absl::StrFormat("killed by signal %d", exit.signal);
   }
-  if (exit.code < 0) return "ended, its exit code is not known";
+  if (exit.code < 0) return "ended with an unknown exit code";
   return absl::StrFormat("exit code %d%s", exit.code, MeaningOf(exit.code));
 }
 

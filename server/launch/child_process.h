@@ -15,29 +15,29 @@ namespace atl {
 
 /// How a process ended.
 struct ProcessExit {
-  int code = -1;   // -1: a signal ended it, or nobody can tell
+  int code = -1;   // -1: a signal ended it, or unknown
   int signal = 0;  // 0: it ended by itself
-  /// It ended by itself and has nothing more to do: code 0, or a drain whose last push did not count.
+  /// It ended by itself because its work is done: code 0, or a drain whose last push did not count.
   bool clean() const { return signal == 0 && (code == 0 || code == ToInt(ExitCode::kUncounted)); }
 };
 
 /// "exit code 2 (command line or configuration)", "killed by SIGKILL".
 std::string Describe(const ProcessExit& exit);
 
-/// A child that leads a process group of its own: a Ctrl-C at our terminal does not reach it, and a signal
-/// for it reaches what it started too. It is killed by the kernel when the thread that started it ends,
-/// however that comes (PR_SET_PDEATHSIG): start it from a thread that lives as long as the child may. Only
-/// this one process is ever waited for; other children of ours are not touched. Not thread-safe.
+/// A child process that leads a separate process group, so that Ctrl-C on our terminal does not reach it, and
+/// a signal for it also reaches its own children. The kernel kills it when the thread that started it ends
+/// for any reason (PR_SET_PDEATHSIG), so start it from a thread that outlives it. Waits only for this process
+/// and does not touch our other children. Not thread-safe.
 class ChildProcess {
  public:
-  /// Runs arguments[0] (looked up in PATH when it has no slash), with nothing to read, and with what it
-  /// writes appended to `log_path`. It inherits the environment, and no open file. Returns once the program
-  /// runs. NotFound, PermissionDenied, ...: names the program or the log file.
+  /// Runs arguments[0] (looked up in PATH if it has no slash) with empty standard input, and appends its
+  /// output to `log_path`. It inherits the environment but no open files. Returns when the program runs.
+  /// Errors (NotFound, PermissionDenied, ...) name the program or the log file.
   static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& arguments,
                                             const std::string& log_path);
   ChildProcess(ChildProcess&&) noexcept = default;
   ChildProcess& operator=(ChildProcess&&) = delete;
-  /// Kills what is still running.
+  /// Kills the process if it is still running.
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
@@ -45,7 +45,7 @@ class ChildProcess {
   int descriptor() const { return pidfd_.get(); }
   /// To the whole group.
   void Signal(int signal) const;
-  /// Does not block: nothing while it runs. Once it ended, what is left of its group is killed.
+  /// Does not block; nullopt while the process runs. When it has ended, kills the rest of its group.
   std::optional<ProcessExit> Reap();
 
  private:

@@ -14,7 +14,7 @@ namespace atl {
 
 struct HttpClientOptions {
   std::string base_url = {};  // https://HOST:PORT
-  std::string ca_file = {};   // the only authority that is believed
+  std::string ca_file = {};   // the only trusted authority
   Duration connect_timeout = Seconds(5);
   Duration timeout = Seconds(10);  // of a whole exchange
 };
@@ -33,8 +33,8 @@ struct HttpResponse {
   std::optional<Duration> retry_after;
 };
 
-/// HTTPS to one server, with its certificate verified against one authority. Follows no redirect and asks no
-/// proxy: the token goes to this server and nowhere else. Thread-safe; one exchange at a time.
+/// HTTPS to one server, whose certificate is verified against one authority. Follows no redirects and uses no
+/// proxy, so that the token goes only to this server. Thread-safe; one exchange at a time.
 class HttpClient {
  public:
   static absl::StatusOr<std::unique_ptr<HttpClient>> Create(HttpClientOptions options);
@@ -43,9 +43,9 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   /// Any answer with a status line is OK.
-  ///   DeadlineExceeded    nothing, or not all of it, came in time
-  ///   Unavailable         the server cannot be reached, or broke the connection off
-  ///   Unauthenticated     the server is not who it should be (certificate), or the CA file cannot be read
+  ///   DeadlineExceeded    the answer did not arrive completely in time
+  ///   Unavailable         the server is unreachable or closed the connection
+  ///   Unauthenticated     the server's certificate is wrong, or the CA file is unreadable
   ///   ResourceExhausted   the answer is larger than 16 MiB
   absl::StatusOr<HttpResponse> Exchange(const HttpRequest& request);
 
@@ -58,7 +58,7 @@ class HttpClient {
   const std::unique_ptr<Handle> handle_ ABSL_PT_GUARDED_BY(mutex_);
 };
 
-/// As it may stand in a query.
+/// Escapes a text for a query.
 std::string PercentEncoded(const std::string& text);
 
 }  // namespace atl

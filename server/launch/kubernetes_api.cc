@@ -51,9 +51,8 @@ absl::StatusOr<std::unique_ptr<KubernetesApi>> KubernetesApi::Create(KubernetesA
                                                                      Sleeper* sleeper) {
   if (options.host.empty()) {
     return absl::InvalidArgumentError(
-        "the cluster's API server is not known: KUBERNETES_SERVICE_HOST is not set, so this is not a pod; "
-        "name it "
-        "with --kube-api-host and --kube-api-port");
+        "the address of the cluster's API server is unknown: KUBERNETES_SERVICE_HOST is not set, so this is "
+        "not a pod; give --kube-api-host and --kube-api-port");
   }
   const std::string host =
       options.host.find(':') == std::string::npos ? options.host : "[" + options.host + "]";
@@ -93,7 +92,8 @@ absl::StatusOr<std::string> KubernetesApi::OwnNamespace() const {
 KubernetesApi::Attempt KubernetesApi::Try(const KubernetesCall& call) {
   MutexLock lock(&mutex_);
   if (call.overtaken && call.overtaken()) {
-    return {.status = absl::CancelledError(absl::StrFormat("%s %s was overtaken", call.method, call.path))};
+    return {.status = absl::CancelledError(
+                absl::StrFormat("%s %s conflicted with another change", call.method, call.path))};
   }
   const auto token = ReadToken();
   if (!token.ok()) return {.status = token.status()};
@@ -112,11 +112,10 @@ KubernetesApi::Attempt KubernetesApi::Try(const KubernetesCall& call) {
   const std::string said =
       absl::StrFormat("%s %s answered %d: %s", call.method, call.path, code, WordsOf(*response, *token));
   if (code == 401) {
-    return {.status = absl::UnauthenticatedError(
-                absl::StrFormat("%s. The service account's token in %s is not accepted: is the account "
-                                "there, and is the token of this "
-                                "cluster and not expired?",
-                                said, options_.credentials)),
+    return {.status = absl::UnauthenticatedError(absl::StrFormat(
+                "%s. The API server rejects the service account's token in %s: check that the account exists "
+                "and that the token belongs to this cluster and has not expired",
+                said, options_.credentials)),
             .repeat = true,
             .rejected_token = true};
   }
@@ -159,7 +158,7 @@ absl::StatusOr<std::string> KubernetesApi::Call(const KubernetesCall& call) {
     if (attempt >= options_.attempts) return give_up(absl::StrFormat("given up after %d attempts", attempt));
     if (result.retry_after && *result.retry_after > options_.longest_wait) {
       return give_up(
-          absl::StrFormat("it asks to wait for %s, try again then", HumanDuration(*result.retry_after)));
+          absl::StrFormat("it asks to wait for %s; retry then", HumanDuration(*result.retry_after)));
     }
     const Duration wait = NextWait(backoff, result);
     if (wait > Duration::zero() && !sleeper_->SleepFor(wait)) {

@@ -22,11 +22,11 @@ struct KubernetesApiOptions {
   Duration timeout = Seconds(10);
   int attempts = 5;
   BackoffOptions backoff = {.initial = Seconds(0.25), .maximum = Seconds(5), .multiplier = 2};
-  Duration longest_wait = Seconds(30);  // a server that asks for more patience than this gets an error
+  Duration longest_wait = Seconds(30);  // if the server asks for a longer wait, the call fails
   uint64_t seed = 0;                    // of the jitter
 };
 
-/// One call: what, and what permission it takes, for the error that says which is missing.
+/// One call, with the permission that it needs, for the error message if that permission is missing.
 struct KubernetesCall {
   std::string method = "GET";
   std::string path = {};
@@ -36,15 +36,15 @@ struct KubernetesCall {
   std::string resource = {};    // pods, statefulsets/scale
   std::string api_group = {};   // "" for the core one
   std::string name_space = {};  // for the message
-  /// Asked before each attempt, while no other call is under way: true ends the call with Cancelled, for its
-  /// request has been overtaken. Must not call the API. Empty: never.
+  /// Called before each attempt, while no other call is in progress. If it returns true, the request is
+  /// outdated and the call ends with Cancelled. Must not call the API. Empty: never.
   std::function<bool()> overtaken = {};
 };
 
-/// Calls to a cluster's API server with a service account's token. The token file is read for every call, so
-/// that a rotated one is used at once; it never appears in an error. Repeats what may be repeated: 409, 429
-/// (after Retry-After), 5xx, timeouts and broken connections, with backoff; 401 once, with the token read
-/// again. Thread-safe; calls wait for one another, and may take `attempts` timeouts and waits.
+/// Calls a cluster's API server with a service account's token. Reads the token file for every call, so that
+/// a rotated token is used immediately; the token never appears in an error. Retries 409, 429 (after
+/// Retry-After), 5xx, timeouts and broken connections with backoff, and 401 once with a reloaded token.
+/// Thread-safe; calls run one at a time and may take `attempts` timeouts and waits.
 class KubernetesApi {
  public:
   /// `sleeper` outlives it; a sleep that is cut short ends the call with Cancelled.

@@ -121,9 +121,8 @@ absl::StatusOr<uint32_t> KubernetesLauncher::ScaleSets(uint32_t target, uint64_t
   ATOLL_ASSIGN_OR_RETURN(const std::vector<uint32_t> sets, GetSets());
   if (target > sets.size()) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("%d workers are wanted, and only %d have a StatefulSet with an identity of its own; "
-                        "make the identity "
-                        "and the set of %s first (k8s/README.md, \"TLS\")",
+        absl::StrFormat("%d workers are wanted, but only %d have a StatefulSet with its own identity; create "
+                        "the identity and the set of %s first (k8s/README.md, \"TLS\")",
                         target, sets.size(), SetOf(static_cast<uint32_t>(sets.size()))));
   }
   for (uint32_t ordinal = 0; ordinal < sets.size(); ++ordinal) {
@@ -183,12 +182,11 @@ absl::StatusOr<std::string> KubernetesLauncher::Release(const WorkerName& name) 
   if (*ordinal + 1 == target_) {
     released_ = *ordinal;
     left_ = false;
-    return absl::StrFormat("the StatefulSet is scaled to %d when it has left", *ordinal);
+    return absl::StrFormat("when it has left, the StatefulSet is scaled to %d", *ordinal);
   }
   return absl::StrFormat(
-      "the cluster starts its pod again: a StatefulSet has its lowest numbers, so only %s-%d can be let go. "
-      "To run one "
-      "worker less, call `atollctl workers scale %d`",
+      "the cluster restarts its pod: a StatefulSet always runs the lowest numbers, so only %s-%d can be "
+      "removed. To run one worker less, use `atollctl workers scale %d`",
       options_.stateful_set, target_ - 1, target_ - 1);
 }
 
@@ -246,8 +244,9 @@ absl::StatusOr<Pod> KubernetesLauncher::GetPod(const WorkerName& name) {
 
 absl::Status KubernetesLauncher::Restart(const WorkerName& name) {
   if (!NumberOf(options_.stateful_set + "-", name)) {
-    return absl::NotFoundError(absl::StrFormat(
-        "%s is not a worker that this launcher runs: those are named %s-0 on", name, options_.stateful_set));
+    return absl::NotFoundError(
+        absl::StrFormat("%s is not a worker of this launcher: its workers are named %s-0 and so on", name,
+                        options_.stateful_set));
   }
   ATOLL_ASSIGN_OR_RETURN(const Pod pod, GetPod(name));
   const auto deleted = api_->Call({.method = "DELETE",
@@ -311,7 +310,7 @@ void KubernetesLauncher::Note(const absl::Status& failure) {
   }
   // Once for each cause, not every ten seconds.
   if (new_error) {
-    log_.Warning("the workers' pods cannot be looked at",
+    log_.Warning("the workers' pods cannot be listed",
                  {{"error", failure}, {"next_attempt_in_s", ToSeconds(options_.look_every)}});
   }
 }
@@ -382,7 +381,7 @@ LauncherView KubernetesLauncher::view() const {
   }
   if (troubled > 1) view.error += absl::StrFormat(" (and %d more)", troubled - 1);
   if (!error_.empty()) {
-    view.error = absl::StrFormat("%s; looking again every %s", error_, HumanDuration(options_.look_every));
+    view.error = absl::StrFormat("%s; retrying every %s", error_, HumanDuration(options_.look_every));
   }
   return view;
 }

@@ -29,26 +29,27 @@ struct KubernetesLauncherOptions {
   Duration look_every = Seconds(10);
 };
 
-/// Workers as pods of one StatefulSet, which the cluster starts, places and restarts; a worker's name is its
-/// pod's. Wanted are the set's replicas, whose numbers are always the lowest: so of the workers that an
-/// operator drains only the one with the highest number can be let go, and replicas are lowered when it has
-/// left. Scale patches the set's replicas; Restart deletes the pod, and the set makes it anew. A thread looks
-/// at the pods now and then, for the view and the events. What the service account must be allowed to: get
-/// and patch statefulsets/scale, get, list and delete pods. docs/reference/launchers.md
+/// Runs workers as pods of one StatefulSet; the cluster starts, places and restarts them. A worker has the
+/// name of its pod. The wanted workers are the set's replicas, which always have the lowest numbers. So an
+/// operator can drain only the worker with the highest number; the replicas are lowered when it has left.
+/// Scale patches the set's replicas; Restart deletes the pod, and the set creates a new one. A thread lists
+/// the pods at intervals, for the view and the events. The service account must be allowed to get and patch
+/// statefulsets/scale and to get, list and delete pods. docs/reference/launchers.md
 ///
-/// With a set for each worker, Scale patches each to one replica or none; FailedPrecondition when more are
-/// wanted than there are sets, and then nothing is changed.
+/// With one set per worker, Scale patches each set to one or zero replicas. FailedPrecondition, without any
+/// change, if there are fewer sets than wanted workers.
 ///
 /// Scale and Restart block while the API server is asked (KubernetesApi says with which errors).
 class KubernetesLauncher final : public Launcher {
  public:
-  /// InvalidArgument when there is no API server to ask; Unauthenticated without a token. Does not ask yet.
+  /// InvalidArgument if the API server's address is unknown; Unauthenticated without a token. Makes no call
+  /// yet.
   static absl::StatusOr<std::unique_ptr<KubernetesLauncher>> Create(KubernetesLauncherOptions options,
                                                                     Logger log);
   ~KubernetesLauncher() override;
 
   absl::Status Scale(uint32_t target) override;
-  /// Asks for it at the next looks, until it is granted or Scale asks for another number.
+  /// Requests the number repeatedly until it is granted or Scale requests another number.
   void Begin(uint32_t target) override;
   absl::StatusOr<std::string> Release(const WorkerName& name) override;
   bool IsReleased(const WorkerName& name) const override;
@@ -57,7 +58,7 @@ class KubernetesLauncher final : public Launcher {
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;
   bool Owns(const WorkerName& name) const override;
-  /// Only stops looking: the pods belong to the cluster.
+  /// Only stops the thread: the pods belong to the cluster.
   void Shutdown() override;
   void SetEventSink(EventSink sink) override;
 

@@ -28,7 +28,7 @@ absl::StatusOr<T> Parsed(const std::string& text, const char* what,
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("the API server's answer is not a %s: no JSON object", what));
+        absl::StrFormat("the API server's answer is not a %s: it is not a JSON object", what));
   }
   try {
     return read(object);

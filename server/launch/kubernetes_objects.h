@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "server/launch/launcher.h"
 
-// The few fields that are read of the API server's answers (kinds Pod, PodList and autoscaling/v1 Scale, as
-// in Kubernetes' API reference). What is missing has its default; what has another type than it should is
-// InvalidArgument naming the field.
+// Reads the needed fields of the API server's answers (kinds Pod, PodList and autoscaling/v1 Scale of the
+// Kubernetes API reference). Missing fields get their defaults; a field of a wrong type is InvalidArgument
+// with its name.
 
 namespace atl {
 
@@ -26,8 +26,8 @@ struct PodPage {
   std::string next = {};       // to be asked for with `continue`; empty: this was the last page
 };
 
-/// `set`: the stateful set whose pods are meant; others that carry the same labels are left out. `suffix`:
-/// what stands in a pod's name after its worker's.
+/// `set`: the stateful set whose pods to return; ignores other pods with the same labels. `suffix`: the part
+/// of a pod's name after the worker's name.
 absl::StatusOr<PodPage> ParsePodList(const std::string& json, const std::string& set,
                                      const std::string& suffix = "");
 absl::StatusOr<Pod> ParsePod(const std::string& json, const std::string& set, const std::string& suffix = "");
@@ -36,7 +36,7 @@ absl::StatusOr<Pod> ParsePod(const std::string& json, const std::string& set, co
 absl::StatusOr<uint32_t> ParseReplicas(const std::string& json);
 /// A merge patch of it.
 std::string ReplicasPatch(uint32_t replicas);
-/// Body of a DELETE that meets this pod, and not the one that has its name afterwards.
+/// Body of a DELETE that deletes only this pod and not a later one of the same name.
 std::string DeleteOnly(const std::string& uid);
 
 }  // namespace atl

@@ -15,14 +15,14 @@ namespace atl {
 
 /// How a worker is started. The command line is
 ///   program arguments... --coordinator ADDRESS --name NAME --state-dir STATE_ROOT/NAME credentials...
-/// so that a program that runs another one (numactl, nice, ssh) can be put in front of the worker. In every
-/// argument {name}, {number}, {coordinator} and {state_dir} are replaced.
+/// so that a wrapper (numactl, nice, ssh) can precede the worker's program. {name}, {number}, {coordinator}
+/// and {state_dir} are replaced in every argument.
 struct LaunchCommand {
   std::string program = "atoll-worker";
   std::vector<std::string> arguments = {};
   std::string state_root = {};
-  std::vector<std::string> credentials = {};  // arguments that let it in
-  /// Called before each start: makes what the credentials name. May be empty.
+  std::vector<std::string> credentials = {};  // arguments that authenticate it
+  /// Called before each start to create the files that the credentials name. May be empty.
   std::function<absl::Status(const WorkerName&)> prepare = {};
 };
 

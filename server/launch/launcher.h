@@ -15,7 +15,7 @@ namespace atl {
 
 /// One worker process as the launcher sees it.
 struct LaunchedWorker {
-  /// kDraining: it runs, and is not started again when it ends. kDrained: it ended so.
+  /// kDraining: it runs and is not restarted when it ends. kDrained: it has ended in that way.
   enum class State : uint8_t { kStarting, kRunning, kStopping, kWaiting, kStopped, kDraining, kDrained };
   WorkerName name;
   State state = State::kStarting;
@@ -40,46 +40,46 @@ struct LauncherView {
   std::string error;  // why the last attempt failed and when the next is; empty: nothing is wrong
 };
 
-/// Starts and stops worker processes somewhere, and starts again those that die, with backoff. Names are
-/// numbered from 0. A worker is *wanted* (it is kept running), *drained* (an operator drained it: it is left
-/// alone until Restart asks for it), or neither. Thread-safe; calls return when the request is noted, not
-/// when it is fulfilled, except where the other side must be asked (Kubernetes' API server).
+/// Starts and stops worker processes, and restarts failed ones with backoff. Names are numbered from 0. A
+/// worker is *wanted* (kept running), *drained* (an operator drained it, so it stays stopped until Restart),
+/// or neither. Thread-safe. Calls return when the request is recorded, not when it is done, except for calls
+/// to Kubernetes' API server.
 class Launcher {
  public:
   virtual ~Launcher() = default;
 
-  /// So many workers are wanted. More: the lowest numbers that are neither wanted nor drained. Fewer: those
-  /// that are no members go first (SetMembers), then the highest numbers; they are asked to finish (SIGTERM:
-  /// they push what they have) and given time for it. Wanted ones that ended with nothing more to do are
-  /// started again.
+  /// Sets the number of wanted workers. To add workers, starts the lowest numbers that are neither wanted nor
+  /// drained. To remove workers, stops those that are not members first (SetMembers), then the highest
+  /// numbers; they get SIGTERM and time to push their steps. Also restarts wanted workers that ended because
+  /// their work was done.
   virtual absl::Status Scale(uint32_t target) = 0;
-  /// The number that the run wants when the coordinator starts. Returns at once; what must be asked of others
-  /// is asked until it is granted.
+  /// The number of workers that the run wants when the coordinator starts. Returns immediately; requests to
+  /// others are repeated until they are granted.
   virtual void Begin(uint32_t target) { Scale(target).IgnoreError(); }
-  /// There is work again: wanted workers that ended because there was none are started, and so are those that
-  /// are just about to end for this reason.
+  /// There is work again: starts wanted workers that ended because there was none, including those that are
+  /// about to end for this reason.
   virtual absl::Status StartAgain() { return Scale(view().target); }
-  /// An operator drains this worker: it is not wanted any more, is left to end by itself, and is not started
-  /// again until Restart asks for it. Answers what the operator should know besides; empty: nothing.
+  /// An operator drains this worker: it is no longer wanted, ends by itself, and is not restarted until
+  /// Restart. Returns additional information for the operator; may be empty.
   virtual absl::StatusOr<std::string> Release(const WorkerName& name) { return std::string(); }
-  /// Whether this worker was let go and is not wanted again yet.
+  /// Whether this worker was drained and is not wanted again yet.
   virtual bool IsReleased(const WorkerName& name) const { return false; }
-  /// A worker that was let go is wanted again. Its process is left alone: it restarts by itself, or ends
-  /// because it was draining, and is then started.
+  /// A drained worker is wanted again. Does not touch its process: it restarts by itself, or ends because it
+  /// was draining and is then started.
   virtual void Reclaim(const WorkerName& name) {}
-  /// A worker that was let go has left the run.
+  /// A drained worker has left the run.
   virtual void Left(const WorkerName& name) {}
-  /// Who is a live member of the run. Called without a lock. Set before the first Scale.
+  /// Whether a worker is a live member of the run. Called without a lock. Set it before the first Scale.
   using IsMember = std::function<bool(const WorkerName&)>;
   virtual void SetMembers(IsMember is_member) {}  // NOLINT(performance-unnecessary-value-param): it is kept
-  /// Ends the process of this worker (SIGTERM, later SIGKILL) and starts it again under its name: for a
-  /// worker that does not answer its heartbeat's commands. One that was drained is wanted again. NotFound
-  /// when it is none of the launcher's.
+  /// Ends the process of this worker (SIGTERM, later SIGKILL) and restarts it under its name, for a worker
+  /// that does not obey commands. A drained worker is wanted again. NotFound for a worker of another origin.
   virtual absl::Status Restart(const WorkerName& name) = 0;
   virtual LauncherView view() const = 0;
-  /// Whether this worker is one that Scale made.
+  /// Whether Scale created this worker.
   virtual bool Owns(const WorkerName& name) const = 0;
-  /// Ends all of them, waits for them. Idempotent. (Kubernetes: leaves them alone, the cluster owns them.)
+  /// Ends all workers and waits for them. Idempotent. (Kubernetes: does not touch them; the cluster owns
+  /// them.)
   virtual void Shutdown() = 0;
 
   /// What happens to workers, for the event log.
@@ -89,10 +89,10 @@ class Launcher {
     std::string message;
   };
   using EventSink = std::function<void(const Event&)>;
-  /// Called from the launcher's thread, never under its lock, and never again once Shutdown returned. Set
-  /// before the first Scale; until it is, events go nowhere.
+  /// Called from the launcher's thread, never under its lock, and never after Shutdown returned. Set it
+  /// before the first Scale; until then, events are discarded.
   virtual void SetEventSink(EventSink sink) {}  // NOLINT(performance-unnecessary-value-param): it is kept
-  /// Where workers find the coordinator: known only once its port is open. Nothing is started before.
+  /// The address of the coordinator for workers, known when its port is open. No worker starts before.
   virtual void SetCoordinator(const std::string& address) {}
 };
 

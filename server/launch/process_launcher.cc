@@ -30,10 +30,10 @@ absl::Status CheckPrefix(const std::string& prefix) {
   const bool good = !prefix.empty() && prefix.size() <= kLongestPrefix && prefix[0] >= 'a' &&
                     prefix[0] <= 'z' && std::all_of(prefix.begin(), prefix.end(), allowed);
   if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "workers cannot be named '%s0': a prefix begins with a-z, goes on with a-z 0-9 . - and has "
-      "at most %d characters",
-      prefix, kLongestPrefix));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("workers cannot be named '%s0': a prefix has at most %d characters of a-z 0-9 . -, and "
+                      "the first is a-z",
+                      prefix, kLongestPrefix));
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ absl::StatusOr<std::string> ProcessLauncher::Release(const WorkerName& name) {
   requests_.drained.insert(*number);
   made_ = std::max(made_, *number + 1);
   Wake();
-  return absl::StrFormat("the launcher does not start it again; `atollctl workers restart %s` does", name);
+  return absl::StrFormat("the launcher does not restart it; `atollctl workers restart %s` does", name);
 }
 
 bool ProcessLauncher::IsReleased(const WorkerName& name) const {
@@ -139,7 +139,7 @@ absl::Status ProcessLauncher::Restart(const WorkerName& name) {
   if (requests_.shutting_down) return absl::UnavailableError("the coordinator is shutting down");
   if (!number || !(requests_.wanted.contains(*number) || requests_.drained.contains(*number))) {
     return absl::NotFoundError(
-        absl::StrFormat("%s is not a worker that this launcher runs: it has %d, named %s0 on", name,
+        absl::StrFormat("%s is not a worker of this launcher: it has %d workers, named %s0 and so on", name,
                         requests_.wanted.size(), options_.name_prefix));
   }
   requests_.drained.erase(*number);

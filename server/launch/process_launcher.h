@@ -20,25 +20,25 @@ namespace atl {
 
 struct ProcessLauncherOptions {
   LaunchCommand command;
-  std::string log_dir;  // this and the state root are made when they are not there
+  std::string log_dir;  // created if missing, like the state root
   std::string name_prefix = "w";
-  // Longer than a worker takes to end (its --drain-seconds), so that it can say goodbye.
+  // Longer than a worker's --drain-seconds, so that it can leave cleanly.
   Duration grace = Seconds(30);
-  // Lived so long: what happens next has nothing to do with how it began.
+  // After this lifetime, a failure is not related to the start.
   Duration settled = Seconds(30);
   BackoffOptions backoff = {.initial = Seconds(1), .maximum = Seconds(60), .multiplier = 2};
   uint64_t seed = 0;  // of the jitter
 };
 
-/// Workers as processes on this host. One thread starts them, waits for them, and starts again those that
-/// fail: after a second at most, then later and later, up to a minute. A worker that ends with exit code 0
-/// has nothing more to do (the run is finished) and stays away until Scale or Restart ask for it; one that
-/// was let go (drained) until Restart does, however it ends. No worker outlives us: Shutdown ends all of
-/// them, and after a kill -9 of ours the kernel kills them (they go on from their state directories).
+/// Runs workers as processes on this host. One thread starts them, waits for them, and restarts failed ones:
+/// after at most a second, then with growing delays up to a minute. A worker that exits with code 0 has no
+/// more work (the run is finished) and stays stopped until Scale or Restart. A drained worker stays stopped
+/// until Restart, however it ends. No worker outlives this process: Shutdown ends all of them, and after a
+/// kill -9 of this process the kernel kills them (they resume from their state directories).
 /// docs/reference/launchers.md
 class ProcessLauncher final : public Launcher {
  public:
-  /// InvalidArgument for a prefix that no worker may have.
+  /// InvalidArgument for an invalid prefix of worker names.
   static absl::StatusOr<std::unique_ptr<ProcessLauncher>> Create(ProcessLauncherOptions options,
                                                                  const Clock* clock);
   ~ProcessLauncher() override;

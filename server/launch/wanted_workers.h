@@ -6,9 +6,9 @@
 
 namespace atl {
 
-/// Which numbers a launcher that is free to choose keeps running when `target` are wanted in all. More than
-/// now: the lowest numbers that are neither wanted nor drained. Fewer: wanted ones that are no members of the
-/// run (`strangers`) go first, then the highest numbers. Pure.
+/// Chooses the numbers that a launcher keeps running for `target` workers. To add workers, takes the lowest
+/// numbers that are neither wanted nor drained. To remove workers, drops wanted ones that are not members of
+/// the run (`strangers`) first, then the highest numbers. Pure.
 std::set<uint32_t> ChooseNumbers(std::set<uint32_t> wanted, const std::set<uint32_t>& drained,
                                  const std::set<uint32_t>& strangers, uint32_t target);
 

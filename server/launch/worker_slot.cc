@@ -100,8 +100,8 @@ void WorkerSlot::OnFailure(MonoTime now, const std::string& what, std::vector<La
   StartAt(now + delay, State::kWaiting);
   trouble_ = failures_ == 1 ? what : absl::StrFormat("%s (%d times in a row)", what, failures_);
   Report(false,
-         absl::StrFormat("%s %s; started again in %s (its log: %s)", shown_.name, trouble_,
-                         HumanDuration(delay), log_path_),
+         absl::StrFormat("%s %s; restarting in %s (its log: %s)", shown_.name, trouble_, HumanDuration(delay),
+                         log_path_),
          events);
 }
 
@@ -126,11 +126,12 @@ void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launc
   } else if (shown_.state == State::kDraining) {
     shown_.state = State::kDrained;
     Report(false,
-           absl::StrFormat("%s was drained: %s; started again only by `atollctl workers restart %s`",
+           absl::StrFormat("%s was drained: %s; only `atollctl workers restart %s` starts it again",
                            shown_.name, shown_.last_exit, shown_.name),
            events);
   } else if (exit.clean() && drains_) {
-    Report(false, absl::StrFormat("%s was drained: %s; it is wanted again", shown_.name, shown_.last_exit),
+    Report(false,
+           absl::StrFormat("%s was drained: %s; the run needs it again", shown_.name, shown_.last_exit),
            events);
     StartAt(now, State::kStarting);
   } else if (exit.clean() && now < expected_until_) {

@@ -16,26 +16,26 @@ namespace atl {
 
 struct WorkerSlotOptions {
   LaunchCommand command = {};
-  std::string log_dir = {};  // NAME.log; what is there is kept, up to a size
+  std::string log_dir = {};  // NAME.log; existing text is kept, up to a size
   Duration grace{};          // between SIGTERM and SIGKILL
-  Duration settled{};        // a life as long as this makes the next failure the first one again
+  Duration settled{};        // after a life this long, the next failure counts as the first
   BackoffOptions backoff = {};
 };
 
-/// One worker of a ProcessLauncher: its process, and what becomes of it. Belongs to one thread, which must
-/// live as long as the process may (see ChildProcess).
+/// One worker of a ProcessLauncher: its process and its next actions. Belongs to one thread, which must
+/// outlive the process (see ChildProcess).
 class WorkerSlot {
  public:
   WorkerSlot(const WorkerSlotOptions& options, WorkerName name, uint32_t number, uint64_t seed);
 
-  /// SIGTERM, and SIGKILL when the grace is over; not started again.
+  /// Sends SIGTERM, and SIGKILL after the grace period; does not restart it.
   void Stop(MonoTime now);
-  /// It is drained: left to end by itself, and not started again however it ends.
+  /// The worker is drained: lets it end by itself and does not restart it, however it ends.
   void Release();
-  /// It is wanted (still, or again): a process that is ending is followed by another one, also one that ends
-  /// by itself because it was draining; one that has drained is started.
+  /// The worker is wanted (still or again): when a process ends, also because it was draining, another one
+  /// follows; a drained worker is started.
   void Want(MonoTime now);
-  /// Starts it when it ended by itself, having nothing more to do.
+  /// Starts it if it ended by itself because its work was done.
   void Revive(MonoTime now);
   /// A life that is under way may be about to end because there was nothing more to do: should it end so
   /// within a minute, it is started again, for there is.
@@ -46,11 +46,11 @@ class WorkerSlot {
   /// Does what is due: notices an end, kills, starts. Adds what happened to `events`.
   void Advance(MonoTime now, const std::string& coordinator, std::vector<Launcher::Event>& events);
 
-  /// There is no process, and there will be none: it was stopped.
+  /// The worker was stopped: there is no process and no further start.
   bool gone() const { return gone_; }
-  /// For poll; -1 without a process.
+  /// File descriptor for poll; -1 without a process.
   int descriptor() const { return process_ ? process_->descriptor() : -1; }
-  /// When Advance has something to do, if nothing happens before.
+  /// The time of the next action of Advance, if nothing happens before.
   std::optional<MonoTime> due() const;
 
   LaunchedWorker Show(MonoTime now) const;

@@ -50,7 +50,7 @@ class FakeLauncher final : public Launcher {
     MutexLock lock(&log_->mutex);
     if (log_->wanted.erase(NumberOf(name)) == 0) return std::string();
     log_->drained.insert(NumberOf(name));
-    return std::string("the launcher does not start it again");
+    return std::string("the launcher does not restart it");
   }
   bool IsReleased(const WorkerName& name) const override {
     MutexLock lock(&log_->mutex);

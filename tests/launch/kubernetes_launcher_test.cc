@@ -109,7 +109,7 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   ASSERT_TRUE(Shows(3));
   const auto middle = launcher_->Release("train-worker-1");
   ASSERT_TRUE(middle.ok());
-  EXPECT_THAT(*middle, HasSubstr("the cluster starts its pod again"));
+  EXPECT_THAT(*middle, HasSubstr("the cluster restarts its pod"));
   EXPECT_THAT(*middle, HasSubstr("workers scale 2"));
   launcher_->Left("train-worker-1");
   const auto highest = launcher_->Release("train-worker-2");

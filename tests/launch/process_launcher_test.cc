@@ -293,7 +293,7 @@ TEST_F(ProcessLauncherTest, ACrashLoopIsShownSlowedDownAndLeft) {
   ASSERT_TRUE(WriteFileAtomically(dir_.File("mended"), "").ok());
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
   EXPECT_THAT(launcher_->view().error,
-              AllOf(HasSubstr("exit code 6"), HasSubstr("times in a row); started again")))
+              AllOf(HasSubstr("exit code 6"), HasSubstr("times in a row); restarting")))
       << "its next life may be as short as the last";
 }
 

@@ -100,7 +100,7 @@ TEST_F(PoliciesTest, ByCertificate) {
   EXPECT_EQ(Show(policy->Identify(Certificate({"spiffe://td/observer/prometheus"}))),
             "observer prometheus certificate");
   EXPECT_THAT(Show(policy->Identify(Certificate({"Ann Smith", "spiffe://td/boss/bob"}))),
-              AllOf(HasSubstr("spiffe://td/boss/bob"), HasSubstr("mean nobody")));
+              AllOf(HasSubstr("spiffe://td/boss/bob"), HasSubstr("do not identify a caller")));
   EXPECT_THAT(Show(policy->Identify(Certificate({}))), HasSubstr("no subject alternative names"));
   EXPECT_THAT(Show(policy->Identify(Bearer(""))), HasSubstr("--tls-cert"));
 }

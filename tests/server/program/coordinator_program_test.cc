@@ -73,7 +73,7 @@ TEST_F(CoordinatorProgramTest, LostTokensAreToldAndWhatIsNoFileIsRejected) {
   ASSERT_TRUE(CreateDirs(tokens).ok());
   const Finished rejected = Run({"--config", dir_.File("run.yaml")});
   EXPECT_EQ(rejected.exit_code, 6) << rejected.output;
-  EXPECT_THAT(rejected.output, AllOf(HasSubstr(tokens), HasSubstr("put a backup in its place")));
+  EXPECT_THAT(rejected.output, AllOf(HasSubstr(tokens), HasSubstr("replace it by a backup")));
 }
 
 TEST_F(CoordinatorProgramTest, AnswersAKubeletOnAPortOfItsOwn) {
