@@ -14,14 +14,14 @@
 
 namespace atl {
 
-/// Carries out a merge plan, block by block, in float32. One thread's own: it holds the scratch (none but a
+/// Executes a merge plan block by block in float32. Use one object per thread: it holds the scratch memory (a
 /// small array for sums, DecodedRows for trimmed means).
 ///
 /// A sum is out[i] = sum over inputs, in the plan's order, of coefficient * decoded[i]: one rounded product
 /// and one rounded addition each, starting from 0; by presence, it is then divided once by the sum of the
 /// weights of those that hold the value, added in the same order. A trimmed mean sorts the products of a
-/// coordinate, adds those that stay in ascending order and divides once by their number. Either way the bits
-/// of a value depend on nothing but the plan: not on blocks, threads or vector width.
+/// coordinate, adds the remaining ones in ascending order and divides once by their number. In both cases the
+/// bits of a value depend only on the plan, not on blocks, threads or vector width.
 class BlockMerger {
  public:
   /// `plan` outlives it.

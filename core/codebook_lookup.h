@@ -7,7 +7,7 @@
 
 namespace atl {
 
-/// What each of 256 codes stands for.
+/// The value of each of 256 codes.
 using Codebook = std::array<float, 256>;
 
 /// out[i] = codebook[codes[i]]. The bits are the same on every instruction set.

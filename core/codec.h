@@ -13,27 +13,28 @@ namespace atl {
 
 class SparseCodec;
 
-/// Cut at multiples of so many values, a vector is encoded piece by piece: its payload is the payloads of the
-/// pieces, one after the other, and EncodedSize(first) is where the piece from value `first` on begins.
+/// A vector may be encoded in pieces that start at multiples of this many values. Its payload is then the
+/// payloads of the pieces, one after the other, and the piece from value `first` on starts at
+/// EncodedSize(first).
 inline constexpr uint64_t kPayloadPiece = 65536;
 
-/// How a vector of float32 values travels. Grammar, constants and example bytes of every codec:
-/// docs/reference/codecs.md.
+/// An encoding of a vector of float32 values. docs/reference/codecs.md has the grammar, constants and example
+/// bytes of every codec.
 ///
-/// Stateless, immutable, thread-safe; one instance per kind lives for the whole program. What a codec loses
-/// is carried by ErrorFeedback, not here. All payload integers and floats are little-endian. The same input
-/// gives the same bytes on every machine and instruction set.
+/// Stateless, immutable, thread-safe; one instance per kind lives for the whole program. ErrorFeedback
+/// carries the encoding error; a codec does not. All payload integers and floats are little-endian. The same
+/// input gives the same bytes on every machine and instruction set.
 ///
 /// A payload encodes a whole vector of `elements` values, which the caller knows (it is not in the payload).
-/// Values stand in blocks of block_elements(); a range is addressed by a first element that is a multiple of
-/// it, so that ranges can be decoded by different threads. A sparse codec decodes absent values to zero.
+/// Values are in blocks of block_elements(). A range starts at a multiple of it, so that different threads
+/// can decode different ranges. A sparse codec decodes absent values to zero.
 class Codec {
  public:
   virtual ~Codec() = default;
 
   virtual CodecKind kind() const = 0;
 
-  /// This codec when values may be absent from its payloads (core/sparse_codec.h), else null.
+  /// This codec as a sparse codec if its payloads may omit values (core/sparse_codec.h), else null.
   virtual const SparseCodec* sparse() const { return nullptr; }
 
   /// Values per block; divides kChunkAlignment (4096).
@@ -42,13 +43,13 @@ class Codec {
   /// Exact size in bytes of the payload of `elements` values.
   virtual uint64_t EncodedSize(uint64_t elements) const = 0;
 
-  /// Writes `in` to `out`, which has EncodedSize(in.size()) bytes. A value that is not finite is kept so (or
-  /// makes the block's scale not finite), so that Validate or PayloadNorm refuses the payload: it is never
-  /// turned into a number.
+  /// Writes `in` to `out`, which has EncodedSize(in.size()) bytes. A value that is not finite stays so (or
+  /// makes the block's scale not finite), so that Validate or PayloadNorm rejects the payload. It never
+  /// becomes a finite number.
   virtual void Encode(std::span<const float> in, std::span<std::byte> out) const = 0;
 
-  /// Whether a foreign payload may be decoded: its size and structure. InvalidArgument says what is wrong and
-  /// where. It does not look at every value: PayloadNorm finds those that are not finite.
+  /// Checks the size and structure of a foreign payload before decoding. InvalidArgument describes the
+  /// problem and its place. Does not check every value: PayloadNorm finds values that are not finite.
   virtual absl::Status Validate(std::span<const std::byte> payload, uint64_t elements) const = 0;
 
   /// Decodes values [first, first + out.size()) of a validated payload. Requires first % block_elements() ==
@@ -63,19 +64,19 @@ class Codec {
                                float weight, std::span<float> acc) const = 0;
 };
 
-/// All there are, by number.
+/// All codecs, by number.
 inline constexpr CodecKind kCodecKinds[] = {
     CodecKind::kFp32,    CodecKind::kFp16,       CodecKind::kBf16,         CodecKind::kInt8,
     CodecKind::kInt4,    CodecKind::kE3m0,       CodecKind::kInt8Quantile, CodecKind::kTopK64,
     CodecKind::kTopK128, CodecKind::kTopK64Bf16, CodecKind::kTopK128Bf16};
 
-/// The codec of this kind, or null when there is none (a number from a foreign peer or an old record).
+/// The codec of this kind; null for an unknown number (from a foreign peer or an old record).
 const Codec* FindCodec(CodecKind kind);
 
 /// The codec of a kind that is known to exist.
 const Codec& CodecFor(CodecKind kind);
 
-/// Its name as the configuration spells it ("fp32"); "unknown" for a kind that does not exist.
+/// Its name in the configuration ("fp32"); "unknown" for an unknown kind.
 std::string_view CodecName(CodecKind kind);
 
 }  // namespace atl

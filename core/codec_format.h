@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "payloads are little-e
 inline constexpr size_t kFp32Bytes = 4;
 inline constexpr size_t kHalfBytes = 2;
 
-/// Codecs without a block structure of their own are cut at this size, which keeps ranges aligned.
+/// Block size of codecs without their own block structure, which keeps ranges aligned.
 inline constexpr uint64_t kPlainBlock = 64;
 
 /// int8, int4, e3m0: a block is a float32 scale followed by one code of 8 or 4 bits per value.
@@ -28,7 +28,7 @@ inline constexpr size_t kScaleBytes = 4;
 inline constexpr float kInt8Levels = 127.0f;
 inline constexpr float kInt4Levels = 7.0f;
 
-/// e3m0: three bits of level, one of sign; level L stands for 2^(L - 7) of the scale, 0 for nothing.
+/// e3m0: three bits of level, one of sign. Level L means 2^(L - 7) times the scale; level 0 means zero.
 inline constexpr uint32_t kE3m0SignBit = 0x8;
 inline constexpr int32_t kE3m0Levels = 7;
 

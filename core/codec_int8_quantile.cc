@@ -109,15 +109,14 @@ class Int8Quantile final : public Codec {
 
   static absl::Status CheckCodebook(const Codebook& codebook, uint64_t first) {
     if (std::bit_cast<uint32_t>(codebook[kQuantileZero]) != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("int8_quantile payload: code %d of the section from value %d on stands for %g; it "
-                          "must stand for 0",
-                          kQuantileZero, first, codebook[kQuantileZero]));
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "int8_quantile payload: code %d of the section from value %d on means %g; it must mean 0",
+          kQuantileZero, first, codebook[kQuantileZero]));
     }
     if (const auto bad = FirstNonFinite(codebook)) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "int8_quantile payload: code %d of the section from value %d on stands for %g; it must be finite",
-          *bad, first, codebook[*bad]));
+          "int8_quantile payload: code %d of the section from value %d on means %g; it must be finite", *bad,
+          first, codebook[*bad]));
     }
     return absl::OkStatus();
   }

@@ -3,7 +3,7 @@
 
 #include "core/codec.h"
 
-// The codecs themselves, one function per kind; everyone else goes through CodecFor (core/codec.h).
+// The codecs, one function per kind. Other code uses CodecFor (core/codec.h).
 
 namespace atl {
 
@@ -19,7 +19,7 @@ const Codec& TopK128Codec();
 const Codec& TopK64Bf16Codec();
 const Codec& TopK128Bf16Codec();
 
-/// InvalidArgument when a payload has not the exact size for `elements` values.
+/// InvalidArgument if a payload does not have the exact size for `elements` values.
 absl::Status CheckPayloadSize(const Codec& codec, std::span<const std::byte> payload, uint64_t elements);
 
 }  // namespace atl

@@ -10,13 +10,13 @@
 
 namespace atl {
 
-/// One value to be set, as the run's YAML has it: round.deadline_s, 120.
+/// One value to set, spelled as in the run's YAML: round.deadline_s, 120.
 struct ConfigSetting {
   std::string path;
   std::string value;
 };
 
-/// One field in which two configurations differ, with its values as the YAML has them.
+/// One field in which two configurations differ, with its values spelled as in YAML.
 struct ConfigChange {
   std::string path;
   std::string before;
@@ -29,17 +29,17 @@ inline std::string ConfigChangeText(const ConfigChange& change) {
   return change.path + ": " + change.before + " -> " + change.after;
 }
 
-/// Reads and changes recorded configurations, which are opaque bytes to everybody else. Stateless,
-/// thread-safe. protos/config implements it.
+/// Reads and changes recorded configurations, which are opaque bytes for other code. Stateless, thread-safe.
+/// Implemented in protos/config.
 class ConfigCodec {
  public:
   virtual ~ConfigCodec() = default;
 
-  /// DataLoss when the bytes are no configuration; InvalidArgument naming the fields that are out of range.
+  /// DataLoss if the bytes are not a configuration; InvalidArgument names the fields that are out of range.
   virtual absl::StatusOr<RunOptions> Parse(const std::string& bytes) const = 0;
 
-  /// The configuration with these values set, checked as a whole. InvalidArgument, one line a problem, naming
-  /// path, value and what is allowed; also for a path that is not known or is given twice.
+  /// The configuration with these values set, checked as a whole. InvalidArgument, one line per problem,
+  /// names path, value and allowed values; also for a path that is unknown or given twice.
   virtual absl::StatusOr<std::string> Apply(const std::string& bytes,
                                             std::span<const ConfigSetting> settings) const = 0;
 

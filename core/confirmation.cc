@@ -53,7 +53,7 @@ absl::StatusOr<PeerKeys> ReadPeerKeys(const std::string& path) {
   if (keys.ok() && !keys->empty()) return keys;
   return absl::InvalidArgumentError(
       absl::StrFormat("--peer-keys %s: %s", path,
-                      keys.ok() ? "there is no key in it" : std::string(keys.status().message())));
+                      keys.ok() ? "the file contains no key" : std::string(keys.status().message())));
 }
 
 std::string_view PeerFindingName(PeerFinding finding) {

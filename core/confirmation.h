@@ -11,8 +11,8 @@
 
 namespace atl {
 
-/// A worker's word that it holds exactly these published parameters: its vote on the model's hash
-/// (Confirmation in types.proto).
+/// A worker's signed statement that it holds exactly these published parameters (Confirmation in
+/// types.proto).
 struct Confirmation {
   FragmentId fragment = {};
   Version version = {};
@@ -21,22 +21,22 @@ struct Confirmation {
   friend bool operator==(const Confirmation&, const Confirmation&) = default;
 };
 
-/// Whose confirmation it is. Part of what is signed, so that it cannot be shown as that of another worker,
-/// run or epoch.
+/// The author of a confirmation. It is part of the signed text, so a confirmation cannot be presented as that
+/// of another worker, run or epoch.
 struct ConfirmationAuthor {
   std::string run_id = {};
   Epoch epoch = {};
   WorkerName worker = {};
 };
 
-/// The text that is signed: "atoll-confirmation/1", run id, epoch, worker, fragment, version, low and high
+/// The signed text: "atoll-confirmation/1", run id, epoch, worker, fragment, version, low and high
 /// half of the hash, each followed by a newline, numbers in decimal.
 std::string ConfirmationText(const ConfirmationAuthor& author, const Confirmation& confirmation);
 
-/// A confirmation with its author, as a coordinator shows it to others.
+/// A confirmation with its author, as the coordinator sends it to others.
 struct SignedConfirmation {
   WorkerName worker = {};
-  std::string public_key = {};  // as the coordinator tells it
+  std::string public_key = {};  // as reported by the coordinator
   Epoch epoch = {};
   Confirmation confirmation = {};
   friend bool operator==(const SignedConfirmation&, const SignedConfirmation&) = default;
@@ -45,30 +45,31 @@ struct SignedConfirmation {
 /// Whether the owner of `one.public_key` signed it, for this run.
 bool IsSigned(std::string_view run_id, const SignedConfirmation& one);
 
-/// Public keys of workers that were received from them, rather than from the coordinator.
+/// Public keys that came from the workers themselves, not from the coordinator.
 using PeerKeys = std::map<WorkerName, std::string>;
 
 /// Lines of a worker's name and its public key in 64 hexadecimal digits; blank lines and lines that begin
 /// with '#' are skipped. InvalidArgument naming the line.
 absl::StatusOr<PeerKeys> ParsePeerKeys(std::string_view text);
 
-/// The keys in a file (--peer-keys) of at most kMaxPeerKeysBytes. InvalidArgument naming option and file when
-/// a line is wrong, or when there is no key: nothing would be pinned then. Otherwise as ReadFile.
+/// Reads the keys of a file (--peer-keys) of at most kMaxPeerKeysBytes. InvalidArgument, with option and
+/// file, if a line is wrong or the file has no key, because then nothing would be pinned. Other errors as
+/// ReadFile.
 absl::StatusOr<PeerKeys> ReadPeerKeys(const std::string& path);
 inline constexpr uint64_t kMaxPeerKeysBytes = 1 << 20;
 
-/// What a confirmation that the coordinator shows says to somebody who holds a hash of the same version.
+/// The result of comparing a confirmation from the coordinator with one's own hash of the same version.
 enum class PeerFinding : uint8_t {
   kEqual,      // the worker signed the same hash
-  kDifferent,  // the worker signed another one
-  kForged,     // the key that is shown did not sign it
-  kOtherKey,   // the key that is shown is not the one in `pinned`
-  kUncounted,  // `pinned` has keys, and none of this worker; or it is of another epoch
+  kDifferent,  // the worker signed another hash
+  kForged,     // the reported key did not sign it
+  kOtherKey,   // the reported key differs from the one in `pinned`
+  kUncounted,  // `pinned` has keys but none of this worker; or another epoch
 };
 /// "equal", "different", "forged", "other key", "not counted".
 std::string_view PeerFindingName(PeerFinding finding);
 
-/// What the holder of `mine` finds in it. `pinned` empty: the keys that are shown are believed.
+/// Compares it with `mine`. If `pinned` is empty, trusts the reported keys.
 PeerFinding JudgePeer(std::string_view run_id, Epoch epoch, const PeerKeys& pinned, const ContentHash& mine,
                       const SignedConfirmation& theirs);
 

@@ -14,15 +14,15 @@
 
 namespace atl {
 
-/// The largest training or evaluation loss that is believed, nats per token. The loss of a model that knows
-/// nothing is ln(vocabulary), about 11; cross entropy is never negative.
+/// The largest plausible training or evaluation loss, in nats per token. An untrained model has
+/// ln(vocabulary), about 11; cross entropy is never negative.
 inline constexpr double kLargestLoss = 1e4;
-/// False for what is not finite, too.
+/// Also false for values that are not finite.
 inline bool IsPlausibleLoss(double loss) { return loss >= 0 && loss <= kLargestLoss; }
 
-/// What makes a contribution unique. (worker, fragment, base) counts once: `sequence` distinguishes partial
-/// contributions on one base from the final one (always 0 while rounds are blocking). Ordered as it is
-/// summed: by fragment, base, worker name, sequence.
+/// The key of a contribution. (worker, fragment, base) counts once; `sequence` distinguishes partial
+/// contributions on one base from the final one (always 0 in blocking rounds). Ordered as summed: by
+/// fragment, base, worker name, sequence.
 struct ContributionKey {
   Epoch epoch = {};
   FragmentId fragment = {};
@@ -43,7 +43,7 @@ inline std::string ToHex(const ContentHash& hash) {
   return ToHex(Hash128{.low = hash.low, .high = hash.high});
 }
 
-/// One worker's encoded pseudo-gradient, as accepted and staged. The payload is stored beside it.
+/// One worker's encoded pseudo-gradient, as accepted and staged. The payload is stored separately.
 struct Contribution {
   ContributionKey key = {};
   Incarnation incarnation = {};
@@ -59,8 +59,8 @@ struct Contribution {
   friend bool operator==(const Contribution&, const Contribution&) = default;
 };
 
-/// What went into one outer step: with version `base` and the contributions' payloads, it rebuilds version
-/// base+1 bit for bit.
+/// The inputs of one outer step. Together with version `base` and the contributions' payloads it rebuilds
+/// version base+1 bit for bit.
 struct RoundRecord {
   Epoch epoch = {};
   FragmentId fragment = {};
@@ -77,8 +77,8 @@ struct RoundRecord {
   ContentHash parameters = {};                   // of theta after the step
   ContentHash state = {};                        // of the outer optimizer's state after the step
   ContentHash published = {};                    // of the published encoding, what a pull decodes to
-  /// How contributions lay to the merge, and who was refused meanwhile (core/offences.h): not needed to
-  /// rebuild the version.
+  /// How contributions compare with the merge, and who was rejected meanwhile (core/offences.h). Not needed
+  /// to rebuild the version.
   std::vector<ContributionAudit> audits = {};
   double noise_multiplier = 0;  // that privacy asked of the workers (core/privacy.h); 0: none
   friend bool operator==(const RoundRecord&, const RoundRecord&) = default;

@@ -11,30 +11,33 @@
 
 namespace atl {
 
-/// A place in the shared data: the sample of `partition` that is read next (core/partition.h).
+/// A position in the shared data: the next sample of `partition` to read (core/partition.h).
 struct DataPlace {
   uint32_t partition = 0;
   uint64_t position = 0;
   friend bool operator==(const DataPlace&, const DataPlace&) = default;
 };
 
-/// Which part of the shared data each worker reads in its round, and how far every part was consumed.
+/// Tracks which partition of the shared data each worker reads in its round, and how far each partition is
+/// consumed.
 ///
-/// Consumed is what committed contributions say; it is stored with their version. Promised is that and what
-/// accepted contributions of the open round say; it is known again after a restart, from those contributions.
-/// A range always begins at what is promised of its partition, and only contributions move that: so no sample
-/// is ever passed over, and none is read twice unless the round that read it came to no end (its worker was
-/// lost, or the coordinator forgot in a restart who was reading).
+/// Consumed samples are those of committed contributions; their positions are stored with the version.
+/// Promised samples also include those of accepted contributions of the open round; they are restored after a
+/// restart from these contributions. A worker's range always starts at the promised position of its
+/// partition, and only contributions move that position. So no sample is skipped, and none is read twice
+/// unless the round that read it did not finish (its worker was lost, or a restart of the coordinator forgot
+/// the reader).
 ///
-/// A worker reads its own partition. When the partition of somebody who is gone (or that nobody ever had)
-/// lies behind the worker's own, it reads that instead, for this one round. A partition is read by one worker
-/// at a time: who comes back while his is being read by another takes that other's for the round, or any
-/// that is free; there always is one, because there are as many partitions as workers at least.
+/// A worker reads its own partition. If an unattended partition (its owner is gone, or nobody ever had it) is
+/// behind the worker's own, the worker reads that one for this round. Only one worker reads a partition at a
+/// time. If a worker returns while another worker is reading its partition, it reads that worker's partition
+/// for the round, or any free one. A free one always exists, because there are at least as many partitions as
+/// workers.
 ///
 /// Pure state, not thread-safe.
 class DataShares {
  public:
-  /// 0: the data is local, and nothing here is to be called.
+  /// 0: the data is local, and no other function may be called.
   explicit DataShares(uint32_t partitions) : partitions_(partitions) {}
 
   uint32_t count() const { return static_cast<uint32_t>(partitions_.size()); }
@@ -42,21 +45,21 @@ class DataShares {
   uint64_t consumed(uint32_t partition) const { return partitions_[partition].consumed; }
   uint64_t promised(uint32_t partition) const { return partitions_[partition].promised; }
 
-  /// Where the worker reads in its round on this base; the same place when it asks again. `own` is the
-  /// partition it has, `unattended` are those whose owners are gone. `carried`: up to here the worker has
-  /// read what will be part of its next contribution (error feedback after a refusal), and need not read it
-  /// again; it is not promised, so that another would read it if the worker went.
+  /// The position at which the worker reads in its round on this base; repeated calls return the same
+  /// position. `own`: the worker's partition. `unattended`: partitions whose owners are gone. `carried`: the
+  /// worker has read up to here for its next contribution (error feedback after a rejection) and need not
+  /// read it again. These samples are not promised, so another worker reads them if this one leaves.
   DataPlace Assign(const WorkerName& worker, Version base, uint32_t own, std::span<const uint32_t> unattended,
                    const std::optional<DataPlace>& carried);
 
-  /// A contribution that read `place.partition` up to place.position was accepted: it is promised, and the
-  /// worker's round on bases up to this one is over.
+  /// A contribution that read `place.partition` up to place.position was accepted. Promises these samples and
+  /// ends the worker's round on bases up to this one.
   void Accepted(const WorkerName& worker, Version base, const DataPlace& place);
-  /// It is part of a version.
+  /// The contribution is part of a committed version.
   void Committed(const DataPlace& place);
-  /// What was promised of the partition will not be committed, but for what `remaining` says.
+  /// The promised samples of the partition will not be committed, except those in `remaining`.
   void Withdrawn(uint32_t partition, uint64_t remaining);
-  /// The worker is gone, and whatever it was reading may be read by another.
+  /// The worker is gone; another worker may read its partition.
   void Release(const WorkerName& worker);
   /// Workers in the middle of a round.
   std::vector<WorkerName> readers() const;

@@ -9,9 +9,9 @@
 
 namespace atl {
 
-/// The same stretch of every contribution, decoded side by side, for merges that look at all of them at
-/// once. The stretch is as wide as keeps all rows within kRowsBytes, so that they stay in the L2 cache; one
-/// thread's scratch.
+/// The same range of every contribution, decoded side by side, for merges that need all of them at once. The
+/// range is as wide as possible with all rows within kRowsBytes, so that they stay in the L2 cache. Scratch
+/// memory of one thread.
 class DecodedRows {
  public:
   /// Allocates inputs.size() * width() float32 values. `inputs` outlives it.

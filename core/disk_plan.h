@@ -3,21 +3,20 @@
 
 #include <cstdint>
 
-// What a data directory takes of the disk besides versions, contributions and checkpoints. The store works
-// with these constants, `atollctl plan` and `doctor` count them, and a test holds a new data directory
-// against them.
+// Disk space of a data directory besides versions, contributions and checkpoints. The store uses these
+// constants, `atollctl plan` and `doctor` count them, and a test compares them with a new data directory.
 
 namespace atl {
 
-/// Payloads and tensors leave this much of the disk free, so that the small records which promises rest on
-/// still find room when the disk fills up.
+/// Payloads and tensors leave this much space free, so that the small records, on which all guarantees rest,
+/// still fit when the disk fills up.
 inline constexpr uint64_t kDiskReserveBytes = uint64_t{64} << 20;
-/// Of the memtable of the small records. Their write-ahead log reserves this and a tenth of it ahead.
+/// Size of the memtable of the small records. Their write-ahead log reserves this plus a tenth ahead.
 inline constexpr uint64_t kMetaWriteBufferBytes = uint64_t{4} << 20;
-/// The list of files of each database (RocksDB's MANIFEST) reserves its disk space in steps of this.
+/// Step in which each database's list of files (RocksDB's MANIFEST) reserves disk space.
 inline constexpr uint64_t kFileListStepBytes = uint64_t{64} << 10;
 
-/// Upper bound of what a data directory takes before it holds any tensor: `shards` databases and that of the
+/// Upper bound of a data directory's size before it holds tensors: `shards` databases and the database of the
 /// small records, while a restart replaces their logs and lists.
 constexpr uint64_t EmptyDirectoryBytes(uint32_t shards) {
   constexpr uint64_t kLogBytes = kMetaWriteBufferBytes + kMetaWriteBufferBytes / 10;

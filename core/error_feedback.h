@@ -11,7 +11,7 @@
 
 namespace atl {
 
-/// What encoding loses is carried to the next push. float32, each operation rounded once:
+/// Carries the encoding error to the next push. float32, each operation rounded once:
 ///
 ///   carry           a = beta*e + delta ; sent = decode(encode(a)) ; e = a - sent
 ///                   (Seide et al. 2014; Karimireddy et al., arXiv 1901.09847.) e is exactly float32(a -
@@ -19,7 +19,7 @@ namespace atl {
 ///                   (Sterbenz) or sent is 0: which codecs always are is in docs/reference/codecs.md.
 ///   moving_average  a = e + delta ; sent = decode(encode(a)) ; e = beta*e + (1 - beta)*(a - sent)
 ///                   (LoCo, arXiv 2407.04480: beta 0.8, e reset every 1024 steps.) A smoother e, which does
-///                   not hold all that was lost.
+///                   not contain the whole error.
 ///
 /// Holds one residual e for one fragment: 4 bytes per value, and 512 KiB while it encodes. Not thread-safe.
 class ErrorFeedback {
@@ -28,16 +28,16 @@ class ErrorFeedback {
   ErrorFeedback(const Codec& codec, double beta, uint64_t elements,
                 ErrorFeedbackForm form = ErrorFeedbackForm::kCarry);
 
-  /// Encodes a into `payload` (codec.EncodedSize(elements) bytes) and takes the new residual. InvalidArgument
+  /// Encodes a into `payload` (codec.EncodedSize(elements) bytes) and updates the residual. InvalidArgument
   /// naming the element when delta, or the sum, is not finite; the residual is then unchanged.
   absl::Status Encode(std::span<const float> delta, std::span<std::byte> payload);
 
-  /// The push of this payload was refused and will never count: what it would have carried returns to the
-  /// residual in full (e += decode(payload), in either form), so that no progress is lost. The payload is one
-  /// that Encode wrote.
+  /// Call it if the push of this payload was rejected and will never count. Returns the payload's contents to
+  /// the residual (e += decode(payload), in both forms), so that no progress is lost. Encode wrote the
+  /// payload.
   void GiveBack(std::span<const std::byte> payload);
 
-  /// For persistence: stored before the push is sent, put back after a restart.
+  /// For persistence: store it before sending the push, and restore it after a restart.
   std::span<const float> residual() const { return residual_; }
   /// InvalidArgument when the size differs or a value is not finite; the residual is then unchanged.
   absl::Status Restore(std::span<const float> residual);

@@ -13,44 +13,43 @@ namespace atl {
 /// fragment p is due at (p+1)H/P - D, rounded down (H later when that is below 1), and every H steps from
 /// there on.
 ///
-/// The count that this goes by, the cycle's, is that of the inner steps, but for what it is set back: who is
-/// late time after time, and only because the others push later, falls into step with them. Once is no
-/// reason: if everybody followed one push that a link held back, the cycle would be that much longer for
-/// good, and links that lose packets hold some push back in every cycle. Pure state, time is the number of
-/// inner steps; not thread-safe.
+/// The schedule counts inner steps, minus a set-back: a worker that is repeatedly late, only because the
+/// others push later, falls into step with them. A single late push does not count. If all workers followed
+/// one delayed push, the cycle would stay longer forever, and links that lose packets delay some push in
+/// every cycle. Pure state; time is the number of inner steps. Not thread-safe.
 class FragmentSchedule {
  public:
   /// fragments >= 1, delay < steps.
   FragmentSchedule(uint32_t steps, uint32_t fragments, uint32_t delay);
 
-  /// H from the next push of fragment 0 on; held above the delay, and at one step a fragment at least.
+  /// Sets H from the next push of fragment 0 on; at least delay + 1, and at least one step per fragment.
   void SetSteps(uint32_t steps);
 
   void StepTaken() { ++now_; }
   /// Inner steps taken.
   uint64_t now() const { return now_; }
 
-  /// To be pushed now, or as soon as its last push is answered: followed by Pushed or Skipped, or asked again
-  /// after the next step.
+  /// Whether to push the fragment now, or as soon as its last push is answered. Call Pushed or Skipped next,
+  /// or ask again after the next step.
   bool Due(uint32_t fragment) const { return cycle() >= fragments_[fragment].due; }
-  /// Due for half a cycle: if its last push is still unanswered it is passed over.
+  /// Whether the fragment has been due for half a cycle: skip it if its last push is still unanswered.
   bool TooLate(uint32_t fragment) const { return cycle() >= fragments_[fragment].due + steps_ / 2; }
   void Pushed(uint32_t fragment);
-  /// It is not pushed this time but H steps after it was due.
+  /// The fragment is not pushed this time; it is due again H steps after it was due.
   void Skipped(uint32_t fragment);
 
-  /// D steps have passed since its push; true when it was never pushed.
+  /// Whether D steps have passed since its push; true if it was never pushed.
   bool Usable(uint32_t fragment) const;
-  /// Its answer is used now, the others having kept it waiting for `waited` inner steps. Returns the steps
-  /// since its push. The cycle is set back by the least of min(waited, steps that it is late) of the last
-  /// kInARow answers.
+  /// The fragment's answer is applied now; the others delayed it by `waited` inner steps. Returns the steps
+  /// since its push. Sets the cycle back by the minimum of min(waited, steps late) over the last kInARow
+  /// answers.
   uint64_t Used(uint32_t fragment, uint64_t waited);
-  /// Its contribution came too late: those who were in time used the head `age` inner steps ago, and push D
-  /// steps before it is H steps old.
+  /// The contribution was too late. Workers that were in time applied the head `age` inner steps ago and push
+  /// D steps before it is H steps old.
   void CameLate(uint32_t fragment, uint64_t age);
 
   uint32_t steps() const { return steps_; }
-  /// Inner steps until the fragment is due; what is below 0 is overdue.
+  /// Inner steps until the fragment is due; negative if overdue.
   int64_t DueIn(uint32_t fragment) const { return fragments_[fragment].due - cycle(); }
 
  private:

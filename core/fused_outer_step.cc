@@ -20,10 +20,10 @@ constexpr size_t kMaxStateVectors = 2;
 absl::Status CheckFinite(std::span<const float> values, uint64_t first, const char* what) {
   const std::optional<uint64_t> bad = FirstNonFinite(values);
   if (!bad) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "the outer step makes %s of element %d not finite (%g); the round cannot be committed, lower the "
-      "outer learning rate or find the contribution that is too large",
-      what, first + *bad, values[*bad]));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("the outer step makes %s of element %d not finite (%g); the round cannot be committed: "
+                      "lower the outer learning rate, or find the contribution that is too large",
+                      what, first + *bad, values[*bad]));
 }
 
 }  // namespace

@@ -11,24 +11,25 @@
 
 namespace atl {
 
-/// How long stragglers are given once the quorum is there, learned from how long they took:
+/// Estimates the grace period for stragglers after the quorum, from the time that they took in earlier
+/// rounds:
 ///
 ///   grace = max(kFloor, kFactor * EMA(last arrival - quorum arrival)), EMA weight kWeight of the newest
 ///   round
 ///
-/// The arrivals of those who were still waited for when the round closed count as well, if they come (late or
-/// refused) before the next round closes; else a grace once too short would never be seen to be too short.
-/// Rounds that closed without a quorum say nothing. The deadline bounds a grace from above in Decide. In
-/// memory only: after a restart round.grace_s holds until the first round has closed. Pure; not thread-safe.
+/// Contributions that were still awaited when the round closed also count if they arrive (late or rejected)
+/// before the next round closes; otherwise a grace that is too short would never grow. Rounds that closed
+/// without a quorum do not count. Decide limits the grace by the deadline. In memory only: after a restart,
+/// round.grace_s applies until the first round has closed. Pure; not thread-safe.
 class GraceEstimate {
  public:
   static constexpr double kWeight = 0.3;
   static constexpr double kFactor = 2;
   static constexpr Duration kFloor = Seconds(0.1);
 
-  /// The round of this view is over.
+  /// The round of this view has closed.
   void Closed(const RoundView& view, const RoundOptions& options);
-  /// A contribution to an earlier base came.
+  /// A contribution to an earlier base arrived.
   void CameLate(const WorkerName& worker, Version base, MonoTime at);
 
   /// Seconds from the quorum to the last, averaged; nullopt: no round has closed yet.
@@ -49,7 +50,7 @@ class GraceEstimate {
   std::optional<Sample> newest_;  // may still grow
 };
 
-/// The share of the time that overlap hides which stragglers are given.
+/// The share of the time hidden by overlap that stragglers get.
 inline constexpr double kOverlapGraceShare = 0.8;
 
 /// The grace of an overlapped round: what the first to arrive does not feel, because it uses the answer only

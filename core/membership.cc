@@ -96,14 +96,13 @@ void Membership::Restore(std::span<const MemberRecord> records, Incarnation next
 
 absl::Status Membership::CheckRoom(const Member* known) const {
   if (known == nullptr && members_.size() >= options_.max_names) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("the run has seen its maximum of %d names; join under one that has been here before",
-                        options_.max_names));
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "the run has reached its maximum of %d names; join under an existing name", options_.max_names));
   }
   const size_t others = live_.size() - (known != nullptr && known->live() ? 1 : 0);
   if (others < options_.max_workers) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "the run has its maximum of %d live workers; try again when one has left, or raise limits.max_workers",
+      "the run has its maximum of %d live workers; retry when a worker has left, or raise limits.max_workers",
       options_.max_workers));
 }
 
@@ -138,8 +137,8 @@ absl::StatusOr<JoinOutcome> Membership::Join(std::string_view name, std::string_
                                              WorkerRole role, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(name));
   if (secret_hash.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("worker '%s' sent no secret to know it by", std::string(name)));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "worker '%s' sent no secret, which identifies it when it returns", std::string(name)));
   }
   Member* known = FindMutable(name);
   const bool same_owner = known != nullptr && known->secret_hash == secret_hash;
@@ -195,7 +194,7 @@ absl::Status Membership::CheckCurrent(std::string_view name, Incarnation incarna
   if (member->state == MemberState::kLeft) return JoinAgain(name, "has left the run");
   const bool needs_partition = member->role == WorkerRole::kTrainer && options_.partitions > 0;
   if (needs_partition && !member->partition) {
-    return JoinAgain(name, "was silent for so long that its part of the data was given to another");
+    return JoinAgain(name, "was silent for so long that another worker got its part of the data");
   }
   return absl::OkStatus();
 }

@@ -20,16 +20,16 @@
 
 namespace atl {
 
-/// trainer: contributes. evaluator: evaluates published versions. observer: watches. Only trainers are ever
-/// waited for.
+/// trainer: contributes. evaluator: evaluates published versions. observer: only reads. Rounds wait only for
+/// trainers.
 enum class WorkerRole : uint8_t { kTrainer = 1, kEvaluator = 2, kObserver = 3 };
 
-/// What an observer is told in place of an incarnation. Observers look without being members: they take no
-/// place, no name and no lease, and nothing is remembered of them. Members never get so large a number.
+/// The incarnation number of observers. Observers are not members: they have no place, no name and no lease,
+/// and nothing about them is stored. Members never get such a large number.
 inline constexpr Incarnation kObserverIncarnation{0x7fffffffffffffff};
 
 /// active: its lease runs. draining: the same, but it will leave. lost: its
-/// lease ran out. left: it said goodbye.
+/// lease expired. left: it left the run.
 enum class MemberState : uint8_t { kActive = 1, kDraining = 2, kLost = 3, kLeft = 4 };
 
 std::string_view WorkerRoleName(WorkerRole role);
@@ -48,7 +48,7 @@ struct Member {
   bool live() const { return state == MemberState::kActive || state == MemberState::kDraining; }
 };
 
-/// What is stored of a member, so that after a restart of the coordinator it keeps its name and partition.
+/// The stored record of a member, which keeps its name and partition across restarts of the coordinator.
 struct MemberRecord {
   WorkerName name = {};
   std::string secret_hash = {};
@@ -93,12 +93,12 @@ class Membership {
  public:
   explicit Membership(const MembershipOptions& options);
 
-  /// Puts back what was stored, once, before anything else. Members that were live get a fresh lease from
-  /// `now`, so that a worker needs no new Join after a restart of the coordinator. `next_incarnation` is
-  /// raised above every record's.
+  /// Restores the stored members; call it once, before anything else. Live members get a new lease from
+  /// `now`, so that workers need not join again after a restart of the coordinator. Raises `next_incarnation`
+  /// above every record's.
   void Restore(std::span<const MemberRecord> records, Incarnation next_incarnation, MonoTime now);
 
-  /// For joins from here on; nobody who is there has to go.
+  /// Applies to later joins. Existing members stay.
   void set_max_workers(uint32_t max_workers) { options_.max_workers = max_workers; }
   /// For leases from here on; those that run keep their end.
   void set_lease(Duration lease) {
@@ -112,13 +112,14 @@ class Membership {
   ///   InvalidArgument    the name is not a valid one, or the secret hash is empty
   ///   AlreadyExists      a live worker with another secret has the name
   ///   ResourceExhausted  max_workers are live, max_names were seen, or all partitions are in use
-  /// The same secret supersedes an earlier life at once. Another secret may take the name only when the lease
-  /// has run out or its owner left; it then gets the partition, but is not `returning`.
+  /// The same secret supersedes an earlier incarnation immediately. Another secret may take the name only
+  /// after the lease expired or the owner left; it then gets the partition, but is not `returning`.
   absl::StatusOr<JoinOutcome> Join(std::string_view name, std::string_view secret_hash, WorkerRole role,
                                    MonoTime now);
 
-  /// Whether this life may act: NotFound ("join again") for an unknown, departed or dispossessed worker,
-  /// FailedPrecondition ("superseded") for an earlier life. A lost worker whose place is still free may act.
+  /// Checks that this incarnation may act: NotFound ("join again") for an unknown or departed worker or one
+  /// that lost its place; FailedPrecondition ("superseded") for an earlier incarnation. A lost worker whose
+  /// place is free may act.
   absl::Status CheckCurrent(std::string_view name, Incarnation incarnation) const;
 
   /// CheckCurrent, then a new lease; a lost worker is live again (ResourceExhausted when max_workers are).
@@ -130,24 +131,24 @@ class Membership {
   /// CheckCurrent, then the member is left (Leave) or draining (Drain).
   absl::Status Leave(std::string_view name, Incarnation incarnation, MonoTime now);
   absl::Status Drain(std::string_view name, Incarnation incarnation);
-  /// The member is left, whatever it says; its process may join again. NotFound when the name was never seen.
+  /// Removes the member without its consent; its process may join again. NotFound for an unknown name.
   absl::Status Evict(std::string_view name, MonoTime now);
 
-  /// Forgets a departed member: its name and its partition are free, and whoever joins under the name is new.
-  /// NotFound when the name is not known, FailedPrecondition when the member is live.
+  /// Forgets a departed member: frees its name and its partition; the next worker of that name is a new
+  /// worker. NotFound for an unknown name, FailedPrecondition if the member is live.
   absl::Status Forget(std::string_view name);
-  /// At most `limit` departed members whose lease ended before `before`, those longest gone first.
+  /// At most `limit` departed members whose lease ended before `before`, longest departed first.
   std::vector<WorkerName> DepartedBefore(MonoTime before, size_t limit) const;
 
-  /// Null when the name was never seen. Pointers are valid until the next change.
+  /// Null for an unknown name. Pointers are valid until the next change.
   const Member* Find(std::string_view name) const;
   /// All, by name, departed ones included.
   std::vector<const Member*> All() const;
-  /// Those that are live, by name.
+  /// Live members, by name.
   std::vector<const Member*> Live() const;
   /// Names, in order, of active (not draining) trainers.
   std::vector<WorkerName> ActiveTrainers() const;
-  /// The same with those that drain.
+  /// The same, including draining ones.
   std::vector<WorkerName> LiveTrainers() const;
   /// Partitions, ascending, that nobody ever had or whose owner has been gone for longer than one lease.
   std::vector<uint32_t> UnattendedPartitions(MonoTime now) const;

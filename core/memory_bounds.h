@@ -10,13 +10,13 @@
 
 namespace atl {
 
-/// What clients may make the coordinator hold, all ports together, beyond what the run itself needs
-/// (PlanCoordinatorMemory): the share of strangers. Printed at the start and by `atollctl plan`; the terms
-/// are in docs/internals/architecture.md, "Memory of the coordinator".
+/// Limits of the memory that untrusted clients can use in the coordinator, over all ports, beyond the run's
+/// own needs (PlanCoordinatorMemory). Printed at the start and by `atollctl plan`;
+/// docs/internals/architecture.md, "Memory of the coordinator", explains the terms.
 struct MemoryBounds {
   uint64_t limit = 0;      // that the process has
   uint64_t run = 0;        // of it, the run's peak
-  uint64_t strangers = 0;  // of it, for clients that hold what they should not
+  uint64_t strangers = 0;  // of it, for misbehaving clients
   // Bytes on the wire of which no message came (a message or a header block without an end), and bytes that
   // wait behind a message which is being worked on. Each has room for the run's own transfers besides.
   uint64_t silent_bytes = 0;
@@ -25,8 +25,8 @@ struct MemoryBounds {
   size_t connections = 0;  // to the data and the admin port
   uint64_t open_streams = 0;
 
-  /// False: even the smallest share of strangers does not fit beside the run. The bounds are those of the
-  /// smallest share then, and the limit may be passed.
+  /// False if even the smallest share for other clients does not fit next to the run. Then the bounds are
+  /// those of the smallest share, and the limit may be exceeded.
   bool fits() const { return run + strangers <= limit; }
 };
 
@@ -35,8 +35,8 @@ absl::StatusOr<CoordinatorMemory> PlanCoordinatorMemory(const RunOptions& run);
 
 MemoryBounds BoundsWithin(uint64_t limit, const CoordinatorMemory& run);
 
-/// The least memory limit with which a run should be started: its peak and what strangers may take then, and
-/// not less than what it takes after an overflow; rounded up to 256 MiB.
+/// The smallest recommended memory limit of a run: its peak plus the share of other clients, at least its
+/// size after an overflow, rounded up to 256 MiB.
 uint64_t RecommendedMemoryLimit(const CoordinatorMemory& run);
 
 }  // namespace atl

@@ -6,9 +6,9 @@
 
 #include "core/run_options.h"
 
-// How much memory a run takes: the formulas of docs/internals/architecture.md ("Memory of the coordinator")
-// and docs/reference/worker.md ("Memory"). `atollctl plan` prints them, and a test holds a running
-// coordinator against them.
+// The memory of a run: the formulas of docs/internals/architecture.md ("Memory of the coordinator") and
+// docs/reference/worker.md ("Memory"). `atollctl plan` prints them, and a test compares them with a running
+// coordinator.
 
 namespace atl {
 

@@ -9,9 +9,8 @@
 
 namespace atl {
 
-/// How each contribution lies to what all of them became: cosine and distance, as they were sent (before a
-/// norm guard). Costs one decoding and one product of every payload, of blocks that the merge has just had
-/// in the cache.
+/// Compares each contribution, as sent (before a norm guard), with the merge: cosine and distance. Costs one
+/// decoding and one product of every payload, on blocks that are still in the cache from the merge.
 ///
 /// The vector is compared in pieces, which may run on different threads; sums are float64, taken within a
 /// piece in order and over the pieces in order, so the result has the same bits on any number of threads.

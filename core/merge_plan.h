@@ -16,10 +16,10 @@ struct MergeSegment {
   std::vector<float> coefficients = {};  // one per input, finite
 };
 
-/// How the contributions of a round become one pseudo-gradient, with everything decided that needs a look at
-/// whole tensors, so that each value is now a function of the contributions' values at its own place.
-/// mean, rda, norm guard and centered clipping are all sums with coefficients; trimmed mean and median are
-/// taken coordinate by coordinate. Made by MergePlanner (core/merge_planner.h), carried out by BlockMerger.
+/// How the contributions of a round become one pseudo-gradient. All decisions that need whole tensors are
+/// made, so each merged value is a function of the contributions' values at its position. mean, rda, norm
+/// guard and centered clipping are all sums with coefficients; trimmed mean and median are taken coordinate
+/// by coordinate. Made by MergePlanner (core/merge_planner.h), carried out by BlockMerger.
 struct MergePlan {
   uint64_t elements = 0;
   std::vector<MergeInput> inputs = {};      // in summation order

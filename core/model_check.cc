@@ -31,11 +31,11 @@ absl::Status CheckContributionBudget(const RunOptions& run, std::span<const Frag
   for (const FragmentLayout& layout : layouts) {
     const uint64_t payload = CodecFor(run.push_codec).EncodedSize(layout.elements);
     if (payload <= run.contribution_budget_bytes) continue;
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "limits.contribution_budget_mib: %s would hold no contribution to fragment %d, which takes %s; at "
-        "least %d",
-        HumanBytes(run.contribution_budget_bytes), layout.id.value(), HumanBytes(payload),
-        (payload + kMiB - 1) / kMiB));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("limits.contribution_budget_mib: %s cannot hold a contribution to fragment %d, which "
+                        "needs %s; allowed: at least %d",
+                        HumanBytes(run.contribution_budget_bytes), layout.id.value(), HumanBytes(payload),
+                        (payload + kMiB - 1) / kMiB));
   }
   return absl::OkStatus();
 }

@@ -9,7 +9,7 @@
 #include "core/fragment_plan.h"
 #include "core/run_options.h"
 
-// What can be known of a model's size before anybody has built it. Thread-safe: nothing is kept.
+// Checks a model's size before the model is built. Stateless, so thread-safe.
 
 namespace atl {
 

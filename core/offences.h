@@ -15,13 +15,13 @@
 
 namespace atl {
 
-/// What may be held against a contribution. A set of them is a sum of bits; stored in round records.
+/// Kinds of offences of a contribution. A set of them is a sum of bits; stored in round records.
 enum class Offence : uint8_t {
-  kNotFinite = 1,  // NaN, infinity, or beyond what float32 can merge: refused, it never counted
+  kNotFinite = 1,  // NaN, infinity, or too large to merge in float32: rejected, it never counted
   kNorm = 2,       // offenders.norm times the median norm of the round, or more
   kDistance = 4,   // offenders.distance times the median distance from the merge, or more
   kDirection = 8,  // cosine with the merge below offenders.cosine
-  kReplayed = 16,  // the bytes of an earlier contribution of its worker: refused, it never counted
+  kReplayed = 16,  // the bytes of an earlier contribution of its worker: rejected, it never counted
 };
 inline constexpr std::array<Offence, 5> kOffences = {Offence::kNotFinite, Offence::kNorm, Offence::kDistance,
                                                      Offence::kDirection, Offence::kReplayed};
@@ -31,7 +31,7 @@ std::string_view OffenceName(Offence offence);
 /// "norm, direction"; empty: none.
 std::string OffenceNames(uint8_t offences);
 
-/// One worker's part in one round, as the merge found it.
+/// The audit of one worker's contribution to one round.
 struct ContributionAudit {
   WorkerName worker = {};
   uint8_t offences = 0;   // bits of Offence
@@ -52,9 +52,9 @@ struct MergeFindings {
   std::vector<double> distances = {};
 };
 
-/// The audit of a round: every contribution when it was measured, else those that were scaled or offend.
-/// `norms` as recorded. Medians are over values that are not zero; of fewer than three contributions nobody
-/// can tell who is wrong, and nothing but findings is noted.
+/// The audit of a round: every contribution if measured, else those that were scaled or are offences. `norms`
+/// as recorded. Medians ignore zeros. With fewer than three contributions it is impossible to tell which one
+/// is wrong, so only measurements are noted, not offences.
 std::vector<ContributionAudit> AuditRound(const OffenderOptions& options, std::span<const WorkerName> workers,
                                           std::span<const double> norms, const MergeFindings& findings);
 
@@ -64,9 +64,9 @@ std::string Evidence(const ContributionAudit& audit);
 /// A worker's offences among its last rounds. Pure state.
 class OffenceRecord {
  public:
-  /// One round that it took part in, or was refused in; `within`: how many are looked at.
+  /// Adds one round in which the worker took part or was rejected. `within`: number of rounds to examine.
   void Note(const ContributionAudit& audit, uint32_t within);
-  /// What was noted is no longer held against it; totals stay.
+  /// Clears the recent offences; totals stay.
   void Forgive() { window_.clear(); }
 
   uint32_t recent() const;  // rounds with an offence among those looked at

@@ -19,8 +19,8 @@ absl::Status PullUntilOneVersion(std::span<Version> versions, PullAgain pull) {
     if (oldest == newest) return absl::OkStatus();
     if (pass == kPasses) {
       return absl::UnavailableError(absl::StrFormat(
-          "the fragments are of versions %d to %d, also after %d further pulls: a new version is published "
-          "while the others are pulled. Pause the run (`atollctl run pause`), or try again",
+          "the fragments have versions %d to %d, even after %d more pulls, because new versions are "
+          "published during the pulls. Pause the run (`atollctl run pause`), or retry",
           oldest.value(), newest.value(), kPasses));
     }
     for (size_t i = 0; i < versions.size(); ++i) {

@@ -8,17 +8,16 @@
 
 namespace atl {
 
-/// How fast one worker is, as the coordinator sees it: inner steps behind a contribution over the time from
-/// the plan it was given to the contribution's arrival. Transfers are part of that time on purpose: they are
-/// part of what decides when the worker arrives, and a plan made from this figure settles where all arrive
-/// together, whatever share of it is network. Exponential moving average of the rate (not of the time), so
-/// that one freeze costs at most kWeight of the figure. In memory only: after a restart it is learned from
-/// the records of the rounds (WorkAssignments::LearnPace).
+/// The speed of one worker as seen by the coordinator: inner steps of a contribution, divided by the time
+/// from its plan to its arrival. The time deliberately includes transfers, because they also decide when the
+/// worker arrives; a plan based on this speed makes all workers arrive together. Exponential moving average
+/// of the rate (not of the time), so one freeze costs at most kWeight of the value. In memory only: after a
+/// restart it is learned from the round records (WorkAssignments::LearnPace).
 class PaceEstimate {
  public:
   static constexpr double kWeight = 0.3;  // of the newest measurement
 
-  /// Measurements without a step or without time say nothing.
+  /// Ignores measurements without steps or without time.
   void Add(uint32_t steps, Duration took);
   /// Inner steps per second; 0: not known.
   double steps_per_second() const { return rate_; }

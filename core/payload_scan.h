@@ -11,9 +11,9 @@
 
 namespace atl {
 
-/// Validate and PayloadNorm of a payload that comes piece by piece, each looked at while it is in the cache:
-/// the same blocks in the same order, so the same bits. Holds what is left over of a piece, at most 64 KiB
-/// and a codebook. Not thread-safe.
+/// Validate and PayloadNorm of a payload that arrives in pieces. Processes each piece while it is in the
+/// cache, with the same blocks in the same order, so the result has the same bits. Buffers the rest of a
+/// piece: at most 64 KiB and a codebook. Not thread-safe.
 class PayloadScan {
  public:
   PayloadScan(const Codec& codec, uint64_t elements);
@@ -21,8 +21,8 @@ class PayloadScan {
   /// The bytes that follow, cut anywhere.
   void Feed(std::span<const std::byte> bytes);
 
-  /// Once exactly EncodedSize(elements) bytes have come, all of them valid and all values finite; else
-  /// nullopt, and what is wrong, and where, Validate and PayloadNorm say of the whole.
+  /// The norm, after exactly EncodedSize(elements) valid bytes with finite values; else nullopt. Then run
+  /// Validate and PayloadNorm on the whole payload to get the error.
   std::optional<double> norm() const;
 
  private:

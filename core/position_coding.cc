@@ -76,7 +76,7 @@ uint32_t UnpackPositions(const PositionCoding& coding, const std::byte* in, uint
 
 const char* CheckPositions(const PositionCoding& coding, const std::byte* in) {
   const Words words(coding, in);
-  if (words.bits() != coding.held) return "the bitmap of positions has not one bit for each value held";
+  if (words.bits() != coding.held) return "the bitmap of positions does not have one bit per stored value";
   const char* problem = nullptr;
   uint32_t least = 0;
   ForEach(coding, words, [&](uint32_t, uint32_t position) {

@@ -13,8 +13,8 @@ namespace {
 
 absl::Status WrongRound(const ContributionKey& key, std::string_view what, uint64_t given, uint64_t open) {
   return absl::FailedPreconditionError(absl::StrFormat(
-      "contribution of worker '%s' is for %s %d, the open round has %d; pull the current version", key.worker,
-      std::string(what), given, open));
+      "contribution of worker '%s' is for %s %d, but the open round has %d; pull the current version",
+      key.worker, std::string(what), given, open));
 }
 
 bool SameContent(const Contribution& a, const Contribution& b) {
@@ -134,8 +134,8 @@ absl::StatusOr<Round::Arrival> Round::Check(const Contribution& contribution) co
   if (it == arrivals_.end()) return Arrival::kAccepted;
   if (SameContent(it->second.contribution, contribution)) return Arrival::kDuplicate;
   return absl::AlreadyExistsError(
-      absl::StrFormat("worker '%s' has already contributed to base version %d, with other content; it counts "
-                      "once: pull the next version",
+      absl::StrFormat("worker '%s' has already contributed to base version %d, with other content; only the "
+                      "first one counts: pull the next version",
                       key.worker, key.base.value()));
 }
 

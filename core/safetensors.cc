@@ -136,7 +136,7 @@ absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file
     expected += entry.bytes.size();
     result.tensors.push_back(std::move(entry));
   }
-  if (expected != data.size()) return Bad(source, "bytes are left over after the last tensor");
+  if (expected != data.size()) return Bad(source, "there are extra bytes after the last tensor");
   return result;
 }
 

@@ -39,7 +39,8 @@ SimulatedMode ModeOf(const Flags& flags, uint64_t seed) {
   if (flags.mode == "blocking") return SimulatedMode::kBlocking;
   if (flags.mode == "overlapped") return SimulatedMode::kOverlapped;
   if (flags.mode == "async") return SimulatedMode::kAsync;
-  constexpr SimulatedMode kModes[] = {SimulatedMode::kBlocking, SimulatedMode::kOverlapped, SimulatedMode::kAsync};
+  constexpr SimulatedMode kModes[] = {SimulatedMode::kBlocking, SimulatedMode::kOverlapped,
+                                      SimulatedMode::kAsync};
   return kModes[seed % 3];
 }
 
@@ -111,10 +112,10 @@ int main(int argc, char** argv) {
       "atoll-simulate");
   atl::Flags flags;
   app.add_option("--seed", flags.first, "First seed")->default_val(1);
-  app.add_option("--seeds", flags.count, "How many seeds, one after the other")->default_val(1);
-  app.add_option("--hours", flags.hours, "Virtual hours of each")->default_val(1);
-  app.add_option("--workers", flags.workers, "Workers of each")->default_val(8);
-  app.add_option("--mode", flags.mode, "blocking, overlapped, async, or each in turn")
+  app.add_option("--seeds", flags.count, "Number of seeds to run, one after the other")->default_val(1);
+  app.add_option("--hours", flags.hours, "Virtual hours of each run")->default_val(1);
+  app.add_option("--workers", flags.workers, "Workers of each run")->default_val(8);
+  app.add_option("--mode", flags.mode, "Mode of the runs: blocking, overlapped, async, or each in turn")
       ->check(CLI::IsMember({"each", "blocking", "overlapped", "async"}))
       ->default_val("each");
   app.add_option("--jobs", flags.jobs, "Seeds that run side by side")->default_val(1);
@@ -122,7 +123,8 @@ int main(int argc, char** argv) {
   app.add_flag("--until-failure", flags.until_failure, "End each job at its first seed that fails");
 #ifdef ATOLL_PLANTED_DEFECTS
   app.add_option("--defect", flags.defect, "Defect to plant (common/planted_defect.h)")
-      ->check(CLI::IsMember(std::vector<std::string>(atl::kPlantedDefectNames.begin(), atl::kPlantedDefectNames.end())));
+      ->check(CLI::IsMember(
+          std::vector<std::string>(atl::kPlantedDefectNames.begin(), atl::kPlantedDefectNames.end())));
 #endif
   if (const auto code = atl::ParseCommandLine(app, argc, argv)) return atl::ToInt(*code);
 #ifdef ATOLL_PLANTED_DEFECTS

@@ -37,7 +37,8 @@ constexpr Duration kMargin = Seconds(10);
 /// One of so many runs has a budget that it reaches.
 constexpr uint64_t kRunsPerShortOne = 4;
 constexpr uint64_t kShortRounds = 60;
-/// No round may take longer than this while faults come and go. A deadline, two leases and the longest outage.
+/// No round may take longer than this while faults come and go. A deadline, two leases and the longest
+/// outage.
 constexpr Duration kLongestStandstill = Seconds(600);
 /// After the last fault, until every fragment has moved on.
 constexpr Duration kComesToRest = Seconds(900);
@@ -70,10 +71,10 @@ CoordinatorOptions OptionsOf(const SimulationOptions& simulation) {
   const char* const of_mode = simulation.mode == SimulatedMode::kBlocking     ? kBlocking
                               : simulation.mode == SimulatedMode::kOverlapped ? kOverlapped
                                                                               : kAsync;
-  const auto config = ParseRunConfig(absl::StrCat("run: {name: simulation, workers: ", simulation.workers,
-                                                  ", rounds: ", IsShort(simulation) ? kShortRounds : 100000,
-                                                  "}\n", kCommon, of_mode),
-                                     "simulation");
+  const auto config = ParseRunConfig(
+      absl::StrCat("run: {name: simulation, workers: ", simulation.workers,
+                   ", rounds: ", IsShort(simulation) ? kShortRounds : 100000, "}\n", kCommon, of_mode),
+      "simulation");
   CoordinatorOptions options;
   options.run = ToRunOptions(config.value()).value();
   options.config_bytes = config->SerializeAsString();
@@ -201,7 +202,7 @@ void Simulation::ComeToRest() {
     SleepThisThread(kLook);
     Tick();
   }
-  if (!rests()) checker_.Fail("the run does not go on after the last fault");
+  if (!rests()) checker_.Fail("the run makes no progress after the last fault");
   if (checker_.budget_spent()) CheckEnd();
 }
 
@@ -236,7 +237,8 @@ void Simulation::CheckWaits() {
     checker_.Fail(absl::StrFormat("%d bytes of contributions are accounted as in flight; %d can be",
                                   life->budget.used, most_in_flight_));
   }
-  for (const FragmentStatusView& round : life->coordinator->GetStatus(0).fragments) CheckWait(round, life->began);
+  for (const FragmentStatusView& round : life->coordinator->GetStatus(0).fragments)
+    CheckWait(round, life->began);
 }
 
 void Simulation::CheckWait(const FragmentStatusView& round, MonoTime coordinator_began) {
@@ -250,8 +252,8 @@ void Simulation::CheckWait(const FragmentStatusView& round, MonoTime coordinator
     if (worker == workers_.end()) continue;
     const Duration silent = clock_.Now() - std::max((*worker)->last_seen(), coordinator_began);
     if (silent <= kLease + kMargin) continue;
-    checker_.Fail(absl::StrFormat("the round of fragment %d waits for %s, which is dead for %.1f s", round.id.value(),
-                                  missing, ToSeconds(silent)));
+    checker_.Fail(absl::StrFormat("the round of fragment %d waits for %s, which is dead for %.1f s",
+                                  round.id.value(), missing, ToSeconds(silent)));
   }
 }
 

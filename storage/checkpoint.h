@@ -9,7 +9,7 @@
 
 namespace atl {
 
-/// What a checkpoint is asked to be.
+/// The request for a new checkpoint.
 struct CheckpointRequest {
   std::string name = {};  // [a-z0-9][a-z0-9.-]{0,62}
   bool automatic = false;
@@ -25,8 +25,8 @@ struct CheckpointFile {
   friend bool operator==(const CheckpointFile&, const CheckpointFile&) = default;
 };
 
-/// What a checkpoint holds: its file checkpoint.json, written last. Without that file a folder is an
-/// unfinished checkpoint, and nothing reads it. Layout: docs/reference/storage_format.md.
+/// The contents of a checkpoint: its file checkpoint.json, written last. A folder without that file is an
+/// unfinished checkpoint, which nothing reads. Layout: docs/reference/storage_format.md.
 struct CheckpointManifest {
   std::string name = {};
   std::string run_id = {};
@@ -43,13 +43,13 @@ struct CheckpointManifest {
 
 /// A checkpoint as found on disk.
 struct CheckpointEntry {
-  CheckpointManifest manifest = {};  // only `name` when the manifest itself is damaged
+  CheckpointManifest manifest = {};  // only `name` if the manifest itself is damaged
   std::string path = {};
   uint64_t bytes = 0;
-  uint64_t shared_bytes = 0;  // of these, in files that the run, or another checkpoint, has too
-  std::string damage = {};    // which file, and how; empty: whole, as far as was looked
-  /// Just made: payloads that it has no copy of, because they are damaged in the run. Their versions are
-  /// stored, so nothing but recomputing these versions needs them.
+  uint64_t shared_bytes = 0;  // of these, in files that the run or another checkpoint also has
+  std::string damage = {};    // which file, and how; empty: no damage found
+  /// In a new checkpoint: payloads that it does not contain because they are damaged in the run. Their
+  /// versions are stored, so only a recomputation of these versions would need them.
   std::vector<std::string> left_out = {};
 };
 

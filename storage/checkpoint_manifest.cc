@@ -136,7 +136,7 @@ absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view tex
 }
 
 absl::Status NoSuchCheckpoint(std::string_view name) {
-  return absl::NotFoundError(absl::StrFormat("there is no checkpoint '%s'", std::string(name)));
+  return absl::NotFoundError(absl::StrFormat("checkpoint '%s' does not exist", std::string(name)));
 }
 
 absl::Status CheckCheckpointName(std::string_view name) {

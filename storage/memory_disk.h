@@ -13,7 +13,7 @@
 
 namespace atl {
 
-/// What a checkpoint of a memory store holds.
+/// The contents of a checkpoint of a memory store.
 struct MemoryCheckpoint {
   CheckpointManifest manifest;
   std::map<std::string, std::string> meta;
@@ -24,7 +24,7 @@ struct MemoryCheckpoint {
 /// The contents of a memory store, and the one mutex that guards all of it.
 class MemoryDisk {
  public:
-  using Bytes = std::shared_ptr<const std::string>;  // a payload once staged is never changed in place
+  using Bytes = std::shared_ptr<const std::string>;  // a staged payload is never changed in place
 
   Mutex mutex;
   std::map<std::string, std::string> meta ABSL_GUARDED_BY(mutex);

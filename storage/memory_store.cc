@@ -104,7 +104,7 @@ class MemoryStore final : public RunStore {
 absl::StatusOr<std::optional<Recovery>> MemoryStore::Recover() {
   MutexLock lock(&disk_->mutex);
   if (std::exchange(recovered_, true)) {
-    return absl::FailedPreconditionError("what was found on open has been read already");
+    return absl::FailedPreconditionError("the recovered state was already read");
   }
   return std::exchange(recovery_, std::nullopt);
 }
@@ -306,7 +306,7 @@ absl::StatusOr<CheckpointEntry> MemoryStore::CreateCheckpoint(const CheckpointRe
   ATOLL_RETURN_IF_ERROR(CheckCheckpointName(request.name));
   ATOLL_RETURN_IF_ERROR(store_index_.CheckStored(FragmentId(0)).status());
   if (disk_->checkpoints.contains(request.name)) {
-    return absl::AlreadyExistsError(absl::StrFormat("there is a checkpoint '%s' already", request.name));
+    return absl::AlreadyExistsError(absl::StrFormat("checkpoint '%s' exists already", request.name));
   }
   MemoryCheckpoint copy{.manifest = {}, .meta = disk_->meta, .payloads = {}, .tensors = disk_->tensors};
   for (const ContributionKey& key : store_index_.contributions().UncountedKeys())

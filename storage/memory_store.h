@@ -8,16 +8,16 @@
 
 namespace atl {
 
-/// What a memory store writes to; outlives the store, so that another one can be opened on it as after a
-/// restart. One open store at a time.
+/// The disk of a memory store. It outlives the store, so that another store can be opened on it as after a
+/// restart. Only one store may be open at a time.
 class MemoryDisk;
 std::shared_ptr<MemoryDisk> NewMemoryDisk();
-/// What would be found after a kill -9 at this moment. The stores on the disk go on with it alone.
+/// The contents after a kill -9 at this moment. Later stores on the disk see only these contents.
 std::shared_ptr<MemoryDisk> CloneMemoryDisk(MemoryDisk& disk);
 
-/// The reference RunStore: the plainest thing that keeps the interface's promises, for tests and for
-/// comparing the real one with. One mutex around everything; durable as long as the disk lives. An upload
-/// must not outlive its store.
+/// The reference RunStore: the simplest implementation of the interface, for tests and for comparison with
+/// the real one. One mutex around everything; durable while the disk lives. An upload must not outlive its
+/// store.
 absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(const std::shared_ptr<MemoryDisk>& disk);
 
 }  // namespace atl

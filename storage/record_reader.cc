@@ -17,7 +17,7 @@ uint64_t LittleEndian(std::string_view bytes) {
 
 void RecordReader::Open(RecordKind kind, std::string_view record) {
   if (record.size() < kMinRecordBytes || record.size() > kMaxRecordBytes) {
-    return Fail("header", absl::StrFormat("%d bytes, which no record has", record.size()));
+    return Fail("header", absl::StrFormat("%d bytes, which is too short for a record", record.size()));
   }
   const std::string_view covered = record.substr(0, record.size() - kRecordTrailerBytes);
   const uint64_t stored = LittleEndian(record.substr(covered.size()));

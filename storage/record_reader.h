@@ -73,8 +73,8 @@ class RecordReader {
   }
 
   bool ok() const { return fault_.ok(); }
-  /// Where fields were added at the end of a body: whether this is one from before, which ends here, and
-  /// whose further fields keep their defaults.
+  /// Where fields were added at the end of a body: whether this is an older record, which ends here and whose
+  /// further fields keep their defaults.
   bool AtEnd() const { return ok() && rest_.empty(); }
   /// DataLoss naming the key and the first bad field; also when bytes are left over.
   absl::Status Finish();

@@ -65,14 +65,13 @@ absl::Status RunLoader::Add(std::string_view key, std::string_view value) {
     recovery_.last_event_sequence = std::max(recovery_.last_event_sequence, event.sequence);
     return absl::OkStatus();
   }
-  return absl::DataLossError(
-      absl::StrFormat("record %s: this version knows no such key; was the run written by "
-                      "a newer one?",
-                      absl::CHexEscape(std::string(key))));
+  return absl::DataLossError(absl::StrFormat(
+      "record %s: this version does not know this key; was the run written by a newer version?",
+      absl::CHexEscape(std::string(key))));
 }
 
 absl::Status RunLoader::CheckWhole() const {
-  if (!has_identity_) return absl::DataLossError("record identity is missing, but others are there");
+  if (!has_identity_) return absl::DataLossError("record identity is missing, but other records exist");
   if (recovery_.configs.empty()) return absl::DataLossError("record config/1 is missing");
   for (size_t i = 0; i < recovery_.configs.size(); ++i) {
     if (recovery_.configs[i].version == i + 1) continue;
@@ -94,7 +93,7 @@ absl::Status RunLoader::CheckWhole() const {
   }
   for (const HeadEntry& head : heads_) {
     if (head.config_version >= 1 && head.config_version <= recovery_.configs.size()) continue;
-    return absl::DataLossError(absl::StrFormat("record head/%d names configuration %d; there are %d",
+    return absl::DataLossError(absl::StrFormat("record head/%d names configuration %d, but only %d exist",
                                                head.fragment.value(), head.config_version,
                                                recovery_.configs.size()));
   }
@@ -129,8 +128,8 @@ absl::Status RunLoader::FinishFragment(const HeadEntry& head, const StoredEntry&
   }
   if (expected != head.version || fragment.to_replay.size() != expected.value() - fragment.stored.value()) {
     return absl::DataLossError(
-        absl::StrFormat("fragment %d: stored is %d and the head %d, but the round records "
-                        "between do not match",
+        absl::StrFormat("fragment %d: the stored version is %d and the head is %d, but the round records "
+                        "between them do not match",
                         head.fragment.value(), fragment.stored.value(), head.version.value()));
   }
   recovery_.fragments.push_back(std::move(fragment));

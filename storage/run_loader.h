@@ -19,8 +19,8 @@ struct LoadedRun {
   StoreIndex store_index;
 };
 
-/// Turns the records of `meta` into what they say, and refuses what cannot have been written by this program:
-/// DataLoss naming the key. Add every record once in key order, then Finish. Not thread-safe.
+/// Converts the records of `meta` to the run's state. DataLoss, with the key, for records that this program
+/// cannot have written. Add every record once in key order, then call Finish. Not thread-safe.
 class RunLoader {
  public:
   absl::Status Add(std::string_view key, std::string_view value);

@@ -17,13 +17,13 @@
 #include "core/manifest.h"
 #include "storage/checkpoint.h"
 
-// Where a run lives: its identity, configuration, members, contributions, round records and versions.
-// The protocol is docs/reference/storage_format.md. What a call that returned OK wrote survives kill -9 and
-// power loss.
+// Stores a run: its identity, configuration, members, contributions, round records and versions. The protocol
+// is in docs/reference/storage_format.md. Data written by a call that returned OK survives kill -9 and power
+// loss.
 
 namespace atl {
 
-/// Who this run is. `config` is an opaque serialised configuration (the storage does not look into it).
+/// The identity of a run. `config` is an opaque serialised configuration.
 struct RunIdentity {
   std::string run_id;  // 16 hex digits
   std::string name;
@@ -37,12 +37,12 @@ struct RunIdentity {
 struct ConfigEntry {
   uint64_t version = 0;  // dense from 1
   int64_t recorded_unix_ns = 0;
-  std::string author = {};  // "start", or who asked by the admin port
+  std::string author = {};  // "start", or the caller on the admin port
   std::string bytes;
   friend bool operator==(const ConfigEntry&, const ConfigEntry&) = default;
 };
 
-/// What is remembered of a worker between its lives.
+/// The stored record of a worker.
 struct WorkerEntry {
   WorkerName name;
   std::string secret_hash;  // SHA-256 hex of the worker's secret
@@ -50,16 +50,16 @@ struct WorkerEntry {
   uint8_t role = 0;
   std::optional<uint32_t> partition;
   bool departed = false;                 // left or lost
-  bool banned = false;                   // its name is refused until an operator says otherwise
+  bool banned = false;                   // its name is rejected until an operator unbans it
   std::string public_key = {};           // Ed25519, 32 bytes; empty: it signs nothing
   std::string dataset_fingerprint = {};  // of the shared data that it joined with; empty: none
-  uint8_t order = 0;  // what it is still to be told, a number of the coordinator's; 0: nothing
+  uint8_t order = 0;                     // pending command, a number of the coordinator; 0: none
   bool order_at_once = false;
-  uint64_t forgiven_until = 0;  // offences in versions up to this one are not held against it any more
+  uint64_t forgiven_until = 0;  // offences in versions up to this one no longer count
   friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
 };
 
-/// How far a partition of the data was consumed by committed contributions.
+/// The position up to which committed contributions have consumed a partition of the data.
 struct PartitionEntry {
   uint32_t partition = 0;
   uint64_t samples_consumed = 0;
@@ -75,7 +75,7 @@ struct EvaluationEntry {
   friend bool operator==(const EvaluationEntry&, const EvaluationEntry&) = default;
 };
 
-/// What an operator has made of the run.
+/// Settings of the run that operators changed.
 enum class RunMode : uint8_t { kRunning = 1, kPaused = 2, kStopped = 3 };
 struct ControlEntry {
   RunMode mode = RunMode::kRunning;
@@ -83,13 +83,13 @@ struct ControlEntry {
   std::string author = {};  // who asked for it
   std::string reason = {};
   std::optional<uint32_t> workers =
-      std::nullopt;               // that the launcher is to run; none: as many as the start says
-  uint32_t workers_at_start = 0;  // what the start said when that was asked for
+      std::nullopt;               // number that the launcher runs; nullopt: as given at the start
+  uint32_t workers_at_start = 0;  // the number given at the start when that was requested
   friend bool operator==(const ControlEntry&, const ControlEntry&) = default;
 };
 
-/// A worker's signed word on the published hash of a version (core/confirmation.h), kept as long as the
-/// version.
+/// A worker's signed statement about the published hash of a version (core/confirmation.h), kept as long as
+/// the version.
 struct ConfirmationEntry {
   FragmentId fragment;
   Version version;
@@ -99,7 +99,7 @@ struct ConfirmationEntry {
   friend bool operator==(const ConfirmationEntry&, const ConfirmationEntry&) = default;
 };
 
-/// A milestone, kept for `atollctl events`. `bytes` is an opaque serialised event.
+/// An event, stored for `atollctl events`. `bytes` is an opaque serialised event.
 struct EventEntry {
   uint64_t sequence = 0;
   std::string bytes;
@@ -107,8 +107,8 @@ struct EventEntry {
 
 /// One fragment as found on open: `stored` is the newest version whose tensors are on disk, `head` the newest
 /// committed; `to_replay` are the records of stored+1 .. head, ascending; `accepted` are the contributions of
-/// this epoch that no round has taken, on whatever base. `config_version` was the newest when the head was
-/// made: the round on it was opened with that configuration.
+/// this epoch that no round has included, on any base. `config_version` was the newest when the head was
+/// made; the round on the head was opened with that configuration.
 struct FragmentRecovery {
   FragmentId fragment;
   Version stored;
@@ -118,13 +118,13 @@ struct FragmentRecovery {
   uint64_t config_version = 0;
 };
 
-/// A restore that a process did not live to report.
+/// A restore during which the process ended.
 struct InterruptedRestore {
   std::string checkpoint;
-  bool done = false;  // its epoch is the run's; false: it had changed nothing
+  bool done = false;  // its epoch is active; false: it had changed nothing
 };
 
-/// Everything that was on disk, small things in full, tensors by reference (ReadVersion, OpenPayload).
+/// The contents of the disk on open: small records in full, tensors by reference (ReadVersion, OpenPayload).
 struct Recovery {
   RunIdentity identity;
   std::vector<ConfigEntry> configs;          // ascending; never empty
@@ -135,11 +135,11 @@ struct Recovery {
   std::vector<RoundRecord> rounds;           // every record kept, ascending by (fragment, version)
   std::vector<EvaluationEntry> evaluations;  // ascending by (fragment, version)
   uint64_t last_event_sequence = 0;
-  std::optional<ControlEntry> control = std::nullopt;  // absent: nobody ever paused or stopped it
-  /// Set when the directory is a checkpoint, copied or not, that was checked and has not begun its own epoch
-  /// yet: nothing but BeginEpoch may change the run.
+  std::optional<ControlEntry> control = std::nullopt;  // absent: the run was never paused or stopped
+  /// Set if the directory is a checked checkpoint, copied or not, that has not begun its own epoch yet. Then
+  /// only BeginEpoch may change the run.
   std::optional<CheckpointManifest> checkpoint = std::nullopt;
-  /// Set when the process that had this run before ended in the middle of a restore.
+  /// Set if the previous process of this run ended in the middle of a restore.
   std::optional<InterruptedRestore> interrupted_restore = std::nullopt;
 };
 
@@ -169,19 +169,19 @@ struct FragmentTensorsTarget {  // to be filled
   std::vector<std::span<float>> state;
 };
 
-/// A staged payload, readable (memory-mapped where the store can) as long as the object lives.
+/// A staged payload, readable (memory-mapped if the store supports it) while the object lives.
 class Payload {
  public:
   virtual ~Payload() = default;
   virtual std::span<const std::byte> bytes() const = 0;
-  /// The file, for messages; empty when there is none.
+  /// The file, for messages; empty if there is none.
   virtual std::string path() const { return ""; }
 };
 
-/// One contribution on its way in. Bytes are written in ascending order without gaps. Not thread-safe; one
+/// One contribution being received. Bytes are written in ascending order without gaps. Not thread-safe; one
 /// upload per key at a time (a second Start for the same key fails with Aborted while the first lives).
-/// Destroying an upload that was not accepted leaves what arrived so that it can be resumed, until its base
-/// is further behind the head than KeepLate says.
+/// Destroying an upload that was not accepted keeps the received bytes, so that it can be resumed until its
+/// base is further behind the head than set by KeepLate.
 class Upload {
  public:
   virtual ~Upload() = default;
@@ -193,49 +193,49 @@ class Upload {
   /// contribution.key and payload_bytes must match the upload (InvalidArgument). After ResourceExhausted it
   /// may be repeated on this upload; received_bytes says whether bytes must be sent again.
   virtual absl::Status Accept(const Contribution& contribution) = 0;
-  /// Throws the bytes away.
+  /// Discards the bytes.
   virtual void Discard() = 0;
 };
 
-/// Where versions and payloads can be read: a run, or a checkpoint of one. Thread-safe.
+/// A source of versions and payloads: a run, or a checkpoint of one. Thread-safe.
 class VersionSource {
  public:
   virtual ~VersionSource() = default;
 
   /// NotFound: no such fragment. FailedPrecondition: not seeded.
   virtual absl::StatusOr<StoredEntry> Stored(FragmentId fragment) = 0;
-  /// NotFound naming the versions that are kept; DataLoss naming the chunk that is damaged.
+  /// NotFound names the kept versions; DataLoss names the damaged chunk.
   virtual absl::Status ReadInto(const FragmentLayout& layout, Version version,
                                 const FragmentTensorsTarget& target) = 0;
   absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version);
-  /// NotFound when not accepted or not kept any more; DataLoss when it was promised and is gone.
+  /// NotFound if it was not accepted or is no longer kept; DataLoss if it should exist but is gone.
   virtual absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) = 0;
 };
 
-/// A checkpoint that was checked, for reading. Nothing on disk changes by it.
+/// A checked checkpoint, for reading. Never changes the disk.
 struct OpenedCheckpoint {
   CheckpointManifest manifest;
   Recovery recovery;
   std::unique_ptr<VersionSource> source;
-  /// While it lives, the end of the process counts as one in the middle of a restore. Null: not noted.
+  /// While it lives, an end of the process counts as one in the middle of a restore. Null: not recorded.
   std::shared_ptr<const void> note = nullptr;
 };
 
-/// What RunStore::BeginEpoch puts in the place of the run's contents.
+/// The contents with which RunStore::BeginEpoch replaces those of the run.
 struct EpochStart {
   Epoch epoch;  // never used before in this run
   /// By fragment: `records[i]` is of this epoch, without contributions, and makes version head + 1.
   std::vector<FragmentLayout> layouts;
   std::vector<FragmentTensorsView> tensors;
   std::vector<RoundRecord> records;
-  std::vector<PartitionEntry> partitions;  // all there are: others begin anew
+  std::vector<PartitionEntry> partitions;  // all partitions; absent ones start at 0
 };
 
-/// Thread-safe unless said otherwise. All writes are refused with ResourceExhausted when the disk is full,
-/// and may be repeated; nothing half-written is ever visible.
+/// Thread-safe unless stated otherwise. If the disk is full, writes fail with ResourceExhausted and may be
+/// retried. Partial writes are never visible.
 class RunStore : public VersionSource {
  public:
-  /// What was found on open; nullopt: an empty directory. Read once (FailedPrecondition after that).
+  /// The state found on open; nullopt: an empty directory. Can be read once (FailedPrecondition after that).
   virtual absl::StatusOr<std::optional<Recovery>> Recover() = 0;
 
   virtual absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) = 0;
@@ -246,75 +246,77 @@ class RunStore : public VersionSource {
   virtual absl::Status ReplaceWorkers(const std::vector<WorkerEntry>& stored,
                                       const std::vector<WorkerName>& removed) = 0;
   virtual absl::Status PutEvaluation(const EvaluationEntry& evaluation) = 0;
-  /// One per fragment, version and worker; the last one stands. Not synced by itself: it survives kill -9 at
-  /// once, and power loss from the next synced write on (the next acceptance, at the latest the next commit).
+  /// One per fragment, version and worker; a later one replaces it. Not synced by itself: it survives kill -9
+  /// immediately, and power loss after the next synced write (the next acceptance, at the latest the next
+  /// commit).
   virtual absl::Status PutConfirmation(const ConfirmationEntry& confirmation) = 0;
-  /// Of one version, by worker. Those of a version go with its tensors.
+  /// Confirmations of one version, by worker. They are deleted together with the version's tensors.
   virtual absl::StatusOr<std::vector<ConfirmationEntry>> Confirmations(FragmentId fragment,
                                                                        Version version) = 0;
-  /// FailedPrecondition when there is no run.
+  /// FailedPrecondition if there is no run.
   virtual absl::Status PutControl(const ControlEntry& control) = 0;
   /// Not synced: an event may be lost with power, never reordered.
   virtual absl::Status AppendEvent(const EventEntry& event) = 0;
   /// Events with sequence > after, ascending, at most `limit`.
   virtual absl::StatusOr<std::vector<EventEntry>> ReadEvents(uint64_t after, size_t limit) = 0;
 
-  /// Version 0 of all fragments, as a whole or not at all. `tensors[i]` belongs to `layouts[i]`.
+  /// Stores version 0 of all fragments atomically. `tensors[i]` belongs to `layouts[i]`.
   virtual absl::Status Seed(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                             const std::vector<FragmentTensorsView>& tensors) = 0;
 
   /// FailedPrecondition: not seeded, another epoch, a base above the head. AlreadyExists: accepted. Aborted:
-  /// another upload of the key is alive. NotFound: no such fragment. Whether a base below the head is late or
-  /// too late, and whether the key counted in a round so old that its payload is gone, is the caller's to
-  /// know: no tensors of the base are needed here.
+  /// another upload of the key is alive. NotFound: no such fragment. The caller decides whether a base
+  /// below the head is late or too late, and whether the key counted in a round so old that its payload is
+  /// gone. No tensors of the base are needed here.
   virtual absl::StatusOr<std::unique_ptr<Upload>> StartUpload(const ContributionKey& key,
                                                               uint64_t payload_bytes) = 0;
 
-  /// How much of a partial upload waits to be resumed. 0: nothing does, or the upload is under way, or its
-  /// key was accepted. Changes nothing, on disk or in memory.
+  /// Size of a partial upload that can be resumed. 0: there is none, or the upload is in progress, or its key
+  /// was accepted.
+  /// Changes nothing on disk or in memory.
   virtual uint64_t StagedBytes(const ContributionKey& key) = 0;
 
-  /// Partial uploads on bases up to so many versions below the head can be resumed; 0 until told otherwise.
+  /// Partial uploads on bases up to this many versions below the head can be resumed; initially 0.
   virtual void KeepLate(uint32_t versions) = 0;
 
-  /// One synced record: the round, the new head, and `partitions` advanced. Requires record.version == head +
-  /// 1 and every contribution accepted, as the record has it, and in no other round (FailedPrecondition). The
-  /// version exists from here on. Contributions of the fragment that were accepted and that no round has
-  /// taken, this one neither, are let go of in the same record: a round takes all that there are, and leaves
-  /// out only what cannot be merged. So none may be just being accepted. After an error nothing happened, and
-  /// the call may be repeated.
+  /// Writes one synced record: the round, the new head, and the advanced `partitions`. Requires
+  /// record.version == head + 1, and that every contribution was accepted as in the record and is in no other
+  /// round (FailedPrecondition). After this the version exists. The same record drops accepted contributions
+  /// of the fragment that no round has included, because a round includes all contributions except those that
+  /// cannot be merged. So no contribution may be in the middle of its acceptance. After an error nothing has
+  /// changed, and the call may be repeated.
   virtual absl::Status CommitRound(const RoundRecord& record,
                                    const std::vector<PartitionEntry>& partitions) = 0;
 
-  /// Writes the tensors of a committed version behind it, marks it stored (one synced record), then drops
-  /// versions older than the newest `keep` and the contributions that no retained version needs for replay.
-  /// Versions may be passed over; the version stored last may be stored again, which repeats the dropping
-  /// only. One call per fragment at a time.
+  /// Writes the tensors of a committed version after its commit, marks it stored (one synced record), then
+  /// drops versions older than the newest `keep` and contributions that no retained version needs for replay.
+  /// Versions may be skipped. The version stored last may be stored again, which only repeats the dropping.
+  /// One call per fragment at a time.
   virtual absl::Status StoreVersion(const FragmentLayout& layout, Version version,
                                     const FragmentTensorsView& tensors, uint32_t keep) = 0;
 
-  /// NotFound when no round and no restore made the version.
+  /// NotFound if neither a round nor a restore made the version.
   virtual absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) = 0;
 
-  /// A consistent copy of the run that costs no space for what it shares with it, while everything but
-  /// StoreVersion goes on. Survives power loss once it returns. AlreadyExists; InvalidArgument for a name;
-  /// FailedPrecondition: not seeded. One at a time.
+  /// Creates a consistent copy of the run, without using space for shared files, while everything except
+  /// StoreVersion continues. It survives power loss after the call returns. AlreadyExists; InvalidArgument
+  /// for an invalid name; FailedPrecondition if not seeded. One at a time.
   virtual absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) = 0;
   /// By time of creation. `check`: reads every file and compares its checksum.
   virtual absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) = 0;
-  /// Checks every file first. NotFound; DataLoss naming the file.
+  /// Checks every file first. NotFound; DataLoss names the file.
   virtual absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) = 0;
   /// NotFound.
   virtual absl::Status DeleteCheckpoint(const std::string& name) = 0;
 
-  /// Gives the run other contents, as version head + 1 of every fragment and under a new epoch: tensors
-  /// first, then one synced batch that moves everything at once. Contributions that no round took are gone
-  /// after it; those of retained versions stay, so that these can still be verified. No StoreVersion and no
-  /// CommitRound may be under way. InvalidArgument when `start` does not fit the run; after an error nothing
-  /// happened.
+  /// Replaces the contents of the run, as version head + 1 of every fragment under a new epoch: tensors
+  /// first, then one synced batch that changes everything at once. Drops contributions that no round
+  /// included; keeps those of retained versions, so that these can still be verified. No StoreVersion or
+  /// CommitRound may be in progress. InvalidArgument if `start` does not fit the run. After an error nothing
+  /// has changed.
   virtual absl::Status BeginEpoch(const EpochStart& start) = 0;
 
-  /// Bytes on disk, all files of the run, each once however many names it has.
+  /// Bytes on disk of all files of the run; a file with several names counts once.
   virtual absl::StatusOr<uint64_t> DiskBytes() = 0;
 };
 

@@ -108,7 +108,7 @@ absl::Status StoreIndex::CheckCommit(const RoundRecord& record) const {
     ATOLL_RETURN_IF_ERROR(contributions_.CheckCounted(record, contribution));
     if (seen.insert(contribution.key).second) continue;
     return absl::InvalidArgumentError(
-        absl::StrFormat("commit of %s: %s is in it twice", what, Describe(contribution.key)));
+        absl::StrFormat("commit of %s: it contains %s twice", what, Describe(contribution.key)));
   }
   return absl::OkStatus();
 }
@@ -122,9 +122,9 @@ absl::Status StoreIndex::CheckStore(const FragmentLayout& layout, Version versio
   if (keep == 0) return absl::InvalidArgumentError("store: at least one version must be kept");
   const Version stored = fragment.stored.versions.back();
   if (version >= stored && version <= fragment.head) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat("store of %s: stored is %d, the head is %d",
-                                                       Describe(layout.id, version), stored.value(),
-                                                       fragment.head.value()));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("store of %s: the stored version is %d, the head is %d", Describe(layout.id, version),
+                      stored.value(), fragment.head.value()));
 }
 
 absl::Status StoreIndex::CheckRead(const FragmentLayout& layout, Version version) const {
@@ -139,7 +139,8 @@ absl::Status StoreIndex::CheckRead(const FragmentLayout& layout, Version version
     return absl::OkStatus();
   }
   const auto number = [](std::string* out, Version v) { absl::StrAppend(out, v.value()); };
-  return absl::NotFoundError(absl::StrFormat("%s is not stored; stored are %s", Describe(layout.id, version),
+  return absl::NotFoundError(absl::StrFormat("%s is not stored; stored versions: %s",
+                                             Describe(layout.id, version),
                                              absl::StrJoin(stored.versions, ", ", number)));
 }
 

@@ -28,7 +28,7 @@ struct EpochPlan {
 /// they refuse the same things in the same words. Pure: no I/O. Not thread-safe.
 class StoreIndex {
  public:
-  /// What storing `stored.versions.back()` lets go of.
+  /// The data that storing `stored.versions.back()` drops.
   struct Retention {
     StoredEntry stored;
     std::vector<Version> dropped_versions;

@@ -9,7 +9,7 @@ absl::Status CheckAppend(const ContributionKey& key, uint64_t payload_bytes, uin
                          uint64_t incoming) {
   if (incoming <= payload_bytes - received) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s: %d bytes more than the %d of %d received go beyond its end", Describe(key),
+      absl::StrFormat("%s: %d more bytes after the %d of %d received exceed its size", Describe(key),
                       incoming, received, payload_bytes));
 }
 
@@ -28,12 +28,12 @@ absl::Status CheckDescribes(const ContributionKey& key, uint64_t payload_bytes,
 }
 
 absl::Status UploadIsOver(const ContributionKey& key) {
-  return absl::FailedPreconditionError(absl::StrFormat("%s: the upload is over", Describe(key)));
+  return absl::FailedPreconditionError(absl::StrFormat("%s: the upload has ended", Describe(key)));
 }
 
 absl::Status UploadIsBusy(const ContributionKey& key) {
   return absl::AbortedError(
-      absl::StrFormat("%s: another upload of it is under way; ask again when it has ended", Describe(key)));
+      absl::StrFormat("%s: another upload of it is in progress; retry when it has ended", Describe(key)));
 }
 
 }  // namespace atl

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "core/contribution.h"
 
-// What every Upload refuses, in the same words.
+// Checks that every Upload makes, with the same messages.
 
 namespace atl {
 

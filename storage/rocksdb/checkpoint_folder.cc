@@ -46,10 +46,10 @@ absl::StatusOr<CheckpointEntry> CheckpointFolder::Create(const std::string& name
   ATOLL_RETURN_IF_ERROR(CheckCheckpointName(name));
   const std::string folder = JoinPath(path_, name);
   if (FileExists(JoinPath(folder, kCheckpointManifestFile)))
-    return absl::AlreadyExistsError(absl::StrFormat("there is a checkpoint '%s' already", name));
+    return absl::AlreadyExistsError(absl::StrFormat("checkpoint '%s' exists already", name));
   if (FileExists(folder)) {
     return absl::AlreadyExistsError(absl::StrFormat(
-        "%s is in the way, and it is no checkpoint; choose another name, or move that folder away", folder));
+        "%s exists and is not a checkpoint; choose another name, or move that folder away", folder));
   }
   ATOLL_RETURN_IF_ERROR(CreateDirs(folder));
   const auto make = [&]() -> absl::StatusOr<CheckpointEntry> {

@@ -16,24 +16,24 @@ namespace atl {
 /// one Create or Delete of a name at a time.
 class CheckpointFolder {
  public:
-  /// Removes what is unfinished: folders with the name of a checkpoint and no manifest. A folder with a file
-  /// that no checkpoint has stays. The folder itself need not be there.
+  /// Removes unfinished checkpoints: folders with the name of a checkpoint but without a manifest. Keeps
+  /// folders with foreign files. The folder itself need not exist.
   static absl::StatusOr<CheckpointFolder> Open(const std::string& path);
 
-  /// `fill` puts the parts into the new folder it is given. The payloads are compared with what was accepted:
-  /// DataLoss naming one that the head cannot be rebuilt without; others that are damaged are left out. What
-  /// is there after an error is removed.
+  /// `fill` puts the parts into the given new folder. Compares the payloads with the accepted ones: DataLoss
+  /// names a damaged payload without which the head cannot be rebuilt; other damaged ones are omitted.
+  /// Removes the folder after an error.
   struct Filled {
     CheckpointManifest manifest;  // but for `files`
     std::vector<CheckpointPayload> payloads;
   };
   using Fill = std::function<absl::StatusOr<Filled>(const std::string& folder)>;
   absl::StatusOr<CheckpointEntry> Create(const std::string& name, const Fill& fill) const;
-  /// By time of creation, then name. What is damaged is listed with its damage.
+  /// By time of creation, then name. Damaged checkpoints are listed with their damage.
   absl::StatusOr<std::vector<CheckpointEntry>> List(bool check_contents) const;
   /// NotFound; DataLoss naming the damaged file. Reads everything.
   absl::StatusOr<CheckpointEntry> Check(const std::string& name) const;
-  /// The manifest goes first, so that half of a checkpoint never looks like one. NotFound.
+  /// Deletes the manifest first, so that a partly deleted checkpoint never looks complete. NotFound.
   absl::Status Delete(const std::string& name) const;
 
  private:

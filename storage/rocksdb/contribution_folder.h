@@ -15,15 +15,15 @@
 
 namespace atl {
 
-/// contributions/: one file for each payload, partial or accepted (the record in `meta` makes the
-/// difference). Knows the partial ones: which are being uploaded, and which nobody will resume. Thread-safe.
+/// contributions/: one file per payload, partial or accepted (the record in `meta` decides). Tracks the
+/// partial ones: which are being uploaded, and which nobody will resume. Thread-safe.
 class ContributionFolder {
  public:
-  /// `disposition` says what each file is that a former life left.
+  /// `disposition` classifies each file that an earlier process left.
   enum class Disposition { kAccepted, kPartial, kGarbage };
   using Judge = std::function<Disposition(const ContributionKey&)>;
 
-  /// Creates the folder when it is not there, removes the garbage. Files that are not ours stay.
+  /// Creates the folder if needed and removes garbage. Keeps foreign files.
   static absl::StatusOr<std::shared_ptr<ContributionFolder>> Open(const std::string& path,
                                                                   const Judge& judge);
 
@@ -32,7 +32,7 @@ class ContributionFolder {
 
   /// Aborted while another upload of the key is alive.
   absl::Status Claim(const ContributionKey& key);
-  /// Ends a claim on a partial file, which stays to be resumed unless its base was left behind or `keep` is
+  /// Ends a claim on a partial file. Keeps the file for resumption unless its base is too old or `keep` is
   /// false.
   void Release(const ContributionKey& key, bool keep);
   /// Ends a claim and leaves the file alone: it is accepted.
@@ -41,7 +41,7 @@ class ContributionFolder {
   /// Size of a partial file that waits to be resumed; 0: there is none, or it is being uploaded.
   uint64_t IdleBytes(const ContributionKey& key) const;
 
-  /// How far behind the head a base may be and not count as left behind; 0 until told otherwise. Takes effect
+  /// Maximum distance of a base behind the head at which partial files are kept; initially 0. Takes effect
   /// with the next LeaveBehind.
   void KeepLate(uint32_t versions);
   /// Removes partial files of the fragment on bases further below `head` than that; those being uploaded when

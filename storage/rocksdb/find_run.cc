@@ -35,8 +35,8 @@ std::vector<std::string> NamesIn(const std::string& folder) {
 }
 
 absl::Status RecordsLost(const std::string& evidence, const DataDir& dir) {
-  return absl::DataLossError(
-      absl::StrFormat("%s, but the records in %s do not know it: records were lost", evidence, dir.meta()));
+  return absl::DataLossError(absl::StrFormat("%s, but the records in %s do not contain it: records were lost",
+                                             evidence, dir.meta()));
 }
 
 struct Payloads {
@@ -104,7 +104,7 @@ absl::Status CheckLogIsThere(const DataDir& dir, FoundRun::Checkpoint checkpoint
   const auto trace = TraceOfARun(dir);
   if (!trace) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrFormat("%s has no write-ahead log (*.log), though there is %s", dir.meta(), *trace));
+      absl::StrFormat("%s has no write-ahead log (*.log), although there is %s", dir.meta(), *trace));
 }
 
 /// RocksDB removes table files that its manifest does not name. What a crash leaves of them is newer than the
@@ -264,12 +264,12 @@ absl::Status InsideARun(const DataDir& dir, const DataDir& run, const std::files
                         const std::filesystem::path& inner) {
   if (each.filename() != "checkpoints" || inner.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "%s lies in the data directory of another run, %s, which writes to '%s'; name a folder outside it",
+        "%s is inside the data directory of another run, %s, which writes to '%s'; give a folder outside it",
         dir.root, run.root, each.filename().string()));
   }
   return absl::InvalidArgumentError(absl::StrFormat(
-      "%s lies in the data directory of another run, %s, which removes or checks its checkpoints. Copy the "
-      "folder and start from the copy, or call `atollctl checkpoint restore %s` on that run",
+      "%s is inside the data directory of another run, %s, which removes or checks its checkpoints. Copy the "
+      "folder and start from the copy, or run `atollctl checkpoint restore %s` on that run",
       dir.root, run.root, inner.filename().string()));
 }
 
@@ -279,7 +279,7 @@ absl::StatusOr<FoundRun> Find(const DataDir& dir) {
   if (!FileExists(current)) {
     const auto trace = TraceOfARun(dir);
     if (trace)
-      return absl::DataLossError(absl::StrFormat("%s is missing, though there is %s", current, *trace));
+      return absl::DataLossError(absl::StrFormat("%s is missing, although there is %s", current, *trace));
     found.is_new = true;
     return found;
   }
@@ -302,9 +302,8 @@ absl::StatusOr<FoundRun> FindRun(const DataDir& dir) {
   absl::StatusOr<FoundRun> found = Find(dir);
   if (!absl::IsDataLoss(found.status())) return found;
   return absl::DataLossError(
-      absl::StrFormat("%s. Nothing was changed. Repair nothing in the directory: start from a copy of a "
-                      "checkpoint, or from a "
-                      "backup",
+      absl::StrFormat("%s. Nothing was changed. Do not repair the directory: start from a copy of a "
+                      "checkpoint, or from a backup",
                       std::string(found.status().message())));
 }
 

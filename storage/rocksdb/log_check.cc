@@ -160,8 +160,9 @@ absl::Status CheckLog(const std::string& path, LogKind kind) {
   if (!bad) return absl::OkStatus();
   const bool lost = kind == LogKind::kWrites && log.HasSyncedBehind(bad->at);
   if (!lost && log.IsTorn(*bad)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat("%s is damaged at byte %d of %d, in a way that no crash leaves",
-                                             path, bad->at, bytes.size()));
+  return absl::DataLossError(
+      absl::StrFormat("%s is damaged at byte %d of %d, and a crash cannot have caused this damage", path,
+                      bad->at, bytes.size()));
 }
 
 }  // namespace

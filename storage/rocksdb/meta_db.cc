@@ -94,15 +94,15 @@ absl::Status MetaDb::Repair() {
   const std::string current = JoinPath(path_, "CURRENT");
   if (!FileExists(current)) {
     return absl::DataLossError(absl::StrFormat(
-        "open %s: the file %s is missing; bring the folder or its volume back, and the run continues", path_,
+        "open %s: the file %s is missing; restore the folder or its volume, and the run continues", path_,
         current));
   }
   ATOLL_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(path_));
   if (free_bytes < kMetaReopenBytes) {
-    return absl::ResourceExhaustedError(absl::StrFormat(
-        "write to %s: the disk is full (%d bytes free, %d needed to go on); nothing is lost, make "
-        "room and it continues",
-        path_, free_bytes, kMetaReopenBytes));
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("write to %s: the disk is full (%d bytes free, %d needed to continue); nothing is "
+                        "lost: free some space, and the run continues",
+                        path_, free_bytes, kMetaReopenBytes));
   }
   database_.reset();
   ATOLL_RETURN_IF_ERROR(OpenDatabase());
@@ -147,7 +147,7 @@ std::vector<std::string> MetaDb::TableFiles() const {
 absl::Status MetaDb::CopyTo(const std::string& path) {
   std::shared_lock shared(database_mutex_);
   if (database_ == nullptr || broken_.load()) {
-    return absl::UnavailableError(absl::StrFormat("%s cannot be copied while it refuses writes", path_));
+    return absl::UnavailableError(absl::StrFormat("%s cannot be copied while writes to it fail", path_));
   }
   return CopyDatabase(*database_, path_, path);
 }

@@ -40,11 +40,10 @@ enum class Durability { kSynced, kBuffered };
 
 /// The database of small records. Concurrent synced writes share one sync (RocksDB's group commit).
 ///
-/// After a failed write RocksDB refuses all others, and whether the failed one is in the log is not known.
-/// The next Write therefore reopens the database first and puts every key of a failed write back to its last
-/// acknowledged value: a write that was reported as failed never shows up later in this process. (After a
-/// crash it may: an answer that was never given.) No two concurrent writes may name the same key.
-/// Thread-safe.
+/// After a failed write RocksDB rejects all later writes, and it is unknown whether the failed one is in the
+/// log. So the next Write first reopens the database and resets every key of a failed write to its last
+/// acknowledged value: a write reported as failed never appears later in this process. (It may appear after a
+/// crash, because no answer was given.) Concurrent writes must not name the same key. Thread-safe.
 class MetaDb {
  public:
   /// `env` (RocksDB's own when null) outlives the database; tests inject faults with it.
@@ -52,11 +51,11 @@ class MetaDb {
                                                       DbAccess access = DbAccess::kCreate);
   ~MetaDb();
 
-  /// ResourceExhausted when the disk is full; the same write may be repeated when there is room.
+  /// ResourceExhausted if the disk is full; the same write may be repeated when there is space.
   absl::Status Write(const MetaBatch& batch, Durability durability);
 
-  /// Repairs the database after a failed write, if there was one: no write is in doubt after that. Errors as
-  /// of Write.
+  /// Repairs the database after a failed write, if there was one; afterwards the state of every write is
+  /// known. Errors as for Write.
   absl::Status Settle();
 
   /// Calls `visit` for keys in [begin, end) in order until it says false; its error ends the scan.
@@ -64,10 +63,10 @@ class MetaDb {
   using Visitor = std::function<absl::StatusOr<bool>(std::string_view key, std::string_view value)>;
   absl::Status Scan(std::string_view begin, std::string_view end, const Visitor& visit);
 
-  /// Names of the table files that it consists of. For a database that nobody writes to.
+  /// Names of its table files. For a database without writers.
   std::vector<std::string> TableFiles() const;
 
-  /// A copy of every record acknowledged by now, in the folder `path`, which is not there yet.
+  /// Copies every record acknowledged so far to the new folder `path`.
   absl::Status CopyTo(const std::string& path);
 
  private:
@@ -80,8 +79,8 @@ class MetaDb {
 
   const std::string path_;
   rocksdb::Env* const env_;
-  DbAccess access_;  // as it is opened next: a database is made once
-  // Shared by everyone who uses database_, alone by who replaces it.
+  DbAccess access_;  // for the next opening: a database is created once
+  // Held shared by users of database_, exclusively to replace it.
   std::shared_mutex database_mutex_;
   std::unique_ptr<rocksdb::DB> database_;  // null after a reopening that failed
   std::atomic<bool> broken_ = false;

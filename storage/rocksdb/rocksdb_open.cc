@@ -18,8 +18,8 @@ namespace {
 
 absl::Status NoDataDirectory(const DataDir& dir, const std::string& foreign) {
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s is no data directory, and it is not empty: it holds '%s'; name a folder that is "
-                      "empty or does not exist",
+      absl::StrFormat("%s is not a data directory and not empty: it holds '%s'; give a folder that is empty "
+                      "or does not exist",
                       dir.root, foreign.substr(std::min(foreign.size(), JoinPath(dir.root, "").size()))));
 }
 

@@ -37,7 +37,7 @@ RocksDbRunStore::RocksDbRunStore(Parts parts)
 absl::StatusOr<std::optional<Recovery>> RocksDbRunStore::Recover() {
   MutexLock lock(&mutex_);
   if (std::exchange(recovered_, true)) {
-    return absl::FailedPreconditionError("what was found on open has been read already");
+    return absl::FailedPreconditionError("the recovered state was already read");
   }
   return std::exchange(recovery_, std::nullopt);
 }
@@ -51,8 +51,9 @@ absl::Status RocksDbRunStore::CheckSpace(uint64_t bytes, const std::string& what
   ATOLL_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(dir_.root));
   if (free_bytes >= headroom_bytes_ && free_bytes - headroom_bytes_ >= bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "%s: the disk of %s is full: %s free, %s needed, including a reserve of %s; make room and retry", what,
-      dir_.root, HumanBytes(free_bytes), HumanBytes(bytes + headroom_bytes_), HumanBytes(headroom_bytes_)));
+      "%s: the disk of %s is full: %s free, %s needed, including a reserve of %s; free some space and retry",
+      what, dir_.root, HumanBytes(free_bytes), HumanBytes(bytes + headroom_bytes_),
+      HumanBytes(headroom_bytes_)));
 }
 
 absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const ConfigEntry& config) {

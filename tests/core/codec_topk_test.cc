@@ -98,8 +98,8 @@ TEST(PositionCoding, SaysWhatIsWrongWithForeignBytes) {
   ASSERT_EQ(coding.bytes(), 3u);
   EXPECT_EQ(check(0b0011, 0b01000000, 0), "");  // 0 and 1
   EXPECT_EQ(check(0b0101, 0, 0), "");           // 0 and 64
-  EXPECT_THAT(check(0b0001, 0, 0), HasSubstr("not one bit for each"));
-  EXPECT_THAT(check(0b0111, 0, 0), HasSubstr("not one bit for each"));
+  EXPECT_THAT(check(0b0001, 0, 0), HasSubstr("does not have one bit per stored value"));
+  EXPECT_THAT(check(0b0111, 0, 0), HasSubstr("does not have one bit per stored value"));
   EXPECT_THAT(check(0b0011, 0, 0), HasSubstr("do not ascend"));              // 0 and 0
   EXPECT_THAT(check(0b0011, 0b00000010, 0), HasSubstr("do not ascend"));     // 2 and 0
   EXPECT_THAT(check(0b0101, 0b10000000, 0), HasSubstr("beyond the block"));  // 0 and 66

@@ -411,7 +411,7 @@ TEST_F(RoundTest, CountsEachWorkerOnce) {
   EXPECT_EQ(round_->View(At(2), members_).arrived[0].at, At(1)) << "a repetition does not restart the grace";
   const absl::Status other = round_->Arrived(Of("a", 4, /*crc=*/2), At(3)).status();
   EXPECT_EQ(other.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_THAT(std::string(other.message()), HasSubstr("counts once"));
+  EXPECT_THAT(std::string(other.message()), HasSubstr("only the first one counts"));
   EXPECT_EQ(round_->arrived_count(), 1u);
   EXPECT_EQ(round_->Contributions()[0].payload_crc32c, 1u);
 }

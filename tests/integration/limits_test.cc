@@ -67,7 +67,7 @@ TEST_F(LimitsTest, AFolderOfOthersIsNoDataDirectory) {
   EXPECT_EQ(ListDir(dir_.File("home"))->size(), 1u) << "nothing is left there";
   const Finished root = with("/");
   EXPECT_EQ(root.exit_code, 2) << root.output;
-  EXPECT_THAT(root.output, HasSubstr("no data directory"));
+  EXPECT_THAT(root.output, HasSubstr("not a data directory"));
   const Finished empty = with("");
   EXPECT_EQ(empty.exit_code, 2) << empty.output;
   EXPECT_THAT(empty.output, HasSubstr("--data-dir"));

@@ -78,7 +78,7 @@ TEST_F(DataDirTest, AFolderOfOthersIsRejectedAndStaysAsItIs) {
       if (!create && !FileExists(JoinPath(folder, "meta"))) continue;
       const absl::Status rejected = Open(folder, create).status();
       EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << tree[0] << ": " << rejected;
-      EXPECT_THAT(rejected.ToString(), HasSubstr("is no data directory")) << tree[0];
+      EXPECT_THAT(rejected.ToString(), HasSubstr("is not a data directory")) << tree[0];
     }
     EXPECT_TRUE(TreeOf(folder) == before) << tree[0];
     EXPECT_TRUE(!FileExists(JoinPath(folder, "LOCK")) || tree[0] == "LOCK/") << tree[0];
@@ -140,7 +140,7 @@ TEST_F(DataDirTest, ARunWithFilesOfOthersOpensAndKeepsThem) {
   EXPECT_FALSE(FileExists(folder + "/checkpoints/cut"));
   const auto in_the_way = (*Open(folder))->CreateCheckpoint({.name = "half", .software_version = "test"});
   EXPECT_EQ(in_the_way.status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_THAT(in_the_way.status().ToString(), HasSubstr("is no checkpoint"));
+  EXPECT_THAT(in_the_way.status().ToString(), HasSubstr("is not a checkpoint"));
 }
 
 TEST_F(DataDirTest, ThePartsOfARunAreNoDataDirectories) {

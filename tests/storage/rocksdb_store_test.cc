@@ -233,7 +233,7 @@ TEST_F(RocksDbStoreTest, TheReserveOfTheDiskIsRejectedToPayloadsAndTensors) {
   ASSERT_TRUE(tight.ok());
   const absl::Status seeded = model_.Seed(**tight);
   EXPECT_EQ(seeded.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(seeded.ToString(), testing::AllOf(HasSubstr(dir()), HasSubstr("make room")));
+  EXPECT_THAT(seeded.ToString(), testing::AllOf(HasSubstr(dir()), HasSubstr("free some space")));
 }
 
 /// Of all files below the folder, what is reserved for them included.

@@ -104,7 +104,7 @@ TEST_F(RunLoaderTest, EveryMissingRecordIsNamed) {
               HasSubstr("config/1 is missing"));
   EXPECT_THAT(without("manifest"), HasSubstr("manifest absent, 1 heads"));
   EXPECT_THAT(without(meta_keys::KeyOf(StoredAt({}))), HasSubstr("seeding is incomplete"));
-  EXPECT_THAT(without(meta_keys::KeyOf(round_)), HasSubstr("stored is 0 and the head 1"));
+  EXPECT_THAT(without(meta_keys::KeyOf(round_)), HasSubstr("the stored version is 0 and the head is 1"));
   EXPECT_THAT(without(meta_keys::KeyOf(contribution_)), HasSubstr("worker a"));
 }
 
@@ -115,7 +115,7 @@ TEST_F(RunLoaderTest, ARecordUnderAnotherKeyIsRejected) {
 
 TEST_F(RunLoaderTest, AKeyOfANewerProgramIsRejected) {
   meta_["zebra/1"] = "x";
-  EXPECT_THAT(ErrorOf(), HasSubstr("record zebra/1: this version knows no such key"));
+  EXPECT_THAT(ErrorOf(), HasSubstr("record zebra/1: this version does not know this key"));
 }
 
 TEST_F(RunLoaderTest, ADamagedRecordIsNamed) {
