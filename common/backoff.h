@@ -16,14 +16,14 @@ struct BackoffOptions {
 
 /// How long to wait before the next attempt: exponential, with full jitter (a uniform draw between 0 and the
 /// current bound, M. Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog 2015), so that workers
-/// which lost the same coordinator do not come back together. A draw is never below a tenth of the bound:
-/// nobody spins. Pure: no clock, no sleep. Not thread-safe.
+/// that lost the same coordinator do not all return at once. A draw is never below a tenth of the bound, so
+/// callers never spin. Pure: no clock, no sleep. Not thread-safe.
 class Backoff {
  public:
   Backoff(const BackoffOptions& options, uint64_t seed) : options_(options), random_(seed) {}
 
   Duration Next();
-  /// As Next, but not shorter than `hint` (a server's RetryInfo); the jitter is added to the hint.
+  /// Like Next, but at least `hint` (a server's RetryInfo), with the jitter added to the hint.
   Duration NextAtLeast(Duration hint);
   void Reset() { attempts_ = 0; }
   int attempts() const { return attempts_; }

@@ -18,7 +18,7 @@
 namespace atl {
 namespace {
 
-// A run's ports are neighbours: the alternative is beside none of them.
+// The ports of a run are adjacent, so choose an alternative away from them.
 constexpr int kPortStep = 10;
 
 absl::Status NotAnAddress(std::string_view text) {
@@ -36,10 +36,10 @@ using AddrInfoPtr = std::unique_ptr<addrinfo, AddrInfoDeleter>;
 absl::Status CannotListen(const BindAddress& address, int error_number) {
   const std::string where = address.ToString();
   if (error_number == EADDRINUSE) {
-    return absl::UnavailableError(absl::StrFormat(
-        "%s is in use by another process (another coordinator?); stop it, or listen on another port (port "
-        "0: any free one)",
-        where));
+    return absl::UnavailableError(
+        absl::StrFormat("%s is in use by another process, perhaps another coordinator; stop that process, or "
+                        "use another port (port 0: any free port)",
+                        where));
   }
   if (error_number == EADDRNOTAVAIL) {
     return absl::InvalidArgumentError(
@@ -62,7 +62,7 @@ absl::StatusOr<BindAddress> ParseBindAddress(std::string_view text) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return NotAnAddress(text);  // IPv6 without brackets: where it ends is a guess
+    return NotAnAddress(text);  // IPv6 without brackets: its end is ambiguous
   }
   uint32_t port = 0;
   if (host.empty() || host.find_first_of("[]") != std::string_view::npos ||
@@ -111,7 +111,7 @@ absl::Status CheckBindable(const BindAddress& address) {
   const AddrInfoPtr list(found);
   const FileDescriptor probe(::socket(list->ai_family, list->ai_socktype | SOCK_CLOEXEC, list->ai_protocol));
   if (!probe.valid()) return CannotListen(address, errno);
-  // As a server does, so that connections still in TIME_WAIT do not count as somebody who listens.
+  // Set this option as a server does, so that connections in TIME_WAIT do not count as listeners.
   const int on = 1;
   ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (::bind(probe.get(), list->ai_addr, list->ai_addrlen) != 0 || ::listen(probe.get(), 1) != 0) {

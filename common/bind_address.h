@@ -19,19 +19,19 @@ struct BindAddress {
   std::string ToString() const;
 };
 
-/// InvalidArgument, naming the text and the form that is wanted, when there is no host or no port.
+/// InvalidArgument if the host or the port is missing; the message names the text and the expected form.
 absl::StatusOr<BindAddress> ParseBindAddress(std::string_view text);
 
 /// Only processes on this machine can reach it: 127.0.0.0/8, ::1, localhost.
 bool IsLoopback(const BindAddress& address);
 
-/// An error about `address`, which the command-line option `option` ("--listen") gave: the same with the
-/// option's name, and when the address is in use (Unavailable), with one on the same host that is free now.
+/// Adds the name of the command-line option ("--listen") to an error about `address`. If the address is in
+/// use (Unavailable), also adds a free address on the same host.
 absl::Status NameOption(const absl::Status& status, std::string_view option, std::string_view address);
 
-/// Whether a socket could listen there now. Unavailable: somebody else does; PermissionDenied,
-/// InvalidArgument (a host that is not this machine's, not an address): each says what to do. Tells nothing
-/// of port 0.
+/// Checks whether a socket can listen there now. Unavailable: another process does. PermissionDenied;
+/// InvalidArgument: not an address, or not one of this machine. Each message says what to do. Always OK for
+/// port 0.
 absl::Status CheckBindable(const BindAddress& address);
 
 }  // namespace atl

@@ -7,8 +7,8 @@
 namespace atl {
 namespace {
 
-// Payloads are noise with a skewed distribution: nearly all of what can be gained is the entropy coder's,
-// which every level has, and level 1 is the fastest that is not a mere copy (docs/reference/benchmarks.md).
+// Payloads are noise with a skewed distribution, so nearly all of the gain comes from the entropy coder.
+// Every level has it, and level 1 is the fastest that compresses (docs/reference/benchmarks.md).
 constexpr int kLevel = 1;
 
 }  // namespace
@@ -32,12 +32,12 @@ BlockDecompressor::~BlockDecompressor() = default;
 absl::Status BlockDecompressor::Decompress(std::span<const std::byte> frame, std::span<std::byte> out) {
   const size_t size = ZSTD_decompressDCtx(context_.get(), out.data(), out.size(), frame.data(), frame.size());
   if (ZSTD_isError(size) != 0) {
-    return absl::InvalidArgumentError(absl::StrFormat("%d bytes are no zstd frame of %d: %s", frame.size(),
-                                                      out.size(), ZSTD_getErrorName(size)));
+    return absl::InvalidArgumentError(absl::StrFormat("%d bytes are not a zstd frame of %d bytes: %s",
+                                                      frame.size(), out.size(), ZSTD_getErrorName(size)));
   }
   if (size == out.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrFormat("a zstd frame of %d bytes was announced with %d", size, out.size()));
+      absl::StrFormat("a zstd frame holds %d bytes, but %d were announced", size, out.size()));
 }
 
 }  // namespace atl

@@ -10,11 +10,12 @@
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
 
-// zstd over single blocks of bytes, each a frame of its own. Not thread-safe; one object serves many blocks.
+// Compresses single blocks of bytes with zstd, each as a separate frame. Reuse one object for many blocks.
+// Not thread-safe.
 
 namespace atl {
 
-/// What a block may take packed: what gains less than this is not worth unpacking.
+/// Maximum compressed size of a block. A smaller gain is not worth the decompression.
 constexpr size_t LargestPacked(size_t block_bytes) { return block_bytes - block_bytes / 64; }
 
 class BlockCompressor {
@@ -24,7 +25,7 @@ class BlockCompressor {
   BlockCompressor(const BlockCompressor&) = delete;
   BlockCompressor& operator=(const BlockCompressor&) = delete;
 
-  /// Packs `block` into `out`; the size of what was written, 0 when it does not get smaller than `out`.
+  /// Compresses `block` into `out`. Returns the number of bytes written, or 0 if they do not fit into `out`.
   size_t Compress(std::span<const std::byte> block, std::span<std::byte> out);
 
  private:
@@ -41,8 +42,8 @@ class BlockDecompressor {
   BlockDecompressor(const BlockDecompressor&) = delete;
   BlockDecompressor& operator=(const BlockDecompressor&) = delete;
 
-  /// Fills `out` from one frame. InvalidArgument when `frame` is none, or has another size than `out`:
-  /// nothing is written beyond it, whatever the frame says, and no memory is taken for it.
+  /// Decompresses one frame into `out`. InvalidArgument if `frame` is not a frame or its contents have
+  /// another size than `out`. Never writes beyond `out` and never allocates by what the frame claims.
   absl::Status Decompress(std::span<const std::byte> frame, std::span<std::byte> out);
 
  private:

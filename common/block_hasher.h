@@ -9,7 +9,8 @@
 
 namespace atl {
 
-/// HashBlock of a block that comes in pieces, each hashed while it is in the cache. Movable; not thread-safe.
+/// HashBlock of a block that arrives in pieces. Hashes each piece while it is in the cache. Movable; not
+/// thread-safe.
 class BlockHasher {
  public:
   BlockHasher();
@@ -18,7 +19,7 @@ class BlockHasher {
   BlockHasher& operator=(BlockHasher&&) noexcept;
 
   void Add(std::span<const std::byte> bytes);
-  /// HashBlock of all that was added.
+  /// HashBlock of all added bytes.
   Hash128 Digest() const;
 
  private:

@@ -32,7 +32,7 @@ absl::StatusOr<ByteBudget::Reservation> ByteBudget::TryReserve(uint64_t bytes) {
   if (used_ > capacity_ || bytes > capacity_ - used_) {
     return absl::ResourceExhaustedError(absl::StrCat(name_, ": ", HumanBytes(bytes), " do not fit, ",
                                                      HumanBytes(used_), " of ", HumanBytes(capacity_),
-                                                     " are in use; try again later"));
+                                                     " are in use; retry later"));
   }
   used_ += bytes;
   peak_ = std::max(peak_, used_);

@@ -10,11 +10,11 @@
 
 namespace atl {
 
-/// A bound on bytes held by many owners. Never blocks: what does not fit is refused, and the client told to
-/// come back. Thread-safe. Outlives its reservations.
+/// A limit on bytes held by many owners. Never blocks: a reservation that does not fit is rejected, and the
+/// client retries later. Thread-safe. Outlives its reservations.
 class ByteBudget {
  public:
-  /// Gives its bytes back when destroyed. Movable; the moved-from one holds nothing.
+  /// Releases its bytes on destruction. Movable; a moved-from reservation holds nothing.
   class Reservation {
    public:
     Reservation() = default;
@@ -34,17 +34,17 @@ class ByteBudget {
     uint64_t bytes_ = 0;
   };
 
-  /// `name` appears in refusals: "contributions in flight".
+  /// `name` appears in rejections: "contributions in flight".
   ByteBudget(std::string name, uint64_t capacity_bytes) : name_(std::move(name)), capacity_(capacity_bytes) {}
 
-  /// ResourceExhausted with the numbers when it does not fit; InvalidArgument when it never could.
+  /// ResourceExhausted, with the numbers, if the bytes do not fit now; InvalidArgument if they can never fit.
   absl::StatusOr<Reservation> TryReserve(uint64_t bytes);
 
   uint64_t capacity() const;
-  /// For reservations from here on; those that are held stay, also when they are more than this.
+  /// Applies to later reservations. Existing ones stay, even above the new capacity.
   void SetCapacity(uint64_t bytes);
   uint64_t used() const;
-  /// The most that was ever used at once.
+  /// Maximum number of bytes in use at once so far.
   uint64_t peak() const;
 
  private:

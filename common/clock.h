@@ -7,10 +7,10 @@
 namespace atl {
 
 using Duration = std::chrono::nanoseconds;
-/// A point on the steady clock. Every deadline and lease is one of these, so that a jump of the wall clock
-/// moves none.
+/// A point on the steady clock. Deadlines and leases use it, so that jumps of the wall clock do not move
+/// them.
 using MonoTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
-/// Wall-clock time, for logs, records and people only; never compared with a deadline.
+/// Wall-clock time, only for logs, records and display. Never compare it with a deadline.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
 constexpr Duration Seconds(double s) { return Duration(static_cast<int64_t>(s * 1e9)); }
@@ -27,10 +27,10 @@ class Clock {
 /// The time that CondVar::WaitUntil compares its deadline with. The implementation is that of
 /// common/thread.h.
 MonoTime SteadyNow();
-/// The wall clock beside it.
+/// The matching wall clock.
 WallTime SystemNow();
 
-/// The clocks that blocked threads wait by: the machine's, or in a simulation virtual ones.
+/// The clocks that blocked threads use: the machine's clocks, or virtual ones in a simulation.
 class SystemClock final : public Clock {
  public:
   MonoTime Now() const override { return SteadyNow(); }

@@ -17,7 +17,8 @@ struct Hash128 {
 /// Hash of a long byte string that many threads can compute together: the bytes are cut into blocks of
 /// kHashBlockBytes (the last one shorter), each block is hashed with XXH3-128 (seed 0), and the hash is
 /// XXH3-128 over the blocks' digests (16 bytes each: low then high, little-endian), then the number of bytes
-/// (8, little-endian). An empty string has no blocks. Integrity, not secrecy. Frozen: it is stored on disk.
+/// (8, little-endian). An empty string has no blocks. For integrity, not for security. Must never change,
+/// because it is stored on disk.
 inline constexpr size_t kHashBlockBytes = size_t{1} << 20;
 
 constexpr size_t HashBlocks(uint64_t bytes) {
@@ -31,7 +32,7 @@ Hash128 HashBlock(std::span<const std::byte> block);
 /// of them.
 Hash128 CombineBlocks(std::span<const Hash128> digests, uint64_t total_bytes);
 
-/// The whole of it on the calling thread.
+/// Computes the whole hash on the calling thread.
 Hash128 HashBytes(std::span<const std::byte> bytes);
 
 /// 32 lower-case hexadecimal digits, high first (as xxhsum prints a digest).

@@ -7,8 +7,8 @@
 namespace atl {
 
 uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t seed) {
-  // crc32_iscsi neither inverts what it starts from nor what it returns, takes a pointer that it does not
-  // write through, and counts in int.
+  // crc32_iscsi inverts neither its seed nor its result, takes a non-const pointer that it only reads, and
+  // counts in int.
   uint32_t state = ~seed;
   while (!bytes.empty()) {
     const size_t piece = std::min(bytes.size(), size_t{1} << 30);

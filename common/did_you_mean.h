@@ -7,8 +7,9 @@
 
 namespace atl {
 
-/// The candidate that was probably meant: the one at the smallest edit distance (insertions, deletions,
-/// substitutions, swaps of neighbours), when that is at most a third of the word. Empty when there is none.
+/// The candidate that the user probably meant: the one with the smallest edit distance (insertions,
+/// deletions, substitutions, swaps of neighbours), if the distance is at most a third of the word. Otherwise
+/// empty.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace atl

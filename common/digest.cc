@@ -13,8 +13,7 @@
 namespace atl {
 namespace {
 
-// OpenSSL fails here only when memory is exhausted or its installation is broken; there is nothing to fall
-// back on.
+// OpenSSL fails here only if memory is exhausted or its installation is broken. There is no fallback.
 void Require(bool ok, const char* what) {
   if (ok) return;
   std::fprintf(stderr, "atoll: OpenSSL failed in %s\n", what);

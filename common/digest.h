@@ -21,7 +21,7 @@ class Sha256 {
 
   void Update(std::string_view bytes);
   void Update(std::span<const std::byte> bytes);
-  /// The digest as 64 lower-case hexadecimal digits; the object starts afresh.
+  /// Returns the digest as 64 lower-case hexadecimal digits and resets the object.
   std::string FinishHex();
 
  private:
@@ -32,16 +32,17 @@ class Sha256 {
 /// SHA-256 of `bytes`, 64 lower-case hexadecimal digits.
 std::string Sha256Hex(std::string_view bytes);
 
-/// `n` bytes from the system's cryptographic generator: secrets, epochs. Aborts when the generator is broken.
+/// `n` bytes from the system's cryptographic generator, for secrets and epochs. Aborts if the generator
+/// fails.
 std::string RandomBytes(size_t n);
 /// A random 64-bit number that is never 0, from the same generator.
 uint64_t RandomNonZero64();
 
 std::string ToHex(std::string_view bytes);
-/// The bytes of an even number of hexadecimal digits, nothing else between them; nullopt for any other text.
+/// Decodes an even number of hexadecimal digits; nullopt for any other text.
 std::optional<std::string> FromHex(std::string_view digits);
 
-/// Equality in time that depends on the lengths only: for comparing secrets.
+/// Compares secrets in a time that depends only on the lengths.
 bool ConstantTimeEqual(std::string_view a, std::string_view b);
 
 }  // namespace atl

@@ -93,7 +93,7 @@ absl::StatusOr<uint64_t> DurableFile::Size() const {
 
 absl::Status DurableFile::Close() {
   if (!fd_.valid()) return absl::OkStatus();
-  // Linux has released the descriptor even when close reports an error: never close it twice.
+  // Linux releases the descriptor even if close fails, so never close it twice.
   if (::close(fd_.Release()) != 0 && errno != EINTR)
     return ErrnoToStatus(errno, absl::StrCat("close ", path_));
   return absl::OkStatus();

@@ -12,13 +12,13 @@
 
 namespace atl {
 
-/// What becomes of a file that is already there.
+/// How to treat an existing file.
 enum class OpenMode { kCreateNew, kCreateOrOpen, kTruncate, kOpenExisting, kReadOnly };
 
-/// A file written at offsets and synced when asked. Thread-safe as far as pwrite and fdatasync are: distinct
-/// ranges may be written by distinct threads, Sync covers what was written before it was called. Every error
-/// names the file; a full disk is ResourceExhausted and leaves what was written before intact. After a failed
-/// Sync the pages are in doubt (the kernel drops them): write the file again, do not Sync again.
+/// A file that is written at offsets and synced on request. Thread-safe like pwrite and fdatasync: different
+/// threads may write different ranges, and Sync covers all earlier writes. Every error names the file. A full
+/// disk is ResourceExhausted and does not damage earlier data. After a failed Sync the kernel may have
+/// dropped the pages: write the file again instead of calling Sync again.
 class DurableFile {
  public:
   /// Creating a file does not sync its folder; see FsyncDir.
@@ -29,17 +29,17 @@ class DurableFile {
   DurableFile& operator=(DurableFile&&) noexcept = default;
 
   absl::Status WriteAt(uint64_t offset, std::span<const std::byte> bytes);
-  /// Fills `out`; OutOfRange when the file ends before.
+  /// Fills `out`; OutOfRange if the file ends earlier.
   absl::Status ReadAt(uint64_t offset, std::span<std::byte> out) const;
   /// fdatasync: the bytes and the size survive a power cut.
   absl::Status Sync();
   /// Cuts or extends (with zeros) the file.
   absl::Status Truncate(uint64_t size);
-  /// Reserves disk blocks for the range, so that a full disk shows before the data is there. A file system
-  /// that cannot reserve is no error.
+  /// Reserves disk blocks for the range, so that a full disk is noticed before the data arrives. OK if the
+  /// file system cannot reserve blocks.
   absl::Status Reserve(uint64_t bytes);
   absl::StatusOr<uint64_t> Size() const;
-  /// Closes and reports what close reports. The destructor closes too, silently.
+  /// Closes the file and returns the error of close. The destructor also closes, but ignores errors.
   absl::Status Close();
 
   bool is_open() const { return fd_.valid(); }

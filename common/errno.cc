@@ -60,7 +60,7 @@ const char* AdviceFor(int error_number) {
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:
-      return " (the disk is full: make room and try again)";
+      return " (the disk is full: free some space and retry)";
     case EFBIG:
       return " (raise the limit of file sizes, ulimit -f)";
     case EMFILE:

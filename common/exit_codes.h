@@ -26,14 +26,14 @@ enum class ExitCode : int {
 
 constexpr int ToInt(ExitCode code) { return static_cast<int>(code); }
 
-/// The code when nothing better is known about the cause. InvalidArgument, OutOfRange, Unimplemented: kUsage.
+/// The code of an error without a more specific cause. InvalidArgument, OutOfRange, Unimplemented: kUsage.
 /// Unavailable, DeadlineExceeded: kUnavailable. DataLoss, ResourceExhausted: kStorage. FailedPrecondition,
 /// AlreadyExists, PermissionDenied, Unauthenticated, Aborted: kRejected. NotFound: kBadFiles. Cancelled:
 /// kInterrupted.
 ExitCode DefaultExitCode(const absl::Status& status);
 
-/// The code of an error that no coordinator answered. As DefaultExitCode, but what that calls refused is
-/// about a file of this machine: kBadFiles.
+/// The code of an error that did not come from a coordinator. Like DefaultExitCode, but kBadFiles instead of
+/// kRejected, because the error is about a file of this machine.
 ExitCode LocalExitCode(const absl::Status& status);
 
 /// The table for --help: a heading and one line per code.

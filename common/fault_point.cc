@@ -26,7 +26,7 @@ void Pass(std::string_view name) {
   if (name != *name_to_die_at) return;
   if (passages_left.fetch_sub(1) != 1) return;
   ::kill(::getpid(), SIGKILL);
-  // The signal ends every thread, this one perhaps a moment later: it must not go on meanwhile.
+  // The signal may end this thread a moment later, so wait here.
   while (true) ::pause();
 }
 
@@ -41,7 +41,7 @@ absl::Status ArmFaultPoint(std::string_view spec) {
   if (colon == std::string_view::npos || colon == 0 ||
       !absl::SimpleAtoi(std::string(spec.substr(colon + 1)), &count) || count == 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "fault point \"%s\": expected is name:count with a count of at least 1", std::string(spec)));
+        "fault point \"%s\": expected name:count, with a count of at least 1", std::string(spec)));
   }
   delete fault_point_internal::name_to_die_at;
   fault_point_internal::name_to_die_at = new std::string(spec.substr(0, colon));

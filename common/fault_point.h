@@ -13,18 +13,17 @@ extern std::atomic<bool> armed;
 void Pass(std::string_view name);
 }  // namespace fault_point_internal
 
-/// A named place where a test may let the process die as by kill -9, so that every state which a crash can
-/// leave on disk is left there on purpose (tests/integration/crash_suite). Off, which it is unless the
-/// environment of the coordinator says otherwise, it costs one relaxed load. The names are in
-/// docs/reference/storage_format.md.
+/// A named place where a test can make the process die as by kill -9, to produce every on-disk state that a
+/// crash can leave (tests/integration/crash_suite). Disabled unless the coordinator's environment enables it;
+/// then it costs one relaxed load. docs/reference/storage_format.md lists the names.
 ///
-/// The one global of the program: a place deep in the storage must not need to be handed what to die of.
+/// The only global of the program, so that the setting need not be passed down to the storage code.
 inline void FaultPoint(std::string_view name) {
   if (fault_point_internal::armed.load(std::memory_order_relaxed)) fault_point_internal::Pass(name);
 }
 
-/// "name:count": die at the count-th passage (from 1) of that place; empty: never. Call before any thread is
-/// started. InvalidArgument when it cannot be read.
+/// Sets "name:count": die at the count-th passage (from 1) of that place; empty: never. Call it before any
+/// thread starts. InvalidArgument if the text is malformed.
 absl::Status ArmFaultPoint(std::string_view spec);
 
 }  // namespace atl

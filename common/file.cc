@@ -30,7 +30,7 @@ std::string ParentOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// One mkdir. True when the folder is new; false when it was there.
+// One mkdir. Returns whether the folder is new.
 absl::StatusOr<bool> MakeDir(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) == 0) return true;
   const int error = errno;
@@ -38,7 +38,7 @@ absl::StatusOr<bool> MakeDir(const std::string& path) {
   if (error == EEXIST && ::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return false;
     return absl::FailedPreconditionError(
-        absl::StrCat("create folder ", path, ": a file of that name is in the way"));
+        absl::StrCat("create folder ", path, ": a file of that name exists; move it away"));
   }
   return ErrnoToStatus(error, absl::StrCat("create folder ", path));
 }
@@ -56,7 +56,7 @@ absl::Status NotAFile(const std::string& path, const std::string& why) {
       absl::StrCat("read ", path, ": is a pipe (FIFO), not a file, and ", why));
 }
 
-/// Until there is something to read, or the end.
+/// Waits until there is data or the end of the pipe.
 absl::Status AwaitPipe(const FileDescriptor& fd, const std::string& path,
                        std::chrono::steady_clock::time_point deadline) {
   while (true) {
@@ -101,7 +101,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
     if (n == 0) return contents;
     if (contents.size() + static_cast<size_t>(n) > max_bytes) {
       return absl::FailedPreconditionError(
-          absl::StrCat("read ", path, ": larger than the ", max_bytes, " bytes that are allowed"));
+          absl::StrCat("read ", path, ": larger than the limit of ", max_bytes, " bytes"));
     }
     contents.append(buffer, 0, static_cast<size_t>(n));
   }
@@ -114,8 +114,9 @@ absl::Status CheckReplaceable(const std::string& path) {
       std::filesystem::is_symlink(status) || std::filesystem::is_directory(status)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      path, " is no regular file (a device, a pipe or a socket), and would be replaced; name a file"));
+  return absl::FailedPreconditionError(absl::StrCat(path,
+                                                    " is not a regular file but a device, a pipe or a "
+                                                    "socket, which must not be replaced; give a file name"));
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode) {
@@ -161,7 +162,7 @@ absl::StatusOr<std::vector<std::string>> ListDir(const std::string& path) {
   if (folder == nullptr) return ErrnoToStatus(errno, absl::StrCat("open folder ", path));
   std::vector<std::string> names;
   while (true) {
-    errno = 0;  // readdir tells an error from the end only by this
+    errno = 0;  // distinguishes an error of readdir from the end
     const dirent* entry = ::readdir(folder.get());
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;

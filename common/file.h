@@ -19,20 +19,20 @@ std::string JoinPath(std::string_view folder, std::string_view name);
 
 constexpr Duration kPipePatience = Seconds(3);
 
-/// The file's bytes. FailedPrecondition when it is larger than `max_bytes`, or no file (see OpenInput). A
-/// pipe with a writer (`<(command)`) is read for at most kPipePatience; without one it is refused at once.
+/// Reads the file. FailedPrecondition if it is larger than `max_bytes` or not a file (see OpenInput). Reads a
+/// pipe with a writer (`<(command)`) for at most kPipePatience; rejects a pipe without a writer immediately.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes = uint64_t{1} << 32);
 
-/// FailedPrecondition when the name is that of a device, a pipe or a socket, which a file that takes its name
-/// would remove: as root, /dev/null for the whole machine.
+/// FailedPrecondition if the path is a device, a pipe or a socket, because replacing it would remove it: as
+/// root, for example, /dev/null of the whole machine.
 absl::Status CheckReplaceable(const std::string& path);
 
-/// Replaces the file as one: a temporary file beside it, fsync, rename, fsync of the folder. After OK the
-/// contents survive a power cut; after an error or a crash the old file stands. `mode` as chmod (0600 for
-/// secrets). Refuses as CheckReplaceable.
+/// Replaces the file atomically: temporary file in the same folder, fsync, rename, fsync of the folder. After
+/// OK, the contents survive a power cut; after an error or a crash, the old file is unchanged. `mode` as for
+/// chmod (0600 for secrets). Fails like CheckReplaceable.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode = 0644);
 
-/// Makes the names in the folder (creations, renames, removals) survive a power cut.
+/// Makes creations, renames and removals in the folder survive a power cut.
 absl::Status FsyncDir(const std::string& path);
 
 /// mkdir -p, with each new name synced into its parent.
@@ -44,13 +44,13 @@ absl::StatusOr<uint64_t> FileSize(const std::string& path);
 /// Names (not paths) in the folder, sorted by bytes, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListDir(const std::string& path);
 
-/// Removes one file. A file that is not there is no error.
+/// Removes one file. OK if it does not exist.
 absl::Status RemoveFile(const std::string& path);
-/// rm -rf. What is not there is no error; links are removed, not followed.
+/// Removes a tree, like rm -rf. OK if it does not exist. Removes links without following them.
 absl::Status RemoveAll(const std::string& path);
 absl::Status RenameFile(const std::string& from, const std::string& to);
 
-/// Bytes that an ordinary user may still write to the file system that holds `path`.
+/// Free bytes for ordinary users on the file system of `path`.
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);
 
 }  // namespace atl

@@ -8,12 +8,12 @@
 
 namespace atl {
 
-/// An exclusive flock on a file, which holds its owner's process id for people. The kernel drops the lock
-/// when the process dies, however it dies; the file itself stays.
+/// An exclusive flock on a file that shows the owner's process id. The kernel releases the lock when the
+/// process ends in any way; the file stays.
 class FileLock {
  public:
-  /// Creates the file when it is not there. FailedPrecondition when another process (or another FileLock of
-  /// this one) holds it: the message names the file and the owner's process id.
+  /// Creates the file if needed. FailedPrecondition if another process, or another FileLock of this process,
+  /// holds the lock: the message names the file and the owner's process id.
   static absl::StatusOr<FileLock> Acquire(const std::string& path);
 
   FileLock(FileLock&&) noexcept = default;

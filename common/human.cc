@@ -57,7 +57,7 @@ std::string HumanRate(double per_second, std::string_view unit) {
 }
 
 std::string HumanDuration(Duration duration) {
-  // The least of all has no opposite.
+  // The minimum duration has no positive counterpart.
   if (duration < Duration::zero())
     return absl::StrCat("-", HumanDuration(-std::max(duration, -Duration::max())));
   const double seconds = ToSeconds(duration);

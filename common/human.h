@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 
-// Numbers for people.
+// Formats numbers for display.
 
 namespace atl {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-// Strong identifiers: a version is never passed where an epoch is expected.
+// Strong identifier types, so that a version cannot be passed as an epoch.
 
 namespace atl {
 
@@ -31,7 +31,7 @@ class StrongId {
 using Version = StrongId<struct VersionTag, uint64_t>;
 /// Random number, new at every restore; old pushes and deltas cannot enter a new epoch.
 using Epoch = StrongId<struct EpochTag, uint64_t>;
-/// One life of a worker process, issued by the coordinator at Join; larger means later.
+/// One life of a worker process, issued by the coordinator at Join. Later incarnations are larger.
 using Incarnation = StrongId<struct IncarnationTag, uint64_t>;
 /// A set of tensors synchronised together; dense from 0.
 using FragmentId = StrongId<struct FragmentIdTag, uint32_t>;

@@ -20,7 +20,7 @@ const char* NameOf(mode_t mode) {
 }  // namespace
 
 absl::StatusOr<FileDescriptor> OpenInput(const std::string& path, InputKind kind) {
-  // Looked at first: to open a device may already do something, and a socket cannot be opened.
+  // Check the type first: opening a device may have effects, and a socket cannot be opened.
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("open ", path));
   const auto allowed = [&] {
@@ -32,7 +32,7 @@ absl::StatusOr<FileDescriptor> OpenInput(const std::string& path, InputKind kind
         absl::StrCat("open ", path, ": is ", NameOf(info.st_mode), ", not a file"));
   };
   if (!allowed()) return rejection();
-  // O_NONBLOCK: it may have been replaced by a pipe since, whose writer would be waited for.
+  // O_NONBLOCK: the path may have become a pipe since the check, and open would wait for a writer.
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return ErrnoToStatus(errno, absl::StrCat("open ", path));
   if (::fstat(fd.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("stat ", path));

@@ -9,12 +9,12 @@
 
 namespace atl {
 
-/// What an input may be beside a regular file. /proc/self/fd/N of a shell's `<(command)` is a pipe.
+/// What an input may be other than a regular file. /proc/self/fd/N of a shell's `<(command)` is a pipe.
 enum class InputKind : uint8_t { kFile, kFileOrPipe };
 
-/// Opens an input for reading, without ever waiting: a pipe without a writer is open at once. Errors name the
-/// path. FailedPrecondition for a folder, a socket, a device, and a pipe where kFile is asked for. A pipe's
-/// reads do not block.
+/// Opens an input for reading and never blocks, not even for a pipe without a writer. Errors name the path.
+/// FailedPrecondition for a folder, a socket, a device, and for a pipe if kFile is given. Reads from a pipe
+/// do not block.
 absl::StatusOr<FileDescriptor> OpenInput(const std::string& path, InputKind kind);
 
 }  // namespace atl

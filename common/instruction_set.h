@@ -5,10 +5,9 @@
 #include <string_view>
 #include <vector>
 
-// Loops over tensors are compiled once for each of some instruction sets, and the widest that the processor
-// has is taken when the program runs. The loops are written in plain C++ that the compiler vectorises, and
-// each result has the same bits on all of them (docs/internals/architecture.md: -ffp-contract=off, no
-// reordered sums).
+// Loops over tensors are compiled for several instruction sets, and the program uses the widest one that the
+// processor has. The loops are plain C++ that the compiler vectorises. All versions give the same bits
+// (docs/internals/architecture.md: -ffp-contract=off, no reordered sums).
 //
 // A kernel is a struct with one function:
 //
@@ -17,9 +16,9 @@
 //   };
 //   RunKernel<AddScaled>(factor, values, n, sum);
 //
-// What Run calls is either ATOLL_KERNEL or ATOLL_INLINE itself or small enough to be inlined; a lambda or an
-// ordinary function would be compiled for the baseline. GCC's target_clones would do the choosing too, but
-// offers no way to call each version in a test, and its resolvers run before the sanitizers are up.
+// Functions that Run calls must be ATOLL_KERNEL, ATOLL_INLINE, or small enough to be inlined; a lambda or an
+// ordinary function would be compiled for the baseline. GCC's target_clones could also choose the version,
+// but a test could not call each version, and its resolvers run before the sanitizers start.
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define ATOLL_X86_KERNELS 1
@@ -36,13 +35,13 @@ enum class InstructionSet : uint8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2 };
 
 std::string_view InstructionSetName(InstructionSet set);
 
-/// Those that this processor runs, narrowest first; kBaseline is always among them.
+/// The sets that this processor supports, narrowest first; always includes kBaseline.
 std::vector<InstructionSet> RunnableInstructionSets();
 
-/// What RunKernel takes: the widest runnable one, unless a ForcedInstructionSet says otherwise. Thread-safe.
+/// The set that RunKernel uses: the widest supported one, unless a ForcedInstructionSet exists. Thread-safe.
 InstructionSet ChosenInstructionSet();
 
-/// Has RunKernel take `set`, which must be runnable, on all threads while this object lives: for tests and
+/// Makes RunKernel use `set`, which must be supported, on all threads while this object lives. For tests and
 /// measurements.
 class ForcedInstructionSet {
  public:

@@ -20,13 +20,13 @@ bool BeginsWith(const std::string& path, std::string_view mark) {
 
 absl::Status CheckLeftOver(std::string_view flag, const std::string& path, std::string_view mark) {
   struct stat info {};
-  // What cannot be looked at is told when it is written.
+  // Errors of an unreadable file are reported when it is written.
   if (::stat(path.c_str(), &info) != 0) return absl::OkStatus();
   const bool regular = S_ISREG(info.st_mode);
   if (regular && (info.st_size == 0 || (!mark.empty() && BeginsWith(path, mark)))) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
-      "%s %s: it is there, and %s; it would be lost: remove it, or name another file", std::string(flag),
-      path, regular ? "another program wrote it" : "it is no regular file"));
+      "%s %s: the file exists and %s; it would be lost: remove it, or give another file", std::string(flag),
+      path, regular ? "another program wrote it" : "it is not a regular file"));
 }
 
 }  // namespace atl

@@ -8,9 +8,9 @@
 
 namespace atl {
 
-/// Whether the file that a flag names may be replaced or removed: it is not there, is empty, or begins with
-/// `mark`, by which an earlier life of the program is known that was killed (empty: such a file is always
-/// empty). InvalidArgument, naming flag and file, for anything else: a slip must not cost a file.
+/// Checks that the file of a flag may be replaced or removed: it does not exist, is empty, or begins with
+/// `mark`, the mark of files that a killed earlier process left (empty: such files are always empty).
+/// Otherwise InvalidArgument with flag and file, so that a mistake does not destroy a file.
 absl::Status CheckLeftOver(std::string_view flag, const std::string& path, std::string_view mark);
 
 }  // namespace atl

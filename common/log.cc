@@ -47,7 +47,7 @@ struct Logger::Backend {
       : format(options.format), logger("atoll-log", std::move(sink)) {
     logger.set_pattern(format == LogFormat::kJson ? "%v" : "%H:%M:%S.%e %^%-7l%$ %v");
     logger.set_level(ToSpdlog(options.level));
-    logger.flush_on(spdlog::level::debug);  // a line that a crash swallows is the one that was needed
+    logger.flush_on(spdlog::level::debug);  // otherwise a crash could lose the most important lines
   }
   const LogFormat format;
   spdlog::logger logger;
@@ -60,7 +60,7 @@ absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name) {
   if (name == "error") return LogLevel::kError;
   if (name == "off") return LogLevel::kOff;
   return absl::InvalidArgumentError(
-      absl::StrCat("log level '", std::string(name), "' is none of debug, info, warning, error, off"));
+      absl::StrCat("log level '", std::string(name), "' is not one of debug, info, warning, error, off"));
 }
 
 absl::StatusOr<Logger> Logger::Create(const LogOptions& options) {

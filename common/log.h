@@ -22,7 +22,7 @@ enum class LogFormat { kText, kJson };
 /// "debug", "info", "warning", "error", "off". InvalidArgument lists what is allowed.
 absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name);
 
-/// One value of a field. Numbers and booleans stay what they are in JSON.
+/// One value of a field. Numbers and booleans keep their types in JSON.
 class LogValue {
  public:
   LogValue(bool v) : value_(v) {}                                   // NOLINT(google-explicit-constructor)
@@ -47,16 +47,15 @@ using LogFields = std::vector<std::pair<std::string, LogValue>>;
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
-  /// Where lines go: this stream when set (it must outlive every copy of the logger), else this file
-  /// (appended to) when not empty, else stderr, in colour when that is a terminal.
+  /// Destination of the lines: this stream if set (it must outlive every copy of the logger), else this file
+  /// (appended to) if not empty, else stderr, in colour on a terminal.
   std::ostream* stream = nullptr;
   std::string file;
 };
 
-/// Writes what happened, to whom, and what will be done. Made in main and handed down by value: a copy is a
-/// pointer and the fields it carries. Thread-safe; a line is written whole. A Logger made by the default
-/// constructor writes nothing. Lines written within a ScopedTrace (common/trace_context.h) end with its
-/// trace_id.
+/// Writes log lines. Created in main and passed by value: a copy is a pointer and the fields that it carries.
+/// Thread-safe; lines are written whole. A default-constructed Logger writes nothing. Lines written within a
+/// ScopedTrace (common/trace_context.h) end with its trace_id.
 ///
 ///   text: 12:34:56.789 info  round    round closed  version=12 contributions=4
 ///   json: {"time":"2026-01-31T12:34:56.789Z","level":"info","component":"round","message":"round
@@ -64,7 +63,7 @@ struct LogOptions {
 class Logger {
  public:
   Logger() = default;
-  /// PermissionDenied and kin when the file cannot be opened.
+  /// PermissionDenied or a similar error if the file cannot be opened.
   static absl::StatusOr<Logger> Create(const LogOptions& options);
 
   /// A logger that adds this field to every line. "component" is printed in a column of its own.

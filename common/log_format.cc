@@ -47,8 +47,8 @@ std::string Escape(std::string_view text) {
   return Printable(out);
 }
 
-// A message may have lines, and may quote what a stranger sent: the lines after its first are indented, so
-// that none of them looks like the beginning of another entry.
+// A message may have several lines and may quote foreign text. All lines after the first are indented, so
+// that none looks like a new entry.
 std::string Indented(std::string_view message) {
   std::string out;
   while (true) {

@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 
-// How a line of the log looks; used by common/log.cc only.
+// Formats log lines; used only by common/log.cc.
 
 namespace atl {
 
@@ -17,19 +17,19 @@ struct LogLine {
   LogLevel level;
   std::string_view component;
   std::string_view message;
-  const LogFields& context;  // what the logger carries
-  const LogFields& fields;   // what the call adds
+  const LogFields& context;  // fields of the logger
+  const LogFields& fields;   // fields of the call
 };
 
 /// The value as plain text: no quotes; floating point with up to six significant digits.
 std::string RenderLogValue(const LogValue& value);
 
 /// "component  message  key=value key="two words"", without time and level. Control characters become \xNN,
-/// so that no foreign text can fake a line or drive the terminal; a newline in the message stays.
+/// so that foreign text cannot fake a line or control the terminal. A newline in the message is kept.
 std::string RenderTextLine(const LogLine& line);
 
-/// One JSON object. Invalid UTF-8 is replaced by U+FFFD; a number that JSON cannot say becomes the string
-/// "nan", "inf" or "-inf". A field whose key is taken gets an underscore at its end.
+/// One JSON object. Invalid UTF-8 is replaced by U+FFFD; a number that JSON cannot represent becomes the
+/// string "nan", "inf" or "-inf". A field with a duplicate key gets an underscore appended.
 std::string RenderJsonLine(const LogLine& line);
 
 }  // namespace atl

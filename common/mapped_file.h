@@ -9,11 +9,11 @@
 
 namespace atl {
 
-/// How a mapping will be read; a hint to the kernel.
+/// How the mapping will be read; a hint for the kernel.
 enum class AccessPattern { kNormal, kSequential, kRandom };
 
 /// A file mapped read-only. The bytes may be read by any number of threads. The file must not be truncated
-/// while it is mapped (reading a page that is gone kills the process with SIGBUS). An empty file maps to an
+/// while it is mapped (reading a removed page kills the process with SIGBUS). An empty file maps to an
 /// empty span.
 class MappedFile {
  public:

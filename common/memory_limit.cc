@@ -20,7 +20,7 @@ std::optional<uint64_t> NumberIn(const std::string& path) {
   std::ifstream file(path);
   std::string word;
   uint64_t bytes = 0;
-  // "max" is no number: there is no limit.
+  // "max" is not a number and means no limit.
   if (!(file >> word) || !absl::SimpleAtoi(word, &bytes)) return std::nullopt;
   return bytes;
 }
@@ -78,7 +78,7 @@ std::optional<uint64_t> PhysicalMemory(const std::string& meminfo) {
 MemoryLimit ReadMemoryLimit(const MemoryLimitPaths& paths) {
   const std::optional<uint64_t> cgroup = CgroupLimit(paths);
   const std::optional<uint64_t> physical = PhysicalMemory(paths.meminfo);
-  // Without a limit version 1 says a number beyond any machine.
+  // Without a limit, version 1 reports a number larger than any machine's memory.
   if (cgroup && (!physical || *cgroup < *physical)) return {.bytes = *cgroup, .source = "cgroup"};
   if (physical) return {.bytes = *physical, .source = "physical memory"};
   return {.bytes = kWhenNothingIsKnown, .source = "nothing that could be read", .known = false};

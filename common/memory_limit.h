@@ -6,14 +6,14 @@
 
 namespace atl {
 
-/// How much memory this process may have, and who says so: "cgroup", "physical memory", or a flag.
+/// The memory limit of this process, and its source: "cgroup", "physical memory", or a flag.
 struct MemoryLimit {
   uint64_t bytes = 0;
   std::string source;
   bool known = true;  // false: `bytes` is a guess
 };
 
-/// Where the kernel says it; other places in tests.
+/// Paths of the kernel's files; tests use other paths.
 struct MemoryLimitPaths {
   std::string self_cgroup = "/proc/self/cgroup";
   std::string cgroup_root = "/sys/fs/cgroup";
@@ -21,8 +21,8 @@ struct MemoryLimitPaths {
 };
 
 /// The smallest limit of the process's cgroup and the ones above it (version 1: memory.limit_in_bytes,
-/// version 2: memory.max), or the machine's physical memory where that is less. 1 GiB, not `known`, when
-/// nothing of it can be read. In a container that sees its own cgroup as the root, the root's limit counts.
+/// version 2: memory.max), or the machine's physical memory if that is less. 1 GiB and not `known` if none of
+/// them can be read. In a container that sees its own cgroup as the root, the root's limit counts.
 MemoryLimit ReadMemoryLimit(const MemoryLimitPaths& paths = {});
 
 }  // namespace atl

@@ -9,9 +9,9 @@
 
 namespace atl {
 
-/// std::mutex with the annotations that let clang's -Wthread-safety check ABSL_GUARDED_BY. Not absl::Mutex,
-/// because ThreadSanitizer does not understand that one when Abseil comes uninstrumented from the
-/// distribution. Like all of this header it is implemented by what the program links (common/thread.h).
+/// std::mutex with annotations for clang's -Wthread-safety and ABSL_GUARDED_BY. Not absl::Mutex, because
+/// ThreadSanitizer does not understand it if Abseil comes uninstrumented from the distribution. The program
+/// chooses the implementation of this header at link time (common/thread.h).
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION();
@@ -37,7 +37,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  /// False when `deadline`, on the clock SteadyNow, has passed.
+  /// Returns false if `deadline`, on the clock SteadyNow, has passed.
   bool WaitUntil(Mutex* mutex, MonoTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void NotifyOne();
   void NotifyAll();

@@ -1,5 +1,5 @@
-// common/thread.h, common/mutex.h and SteadyNow on the machine's threads and clock. In a library of its own:
-// a program that brings another implementation links that one in its place.
+// common/thread.h, common/mutex.h and SteadyNow on the machine's threads and clock. This is a separate
+// library, so that a program can link another implementation instead.
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@
 namespace atl {
 namespace {
 
-// On Linux a thread has a nice value of its own: a tenth of a normal thread's share, and all of what is idle.
+// On Linux each thread has its own nice value. This one gives a tenth of a normal share, and all idle time.
 constexpr int kBackgroundNice = 10;
 constexpr int kNicest = 19;
 
@@ -80,7 +80,7 @@ void SetThreadName(const std::string& name) {
 }
 
 void LowerThreadPriority() {
-  // A priority that cannot be lowered does no harm: the thread only competes more.
+  // Ignore failures: the thread then only competes more.
   const int nice = std::min(kNicest, ::getpriority(PRIO_PROCESS, 0) + kBackgroundNice);
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice);
 }

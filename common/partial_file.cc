@@ -18,7 +18,7 @@
 namespace atl {
 namespace {
 
-/// Where a file of this name is written: the target of a link. What it replaces must be a file.
+/// The path to write: the target, if `path` is a link. The replaced object must be a file.
 absl::StatusOr<std::string> Destination(const std::string& path) {
   std::error_code error;
   std::string target = path;
@@ -27,13 +27,13 @@ absl::StatusOr<std::string> Destination(const std::string& path) {
     if (!error) target = followed.string();
   }
   if (std::filesystem::is_directory(target, error)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is a folder; name a file"));
+    return absl::FailedPreconditionError(absl::StrCat(path, " is a folder; give a file name"));
   }
   ATOLL_RETURN_IF_ERROR(CheckReplaceable(target));
   return target;
 }
 
-/// Whether the name still stands for what was opened: a writer that just ended has renamed or removed it.
+/// Whether the name still refers to the opened file: a writer that just ended may have renamed or removed it.
 bool IsNamed(int fd, const std::string& path) {
   struct stat opened {};
   struct stat named {};
@@ -41,7 +41,7 @@ bool IsNamed(int fd, const std::string& path) {
          opened.st_ino == named.st_ino;
 }
 
-/// The file of this name, empty, which no other process writes.
+/// Opens and locks an empty file of this name that no other process writes.
 absl::StatusOr<FileDescriptor> LockEmptied(const std::string& path, const std::string& partial) {
   while (true) {
     FileDescriptor fd(::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
@@ -49,7 +49,7 @@ absl::StatusOr<FileDescriptor> LockEmptied(const std::string& path, const std::s
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return ErrnoToStatus(errno, absl::StrCat("lock ", partial));
       return absl::FailedPreconditionError(
-          absl::StrCat("another process is writing ", path, "; wait for it, or name another file"));
+          absl::StrCat("another process is writing ", path, "; wait for it, or give another file name"));
     }
     if (!IsNamed(fd.get(), partial)) continue;
     if (::ftruncate(fd.get(), 0) != 0) return ErrnoToStatus(errno, absl::StrCat("truncate ", partial));

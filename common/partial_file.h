@@ -10,16 +10,16 @@
 
 namespace atl {
 
-/// A file that takes long to write: it is written under another name and gets its own when it is complete.
-/// Until then, and after an error, a file that already has the name stands. One writer at a time: a lock on
-/// the partial file, which the kernel drops when its process dies. A symbolic link is followed. Not
-/// thread-safe.
+/// Writes a file under a temporary name and renames it when it is complete. Until then, and after an error,
+/// an existing file of the final name is unchanged. Only one writer at a time: a lock on the partial file,
+/// which the kernel releases when the process ends. Follows a symbolic link. Not thread-safe.
 class PartialFile {
  public:
-  /// Creates the file PATH.partial, empty. FailedPrecondition when `path` is no regular file (a folder, a
-  /// device, a pipe), which would be replaced, and when another process is writing it.
+  /// Creates an empty file PATH.partial. FailedPrecondition if `path` exists and is not a regular file (a
+  /// folder, a device, a pipe), or if another process is writing it.
   static absl::StatusOr<std::unique_ptr<PartialFile>> Create(const std::string& path);
-  /// The same under the name `partial`, in the folder of `path`: for folders whose readers go by names.
+  /// The same with the name `partial` in the folder of `path`, for folders whose readers select files by
+  /// name.
   static absl::StatusOr<std::unique_ptr<PartialFile>> Create(const std::string& path,
                                                              const std::string& partial);
   /// Removes the file if it was not published.
@@ -27,10 +27,10 @@ class PartialFile {
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
 
-  /// What to open and to write.
+  /// The path to open and write.
   const std::string& partial() const { return partial_; }
 
-  /// The file is complete and closed: syncs it and gives it its name. Call at most once.
+  /// Syncs the complete, closed file and renames it. Call at most once.
   absl::Status Publish();
 
  private:

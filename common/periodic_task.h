@@ -9,8 +9,8 @@
 
 namespace atl {
 
-/// Runs a function on a thread of its own, again and again: `period` after the previous run began, or at once
-/// when it took longer (runs that were missed are not made up). The first run comes one period after the
+/// Runs a function periodically on a separate thread: `period` after the start of the previous run, or
+/// immediately if that run took longer. Missed runs are not repeated. The first run is one period after the
 /// start. Thread-safe.
 class PeriodicTask {
  public:
@@ -19,9 +19,9 @@ class PeriodicTask {
   PeriodicTask(const PeriodicTask&) = delete;
   PeriodicTask& operator=(const PeriodicTask&) = delete;
 
-  /// Runs it as soon as possible, without waiting for the period; several calls before it runs count as one.
+  /// Runs the function as soon as possible. Several calls before the run count as one.
   void Wake();
-  /// Waits for the run in progress and joins. Idempotent; not from the function itself.
+  /// Waits for the run in progress and joins the thread. Idempotent. Do not call it from the function itself.
   void Stop();
 
  private:
@@ -34,7 +34,7 @@ class PeriodicTask {
   CondVar wake_;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  Thread thread_;  // last: it uses everything above
+  Thread thread_;  // declared last, because it uses everything above
 };
 
 }  // namespace atl

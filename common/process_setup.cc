@@ -20,8 +20,7 @@ void OpenIfClosed(int descriptor, int flags) {
 }  // namespace
 
 size_t RaiseFileLimit() {
-  // What a program that watches its descriptors one by one can still afford; systems allow a thousand times
-  // more.
+  // Limit that a program can afford if it watches each descriptor. Systems allow a thousand times more.
   constexpr rlim_t kEnough = 65536;
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;

@@ -5,17 +5,17 @@
 
 namespace atl {
 
-/// What every program needs of its process, before anything else in main.
+/// Prepares the process. Call it first in main, in every program.
 ///
-/// Standard descriptors that are closed are opened on /dev/null: else the next file of the program, its lock
-/// perhaps, gets their number, and the log goes into it. Writing to a standard output that was closed fails
-/// as before, so that a lost answer can be told.
+/// Opens closed standard descriptors on /dev/null. Otherwise the next opened file, perhaps the lock, would
+/// get their number and the log would be written into it. Writing to a closed standard output still fails, so
+/// that a lost answer can be reported.
 ///
-/// SIGXFSZ is ignored, also by children: a file that meets the limit of file sizes (ulimit -f) is then an
-/// error of the write, EFBIG, and not the end of the process.
+/// Ignores SIGXFSZ, also in children: exceeding the limit of file sizes (ulimit -f) is then a write error,
+/// EFBIG, instead of ending the process.
 void SetUpProcess();
 
-/// Raises the limit of open files of this process as far as it may, and returns it.
+/// Raises this process's limit of open files as far as allowed and returns it.
 size_t RaiseFileLimit();
 
 }  // namespace atl

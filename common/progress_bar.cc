@@ -13,7 +13,7 @@ namespace atl {
 namespace {
 
 constexpr size_t kBarWidth = 24;
-// What went by before says nothing of the speed: the first piece may come from a buffer.
+// Earlier pieces do not count for the speed: the first one may come from a buffer.
 constexpr Duration kSpeedAfter = Seconds(0.5);
 
 std::string Amount(uint64_t amount, ProgressUnit unit) {
@@ -79,7 +79,7 @@ std::string ProgressBar::Line(bool final) const {
                                      Amount(options_.total, options_.unit), speed);
   if (fraction > 0 && elapsed >= kSpeedAfter) {
     const double left_s = ToSeconds(elapsed) * (1 / fraction - 1);
-    // Below a second it is a guess that is wrong as soon as it is read.
+    // An estimate below a second is wrong as soon as it is read.
     absl::StrAppend(&line, "  ", left_s < 1 ? "under 1 s" : HumanDuration(Seconds(left_s)), " left");
   }
   return line;
@@ -90,7 +90,7 @@ void ProgressBar::Draw(const std::string& line) {
     *out_ << line << '\n' << std::flush;
     return;
   }
-  // Blanks wipe what a longer line left behind.
+  // Blanks erase the rest of a longer line.
   const size_t blanks = drawn_width_ > line.size() ? drawn_width_ - line.size() : 0;
   *out_ << '\r' << line << std::string(blanks, ' ') << std::flush;
   drawn_width_ = line.size();

@@ -12,7 +12,7 @@ namespace atl {
 enum class ProgressUnit { kBytes, kCount };
 enum class ProgressStyle { kTerminal, kPlain };
 
-/// kTerminal when the descriptor is a terminal that can move its cursor (TERM is not "dumb"), else kPlain.
+/// kTerminal if the descriptor is a terminal that can move its cursor (TERM is not "dumb"), else kPlain.
 ProgressStyle ProgressStyleFor(int fd, const char* term);
 
 struct ProgressOptions {
@@ -21,10 +21,11 @@ struct ProgressOptions {
   ProgressUnit unit = ProgressUnit::kCount;
   ProgressStyle style = ProgressStyle::kPlain;
   Duration redraw = Seconds(0.1);  // terminal
-  Duration interval = Seconds(5);  // plain: one line each so long
+  Duration interval = Seconds(5);  // plain: time between lines
 };
 
-/// Shows how far a long job is: one line redrawn in place on a terminal, a plain line now and then elsewhere.
+/// Shows the progress of a long job: one line redrawn in place on a terminal, plain lines at intervals
+/// elsewhere.
 ///
 ///   tokenize  [=========>          ]  47%  18.9 MiB of 40.0 MiB  62.1 MiB/s  0.3 s left
 ///
@@ -32,11 +33,11 @@ struct ProgressOptions {
 class ProgressBar {
  public:
   ProgressBar(ProgressOptions options, const Clock* clock, std::ostream* out);
-  /// Ends the line when Finish was not called (an error interrupts).
+  /// Ends the line if Finish was not called, as after an error.
   ~ProgressBar();
 
   void Update(uint64_t done);
-  /// Writes the last line with what was done in total; further calls do nothing.
+  /// Writes the last line with the total. Further calls do nothing.
   void Finish();
 
  private:

@@ -15,7 +15,7 @@ constexpr uint64_t SplitMix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A seed for one purpose out of many, drawn from one seed: the streams are unrelated.
+/// Derives a seed for one purpose from a common seed. The resulting streams are unrelated.
 constexpr uint64_t DeriveSeed(uint64_t seed, uint64_t purpose) {
   return SplitMix64(SplitMix64(seed) ^ SplitMix64(~purpose));
 }

@@ -6,12 +6,11 @@
 
 namespace atl {
 
-/// Why a coordinator refuses a call, as both sides know it: the reasons of docs/reference/wire_format.md
-/// ("Errors"). They travel by name in the detail of an absl::Status (common/status_detail.h). What the
-/// coordinator's side adds to one is in server/rejection.h, what a worker does about it in
-/// worker/sync/rejection.h.
+/// Why a coordinator rejects a call: the reasons of docs/reference/wire_format.md ("Errors"), shared by
+/// coordinator and worker. They are sent by name in the detail of an absl::Status (common/status_detail.h).
+/// server/rejection.h adds the coordinator's details; worker/sync/rejection.h has the worker's reaction.
 enum class RejectionReason : uint8_t {
-  kNone = 0,  // no reason: the network, a deadline, a fault; or a refusal that only carries a retry delay
+  kNone = 0,  // no reason: the network, a deadline, a fault, or a rejection with only a retry delay
   kProtocolMismatch,
   kWrongRun,
   kWrongEpoch,
@@ -32,13 +31,13 @@ enum class RejectionReason : uint8_t {
   kNotSeeded,
   kOverBudget,
   kStorageFull,
-  kStorageFailing,  // since 0.2.0; a worker of before goes by its code
+  kStorageFailing,  // since 0.2.0; an older worker uses the status code
   kShuttingDown,    // the last one
 };
 
 /// "STALE_BASE"; empty for kNone.
 std::string_view RejectionReasonName(RejectionReason reason);
-/// kNone when there is no such reason (a newer coordinator may know more).
+/// kNone for an unknown reason (a newer coordinator may have more).
 RejectionReason ParseRejectionReason(std::string_view name);
 
 }  // namespace atl

@@ -6,7 +6,7 @@
 
 namespace atl {
 
-/// Bytes of this process in physical memory; nullopt when the kernel does not say.
+/// Bytes of this process in physical memory; nullopt if the kernel does not report them.
 std::optional<uint64_t> ResidentBytes();
 
 }  // namespace atl

@@ -14,7 +14,7 @@ namespace atl {
 namespace {
 
 // The cipher counts blocks of 64 bytes in 32 bits of its first 16 bytes of nonce: 256 GiB before it would
-// repeat itself. A new key is taken long before.
+// repeat itself. The object changes the key long before.
 constexpr uint64_t kBytesPerKey = uint64_t{1} << 36;
 constexpr size_t kMostAtOnce = size_t{1} << 20;
 

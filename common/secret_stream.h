@@ -7,9 +7,9 @@
 
 namespace atl {
 
-/// Random bytes that nobody can predict or make again: ChaCha20 (RFC 8439) under a key from the system's
-/// cryptographic generator, which is kept nowhere else and wiped with the object. Two objects are unrelated.
-/// Aborts when the generator is broken: there is nothing to fall back on. Not thread-safe.
+/// Random bytes that nobody can predict or reproduce: ChaCha20 (RFC 8439) under a key from the system's
+/// cryptographic generator. The key is stored nowhere else and wiped with the object. Two objects are
+/// unrelated. Aborts if the generator fails, because there is no fallback. Not thread-safe.
 class SecretStream {
  public:
   SecretStream();

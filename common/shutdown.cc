@@ -19,8 +19,8 @@
 namespace atl {
 namespace {
 
-// What a signal handler may touch: nothing but lock-free atomics and write(2). Handlers belong to the
-// process, so this is the one piece of global state.
+// State of the signal handler, which may use only lock-free atomics and write(2). It is global because
+// handlers belong to the process.
 std::atomic<int> g_event_fd{-1};
 std::atomic<int> g_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -28,7 +28,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 void HandleSignal(int number) {
   int none = 0;
   if (!g_signal.compare_exchange_strong(none, number)) {
-    // Logging out sends it twice, by the shell and by the kernel; systemd sends it behind SIGTERM.
+    // A logout sends SIGHUP twice, from the shell and from the kernel; systemd sends it after SIGTERM.
     if (number == SIGHUP) return;
     ::_exit(ToInt(ExitCode::kInterrupted));
   }

@@ -10,10 +10,10 @@
 
 namespace atl {
 
-/// Turns SIGTERM, SIGINT and SIGHUP into something to wait for, and ignores SIGPIPE. A second signal ends the
-/// process at once with exit code 130, but for SIGHUP. A SIGHUP that is ignored (nohup) stays so. One at a
-/// time per process, made in main before other threads matter; handlers are restored by the destructor.
-/// Children that exec get the default handlers (but inherit the ignored SIGPIPE). Thread-safe.
+/// Turns SIGTERM, SIGINT and SIGHUP into an event that code can wait for, and ignores SIGPIPE. A second
+/// signal, except SIGHUP, ends the process immediately with exit code 130. An ignored SIGHUP (nohup) stays
+/// ignored. At most one per process, created early in main; the destructor restores the handlers. Children
+/// that exec get the default handlers but inherit the ignored SIGPIPE. Thread-safe.
 class Shutdown {
  public:
   /// FailedPrecondition when one is already installed.
@@ -22,17 +22,18 @@ class Shutdown {
   Shutdown(const Shutdown&) = delete;
   Shutdown& operator=(const Shutdown&) = delete;
 
-  /// As if a first signal had come.
+  /// Acts like a first signal.
   void Request();
   bool requested() const;
-  /// The signal that came; 0 when none did (yet), or after Request().
+  /// The received signal; 0 if there was none, or after Request().
   int signal() const;
   /// Blocks until requested.
   void Wait();
-  /// True when requested before the time is out.
+  /// Returns whether a shutdown was requested before the timeout.
   bool WaitFor(Duration timeout);
-  /// Called once, on a thread of this class, when requested (at once when it already is). It must not block
-  /// for long and must not destroy this object. Callbacks run in the order in which they were added.
+  /// Adds a callback that runs once on this class's thread when a shutdown is requested, or immediately if it
+  /// was already. It must not block for long or destroy this object. Callbacks run in the order of their
+  /// addition.
   void OnRequest(std::function<void()> callback);
 
  private:

@@ -23,7 +23,7 @@ KeyPtr PrivateKey(std::string_view seed) {
   return {EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, Bytes(seed), seed.size()), &EVP_PKEY_free};
 }
 
-/// OpenSSL refuses a well-formed key only without memory or without Ed25519: nothing a caller could handle.
+/// OpenSSL rejects a well-formed key only without memory or without Ed25519, which no caller could handle.
 [[noreturn]] void Broken() { std::abort(); }
 
 }  // namespace

@@ -13,16 +13,16 @@ inline constexpr size_t kSigningSeedBytes = 32;
 inline constexpr size_t kPublicKeyBytes = 32;
 inline constexpr size_t kSignatureBytes = 64;
 
-/// An Ed25519 key (RFC 8032, over OpenSSL): who has it can sign, who has its public half can check.
-/// Immutable; thread-safe.
+/// An Ed25519 key for signing (RFC 8032, with OpenSSL). The public key is enough to verify. Immutable;
+/// thread-safe.
 class SigningKey {
  public:
-  /// A new one, from the system's generator.
+  /// Creates a key with the system's generator.
   static SigningKey Generate();
-  /// The key that was kept as `seed`. InvalidArgument when it has not kSigningSeedBytes.
+  /// Restores the key from `seed`. InvalidArgument if the seed does not have kSigningSeedBytes bytes.
   static absl::StatusOr<SigningKey> FromSeed(std::string_view seed);
 
-  /// What to keep, in secret: RFC 8032's private key.
+  /// The secret to store: RFC 8032's private key.
   const std::string& seed() const { return seed_; }
   const std::string& public_key() const { return public_key_; }
 
@@ -37,8 +37,8 @@ class SigningKey {
   std::string public_key_;
 };
 
-/// Whether `signature` is that of `message` by the owner of `public_key`. False for any of them in a wrong
-/// size or form.
+/// Whether `signature` is the signature of `message` with the key of `public_key`. False if any argument has
+/// a wrong size or form.
 bool VerifySignature(std::string_view public_key, std::string_view message, std::string_view signature);
 
 }  // namespace atl

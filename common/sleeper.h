@@ -6,15 +6,15 @@
 
 namespace atl {
 
-/// Waiting, injected so that tests do not.
+/// Waits for a time. Injected, so that tests need not wait.
 class Sleeper {
  public:
   virtual ~Sleeper() = default;
-  /// True when the whole time passed; false when the sleep was cut short and the caller should give up.
+  /// Returns true after the whole time; false if the sleep was interrupted and the caller should give up.
   virtual bool SleepFor(Duration duration) = 0;
 };
 
-/// Sleeps on the real clock until interrupted; from then on every sleep returns false at once. Thread-safe.
+/// Sleeps on the real clock. After an interruption, every sleep returns false immediately. Thread-safe.
 class InterruptibleSleeper final : public Sleeper {
  public:
   bool SleepFor(Duration duration) override;

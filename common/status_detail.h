@@ -10,9 +10,8 @@
 
 namespace atl {
 
-/// What a status carries beside code and sentence, for programs to act on. It travels as a payload of
-/// absl::Status through every layer; on the wire it becomes google.rpc.ErrorInfo (domain "atoll") and
-/// google.rpc.RetryInfo.
+/// Machine-readable details of a status. They are a payload of absl::Status in every layer; on the wire they
+/// become google.rpc.ErrorInfo (domain "atoll") and google.rpc.RetryInfo.
 struct StatusDetail {
   std::string reason;  // as in docs/reference/wire_format.md, "Errors": STALE_BASE; may be empty
   std::map<std::string, std::string> metadata;  // head_version=12
@@ -23,10 +22,10 @@ struct StatusDetail {
 /// Key of the payload: a text of lines "reason=", "retry_after_ns=", "metadata.KEY=", values C-escaped.
 inline constexpr char kStatusDetailUrl[] = "atoll.refusal";
 
-/// The status with this detail in place of any it had. OK comes back as it is.
+/// Returns the status with this detail, which replaces an existing one. Returns OK unchanged.
 absl::Status WithDetail(absl::Status status, const StatusDetail& detail);
 
-/// nullopt when the status carries none, or one that cannot be read.
+/// nullopt if the status has no detail or an unreadable one.
 std::optional<StatusDetail> DetailOf(const absl::Status& status);
 
 }  // namespace atl

@@ -10,20 +10,20 @@
 
 namespace atl {
 
-/// Tasks in the order in which they were posted, and the loop of the threads that run them: one (TaskQueue)
-/// or several (IoPool). The threads are their owner's, who joins them after Close. Tasks must not throw.
+/// A queue of tasks in the order of posting, and the loop of the threads that run them: one thread
+/// (TaskQueue) or several (IoPool). The owner of the threads joins them after Close. Tasks must not throw.
 /// Thread-safe.
 class TaskBacklog {
  public:
   static constexpr size_t kUnbounded = std::numeric_limits<size_t>::max();
 
-  /// False, and the task is dropped unrun, when `limit` of them wait already, or after Close.
+  /// Returns false and drops the task if `limit` tasks are waiting, or after Close.
   [[nodiscard]] bool Post(std::function<void()> task, size_t limit = kUnbounded);
-  /// Runs tasks on the calling thread, none of them under a lock, until there are none left after Close.
+  /// Runs tasks on the calling thread, without holding a lock, until Close was called and no task is left.
   void Run();
-  /// Refuses new tasks, and lets every Run come to its end. Does not wait for it. Idempotent.
+  /// Rejects new tasks and lets every Run end. Does not wait. Idempotent.
   void Close();
-  /// Those that no thread has taken yet.
+  /// Number of tasks that no thread has started.
   size_t size() const;
 
  private:

@@ -9,11 +9,11 @@
 
 namespace atl {
 
-/// Whose turn it is when there are more threads than cores.
+/// Scheduling priority if there are more threads than cores.
 enum class ThreadPriority { kNormal, kBackground };
 
-/// One named thread that runs tasks in the order in which they were posted. The owner joins it, by Stop or by
-/// the destructor. Tasks must not throw. Thread-safe.
+/// One named thread that runs tasks in the order of posting. Stop or the destructor joins it. Tasks must not
+/// throw. Thread-safe.
 class TaskQueue {
  public:
   /// `name` is shown by top and gdb; the kernel keeps 15 bytes of it.
@@ -22,11 +22,12 @@ class TaskQueue {
   TaskQueue(const TaskQueue&) = delete;
   TaskQueue& operator=(const TaskQueue&) = delete;
 
-  /// False, and the task is dropped unrun, after Stop.
+  /// After Stop, returns false and drops the task.
   [[nodiscard]] bool Post(std::function<void()> task);
-  /// Refuses new tasks, runs those already posted, joins the thread. Idempotent; not from a task.
+  /// Rejects new tasks, runs those already posted, and joins the thread. Idempotent. Do not call it from a
+  /// task.
   void Stop();
-  /// Returns once every task posted before the call has run. Not from a task.
+  /// Waits until every task posted before the call has run. Do not call it from a task.
   void Drain();
   size_t pending() const;
 
@@ -36,7 +37,7 @@ class TaskQueue {
   const std::string name_;
   const ThreadPriority priority_;
   TaskBacklog backlog_;
-  Thread thread_;  // last: it uses everything above
+  Thread thread_;  // declared last, because it uses everything above
 };
 
 }  // namespace atl

@@ -8,26 +8,25 @@
 
 #include "common/clock.h"
 
-// Threads, and the time they wait for. Code that blocks uses only these, common/mutex.h and an injected Clock
-// or Sleeper. A program links one implementation: common/native_threads.cc runs the machine's threads on the
+// Threads and their pauses. Blocking code uses only this header, common/mutex.h and an injected Clock or
+// Sleeper. A program links one implementation: common/native_threads.cc runs the machine's threads on the
 // machine's clock, simulate/fiber_threads.cc runs fibers, one at a time, in virtual time.
 
 namespace atl {
 
-/// As std::thread: runs a function beside the others until it returns. Move-only. The owner joins it before
-/// it is destroyed; otherwise the program ends.
+/// Like std::thread. Move-only. The owner must join it before its destruction; otherwise the program ends.
 class Thread {
  public:
   Thread();
-  /// Throws std::system_error when the machine has no thread left (common/thread_check.h).
+  /// Throws std::system_error if the system cannot start another thread (common/thread_check.h).
   explicit Thread(std::function<void()> run);
   ~Thread();
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;
 
-  /// Whether there is a thread that nobody has joined.
+  /// Whether the thread exists and has not been joined.
   bool joinable() const;
-  /// Waits until the function has returned. Not from the thread itself.
+  /// Waits until the function has returned. Do not call it from the thread itself.
   void Join();
 
  private:
@@ -38,16 +37,16 @@ class Thread {
 /// Different for all threads that run at the same time; never 0.
 uint64_t CurrentThreadId();
 
-/// Blocks the calling thread. For short pauses that nobody interrupts; others use a Sleeper.
+/// Blocks the calling thread, for short pauses that need no interruption. Otherwise use a Sleeper.
 void SleepThisThread(Duration duration);
 
 /// Names the calling thread, for top and gdb (15 bytes are kept).
 void SetThreadName(const std::string& name);
 
-/// Leaves the calling thread about a tenth of a normal thread's share where cores are short.
+/// Gives the calling thread about a tenth of a normal thread's share if cores are short.
 void LowerThreadPriority();
 
-/// A pointer of the calling thread's own, null when the thread starts. common/trace_context.cc owns it.
+/// A thread-local pointer, null when the thread starts. Owned by common/trace_context.cc.
 const void*& ThreadTraceSlot();
 
 }  // namespace atl

@@ -8,11 +8,12 @@
 
 namespace atl {
 
-/// Whether this process may have so many more threads: starts them all and joins them. ResourceExhausted that
-/// names the limits. For the start of a program, because libraries end the process when they get no thread.
+/// Checks that this process can have this many more threads, by starting and joining them. ResourceExhausted
+/// names the limits. Call it at the start of a program, because libraries end the process if they cannot
+/// start a thread.
 absl::Status CheckThreads(size_t count);
 
-/// What std::thread threw, as ResourceExhausted.
+/// Converts the exception of std::thread to ResourceExhausted.
 absl::Status NoThread(const std::system_error& error);
 
 }  // namespace atl

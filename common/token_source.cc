@@ -24,7 +24,7 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
       std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
   if (!text.empty() && travels) return text;
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s: holds no token: its first line is empty, or has blanks in it", path));
+      absl::StrFormat("%s: the file has no token: its first line is empty or contains blanks", path));
 }
 
 absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Open(const std::string& path, const Clock* clock) {

@@ -10,17 +10,17 @@
 
 namespace atl {
 
-/// The text of a token file: its first line, without blanks around it. InvalidArgument: there is none, or it
-/// has something that cannot travel in a header. NotFound, PermissionDenied: names the file.
+/// Reads a token file: its first line, without surrounding blanks. InvalidArgument if it is empty or has
+/// characters that a header cannot carry. NotFound and PermissionDenied name the file.
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
 
-/// A token that follows its file, so that it can be replaced under a running program. Thread-safe.
+/// A token that is reloaded from its file, so that it can be replaced without a restart. Thread-safe.
 class TokenSource {
  public:
   /// As ReadTokenFile. `clock` outlives this.
   static absl::StatusOr<std::unique_ptr<TokenSource>> Open(const std::string& path, const Clock* clock);
 
-  /// What the file holds now, or held a second ago; the last one that could be read.
+  /// The token in the file, at most a second old; if the file is unreadable, the last readable token.
   std::string Current();
 
  private:

@@ -8,9 +8,9 @@
 
 namespace atl {
 
-/// Which piece of work this is, across processes: W3C Trace Context (www.w3.org/TR/trace-context), the header
-/// `traceparent`. An exchange of a worker is one trace, a command of an operator another; each call is a span
-/// of it. Spans are not collected: the ids are for finding the log lines of one piece of work in every log.
+/// Identifies one piece of work across processes: W3C Trace Context (www.w3.org/TR/trace-context), the header
+/// `traceparent`. Each exchange of a worker and each command of an operator is a trace; each call in it is a
+/// span. Spans are not collected: the ids only connect the log lines of one piece of work.
 struct TraceContext {
   std::string trace_id;  // 32 lower-case hexadecimal digits, not all 0
   std::string span_id;   // 16, of the caller
@@ -18,20 +18,20 @@ struct TraceContext {
   friend bool operator==(const TraceContext&, const TraceContext&) = default;
 };
 
-/// A trace that nobody has begun yet.
+/// Creates a new trace.
 TraceContext NewTrace();
-/// The same trace, and a span of our own.
+/// The same trace with a new span.
 TraceContext NextSpan(const TraceContext& trace);
 
 /// "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 std::string FormatTraceparent(const TraceContext& trace);
-/// nullopt for whatever the specification calls invalid: other lengths, upper case, ids of zeros only,
-/// version ff. Of a version above 00 what is known of it is read: the first four fields, if more follows.
+/// nullopt if the specification calls the text invalid: wrong lengths, upper case, all-zero ids, version ff.
+/// Of a version above 00, reads the first four fields.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
-/// What this thread is working on, for as long as this lives; then what it was before. Loggers add `trace_id`
-/// to each line, events carry it, our clients send it. It belongs to the thread, because a call passes
-/// through classes that have no business with it; work that changes threads takes it along by hand.
+/// Sets the current trace of this thread while it lives, then restores the previous one. Loggers add
+/// `trace_id` to each line, events store it, our clients send it. The trace is per thread, because calls pass
+/// through classes that do not use it. Work that moves to another thread must pass the trace explicitly.
 class ScopedTrace {
  public:
   explicit ScopedTrace(TraceContext trace);
@@ -46,9 +46,9 @@ class ScopedTrace {
   const TraceContext* const before_;
 };
 
-/// Null: nothing that has a trace. Valid while its scope lives.
+/// The current trace; null if there is none. Valid while its scope lives.
 const TraceContext* CurrentTrace();
-/// Of the current trace; empty: there is none.
+/// The id of the current trace; empty if there is none.
 std::string CurrentTraceId();
 
 }  // namespace atl

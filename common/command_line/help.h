@@ -10,18 +10,18 @@
 
 namespace atl {
 
-/// No line of --help is longer.
+/// Maximum length of a line of --help.
 inline constexpr size_t kHelpColumns = 100;
 
 struct HelpExample {
-  std::string command;     // a whole command line, which can be typed as it is
-  std::string about = {};  // what it does; empty when the command says it itself
+  std::string command;     // a complete command line
+  std::string about = {};  // what it does; empty if the command is self-explanatory
 };
 
-/// What --help of one command shows below its options.
+/// The text that --help of a command shows below its options.
 struct HelpText {
   std::vector<HelpExample> examples;
-  /// With which codes the command can end, besides 0 and 2. The program itself shows the whole table.
+  /// The command's exit codes, besides 0 and 2. --help of the program shows the whole table.
   std::vector<ExitCode> exit_codes = {};
   /// Paragraphs below the examples; may be empty.
   std::string notes = {};

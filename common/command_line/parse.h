@@ -11,23 +11,21 @@
 
 namespace atl {
 
-/// Parses the command line with the layout of help.h. Nothing when the program goes on; otherwise its exit
-/// code: kOk after --help or --version was printed, kUsage after a sentence on standard error says what is
-/// wrong, which command or option was probably meant, and which --help to read. A value of a real-number
-/// option must be finite. `check` runs behind a command line that parses; it throws a CLI::ParseError when
-/// options are missing that only it knows to be needed.
+/// Parses the command line with the layout of help.h. Returns nullopt if the program should continue,
+/// otherwise its exit code: kOk after printing --help or --version; kUsage after printing an error with the
+/// problem, a suggestion and the --help to read. Values of real-number options must be finite. `check` runs
+/// after a successful parse; it throws CLI::ParseError if options are missing that only it requires.
 std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                          const std::function<void()>& check = {});
 
-/// Of an option with an unsigned number: CLI11 takes -1 for the largest there is.
+/// Validator for unsigned numbers: CLI11 would read -1 as the largest number.
 CLI::Validator NotNegative();
 
-/// Of an option with a path that must be given: an empty value is mostly a variable of a script that is not
-/// set.
+/// Validator for required paths: an empty value usually comes from an unset variable in a script.
 CLI::Validator NotEmpty();
 
-/// What is wrong with a command or an option in `arguments` (without the program's name) that does not exist;
-/// empty when all exist.
+/// The error for an unknown command or option in `arguments` (without the program's name); empty if all
+/// exist.
 std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace atl

@@ -10,27 +10,27 @@
 
 namespace atl {
 
-/// The open sockets of an HTTP server, so that none is held for ever: a client has so long to send a request
-/// and to take its answer, however many bytes it dribbles meanwhile. Thread-safe.
+/// The open sockets of an HTTP server. Limits the time for a client to send a request and to receive the
+/// answer, even if it sends bytes slowly all the time, so that no socket stays open forever. Thread-safe.
 class ConnectionTable {
  public:
   explicit ConnectionTable(const Clock* clock) : clock_(clock) {}
 
   /// `host`: the client's address, which EndLongestWaiting counts by.
   void Opened(int socket, std::string host = {});
-  /// To be called before the socket is closed: its number may be another's after that.
+  /// Call it before the socket is closed, because the number may then be reused.
   void Closed(int socket);
-  /// Its request is being worked on: no time runs.
+  /// The server is working on the request: stops the timer.
   void Working(int socket);
-  /// The answer is there to be taken, or was taken: time runs anew.
+  /// The answer is ready or was received: restarts the timer.
   void Waiting(int socket);
 
-  /// Shuts down those that have waited longer.
+  /// Shuts down sockets that have waited longer.
   void EndSilentConnections(Duration timeout);
-  /// Shuts down the one that has waited longest, of the host that has most of those that wait. Nothing when
-  /// none waits.
+  /// Shuts down the longest-waiting socket of the host with the most waiting sockets. Does nothing if none
+  /// waits.
   void EndLongestWaiting();
-  /// Without those that were shut down and are not closed yet.
+  /// Does not count sockets that were shut down but are not closed yet.
   size_t size() const;
 
  private:

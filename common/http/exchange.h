@@ -10,17 +10,17 @@
 
 #include "absl/status/status.h"
 
-// One HTTP request and its answer in plain values: what is decided about them needs no socket.
+// One HTTP request and its answer as plain values, so that decisions about them need no socket.
 
 namespace atl {
 
 /// The header that a request which changes something must carry (docs/reference/web.md).
 inline constexpr char kActionHeader[] = "Atoll-Action";
 
-/// As it came. A header that was not sent is empty, or nullopt where an empty one means something else.
+/// A request as received. An absent header is empty, or nullopt where an empty header has another meaning.
 struct WebRequest {
   std::string method;
-  std::string path;  // as it was sent, without the query
+  std::string path;  // as sent, without the query
   std::map<std::string, std::string> query;
   std::string host;
   std::optional<std::string> origin;
@@ -41,7 +41,7 @@ struct WebReply {
   std::string content_type = "application/json";
   std::string body = {};
   std::string etag = {};                                          // without quotes; empty: none
-  std::vector<std::pair<std::string, std::string>> headers = {};  // beside those of every reply
+  std::vector<std::pair<std::string, std::string>> headers = {};  // in addition to those of every reply
 };
 
 /// {"error": {"code": "NOT_FOUND", "message": "..."}} with this HTTP status.
@@ -49,10 +49,10 @@ WebReply ErrorReply(int http_status, std::string_view code, std::string_view mes
 /// The same of a Status that is not OK. Unauthenticated also says how to authenticate.
 WebReply ErrorReply(const absl::Status& status);
 
-/// 304 without a body when the client has this very answer.
+/// Turns the reply into 304 without a body if the client already has it.
 WebReply Conditional(const WebRequest& request, WebReply reply);
 
-/// What every reply carries: nothing is stored, framed, sniffed, or loaded from elsewhere.
+/// Headers of every reply: no storing, framing, sniffing, or loading from other origins.
 const std::vector<std::pair<std::string, std::string>>& SecurityHeaders();
 
 }  // namespace atl

@@ -27,7 +27,7 @@ struct HttpDaemon::State {
 
 namespace {
 
-/// One request on its way, from its head until its answer was taken or its client is gone.
+/// One request, from its head until the client has received the answer or is gone.
 struct Exchange {
   WebRequest request;
   bool too_large = false;
@@ -129,7 +129,7 @@ bool AnnouncesTooMuch(MHD_Connection* connection, const HttpLimits& limits) {
   return absl::SimpleAtoi(length, &bytes) && bytes > limits.body_bytes;
 }
 
-/// Answers in the pool; meanwhile the connection rests, and its thread goes on with others.
+/// Answers in the pool. Meanwhile the connection is suspended, and its thread serves others.
 MHD_Result HandOver(HttpDaemon::State& state, MHD_Connection* connection, Exchange& exchange) {
   const int socket = SocketOf(connection);
   state.parts.connections->Working(socket);
@@ -143,7 +143,7 @@ MHD_Result HandOver(HttpDaemon::State& state, MHD_Connection* connection, Exchan
     --state.working;
   });
   if (posted) return MHD_YES;
-  exchange.reply = ErrorReply(503, "UNAVAILABLE", "too many requests are waiting; try again in a moment");
+  exchange.reply = ErrorReply(503, "UNAVAILABLE", "too many requests are waiting; retry in a moment");
   exchange.reply.headers.emplace_back("Retry-After", "2");
   exchange.answered = true;
   state.parts.connections->Waiting(socket);
@@ -192,7 +192,7 @@ void OnConnection(void* context, MHD_Connection* connection, void**, MHD_Connect
   if (what == MHD_CONNECTION_NOTIFY_CLOSED) table.Closed(SocketOf(connection));
 }
 
-/// Paths are compared as they were sent: nothing that is served has a name that needs escaping.
+/// Paths are compared as sent, because no served path needs escaping.
 size_t KeepEscaped(void*, MHD_Connection*, char* text) { return std::strlen(text); }
 
 MHD_OptionItem Number(MHD_OPTION option, size_t value) {
@@ -238,7 +238,7 @@ absl::StatusOr<std::unique_ptr<HttpDaemon>> HttpDaemon::Start(const FileDescript
                                    MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, context,  //
                                    MHD_OPTION_ARRAY, options.data(), MHD_OPTION_END);
   if (state->daemon == nullptr) {
-    if (tls) return absl::InvalidArgumentError("certificate and key do not fit, or are none");
+    if (tls) return absl::InvalidArgumentError("the certificate and the key are invalid or do not match");
     return absl::InternalError("the web server did not start");
   }
   own.Release();  // the daemon closes it

@@ -25,38 +25,39 @@ struct WebTls {
 struct HttpLimits {
   size_t connections = 256;
   size_t connections_per_address = 128;  // 0: no limit
-  /// From this many connections on, each new one ends the one that has waited longest, of the address that
-  /// has most of them: silent clients never keep another client out. 0: never.
+  /// From this many connections on, each new one closes the longest-waiting connection of the address with
+  /// the most connections, so that silent clients cannot keep others out. 0: never.
   size_t crowded = 0;
-  size_t connection_bytes = size_t{32} << 10;  // request line, headers, and the reply's: all but bodies
+  size_t connection_bytes = size_t{32}
+                            << 10;  // request line and headers of request and reply, without bodies
   size_t body_bytes = size_t{16} << 10;
   Duration idle = Seconds(10);
 };
 
-/// libmicrohttpd over one listening socket: one thread for all connections, and `post` for what may block.
-/// What it cannot make sense of it answers itself (400, 413, 414, 431).
+/// libmicrohttpd on one listening socket: one thread for all connections, and `post` for work that may block.
+/// It answers malformed requests itself (400, 413, 414, 431).
 class HttpDaemon {
  public:
   struct Parts {
     /// Called in a task of `post`, or on the daemon's thread when `is_quick` says so.
     std::function<WebReply(const WebRequest&)> answer;
     std::function<bool(const WebRequest&)> is_quick;
-    /// Runs a task on another thread. False: there are too many already, and the client gets 503.
+    /// Runs a task on another thread. Returns false if there are too many tasks; the client then gets 503.
     std::function<bool(std::function<void()>)> post;
     ConnectionTable* connections = nullptr;
   };
 
   /// `listener` listens; the daemon has a duplicate of it. Everything in `parts` outlives the daemon.
-  /// InvalidArgument: certificate and key do not fit or are none.
+  /// InvalidArgument if certificate and key are invalid or do not match.
   static absl::StatusOr<std::unique_ptr<HttpDaemon>> Start(const FileDescriptor& listener,
                                                            const std::optional<WebTls>& tls,
                                                            const HttpLimits& limits, Parts parts);
-  /// Ends its connections. No task of `post` may run any more: see working().
+  /// Closes its connections. No task of `post` may be running: see working().
   ~HttpDaemon();
 
-  /// Takes no new connections; those that are there go on. Idempotent.
+  /// Accepts no new connections; existing ones continue. Idempotent.
   void StopListening();
-  /// Requests that `post` has accepted and that are not answered yet.
+  /// Number of requests that `post` has accepted and that are not answered yet.
   size_t working() const;
 
   /// Of the implementation.

@@ -7,7 +7,7 @@
 
 namespace atl {
 
-/// A TCP socket that listens there, not blocking; a port 0 in `address` becomes the one that the system
+/// Opens a non-blocking TCP socket that listens on `address`. Replaces port 0 by the port that the system
 /// chose. Errors as CheckBindable.
 absl::StatusOr<FileDescriptor> ListenOn(BindAddress& address);
 

@@ -105,11 +105,11 @@ absl::Status CheckKeyPair(std::string_view certificate_pem, std::string_view key
   const tls::KeyPtr key = tls::ReadKey(key_pem);
   if (!key) {
     return absl::InvalidArgumentError(
-        "there is no private key in PEM form that can be read without a pass phrase");
+        "holds no private key in PEM form that is readable without a pass phrase");
   }
   const bool pair = X509_check_private_key(found.front().get(), key.get()) == 1;
   ERR_clear_error();
-  return pair ? absl::OkStatus() : absl::InvalidArgumentError("the key is not the certificate's");
+  return pair ? absl::OkStatus() : absl::InvalidArgumentError("the key does not match the certificate");
 }
 
 absl::Status CheckUse(std::string_view certificate_pem, CertificateUse use) {
@@ -133,7 +133,8 @@ absl::StatusOr<int> CountCertificates(std::string_view pem) {
   for (size_t at = pem.find(kBegin); at != std::string_view::npos; at = pem.find(kBegin, at + 1)) ++begun;
   if (found == 0) return absl::InvalidArgumentError("holds no certificate in PEM form");
   if (found < begun) {
-    return absl::InvalidArgumentError(absl::StrFormat("its certificate number %d cannot be read", found + 1));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("certificate number %d in it is unreadable", found + 1));
   }
   return found;
 }

@@ -9,12 +9,12 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 
-// X.509 certificates as PEM text (OpenSSL). Errors say what is wrong and not where the text came from: the
-// caller knows the file.
+// X.509 certificates as PEM text (OpenSSL). Errors describe the problem but not the file, which the caller
+// knows.
 
 namespace atl {
 
-/// What a certificate says.
+/// The contents of a certificate.
 struct CertificateSummary {
   std::vector<std::string> dns_names;  // subject alternative names
   std::vector<std::string> uris;
@@ -31,22 +31,22 @@ enum class CertificateUse { kServer, kClient };
 /// The first certificate in the text. InvalidArgument: there is none.
 absl::StatusOr<CertificateSummary> ReadCertificate(std::string_view pem);
 
-/// Whether the key is the first certificate's. InvalidArgument: it is not, or is none, or asks for a pass
-/// phrase.
+/// Checks that the key matches the first certificate. InvalidArgument if it does not, is not a key, or needs
+/// a pass phrase.
 absl::Status CheckKeyPair(std::string_view certificate_pem, std::string_view key_pem);
 
-/// Whether the first certificate may be shown by this side: its extended key usage allows it, or there is
-/// none to limit it. InvalidArgument: it may not, with the usage that it lacks.
+/// Checks that this side may present the first certificate: its extended key usage allows it or is absent.
+/// InvalidArgument names the missing usage.
 absl::Status CheckUse(std::string_view certificate_pem, CertificateUse use);
 
-/// How many certificates are in the text. InvalidArgument: none, or one that cannot be read.
+/// Number of certificates in the text. InvalidArgument if there is none or one is unreadable.
 absl::StatusOr<int> CountCertificates(std::string_view pem);
 
-/// Whether the first certificate leads, over those behind it, to one of `roots_pem`, now, for a client.
-/// PermissionDenied saying why not.
+/// Checks that the first certificate is valid now for a client and chains, through the certificates after it,
+/// to one of `roots_pem`. PermissionDenied with the reason otherwise.
 absl::Status VerifyClient(std::string_view chain_pem, std::string_view roots_pem);
 
-/// Whether it is valid for this host name or address, as clients check it.
+/// Whether the certificate is valid for this host name or address, as clients check it.
 bool CoversHost(std::string_view certificate_pem, const std::string& host);
 
 /// "2026-11-21 14:40 UTC"

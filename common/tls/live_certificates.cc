@@ -27,14 +27,13 @@ absl::Status In(const std::string& file, const absl::Status& status) {
 absl::Status CheckTime(const std::string& file, const CertificateSummary& facts, WallTime now) {
   if (now >= facts.not_after) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "%s: the certificate expired on %s; put a new one in its place, it is read without a restart", file,
+        "%s: the certificate expired on %s; replace the file, which is reloaded without a restart", file,
         UtcMinute(facts.not_after)));
   }
   if (now < facts.not_before) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%s: the certificate is not valid before %s; is the "
-                        "clock of this machine right?",
-                        file, UtcMinute(facts.not_before)));
+        absl::StrFormat("%s: the certificate is not valid before %s; check this machine's clock", file,
+                        UtcMinute(facts.not_before)));
   }
   return absl::OkStatus();
 }
@@ -62,7 +61,8 @@ std::string PathOf(const FileDescriptor& fd) {
   return fd.valid() ? absl::StrCat("/proc/self/fd/", fd.get()) : "";
 }
 
-/// A file in memory, or its successor under the same number: whoever opens its path finds one or the other.
+/// Creates a file in memory, or replaces it under the same descriptor. Anyone who opens its path gets either
+/// the old or the new file.
 absl::Status PutBehind(FileDescriptor& shown, const std::string& contents, int64_t generation) {
   FileDescriptor next(::memfd_create("atoll-certificates", MFD_CLOEXEC));
   if (!next.valid()) return ErrnoToStatus(errno, "memfd_create for certificates");
@@ -71,7 +71,7 @@ absl::Status PutBehind(FileDescriptor& shown, const std::string& contents, int64
     if (n < 0) return ErrnoToStatus(errno, "write certificates to memory");
     at += static_cast<size_t>(n);
   }
-  // gRPC tells by these, in seconds, whether a key and a certificate were replaced between its two reads.
+  // gRPC compares these times, in seconds, to detect a replacement between its reads of key and certificate.
   const timespec stamp = {.tv_sec = generation, .tv_nsec = 0};
   const timespec stamps[2] = {stamp, stamp};
   if (::futimens(next.get(), stamps) != 0) return ErrnoToStatus(errno, "futimens for certificates");
@@ -93,7 +93,8 @@ absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& file
                                                     WallTime now) {
   CertificateSet set;
   if (files.certificate.empty() != files.key.empty()) {
-    return absl::InvalidArgumentError("a certificate and its key come together: --tls-cert and --tls-key");
+    return absl::InvalidArgumentError(
+        "a certificate needs its key and the reverse: give both --tls-cert and --tls-key");
   }
   if (!files.certificate.empty()) {
     ATOLL_ASSIGN_OR_RETURN(set.certificate, ReadFile(files.certificate, kLargestFile));

@@ -16,13 +16,13 @@ namespace atl {
 
 /// PEM files; empty: none.
 struct CertificateFiles {
-  std::string certificate;  // this side's, with those between it and its CA behind it
+  std::string certificate;  // of this side, followed by its intermediates
   std::string key;
-  std::string ca;        // who signs the other side's
-  std::string admin_ca;  // who signs operators'; trusted beside `ca`
+  std::string ca;        // CAs that sign the other side's certificates
+  std::string admin_ca;  // CAs that sign operators' certificates; trusted in addition to `ca`
 };
 
-/// What is in force.
+/// The certificates in use.
 struct CertificateSet {
   std::string certificate;  // PEM, as the next three
   std::string key;
@@ -33,17 +33,18 @@ struct CertificateSet {
 
 struct LiveCertificateOptions {
   CertificateFiles files;
-  CertificateUse use = CertificateUse::kServer;  // what `files.certificate` must allow
+  CertificateUse use = CertificateUse::kServer;  // the use that `files.certificate` must allow
   const Clock* clock = nullptr;
-  Duration period = Seconds(5);  // between looks at the files
-  /// Other files are in force; or they cannot be used, why, and the old ones stay. Once for each change.
+  Duration period = Seconds(5);  // between checks of the files
+  /// Called once for each change: new files are in use, or they are unusable (with the reason) and the old
+  /// ones stay in use.
   std::function<void(const absl::Status& outcome, const CertificateSet& in_force)> on_change;
 };
 
-/// Certificates that follow their files: what fits together and is valid comes into force, what does not (a
-/// key without its certificate yet, a damaged file) leaves the old one there. gRPC watches paths, and would
-/// take whatever it finds in them, half of a change too; so it is given paths of our own, behind which a set
-/// is replaced whole, in memory only. Thread-safe.
+/// Reloads certificates from their files. A valid, matching set replaces the old one; otherwise (a key
+/// without its new certificate, a damaged file) the old set stays in use. gRPC watches paths and would use
+/// whatever it finds there, even half of a change, so it gets our own in-memory paths, behind which a set is
+/// replaced as a whole. Thread-safe.
 class LiveCertificates {
  public:
   /// InvalidArgument, NotFound, PermissionDenied: which file cannot be used, and why.
@@ -51,16 +52,16 @@ class LiveCertificates {
   ~LiveCertificates();
 
   std::shared_ptr<const CertificateSet> current() const;
-  /// OK, or why the files as they are now cannot be used.
+  /// OK, or the reason why the current files are unusable.
   absl::Status last_outcome() const;
 
-  /// Files that always hold what is in force; empty when there is none of the kind. Valid while this lives,
-  /// in this process only.
+  /// Paths of files that always hold the set in use; empty for absent files. Valid while this object lives,
+  /// only in this process.
   std::string certificate_path() const;
   std::string key_path() const;
   std::string roots_path() const;
 
-  /// A look at the files now.
+  /// Checks the files now.
   void Look();
 
  private:
@@ -73,7 +74,7 @@ class LiveCertificates {
   FileDescriptor key_;
   FileDescriptor roots_;
 
-  Mutex look_mutex_;  // one look at a time
+  Mutex look_mutex_;  // one check at a time
   int64_t generation_ ABSL_GUARDED_BY(look_mutex_) = 0;
   mutable Mutex mutex_;
   std::shared_ptr<const CertificateSet> current_ ABSL_GUARDED_BY(mutex_);
@@ -81,7 +82,7 @@ class LiveCertificates {
   std::unique_ptr<PeriodicTask> looking_;  // last: it uses everything above
 };
 
-/// What the files hold now, checked: the pair fits, is for this side, and has not expired at `now`.
+/// Loads the files and checks that certificate and key match, allow this side, and have not expired at `now`.
 absl::StatusOr<CertificateSet> ReadCertificateFiles(const CertificateFiles& files, CertificateUse use,
                                                     WallTime now);
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-// OpenSSL's objects with owners; for common/tls alone.
+// Owning handles of OpenSSL's objects; only for common/tls.
 
 namespace atl::tls {
 
@@ -33,9 +33,9 @@ using SslPtr = std::unique_ptr<SSL, Freer<SSL_free>>;
 
 /// Reads from `text`, which outlives it.
 BioPtr MemoryBio(std::string_view text);
-/// Every certificate in the text, in order, until one that cannot be read. Leaves no error behind.
+/// All certificates in the text, in order, up to the first unreadable one. Clears OpenSSL's error queue.
 std::vector<X509Ptr> ReadCertificates(std::string_view pem);
-/// Null when it is none, or needs a pass phrase.
+/// Null if the text is not a key or needs a pass phrase.
 KeyPtr ReadKey(std::string_view pem);
 
 }  // namespace atl::tls

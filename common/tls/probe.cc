@@ -21,7 +21,7 @@
 namespace atl {
 namespace {
 
-// What a client of HTTP/2 says first: its preface and an empty SETTINGS frame.
+// The start of an HTTP/2 client: the preface and an empty SETTINGS frame.
 constexpr std::string_view kGreeting("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
 constexpr unsigned char kHttp2Protocol[] = {2, 'h', '2'};
 
@@ -35,7 +35,7 @@ timeval ToTimeval(Duration duration) {
           .tv_usec = static_cast<suseconds_t>(micros % 1'000'000)};
 }
 
-/// Connected, or not valid. `unknown_name`: no machine has that name, as far as the name service knows.
+/// A connected socket, or an invalid one. `unknown_name`: the name service does not know the host.
 FileDescriptor Connect(const ProbeOptions& options, bool* unknown_name) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
@@ -49,7 +49,7 @@ FileDescriptor Connect(const ProbeOptions& options, bool* unknown_name) {
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     FileDescriptor fd(::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol));
     if (!fd.valid()) continue;
-    // The limit for sending is that of connecting, too.
+    // The send timeout also limits connecting.
     ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     if (::connect(fd.get(), entry->ai_addr, entry->ai_addrlen) == 0) return fd;
@@ -61,8 +61,8 @@ bool IsAlert(unsigned long error) {
   return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET;
 }
 
-/// OpenSSL writes to sockets that the other side may have closed, which would end the program. Held back on
-/// this thread for as long as this lives, and forgotten if it came meanwhile.
+/// Blocks SIGPIPE on this thread while it lives, and discards one that arrived, because OpenSSL may write to
+/// closed sockets.
 class NoBrokenPipe {
  public:
   NoBrokenPipe() {
@@ -84,7 +84,7 @@ class NoBrokenPipe {
   sigset_t before_;
 };
 
-/// One attempt to shake hands; the certificate is looked at afterwards.
+/// One attempt at a handshake; the certificate is examined afterwards.
 class Handshake {
  public:
   explicit Handshake(const ProbeOptions& options)
@@ -113,14 +113,14 @@ class Handshake {
 
   bool unknown_name() const { return unknown_name_; }
   bool connected() const { return ssl_ != nullptr; }
-  /// Nothing came for as long as it was waited for.
+  /// Nothing arrived before the timeout.
   bool silent() const { return silent_; }
-  /// Something came, and it was not TLS.
+  /// Something arrived that was not TLS.
   bool other_protocol() const {
     return ERR_GET_LIB(error_) == ERR_LIB_SSL && ERR_GET_REASON(error_) != SSL_R_UNEXPECTED_EOF_WHILE_READING;
   }
   bool done() const { return done_; }
-  /// A certificate was asked for, and there was none to give.
+  /// The other side asked for a certificate, and there was none.
   bool asked_in_vain() const { return asked_in_vain_; }
   unsigned long error() const { return error_; }
   const std::string& WantedName() const {
@@ -137,7 +137,7 @@ class Handshake {
     return std::string(data, static_cast<size_t>(size));
   }
 
-  /// Whether the other side goes on talking once it has seen who we are. With TLS 1.3 it refuses only then.
+  /// Whether the other side continues after it has seen our certificate. With TLS 1.3 it rejects only then.
   bool GoesOn() {
     if (SSL_write(ssl_.get(), kGreeting.data(), static_cast<int>(kGreeting.size())) <= 0) return false;
     char answer[64];
@@ -145,7 +145,7 @@ class Handshake {
     const bool silent = IsSilence(read);
     error_ = ERR_peek_last_error();
     ERR_clear_error();
-    return read > 0 || silent;  // silence is no refusal
+    return read > 0 || silent;  // silence is not a rejection
   }
 
  private:
@@ -197,13 +197,13 @@ std::string NamesOf(const CertificateSummary& facts) {
 }
 
 ProbeFinding OfName(const ProbeOptions& options) {
-  return {.text = absl::StrFormat(
-              "no machine is known by the name '%s': check the address, and this machine's name service",
-              options.host),
-          .looks_permanent = true};
+  return {
+      .text = absl::StrFormat(
+          "the host name '%s' is unknown: check the address and this machine's name service", options.host),
+      .looks_permanent = true};
 }
 
-/// What answers a greeting in plain text: HTTP/2 begins with a SETTINGS frame.
+/// The answer to a greeting in plain text; HTTP/2 begins with a SETTINGS frame.
 ProbeFinding OfPlainAnswer(const ProbeOptions& options) {
   constexpr char kSettings = 4;
   bool unknown_name = false;
@@ -214,8 +214,8 @@ ProbeFinding OfPlainAnswer(const ProbeOptions& options) {
   const ssize_t size = ::recv(socket.get(), answer, sizeof(answer), 0);
   if (size < 4 || answer[3] == kSettings) return {};
   return {.text = absl::StrFormat(
-              "this port speaks another protocol than a coordinator's %s port; is it the port of "
-              "--metrics-listen or --web-listen, or another program's?",
+              "this port does not speak the protocol of a coordinator's %s port; it may be the port of "
+              "--metrics-listen or --web-listen, or of another program: check the address",
               options.wanted == CoordinatorPort::kData ? "data" : "admin"),
           .looks_permanent = true};
 }
@@ -227,8 +227,8 @@ ProbeFinding OfPlainClient(const ProbeOptions& options) {
     if (!attempt.connected()) return {};
     if (attempt.done() || IsAlert(attempt.error())) {
       return {.text =
-                  "this port speaks TLS, and this program was told to speak plain text: give --tls-ca FILE, "
-                  "the CA that signed the coordinator's certificate",
+                  "this port needs TLS, but this program connects in plain text: give --tls-ca FILE, the CA "
+                  "that signed the coordinator's certificate",
               .looks_permanent = true};
     }
   }
@@ -242,8 +242,9 @@ std::string OfCoordinatorsCertificate(const Handshake& attempt) {
   const long verdict = attempt.verdict();
   if (verdict == X509_V_ERR_CERT_HAS_EXPIRED) {
     return absl::StrFormat(
-        "the coordinator's certificate expired on %s: its operator must put a new one into --tls-cert and "
-        "--tls-key (it is read without a restart); if that date lies ahead, this machine's clock is wrong",
+        "the coordinator's certificate expired on %s: its operator must replace the files of --tls-cert and "
+        "--tls-key (they are reloaded without a restart); if that date is in the future, this machine's "
+        "clock is wrong",
         UtcMinute(facts->not_after));
   }
   if (verdict == X509_V_ERR_CERT_NOT_YET_VALID) {
@@ -255,21 +256,21 @@ std::string OfCoordinatorsCertificate(const Handshake& attempt) {
   if (verdict == X509_V_ERR_INVALID_PURPOSE) {
     const absl::Status use = CheckUse(pem, CertificateUse::kServer);
     return absl::StrFormat(
-        "--tls-ca vouches for the certificate that the coordinator shows, but %s: its operator must start it "
-        "with the coordinator's own in --tls-cert and --tls-key (scripts/dev-certs.sh FOLDER --coordinator "
-        "makes one)",
+        "--tls-ca trusts the coordinator's certificate, but %s: its operator must start it with a "
+        "coordinator's certificate in --tls-cert and --tls-key (scripts/dev-certs.sh FOLDER --coordinator "
+        "creates one)",
         use.ok() ? absl::StrFormat("'%s' is not for a server", facts->subject) : std::string(use.message()));
   }
   if (verdict != X509_V_OK) {
     return absl::StrFormat(
-        "the coordinator's certificate is signed by '%s', which --tls-ca does not vouch for (%s): give the "
-        "CA file of this coordinator, or mind that this is another's address",
+        "the coordinator's certificate is signed by '%s', which --tls-ca does not trust (%s): give the CA "
+        "file of this coordinator, or check the address",
         facts->issuer, X509_verify_cert_error_string(verdict));
   }
   if (!CoversHost(pem, attempt.WantedName())) {
     return absl::StrFormat(
-        "the coordinator's certificate is for %s, not for %s: connect by one of these names, or give the one "
-        "to expect with --tls-server-name",
+        "the coordinator's certificate is for %s, not for %s: connect to one of these names, or give the "
+        "expected name with --tls-server-name",
         NamesOf(*facts), attempt.WantedName());
   }
   return "";
@@ -280,20 +281,20 @@ std::string OfOwnCertificate(const ProbeOptions& options, unsigned long error) {
   const auto facts = ReadCertificate(options.certificate);
   if (!facts.ok()) {
     return absl::StrFormat(
-        "the coordinator ends the connection%s: it asks for a certificate, and none was given; give "
-        "--tls-cert and --tls-key, signed by the CA that it trusts. A token is enough only for a coordinator "
-        "that was started with --tls-client-auth optional",
+        "the coordinator closed the connection%s because it requires a certificate: give --tls-cert and "
+        "--tls-key, signed by the CA that it trusts. A token is enough only if the coordinator runs with "
+        "--tls-client-auth optional",
         why);
   }
   if (std::chrono::system_clock::now() >= facts->not_after) {
     return absl::StrFormat(
-        "our certificate expired on %s, and the coordinator does not take it%s; put a new "
-        "one into --tls-cert and --tls-key",
+        "our certificate expired on %s, so the coordinator rejects it%s; replace the files of --tls-cert and "
+        "--tls-key",
         UtcMinute(facts->not_after), why);
   }
   return absl::StrFormat(
-      "the coordinator does not take our certificate%s: it is of %s, signed by '%s', valid until %s; it must "
-      "be signed by the CA in the coordinator's --tls-ca, and be for clients",
+      "the coordinator rejects our certificate%s: it belongs to %s, is signed by '%s', and is valid until "
+      "%s; it must be signed by a CA in the coordinator's --tls-ca and allow clients",
       why, NamesOf(*facts), facts->issuer, UtcMinute(facts->not_after));
 }
 
@@ -310,18 +311,18 @@ ProbeFinding Probe(const ProbeOptions& options) {
       return {.text = OfOwnCertificate(options, attempt.error()), .looks_permanent = true};
     }
     return {.text =
-                "this port does not speak TLS, and this program was told to: the coordinator was started "
-                "without --tls-cert, or this is another program's port; without --tls-ca, --tls-cert and "
-                "--tls this program speaks plain text",
+                "this port does not use TLS, but this program does: either the coordinator runs without "
+                "--tls-cert, or this is the port of another program; without --tls-ca, --tls-cert and --tls "
+                "this program uses plain text",
             .looks_permanent = attempt.other_protocol()};
   }
   const std::string theirs = OfCoordinatorsCertificate(attempt);
   if (!theirs.empty()) {
-    // One that is not valid yet will be.
+    // A certificate that is not valid yet becomes valid later.
     return {.text = theirs, .looks_permanent = attempt.verdict() != X509_V_ERR_CERT_NOT_YET_VALID};
   }
   if (attempt.done() && attempt.GoesOn()) return {};
-  // The alert that says so is lost when the coordinator hangs up before it has read our greeting.
+  // The alert is lost if the coordinator closes the connection before it has read our greeting.
   return {.text = OfOwnCertificate(options, attempt.error()),
           .looks_permanent = IsAlert(attempt.error()) || attempt.asked_in_vain()};
 }

@@ -11,7 +11,7 @@ namespace atl {
 /// The ports of a coordinator that clients call.
 enum class CoordinatorPort { kData, kAdmin };
 
-/// How a client is about to connect.
+/// The settings with which a client connects.
 struct ProbeOptions {
   std::string host;
   uint16_t port = 0;
@@ -20,26 +20,24 @@ struct ProbeOptions {
   std::string roots;        // PEM; empty: this system's
   std::string certificate;  // PEM, as the key; empty: none
   std::string key;
-  std::string server_name;        // that the certificate must be for; empty: the host
+  std::string server_name;        // the name that the certificate must have; empty: the host
   Duration timeout = Seconds(2);  // for each step
 };
 
-/// What a probe found.
+/// The result of a probe.
 struct ProbeFinding {
-  std::string text;  // what is wrong, and what to do; empty: nothing was found
-  /// Nobody but a person can change it: no coordinator that is merely away, or just starting, looks like
-  /// this.
+  std::string text;  // the problem and what to do; empty: no problem found
+  /// Only a person can solve the problem. A coordinator that is away or just starting never looks like this.
   bool looks_permanent = false;
 };
 
-/// As WhyNoConnection. Names that are not known and ports of another protocol are found besides.
+/// Like WhyNoConnection, but also detects unknown host names and ports of another protocol.
 ProbeFinding Probe(const ProbeOptions& options);
 
-/// Why a connection to a coordinator does not come about, and what to do: gRPC says that a handshake failed
-/// and seldom why. Connects once more, by itself, and looks: an expired certificate, another CA, another
-/// name, plain text on one side only, a certificate that the coordinator does not take. Empty: it found
-/// nothing wrong that has to do with certificates (nobody listens there, for one). Blocks for some seconds at
-/// most.
+/// Explains why a connection to a coordinator fails and what to do. gRPC reports that a handshake failed, but
+/// seldom why, so this connects again and checks: an expired certificate, another CA, another name, plain
+/// text on one side only, a certificate that the coordinator rejects. Empty if no problem with certificates
+/// was found (for example if nobody listens there). Blocks for at most some seconds.
 std::string WhyNoConnection(const ProbeOptions& options);
 
 }  // namespace atl

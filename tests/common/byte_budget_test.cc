@@ -29,7 +29,7 @@ TEST(ByteBudgetTest, RejectionsCarryTheNumbers) {
   const absl::Status full = budget.TryReserve(2048).status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(std::string(full.message()),
-            "contributions in flight: 2.0 KiB do not fit, 3.0 KiB of 4.0 KiB are in use; try again later");
+            "contributions in flight: 2.0 KiB do not fit, 3.0 KiB of 4.0 KiB are in use; retry later");
   const absl::Status never = budget.TryReserve(4097).status();
   EXPECT_EQ(never.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(never.message()),

@@ -12,7 +12,7 @@ TEST(ErrnoTest, NamesWhatWasDoneAndGivesAdvice) {
   const absl::Status status = ErrnoToStatus(ENOSPC, "write /data/a");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
-            "write /data/a: No space left on device (the disk is full: make room and try again)");
+            "write /data/a: No space left on device (the disk is full: free some space and retry)");
 }
 
 TEST(ErrnoTest, MapsCodes) {

@@ -66,7 +66,7 @@ TEST(FileTest, ReadErrorsNameTheFile) {
   EXPECT_EQ(*ReadFile(dir.File("big"), 5), "12345");
   const absl::Status big = ReadFile(dir.File("big"), 4).status();
   EXPECT_EQ(big.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(big.message()), HasSubstr("larger than the 4 bytes that are allowed"));
+  EXPECT_THAT(std::string(big.message()), HasSubstr("larger than the limit of 4 bytes"));
 }
 
 TEST(FileTest, APipeWithoutAWriterIsNoFile) {
@@ -136,7 +136,7 @@ TEST(FileTest, CreateDirsIsIdempotentAndRejectsAFileInTheWay) {
   ASSERT_TRUE(WriteFileAtomically(dir.File("a/file"), "x").ok());
   const absl::Status status = CreateDirs(dir.File("a/file/d"));
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("a file of that name is in the way"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a file of that name exists"));
 }
 
 TEST(FileTest, ListsSortedAndRemoves) {

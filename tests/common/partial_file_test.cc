@@ -75,7 +75,7 @@ TEST(PartialFileTest, ReplacesFilesOnlyAndFollowsLinks) {
   ASSERT_EQ(::mkfifo(dir.File("pipe").c_str(), 0600), 0);
   const auto pipe = PartialFile::Create(dir.File("pipe"));
   EXPECT_TRUE(absl::IsFailedPrecondition(pipe.status()));
-  EXPECT_THAT(std::string(pipe.status().message()), HasSubstr("is no regular file"));
+  EXPECT_THAT(std::string(pipe.status().message()), HasSubstr("is not a regular file"));
   EXPECT_TRUE(absl::IsFailedPrecondition(PartialFile::Create("/dev/null").status()));
   ASSERT_TRUE(WriteFileAtomically(dir.File("target"), "old").ok());
   std::filesystem::create_symlink("target", dir.File("link"));

@@ -54,11 +54,11 @@ def wrong_workers(plain, secured, demanding, ours, other_ca):
     """Name: address, flags, and what the sentence must name; None: it must not end."""
     tls = ["--tls-ca", ours / "ca.pem"]
     return {
-        "unknown-host": (f"{UNKNOWN_HOST}:7600", [], f"no machine is known by the name '{UNKNOWN_HOST}'"),
-        "wrong-ca": (secured.data, ["--tls-ca", other_ca / "ca.pem"], "--tls-ca does not vouch for"),
-        "plain-to-tls": (secured.data, [], "this port speaks TLS"),
-        "tls-to-plain": (plain.data, tls, "does not speak TLS"),
-        "no-certificate": (demanding.data, tls, "asks for a certificate, and none was given"),
+        "unknown-host": (f"{UNKNOWN_HOST}:7600", [], f"the host name '{UNKNOWN_HOST}' is unknown"),
+        "wrong-ca": (secured.data, ["--tls-ca", other_ca / "ca.pem"], "--tls-ca does not trust"),
+        "plain-to-tls": (secured.data, [], "this port needs TLS"),
+        "tls-to-plain": (plain.data, tls, "does not use TLS"),
+        "no-certificate": (demanding.data, tls, "because it requires a certificate"),
         "admin-port": (plain.admin, [], "admin port"),
         "web-server": (plain.metrics_address, [], "another protocol"),
         "not-there-yet": (f"127.0.0.1:{free_port()}", [], None),

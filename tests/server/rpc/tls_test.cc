@@ -69,7 +69,7 @@ TEST_F(TlsTest, CertificatesAndTheCaAreReplacedUnderAConnectedWorker) {
   EXPECT_TRUE(stub->Join(Context().get(), JoinAs("w1"), &reply).ok());
   ClientSecurityFlags behind = As("worker-w1");
   behind.tls_ca = old_ca;
-  EXPECT_THAT(WhyNot(behind, server_->data_address()), HasSubstr("--tls-ca does not vouch for"));
+  EXPECT_THAT(WhyNot(behind, server_->data_address()), HasSubstr("--tls-ca does not trust"));
   // The client whose files were replaced under it connects anew with what they hold now.
   const auto again = v1::Coordinator::NewStub(Connect(*old, server_->data_address()));
   EXPECT_TRUE(Eventually([&] { return again->Join(Context().get(), JoinAs("w1"), &reply).ok(); }));
@@ -81,7 +81,7 @@ TEST_F(TlsTest, FilesThatCannotBeUsedLeaveWhatIsInForce) {
   ASSERT_TRUE(WriteFileAtomically(certs_.Path("coordinator.key"), certs_.Read("worker-w1.key"), 0600).ok());
   ASSERT_TRUE(Eventually([&] { return !certificates_->last_outcome().ok(); }));
   EXPECT_THAT(std::string(certificates_->last_outcome().message()),
-              AllOf(HasSubstr("coordinator.key"), HasSubstr("not the certificate's")));
+              AllOf(HasSubstr("coordinator.key"), HasSubstr("does not match the certificate")));
   EXPECT_TRUE(Join(As("worker-w1"), "w1").ok());
   ASSERT_TRUE(WriteFileAtomically(certs_.Path("coordinator.key"), good, 0600).ok());
   EXPECT_TRUE(Eventually([&] { return certificates_->last_outcome().ok(); }));
@@ -89,11 +89,11 @@ TEST_F(TlsTest, FilesThatCannotBeUsedLeaveWhatIsInForce) {
 
 TEST_F(TlsTest, SaysWhenOneSideSpeaksPlainText) {
   ServeTls();
-  EXPECT_THAT(WhyNot({}, server_->data_address()), AllOf(HasSubstr("speaks TLS"), HasSubstr("--tls-ca")));
+  EXPECT_THAT(WhyNot({}, server_->data_address()), AllOf(HasSubstr("needs TLS"), HasSubstr("--tls-ca")));
   server_.reset();
   ServeTokens();
   EXPECT_THAT(WhyNot(As("worker-w1"), server_->data_address()),
-              AllOf(HasSubstr("does not speak TLS"), HasSubstr("--tls-cert")));
+              AllOf(HasSubstr("does not use TLS"), HasSubstr("--tls-cert")));
   EXPECT_EQ(WhyNot({}, server_->data_address()), "");
 }
 
@@ -104,7 +104,7 @@ TEST_F(TlsTest, SaysWhatIsWrongWithTheCoordinatorsCertificate) {
   ClientSecurityFlags flags = As("worker-w1");
   EXPECT_EQ(WhyNot(flags, server_->data_address()), "");
   flags.tls_ca = others.Path("ca.pem");
-  EXPECT_THAT(WhyNot(flags, server_->data_address()), HasSubstr("--tls-ca does not vouch for"));
+  EXPECT_THAT(WhyNot(flags, server_->data_address()), HasSubstr("--tls-ca does not trust"));
   flags = As("worker-w1");
   flags.tls_server_name = "coordinator.example";
   EXPECT_THAT(WhyNot(flags, server_->data_address()),
@@ -124,8 +124,8 @@ TEST_F(TlsTest, ACertificateForTheOtherSideIsRejectedAtTheStartAndNamed) {
               AllOf(HasSubstr("coordinator.pem"), HasSubstr("not for a client"), HasSubstr("clientAuth"),
                     HasSubstr("--worker NAME")));
   EXPECT_THAT(WhyNot(As("worker-w1"), Show("worker-w1")),
-              AllOf(HasSubstr("--tls-ca vouches for"), HasSubstr("'CN = w1' is not for a server"),
-                    HasSubstr("--tls-cert"), ::testing::Not(HasSubstr("does not vouch"))));
+              AllOf(HasSubstr("--tls-ca trusts"), HasSubstr("'CN = w1' is not for a server"),
+                    HasSubstr("--tls-cert"), ::testing::Not(HasSubstr("does not trust"))));
 }
 
 TEST_F(TlsTest, NamesThePortThatWasWanted) {
@@ -151,9 +151,9 @@ TEST_F(TlsTest, NamesThePortThatWasWanted) {
   const std::string address = "127.0.0.1:" + std::to_string(ntohs(place.sin_port));
   const auto plain = Secure({});
   EXPECT_THAT(plain->WhyNoConnection(address, "", CoordinatorPort::kAdmin),
-              HasSubstr("than a coordinator's admin port"));
+              HasSubstr("protocol of a coordinator's admin port"));
   EXPECT_THAT(plain->WhyNoConnection(address, "", CoordinatorPort::kData),
-              HasSubstr("than a coordinator's data port"));
+              HasSubstr("protocol of a coordinator's data port"));
   ::shutdown(listener.get(), SHUT_RDWR);
   http.join();
 }
@@ -162,14 +162,14 @@ TEST_F(TlsTest, SaysWhatTheCoordinatorDoesNotTake) {
   DevCerts others;
   others.Make("--worker w1");
   ServeTls();
-  EXPECT_THAT(
-      WhyNot(As(""), server_->data_address()),
-      AllOf(HasSubstr("none was given"), HasSubstr("--tls-cert"), HasSubstr("--tls-client-auth optional")));
+  EXPECT_THAT(WhyNot(As(""), server_->data_address()),
+              AllOf(HasSubstr("requires a certificate"), HasSubstr("--tls-cert"),
+                    HasSubstr("--tls-client-auth optional")));
   ClientSecurityFlags stranger = As("worker-w1");
   stranger.tls_cert = others.Path("worker-w1.pem");
   stranger.tls_key = others.Path("worker-w1.key");
   EXPECT_THAT(WhyNot(stranger, server_->data_address()),
-              AllOf(HasSubstr("does not take our certificate"), HasSubstr("spiffe://atoll/worker/w1")));
+              AllOf(HasSubstr("rejects our certificate"), HasSubstr("spiffe://atoll/worker/w1")));
   EXPECT_FALSE(Join(stranger, "w1").ok());
   EXPECT_FALSE(Join(As(""), "w1").ok());
 }
