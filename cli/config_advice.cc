@@ -51,10 +51,10 @@ void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
 
 void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
   if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary() >= kByteVocabulary) return;
-  advice.push_back(absl::StrFormat(
-      "data.tokenizer 'bytes' has %d tokens, and model.gpt.vocabulary is %d: every worker will refuse its "
-      "token files; set model.gpt.vocabulary to at least %d",
-      kByteVocabulary, run.model.vocabulary(), kByteVocabulary));
+  advice.push_back(
+      absl::StrFormat("data.tokenizer 'bytes' has %d tokens, and model.gpt.vocabulary is %d: every worker "
+                      "will reject its token files; set model.gpt.vocabulary to at least %d",
+                      kByteVocabulary, run.model.vocabulary(), kByteVocabulary));
 }
 
 }  // namespace

@@ -86,9 +86,9 @@ struct MemberCounts {
   size_t names = 0;  // departed ones included
 };
 
-/// Who takes part in the run. Pure state: time is an argument, nothing is stored or sent here. Not
-/// thread-safe. What is done all the time (leases, lists of live members) costs by those that are live or
-/// change, not by the names that are remembered.
+/// The members of the run. Pure state: time is an argument, and nothing is stored or sent here. Not
+/// thread-safe. The cost of frequent operations (leases, lists of live members) depends on live or changing
+/// members, not on the number of stored names.
 class Membership {
  public:
   explicit Membership(const MembershipOptions& options);
@@ -100,7 +100,7 @@ class Membership {
 
   /// Applies to later joins. Existing members stay.
   void set_max_workers(uint32_t max_workers) { options_.max_workers = max_workers; }
-  /// For leases from here on; those that run keep their end.
+  /// Applies to later leases. Running leases keep their end.
   void set_lease(Duration lease) {
     options_.lease = lease;
     ++changes_;  // who is long gone

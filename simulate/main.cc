@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   app.add_option("--mode", flags.mode, "Mode of the runs: blocking, overlapped, async, or each in turn")
       ->check(CLI::IsMember({"each", "blocking", "overlapped", "async"}))
       ->default_val("each");
-  app.add_option("--jobs", flags.jobs, "Seeds that run side by side")->default_val(1);
+  app.add_option("--jobs", flags.jobs, "Number of seeds to run in parallel")->default_val(1);
   app.add_flag("--quiet", flags.quiet, "Print only seeds that fail");
   app.add_flag("--until-failure", flags.until_failure, "End each job at its first seed that fails");
 #ifdef ATOLL_PLANTED_DEFECTS

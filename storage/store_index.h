@@ -15,7 +15,7 @@
 
 namespace atl {
 
-/// What BeginEpoch writes, and which contributions it lets go of: those that no round took.
+/// What BeginEpoch writes, and the contributions that it drops: those that no round included.
 struct EpochPlan {
   RunIdentity identity;
   std::vector<HeadEntry> heads;
@@ -23,9 +23,9 @@ struct EpochPlan {
   std::vector<ContributionKey> dropped_contributions;
 };
 
-/// What a store must remember to judge the next call: heads, stored versions, accepted contributions. Both
-/// stores ask it before they write (Check...) and tell it once the write is durable (Applied...), so that
-/// they refuse the same things in the same words. Pure: no I/O. Not thread-safe.
+/// The state that a store needs to validate the next call: heads, stored versions, accepted contributions.
+/// Both stores call Check... before a write and Applied... after it is durable, so that they reject the same
+/// calls with the same messages. Pure: no I/O. Not thread-safe.
 class StoreIndex {
  public:
   /// The data that storing `stored.versions.back()` drops.
