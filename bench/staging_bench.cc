@@ -92,14 +92,16 @@ class Island {
 
   /// Pulls the head, pushes a contribution to it; the time of the push alone.
   absl::StatusOr<double> Round(std::span<const std::byte> payload, uint32_t crc) {
-    PullRequest request{.fragment = FragmentId(0), .after = base_, .wait = Seconds(60)};
+    PullRequest request{.call = {.fragment = FragmentId(0), .after = base_, .wait = Seconds(60)}};
     request.elements = elements_;
     std::vector<std::byte> pulled(payload.size());
     ATOLL_ASSIGN_OR_RETURN(const PulledVersion version, connection_->Pull(member_, request, pulled));
-    if (version.kind != PullKind::kParameters)
+    if (version.outcome != PullOutcome::kParameters)
       return absl::UnavailableError("no next version: " + version.waiting_for);
     base_ = version.version;
-    PushHeader header{.key = {.fragment = FragmentId(0), .base = version.version}, .payload_crc32c = crc};
+    PushHeader header{.key = {.fragment = FragmentId(0), .base = version.version},
+                      .payload_bytes = payload.size(),
+                      .payload_crc32c = crc};
     header.tokens = header.steps = 1;
     return Timed([&] { return connection_->Push(member_, header, payload, 0).status(); });
   }
@@ -109,9 +111,9 @@ class Island {
     const std::string address = server_->data_address();
     connection_ = std::make_unique<GrpcConnection>(GrpcConnectionOptions{.address = address},
                                                    MakeChannel({.address = address}), &clock_);
-    JoinParameters parameters{.worker = "w0", .secret = "0123456789abcdef"};
+    JoinCall parameters{.worker = "w0", .secret = "0123456789abcdef"};
     parameters.manifest_hash = ManifestHash(manifest);
-    ATOLL_ASSIGN_OR_RETURN(const JoinInfo joined, connection_->Join(parameters));
+    ATOLL_ASSIGN_OR_RETURN(const JoinedRun joined, connection_->Join(parameters));
     member_ = joined.member;
     const std::vector<float> zeros(elements_, 0.0F);
     const SeedFragment seed{.id = FragmentId(0), .values = zeros};

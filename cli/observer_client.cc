@@ -15,16 +15,17 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
-#include "core/membership.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/completion_queue.h"
-#include "protos/wire/protocol.h"
+#include "protos/wire/join.h"
+#include "protos/wire/pull.h"
+#include "protos/wire/run_state.h"
 
 namespace atl {
 namespace {
 
 // Timeout for a version that other fragments already have, so it is about to be published.
-constexpr uint32_t kNewerWaitMs = 2000;
+constexpr Duration kNewerWait = Seconds(2);
 
 std::unique_ptr<grpc::ClientContext> Context(const ChannelSecurity& security, Duration deadline) {
   auto context = std::make_unique<grpc::ClientContext>();
@@ -145,19 +146,18 @@ absl::StatusOr<const Codec*> CheckHeader(const v1::PullHeader& header, const Pul
 }  // namespace
 
 ObserverClient::ObserverClient(std::string address, SecurityPtr security,
-                               std::unique_ptr<v1::Coordinator::Stub> stub, v1::JoinReply run,
-                               std::string name)
+                               std::unique_ptr<v1::Coordinator::Stub> stub, v1::JoinReply run, MemberRef self)
     : address_(std::move(address)),
       security_(std::move(security)),
       stub_(std::move(stub)),
       run_(std::move(run)),
-      name_(std::move(name)) {}
+      self_(std::move(self)) {}
 
 ObserverClient::~ObserverClient() {
   // A coordinator stores nothing about an observer. Version 0.1.0 made it a member with a lease.
-  if (run_.incarnation() == kObserverIncarnation.value()) return;
+  if (self_.observes()) return;
   v1::LeaveRequest request;
-  *request.mutable_worker() = Self();
+  *request.mutable_worker() = MemberRefToProto(self_);
   request.set_reason("done reading");
   v1::LeaveReply reply;
   stub_->Leave(Context(*security_, Seconds(2)).get(), request, &reply).ok();
@@ -170,37 +170,27 @@ absl::StatusOr<std::unique_ptr<ObserverClient>> ObserverClient::Join(const std::
   ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel, address, *security, deadline, CoordinatorPort::kData,
                                         /*cancelled=*/nullptr, notice));
   auto stub = v1::Coordinator::NewStub(channel);
-  v1::JoinRequest request;
-  *request.mutable_protocol() = OurProtocolVersion();
-  const std::string name = "observer-" + ToHex(RandomBytes(4));
-  request.set_worker(name);
-  request.set_secret(RandomBytes(32));
-  request.set_role(v1::ROLE_OBSERVER);
+  const JoinCall call{.worker = "observer-" + ToHex(RandomBytes(4)),
+                      .secret = RandomBytes(32),
+                      .role = WorkerRole::kObserver};
   v1::JoinReply reply;
-  const grpc::Status joined = stub->Join(Context(*security, deadline).get(), request, &reply);
+  const grpc::Status joined = stub->Join(Context(*security, deadline).get(), JoinCallToProto(call), &reply);
   if (!joined.ok()) return FromGrpcStatus(joined, address, CoordinatorPort::kData);
+  MemberRef self{.run_id = reply.run_id(),
+                 .epoch = Epoch(reply.epoch()),
+                 .worker = call.worker,
+                 .incarnation = Incarnation(reply.incarnation())};
   return std::unique_ptr<ObserverClient>(
-      new ObserverClient(address, std::move(security), std::move(stub), std::move(reply), name));
-}
-
-v1::WorkerRef ObserverClient::Self() const {
-  v1::WorkerRef self;
-  self.set_run_id(run_.run_id());
-  self.set_epoch(run_.epoch());
-  self.set_worker(name_);
-  self.set_incarnation(run_.incarnation());
-  return self;
+      new ObserverClient(address, std::move(security), std::move(stub), std::move(reply), std::move(self)));
 }
 
 absl::StatusOr<PulledFragment> ObserverClient::PullHead(uint32_t fragment, const PullLimits& limits) {
-  v1::PullRequest request;
-  *request.mutable_worker() = Self();
-  request.set_fragment(fragment);
+  PullCall call{.fragment = FragmentId(fragment)};
   if (limits.newer_than.has_value()) {
-    request.set_after_version(*limits.newer_than);
-    request.set_wait_ms(kNewerWaitMs);
+    call.after = Version(*limits.newer_than);
+    call.wait = kNewerWait;
   }
-  PullStream stream(*stub_, *security_, request, limits.stall);
+  PullStream stream(*stub_, *security_, PullCallToProto(self_, call), limits.stall);
   v1::PullChunk first;
   if (!stream.Read(first)) {
     const absl::Status status = stream.Finish(address_);

@@ -11,6 +11,7 @@
 #include "atoll/v1/coordinator.grpc.pb.h"
 #include "cli/rpc_client.h"
 #include "common/clock.h"
+#include "core/protocol/member_ref.h"
 
 namespace atl {
 
@@ -49,14 +50,13 @@ class ObserverClient {
 
  private:
   ObserverClient(std::string address, SecurityPtr security, std::unique_ptr<v1::Coordinator::Stub> stub,
-                 v1::JoinReply run, std::string name);
-  v1::WorkerRef Self() const;
+                 v1::JoinReply run, MemberRef self);
 
   const std::string address_;
   const SecurityPtr security_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   const v1::JoinReply run_;
-  const std::string name_;
+  const MemberRef self_;
 };
 
 }  // namespace atl

@@ -39,7 +39,7 @@ struct RoundOpening {
 /// waited for. One whose contribution was refused for its content (not finite, a replay) is not waited for,
 /// since the next would be no better. Nor is one that came back as evaluator. A silent worker that is lost is
 /// not waited for, and is again when it renews its lease. A draining worker is a candidate as any other until
-/// it leaves: it may not have heard of the order yet, and begins rounds until it has. What arrived from a
+/// it leaves: it may not have heard of the command yet, and begins rounds until it has. What arrived from a
 /// worker stays, wherever it goes. Without barriers (RoundMode::kAsync) every live trainer whose contribution
 /// on this base is not there is named as waited for; nothing hangs on it.
 ///

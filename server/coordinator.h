@@ -14,94 +14,28 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/ids.h"
-#include "core/confirmation.h"
 #include "core/contribution.h"
 #include "core/manifest.h"
-#include "core/membership.h"
-#include "core/run_options.h"
-#include "server/publish/confirmation_page.h"
+#include "core/protocol/confirmation_page.h"
+#include "core/protocol/heartbeat.h"
+#include "core/protocol/join.h"
+#include "core/protocol/member_ref.h"
+#include "core/protocol/pull.h"
+#include "core/protocol/push.h"
 #include "server/publish/snapshot.h"
 #include "server/views.h"
 
-// The coordinator's use cases, without gRPC: what the data port and the admin port offer, in plain values.
-// docs/reference/wire_format.md gives the order of calls and the reason of every refusal; a refusal carries
-// its reason as the absl::Status payload set by server/rejection.h, which server/rpc turns into
-// google.rpc.ErrorInfo.
+// The coordinator's use cases, without gRPC: what the data port and the admin port offer, with the calls and
+// replies of core/protocol. docs/reference/wire_format.md gives the order of calls and the reason of every
+// refusal; a refusal carries its reason as the absl::Status payload set by server/rejection.h, which
+// server/rpc turns into google.rpc.ErrorInfo.
 
 namespace atl {
 
 class AdminControl;
 
-/// Who is calling (WorkerRef on the wire).
-struct Caller {
-  std::string run_id;
-  Epoch epoch;
-  WorkerName worker;
-  Incarnation incarnation;
-
-  /// It joined as an observer and may look; its name is anybody's.
-  bool observes() const { return incarnation == kObserverIncarnation; }
-};
-
-struct DatasetView {
-  std::string tokenizer;
-  uint32_t vocabulary = 0;
-  uint64_t train_tokens = 0;
-  std::string fingerprint;
-};
-
-struct JoinCall {
-  WorkerName worker;
-  std::string secret;
-  WorkerRole role = WorkerRole::kTrainer;
-  std::string manifest_hash;  // empty: not known yet
-  CapabilitiesView capabilities;
-  std::optional<DatasetView> dataset;
-  std::string expected_run;  // empty: any
-  std::string public_key;    // Ed25519, of its confirmations; empty: it signs nothing
-  std::string address;       // IP address that the call came from; empty: this process
-};
-
-struct JoinResult {
-  std::string run_id;
-  Epoch epoch;
-  Incarnation incarnation;
-  Duration lease{};
-  Duration heartbeat{};
-  std::string config_bytes;  // serialised RunConfig
-  uint64_t config_version = 0;
-  std::string manifest_hash;  // empty: not seeded
-  std::optional<PartitionView> data;
-  std::vector<FragmentView> fragments;
-  RunStateView state = RunStateView::kStarting;
-  bool seed_granted = false;
-  bool returning = false;
-  std::vector<ContributionKey> accepted;
-  uint64_t committed_tokens = 0;
-  uint64_t total_tokens = 0;
-  std::optional<Manifest> manifest;  // set for observers once the run is seeded
-  uint64_t last_event_sequence = 0;  // of the newest event there is
-};
-
-struct HeartbeatCall {
-  Caller caller;
-  ProgressView progress;
-  std::vector<EvaluationView> evaluations;
-  std::vector<Confirmation> confirmations;
-  std::optional<CapabilitiesView> capabilities;  // an older worker says it in Join only
-};
-
-struct HeartbeatResult {
-  Duration lease{};
-  RunStateView state = RunStateView::kStarting;
-  std::vector<FragmentView> fragments;
-  bool seed_granted = false;
-  CommandView command = CommandView::kNone;  // repeated until it was obeyed
-  bool at_once = false;                      // do not finish the round: push what is done
-};
-
 struct SeedResult {
-  std::vector<FragmentView> fragments;
+  std::vector<FragmentHead> fragments;
   std::vector<ContentHash> published;
 };
 
@@ -115,26 +49,7 @@ class SeedSession {
   virtual absl::StatusOr<SeedResult> Finish() = 0;
 };
 
-struct PushCall {
-  Caller caller;
-  FragmentId fragment;
-  Version base;
-  uint32_t sequence = 0;
-  CodecKind codec = CodecKind::kFp32;
-  uint64_t payload_bytes = 0;
-  uint32_t payload_crc32c = 0;
-  uint64_t tokens = 0;
-  uint32_t steps = 0;
-  std::optional<uint32_t> partition;  // that samples_consumed is a position in; none: local data
-  uint64_t samples_consumed = 0;
-  double mean_loss = 0;
-};
-
-struct PushResult {
-  bool duplicate = false;
-  Version head;
-  uint32_t arrived = 0;
-  uint32_t expected = 0;
+struct PushResult : PushReply {
   bool late = false;  // its base was older than the run's mode expects (core/round_policy.h)
 };
 
@@ -153,44 +68,15 @@ class PushSession {
   virtual absl::StatusOr<PushResult> Finish() = 0;
 };
 
-struct PushStatusCall {
-  Caller caller;
-  FragmentId fragment;
-  Version base;
-  uint32_t sequence = 0;
-};
-enum class PushState : uint8_t { kUnknown, kPartial, kAccepted, kCommitted, kMissed };
-struct PushStatusResult {
-  PushState state = PushState::kUnknown;
-  uint64_t received_bytes = 0;
-  Version head;
-};
-
-/// A part of the payload of one version, or of one difference; at multiples of kWireChunkBytes.
-struct PullPart {
-  Version version;
-  std::optional<Version> delta_base = {};
-  uint64_t first_byte = 0;
-  uint64_t end_byte = 0;  // 0: to the end
-};
-struct PullCall {
-  Caller caller;
-  FragmentId fragment;
-  std::optional<Version> after;      // wait for a version above this one
-  Duration wait{};                   // at most 60 s
-  std::optional<Version> have = {};  // what the caller holds, bit for bit, of this epoch: it can follow
-  bool unpacks_zstd = false;
-};
-enum class PullOutcome : uint8_t { kParameters, kNotYet, kRunFinished };
 struct PullResult {
   PullOutcome outcome = PullOutcome::kNotYet;
   SnapshotPtr snapshot;  // kParameters
   /// kParameters: sent in place of the snapshot's payload. It leads to its own version, which may still be
   /// below the head: then there is no plan, and the caller asks again.
   DeltaPtr delta;
-  bool zstd = false;   // the caller gets packed chunks
-  RoundPlanView plan;  // kParameters
-  RunStateView state = RunStateView::kStarting;
+  bool zstd = false;  // the caller gets packed chunks
+  RoundPlan plan;     // kParameters
+  RunState state = RunState::kStarting;
   std::string waiting_for;  // kNotYet
 };
 
@@ -199,14 +85,15 @@ class Coordinator {
  public:
   virtual ~Coordinator() = default;
 
-  virtual absl::StatusOr<JoinResult> Join(const JoinCall& call) = 0;
-  virtual absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call) = 0;
-  virtual absl::Status Leave(const Caller& caller, const std::string& reason) = 0;
+  virtual absl::StatusOr<JoinReply> Join(const JoinCall& call) = 0;
+  virtual absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& caller, const HeartbeatCall& call) = 0;
+  virtual absl::Status Leave(const MemberRef& caller, const std::string& reason) = 0;
 
-  virtual absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const Caller& caller,
+  virtual absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const MemberRef& caller,
                                                                  const Manifest& manifest) = 0;
-  virtual absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const PushCall& call) = 0;
-  virtual absl::StatusOr<PushStatusResult> GetPushStatus(const PushStatusCall& call) = 0;
+  virtual absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const MemberRef& caller,
+                                                                 const PushHeader& header) = 0;
+  virtual absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& caller, const PushKey& key) = 0;
 
   /// What workers signed of the newest versions. NotFound: no such fragment, or the run is not seeded.
   virtual absl::StatusOr<ConfirmationPage> GetConfirmations(const ConfirmationQuery& query) = 0;
@@ -215,7 +102,7 @@ class Coordinator {
   /// parameters, with kNotYet when the wait ran out, with kRunFinished, or with an error. Returns an id for
   /// CancelPull.
   using PullDone = std::function<void(absl::StatusOr<PullResult>)>;
-  virtual uint64_t Pull(const PullCall& call, PullDone done) = 0;
+  virtual uint64_t Pull(const MemberRef& caller, const PullCall& call, PullDone done) = 0;
   /// The caller is gone: `done` will be called with Cancelled, if it was not called yet.
   virtual void CancelPull(uint64_t id) = 0;
   /// Bytes that left in a pull, framing included; for the worker's account.

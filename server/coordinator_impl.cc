@@ -32,14 +32,14 @@ CoordinatorStateOptions StateOptions(const CoordinatorOptions& options, const Op
 /// Adds why the launcher's workers do not run to what the run waits for. Without any worker it belongs to the
 /// reason of the run's state: nobody else is about to join.
 void AddLauncherTrouble(const std::string& error, StatusView& status) {
-  if (error.empty() || status.state == RunStateView::kFinished || status.state == RunStateView::kStopped) {
+  if (error.empty() || status.state == RunState::kFinished || status.state == RunState::kStopped) {
     return;
   }
   const std::string trouble =
       absl::StrCat("the launcher: ", error, "; `atollctl launcher` shows its workers");
   const std::string reason = status.state_reason;
   bool told = false;
-  if (status.live_trainers == 0 && status.state != RunStateView::kPaused && !reason.empty()) {
+  if (status.live_trainers == 0 && status.state != RunState::kPaused && !reason.empty()) {
     absl::StrAppend(&status.state_reason, "; ", trouble);
     for (WaitView& wait : status.waiting) {
       if (!absl::EndsWith(wait.what, reason)) continue;
@@ -156,7 +156,7 @@ CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
 
 absl::Status CoordinatorImpl::CheckOpen() const { return shutting_down_ ? ShuttingDown() : absl::OkStatus(); }
 
-absl::StatusOr<JoinResult> CoordinatorImpl::Join(const JoinCall& call) {
+absl::StatusOr<JoinReply> CoordinatorImpl::Join(const JoinCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
   auto result = state_.members().Join(call, context_.clock->Now(), effects);
@@ -168,32 +168,34 @@ absl::StatusOr<JoinResult> CoordinatorImpl::Join(const JoinCall& call) {
   return result;
 }
 
-absl::StatusOr<HeartbeatResult> CoordinatorImpl::Heartbeat(const HeartbeatCall& call) {
+absl::StatusOr<HeartbeatReply> CoordinatorImpl::Heartbeat(const MemberRef& caller,
+                                                          const HeartbeatCall& call) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = state_.members().Heartbeat(call, context_.clock->Now(),
+  auto result = state_.members().Heartbeat(caller, call, context_.clock->Now(),
                                            context_.clock->WallNow().time_since_epoch().count(), effects);
-  if (result.ok() && !call.caller.observes()) CheckConfirmations(call, *result, effects);
+  if (result.ok() && !caller.observes()) CheckConfirmations(caller, call.confirmations, *result, effects);
   (void)effect_executor_.Execute(effects);
   return result;
 }
 
-void CoordinatorImpl::CheckConfirmations(const HeartbeatCall& call, HeartbeatResult& result,
-                                         Effects& effects) {
-  if (call.confirmations.empty()) return;
-  const Confirmations::Result heard = confirmations_.Take(
-      {.run_id = call.caller.run_id, .epoch = call.caller.epoch, .worker = call.caller.worker},
-      state_.members().PublicKey(call.caller.worker), call.confirmations, context_.clock->Now());
+void CoordinatorImpl::CheckConfirmations(const MemberRef& caller,
+                                         const std::vector<Confirmation>& confirmations,
+                                         HeartbeatReply& result, Effects& effects) {
+  if (confirmations.empty()) return;
+  const Confirmations::Result heard =
+      confirmations_.Take({.run_id = caller.run_id, .epoch = caller.epoch, .worker = caller.worker},
+                          state_.members().PublicKey(caller.worker), confirmations, context_.clock->Now());
   effects.events.insert(effects.events.end(), heard.events.begin(), heard.events.end());
   for (const ConfirmationVerdict verdict : heard.verdicts) observer_->OnConfirmation(VerdictName(verdict));
   // Who is to leave anyway takes no diverged parameters along.
-  if (!heard.diverged || result.command != CommandView::kNone) return;
-  const PendingCommand resync{.command = CommandView::kResync};
-  if (state_.member_actions().SetCommand(call.caller.worker, resync, effects).ok())
+  if (!heard.diverged || result.command != WorkerCommand::kNone) return;
+  const PendingCommand resync{.command = WorkerCommand::kResync};
+  if (state_.member_actions().SetCommand(caller.worker, resync, effects).ok())
     result.command = resync.command;
 }
 
-absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& reason) {
+absl::Status CoordinatorImpl::Leave(const MemberRef& caller, const std::string& reason) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
   const absl::Status left = state_.members().Leave(caller, reason, context_.clock->Now(), effects);
@@ -202,7 +204,7 @@ absl::Status CoordinatorImpl::Leave(const Caller& caller, const std::string& rea
   return left;
 }
 
-absl::StatusOr<std::unique_ptr<SeedSession>> CoordinatorImpl::StartSeed(const Caller& caller,
+absl::StatusOr<std::unique_ptr<SeedSession>> CoordinatorImpl::StartSeed(const MemberRef& caller,
                                                                         const Manifest& manifest) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   return SeedUpload::Start(context_, caller, manifest, [this](std::vector<FragmentState> fragments) {
@@ -211,32 +213,28 @@ absl::StatusOr<std::unique_ptr<SeedSession>> CoordinatorImpl::StartSeed(const Ca
   });
 }
 
-absl::StatusOr<std::unique_ptr<PushSession>> CoordinatorImpl::StartPush(const PushCall& call) {
-  return PushUpload::Start(context_, call);
+absl::StatusOr<std::unique_ptr<PushSession>> CoordinatorImpl::StartPush(const MemberRef& caller,
+                                                                        const PushHeader& header) {
+  return PushUpload::Start(context_, caller, header);
 }
 
-uint64_t CoordinatorImpl::StagedBytes(const PushStatusCall& call) {
-  const SnapshotPtr head = published_versions_.Head(call.fragment);
+uint64_t CoordinatorImpl::StagedBytes(const MemberRef& caller, const PushKey& key) {
+  const SnapshotPtr head = published_versions_.Head(key.fragment);
   if (head == nullptr) return 0;
   // A query: it claims no key, creates no file and takes nothing of the budget.
-  const ContributionKey key{.epoch = call.caller.epoch,
-                            .fragment = call.fragment,
-                            .base = call.base,
-                            .worker = call.caller.worker,
-                            .sequence = call.sequence};
   // Left by an upload of another size, the file is of no use.
-  const uint64_t staged = store_->StagedBytes(key);
-  return staged <= state_.settings().LargestPush(call.fragment, head->elements) ? staged : 0;
+  const uint64_t staged = store_->StagedBytes(ContributionKeyOf(caller, key));
+  return staged <= state_.settings().LargestPush(key.fragment, head->elements) ? staged : 0;
 }
 
-absl::StatusOr<PushStatusResult> CoordinatorImpl::GetPushStatus(const PushStatusCall& call) {
+absl::StatusOr<PushStatusReply> CoordinatorImpl::GetPushStatus(const MemberRef& caller, const PushKey& key) {
   ATOLL_RETURN_IF_ERROR(CheckOpen());
   Effects effects;
-  auto result = state_.contributions().PushStatus(call, context_.clock->Now(), effects);
+  auto result = state_.contributions().PushStatus(caller, key, context_.clock->Now(), effects);
   (void)effect_executor_.Execute(effects);
-  if (!result.ok() || result->state != PushState::kUnknown || call.base > result->head) return result;
-  result->received_bytes = StagedBytes(call);
-  if (result->received_bytes > 0) result->state = PushState::kPartial;
+  if (!result.ok() || result->stage != PushStage::kUnknown || key.base > result->head) return result;
+  result->received_bytes = StagedBytes(caller, key);
+  if (result->received_bytes > 0) result->stage = PushStage::kPartial;
   return result;
 }
 
@@ -251,16 +249,15 @@ absl::StatusOr<ConfirmationPage> CoordinatorImpl::GetConfirmations(const Confirm
                              [this](const WorkerName& worker) { return state_.members().PublicKey(worker); });
 }
 
-absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, PublishedVersions::Outcome outcome,
-                                                   SnapshotPtr snapshot) {
+absl::StatusOr<PullResult> CoordinatorImpl::Answer(const MemberRef& caller, const PullCall& call,
+                                                   PublishedVersions::Outcome outcome, SnapshotPtr snapshot) {
   PullResult result;
   result.state = state_.views().state();
   switch (outcome) {
     case PublishedVersions::Outcome::kSnapshot:
-      if (call.caller.epoch != snapshot->epoch)
-        return WrongEpoch(call.caller.worker, call.caller.epoch, snapshot->epoch);
+      if (caller.epoch != snapshot->epoch) return WrongEpoch(caller.worker, caller.epoch, snapshot->epoch);
       result.outcome = PullOutcome::kParameters;
-      result.zstd = call.unpacks_zstd && context_.options.run.zstd;
+      result.zstd = call.zstd && context_.options.run.zstd;
       if (call.have) result.delta = published_versions_.DeltaFrom(call.fragment, *call.have);
       if (result.delta != nullptr && result.delta->to != snapshot->version) {
         result.snapshot = std::move(snapshot);
@@ -268,7 +265,7 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Publish
       }
       // An observer's name may be a worker's: it is not that worker that pulled.
       result.plan =
-          state_.pulls().Deliver(call.caller.observes() ? WorkerName() : call.caller.worker, call.fragment,
+          state_.pulls().Deliver(caller.observes() ? WorkerName() : caller.worker, call.fragment,
                                  snapshot->version, snapshot->committed_tokens, context_.clock->Now());
       result.snapshot = std::move(snapshot);
       return result;
@@ -287,15 +284,15 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const PullCall& call, Publish
   return ShuttingDown();
 }
 
-uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
+uint64_t CoordinatorImpl::Pull(const MemberRef& caller, const PullCall& call, PullDone done) {
   Effects effects;
   absl::Status admitted = CheckOpen();
   const MonoTime now = context_.clock->Now();
-  if (admitted.ok()) admitted = state_.pulls().CheckPull(call, now, effects);
-  if (admitted.ok() && call.after.has_value() && !call.caller.observes()) {
+  if (admitted.ok()) admitted = state_.pulls().CheckPull(caller, call.fragment, now, effects);
+  if (admitted.ok() && call.after.has_value() && !caller.observes()) {
     const SnapshotPtr head = published_versions_.Head(call.fragment);
     if (head != nullptr && head->version < *call.after) {
-      state_.pulls().NoteLostVersions(call, head->version, now, effects);
+      state_.pulls().NoteLostVersions(caller.worker, call.fragment, *call.after, head->version, now, effects);
     }
   }
   (void)effect_executor_.Execute(effects);
@@ -306,10 +303,10 @@ uint64_t CoordinatorImpl::Pull(const PullCall& call, PullDone done) {
   const Duration wait = std::clamp(call.wait, Duration(0), kLongestPull);
   return published_versions_.Wait(
       call.fragment, call.after, now, now + wait,
-      [this, call, done = std::move(done)](PublishedVersions::Outcome outcome, SnapshotPtr snapshot) {
-        done(Answer(call, outcome, std::move(snapshot)));
+      [this, caller, call, done = std::move(done)](PublishedVersions::Outcome outcome, SnapshotPtr snapshot) {
+        done(Answer(caller, call, outcome, std::move(snapshot)));
       },
-      !call.caller.observes() && state_.members().IsTrainer(call.caller.worker));
+      !caller.observes() && state_.members().IsTrainer(caller.worker));
 }
 
 void CoordinatorImpl::CancelPull(uint64_t id) { published_versions_.Cancel(id); }

@@ -33,15 +33,16 @@ class CoordinatorImpl final : public Coordinator {
                   OpenedRun opened);
   ~CoordinatorImpl() override;
 
-  absl::StatusOr<JoinResult> Join(const JoinCall& call) override;
-  absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call) override;
-  absl::Status Leave(const Caller& caller, const std::string& reason) override;
-  absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const Caller& caller,
+  absl::StatusOr<JoinReply> Join(const JoinCall& call) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& caller, const HeartbeatCall& call) override;
+  absl::Status Leave(const MemberRef& caller, const std::string& reason) override;
+  absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const MemberRef& caller,
                                                          const Manifest& manifest) override;
-  absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const PushCall& call) override;
-  absl::StatusOr<PushStatusResult> GetPushStatus(const PushStatusCall& call) override;
+  absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const MemberRef& caller,
+                                                         const PushHeader& header) override;
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& caller, const PushKey& key) override;
   absl::StatusOr<ConfirmationPage> GetConfirmations(const ConfirmationQuery& query) override;
-  uint64_t Pull(const PullCall& call, PullDone done) override;
+  uint64_t Pull(const MemberRef& caller, const PullCall& call, PullDone done) override;
   void CancelPull(uint64_t id) override;
   void CountPulledBytes(const WorkerName& worker, uint64_t bytes) override;
   uint64_t Subscribe(uint64_t after_sequence, EventSink sink) override;
@@ -57,11 +58,12 @@ class CoordinatorImpl final : public Coordinator {
   void Start(OpenedRun opened);
   void FollowLauncher();
   absl::Status CheckOpen() const;
-  uint64_t StagedBytes(const PushStatusCall& call);
-  absl::StatusOr<PullResult> Answer(const PullCall& call, PublishedVersions::Outcome outcome,
-                                    SnapshotPtr snapshot);
+  uint64_t StagedBytes(const MemberRef& caller, const PushKey& key);
+  absl::StatusOr<PullResult> Answer(const MemberRef& caller, const PullCall& call,
+                                    PublishedVersions::Outcome outcome, SnapshotPtr snapshot);
   /// Judges those of a heartbeat, and has a worker that diverged pull again.
-  void CheckConfirmations(const HeartbeatCall& call, HeartbeatResult& result, Effects& effects);
+  void CheckConfirmations(const MemberRef& caller, const std::vector<Confirmation>& confirmations,
+                          HeartbeatReply& result, Effects& effects);
   void Tick();
   void ShowNumbers();
 

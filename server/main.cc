@@ -517,7 +517,7 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   }
   log.Info("shutting down: refusing new work, letting the round that is closing be committed and stored");
   (*rpc)->SetNotServing();
-  const bool for_good = (*coordinator)->GetStatus(0).state == RunStateView::kStopped;
+  const bool for_good = (*coordinator)->GetStatus(0).state == RunState::kStopped;
   (*coordinator)->Shutdown();
   if (*web) (*web)->Shutdown();
   (*rpc)->Shutdown();

@@ -10,91 +10,21 @@
 #include "common/ids.h"
 #include "core/contribution.h"
 #include "core/offences.h"
-#include "core/time_use.h"
+#include "core/protocol/heartbeat.h"
+#include "core/protocol/join.h"
+#include "core/protocol/run_state.h"
 
 // What the coordinator shows of itself, in plain values. Each mirrors a message of atoll/v1/types.proto or
 // admin.proto, where the fields are described; server/rpc converts.
 
 namespace atl {
 
-enum class RunStateView : uint8_t {
-  kStarting = 1,
-  kTraining = 2,
-  kDegraded = 3,
-  kCritical = 4,
-  kFinished = 5,
-  kPaused = 6,
-  kStopped = 7
-};
-
-struct FragmentView {
-  FragmentId id;
-  Version version;
-  uint64_t elements = 0;
-};
-
-struct PartitionView {
-  uint32_t partition = 0;
-  uint32_t partitions = 0;
-  uint64_t samples_consumed = 0;
-};
-
-struct RoundPlanView {
-  uint32_t inner_steps = 0;
-  uint32_t active_workers = 0;
-  uint64_t committed_tokens = 0;
-  uint64_t total_tokens = 0;
-  bool evaluate = false;
-  Duration deadline{};
-  std::optional<PartitionView> data = std::nullopt;  // unless the worker is there already
-  uint64_t config_version = 0;                       // in force in this round; 0: not said
-};
-
+/// An EvaluationReport and its time.
 struct EvaluationView {
   Version version;
   double loss = 0;  // nats per token
   uint64_t tokens = 0;
   int64_t unix_ns = 0;  // when it was reported; 0: just now
-};
-
-struct CapabilitiesView {
-  std::string software_version;
-  std::string device;
-  std::string device_name;
-  uint32_t threads = 0;
-  uint64_t memory_bytes = 0;         // 0: not known
-  uint64_t device_memory_bytes = 0;  // 0: no accelerator, or not known
-};
-
-/// Values of Command in types.proto.
-enum class CommandView : uint8_t { kNone = 1, kDrain = 2, kRestart = 3, kStop = 4, kResync = 5 };
-
-/// Values of WorkerPhase in types.proto.
-enum class WorkerPhaseView : uint8_t {
-  kUnknown = 0,
-  kJoining = 1,
-  kSeeding = 2,
-  kPulling = 3,
-  kEvaluating = 4,
-  kTraining = 5,
-  kPushing = 6,
-  kWaiting = 7,
-  kLeaving = 8
-};
-
-struct ProgressView {
-  WorkerPhaseView phase = WorkerPhaseView::kUnknown;
-  Version base;
-  uint32_t step = 0;
-  uint32_t steps = 0;
-  double loss = 0;
-  double gradient_norm = 0;
-  double learning_rate = 0;
-  double tokens_per_second = 0;
-  uint64_t memory_bytes = 0;
-  TimeSpent training;   // of its training thread, since its process started
-  TimeSpent exchanges;  // of its exchange threads, together
-  std::string waiting_for;
 };
 
 struct RoundSummaryView {
@@ -204,7 +134,7 @@ struct StatusView {
   std::string run_id;
   std::string run_name;
   Epoch epoch;
-  RunStateView state = RunStateView::kStarting;
+  RunState state = RunState::kStarting;
   std::string state_reason;
   double uptime_s = 0;
   double run_seconds = 0;          // of the run, not of the coordinator
@@ -245,9 +175,9 @@ struct WorkerView {
   uint8_t role = 0;   // values of Role in types.proto
   std::string state;  // active, lost, left
   double lease_remaining_s = 0;
-  CapabilitiesView capabilities;
-  std::optional<PartitionView> data;
-  ProgressView progress;
+  DeviceDescription device;
+  std::optional<DataPart> data;
+  ProgressReport progress;
   double seconds_since_heartbeat = 0;
   uint64_t contributions_accepted = 0;
   uint64_t contributions_refused = 0;
@@ -256,8 +186,8 @@ struct WorkerView {
   uint32_t inner_steps = 0;     // of its latest plan
   double steps_per_second = 0;  // as measured; 0: not known
   bool banned = false;
-  CommandView pending_command = CommandView::kNone;  // told with the next heartbeat
-  std::optional<Version> confirmed = std::nullopt;   // newest version whose hash it has signed
+  WorkerCommand pending_command = WorkerCommand::kNone;  // told with the next heartbeat
+  std::optional<Version> confirmed = std::nullopt;       // newest version whose hash it has signed
   OffenceRecord offences = {};
 };
 

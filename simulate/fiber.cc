@@ -82,7 +82,8 @@ Fiber::~Fiber() {
 void Fiber::SwitchIn() { ::swapcontext(&caller_, &own_); }
 void Fiber::SwitchOut() { ::swapcontext(&own_, &caller_); }
 #else
-// swapcontext makes a system call for the signal mask, which is the same on all fibers: a fifth of a simulation's time.
+// swapcontext makes a system call for the signal mask, which is the same on all fibers: a fifth of a
+// simulation's time.
 void Fiber::SwitchIn() {
   if (_setjmp(caller_place_) != 0) return;
   if (entered_) ::_longjmp(own_place_, 1);

@@ -1,5 +1,5 @@
-// common/thread.h, common/mutex.h and the clocks on fibers (simulate/fiber_scheduler.h). A caller that is no fiber,
-// before or after a run, has locks and nothing to wait for: it is alone.
+// common/thread.h, common/mutex.h and the clocks on fibers (simulate/fiber_scheduler.h). A caller that is no
+// fiber, before or after a run, has locks and nothing to wait for: it is alone.
 
 #include <unistd.h>
 

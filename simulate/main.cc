@@ -52,10 +52,8 @@ std::string_view NameOf(SimulatedMode mode) {
 /// One line for a seed. Returns whether all properties held.
 bool RunSeed(const Flags& flags, uint64_t seed) {
   const SimulatedMode mode = ModeOf(flags, seed);
-  const SimulationResult result = Simulate({.seed = seed,
-                                            .mode = mode,
-                                            .workers = flags.workers,
-                                            .duration = Seconds(3600 * flags.hours)});
+  const SimulationResult result = Simulate(
+      {.seed = seed, .mode = mode, .workers = flags.workers, .duration = Seconds(3600 * flags.hours)});
   if (flags.quiet && result.status.ok()) return true;
   std::string events;
   for (const auto& [kind, count] : result.events) absl::StrAppend(&events, " ", kind, "=", count);

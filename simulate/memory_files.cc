@@ -64,7 +64,8 @@ void EraseBelow(Entries& entries, const std::string& folder) {
 Names Moved(const Names& names, const std::string& from, const std::string& to) {
   const std::string prefix = Below(from);
   Names moved;
-  for (auto name = names.lower_bound(prefix); name != names.end() && absl::StartsWith(name->first, prefix); ++name) {
+  for (auto name = names.lower_bound(prefix); name != names.end() && absl::StartsWith(name->first, prefix);
+       ++name) {
     moved.emplace(JoinPath(to, std::string_view(name->first).substr(prefix.size())), name->second);
   }
   return moved;
@@ -143,11 +144,13 @@ absl::Status FsyncDir(const std::string& path) {
   Disk& disk = TheDisk();
   const auto direct = [&](const std::string& name) { return FolderOf(name) == path; };
   const std::string prefix = Below(path);
-  for (auto name = disk.synced.lower_bound(prefix); name != disk.synced.end() && absl::StartsWith(name->first, prefix);) {
-    name = direct(name->first) && !disk.names.contains(name->first) ? disk.synced.erase(name) : std::next(name);
+  for (auto name = disk.synced.lower_bound(prefix);
+       name != disk.synced.end() && absl::StartsWith(name->first, prefix);) {
+    name =
+        direct(name->first) && !disk.names.contains(name->first) ? disk.synced.erase(name) : std::next(name);
   }
-  for (auto name = disk.names.lower_bound(prefix); name != disk.names.end() && absl::StartsWith(name->first, prefix);
-       ++name) {
+  for (auto name = disk.names.lower_bound(prefix);
+       name != disk.names.end() && absl::StartsWith(name->first, prefix); ++name) {
     if (direct(name->first)) disk.synced[name->first] = name->second;
   }
   return absl::OkStatus();
@@ -189,8 +192,9 @@ absl::Status RemoveAll(const std::string& path) {
     EraseBelow(*names, path);
   }
   const std::string prefix = Below(path);
-  std::erase_if(disk.folders,
-                [&](const std::string& folder) { return folder == path || absl::StartsWith(folder, prefix); });
+  std::erase_if(disk.folders, [&](const std::string& folder) {
+    return folder == path || absl::StartsWith(folder, prefix);
+  });
   return absl::OkStatus();
 }
 
@@ -219,12 +223,14 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path) { return kFreeBytes;
 
 absl::StatusOr<DurableFile> DurableFile::Open(const std::string& path, OpenMode mode) {
   std::shared_ptr<File>& file = TheDisk().names[path];
-  const bool creates = mode == OpenMode::kCreateNew || mode == OpenMode::kCreateOrOpen || mode == OpenMode::kTruncate;
+  const bool creates =
+      mode == OpenMode::kCreateNew || mode == OpenMode::kCreateOrOpen || mode == OpenMode::kTruncate;
   if (file == nullptr && !creates) {
     TheDisk().names.erase(path);
     return Missing("open", path);
   }
-  if (file != nullptr && mode == OpenMode::kCreateNew) return ErrnoToStatus(EEXIST, absl::StrCat("open ", path));
+  if (file != nullptr && mode == OpenMode::kCreateNew)
+    return ErrnoToStatus(EEXIST, absl::StrCat("open ", path));
   if (file == nullptr) file = std::make_shared<File>();
   if (mode == OpenMode::kTruncate) file->bytes.clear();
   return DurableFile(FileDescriptor(kNoDescriptor), path);
@@ -241,7 +247,8 @@ absl::Status DurableFile::WriteAt(uint64_t offset, std::span<const std::byte> by
 absl::Status DurableFile::ReadAt(uint64_t offset, std::span<std::byte> out) const {
   const File* const file = Find(path_);
   if (file == nullptr) return Missing("read", path_);
-  if (file->bytes.size() < offset + out.size()) return absl::OutOfRangeError(absl::StrCat("read ", path_, ": too short"));
+  if (file->bytes.size() < offset + out.size())
+    return absl::OutOfRangeError(absl::StrCat("read ", path_, ": too short"));
   if (!out.empty()) std::memcpy(out.data(), file->bytes.data() + offset, out.size());
   return absl::OkStatus();
 }

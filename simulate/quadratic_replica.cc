@@ -27,7 +27,8 @@ absl::Status QuadraticReplica::ReadFragment(const FragmentLayout& fragment, std:
 
 absl::Status QuadraticReplica::WriteFragment(const FragmentLayout& fragment, std::span<const float> values) {
   for (const TensorSlot& slot : fragment.slots) {
-    std::copy_n(values.begin() + static_cast<ptrdiff_t>(slot.offset), slot.elements, tensors_[slot.tensor].begin());
+    std::copy_n(values.begin() + static_cast<ptrdiff_t>(slot.offset), slot.elements,
+                tensors_[slot.tensor].begin());
   }
   return absl::OkStatus();
 }
@@ -48,8 +49,7 @@ absl::StatusOr<InnerStepResult> QuadraticReplica::InnerStep(double learning_rate
     }
   }
   samples_ += kSamplesPerStep;
-  return InnerStepResult{
-      .loss = loss / static_cast<double>(i), .gradient_norm = 1, .tokens = kTokensPerStep};
+  return InnerStepResult{.loss = loss / static_cast<double>(i), .gradient_norm = 1, .tokens = kTokensPerStep};
 }
 
 absl::Status QuadraticReplica::SetPartition(uint32_t partition, uint32_t partitions) {

@@ -18,7 +18,8 @@ constexpr uint32_t kVersionsAfterBudget = 1;
 
 void RunChecker::Fail(const std::string& what) {
   if (!status_.ok()) return;
-  status_ = absl::InternalError(absl::StrFormat("%s (at %.3f s)", what, ToSeconds(SteadyNow().time_since_epoch())));
+  status_ =
+      absl::InternalError(absl::StrFormat("%s (at %.3f s)", what, ToSeconds(SteadyNow().time_since_epoch())));
 }
 
 void RunChecker::Mix(uint64_t value) { fingerprint_ = SplitMix64(fingerprint_ ^ value); }
@@ -34,8 +35,8 @@ void RunChecker::OnAccepted(const Contribution& contribution, std::string payloa
   const ContributionKey& key = contribution.key;
   Fragment& fragment = fragments_[key.fragment];
   if (fragment.open.contains(key) || fragment.counted.contains({key.worker, key.base})) {
-    return Fail(absl::StrFormat("the contribution of %s to version %d of fragment %d was accepted twice", key.worker,
-                                key.base.value(), key.fragment.value()));
+    return Fail(absl::StrFormat("the contribution of %s to version %d of fragment %d was accepted twice",
+                                key.worker, key.base.value(), key.fragment.value()));
   }
   if (key.base > fragment.head) {
     return Fail(absl::StrFormat("a contribution of %s to version %d was accepted before that version existed",
@@ -50,15 +51,17 @@ void RunChecker::OnAccepted(const Contribution& contribution, std::string payloa
 
 absl::Status RunChecker::CheckAllowed(const Contribution& contribution, const std::string& payload) const {
   const auto refuse = [&](const std::string& why) {
-    return absl::FailedPreconditionError(absl::StrFormat("a contribution of %s to version %d was accepted: %s",
-                                                         contribution.key.worker, contribution.key.base.value(), why));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("a contribution of %s to version %d was accepted: %s", contribution.key.worker,
+                        contribution.key.base.value(), why));
   };
   if (contribution.steps > rules_.most_steps) {
-    return refuse(absl::StrFormat("it claims %d steps, and %d were assigned at most", contribution.steps, rules_.most_steps));
+    return refuse(absl::StrFormat("it claims %d steps, and %d were assigned at most", contribution.steps,
+                                  rules_.most_steps));
   }
   if (contribution.tokens > contribution.steps * rules_.tokens_per_step) {
-    return refuse(absl::StrFormat("it claims %d tokens in %d steps of %d", contribution.tokens, contribution.steps,
-                                  rules_.tokens_per_step));
+    return refuse(absl::StrFormat("it claims %d tokens in %d steps of %d", contribution.tokens,
+                                  contribution.steps, rules_.tokens_per_step));
   }
   const uint64_t elements = fragments_.at(contribution.key.fragment).elements;
   const Codec& codec = CodecFor(contribution.codec);
@@ -87,9 +90,9 @@ absl::Status RunChecker::CheckBudget(const RoundRecord& record, Fragment& fragme
   }
   for (const Contribution& contribution : record.contributions) fragment.tokens += contribution.tokens;
   if (record.committed_tokens == fragment.tokens) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrFormat("version %d of fragment %d names %d committed tokens; its contributions have %d",
-                      record.version.value(), record.fragment.value(), record.committed_tokens, fragment.tokens));
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "version %d of fragment %d names %d committed tokens; its contributions have %d",
+      record.version.value(), record.fragment.value(), record.committed_tokens, fragment.tokens));
 }
 
 void RunChecker::OnCommitted(const RoundRecord& record) {
@@ -103,8 +106,9 @@ void RunChecker::OnCommitted(const RoundRecord& record) {
     const ContributionKey& key = contribution.key;
     const auto accepted = fragment.open.find(key);
     if (accepted == fragment.open.end() || accepted->second != contribution) {
-      return Fail(absl::StrFormat("%s counts a contribution of %s to version %d that is not one that was accepted",
-                                  version, key.worker, key.base.value()));
+      return Fail(
+          absl::StrFormat("%s counts a contribution of %s to version %d that is not one that was accepted",
+                          version, key.worker, key.base.value()));
     }
     fragment.open.erase(accepted);
     if (!fragment.counted.emplace(Key(key.worker, key.base), contribution.payload_crc32c).second) {
@@ -115,10 +119,11 @@ void RunChecker::OnCommitted(const RoundRecord& record) {
   }
   // A round takes all that were accepted before it.
   for (const auto& [key, left] : fragment.open) {
-    return Fail(absl::StrFormat("%s leaves out %s's contribution to version %d, which was accepted", version, key.worker,
-                                key.base.value()));
+    return Fail(absl::StrFormat("%s leaves out %s's contribution to version %d, which was accepted", version,
+                                key.worker, key.base.value()));
   }
-  if (const absl::Status budget = CheckBudget(record, fragment); !budget.ok()) return Fail(std::string(budget.message()));
+  if (const absl::Status budget = CheckBudget(record, fragment); !budget.ok())
+    return Fail(std::string(budget.message()));
   if (const absl::Status computed = model_.Apply(record, fragment.payloads); !computed.ok()) {
     return Fail(std::string(computed.message()));
   }
@@ -129,7 +134,8 @@ void RunChecker::OnCommitted(const RoundRecord& record) {
   Mix(record.parameters.low);
 }
 
-void RunChecker::OnAcknowledged(const WorkerName& worker, FragmentId fragment, Version base, uint32_t crc32c) {
+void RunChecker::OnAcknowledged(const WorkerName& worker, FragmentId fragment, Version base,
+                                uint32_t crc32c) {
   ++acknowledged_;
   const Fragment& of = fragments_[fragment];
   const auto counted = of.counted.find({worker, base});
@@ -138,15 +144,16 @@ void RunChecker::OnAcknowledged(const WorkerName& worker, FragmentId fragment, V
     held |= key.worker == worker && key.base == base && open.payload_crc32c == crc32c;
   }
   if (held) return;
-  Fail(absl::StrFormat("%s's contribution to version %d of fragment %d was acknowledged, and is not on the disk", worker,
-                       base.value(), fragment.value()));
+  Fail(absl::StrFormat(
+      "%s's contribution to version %d of fragment %d was acknowledged, and is not on the disk", worker,
+      base.value(), fragment.value()));
 }
 
 void RunChecker::OnPulled(const WorkerName& worker, FragmentId fragment, Version version) {
   Version& last = pulled_[{worker, fragment}];
   if (version < last) {
-    Fail(absl::StrFormat("%s got version %d of fragment %d after version %d", worker, version.value(), fragment.value(),
-                         last.value()));
+    Fail(absl::StrFormat("%s got version %d of fragment %d after version %d", worker, version.value(),
+                         fragment.value(), last.value()));
   }
   if (version > fragments_[fragment].head) {
     Fail(absl::StrFormat("%s got version %d of fragment %d before it was committed", worker, version.value(),

@@ -53,9 +53,9 @@ absl::Status SerialModel::CheckWeights(const RoundRecord& record) const {
   for (size_t i = 0; i < weights.size(); ++i) {
     if (record.weights[i] == static_cast<float>(weights[i] / sum)) continue;
     return absl::FailedPreconditionError(
-        absl::StrFormat("version %d of fragment %d: the weight of %s is %.9g and not %.9g", record.version.value(),
-                        record.fragment.value(), record.contributions[i].key.worker, record.weights[i],
-                        static_cast<float>(weights[i] / sum)));
+        absl::StrFormat("version %d of fragment %d: the weight of %s is %.9g and not %.9g",
+                        record.version.value(), record.fragment.value(), record.contributions[i].key.worker,
+                        record.weights[i], static_cast<float>(weights[i] / sum)));
   }
   return absl::OkStatus();
 }
@@ -64,8 +64,9 @@ absl::Status SerialModel::Apply(const RoundRecord& record,
                                 const std::map<ContributionKey, std::string>& payloads) {
   Fragment& fragment = fragments_[record.fragment];
   if (!std::ranges::is_sorted(record.contributions, {}, &Contribution::key)) {
-    return absl::FailedPreconditionError(absl::StrFormat("version %d of fragment %d does not sum in the order of keys",
-                                                         record.version.value(), record.fragment.value()));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("version %d of fragment %d does not sum in the order of keys", record.version.value(),
+                        record.fragment.value()));
   }
   ATOLL_RETURN_IF_ERROR(CheckWeights(record));
   std::vector<float> mean(fragment.theta.size());
@@ -83,9 +84,9 @@ absl::Status SerialModel::Apply(const RoundRecord& record,
   const bool same = HashOf({fragment.theta}) == record.parameters && HashOf(fragment.state) == record.state &&
                     HashOf({fragment.published}) == record.published;
   if (same) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "version %d of fragment %d is not what its %d contributions make", record.version.value(),
-      record.fragment.value(), record.contributions.size()));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("version %d of fragment %d is not what its %d contributions make",
+                      record.version.value(), record.fragment.value(), record.contributions.size()));
 }
 
 void SerialModel::Step(const OuterOptions& outer, const std::vector<float>& mean, Fragment& fragment) {

@@ -8,7 +8,11 @@
 #include "common/crc32c.h"
 #include "common/status.h"
 #include "common/thread.h"
-#include "server/rpc/decode.h"
+#include "protos/wire/heartbeat.h"
+#include "protos/wire/join.h"
+#include "protos/wire/pull.h"
+#include "protos/wire/push.h"
+#include "protos/wire/run_state.h"
 #include "server/rpc/encode.h"
 #include "worker/client/convert.h"
 
@@ -70,31 +74,31 @@ auto SimulatedConnection::Through(Call attempt) -> decltype(attempt(std::declval
   return result;
 }
 
-absl::StatusOr<JoinInfo> SimulatedConnection::Join(const JoinParameters& parameters) {
-  return Through([&](Coordinator& coordinator) -> absl::StatusOr<JoinInfo> {
-    ATOLL_ASSIGN_OR_RETURN(const JoinCall call, DecodeJoin(JoinRequestToProto(parameters)));
-    ATOLL_ASSIGN_OR_RETURN(const JoinResult result, coordinator.Join(call));
+absl::StatusOr<JoinedRun> SimulatedConnection::Join(const JoinCall& call) {
+  return Through([&](Coordinator& coordinator) -> absl::StatusOr<JoinedRun> {
+    ATOLL_ASSIGN_OR_RETURN(const JoinCall arrived, JoinCallFromProto(JoinCallToProto(call)));
+    ATOLL_ASSIGN_OR_RETURN(const JoinReply result, coordinator.Join(arrived));
     v1::JoinReply reply;
-    ATOLL_RETURN_IF_ERROR(EncodeJoin(result, &reply));
-    return JoinInfoFromProto(reply, parameters);
+    ATOLL_RETURN_IF_ERROR(JoinReplyToProto(result, &reply));
+    return JoinedRunFromProto(reply, call);
   });
 }
 
 absl::StatusOr<HeartbeatReply> SimulatedConnection::Heartbeat(const MemberRef& member,
-                                                              const HeartbeatReport& report) {
+                                                              const HeartbeatCall& call) {
   return Through([&](Coordinator& coordinator) -> absl::StatusOr<HeartbeatReply> {
-    ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall call, DecodeHeartbeat(HeartbeatToProto(member, report, {})));
-    ATOLL_ASSIGN_OR_RETURN(const HeartbeatResult result, coordinator.Heartbeat(call));
-    v1::HeartbeatReply reply;
-    EncodeHeartbeat(result, &reply);
-    return HeartbeatReplyFromProto(reply);
+    const v1::HeartbeatRequest request = HeartbeatCallToProto(member, call);
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(request.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall arrived, HeartbeatCallFromProto(request));
+    ATOLL_ASSIGN_OR_RETURN(const HeartbeatReply reply, coordinator.Heartbeat(caller, arrived));
+    return HeartbeatReplyFromProto(HeartbeatReplyToProto(reply));
   });
 }
 
 absl::Status SimulatedConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
                                                  std::span<const SeedFragment> fragments) {
   return Through([&](Coordinator& coordinator) -> absl::Status {
-    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(WorkerRefToProto(member)));
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(MemberRefToProto(member)));
     ATOLL_ASSIGN_OR_RETURN(const auto session, coordinator.StartSeed(caller, manifest));
     for (const SeedFragment& fragment : fragments) {
       ATOLL_RETURN_IF_ERROR(session->Append(fragment.id, 0, std::as_bytes(fragment.values)));
@@ -103,11 +107,12 @@ absl::Status SimulatedConnection::SeedParameters(const MemberRef& member, const 
   });
 }
 
-absl::StatusOr<PullResult> SimulatedConnection::AwaitVersion(Coordinator& coordinator, const PullCall& call) {
+absl::StatusOr<PullResult> SimulatedConnection::AwaitVersion(Coordinator& coordinator,
+                                                             const MemberRef& caller, const PullCall& call) {
   // The coordinator may answer after this side has given up.
   const auto wait = std::make_shared<Wait>();
   waits_.push_back(wait.get());
-  const uint64_t id = coordinator.Pull(call, [wait](absl::StatusOr<PullResult> pulled) {
+  const uint64_t id = coordinator.Pull(caller, call, [wait](absl::StatusOr<PullResult> pulled) {
     const MutexLock lock(&wait->mutex);
     wait->answer = std::move(pulled);
     wait->changed.NotifyAll();
@@ -131,30 +136,34 @@ absl::StatusOr<PulledVersion> SimulatedConnection::Pull(const MemberRef& member,
   auto pulled = Through([&](Coordinator& coordinator) -> absl::StatusOr<PulledVersion> {
     PullRequest whole = request;
     whole.progress = nullptr;
-    whole.zstd = false;
-    ATOLL_ASSIGN_OR_RETURN(const PullCall call, DecodePull(PullRequestToProto(member, whole)));
-    ATOLL_ASSIGN_OR_RETURN(const PullResult result, AwaitVersion(coordinator, call));
-    v1::PullHeader header;
-    EncodePullHeader(result, &header);
-    ATOLL_ASSIGN_OR_RETURN(PulledVersion version, PulledFromProto(header, whole));
-    if (version.kind != PullKind::kParameters) return version;
-    std::ranges::copy(result.delta != nullptr ? result.delta->payload : result.snapshot->payload, payload.begin());
+    whole.call.zstd = false;
+    const v1::PullRequest sent = PullRequestToProto(member, whole);
+    ATOLL_ASSIGN_OR_RETURN(const PullCall call, PullCallFromProto(sent));
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(sent.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const PullResult result, AwaitVersion(coordinator, caller, call));
+    ATOLL_ASSIGN_OR_RETURN(PulledVersion version, PulledFromProto(PullReplyToProto(ReplyOf(result)), whole));
+    if (version.outcome != PullOutcome::kParameters) return version;
+    std::ranges::copy(result.delta != nullptr ? result.delta->payload : result.snapshot->payload,
+                      payload.begin());
     return version;
   });
   if (!pulled.ok()) return pulled;
   pulled->waited = SteadyNow() - began;
-  if (pulled->kind == PullKind::kParameters) checker_->OnPulled(member.worker, request.fragment, pulled->version);
+  if (pulled->outcome == PullOutcome::kParameters)
+    checker_->OnPulled(member.worker, request.call.fragment, pulled->version);
   return pulled;
 }
 
-absl::StatusOr<PushResult> SimulatedConnection::Upload(const CoordinatorHost::Life& life, Coordinator& coordinator,
-                                                       const PushCall& call, std::span<const std::byte> payload,
-                                                       uint64_t from) {
-  ATOLL_ASSIGN_OR_RETURN(const auto session, coordinator.StartPush(call));
+absl::StatusOr<PushResult> SimulatedConnection::Upload(const CoordinatorHost::Life& life,
+                                                       Coordinator& coordinator, const MemberRef& caller,
+                                                       const PushHeader& header,
+                                                       std::span<const std::byte> payload, uint64_t from) {
+  ATOLL_ASSIGN_OR_RETURN(const auto session, coordinator.StartPush(caller, header));
   if (!session->already_accepted()) {
     const uint64_t middle = from + (payload.size() - from) / 2;
     ATOLL_RETURN_IF_ERROR(session->Append(from, payload.subspan(from, middle - from)));
-    if (!link_->Cross() || killed_ || life.dead) return absl::UnavailableError("the stream broke in its middle");
+    if (!link_->Cross() || killed_ || life.dead)
+      return absl::UnavailableError("the stream broke in its middle");
     ATOLL_RETURN_IF_ERROR(session->Append(middle, payload.subspan(middle)));
   }
   return session->Finish();
@@ -166,8 +175,9 @@ void SimulatedConnection::PushPoison(const CoordinatorHost::Life& life, Coordina
   const std::vector<std::byte> poison(bytes, std::byte{0xFF});
   PushHeader poisoned = header;
   poisoned.payload_crc32c = Crc32c(poison);
-  const auto call = DecodePush(PushHeaderToProto(member, poisoned, bytes));
-  if (call.ok()) (void)Upload(life, coordinator, *call, poison, 0);
+  poisoned.payload_bytes = bytes;
+  const auto arrived = PushHeaderFromProto(PushHeaderToProto(member, poisoned));
+  if (arrived.ok()) (void)Upload(life, coordinator, member, *arrived, poison, 0);
 }
 
 absl::StatusOr<PushReceipt> SimulatedConnection::Push(const MemberRef& member, const PushHeader& header,
@@ -175,19 +185,20 @@ absl::StatusOr<PushReceipt> SimulatedConnection::Push(const MemberRef& member, c
   if (pushes_cancelled_ && !killed_) return absl::CancelledError("the worker pushes no more");
   const auto receipt = Through([&](Coordinator& coordinator) -> absl::StatusOr<PushReceipt> {
     const CoordinatorHost::LifePtr life = host_->life();
-    if (life == nullptr || life->coordinator.get() != &coordinator) return absl::UnavailableError("connection reset");
+    if (life == nullptr || life->coordinator.get() != &coordinator)
+      return absl::UnavailableError("connection reset");
     PushHeader sent = header;
     if (link_->Lies()) {
       PushPoison(*life, coordinator, member, header, payload.size());
       sent.tokens *= 1000;
       sent.steps *= 1000;
     }
-    ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(PushHeaderToProto(member, sent, payload.size())));
-    ATOLL_ASSIGN_OR_RETURN(const PushResult result, Upload(*life, coordinator, call, payload, from));
-    return PushReceipt{.duplicate = result.duplicate,
-                       .head = result.head,
-                       .arrived = result.arrived,
-                       .expected = result.expected};
+    const v1::PushHeader message = PushHeaderToProto(member, sent);
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(message.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const PushHeader arrived, PushHeaderFromProto(message));
+    ATOLL_ASSIGN_OR_RETURN(const PushResult result,
+                           Upload(*life, coordinator, caller, arrived, payload, from));
+    return PushReceipt{PushReplyFromProto(PushReplyToProto(result))};
   });
   if (receipt.ok()) {
     checker_->OnAcknowledged(member.worker, header.key.fragment, header.key.base, header.payload_crc32c);
@@ -195,19 +206,20 @@ absl::StatusOr<PushReceipt> SimulatedConnection::Push(const MemberRef& member, c
   return receipt;
 }
 
-absl::StatusOr<PushStatus> SimulatedConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
-  return Through([&](Coordinator& coordinator) -> absl::StatusOr<PushStatus> {
-    ATOLL_ASSIGN_OR_RETURN(const PushStatusCall call, DecodePushStatus(PushStatusRequestToProto(member, key)));
-    ATOLL_ASSIGN_OR_RETURN(const PushStatusResult result, coordinator.GetPushStatus(call));
-    v1::GetPushStatusReply reply;
-    EncodePushStatus(result, &reply);
-    return PushStatusFromProto(reply);
+absl::StatusOr<PushStatusReply> SimulatedConnection::GetPushStatus(const MemberRef& member,
+                                                                   const PushKey& key) {
+  return Through([&](Coordinator& coordinator) -> absl::StatusOr<PushStatusReply> {
+    const v1::GetPushStatusRequest request = PushStatusCallToProto(member, key);
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(request.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const PushStatusReply reply,
+                           coordinator.GetPushStatus(caller, PushKeyFromProto(request.push())));
+    return PushStatusReplyFromProto(PushStatusReplyToProto(reply));
   });
 }
 
 absl::Status SimulatedConnection::Leave(const MemberRef& member, const std::string& reason) {
   return Through([&](Coordinator& coordinator) -> absl::Status {
-    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(WorkerRefToProto(member)));
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(MemberRefToProto(member)));
     return coordinator.Leave(caller, reason);
   });
 }

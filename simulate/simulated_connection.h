@@ -12,9 +12,9 @@
 
 namespace atl {
 
-/// One worker's connection to the coordinator over a simulated link. Every message is converted as for the wire. A call
-/// fails when a message is lost, when the coordinator is down or dies meanwhile, and for good when the worker was
-/// killed. Fibers of one scheduler only.
+/// One worker's connection to the coordinator over a simulated link. Every message is converted as for the
+/// wire. A call fails when a message is lost, when the coordinator is down or dies meanwhile, and for good
+/// when the worker was killed. Fibers of one scheduler only.
 class SimulatedConnection final : public CoordinatorConnection {
  public:
   /// All outlive the connection.
@@ -24,15 +24,15 @@ class SimulatedConnection final : public CoordinatorConnection {
   /// The worker's process is dead: calls fail, those under way too, and what they bring is not seen.
   void Kill();
 
-  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
+  absl::StatusOr<JoinedRun> Join(const JoinCall& call) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatCall& call) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
   absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override;
   void EndPulls() override;
@@ -44,11 +44,13 @@ class SimulatedConnection final : public CoordinatorConnection {
   /// Sends a request, calls `attempt` with the coordinator, and returns its answer when that arrives.
   template <typename Call>
   auto Through(Call attempt) -> decltype(attempt(std::declval<Coordinator&>()));
-  absl::StatusOr<PullResult> AwaitVersion(Coordinator& coordinator, const PullCall& call);
+  absl::StatusOr<PullResult> AwaitVersion(Coordinator& coordinator, const MemberRef& caller,
+                                          const PullCall& call);
   /// A push under the worker's name of what no worker may contribute. It must be rejected.
   void PushPoison(const CoordinatorHost::Life& life, Coordinator& coordinator, const MemberRef& member,
                   const PushHeader& header, uint64_t bytes);
-  absl::StatusOr<PushResult> Upload(const CoordinatorHost::Life& life, Coordinator& coordinator, const PushCall& call,
+  absl::StatusOr<PushResult> Upload(const CoordinatorHost::Life& life, Coordinator& coordinator,
+                                    const MemberRef& caller, const PushHeader& header,
                                     std::span<const std::byte> payload, uint64_t from);
 
   CoordinatorHost* const host_;

@@ -261,7 +261,7 @@ void Simulation::CheckEnd() {
   const MonoTime end = clock_.Now() + kComesToRest;
   const auto finished = [this] {
     const CoordinatorHost::LifePtr life = host_.life();
-    return life != nullptr && life->coordinator->GetStatus(0).state == RunStateView::kFinished;
+    return life != nullptr && life->coordinator->GetStatus(0).state == RunState::kFinished;
   };
   for (; clock_.Now() < end && checker_.status().ok(); SleepThisThread(kLook)) {
     if (finished()) return Count("finished_runs");

@@ -16,8 +16,8 @@ namespace {
 
 constexpr Duration kFrozenLook = Seconds(1);
 
-JoinParameters JoinAs(const WorkerName& name) {
-  JoinParameters parameters{.worker = name, .secret = std::string(32, name.back())};
+JoinCall JoinAs(const WorkerName& name) {
+  JoinCall parameters{.worker = name, .secret = std::string(32, name.back())};
   parameters.dataset = DatasetSummary{
       .tokenizer = "bytes", .vocabulary = 256, .train_tokens = 10000000, .fingerprint = std::string(64, 'a')};
   return parameters;
@@ -42,8 +42,8 @@ struct WorkerHost::Life {
   Thread thread;
 };
 
-WorkerHost::WorkerHost(const WorkerName& name, const std::string& folder, CoordinatorHost* host, const Clock* clock,
-                       RunChecker* checker, uint64_t seed)
+WorkerHost::WorkerHost(const WorkerName& name, const std::string& folder, CoordinatorHost* host,
+                       const Clock* clock, RunChecker* checker, uint64_t seed)
     : link(DeriveSeed(seed, 1)),
       name_(name),
       folder_(folder),
@@ -63,7 +63,8 @@ void WorkerHost::Start() {
   if (FileExists(before)) RenameFile(before, folder).IgnoreError();
   life_ = std::make_shared<Life>(host_, &link, checker_);
   life_->folder = folder;
-  WorkerOptions options{.join = JoinAs(name_), .state_folder = folder, .backoff_seed = DeriveSeed(seed_, lives_)};
+  WorkerOptions options{
+      .join = JoinAs(name_), .state_folder = folder, .backoff_seed = DeriveSeed(seed_, lives_)};
   WorkerDeps deps{.data = &life_->data,
                   .control = &life_->control,
                   .clock = clock_,
@@ -72,7 +73,8 @@ void WorkerHost::Start() {
                   .log = Logger(),
                   .make_replica = nullptr};
   // The replica belongs to the worker, which belongs to the life.
-  deps.make_replica = [this, life = life_.get()](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+  deps.make_replica = [this,
+                       life = life_.get()](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
     return std::make_unique<QuadraticReplica>([this, life] {
       SleepThisThread(step_time);
       while (frozen && !life->killed) SleepThisThread(kFrozenLook);
@@ -88,7 +90,9 @@ void WorkerHost::Start() {
   });
 }
 
-void WorkerHost::Kill() { End([] { return false; }); }
+void WorkerHost::Kill() {
+  End([] { return false; });
+}
 
 void WorkerHost::CutPower(SplitMixGenerator& random) {
   End([&random] { return random.Below(2) == 0; });

@@ -53,8 +53,8 @@ void Fields(Io& io, Is<WorkerEntry> auto& r) {
   io.Field("banned", r.banned);
   io.Field("public_key", r.public_key);
   io.Field("dataset_fingerprint", r.dataset_fingerprint);
-  io.Field("order", r.order);
-  io.Field("order_at_once", r.order_at_once);
+  io.Field("command", r.command);
+  io.Field("command_at_once", r.command_at_once);
   if (io.AtEnd()) return;  // likewise
   io.Field("forgiven_until", r.forgiven_until);
 }

@@ -53,8 +53,8 @@ struct WorkerEntry {
   bool banned = false;                   // its name is rejected until an operator unbans it
   std::string public_key = {};           // Ed25519, 32 bytes; empty: it signs nothing
   std::string dataset_fingerprint = {};  // of the shared data that it joined with; empty: none
-  uint8_t order = 0;                     // pending command, a number of the coordinator; 0: none
-  bool order_at_once = false;
+  uint8_t command = 0;                   // pending WorkerCommand, a number of the coordinator; 0: none
+  bool command_at_once = false;
   uint64_t forgiven_until = 0;  // offences in versions up to this one no longer count
   friend bool operator==(const WorkerEntry&, const WorkerEntry&) = default;
 };

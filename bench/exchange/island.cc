@@ -42,9 +42,9 @@ absl::Status Island::JoinAll(uint32_t workers, bool metered) {
     }
     member.connection = std::make_unique<GrpcConnection>(GrpcConnectionOptions{.address = address},
                                                          MakeChannel({.address = address}), &clock_);
-    JoinParameters parameters{.worker = absl::StrCat("w", i), .secret = "0123456789abcdef"};
+    JoinCall parameters{.worker = absl::StrCat("w", i), .secret = "0123456789abcdef"};
     parameters.manifest_hash = ManifestHash(model_.manifest);
-    ATOLL_ASSIGN_OR_RETURN(const JoinInfo joined, member.connection->Join(parameters));
+    ATOLL_ASSIGN_OR_RETURN(const JoinedRun joined, member.connection->Join(parameters));
     member.member = joined.member;
     member.parameters.resize(CodecFor(recipe_.pull).EncodedSize(model_.elements));
     if (i > 0) continue;
@@ -57,16 +57,16 @@ absl::Status Island::JoinAll(uint32_t workers, bool metered) {
 }
 
 absl::Status Island::Pull(Member& member) {
-  PullRequest request{.fragment = FragmentId(0), .after = member.base, .wait = Seconds(60)};
+  PullRequest request{.call = {.fragment = FragmentId(0), .after = member.base, .wait = Seconds(60)}};
   request.elements = model_.elements;
   request.codec = recipe_.pull;
   if (recipe_.delta) {
-    request.have = member.base;
+    request.call.have = member.base;
     request.delta_codec = *recipe_.delta;
   }
   ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled,
                          member.connection->Pull(member.member, request, member.parameters));
-  if (pulled.kind != PullKind::kParameters) {
+  if (pulled.outcome != PullOutcome::kParameters) {
     return absl::UnavailableError("no next version: " + pulled.waiting_for);
   }
   if (recipe_.delta && member.base && !pulled.delta_base) {
@@ -80,6 +80,7 @@ absl::Status Island::Push(Member& member) {
   const auto begin = std::chrono::steady_clock::now();
   PushHeader header{.key = {.fragment = FragmentId(0), .base = *member.base, .sequence = 0}};
   header.codec = recipe_.push;
+  header.payload_bytes = payload_.size();
   header.payload_crc32c = payload_crc32c_;
   header.tokens = header.steps = 1;
   header.zstd = recipe_.zstd;

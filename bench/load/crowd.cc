@@ -81,9 +81,9 @@ absl::Status Crowd::Join(uint32_t index) {
   const std::string& address = program_->data_address();
   member.connection = std::make_unique<GrpcConnection>(GrpcConnectionOptions{.address = address},
                                                        MakeChannel({.address = address}), &clock_);
-  JoinParameters parameters{.worker = absl::StrCat("w", index), .secret = "0123456789abcdef"};
+  JoinCall parameters{.worker = absl::StrCat("w", index), .secret = "0123456789abcdef"};
   parameters.manifest_hash = ManifestHash(model_.manifest);
-  ATOLL_ASSIGN_OR_RETURN(const JoinInfo joined, member.connection->Join(parameters));
+  ATOLL_ASSIGN_OR_RETURN(const JoinedRun joined, member.connection->Join(parameters));
   member.member = joined.member;
   return absl::OkStatus();
 }
@@ -147,17 +147,18 @@ void Crowd::ExchangeOn(uint32_t thread) {
 }
 
 void Crowd::Exchange(Member& member, std::vector<std::byte>& parameters) {
-  PullRequest request{.fragment = FragmentId(0), .after = member.base, .wait = Seconds(1)};
+  PullRequest request{.call = {.fragment = FragmentId(0), .after = member.base, .wait = Seconds(1)}};
   request.elements = model_.elements;
   request.codec = CodecKind::kBf16;
   const auto pulled = member.connection->Pull(member.member, request, parameters);
   // A version that was outdated while it was on its way is pulled again.
   if (absl::IsAborted(pulled.status())) return;
   if (!pulled.ok()) return Note(pulled.status());
-  if (pulled->kind != PullKind::kParameters) return;
+  if (pulled->outcome != PullOutcome::kParameters) return;
   member.base = pulled->version;
   PushHeader header{.key = {.fragment = FragmentId(0), .base = pulled->version, .sequence = 0}};
   header.codec = CodecKind::kBf16;
+  header.payload_bytes = payload_.size();
   header.payload_crc32c = payload_crc32c_;
   header.tokens = header.steps = 1;
   const auto receipt = member.connection->Push(member.member, header, payload_, 0);

@@ -63,7 +63,7 @@ WorkerEnd Live(const Flags& flags, WorkerOptions options, std::FILE* journal_fil
   }
   GrpcConnection data(std::move(for_data), MakeChannel(channel), &clock);
   GrpcConnection control(connection, MakeChannel(channel), &clock);
-  const auto build = [&flags](const JoinInfo& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
+  const auto build = [&flags](const JoinedRun& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
     return std::make_unique<TimedReplica>(info.run, Seconds(flags.step_ms / 1000), flags.seed);
   };
   Worker worker(std::move(options), {.data = &data,

@@ -175,7 +175,7 @@ class AdminControl {
                                                  const std::string& reason) = 0;
   /// NotFound when the name was never seen. The answer says what will happen, and when.
   virtual absl::StatusOr<std::string> ControlWorker(const AdminCaller& caller,
-                                                    const ControlWorkerCall& order) = 0;
+                                                    const ControlWorkerCall& call) = 0;
 
   /// Recorded as a new version, in force from the next round of each fragment. InvalidArgument naming path,
   /// value and allowed range; FailedPrecondition for a field that a run cannot change; Aborted when

@@ -89,7 +89,7 @@ double ComputeUtilisation(std::span<const WorkerView> workers, double run_second
 }
 
 double RunSeconds(const StatusView& status, int64_t created_unix_ns, int64_t now_unix_ns) {
-  const bool over = status.state == RunStateView::kFinished || status.state == RunStateView::kStopped;
+  const bool over = status.state == RunState::kFinished || status.state == RunState::kStopped;
   const int64_t end = over && status.last_closed_unix_ns > 0 ? status.last_closed_unix_ns : now_unix_ns;
   return std::max(0.0, static_cast<double>(end - created_unix_ns) * 1e-9);
 }

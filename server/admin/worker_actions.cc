@@ -79,7 +79,7 @@ absl::StatusOr<std::string> WorkerActions::Act(const ControlWorkerCall& call, co
     case WorkerAction::kRestart:
       break;  // ActAlone
     case WorkerAction::kResync:
-      return SendCommand(call, CommandView::kResync, "drops its local progress and pulls the head");
+      return SendCommand(call, WorkerCommand::kResync, "drops its local progress and pulls the head");
     case WorkerAction::kEvict: {
       ATOLL_RETURN_IF_ERROR(RecordThen(MemberAction::kEvict, call.worker, [&](Effects& effects) {
         return context_.state->member_actions().Evict(call.worker, why, context_.clock->Now(), effects);
@@ -98,7 +98,7 @@ absl::StatusOr<std::string> WorkerActions::Act(const ControlWorkerCall& call, co
   return absl::InvalidArgumentError("action: no such action");
 }
 
-absl::StatusOr<std::string> WorkerActions::SendCommand(const ControlWorkerCall& call, CommandView command,
+absl::StatusOr<std::string> WorkerActions::SendCommand(const ControlWorkerCall& call, WorkerCommand command,
                                                        const std::string& what) {
   Effects effects;
   ATOLL_RETURN_IF_ERROR(context_.state->member_actions().SetCommand(
@@ -130,7 +130,7 @@ absl::Status WorkerActions::CheckHasJoined(const WorkerName& name) const {
 
 absl::StatusOr<std::string> WorkerActions::Drain(const ControlWorkerCall& call, const std::string& what) {
   ATOLL_RETURN_IF_ERROR(CheckHasJoined(call.worker));
-  ATOLL_ASSIGN_OR_RETURN(std::string answer, SendCommand(call, CommandView::kDrain, what));
+  ATOLL_ASSIGN_OR_RETURN(std::string answer, SendCommand(call, WorkerCommand::kDrain, what));
   if (launcher_ == nullptr) return answer;
   ATOLL_ASSIGN_OR_RETURN(const std::string note, launcher_->Release(call.worker));
   if (note.empty()) return answer;
@@ -174,7 +174,7 @@ absl::StatusOr<bool> WorkerActions::MustBeStarted(const ControlWorkerCall& call)
 absl::StatusOr<std::string> WorkerActions::RestartByItself(const ControlWorkerCall& call) {
   ATOLL_ASSIGN_OR_RETURN(
       const std::string answer,
-      SendCommand(call, CommandView::kRestart,
+      SendCommand(call, WorkerCommand::kRestart,
                   call.at_once ? "pushes what it has done and starts again under its name"
                                : "finishes its round, pushes, and starts again under its name"));
   if (launcher_ == nullptr || !launcher_->IsReleased(call.worker)) return answer;

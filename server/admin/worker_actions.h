@@ -32,7 +32,7 @@ class WorkerActions {
  private:
   absl::StatusOr<std::string> Act(const ControlWorkerCall& call, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(locks_.state);
-  absl::StatusOr<std::string> SendCommand(const ControlWorkerCall& call, CommandView command,
+  absl::StatusOr<std::string> SendCommand(const ControlWorkerCall& call, WorkerCommand command,
                                           const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(locks_.state);
   absl::StatusOr<std::string> ActAlone(const ControlWorkerCall& call, const std::string& why)

@@ -39,7 +39,7 @@ class CoordinatorObserver {
 
   /// Called with every change, and with every tick.
   virtual void OnWorkers(uint32_t active_trainers, uint32_t active_others, uint32_t lost) {}
-  virtual void OnRunState(RunStateView state) {}
+  virtual void OnRunState(RunState state) {}
   virtual void OnVersion(FragmentId fragment, Version published, Version stored) {}
   virtual void OnCommittedTokens(uint64_t committed, uint64_t total) {}
   virtual void OnStorageFailing(bool failing) {}

@@ -39,17 +39,16 @@ bool WorthAnnouncing(RejectionReason reason) {
 
 }  // namespace
 
-absl::Status NoteRejection(const CoordinatorContext& context, const PushCall& call,
+absl::Status NoteRejection(const CoordinatorContext& context, const WorkerName& worker, const PushKey& push,
                            const absl::Status& status) {
   const RejectionReason reason = ReasonOf(status);
   // A temporary refusal, as during a commit: the worker retries, and the retry is counted.
   if (reason == RejectionReason::kNone && absl::IsUnavailable(status)) return status;
   const std::string name(RejectionReasonName(reason));
   context.observer->OnContribution(name.empty() ? "other" : absl::AsciiStrToLower(name));
-  const bool announce =
-      context.state->contributions().CountRejected(call.caller.worker, context.clock->Now());
+  const bool announce = context.state->contributions().CountRejected(worker, context.clock->Now());
   if (reason == RejectionReason::kNotFinite) {
-    context.state->contributions().RejectedFor(Offence::kNotFinite, call);
+    context.state->contributions().RejectedFor(Offence::kNotFinite, worker, push);
   }
   Effects effects;
   if (OfStorage(reason)) {
@@ -60,69 +59,74 @@ absl::Status NoteRejection(const CoordinatorContext& context, const PushCall& ca
   }
   if (!WorthAnnouncing(reason)) return status;
   if (announce) {
-    effects.Event(EventKind::kContributionRefused, call.caller.worker, std::string(status.message()));
-    effects.events.back().fragment = call.fragment;
-    effects.events.back().version = call.base;
+    effects.Event(EventKind::kContributionRefused, worker, std::string(status.message()));
+    effects.events.back().fragment = push.fragment;
+    effects.events.back().version = push.base;
   }
   effects.rounds_changed = true;  // the round may have waited for this one only
   (void)context.effect_executor->Execute(effects);
   return status;
 }
 
-PushUpload::PushUpload(const CoordinatorContext& context, const PushCall& call,
+PushUpload::PushUpload(const CoordinatorContext& context, MemberRef caller, const PushHeader& header,
                        Contributions::Admission admission)
-    : context_(context), call_(call), admission_(std::move(admission)), started_(context.clock->Now()) {}
+    : context_(context),
+      caller_(std::move(caller)),
+      header_(header),
+      admission_(std::move(admission)),
+      started_(context.clock->Now()) {}
 
 PushUpload::~PushUpload() {
   if (arrived_bytes_ == 0) return;
-  context_.state->contributions().CountPush(call_.caller.worker, arrived_bytes_);
+  context_.state->contributions().CountPush(caller_.worker, arrived_bytes_);
   context_.observer->OnPush(arrived_bytes_, ToSeconds(context_.clock->Now() - started_));
 }
 
 absl::StatusOr<std::unique_ptr<PushSession>> PushUpload::Start(const CoordinatorContext& context,
-                                                               const PushCall& call) {
+                                                               const MemberRef& caller,
+                                                               const PushHeader& header) {
   if (*context.shutting_down) return ShuttingDown();
   Effects effects;
-  auto admission = context.state->contributions().AdmitPush(call, context.clock->Now(), effects);
+  auto admission = context.state->contributions().AdmitPush(caller, header, context.clock->Now(), effects);
   (void)context.effect_executor->Execute(effects);
-  if (!admission.ok()) return NoteRejection(context, call, admission.status());
+  if (!admission.ok()) return NoteRejection(context, caller.worker, header.key, admission.status());
   if (admission->capped) {
     context.log.Warning("a contribution claims more than was assigned; counted with the assignment",
-                        {{"worker", call.caller.worker},
-                         {"tokens", call.tokens},
-                         {"steps", call.steps},
+                        {{"worker", caller.worker},
+                         {"tokens", header.tokens},
+                         {"steps", header.steps},
                          {"counted_tokens", admission->contribution.tokens}});
   }
-  std::unique_ptr<PushUpload> session(new PushUpload(context, call, *std::move(admission)));
+  std::unique_ptr<PushUpload> session(new PushUpload(context, caller, header, *std::move(admission)));
   if (!session->already_accepted()) {
     const absl::Status opened = session->Open();
-    if (!opened.ok()) return NoteRejection(context, call, opened);
+    if (!opened.ok()) return NoteRejection(context, caller.worker, header.key, opened);
   }
   return session;
 }
 
 absl::Status PushUpload::Open() {
-  auto reservation = context_.budget->TryReserve(call_.payload_bytes);
+  auto reservation = context_.budget->TryReserve(header_.payload_bytes);
   if (!reservation.ok()) {
     return Reject(
         Rejection{.reason = RejectionReason::kOverBudget, .metadata = {}, .retry_after = kBudgetRetry},
         std::string(reservation.status().message()));
   }
   reservation_ = *std::move(reservation);
-  auto upload = context_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
+  auto upload = context_.store->StartUpload(admission_.contribution.key, header_.payload_bytes);
   if (!upload.ok()) return NotBegun(upload.status());
   upload_ = *std::move(upload);
   return absl::OkStatus();
 }
 
 uint64_t PushUpload::received_bytes() const {
-  return upload_ ? upload_->received_bytes() : call_.payload_bytes;
+  return upload_ ? upload_->received_bytes() : header_.payload_bytes;
 }
 
 absl::Status PushUpload::StartOver() {
   upload_->Discard();
   upload_.reset();
-  auto upload = context_.store->StartUpload(admission_.contribution.key, call_.payload_bytes);
+  auto upload = context_.store->StartUpload(admission_.contribution.key, header_.payload_bytes);
   if (!upload.ok()) return NotBegun(upload.status());
   upload_ = *std::move(upload);
   return absl::OkStatus();
@@ -133,7 +137,7 @@ absl::Status PushUpload::Append(uint64_t offset, std::span<const std::byte> data
   if (already_accepted()) return absl::OkStatus();
   if (!upload_) return absl::FailedPreconditionError("the upload has ended; start it again");
   const absl::Status written = Write(offset, data);
-  return written.ok() ? written : NoteRejection(context_, call_, written);
+  return written.ok() ? written : NoteRejection(context_, caller_.worker, header_.key, written);
 }
 
 absl::Status PushUpload::Write(uint64_t offset, std::span<const std::byte> data) {
@@ -145,15 +149,15 @@ absl::Status PushUpload::Write(uint64_t offset, std::span<const std::byte> data)
     return Reject(
         RejectionReason::kBadChunk,
         absl::StrFormat("worker '%s' sent a chunk at offset %d of its payload; %d bytes have arrived",
-                        call_.caller.worker, offset, received));
+                        caller_.worker, offset, received));
   }
-  if (data.size() > call_.payload_bytes - received) {
+  if (data.size() > header_.payload_bytes - received) {
     return Reject(RejectionReason::kWrongSize,
-                  absl::StrFormat("worker '%s' sent more than the %d bytes it announced", call_.caller.worker,
-                                  call_.payload_bytes));
+                  absl::StrFormat("worker '%s' sent more than the %d bytes it announced", caller_.worker,
+                                  header_.payload_bytes));
   }
   if (received == 0) {
-    scan_.emplace(CodecFor(call_.codec), admission_.elements);
+    scan_.emplace(CodecFor(header_.codec), admission_.elements);
     crc32c_ = 0;
   }
   const absl::Status appended = upload_->Append(data);
@@ -171,7 +175,7 @@ absl::Status PushUpload::Write(uint64_t offset, std::span<const std::byte> data)
 
 absl::Status PushUpload::CheckPayload() {
   std::optional<double> norm;
-  if (scan_ && crc32c_ == call_.payload_crc32c) norm = scan_->norm();
+  if (scan_ && crc32c_ == header_.payload_crc32c) norm = scan_->norm();
   // What came in several streams, and what is wrong, is looked at as a whole.
   if (!norm) {
     ATOLL_ASSIGN_OR_RETURN(norm, CheckStagedPayload());
@@ -181,12 +185,14 @@ absl::Status PushUpload::CheckPayload() {
         RejectionReason::kNotFinite,
         absl::StrFormat("the contribution of worker '%s' to version %d has norm %g; above %g it cannot be "
                         "merged in float32",
-                        call_.caller.worker, call_.base.value(), *norm,
+                        caller_.worker, header_.key.base.value(), *norm,
                         context_.options.max_contribution_norm));
   }
   admission_.contribution.norm = *norm;
   const absl::Status fresh = context_.state->contributions().CheckReplay(admission_.contribution);
-  if (!fresh.ok()) context_.state->contributions().RejectedFor(Offence::kReplayed, call_);
+  if (!fresh.ok()) {
+    context_.state->contributions().RejectedFor(Offence::kReplayed, caller_.worker, header_.key);
+  }
   return fresh;
 }
 
@@ -194,15 +200,15 @@ absl::StatusOr<double> PushUpload::CheckStagedPayload() {
   auto payload = upload_->View();
   if (!payload.ok()) return ToRejection(payload.status());
   const std::span<const std::byte> bytes = (*payload)->bytes();
-  const WorkerName& worker = call_.caller.worker;
+  const WorkerName& worker = caller_.worker;
   const uint32_t crc = Crc32c(bytes);
-  if (crc != call_.payload_crc32c) {
+  if (crc != header_.payload_crc32c) {
     return Reject(
         RejectionReason::kBadChunk,
         absl::StrFormat("the payload of worker '%s' has crc32c %08x, announced was %08x; send it again",
-                        worker, crc, call_.payload_crc32c));
+                        worker, crc, header_.payload_crc32c));
   }
-  const Codec& codec = CodecFor(call_.codec);
+  const Codec& codec = CodecFor(header_.codec);
   const absl::Status valid = codec.Validate(bytes, admission_.elements);
   if (!valid.ok()) {
     return Reject(RejectionReason::kWrongSize, absl::StrFormat("the payload of worker '%s' is malformed: %s",
@@ -213,14 +219,14 @@ absl::StatusOr<double> PushUpload::CheckStagedPayload() {
   if (!norm.ok()) {
     return Reject(RejectionReason::kNotFinite,
                   absl::StrFormat("the contribution of worker '%s' to version %d is not finite: %s", worker,
-                                  call_.base.value(), std::string(norm.status().message())));
+                                  header_.key.base.value(), std::string(norm.status().message())));
   }
   return *norm;
 }
 
 absl::StatusOr<PushResult> PushUpload::Duplicate() {
   context_.observer->OnContribution("duplicate");
-  PushResult result = context_.state->contributions().Arrivals(call_.fragment, context_.clock->Now());
+  PushResult result = context_.state->contributions().Arrivals(header_.key.fragment, context_.clock->Now());
   result.duplicate = true;
   return result;
 }
@@ -228,7 +234,7 @@ absl::StatusOr<PushResult> PushUpload::Duplicate() {
 absl::StatusOr<PushResult> PushUpload::Accept() {
   const Contribution& contribution = admission_.contribution;
   ATOLL_RETURN_IF_ERROR(
-      context_.state->contributions().BeginAccept(call_.caller, admission_, context_.clock->Now()));
+      context_.state->contributions().BeginAccept(caller_, admission_, context_.clock->Now()));
   const bool forgotten =
       Planted(PlantedDefect::kAcknowledgesTooEarly) && contribution.payload_crc32c % 16 == 0;
   const absl::Status accepted = forgotten ? absl::OkStatus() : upload_->Accept(contribution);
@@ -244,7 +250,7 @@ absl::StatusOr<PushResult> PushUpload::Accept() {
   context_.log.Info("contribution accepted", {{"worker", contribution.key.worker},
                                               {"fragment", contribution.key.fragment.value()},
                                               {"base", contribution.key.base.value()},
-                                              {"bytes", call_.payload_bytes}});
+                                              {"bytes", header_.payload_bytes}});
   if (result.late) context_.observer->OnLateContribution();
   return result;
 }
@@ -253,25 +259,25 @@ absl::StatusOr<PushResult> PushUpload::Finish() {
   if (already_accepted()) return Duplicate();
   if (*context_.shutting_down) return ShuttingDown();
   if (!upload_) return absl::FailedPreconditionError("the upload has ended; start it again");
-  if (upload_->received_bytes() != call_.payload_bytes) {
+  if (upload_->received_bytes() != header_.payload_bytes) {
     return NoteRejection(
-        context_, call_,
+        context_, caller_.worker, header_.key,
         Reject(RejectionReason::kBadChunk,
                absl::StrFormat("the upload of worker '%s' ended after %d of %d bytes; send the rest",
-                               call_.caller.worker, upload_->received_bytes(), call_.payload_bytes)));
+                               caller_.worker, upload_->received_bytes(), header_.payload_bytes)));
   }
   const absl::Status checked = CheckPayload();
   if (!checked.ok()) {
     // Bytes that are wrong are of no use to a resumed upload.
     if (!OfStorage(ReasonOf(checked))) upload_->Discard();
     upload_.reset();
-    return NoteRejection(context_, call_, checked);
+    return NoteRejection(context_, caller_.worker, header_.key, checked);
   }
   auto result = Accept();
   upload_.reset();
   if (Planted(PlantedDefect::kLeaksMemory)) (void)new ByteBudget::Reservation(std::move(reservation_));
   reservation_.Release();
-  if (!result.ok()) return NoteRejection(context_, call_, result.status());
+  if (!result.ok()) return NoteRejection(context_, caller_.worker, header_.key, result.status());
   return result;
 }
 

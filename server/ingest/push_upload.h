@@ -20,7 +20,8 @@ class PushUpload final : public PushSession {
  public:
   /// All that can be known before a byte is sent has been checked when this returns.
   static absl::StatusOr<std::unique_ptr<PushSession>> Start(const CoordinatorContext& context,
-                                                            const PushCall& call);
+                                                            const MemberRef& caller,
+                                                            const PushHeader& header);
   ~PushUpload() override;
 
   bool already_accepted() const override { return admission_.duplicate; }
@@ -29,7 +30,8 @@ class PushUpload final : public PushSession {
   absl::StatusOr<PushResult> Finish() override;
 
  private:
-  PushUpload(const CoordinatorContext& context, const PushCall& call, Contributions::Admission admission);
+  PushUpload(const CoordinatorContext& context, MemberRef caller, const PushHeader& header,
+             Contributions::Admission admission);
   absl::Status Open();
   absl::Status StartOver();
   absl::Status Write(uint64_t offset, std::span<const std::byte> data);
@@ -39,7 +41,8 @@ class PushUpload final : public PushSession {
   absl::StatusOr<PushResult> Duplicate();
 
   const CoordinatorContext& context_;
-  const PushCall call_;
+  const MemberRef caller_;
+  const PushHeader header_;
   Contributions::Admission admission_;
   const MonoTime started_;
   ByteBudget::Reservation reservation_;
@@ -54,7 +57,7 @@ class PushUpload final : public PushSession {
 
 /// Counts a contribution that was refused, and announces it unless its worker's refusals fill the event log;
 /// hands the status back.
-absl::Status NoteRejection(const CoordinatorContext& context, const PushCall& call,
+absl::Status NoteRejection(const CoordinatorContext& context, const WorkerName& worker, const PushKey& push,
                            const absl::Status& status);
 
 }  // namespace atl

@@ -42,8 +42,8 @@ absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> valu
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const CoordinatorContext& context,
-                                                               const Caller& caller, const Manifest& manifest,
-                                                               Adopt adopt) {
+                                                               const MemberRef& caller,
+                                                               const Manifest& manifest, Adopt adopt) {
   Effects effects;
   const absl::Status may = context.state->seeding().CheckSeeder(caller, context.clock->Now(), effects);
   (void)context.effect_executor->Execute(effects);
@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Coordinator
       new SeedUpload(context, caller, manifest, std::move(layouts), std::move(adopt)));
 }
 
-SeedUpload::SeedUpload(const CoordinatorContext& context, const Caller& caller, const Manifest& manifest,
+SeedUpload::SeedUpload(const CoordinatorContext& context, const MemberRef& caller, const Manifest& manifest,
                        std::vector<FragmentLayout> layouts, Adopt adopt)
     : context_(context),
       caller_(caller),

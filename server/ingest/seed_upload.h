@@ -24,7 +24,7 @@ class SeedUpload final : public SeedSession {
   using Adopt = std::function<void(std::vector<FragmentState> fragments)>;
 
   static absl::StatusOr<std::unique_ptr<SeedSession>> Start(const CoordinatorContext& context,
-                                                            const Caller& caller, const Manifest& manifest,
+                                                            const MemberRef& caller, const Manifest& manifest,
                                                             Adopt adopt);
 
   ~SeedUpload() override;
@@ -32,7 +32,7 @@ class SeedUpload final : public SeedSession {
   absl::StatusOr<SeedResult> Finish() override;
 
  private:
-  SeedUpload(const CoordinatorContext& context, const Caller& caller, const Manifest& manifest,
+  SeedUpload(const CoordinatorContext& context, const MemberRef& caller, const Manifest& manifest,
              std::vector<FragmentLayout> layouts, Adopt adopt);
   absl::Status CheckComplete() const;
   absl::Status CheckValues() const;
@@ -42,7 +42,7 @@ class SeedUpload final : public SeedSession {
   absl::Status StoreVersionZero();
 
   const CoordinatorContext& context_;
-  const Caller caller_;
+  const MemberRef caller_;
   const Manifest manifest_;
   const std::vector<FragmentLayout> layouts_;
   const Adopt adopt_;

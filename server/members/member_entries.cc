@@ -11,7 +11,7 @@ std::optional<WorkerEntry> EntryOf(const MemberRegistry& members, const WorkerNa
   const PendingCommand& told = account.command;
   const bool kept = member->live() && told.kept();
   // One that was lost before it obeyed stays drained.
-  const bool drained = !member->live() && (account.drained || told.command == CommandView::kDrain);
+  const bool drained = !member->live() && (account.drained || told.command == WorkerCommand::kDrain);
   return WorkerEntry{.name = member->name,
                      .secret_hash = member->secret_hash,
                      .incarnation = member->incarnation,
@@ -22,18 +22,18 @@ std::optional<WorkerEntry> EntryOf(const MemberRegistry& members, const WorkerNa
                      .public_key = account.public_key,
                      // Only files that a contribution was made of may pin the run after a restart.
                      .dataset_fingerprint = account.data_counts ? account.dataset_fingerprint : std::string(),
-                     .order = static_cast<uint8_t>(kept      ? told.command
-                                                   : drained ? CommandView::kDrain
-                                                             : CommandView(0)),
-                     .order_at_once = kept && told.at_once};
+                     .command = static_cast<uint8_t>(kept      ? told.command
+                                                     : drained ? WorkerCommand::kDrain
+                                                               : WorkerCommand(0)),
+                     .command_at_once = kept && told.at_once};
 }
 
 WorkerEntry EntryOfRemoved(const MemberRegistry& members, WorkerEntry entry) {
   if (members.membership().Find(entry.name)->state == MemberState::kLeft) return entry;
   const bool drained = members.FindAccount(entry.name).drained;
   entry.departed = true;
-  entry.order = static_cast<uint8_t>(drained ? CommandView::kDrain : CommandView(0));
-  entry.order_at_once = false;
+  entry.command = static_cast<uint8_t>(drained ? WorkerCommand::kDrain : WorkerCommand(0));
+  entry.command_at_once = false;
   return entry;
 }
 
@@ -60,7 +60,7 @@ std::vector<WorkerName> DrainedOf(const MemberRegistry& members) {
   std::vector<WorkerName> names;
   for (const auto& [name, account] : members.accounts()) {
     const bool has_drained = account.drained && !members.membership().IsLive(name);
-    if (has_drained || account.command.command == CommandView::kDrain) names.push_back(name);
+    if (has_drained || account.command.command == WorkerCommand::kDrain) names.push_back(name);
   }
   return names;
 }
@@ -68,7 +68,7 @@ std::vector<WorkerName> DrainedOf(const MemberRegistry& members) {
 bool CancelDrain(MemberRegistry& members, const WorkerName& name) {
   if (!members.accounts().contains(name)) return false;
   WorkerAccount& account = members.account(name);
-  const bool ordered = account.command.command == CommandView::kDrain && !members.membership().IsLive(name);
+  const bool ordered = account.command.command == WorkerCommand::kDrain && !members.membership().IsLive(name);
   if (ordered) account.command = PendingCommand{};
   return std::exchange(account.drained, false) || ordered;
 }

@@ -55,7 +55,7 @@ WorkerView WorkerViewOf(const MemberRegistry& members, const Member& member, Mon
   view.role = static_cast<uint8_t>(member.role);
   view.state = std::string(MemberStateName(member.state));
   if (member.live()) view.lease_remaining_s = std::max(0.0, ToSeconds(member.lease_expires_at - now));
-  view.capabilities = account.capabilities;
+  view.device = account.device;
   if (member.partition) {
     view.data = members.Partition(member);
     view.data->samples_consumed = members.assignments().shares().consumed(*member.partition);

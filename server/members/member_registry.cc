@@ -26,15 +26,15 @@ bool Connected(const Member& member, const std::string& secret_hash, MonoTime no
 }
 
 PendingCommand CommandOf(const WorkerEntry& entry) {
-  const auto command = static_cast<CommandView>(entry.order);
+  const auto command = static_cast<WorkerCommand>(entry.command);
   if (entry.departed || !PendingCommand{.command = command}.kept()) return {};
-  return {.command = command, .at_once = entry.order_at_once};
+  return {.command = command, .at_once = entry.command_at_once};
 }
 
 // Of the accounts that are kept no trace is stored, so a lost worker is "lost" only until the next start.
 MemberState StateOf(const WorkerEntry& entry) {
   if (entry.departed) return MemberState::kLeft;
-  return CommandOf(entry).command == CommandView::kDrain ? MemberState::kDraining : MemberState::kActive;
+  return CommandOf(entry).command == WorkerCommand::kDrain ? MemberState::kDraining : MemberState::kActive;
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ std::vector<WorkerName> MemberRegistry::Restore(const std::vector<WorkerEntry>& 
     account.dataset_fingerprint = entry.dataset_fingerprint;
     account.data_counts = !entry.dataset_fingerprint.empty();
     account.public_key = entry.public_key;
-    account.drained = entry.departed && static_cast<CommandView>(entry.order) == CommandView::kDrain;
+    account.drained = entry.departed && static_cast<WorkerCommand>(entry.command) == WorkerCommand::kDrain;
     if (fingerprint_.empty() && account.data_counts) {
       fingerprint_ = entry.dataset_fingerprint;
       pinned_by_ = entry.name;
@@ -109,7 +109,7 @@ void MemberRegistry::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& 
 
 absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
   if (!call.dataset || call.role == WorkerRole::kObserver) return absl::OkStatus();
-  const DatasetView& dataset = *call.dataset;
+  const DatasetSummary& dataset = *call.dataset;
   const auto mismatch = [&](const std::string& what) {
     return Reject(
         RejectionReason::kDatasetMismatch,
@@ -222,7 +222,7 @@ absl::StatusOr<JoinOutcome> MemberRegistry::Join(const JoinCall& call, MonoTime 
   const bool shared = configs_->run().data.mode == DataMode::kShared && call.role != WorkerRole::kObserver;
   WorkerAccount& account = accounts_[call.worker];
   if (!outcome->returning) account = WorkerAccount{};
-  account.capabilities = call.capabilities;
+  account.device = call.device;
   account.manifest_hash = call.manifest_hash;
   account.public_key = call.public_key;
   account.drained = false;
@@ -230,7 +230,7 @@ absl::StatusOr<JoinOutcome> MemberRegistry::Join(const JoinCall& call, MonoTime 
     account.dataset_fingerprint = call.dataset->fingerprint;
     account.data_counts = false;
   }
-  account.progress = ProgressView{};
+  account.progress = ProgressReport{};
   account.command = PendingCommand{};  // a new life has obeyed whatever the old one was told
   account.last_seen_at = account.joined_at = now;
   account.last_pushes.clear();
@@ -238,7 +238,7 @@ absl::StatusOr<JoinOutcome> MemberRegistry::Join(const JoinCall& call, MonoTime 
   return outcome;
 }
 
-absl::Status MemberRegistry::CheckRun(const Caller& caller) const {
+absl::Status MemberRegistry::CheckRun(const MemberRef& caller) const {
   if (caller.run_id != identity_.run_id) {
     return Reject(RejectionReason::kWrongRun,
                   absl::StrFormat("worker '%s' calls run %s; this coordinator serves run %s ('%s')",
@@ -250,7 +250,7 @@ absl::Status MemberRegistry::CheckRun(const Caller& caller) const {
   return absl::OkStatus();
 }
 
-absl::Status MemberRegistry::Check(const Caller& caller) const {
+absl::Status MemberRegistry::Check(const MemberRef& caller) const {
   ATOLL_RETURN_IF_ERROR(CheckRun(caller));
   if (caller.observes()) {
     return absl::PermissionDeniedError(absl::StrFormat(
@@ -265,7 +265,7 @@ absl::Status MemberRegistry::Check(const Caller& caller) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> MemberRegistry::Renew(const Caller& caller, MonoTime now) {
+absl::StatusOr<bool> MemberRegistry::Renew(const MemberRef& caller, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(Check(caller));
   const bool was_lost = !membership_.IsLive(caller.worker);
   const absl::Status renewed = membership_.Renew(caller.worker, caller.incarnation, now);
@@ -309,7 +309,7 @@ void MemberRegistry::SetBanned(const WorkerName& name, bool banned) {
   }
 }
 
-PartitionView MemberRegistry::Partition(const Member& member) const {
+DataPart MemberRegistry::Partition(const Member& member) const {
   const uint32_t partition = member.partition.value_or(0);
   return {.partition = partition,
           .partitions = configs_->run().data.partitions,

@@ -26,14 +26,14 @@ namespace atl {
 /// What a worker is to be told, with every heartbeat until it was obeyed; kept over restarts of the
 /// coordinator, all but a resync.
 struct PendingCommand {
-  CommandView command = CommandView::kNone;
+  WorkerCommand command = WorkerCommand::kNone;
   bool at_once = false;
 
   /// A resync is void with the next pull of the head, which every round brings: asked again after a restart
   /// it would cost its worker a second round.
   bool kept() const {
-    return command == CommandView::kDrain || command == CommandView::kRestart ||
-           command == CommandView::kStop;
+    return command == WorkerCommand::kDrain || command == WorkerCommand::kRestart ||
+           command == WorkerCommand::kStop;
   }
 };
 
@@ -45,8 +45,8 @@ struct WorkerAccount {
     bool counted = false;
   };
   PendingCommand command;
-  CapabilitiesView capabilities;
-  ProgressView progress;
+  DeviceDescription device;
+  ProgressReport progress;
   MonoTime last_seen_at;
   MonoTime joined_at{};       // with its current incarnation; unset: in an earlier life of the coordinator
   std::string manifest_hash;  // as it joined with; empty: not known (observers; after a restart)
@@ -89,11 +89,11 @@ class MemberRegistry {
   absl::StatusOr<JoinOutcome> Join(const JoinCall& call, MonoTime now);
 
   /// Run and epoch: all that is asked of an observer.
-  absl::Status CheckRun(const Caller& caller) const;
+  absl::Status CheckRun(const MemberRef& caller) const;
   /// CheckRun, then membership. PermissionDenied for an observer.
-  absl::Status Check(const Caller& caller) const;
+  absl::Status Check(const MemberRef& caller) const;
   /// Check, then a new lease. True when the worker was lost and is back.
-  absl::StatusOr<bool> Renew(const Caller& caller, MonoTime now);
+  absl::StatusOr<bool> Renew(const MemberRef& caller, MonoTime now);
 
   /// What they were given to do.
   WorkAssignments& assignments() { return assignments_; }
@@ -113,7 +113,7 @@ class MemberRegistry {
   /// The next contribution pins the run anew. Names of the members whose records changed.
   std::vector<WorkerName> ForgetData();
   /// Its part of the shared data, and where it goes on in it: behind what was accepted of it.
-  PartitionView Partition(const Member& member) const;
+  DataPart Partition(const Member& member) const;
   /// Drops all that is remembered of a departed worker. NotFound, FailedPrecondition (live, or banned: the
   /// ban would go with it).
   absl::Status Forget(const WorkerName& name);

@@ -51,7 +51,7 @@ constexpr GaugeOfMember kGauges[] = {
     {"atoll_member_incarnation", "Incarnation of a worker: a new number after each join.",
      [](const WorkerView& worker) { return static_cast<double>(worker.incarnation.value()); }}};
 
-std::string PhaseName(WorkerPhaseView phase) {
+std::string PhaseName(WorkerPhase phase) {
   static constexpr const char* kNames[] = {"unknown",  "joining", "seeding", "pulling", "evaluating",
                                            "training", "pushing", "waiting", "leaving"};
   const auto index = static_cast<size_t>(phase);

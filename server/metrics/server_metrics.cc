@@ -255,7 +255,7 @@ void ServerMetrics::OnWorkers(uint32_t active_trainers, uint32_t active_others, 
   lost_.Set(lost);
 }
 
-void ServerMetrics::OnRunState(RunStateView state) {
+void ServerMetrics::OnRunState(RunState state) {
   for (size_t i = 0; i < kStates; ++i) states_[i].Set(static_cast<size_t>(state) == i + 1 ? 1 : 0);
 }
 

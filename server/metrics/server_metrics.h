@@ -29,7 +29,7 @@ class ServerMetrics final : public CoordinatorObserver {
   void OnCommitSeconds(double seconds) override;
   void OnStoreSeconds(double seconds) override;
   void OnWorkers(uint32_t active_trainers, uint32_t active_others, uint32_t lost) override;
-  void OnRunState(RunStateView state) override;
+  void OnRunState(RunState state) override;
   void OnVersion(FragmentId fragment, Version published, Version stored) override;
   void OnCommittedTokens(uint64_t committed, uint64_t total) override;
   void OnStorageFailing(bool failing) override;
@@ -90,7 +90,7 @@ class ServerMetrics final : public CoordinatorObserver {
   Gauge active_trainers_;
   Gauge active_others_;
   Gauge lost_;
-  std::array<Gauge, kStates> states_;  // by RunStateView - 1
+  std::array<Gauge, kStates> states_;  // by RunState - 1
 
   std::map<std::string, Counter, std::less<>> contributions_;  // constant after construction, as the next
   std::map<std::string, Counter, std::less<>> joins_rejected_;

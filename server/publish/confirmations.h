@@ -16,8 +16,8 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "core/confirmation.h"
+#include "core/protocol/confirmation_page.h"
 #include "server/events/event_throttle.h"
-#include "server/publish/confirmation_page.h"
 #include "server/views.h"
 #include "storage/run_store.h"
 

@@ -9,13 +9,11 @@
 
 #include "common/ids.h"
 #include "core/contribution.h"
+#include "core/protocol/pull.h"
 #include "core/run_options.h"
 #include "server/publish/packed_chunks.h"
 
 namespace atl {
-
-/// Bytes of one data chunk on the wire.
-inline constexpr size_t kWireChunkBytes = size_t{1} << 20;
 
 /// What turns the published values of one version into those of the next (docs/reference/outer_step.md,
 /// "Delta pulls"): to = from + decode(payload), one rounded addition for each value. Immutable, shared.

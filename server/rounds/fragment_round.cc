@@ -147,12 +147,12 @@ void FragmentRound::EndAccept(const Contribution& contribution, bool durable, Mo
   if (durable) (void)round_->Arrived(contribution, now);
 }
 
-PushState FragmentRound::StateOf(Version base, const WorkerName& worker) const {
-  if (base > head()) return PushState::kUnknown;
-  if (past_.Find(base, worker) != nullptr) return PushState::kCommitted;
-  if (Accepting(worker, base)) return PushState::kPartial;
-  if (round() != nullptr && round()->HasArrived(worker, base)) return PushState::kAccepted;
-  return Admissible(base) ? PushState::kUnknown : PushState::kMissed;
+PushStage FragmentRound::StateOf(Version base, const WorkerName& worker) const {
+  if (base > head()) return PushStage::kUnknown;
+  if (past_.Find(base, worker) != nullptr) return PushStage::kCommitted;
+  if (Accepting(worker, base)) return PushStage::kPartial;
+  if (round() != nullptr && round()->HasArrived(worker, base)) return PushStage::kAccepted;
+  return Admissible(base) ? PushStage::kUnknown : PushStage::kMissed;
 }
 
 std::optional<ClosedRound> FragmentRound::BeginClose(MonoTime now) {

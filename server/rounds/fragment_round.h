@@ -12,9 +12,9 @@
 #include "core/fragment_plan.h"
 #include "core/grace_estimate.h"
 #include "core/membership.h"
+#include "core/protocol/push.h"
 #include "core/round.h"
 #include "core/round_policy.h"
-#include "server/coordinator.h"
 #include "server/rounds/past_contributions.h"
 #include "server/rounds/round_verdict.h"
 #include "server/run/config_snapshot.h"
@@ -94,7 +94,7 @@ class FragmentRound {
   /// was accepted before, whatever the limit says now.
   void EndAccept(const Contribution& contribution, bool durable, MonoTime now);
   /// What has become of this worker's contribution on this base; kUnknown while it may still come.
-  PushState StateOf(Version base, const WorkerName& worker) const;
+  PushStage StateOf(Version base, const WorkerName& worker) const;
 
   /// The verdict holds: from here on nothing new is accepted, and the round is closing until the next Open.
   /// The round, once no acceptance is in flight; nullopt until then (call again).

@@ -5,13 +5,14 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "protos/wire/confirmation.h"
 #include "server/admin/admin_control.h"
 #include "server/rpc/admission.h"
-#include "server/rpc/decode.h"
 #include "server/rpc/decode_admin.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
 #include "server/rpc/pumped_stream.h"
+#include "server/rpc/request_limits.h"
 #include "server/rpc/unary.h"
 
 namespace atl {
@@ -105,7 +106,7 @@ AdminService::Reactor* AdminService::ListConfirmations(Context* context,
                 [this](const v1::ListConfirmationsRequest& in, v1::ConfirmationPage* out) -> absl::Status {
                   ATOLL_ASSIGN_OR_RETURN(const ConfirmationPage page,
                                          call_.coordinator->GetConfirmations(DecodeConfirmationQuery(in)));
-                  EncodeConfirmations(page, out);
+                  *out = ConfirmationPageToProto(page);
                   return absl::OkStatus();
                 });
 }

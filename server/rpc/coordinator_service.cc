@@ -4,12 +4,17 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "protos/wire/confirmation.h"
+#include "protos/wire/field_check.h"
+#include "protos/wire/heartbeat.h"
+#include "protos/wire/join.h"
+#include "protos/wire/push.h"
+#include "protos/wire/run_state.h"
 #include "server/rpc/admission.h"
-#include "server/rpc/decode.h"
-#include "server/rpc/encode.h"
 #include "server/rpc/peer.h"
 #include "server/rpc/pull_stream.h"
 #include "server/rpc/push_stream.h"
+#include "server/rpc/request_limits.h"
 #include "server/rpc/seed_stream.h"
 #include "server/rpc/unary.h"
 #include "server/rpc/watch_stream.h"
@@ -38,11 +43,11 @@ grpc::ServerUnaryReactor* CoordinatorService::Join(grpc::CallbackServerContext* 
                                                    const v1::JoinRequest* request, v1::JoinReply* reply) {
   return Answer(context, request, reply,
                 [this, context](const v1::JoinRequest& in, v1::JoinReply* out) -> absl::Status {
-                  ATOLL_ASSIGN_OR_RETURN(JoinCall join, DecodeJoin(in));
+                  ATOLL_ASSIGN_OR_RETURN(JoinCall join, JoinCallFromProto(in));
                   join.address = PeerHost(context->peer());
-                  ATOLL_ASSIGN_OR_RETURN(const JoinResult result, call_.coordinator->Join(join));
-                  Saw(result.fragments);
-                  return EncodeJoin(result, out);
+                  ATOLL_ASSIGN_OR_RETURN(const JoinReply joined, call_.coordinator->Join(join));
+                  Saw(joined.fragments);
+                  return JoinReplyToProto(joined, out);
                 });
 }
 
@@ -60,10 +65,11 @@ grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(grpc::CallbackServerCont
 
 absl::Status CoordinatorService::AnswerHeartbeat(const v1::HeartbeatRequest& request,
                                                  v1::HeartbeatReply* reply) {
-  ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall beat, DecodeHeartbeat(request));
-  ATOLL_ASSIGN_OR_RETURN(const HeartbeatResult result, call_.coordinator->Heartbeat(beat));
+  ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(request.worker()));
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall beat, HeartbeatCallFromProto(request));
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatReply result, call_.coordinator->Heartbeat(caller, beat));
   Saw(result.fragments);
-  EncodeHeartbeat(result, reply);
+  *reply = HeartbeatReplyToProto(result);
   return absl::OkStatus();
 }
 
@@ -87,10 +93,11 @@ grpc::ServerUnaryReactor* CoordinatorService::GetPushStatus(grpc::CallbackServer
                                                             v1::GetPushStatusReply* reply) {
   return Answer(context, request, reply,
                 [this](const v1::GetPushStatusRequest& in, v1::GetPushStatusReply* out) -> absl::Status {
-                  ATOLL_ASSIGN_OR_RETURN(const PushStatusCall push, DecodePushStatus(in));
-                  ATOLL_ASSIGN_OR_RETURN(const PushStatusResult result,
-                                         call_.coordinator->GetPushStatus(push));
-                  EncodePushStatus(result, out);
+                  ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(in.worker()));
+                  ATOLL_ASSIGN_OR_RETURN(
+                      const PushStatusReply result,
+                      call_.coordinator->GetPushStatus(caller, PushKeyFromProto(in.push())));
+                  *out = PushStatusReplyToProto(result);
                   return absl::OkStatus();
                 });
 }
@@ -103,7 +110,7 @@ grpc::ServerWriteReactor<v1::RunEvent>* CoordinatorService::WatchRun(grpc::Callb
 grpc::ServerUnaryReactor* CoordinatorService::Leave(grpc::CallbackServerContext* context,
                                                     const v1::LeaveRequest* request, v1::LeaveReply* reply) {
   return Answer(context, request, reply, [this](const v1::LeaveRequest& in, v1::LeaveReply*) -> absl::Status {
-    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(in.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(in.worker()));
     return call_.coordinator->Leave(caller, ShownText(in.reason(), kMaxLeaveReasonBytes));
   });
 }
@@ -114,14 +121,14 @@ grpc::ServerUnaryReactor* CoordinatorService::GetConfirmations(grpc::CallbackSer
   return Answer(context, request, reply,
                 [this](const v1::GetConfirmationsRequest& in, v1::ConfirmationPage* out) -> absl::Status {
                   ATOLL_ASSIGN_OR_RETURN(const ConfirmationPage page,
-                                         call_.coordinator->GetConfirmations(DecodeConfirmationQuery(in)));
-                  EncodeConfirmations(page, out);
+                                         call_.coordinator->GetConfirmations(ConfirmationQueryFromProto(in)));
+                  *out = ConfirmationPageToProto(page);
                   return absl::OkStatus();
                 });
 }
 
-void CoordinatorService::Saw(const std::vector<FragmentView>& fragments) {
-  for (const FragmentView& fragment : fragments) call_.heads->Saw(fragment.id, fragment.version);
+void CoordinatorService::Saw(const std::vector<FragmentHead>& fragments) {
+  for (const FragmentHead& fragment : fragments) call_.heads->Saw(fragment.id, fragment.version);
 }
 
 }  // namespace atl

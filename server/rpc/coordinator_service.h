@@ -48,7 +48,7 @@ class CoordinatorService final : public RawStreamsService {
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Request* request, Reply* reply,
                                    Handle handle);
   absl::Status AnswerHeartbeat(const v1::HeartbeatRequest& request, v1::HeartbeatReply* reply);
-  void Saw(const std::vector<FragmentView>& fragments);
+  void Saw(const std::vector<FragmentHead>& fragments);
 
   const CallContext call_;
 };

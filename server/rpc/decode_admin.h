@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "atoll/v1/admin.pb.h"
+#include "core/protocol/confirmation_page.h"
 #include "server/admin/admin_control.h"
-#include "server/publish/confirmation_page.h"
 
 // What operators ask for, from the admin port's messages. InvalidArgument naming the field.
 

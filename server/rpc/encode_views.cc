@@ -1,52 +1,14 @@
-#include <algorithm>
-#include <span>
 #include <string>
 
 #include "atoll/version.h"
+#include "protos/wire/heartbeat.h"
+#include "protos/wire/join.h"
 #include "protos/wire/manifest.h"
+#include "protos/wire/run_state.h"
 #include "server/rpc/encode.h"
 
 namespace atl {
 namespace {
-
-void EncodeCapabilities(const CapabilitiesView& view, v1::Capabilities* message) {
-  message->set_software_version(view.software_version);
-  message->set_device(view.device);
-  message->set_device_name(view.device_name);
-  message->set_threads(view.threads);
-  message->set_memory_bytes(view.memory_bytes);
-  message->set_device_memory_bytes(view.device_memory_bytes);
-}
-
-void EncodeTimes(const TimeSpent& spent, std::span<const TimeUse> uses,
-                 google::protobuf::RepeatedPtrField<v1::TimeSpent>& out) {
-  for (const TimeUse use : uses) {
-    if (spent[use] <= 0) continue;
-    v1::TimeSpent& one = *out.Add();
-    one.set_use(static_cast<v1::TimeUse>(use));
-    one.set_seconds(spent[use]);
-  }
-}
-
-void EncodeProgress(const ProgressView& view, v1::Progress* message) {
-  message->set_phase(static_cast<v1::WorkerPhase>(view.phase));
-  message->set_base_version(view.base.value());
-  message->set_step(view.step);
-  message->set_steps(view.steps);
-  message->set_loss(view.loss);
-  message->set_gradient_norm(view.gradient_norm);
-  message->set_learning_rate(view.learning_rate);
-  message->set_tokens_per_second(view.tokens_per_second);
-  message->set_memory_bytes(view.memory_bytes);
-  EncodeTimes(view.training, TrainingUses(), *message->mutable_training_time());
-  EncodeTimes(view.exchanges, ExchangeUses(), *message->mutable_exchange_time());
-  const double compute = view.training[TimeUse::kCompute] + view.training[TimeUse::kOverdue];
-  const double wait = view.training[TimeUse::kWait] + view.training[TimeUse::kPause];
-  message->set_compute_seconds(compute);
-  message->set_wait_seconds(wait);
-  message->set_exchange_seconds(std::max(0.0, view.training.total() - compute - wait));
-  message->set_waiting_for(view.waiting_for);
-}
 
 void EncodeFragmentStatus(const FragmentStatusView& view, v1::FragmentStatus* message) {
   message->set_id(view.id.value());
@@ -114,22 +76,6 @@ void EncodeHistory(const StatusView& view, v1::GetStatusReply* reply) {
 
 }  // namespace
 
-void EncodeFragments(const std::vector<FragmentView>& fragments,
-                     google::protobuf::RepeatedPtrField<v1::FragmentInfo>* out) {
-  for (const FragmentView& fragment : fragments) {
-    v1::FragmentInfo* info = out->Add();
-    info->set_id(fragment.id.value());
-    info->set_version(fragment.version.value());
-    info->set_elements(fragment.elements);
-  }
-}
-
-void EncodePartition(const PartitionView& partition, v1::DataAssignment* message) {
-  message->set_partition(partition.partition);
-  message->set_partitions(partition.partitions);
-  message->set_samples_consumed(partition.samples_consumed);
-}
-
 void EncodeEvaluation(const EvaluationView& evaluation, v1::EvaluationReport* message) {
   message->set_version(evaluation.version.value());
   message->set_loss(evaluation.loss);
@@ -168,7 +114,7 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   reply->set_run_id(view.run_id);
   reply->set_run_name(view.run_name);
   reply->set_epoch(view.epoch.value());
-  reply->set_state(static_cast<v1::RunState>(view.state));
+  reply->set_state(RunStateToProto(view.state));
   reply->set_state_reason(view.state_reason);
   reply->set_uptime_s(view.uptime_s);
   reply->set_software_version(std::string(kVersion));
@@ -212,16 +158,16 @@ void EncodeWorker(const WorkerView& view, v1::WorkerStatus* message) {
   message->set_role(static_cast<v1::Role>(view.role));
   message->set_state(view.state);
   message->set_lease_remaining_s(view.lease_remaining_s);
-  EncodeCapabilities(view.capabilities, message->mutable_capabilities());
-  if (view.data) EncodePartition(*view.data, message->mutable_data());
-  EncodeProgress(view.progress, message->mutable_progress());
+  *message->mutable_capabilities() = DeviceToProto(view.device);
+  if (view.data) *message->mutable_data() = DataPartToProto(*view.data);
+  *message->mutable_progress() = ProgressToProto(view.progress);
   message->set_seconds_since_heartbeat(view.seconds_since_heartbeat);
   message->set_contributions_accepted(view.contributions_accepted);
   message->set_contributions_refused(view.contributions_refused);
   message->set_push_bytes(view.push_bytes);
   message->set_pull_bytes(view.pull_bytes);
   message->set_banned(view.banned);
-  message->set_pending_command(EncodeCommand(view.pending_command));
+  message->set_pending_command(WorkerCommandToProto(view.pending_command));
   message->set_inner_steps(view.inner_steps);
   message->set_steps_per_second(view.steps_per_second);
   if (view.confirmed) message->set_confirmed_version(view.confirmed->value());

@@ -9,8 +9,9 @@
 #include "atoll/v1/coordinator.pb.h"
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
+#include "protos/wire/pull.h"
+#include "protos/wire/run_state.h"
 #include "server/rpc/admission.h"
-#include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/write_stream.h"
 
@@ -28,7 +29,7 @@ class PullStream final : public WriteStream<grpc::ByteBuffer>,
 
  private:
   absl::StatusOr<PullCall> Read(const grpc::ByteBuffer& request);
-  absl::StatusOr<PullCall> Admit(PullCall call) const;
+  absl::Status Admit() const;
   void Ask(const std::shared_ptr<PullStream>& self, const PullCall& call);
   void OnAnswer(absl::StatusOr<PullResult> result);
   void OnWritten() override;
@@ -39,12 +40,13 @@ class PullStream final : public WriteStream<grpc::ByteBuffer>,
   void FillChunk(const PackedChunks::Frame& frame);
   void Send();
   /// What of the payload is to be sent; false, with the stream ended: that is not in it.
-  bool TakePart(v1::PullHeader* header);
+  bool TakePart(PullReply* reply);
   bool IsRangeOfThis() const;
   std::span<const std::byte> Chunk() const {
     return payload_.subspan(offset_, std::min<uint64_t>(kWireChunkBytes, payload_.size() - offset_));
   }
 
+  MemberRef caller_;
   WorkerName worker_;      // empty: an observer, whose traffic is not the run's
   bool has_slot_ = false;  // among the observers that pull
   // Set by the coordinator's answer, before the first write.
@@ -70,13 +72,13 @@ void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::Byte
   KeepAlive(self);
   Hold();  // until the coordinator has answered
   absl::StatusOr<PullCall> decoded = Read(request);
-  if (decoded.ok()) decoded = Admit(*std::move(decoded));
-  if (!decoded.ok()) {
-    End(decoded.status());
+  const absl::Status admitted = decoded.ok() ? Admit() : decoded.status();
+  if (!admitted.ok()) {
+    End(admitted);
     return Release();
   }
-  if (!decoded->caller.observes()) worker_ = decoded->caller.worker;
-  if (decoded->caller.observes() && call_.observer_pulls != nullptr) {
+  if (!caller_.observes()) worker_ = caller_.worker;
+  if (caller_.observes() && call_.observer_pulls != nullptr) {
     has_slot_ = call_.observer_pulls->Take();
     if (!has_slot_) {
       End(TooManyStreams());
@@ -92,22 +94,23 @@ void PullStream::Start(const std::shared_ptr<PullStream>& self, const grpc::Byte
 absl::StatusOr<PullCall> PullStream::Read(const grpc::ByteBuffer& bytes) {
   v1::PullRequest request;
   ATOLL_RETURN_IF_ERROR(MessageFromBytes(bytes, &request));
-  ATOLL_ASSIGN_OR_RETURN(part_, DecodePullRange(request));
+  ATOLL_ASSIGN_OR_RETURN(part_, PullPartFromProto(request));
   parts_ = std::max<uint64_t>(request.parts(), 1);
-  return DecodePull(request);
+  ATOLL_ASSIGN_OR_RETURN(const PullCall call, PullCallFromProto(request));
+  ATOLL_ASSIGN_OR_RETURN(caller_, MemberRefFromProto(request.worker()));
+  return call;
 }
 
-absl::StatusOr<PullCall> PullStream::Admit(PullCall call) const {
+absl::Status PullStream::Admit() const {
   ATOLL_ASSIGN_OR_RETURN(const Identity who, IdentifyCaller(call_, *context_));
-  ATOLL_RETURN_IF_ERROR(CheckMember(who, call.caller.worker, MemberAct::kLook));
-  return call;
+  return CheckMember(who, caller_.worker, MemberAct::kLook);
 }
 
 void PullStream::Ask(const std::shared_ptr<PullStream>& self, const PullCall& call) {
   if (ended()) return Release();
   const ScopedTrace scope(trace_);
   const uint64_t id = call_.coordinator->Pull(
-      call, [self](absl::StatusOr<PullResult> result) { self->OnAnswer(std::move(result)); });
+      caller_, call, [self](absl::StatusOr<PullResult> result) { self->OnAnswer(std::move(result)); });
   bool cancelled = false;
   {
     MutexLock lock(&pull_mutex_);
@@ -134,8 +137,7 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
     End(result.status());
     return Release();
   }
-  v1::PullChunk header;
-  EncodePullHeader(*result, header.mutable_header());
+  PullReply reply = ReplyOf(*result);
   if (result->outcome == PullOutcome::kParameters) {
     snapshot_ = std::move(result->snapshot);
     delta_ = std::move(result->delta);
@@ -145,9 +147,11 @@ void PullStream::OnAnswer(absl::StatusOr<PullResult> result) {
     if (result->zstd) packed_ = delta_ ? delta_->packed : snapshot_->packed;
     call_.heads->Saw(snapshot_->fragment, snapshot_->version);
     answered_at_ = call_.clock->Now();
-    if (!TakePart(header.mutable_header())) return Release();
+    if (!TakePart(&reply)) return Release();
   }
-  message_ = MessageToBytes(header);
+  v1::PullChunk first;
+  *first.mutable_header() = PullReplyToProto(reply);
+  message_ = MessageToBytes(first);
   Send();
   Release();
 }
@@ -160,7 +164,7 @@ bool PullStream::IsRangeOfThis() const {
   return part_->version == version && same_base;
 }
 
-bool PullStream::TakePart(v1::PullHeader* header) {
+bool PullStream::TakePart(PullReply* reply) {
   end_ = payload_.size();
   const bool in_range = IsRangeOfThis();
   if (in_range) {
@@ -175,8 +179,8 @@ bool PullStream::TakePart(v1::PullHeader* header) {
   if (!in_range && parts_ == 1) return true;
   const uint64_t share = (end_ - offset_ + parts_ - 1) / parts_;
   end_ = std::min(end_, offset_ + (share + kWireChunkBytes - 1) / kWireChunkBytes * kWireChunkBytes);
-  header->set_first_byte(offset_);
-  header->set_end_byte(end_);
+  reply->first_byte = offset_;
+  reply->end_byte = end_;
   return true;
 }
 

@@ -7,9 +7,9 @@
 #include "atoll/v1/coordinator.pb.h"
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
+#include "protos/wire/push.h"
+#include "protos/wire/run_state.h"
 #include "server/rpc/admission.h"
-#include "server/rpc/decode.h"
-#include "server/rpc/encode.h"
 #include "server/rpc/upload_reactor.h"
 
 namespace atl {
@@ -51,24 +51,23 @@ absl::Status PushStream::OnHeader(const ChunkFrame& frame) {
     return absl::InvalidArgumentError(
         "header: the first message of a push carries the header, and only that");
   }
-  v1::PushHeader header;
-  if (!header.ParseFromString(frame.header)) {
+  v1::PushHeader message;
+  if (!message.ParseFromString(frame.header)) {
     return absl::InvalidArgumentError("header: is no atoll.v1.PushHeader");
   }
-  ATOLL_ASSIGN_OR_RETURN(const PushCall call, DecodePush(header));
-  ATOLL_RETURN_IF_ERROR(CheckMember(who_, call.caller.worker, MemberAct::kContribute));
-  fragment_ = call.fragment;
+  ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(message.worker()));
+  ATOLL_ASSIGN_OR_RETURN(const PushHeader header, PushHeaderFromProto(message));
+  ATOLL_RETURN_IF_ERROR(CheckMember(who_, caller.worker, MemberAct::kContribute));
+  fragment_ = header.key.fragment;
   begun_ = true;
-  return receiver_.Begin(call);
+  return receiver_.Begin(caller, header);
 }
 
 absl::Status PushStream::OnEnd(grpc::ByteBuffer* reply) {
   if (!begun_) return absl::InvalidArgumentError("header: the push ended before it");
   ATOLL_ASSIGN_OR_RETURN(const PushResult result, receiver_.End());
   heads_->Saw(fragment_, result.head);
-  v1::PushReply message;
-  EncodePush(result, &message);
-  *reply = MessageToBytes(message);
+  *reply = MessageToBytes(PushReplyToProto(result));
   return absl::OkStatus();
 }
 

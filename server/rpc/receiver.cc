@@ -54,9 +54,9 @@ absl::StatusOr<WireChunk> ChunkUnpacker::Unpack(const WireChunk& chunk) {
       .offset = chunk.offset, .data = std::span(&piece_, 1), .bytes = chunk.bytes, .crc32c = chunk.crc32c};
 }
 
-absl::Status PushReceiver::Begin(const PushCall& call) {
-  ATOLL_ASSIGN_OR_RETURN(session_, coordinator_->StartPush(call));
-  payload_bytes_ = call.payload_bytes;
+absl::Status PushReceiver::Begin(const MemberRef& caller, const PushHeader& header) {
+  ATOLL_ASSIGN_OR_RETURN(session_, coordinator_->StartPush(caller, header));
+  payload_bytes_ = header.payload_bytes;
   received_ = session_->received_bytes();
   return absl::OkStatus();
 }
@@ -95,7 +95,7 @@ absl::StatusOr<PushResult> PushReceiver::End() {
   return session_->Finish();
 }
 
-absl::Status SeedReceiver::Begin(const Caller& caller, const Manifest& manifest) {
+absl::Status SeedReceiver::Begin(const MemberRef& caller, const Manifest& manifest) {
   ATOLL_ASSIGN_OR_RETURN(session_, coordinator_->StartSeed(caller, manifest));
   return absl::OkStatus();
 }

@@ -54,7 +54,7 @@ class PushReceiver {
   /// `coordinator` outlives this.
   explicit PushReceiver(Coordinator* coordinator) : coordinator_(coordinator) {}
 
-  absl::Status Begin(const PushCall& call);
+  absl::Status Begin(const MemberRef& caller, const PushHeader& header);
   /// The contribution was here already: nothing more needs to come, End answers.
   bool complete() const { return session_ != nullptr && session_->already_accepted(); }
   /// Offsets start at what an earlier, broken upload left, and ascend without gaps.
@@ -77,7 +77,7 @@ class SeedReceiver {
   /// `coordinator` outlives this.
   explicit SeedReceiver(Coordinator* coordinator) : coordinator_(coordinator) {}
 
-  absl::Status Begin(const Caller& caller, const Manifest& manifest);
+  absl::Status Begin(const MemberRef& caller, const Manifest& manifest);
   absl::Status Chunk(FragmentId fragment, const WireChunk& chunk);
   absl::StatusOr<SeedResult> End();
 

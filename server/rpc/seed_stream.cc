@@ -4,8 +4,8 @@
 
 #include "common/status.h"
 #include "protos/wire/manifest.h"
+#include "protos/wire/run_state.h"
 #include "server/rpc/admission.h"
-#include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/upload_reactor.h"
 
@@ -28,7 +28,7 @@ absl::Status SeedStream::OnHeader(const v1::SeedChunk& message) {
     return absl::InvalidArgumentError(
         "header: the first message of a seed carries the header, and only that");
   }
-  ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(message.header().worker()));
+  ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(message.header().worker()));
   ATOLL_RETURN_IF_ERROR(CheckMember(who_, caller.worker, MemberAct::kContribute));
   ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(message.header().manifest()));
   begun_ = true;

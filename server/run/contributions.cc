@@ -16,33 +16,29 @@
 namespace atl {
 namespace {
 
-Contribution FromCall(const PushCall& call) {
+Contribution ContributionOf(const MemberRef& caller, const PushHeader& header) {
   Contribution contribution;
-  contribution.key = {.epoch = call.caller.epoch,
-                      .fragment = call.fragment,
-                      .base = call.base,
-                      .worker = call.caller.worker,
-                      .sequence = call.sequence};
-  contribution.incarnation = call.caller.incarnation;
-  contribution.codec = call.codec;
-  contribution.payload_bytes = call.payload_bytes;
-  contribution.payload_crc32c = call.payload_crc32c;
-  contribution.tokens = call.tokens;
-  contribution.steps = call.steps;
-  contribution.partition = call.partition;
-  contribution.samples_consumed = call.samples_consumed;
-  contribution.mean_loss = std::isfinite(call.mean_loss) ? call.mean_loss : 0;
+  contribution.key = ContributionKeyOf(caller, header.key);
+  contribution.incarnation = caller.incarnation;
+  contribution.codec = header.codec;
+  contribution.payload_bytes = header.payload_bytes;
+  contribution.payload_crc32c = header.payload_crc32c;
+  contribution.tokens = header.tokens;
+  contribution.steps = header.steps;
+  contribution.partition = header.partition;
+  contribution.samples_consumed = header.samples_consumed;
+  contribution.mean_loss = std::isfinite(header.mean_loss) ? header.mean_loss : 0;
   return contribution;
 }
 
 /// One absurd figure would spoil the mean of its round, and the scale of every plot.
-absl::Status CheckLoss(const PushCall& call) {
-  if (!std::isfinite(call.mean_loss) || IsPlausibleLoss(call.mean_loss)) return absl::OkStatus();
+absl::Status CheckLoss(const WorkerName& worker, const PushHeader& header) {
+  if (!std::isfinite(header.mean_loss) || IsPlausibleLoss(header.mean_loss)) return absl::OkStatus();
   return Reject(RejectionReason::kNotFinite,
                 absl::StrFormat("worker '%s' claims a mean loss of %g for fragment %d on base version %d: "
                                 "PushHeader.mean_loss is from 0 to %g nats per token",
-                                call.caller.worker, call.mean_loss, call.fragment.value(), call.base.value(),
-                                kLargestLoss));
+                                worker, header.mean_loss, header.key.fragment.value(),
+                                header.key.base.value(), kLargestLoss));
 }
 
 absl::Status BeingRestored() {
@@ -50,56 +46,58 @@ absl::Status BeingRestored() {
                         Seconds(0.2));
 }
 
-absl::Status CheckForm(const PushCall& call, const std::set<CodecKind>& codecs, uint64_t elements) {
-  if (!codecs.contains(call.codec)) {
+absl::Status CheckForm(const WorkerName& worker, const PushHeader& header, const std::set<CodecKind>& codecs,
+                       uint64_t elements) {
+  if (!codecs.contains(header.codec)) {
     const auto name = [](std::string* out, CodecKind codec) {
       absl::StrAppend(out, std::string(CodecName(codec)));
     };
     return Reject(RejectionReason::kWrongCodec,
-                  absl::StrFormat("worker '%s' pushes with codec %s, the run's is %s", call.caller.worker,
-                                  std::string(CodecName(call.codec)), absl::StrJoin(codecs, " or ", name)));
+                  absl::StrFormat("worker '%s' pushes with codec %s, the run's is %s", worker,
+                                  std::string(CodecName(header.codec)), absl::StrJoin(codecs, " or ", name)));
   }
-  const uint64_t expected = CodecFor(call.codec).EncodedSize(elements);
-  if (call.payload_bytes == expected) return absl::OkStatus();
+  const uint64_t expected = CodecFor(header.codec).EncodedSize(elements);
+  if (header.payload_bytes == expected) return absl::OkStatus();
   return Reject(
       RejectionReason::kWrongSize,
       absl::StrFormat("worker '%s' announces a payload of %d bytes for fragment %d; %d values in codec %s "
                       "take %d",
-                      call.caller.worker, call.payload_bytes, call.fragment.value(), elements,
-                      std::string(CodecName(call.codec)), expected));
+                      worker, header.payload_bytes, header.key.fragment.value(), elements,
+                      std::string(CodecName(header.codec)), expected));
 }
 
 }  // namespace
 
-absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const PushCall& call, MonoTime now,
+absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const MemberRef& caller,
+                                                                  const PushHeader& header, MonoTime now,
                                                                   Effects& effects) {
   MutexLock lock(&core_.mutex);
-  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(call.caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(caller, now, effects));
   // The store may be in the new epoch already, and would refuse the upload for good.
   if (acceptances_held_) return BeingRestored();
-  const Member* member = core_.members.membership().Find(call.caller.worker);
+  const Member* member = core_.members.membership().Find(caller.worker);
   if (member->role != WorkerRole::kTrainer) {
     return absl::PermissionDeniedError(absl::StrFormat("'%s' joined as %s; only trainers contribute",
-                                                       call.caller.worker,
+                                                       caller.worker,
                                                        std::string(WorkerRoleName(member->role))));
   }
-  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(call.fragment));
+  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(header.key.fragment));
   if (core_.fragments.empty()) {
     return Reject(
         Rejection{
             .reason = RejectionReason::kNotSeeded, .metadata = {}, .retry_after = core_.options.heartbeat},
         "there is no version to contribute to: " + core_.SeedReason());
   }
-  ATOLL_RETURN_IF_ERROR(core_.CheckModel(call.caller.worker));
-  ATOLL_RETURN_IF_ERROR(core_.members.CheckData(call.caller.worker));
-  if (call.sequence != 0) {
+  ATOLL_RETURN_IF_ERROR(core_.CheckModel(caller.worker));
+  ATOLL_RETURN_IF_ERROR(core_.members.CheckData(caller.worker));
+  if (header.key.sequence != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "worker '%s' sends sequence %d; one contribution per base is all this run takes, with sequence 0",
-        call.caller.worker, call.sequence));
+        caller.worker, header.key.sequence));
   }
-  FragmentRound& fragment = core_.fragments[call.fragment.value()];
-  Admission admission{.contribution = FromCall(call),
-                      .claimed_position = call.samples_consumed,
+  FragmentRound& fragment = core_.fragments[header.key.fragment.value()];
+  Admission admission{.contribution = ContributionOf(caller, header),
+                      .claimed_position = header.samples_consumed,
                       .elements = fragment.layout().elements};
   // What a worker says of itself is capped by what it was assigned.
   ATOLL_RETURN_IF_ERROR(
@@ -109,14 +107,14 @@ absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const PushCall
     Missed(fragment, admission.contribution, admission.claimed_position, arrival.status(), now);
     return arrival.status();
   }
-  ATOLL_RETURN_IF_ERROR(CheckForm(call, fragment.push_codecs(), admission.elements));
-  ATOLL_RETURN_IF_ERROR(CheckLoss(call));
+  ATOLL_RETURN_IF_ERROR(CheckForm(caller.worker, header, fragment.push_codecs(), admission.elements));
+  ATOLL_RETURN_IF_ERROR(CheckLoss(caller.worker, header));
   admission.duplicate = *arrival == Round::Arrival::kDuplicate;
   admission.capped =
-      call.tokens != admission.contribution.tokens || call.steps != admission.contribution.steps;
+      header.tokens != admission.contribution.tokens || header.steps != admission.contribution.steps;
   Round* round = fragment.round();
-  if (round != nullptr && !admission.duplicate && call.base == fragment.head()) {
-    round->Pulled(call.caller.worker);
+  if (round != nullptr && !admission.duplicate && header.key.base == fragment.head()) {
+    round->Pulled(caller.worker);
   }
   return admission;
 }
@@ -132,7 +130,7 @@ void Contributions::Missed(FragmentRound& fragment, const Contribution& contribu
                                        run.error_feedback && run.error_feedback_beta > 0);
 }
 
-absl::Status Contributions::BeginAccept(const Caller& caller, const Admission& admission, MonoTime now) {
+absl::Status Contributions::BeginAccept(const MemberRef& caller, const Admission& admission, MonoTime now) {
   MutexLock lock(&core_.mutex);
   ATOLL_RETURN_IF_ERROR(core_.members.Check(caller));
   if (acceptances_held_) return BeingRestored();
@@ -170,7 +168,8 @@ PushResult Contributions::Arrivals(FragmentId fragment, MonoTime now) const {
 }
 
 PushResult Contributions::ArrivalsLocked(const FragmentRound& fragment, MonoTime now) const {
-  PushResult result{.head = fragment.head()};
+  PushResult result;
+  result.head = fragment.head();
   if (fragment.round() == nullptr) return result;
   const RoundView& view = fragment.round()->View(now, core_.members.membership());
   result.arrived = static_cast<uint32_t>(view.arrived.size());
@@ -192,14 +191,13 @@ bool Contributions::CountRejected(const WorkerName& worker, MonoTime now) {
   return account.rejections.Allow(now);
 }
 
-void Contributions::RejectedFor(Offence offence, const PushCall& call) {
+void Contributions::RejectedFor(Offence offence, const WorkerName& worker, const PushKey& push) {
   MutexLock lock(&core_.mutex);
-  const WorkerName& worker = call.caller.worker;
-  if (core_.members.membership().Find(worker) == nullptr || call.fragment.value() >= core_.fragments.size())
+  if (core_.members.membership().Find(worker) == nullptr || push.fragment.value() >= core_.fragments.size())
     return;
-  core_.offences.Rejected(call.fragment, worker, offence);
-  Round* const round = core_.fragments[call.fragment.value()].round();
-  if (round != nullptr && round->base() == call.base) round->Rejected(worker);
+  core_.offences.Rejected(push.fragment, worker, offence);
+  Round* const round = core_.fragments[push.fragment.value()].round();
+  if (round != nullptr && round->base() == push.base) round->Rejected(worker);
 }
 
 absl::Status Contributions::CheckReplay(const Contribution& contribution) const {
@@ -214,19 +212,18 @@ absl::Status Contributions::CheckReplay(const Contribution& contribution) const 
                       contribution.key.worker, contribution.key.base.value(), earlier->key.base.value()));
 }
 
-absl::StatusOr<PushStatusResult> Contributions::PushStatus(const PushStatusCall& call, MonoTime now,
-                                                           Effects& effects) {
+absl::StatusOr<PushStatusReply> Contributions::PushStatus(const MemberRef& caller, const PushKey& key,
+                                                          MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(call.caller, now, effects));
-  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(call.fragment));
-  PushStatusResult result;
+  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(key.fragment));
+  PushStatusReply result;
   if (core_.fragments.empty()) return result;
-  const FragmentRound& fragment = core_.fragments[call.fragment.value()];
+  const FragmentRound& fragment = core_.fragments[key.fragment.value()];
   result.head = fragment.head();
-  result.state = fragment.StateOf(call.base, call.caller.worker);
-  if (result.state == PushState::kMissed) {
-    core_.members.account(call.caller.worker).last_pushes[call.fragment] = {.base = call.base,
-                                                                            .counted = false};
+  result.stage = fragment.StateOf(key.base, caller.worker);
+  if (result.stage == PushStage::kMissed) {
+    core_.members.account(caller.worker).last_pushes[key.fragment] = {.base = key.base, .counted = false};
   }
   return result;
 }

@@ -27,20 +27,22 @@ class Contributions {
   /// Both outlive it.
   Contributions(RunCore& core, MemberCalls& member_calls) : core_(core), member_calls_(member_calls) {}
 
-  absl::StatusOr<Admission> AdmitPush(const PushCall& call, MonoTime now, Effects& effects);
+  absl::StatusOr<Admission> AdmitPush(const MemberRef& caller, const PushHeader& header, MonoTime now,
+                                      Effects& effects);
   /// Before the contribution becomes durable; every OK is followed by one EndAccept.
-  absl::Status BeginAccept(const Caller& caller, const Admission& admission, MonoTime now);
+  absl::Status BeginAccept(const MemberRef& caller, const Admission& admission, MonoTime now);
   PushResult EndAccept(const Admission& admission, bool durable, MonoTime now, Effects& effects);
   PushResult Arrivals(FragmentId fragment, MonoTime now) const;
   /// All but the received bytes.
-  absl::StatusOr<PushStatusResult> PushStatus(const PushStatusCall& call, MonoTime now, Effects& effects);
+  absl::StatusOr<PushStatusReply> PushStatus(const MemberRef& caller, const PushKey& key, MonoTime now,
+                                             Effects& effects);
 
   void CountPush(const WorkerName& worker, uint64_t bytes);
   /// Counts a refused push. Whether it may be announced: a worker that goes on pushing what is refused must
   /// not fill the event log.
   bool CountRejected(const WorkerName& worker, MonoTime now);
   /// Its push to this fragment was refused for what it contains.
-  void RejectedFor(Offence offence, const PushCall& call);
+  void RejectedFor(Offence offence, const WorkerName& worker, const PushKey& push);
   /// ALREADY_PUSHED when its worker pushed the same bytes for another base that is remembered: no training
   /// gives the same pseudo-gradient twice, unless that is zero. Only where contributions are measured.
   absl::Status CheckReplay(const Contribution& contribution) const;

@@ -5,7 +5,6 @@
 
 #include "common/clock.h"
 #include "server/run/contributions.h"
-#include "server/run/seeding.h"
 #include "server/run/evaluations.h"
 #include "server/run/member_actions.h"
 #include "server/run/member_calls.h"
@@ -17,6 +16,7 @@
 #include "server/run/run_progress.h"
 #include "server/run/run_settings.h"
 #include "server/run/run_waits.h"
+#include "server/run/seeding.h"
 #include "server/run/status_views.h"
 #include "storage/run_store.h"
 

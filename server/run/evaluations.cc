@@ -9,9 +9,9 @@
 
 namespace atl {
 
-void Evaluations::Take(const HeartbeatCall& call, MonoTime now, int64_t unix_ns, Effects& effects) {
-  const WorkerName& worker = call.caller.worker;
-  for (const EvaluationView& evaluation : call.evaluations) {
+void Evaluations::Take(const WorkerName& worker, const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
+                       Effects& effects) {
+  for (const EvaluationReport& evaluation : call.evaluations) {
     const EvaluationWorth worth = core_.evaluation_assignment.Weigh(worker, evaluation.version);
     if (worth == EvaluationWorth::kKnown) continue;
     const bool plausible = evaluation.loss > 0 && IsPlausibleLoss(evaluation.loss);
@@ -26,9 +26,10 @@ void Evaluations::Take(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
                                     core_.evaluation_assignment.ignored()));
       continue;
     }
-    EvaluationView timed = evaluation;
-    timed.unix_ns = unix_ns;
-    core_.statistics.AddEvaluation(timed);
+    core_.statistics.AddEvaluation({.version = evaluation.version,
+                                    .loss = evaluation.loss,
+                                    .tokens = evaluation.tokens,
+                                    .unix_ns = unix_ns});
     core_.evaluation_assignment.Reported(evaluation.version);
     effects.evaluations.push_back({.fragment = FragmentId(0),
                                    .version = evaluation.version,
@@ -39,7 +40,8 @@ void Evaluations::Take(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
         EventKind::kEvaluated, worker,
         absl::StrFormat("version %d has validation loss %.4f", evaluation.version.value(), evaluation.loss));
     effects.events.back().version = evaluation.version;
-    effects.events.back().evaluation = evaluation;
+    effects.events.back().evaluation =
+        EvaluationView{.version = evaluation.version, .loss = evaluation.loss, .tokens = evaluation.tokens};
   }
 }
 

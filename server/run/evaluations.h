@@ -16,8 +16,8 @@ class Evaluations {
   explicit Evaluations(RunCore& core) : core_(core) {}
 
   /// Counts those of a heartbeat that are plausible and were asked for.
-  void Take(const HeartbeatCall& call, MonoTime now, int64_t unix_ns, Effects& effects)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  void Take(const WorkerName& worker, const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
+            Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Announces, once for each time, that no evaluator has been there for a lease.
   void Watch(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Versions are to be evaluated by an evaluator, and none is there.

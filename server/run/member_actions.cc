@@ -15,26 +15,26 @@ namespace {
 // Names at one tick: what they cost the disk is spread over time.
 constexpr size_t kForgottenAtOnce = 1000;
 
-/// A resync ends with the next pull, so it must not take the place of an order that stands until this life of
-/// the worker ends. Such a worker takes no parameters along, and pulls the published ones when it joins
+/// A resync ends with the next pull, so it must not take the place of a command that stands until this life
+/// of the worker ends. Such a worker takes no parameters along, and pulls the published ones when it joins
 /// again.
-absl::Status CheckResync(const WorkerName& worker, CommandView pending) {
+absl::Status CheckResync(const WorkerName& worker, WorkerCommand pending) {
   switch (pending) {
-    case CommandView::kDrain:
+    case WorkerCommand::kDrain:
       return absl::FailedPreconditionError(
           absl::StrFormat("worker '%s' was told to drain, and a resync would cancel that; to keep it in the "
                           "run, call `atollctl workers restart %s` instead",
                           worker, worker));
-    case CommandView::kRestart:
+    case WorkerCommand::kRestart:
       return absl::FailedPreconditionError(absl::StrFormat(
           "worker '%s' was told to restart, and pulls the published version when it joins again; a resync "
           "would cancel the restart",
           worker));
-    case CommandView::kStop:
+    case WorkerCommand::kStop:
       return absl::FailedPreconditionError(
           absl::StrFormat("worker '%s' was told to stop, and a resync would cancel that", worker));
-    case CommandView::kNone:
-    case CommandView::kResync:
+    case WorkerCommand::kNone:
+    case WorkerCommand::kResync:
       return absl::OkStatus();
   }
   return absl::OkStatus();
@@ -62,10 +62,10 @@ absl::Status MemberActions::SetCommand(const WorkerName& worker, const PendingCo
                         std::string(MemberStateName(member->state))));
   }
   PendingCommand& told = core_.members.account(worker).command;
-  if (command.command == CommandView::kResync) ATOLL_RETURN_IF_ERROR(CheckResync(worker, told.command));
+  if (command.command == WorkerCommand::kResync) ATOLL_RETURN_IF_ERROR(CheckResync(worker, told.command));
   told = command;
-  if (command.command != CommandView::kResync) effects.members.push_back(worker);
-  if (command.command == CommandView::kDrain) {
+  if (command.command != WorkerCommand::kResync) effects.members.push_back(worker);
+  if (command.command == WorkerCommand::kDrain) {
     ATOLL_RETURN_IF_ERROR(core_.members.membership().Drain(worker, member->incarnation));
     effects.rounds_changed = true;
   }
@@ -146,7 +146,8 @@ absl::StatusOr<MemberRecords> MemberActions::RecordsAfter(MemberAction action,
 absl::StatusOr<MemberRecords> MemberActions::RecordsAfterForgetting(Duration age, MonoTime now) const {
   MutexLock lock(&core_.mutex);
   MemberRecords records;
-  for (const WorkerName& name : core_.members.Forgettable(age, core_.members.membership().counts().names, now)) {
+  for (const WorkerName& name :
+       core_.members.Forgettable(age, core_.members.membership().counts().names, now)) {
     if (CheckAction(MemberAction::kForget, name).ok()) AddForgotten(name, records);
   }
   return records;

@@ -25,9 +25,10 @@ std::string LastPushText(const WorkerAccount& account) {
 
 }  // namespace
 
-absl::StatusOr<JoinResult> MemberCalls::Join(const JoinCall& call, MonoTime now, Effects& effects) {
+absl::StatusOr<JoinReply> MemberCalls::Join(const JoinCall& call, MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
   auto joined = Admit(call, now, effects);
+  if (joined.ok()) joined->member.worker = call.worker;
   if (joined.ok() || call.role == WorkerRole::kObserver) return joined;
   effects.joins_refused.push_back(ReasonText(joined.status()));
   if (!core_.rejected_joins.Note(call.worker, call.address, joined.status(), now)) return joined;
@@ -38,7 +39,7 @@ absl::StatusOr<JoinResult> MemberCalls::Join(const JoinCall& call, MonoTime now,
   return joined;
 }
 
-absl::StatusOr<JoinResult> MemberCalls::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
+absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
   ATOLL_RETURN_IF_ERROR(core_.members.EnterJoin(call, now));
   ATOLL_RETURN_IF_ERROR(core_.members.CheckJoin(call, core_.manifest_hash, now));
   // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
@@ -63,76 +64,76 @@ absl::StatusOr<JoinResult> MemberCalls::Admit(const JoinCall& call, MonoTime now
   }
   core_.RefreshGrant(effects);
 
-  JoinResult result = DescribeRun();
-  result.incarnation = outcome.incarnation;
+  JoinReply result = DescribeRun();
+  result.member.incarnation = outcome.incarnation;
   result.returning = outcome.returning;
   result.seed_granted = !core_.manifest && core_.grant.HeldBy(call.worker);
   if (outcome.partition) result.data = core_.members.Partition(*core_.members.membership().Find(call.worker));
   for (const FragmentRound& fragment : core_.fragments) {
     if (fragment.round() == nullptr) continue;
-    const std::vector<ContributionKey> keys = fragment.round()->KeysOf(call.worker);
-    result.accepted.insert(result.accepted.end(), keys.begin(), keys.end());
+    for (const ContributionKey& key : fragment.round()->KeysOf(call.worker)) {
+      result.accepted.push_back(PushKeyOf(key));
+    }
   }
   return result;
 }
 
-JoinResult MemberCalls::DescribeRun() const {
+JoinReply MemberCalls::DescribeRun() const {
   // Who joins trains on the open round, and hears of a newer configuration with the plan of the next. It must
   // not be older than what the plan of any fragment names: its worker would ask again and again.
   const auto newest = std::ranges::max_element(
       core_.fragments, {}, [](const FragmentRound& fragment) { return fragment.config().version; });
   const ConfigSnapshot& config = newest == core_.fragments.end() ? *core_.configs.newest() : newest->config();
-  JoinResult result;
-  result.run_id = core_.identity.run_id;
-  result.epoch = core_.identity.epoch;
+  JoinReply result;
+  result.member.run_id = core_.identity.run_id;
+  result.member.epoch = core_.identity.epoch;
   result.lease = core_.configs.run().round.lease;
   result.heartbeat = HeartbeatInterval();
   result.config_bytes = config.bytes;
   result.config_version = config.version;
   result.manifest_hash = core_.manifest_hash;
-  result.fragments = core_.FragmentViews();
+  result.fragments = core_.FragmentHeadList();
   result.state = views_.State();
   result.committed_tokens = core_.statistics.committed_tokens();
   result.total_tokens = core_.configs.run().total_tokens();
   return result;
 }
 
-JoinResult MemberCalls::DescribeToObserver() const {
-  JoinResult result = DescribeRun();
-  result.incarnation = kObserverIncarnation;
+JoinReply MemberCalls::DescribeToObserver() const {
+  JoinReply result = DescribeRun();
+  result.member.incarnation = kObserverIncarnation;
   result.manifest = core_.manifest;
   return result;
 }
 
-absl::StatusOr<HeartbeatResult> MemberCalls::Heartbeat(const HeartbeatCall& call, MonoTime now,
-                                                       int64_t unix_ns, Effects& effects) {
+absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, const HeartbeatCall& call,
+                                                      MonoTime now, int64_t unix_ns, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  if (call.caller.observes()) {
-    ATOLL_RETURN_IF_ERROR(core_.members.CheckRun(call.caller));
-    return HeartbeatResult{.lease = core_.configs.run().round.lease,
-                           .state = views_.State(),
-                           .fragments = core_.FragmentViews()};
+  if (caller.observes()) {
+    ATOLL_RETURN_IF_ERROR(core_.members.CheckRun(caller));
+    return HeartbeatReply{.lease = core_.configs.run().round.lease,
+                          .state = views_.State(),
+                          .fragments = core_.FragmentHeadList()};
   }
-  ATOLL_RETURN_IF_ERROR(Renew(call.caller, now, effects));
-  NoteHeartbeat(call);
-  evaluations_.Take(call, now, unix_ns, effects);
+  ATOLL_RETURN_IF_ERROR(Renew(caller, now, effects));
+  NoteHeartbeat(caller.worker, call);
+  evaluations_.Take(caller.worker, call, now, unix_ns, effects);
   core_.RefreshGrant(effects);
-  return HeartbeatResult{.lease = core_.configs.run().round.lease,
-                         .state = views_.State(),
-                         .fragments = core_.FragmentViews(),
-                         .seed_granted = !core_.manifest && core_.grant.HeldBy(call.caller.worker),
-                         .command = core_.members.account(call.caller.worker).command.command,
-                         .at_once = core_.members.account(call.caller.worker).command.at_once};
+  return HeartbeatReply{.lease = core_.configs.run().round.lease,
+                        .state = views_.State(),
+                        .fragments = core_.FragmentHeadList(),
+                        .seed_granted = !core_.manifest && core_.grant.HeldBy(caller.worker),
+                        .command = core_.members.account(caller.worker).command.command,
+                        .at_once = core_.members.account(caller.worker).command.at_once};
 }
 
-void MemberCalls::NoteHeartbeat(const HeartbeatCall& call) {
-  const WorkerName& worker = call.caller.worker;
+void MemberCalls::NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call) {
   core_.members.account(worker).progress = call.progress;
-  if (call.capabilities) core_.members.account(worker).capabilities = *call.capabilities;
+  if (call.device) core_.members.account(worker).device = *call.device;
   const WorkerRole role = core_.members.membership().Find(worker)->role;
-  const WorkerPhaseView phase = call.progress.phase;
-  const bool computing = phase == WorkerPhaseView::kTraining || phase == WorkerPhaseView::kEvaluating ||
-                         phase == WorkerPhaseView::kPushing;
+  const WorkerPhase phase = call.progress.phase;
+  const bool computing =
+      phase == WorkerPhase::kTraining || phase == WorkerPhase::kEvaluating || phase == WorkerPhase::kPushing;
   if (role == WorkerRole::kTrainer && computing) {
     // After a restart of the coordinator nobody has pulled, as far as the new rounds know; who computes on
     // the base is waited for all the same.
@@ -145,7 +146,7 @@ void MemberCalls::NoteHeartbeat(const HeartbeatCall& call) {
   }
 }
 
-absl::Status MemberCalls::Leave(const Caller& caller, const std::string& reason, MonoTime now,
+absl::Status MemberCalls::Leave(const MemberRef& caller, const std::string& reason, MonoTime now,
                                 Effects& effects) {
   MutexLock lock(&core_.mutex);
   if (caller.observes()) return core_.members.CheckRun(caller);
@@ -154,7 +155,7 @@ absl::Status MemberCalls::Leave(const Caller& caller, const std::string& reason,
   core_.members.assignments().Left(caller.worker);
   effects.members.push_back(caller.worker);
   PendingCommand& command = core_.members.account(caller.worker).command;
-  if (command.command == CommandView::kDrain) {
+  if (command.command == WorkerCommand::kDrain) {
     core_.members.account(caller.worker).drained = true;
     effects.Event(EventKind::kWorkerDrained, caller.worker,
                   absl::StrFormat("worker '%s' has drained: %s", caller.worker,
@@ -169,7 +170,7 @@ absl::Status MemberCalls::Leave(const Caller& caller, const std::string& reason,
   return absl::OkStatus();
 }
 
-absl::Status MemberCalls::Renew(const Caller& caller, MonoTime now, Effects& effects) {
+absl::Status MemberCalls::Renew(const MemberRef& caller, MonoTime now, Effects& effects) {
   const bool deserted = core_.members.membership().live_count(WorkerRole::kTrainer) == 0;
   ATOLL_ASSIGN_OR_RETURN(const bool returned, core_.members.Renew(caller, now));
   if (!returned) return absl::OkStatus();

@@ -28,10 +28,10 @@ class MemberCalls {
   explicit MemberCalls(const Parts& parts)
       : core_(parts.core), evaluations_(parts.evaluations), progress_(parts.progress), views_(parts.views) {}
 
-  absl::StatusOr<JoinResult> Join(const JoinCall& call, MonoTime now, Effects& effects);
-  absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
-                                            Effects& effects);
-  absl::Status Leave(const Caller& caller, const std::string& reason, MonoTime now, Effects& effects);
+  absl::StatusOr<JoinReply> Join(const JoinCall& call, MonoTime now, Effects& effects);
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& caller, const HeartbeatCall& call, MonoTime now,
+                                           int64_t unix_ns, Effects& effects);
+  absl::Status Leave(const MemberRef& caller, const std::string& reason, MonoTime now, Effects& effects);
 
   /// The record of a member; nullopt: it is none.
   std::optional<WorkerEntry> Entry(const WorkerName& name) const;
@@ -42,17 +42,18 @@ class MemberCalls {
 
   // Under the lock.
   /// Checks a member's call and renews its lease.
-  absl::Status Renew(const Caller& caller, MonoTime now, Effects& effects)
+  absl::Status Renew(const MemberRef& caller, MonoTime now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Members that were silent for a lease are lost.
   void ExpireLeases(MonoTime now, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
 
  private:
-  absl::StatusOr<JoinResult> Admit(const JoinCall& call, MonoTime now, Effects& effects)
+  absl::StatusOr<JoinReply> Admit(const JoinCall& call, MonoTime now, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
-  JoinResult DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
-  JoinResult DescribeToObserver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
-  void NoteHeartbeat(const HeartbeatCall& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  JoinReply DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  JoinReply DescribeToObserver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  void NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Asked of workers: every third of the lease, or more often.
   Duration HeartbeatInterval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex) {
     return std::min(core_.options.heartbeat, core_.configs.run().round.lease / 3);

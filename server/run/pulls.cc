@@ -9,20 +9,20 @@
 
 namespace atl {
 
-absl::Status Pulls::CheckPull(const PullCall& call, MonoTime now, Effects& effects) {
+absl::Status Pulls::CheckPull(const MemberRef& caller, FragmentId fragment, MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  if (call.caller.observes()) {
-    ATOLL_RETURN_IF_ERROR(core_.members.CheckRun(call.caller));
-    return core_.CheckFragment(call.fragment);
+  if (caller.observes()) {
+    ATOLL_RETURN_IF_ERROR(core_.members.CheckRun(caller));
+    return core_.CheckFragment(fragment);
   }
-  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(call.caller, now, effects));
-  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(call.fragment));
-  return core_.CheckModel(call.caller.worker);
+  ATOLL_RETURN_IF_ERROR(member_calls_.Renew(caller, now, effects));
+  ATOLL_RETURN_IF_ERROR(core_.CheckFragment(fragment));
+  return core_.CheckModel(caller.worker);
 }
 
-void Pulls::NoteLostVersions(const PullCall& call, Version head, MonoTime now, Effects& effects) {
+void Pulls::NoteLostVersions(const WorkerName& worker, FragmentId fragment, Version after, Version head,
+                             MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  const WorkerName& worker = call.caller.worker;
   if (core_.members.membership().Find(worker) == nullptr ||
       !core_.members.account(worker).rejections.Allow(now))
     return;
@@ -31,9 +31,8 @@ void Pulls::NoteLostVersions(const PullCall& call, Version head, MonoTime now, E
                     "worker '%s' has version %d of fragment %d, whose head is %d: the data directory is an "
                     "older copy of itself, and the versions from %d to %d are lost; the worker goes on from "
                     "the head",
-                    worker, call.after->value(), call.fragment.value(), head.value(), head.value() + 1,
-                    call.after->value()));
-  effects.events.back().fragment = call.fragment;
+                    worker, after.value(), fragment.value(), head.value(), head.value() + 1, after.value()));
+  effects.events.back().fragment = fragment;
   effects.events.back().version = head;
 }
 
@@ -53,21 +52,21 @@ bool Pulls::AssignEvaluation(const Member& member, Version version, bool last) {
                            LiveOf(core_.members, WorkerRole::kTrainer));
 }
 
-RoundPlanView Pulls::Deliver(const WorkerName& worker, FragmentId id, Version version,
-                             uint64_t committed_tokens, MonoTime now) {
+RoundPlan Pulls::Deliver(const WorkerName& worker, FragmentId id, Version version, uint64_t committed_tokens,
+                         MonoTime now) {
   MutexLock lock(&core_.mutex);
   FragmentRound& fragment = core_.fragments[id.value()];
-  RoundPlanView plan{.inner_steps = fragment.config().run.inner.steps,
-                     .active_workers = 1,
-                     .committed_tokens = committed_tokens,
-                     .total_tokens = core_.configs.run().total_tokens()};
+  RoundPlan plan{.inner_steps = fragment.config().run.inner.steps,
+                 .active_workers = 1,
+                 .committed_tokens = committed_tokens,
+                 .total_tokens = core_.configs.run().total_tokens()};
   const Member* member = core_.members.membership().Find(worker);
   if (member == nullptr) return plan;
   plan.active_workers = PlannedWorkers(fragment, now);
   FillPlan(*member, fragment, version, now, plan);
   if (version != fragment.head()) return plan;
   plan.config_version = fragment.config().version;
-  if (PendingCommand& told = core_.members.account(worker).command; told.command == CommandView::kResync) {
+  if (PendingCommand& told = core_.members.account(worker).command; told.command == WorkerCommand::kResync) {
     told = PendingCommand{};  // it has the head now
   }
   if (Round* round = fragment.round(); round != nullptr) {
@@ -92,7 +91,7 @@ uint32_t Pulls::PlannedWorkers(const FragmentRound& fragment, MonoTime now) cons
 }
 
 void Pulls::FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,
-                     RoundPlanView& plan) {
+                     RoundPlan& plan) {
   if (member.role != WorkerRole::kTrainer || fragment.finished()) return;
   if (fragment.layout().id != FragmentId(0)) {
     // The steps behind a contribution to another fragment are those of fragment 0's plan.
@@ -104,9 +103,9 @@ void Pulls::FillPlan(const Member& member, const FragmentRound& fragment, Versio
       member, version, fragment.config().run, core_.members.membership(), now);
   plan.inner_steps = given.steps;
   if (!given.go_to) return;
-  plan.data = PartitionView{.partition = given.go_to->partition,
-                            .partitions = core_.configs.run().data.partitions,
-                            .samples_consumed = given.go_to->position};
+  plan.data = DataPart{.partition = given.go_to->partition,
+                       .partitions = core_.configs.run().data.partitions,
+                       .samples_consumed = given.go_to->position};
 }
 
 void Pulls::CountPull(const WorkerName& worker, uint64_t bytes) {

@@ -15,20 +15,21 @@ class Pulls {
   /// Both outlive it.
   Pulls(RunCore& core, MemberCalls& member_calls) : core_(core), member_calls_(member_calls) {}
 
-  absl::Status CheckPull(const PullCall& call, MonoTime now, Effects& effects);
-  /// The caller has a version above the head: the data directory is an older copy of itself. An event says
-  /// so, some of each worker.
-  void NoteLostVersions(const PullCall& call, Version head, MonoTime now, Effects& effects);
+  absl::Status CheckPull(const MemberRef& caller, FragmentId fragment, MonoTime now, Effects& effects);
+  /// The worker asks for a version after `after`, which is above the head: the data directory is an older
+  /// copy of itself. An event says so, some of each worker.
+  void NoteLostVersions(const WorkerName& worker, FragmentId fragment, Version after, Version head,
+                        MonoTime now, Effects& effects);
   /// The worker gets this version: it begins to pull it.
-  RoundPlanView Deliver(const WorkerName& worker, FragmentId fragment, Version version,
-                        uint64_t committed_tokens, MonoTime now);
+  RoundPlan Deliver(const WorkerName& worker, FragmentId fragment, Version version, uint64_t committed_tokens,
+                    MonoTime now);
   void CountPull(const WorkerName& worker, uint64_t bytes);
 
  private:
   uint32_t PlannedWorkers(const FragmentRound& fragment, MonoTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   void FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,
-                RoundPlanView& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+                RoundPlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
 
   /// Whether the worker is to evaluate this version.
   bool AssignEvaluation(const Member& member, Version version, bool last)

@@ -72,8 +72,8 @@ absl::Status RunCore::CheckModel(const WorkerName& worker) const {
                                 hash, manifest_hash));
 }
 
-std::vector<FragmentView> RunCore::FragmentViews() const {
-  std::vector<FragmentView> views;
+std::vector<FragmentHead> RunCore::FragmentHeadList() const {
+  std::vector<FragmentHead> views;
   for (const FragmentRound& fragment : fragments) {
     views.push_back(
         {.id = fragment.layout().id, .version = fragment.head(), .elements = fragment.layout().elements});

@@ -61,7 +61,7 @@ struct RunCore {
   /// A round on version 0 of each fragment.
   void OpenRounds(const std::vector<FragmentLayout>& layouts, MonoTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  std::vector<FragmentView> FragmentViews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  std::vector<FragmentHead> FragmentHeadList() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   Version NewestHead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   /// Of a member: its record as it is to be stored.
   WorkerEntry Entry(const WorkerName& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

@@ -7,7 +7,7 @@
 
 namespace atl {
 
-absl::Status Seeding::CheckSeeder(const Caller& caller, MonoTime now, Effects& effects) {
+absl::Status Seeding::CheckSeeder(const MemberRef& caller, MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
   ATOLL_RETURN_IF_ERROR(member_calls_.Renew(caller, now, effects));
   if (core_.control.mode == RunMode::kStopped) return absl::FailedPreconditionError(core_.ControlText());

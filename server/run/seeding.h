@@ -19,7 +19,7 @@ class Seeding {
 
   bool seeded() const;
   /// Whether the caller may upload version 0 now.
-  absl::Status CheckSeeder(const Caller& caller, MonoTime now, Effects& effects);
+  absl::Status CheckSeeder(const MemberRef& caller, MonoTime now, Effects& effects);
   /// An upload of the seed ended before it was whole.
   void SeedUploadAborted(const WorkerName& worker, Effects& effects);
   /// That the worker joined with; empty: not known.

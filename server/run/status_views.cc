@@ -6,41 +6,40 @@
 namespace atl {
 namespace {
 
-RunStateView ToView(RunHealth health) {
+RunState ToView(RunHealth health) {
   switch (health) {
     case RunHealth::kStarting:
-      return RunStateView::kStarting;
+      return RunState::kStarting;
     case RunHealth::kTraining:
-      return RunStateView::kTraining;
+      return RunState::kTraining;
     case RunHealth::kDegraded:
-      return RunStateView::kDegraded;
+      return RunState::kDegraded;
     case RunHealth::kCritical:
-      return RunStateView::kCritical;
+      return RunState::kCritical;
     case RunHealth::kFinished:
-      return RunStateView::kFinished;
+      return RunState::kFinished;
   }
-  return RunStateView::kStarting;
+  return RunState::kStarting;
 }
 
 /// Whether the workers of a run in this state train.
-bool Trains(RunStateView state) {
-  return state != RunStateView::kFinished && state != RunStateView::kStopped &&
-         state != RunStateView::kPaused;
+bool Trains(RunState state) {
+  return state != RunState::kFinished && state != RunState::kStopped && state != RunState::kPaused;
 }
 
 }  // namespace
 
-RunStateView StatusViews::state() const {
+RunState StatusViews::state() const {
   MutexLock lock(&core_.mutex);
   return State();
 }
 
-RunStateView StatusViews::State() const {
-  if (core_.control.mode == RunMode::kStopped) return RunStateView::kStopped;
-  if (core_.Finished()) return RunStateView::kFinished;
-  if (!faults_.fault().empty()) return RunStateView::kCritical;
-  if (core_.control.mode == RunMode::kPaused) return RunStateView::kPaused;
-  if (core_.fragments.empty() && faults_.storage_errors().empty()) return RunStateView::kStarting;
+RunState StatusViews::State() const {
+  if (core_.control.mode == RunMode::kStopped) return RunState::kStopped;
+  if (core_.Finished()) return RunState::kFinished;
+  if (!faults_.fault().empty()) return RunState::kCritical;
+  if (core_.control.mode == RunMode::kPaused) return RunState::kPaused;
+  if (core_.fragments.empty() && faults_.storage_errors().empty()) return RunState::kStarting;
   RunHealth worst = RunHealth::kStarting;
   for (const FragmentRound& fragment : core_.fragments) {
     if (!fragment.finished()) worst = std::max(worst, fragment.verdict.decision().health);

@@ -19,7 +19,7 @@ class StatusViews {
     uint32_t active_trainers = 0;
     uint32_t live_others = 0;
     uint32_t lost = 0;
-    RunStateView state = RunStateView::kStarting;
+    RunState state = RunState::kStarting;
     uint64_t committed_tokens = 0;
     uint64_t total_tokens = 0;
     std::string storage_error;                  // empty: the data directory can be written
@@ -35,14 +35,14 @@ class StatusViews {
   explicit StatusViews(const Parts& parts)
       : core_(parts.core), faults_(parts.faults), rounds_(parts.rounds), waits_(parts.waits) {}
 
-  RunStateView state() const;
+  RunState state() const;
   Numbers numbers() const;
   /// All but uptime, the published hashes and the data directory.
   StatusView Status(uint32_t history, MonoTime now) const;
   std::vector<WorkerView> Workers(bool all, MonoTime now) const;
 
   /// Under the lock.
-  RunStateView State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  RunState State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
 
  private:
   /// A write failed after the last version was published, and still fails.

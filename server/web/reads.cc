@@ -9,9 +9,9 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 #include "server/all_evaluations.h"
-#include "server/rpc/decode.h"
 #include "server/rpc/encode.h"
 #include "server/rpc/encode_admin.h"
+#include "server/rpc/request_limits.h"
 #include "server/web/json.h"
 
 namespace atl {

@@ -93,7 +93,7 @@ class PlainNoise final : public GaussianSource {
 };
 
 struct Member {
-  Caller caller;
+  MemberRef caller;
   Adam adam;
   SplitMixGenerator random;
   std::optional<Attacker> attacker;
@@ -141,11 +141,8 @@ class Trial {
       call.secret = "0123456789abcdef-" + call.worker;
       call.role = WorkerRole::kTrainer;
       call.manifest_hash = ManifestHash(manifest);
-      ATOLL_ASSIGN_OR_RETURN(const JoinResult joined, coordinator_->Join(call));
-      members_.push_back({.caller = {.run_id = joined.run_id,
-                                     .epoch = joined.epoch,
-                                     .worker = call.worker,
-                                     .incarnation = joined.incarnation},
+      ATOLL_ASSIGN_OR_RETURN(const JoinReply joined, coordinator_->Join(call));
+      members_.push_back({.caller = joined.member,
                           .adam = Adam(layout_.elements),
                           .random = SplitMixGenerator(100 + i),
                           .attacker = std::nullopt});
@@ -227,29 +224,26 @@ class Trial {
     atl::Privatise(privacy.clip_norm, privacy.noise_multiplier * privacy.clip_norm, delta, &noise_);
   }
 
-  absl::Status Push(const Caller& caller, uint64_t base, std::span<const float> values,
+  absl::Status Push(const MemberRef& caller, uint64_t base, std::span<const float> values,
                     const Claims& claims) {
     const std::span<const std::byte> payload = std::as_bytes(values);
-    PushCall call;
-    call.caller = caller;
-    call.base = Version(base);
-    call.payload_bytes = payload.size();
-    call.payload_crc32c = Crc32c(payload);
-    call.tokens = claims.tokens;
-    call.steps = claims.steps;
-    ATOLL_ASSIGN_OR_RETURN(const auto session, coordinator_->StartPush(call));
+    const PushHeader header{.key = {.fragment = FragmentId(0), .base = Version(base)},
+                            .payload_bytes = payload.size(),
+                            .payload_crc32c = Crc32c(payload),
+                            .tokens = claims.tokens,
+                            .steps = claims.steps};
+    ATOLL_ASSIGN_OR_RETURN(const auto session, coordinator_->StartPush(caller, header));
     ATOLL_RETURN_IF_ERROR(session->Append(0, payload));
     return session->Finish().status();
   }
 
-  absl::Status Pull(const Caller& caller, std::optional<uint64_t> after) {
+  absl::Status Pull(const MemberRef& caller, std::optional<uint64_t> after) {
     PullCall call;
-    call.caller = caller;
     if (after) call.after = Version(*after);
     call.wait = Seconds(60);
     auto answer = std::make_shared<std::promise<absl::StatusOr<PullResult>>>();
     auto result = answer->get_future();
-    coordinator_->Pull(call,
+    coordinator_->Pull(caller, call,
                        [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
     if (result.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
       return absl::DeadlineExceededError("no version within a minute");

@@ -41,7 +41,7 @@ class FakeCoordinator final : public Coordinator {
     absl::StatusOr<PushResult> Finish() override {
       if (owner_->on_push_finish) return owner_->on_push_finish();
       return PushResult{
-          .duplicate = owner_->push_already_accepted, .head = Version(7), .arrived = 1, .expected = 2};
+          {.duplicate = owner_->push_already_accepted, .head = Version(7), .arrived = 1, .expected = 2}};
     }
 
    private:
@@ -66,36 +66,37 @@ class FakeCoordinator final : public Coordinator {
     FakeCoordinator* const owner_;
   };
 
-  absl::StatusOr<JoinResult> Join(const JoinCall& call) override {
-    return on_join ? on_join(call) : absl::StatusOr<JoinResult>(JoinResult());
+  absl::StatusOr<JoinReply> Join(const JoinCall& call) override {
+    return on_join ? on_join(call) : absl::StatusOr<JoinReply>(JoinReply());
   }
-  absl::StatusOr<HeartbeatResult> Heartbeat(const HeartbeatCall& call) override {
-    return on_heartbeat ? on_heartbeat(call) : absl::StatusOr<HeartbeatResult>(HeartbeatResult());
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& caller, const HeartbeatCall& call) override {
+    return on_heartbeat ? on_heartbeat(call) : absl::StatusOr<HeartbeatReply>(HeartbeatReply());
   }
-  absl::Status Leave(const Caller& caller, const std::string& reason) override {
+  absl::Status Leave(const MemberRef& caller, const std::string& reason) override {
     return on_leave ? on_leave(caller, reason) : absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const Caller& caller,
+  absl::StatusOr<std::unique_ptr<SeedSession>> StartSeed(const MemberRef& caller,
                                                          const Manifest& manifest) override {
     return std::make_unique<Seed>(this);
   }
-  absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const PushCall& call) override {
+  absl::StatusOr<std::unique_ptr<PushSession>> StartPush(const MemberRef& caller,
+                                                         const PushHeader& header) override {
     if (on_push_start) {
-      if (absl::Status status = on_push_start(call); !status.ok()) return status;
+      if (absl::Status status = on_push_start(header); !status.ok()) return status;
     }
     return std::make_unique<Push>(this, push_resumes_at);
   }
-  absl::StatusOr<PushStatusResult> GetPushStatus(const PushStatusCall& call) override {
-    return PushStatusResult{
-        .state = PushState::kPartial, .received_bytes = push_resumes_at, .head = Version(7)};
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& caller, const PushKey& key) override {
+    return PushStatusReply{
+        .stage = PushStage::kPartial, .received_bytes = push_resumes_at, .head = Version(7)};
   }
 
   absl::StatusOr<ConfirmationPage> GetConfirmations(const ConfirmationQuery& query) override {
     return on_confirmations ? on_confirmations(query) : ConfirmationPage();
   }
 
-  uint64_t Pull(const PullCall& call, PullDone done) override {
+  uint64_t Pull(const MemberRef& caller, const PullCall& call, PullDone done) override {
     if (on_pull) {
       done(on_pull(call));
       return 0;
@@ -153,11 +154,11 @@ class FakeCoordinator final : public Coordinator {
     return seeded_;
   }
 
-  std::function<absl::StatusOr<JoinResult>(const JoinCall&)> on_join;
-  std::function<absl::Status(const Caller&, const std::string&)> on_leave;
-  std::function<absl::StatusOr<HeartbeatResult>(const HeartbeatCall&)> on_heartbeat;
+  std::function<absl::StatusOr<JoinReply>(const JoinCall&)> on_join;
+  std::function<absl::Status(const MemberRef&, const std::string&)> on_leave;
+  std::function<absl::StatusOr<HeartbeatReply>(const HeartbeatCall&)> on_heartbeat;
   std::function<absl::StatusOr<ConfirmationPage>(const ConfirmationQuery&)> on_confirmations;
-  std::function<absl::Status(const PushCall&)> on_push_start;
+  std::function<absl::Status(const PushHeader&)> on_push_start;
   std::function<absl::Status(uint64_t, std::span<const std::byte>)> on_append;
   std::function<absl::StatusOr<PushResult>()> on_push_finish;
   std::function<absl::StatusOr<PullResult>(const PullCall&)> on_pull;

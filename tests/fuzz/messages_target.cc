@@ -6,9 +6,13 @@
 #include "common/status_detail.h"
 #include "core/codec.h"
 #include "core/membership.h"
+#include "protos/wire/heartbeat.h"
+#include "protos/wire/join.h"
 #include "protos/wire/manifest.h"
+#include "protos/wire/pull.h"
+#include "protos/wire/push.h"
+#include "protos/wire/run_state.h"
 #include "protos/wire/status.h"
-#include "server/rpc/decode.h"
 #include "server/rpc/decode_admin.h"
 #include "tests/fuzz/targets.h"
 #include "worker/client/convert.h"
@@ -23,7 +27,7 @@ void Parse(const std::string& bytes, const Check& check) {
 }
 
 void CheckJoin(const v1::JoinRequest& request) {
-  const auto join = DecodeJoin(request);
+  const auto join = JoinCallFromProto(request);
   if (join.ok()) ATOLL_FUZZ_REQUIRE(ValidateWorkerName(join->worker).ok());
 }
 
@@ -36,13 +40,15 @@ void CheckManifest(const v1::Manifest& message) {
 }
 
 void CheckPull(const v1::PullRequest& request) {
-  const auto pull = DecodePull(request);
+  (void)MemberRefFromProto(request.worker());
+  (void)PullPartFromProto(request);
+  const auto pull = PullCallFromProto(request);
   if (pull.ok()) ATOLL_FUZZ_REQUIRE(pull->wait <= Seconds(60));
 }
 
 void CheckPullHeader(const v1::PullHeader& header) {
-  PullRequest request{.fragment = FragmentId(0), .after = Version(3), .wait = {}, .elements = 4096};
-  request.have = Version(3);
+  PullRequest request{.call = {.fragment = FragmentId(0), .after = Version(3), .have = Version(3)},
+                      .elements = 4096};
   const auto pulled = PulledFromProto(header, request);
   const uint64_t room = CodecFor(request.codec).EncodedSize(request.elements);
   if (pulled.ok()) ATOLL_FUZZ_REQUIRE(pulled->payload_bytes <= room);
@@ -58,11 +64,14 @@ void FuzzClientMessage(FuzzInput in) {
     case 0:
       return Parse<v1::JoinRequest>(bytes, CheckJoin);
     case 1:
-      return Parse<v1::HeartbeatRequest>(bytes, [](const auto& m) { (void)DecodeHeartbeat(m); });
+      return Parse<v1::HeartbeatRequest>(bytes, [](const auto& m) {
+        (void)MemberRefFromProto(m.worker());
+        (void)HeartbeatCallFromProto(m);
+      });
     case 2:
-      return Parse<v1::PushHeader>(bytes, [](const auto& m) { (void)DecodePush(m); });
+      return Parse<v1::PushHeader>(bytes, [](const auto& m) { (void)PushHeaderFromProto(m); });
     case 3:
-      return Parse<v1::GetPushStatusRequest>(bytes, [](const auto& m) { (void)DecodePushStatus(m); });
+      return Parse<v1::GetPushStatusRequest>(bytes, [](const auto& m) { (void)PushKeyFromProto(m.push()); });
     case 4:
       return Parse<v1::PullRequest>(bytes, CheckPull);
     case 5:
@@ -82,13 +91,13 @@ void FuzzServerMessage(FuzzInput in) {
   const std::string bytes = in.RestText();
   switch (which % 4) {
     case 0:
-      return Parse<v1::JoinReply>(bytes, [](const auto& m) { (void)JoinInfoFromProto(m, {}); });
+      return Parse<v1::JoinReply>(bytes, [](const auto& m) { (void)JoinedRunFromProto(m, {}); });
     case 1:
       return Parse<v1::HeartbeatReply>(bytes, [](const auto& m) { (void)HeartbeatReplyFromProto(m); });
     case 2:
       return Parse<v1::PullHeader>(bytes, CheckPullHeader);
     default:
-      return Parse<v1::GetPushStatusReply>(bytes, [](const auto& m) { (void)PushStatusFromProto(m); });
+      return Parse<v1::GetPushStatusReply>(bytes, [](const auto& m) { (void)PushStatusReplyFromProto(m); });
   }
 }
 

@@ -5,7 +5,11 @@
 #include <utility>
 
 #include "common/status.h"
-#include "server/rpc/decode.h"
+#include "protos/wire/heartbeat.h"
+#include "protos/wire/join.h"
+#include "protos/wire/pull.h"
+#include "protos/wire/push.h"
+#include "protos/wire/run_state.h"
 #include "server/rpc/encode.h"
 #include "worker/client/convert.h"
 
@@ -34,31 +38,31 @@ auto DirectConnection::Through(Call attempt) -> decltype(attempt()) {
   return result;
 }
 
-absl::StatusOr<JoinInfo> DirectConnection::Join(const JoinParameters& parameters) {
-  return Through([&]() -> absl::StatusOr<JoinInfo> {
-    ATOLL_ASSIGN_OR_RETURN(const JoinCall call, DecodeJoin(JoinRequestToProto(parameters)));
-    ATOLL_ASSIGN_OR_RETURN(const JoinResult result, link_->coordinator->Join(call));
+absl::StatusOr<JoinedRun> DirectConnection::Join(const JoinCall& call) {
+  return Through([&]() -> absl::StatusOr<JoinedRun> {
+    ATOLL_ASSIGN_OR_RETURN(const JoinCall arrived, JoinCallFromProto(JoinCallToProto(call)));
+    ATOLL_ASSIGN_OR_RETURN(const JoinReply result, link_->coordinator->Join(arrived));
     v1::JoinReply reply;
-    ATOLL_RETURN_IF_ERROR(EncodeJoin(result, &reply));
-    return JoinInfoFromProto(reply, parameters);
+    ATOLL_RETURN_IF_ERROR(JoinReplyToProto(result, &reply));
+    return JoinedRunFromProto(reply, call);
   });
 }
 
 absl::StatusOr<HeartbeatReply> DirectConnection::Heartbeat(const MemberRef& member,
-                                                           const HeartbeatReport& report) {
+                                                           const HeartbeatCall& call) {
   ATOLL_RETURN_IF_ERROR(Reachable());
-  ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall call, DecodeHeartbeat(HeartbeatToProto(member, report, {})));
-  ATOLL_ASSIGN_OR_RETURN(const HeartbeatResult result, link_->coordinator->Heartbeat(call));
+  const v1::HeartbeatRequest request = HeartbeatCallToProto(member, call);
+  ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(request.worker()));
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatCall arrived, HeartbeatCallFromProto(request));
+  ATOLL_ASSIGN_OR_RETURN(const HeartbeatReply reply, link_->coordinator->Heartbeat(caller, arrived));
   link_->settle();
-  v1::HeartbeatReply reply;
-  EncodeHeartbeat(result, &reply);
-  return HeartbeatReplyFromProto(reply);
+  return HeartbeatReplyFromProto(HeartbeatReplyToProto(reply));
 }
 
 absl::Status DirectConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
                                               std::span<const SeedFragment> fragments) {
   return Through([&]() -> absl::Status {
-    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(WorkerRefToProto(member)));
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(MemberRefToProto(member)));
     ATOLL_ASSIGN_OR_RETURN(const auto session, link_->coordinator->StartSeed(caller, manifest));
     for (const SeedFragment& fragment : fragments) {
       ATOLL_RETURN_IF_ERROR(session->Append(fragment.id, 0, std::as_bytes(fragment.values)));
@@ -67,12 +71,12 @@ absl::Status DirectConnection::SeedParameters(const MemberRef& member, const Man
   });
 }
 
-absl::StatusOr<PullResult> DirectConnection::PullNow(PullCall call) const {
+absl::StatusOr<PullResult> DirectConnection::PullNow(const MemberRef& caller, PullCall call) const {
   call.wait = Duration::zero();
   auto answer = std::make_shared<std::promise<absl::StatusOr<PullResult>>>();
   auto result = answer->get_future();
   link_->coordinator->Pull(
-      call, [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
+      caller, call, [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
   return result.get();
 }
 
@@ -81,17 +85,17 @@ absl::StatusOr<PulledVersion> DirectConnection::Pull(const MemberRef& member, co
   return Through([&]() -> absl::StatusOr<PulledVersion> {
     if (pulls_cancelled_) return absl::CancelledError("the worker pulls no more");
     // The first question for a version tells the coordinator where the worker is. Others tell it nothing.
-    const auto asks = std::pair(request.after, link_->life);
-    changes_nothing_ = std::exchange(asked_[request.fragment], asks) == asks;
+    const auto asks = std::pair(request.call.after, link_->life);
+    changes_nothing_ = std::exchange(asked_[request.call.fragment], asks) == asks;
     PullRequest whole = request;
     whole.progress = nullptr;
-    whole.zstd = false;
-    ATOLL_ASSIGN_OR_RETURN(const PullCall call, DecodePull(PullRequestToProto(member, whole)));
-    ATOLL_ASSIGN_OR_RETURN(const PullResult result, PullNow(call));
-    v1::PullHeader header;
-    EncodePullHeader(result, &header);
-    ATOLL_ASSIGN_OR_RETURN(PulledVersion pulled, PulledFromProto(header, whole));
-    if (pulled.kind != PullKind::kParameters) return pulled;
+    whole.call.zstd = false;
+    const v1::PullRequest sent = PullRequestToProto(member, whole);
+    ATOLL_ASSIGN_OR_RETURN(const PullCall call, PullCallFromProto(sent));
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(sent.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const PullResult result, PullNow(caller, call));
+    ATOLL_ASSIGN_OR_RETURN(PulledVersion pulled, PulledFromProto(PullReplyToProto(ReplyOf(result)), whole));
+    if (pulled.outcome != PullOutcome::kParameters) return pulled;
     if (result.delta != nullptr) {
       std::ranges::copy(result.delta->payload, payload.begin());
     } else {
@@ -101,9 +105,10 @@ absl::StatusOr<PulledVersion> DirectConnection::Pull(const MemberRef& member, co
   });
 }
 
-absl::StatusOr<PushResult> DirectConnection::Upload(uint64_t id, const PushCall& call,
+absl::StatusOr<PushResult> DirectConnection::Upload(uint64_t id, const MemberRef& caller,
+                                                    const PushHeader& header,
                                                     std::span<const std::byte> payload, uint64_t from) {
-  ATOLL_ASSIGN_OR_RETURN(uploads_[id], link_->coordinator->StartPush(call));
+  ATOLL_ASSIGN_OR_RETURN(uploads_[id], link_->coordinator->StartPush(caller, header));
   if (!uploads_[id]->already_accepted()) {
     const uint64_t middle = from + (payload.size() - from) / 2;
     ATOLL_RETURN_IF_ERROR(uploads_[id]->Append(from, payload.subspan(from, middle - from)));
@@ -120,33 +125,30 @@ absl::StatusOr<PushReceipt> DirectConnection::Push(const MemberRef& member, cons
                                                    std::span<const std::byte> payload, uint64_t from) {
   return Through([&]() -> absl::StatusOr<PushReceipt> {
     const uint64_t id = next_upload_++;
-    ATOLL_ASSIGN_OR_RETURN(const PushCall call,
-                           DecodePush(PushHeaderToProto(member, header, payload.size())));
-    const auto result = Upload(id, call, payload, from);
+    const v1::PushHeader message = PushHeaderToProto(member, header);
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(message.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const PushHeader arrived, PushHeaderFromProto(message));
+    const auto result = Upload(id, caller, arrived, payload, from);
     uploads_.erase(id);
     ATOLL_RETURN_IF_ERROR(result.status());
-    return PushReceipt{.duplicate = result->duplicate,
-                       .head = result->head,
-                       .arrived = result->arrived,
-                       .expected = result->expected};
+    return PushReceipt{PushReplyFromProto(PushReplyToProto(*result))};
   });
 }
 
-absl::StatusOr<PushStatus> DirectConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
-  return Through([&]() -> absl::StatusOr<PushStatus> {
+absl::StatusOr<PushStatusReply> DirectConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+  return Through([&]() -> absl::StatusOr<PushStatusReply> {
     changes_nothing_ = true;
-    ATOLL_ASSIGN_OR_RETURN(const PushStatusCall call,
-                           DecodePushStatus(PushStatusRequestToProto(member, key)));
-    ATOLL_ASSIGN_OR_RETURN(const PushStatusResult result, link_->coordinator->GetPushStatus(call));
-    v1::GetPushStatusReply reply;
-    EncodePushStatus(result, &reply);
-    return PushStatusFromProto(reply);
+    const v1::GetPushStatusRequest request = PushStatusCallToProto(member, key);
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(request.worker()));
+    ATOLL_ASSIGN_OR_RETURN(const PushStatusReply reply,
+                           link_->coordinator->GetPushStatus(caller, PushKeyFromProto(request.push())));
+    return PushStatusReplyFromProto(PushStatusReplyToProto(reply));
   });
 }
 
 absl::Status DirectConnection::Leave(const MemberRef& member, const std::string& reason) {
   return Through([&]() -> absl::Status {
-    ATOLL_ASSIGN_OR_RETURN(const Caller caller, DecodeCaller(WorkerRefToProto(member)));
+    ATOLL_ASSIGN_OR_RETURN(const MemberRef caller, MemberRefFromProto(MemberRefToProto(member)));
     return link_->coordinator->Leave(caller, reason);
   });
 }

@@ -43,15 +43,15 @@ class DirectConnection final : public CoordinatorConnection {
   /// Drops uploads that are not finished, before their coordinator is destroyed.
   void DropUploads() { uploads_.clear(); }
 
-  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
+  absl::StatusOr<JoinedRun> Join(const JoinCall& call) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatCall& call) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
   absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override { pulls_cancelled_ = true; }
   void CancelPushes() override {}
@@ -61,9 +61,9 @@ class DirectConnection final : public CoordinatorConnection {
   template <typename Call>
   auto Through(Call attempt) -> decltype(attempt());
   absl::Status Reachable() const;
-  absl::StatusOr<PushResult> Upload(uint64_t id, const PushCall& call, std::span<const std::byte> payload,
-                                    uint64_t from);
-  absl::StatusOr<PullResult> PullNow(PullCall call) const;
+  absl::StatusOr<PushResult> Upload(uint64_t id, const MemberRef& caller, const PushHeader& header,
+                                    std::span<const std::byte> payload, uint64_t from);
+  absl::StatusOr<PullResult> PullNow(const MemberRef& caller, PullCall call) const;
 
   CoordinatorLink* const link_;
   std::map<uint64_t, std::unique_ptr<PushSession>> uploads_;  // a worker may have several under way

@@ -310,7 +310,7 @@ absl::Status SeededRun::Advance() {
 }
 
 bool SeededRun::Finished() {
-  return coordinator_ != nullptr && coordinator_->GetStatus(0).state == RunStateView::kFinished;
+  return coordinator_ != nullptr && coordinator_->GetStatus(0).state == RunState::kFinished;
 }
 
 bool SeededRun::AllLeft() const {

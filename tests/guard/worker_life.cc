@@ -95,8 +95,8 @@ float TargetOf(const WorkerName& name, size_t tensor, size_t i) {
   return static_cast<float>(static_cast<double>(noise >> 40) / 8388608.0 - 1.0);
 }
 
-JoinParameters JoinAs(const WorkerName& name) {
-  JoinParameters parameters{.worker = name, .secret = std::string(32, name.back())};
+JoinCall JoinAs(const WorkerName& name) {
+  JoinCall parameters{.worker = name, .secret = std::string(32, name.back())};
   parameters.dataset = DatasetSummary{
       .tokenizer = "bytes", .vocabulary = 256, .train_tokens = 100000, .fingerprint = std::string(64, 'a')};
   return parameters;
@@ -149,7 +149,7 @@ void WorkerLife::Beat() {
 }
 
 absl::StatusOr<SyncEnd> WorkerLife::Live() {
-  ATOLL_ASSIGN_OR_RETURN(JoinInfo described, session_.Describe());
+  ATOLL_ASSIGN_OR_RETURN(JoinedRun described, session_.Describe());
   bool joins = true;
   while (true) {
     if (replica_ == nullptr || built_for_ != described.config_version) {
@@ -177,7 +177,7 @@ absl::StatusOr<SyncEnd> WorkerLife::Live() {
   }
 }
 
-absl::Status WorkerLife::BuildReplica(const JoinInfo& info) {
+absl::Status WorkerLife::BuildReplica(const JoinedRun& info) {
   ReplicaState carried;
   const bool carries = replica_ != nullptr && replica_->SaveState(carried).ok();
   auto fake = std::make_unique<FakeReplica>(0.0F);
@@ -192,7 +192,7 @@ absl::Status WorkerLife::BuildReplica(const JoinInfo& info) {
   return carries ? replica_->LoadState(carried) : LoadKept(info);
 }
 
-absl::Status WorkerLife::LoadKept(const JoinInfo& info) {
+absl::Status WorkerLife::LoadKept(const JoinedRun& info) {
   ATOLL_ASSIGN_OR_RETURN(checkpoint_,
                          WorkerCheckpoint::Open(folder_,
                                                 {.run_id = info.member.run_id,
@@ -216,7 +216,7 @@ absl::Status WorkerLife::GoToData() {
 }
 
 absl::StatusOr<SyncEnd> WorkerLife::Synchronise() {
-  const JoinInfo& info = session_.info();
+  const JoinedRun& info = session_.info();
   ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layout,
                          LayOutFragments(replica_->manifest(), info.fragments, info.run.sync));
   const ResumeState resume_state{

@@ -64,8 +64,8 @@ class WorkerLife {
 
  private:
   absl::StatusOr<SyncEnd> Live();
-  absl::Status BuildReplica(const JoinInfo& info);
-  absl::Status LoadKept(const JoinInfo& info);
+  absl::Status BuildReplica(const JoinedRun& info);
+  absl::Status LoadKept(const JoinedRun& info);
   absl::Status GoToData();
   absl::StatusOr<SyncEnd> Synchronise();
   absl::StatusOr<SyncEnd> Overlap(const std::vector<FragmentLayout>& layout, const ResumeState& resume_state);

@@ -80,7 +80,7 @@ class WorkerThread {
                  .observer = &observer_,
                  .log = TestLog(),
                  .make_replica = [this, target, step,
-                                  prepare](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                                  prepare](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                    auto replica = std::make_unique<FakeReplica>(target);
                    replica->on_step = [step](uint64_t) {
                      if (step > Duration(0)) std::this_thread::sleep_for(step);

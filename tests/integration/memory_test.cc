@@ -143,12 +143,12 @@ absl::Status Seed(World& world, GrpcConnection& connection, const MemberRef& mem
 
 absl::StatusOr<PulledVersion> PullAfter(World& world, GrpcConnection& connection, const MemberRef& member,
                                         std::optional<Version> after) {
-  const PullRequest request{
-      .fragment = FragmentId(0), .after = after, .wait = Seconds(0.2), .elements = world.elements};
+  const PullRequest request{.call = {.fragment = FragmentId(0), .after = after, .wait = Seconds(0.2)},
+                            .elements = world.elements};
   while (!::testing::Test::HasFailure()) {
     const std::lock_guard<std::mutex> lock(world.pulling);
     auto pulled = connection.Pull(member, request, world.pulled);
-    if (!pulled.ok() || pulled->kind != PullKind::kNotYet) return pulled;
+    if (!pulled.ok() || pulled->outcome != PullOutcome::kNotYet) return pulled;
   }
   return absl::AbortedError("another worker failed");
 }
@@ -159,7 +159,7 @@ void Work(World& world, uint32_t number) {
   // Eight gigabytes are written and synced at once, on whatever disk this machine has.
   options.stall = Seconds(600);
   GrpcConnection connection(options, MakeChannel({.address = world.address}), &world.clock);
-  JoinParameters join{.worker = absl::StrFormat("w%d", number), .secret = std::string(32, 's')};
+  JoinCall join{.worker = absl::StrFormat("w%d", number), .secret = std::string(32, 's')};
   join.manifest_hash = ManifestHash(world.manifest);
   join.dataset = DatasetSummary{"bytes", 256, 100000, std::string(64, 'a')};
   const auto joined = connection.Join(join);
@@ -172,13 +172,14 @@ void Work(World& world, uint32_t number) {
   std::optional<Version> base;
   for (uint32_t round = 0; round < kRounds && joined.ok(); ++round) {
     const auto pulled = PullAfter(world, connection, joined->member, base);
-    if (!pulled.ok() || pulled->kind != PullKind::kParameters) {
+    if (!pulled.ok() || pulled->outcome != PullOutcome::kParameters) {
       ADD_FAILURE() << "pull of worker " << number << ": " << pulled.status();
       break;
     }
     base = pulled->version;
     world.together.arrive_and_wait();  // all push at the same time
     const PushHeader header{.key = {.fragment = FragmentId(0), .base = *base},
+                            .payload_bytes = world.contribution.size(),
                             .payload_crc32c = world.crc,
                             .tokens = kSteps * world.run.tokens_per_step(),
                             .steps = kSteps};

@@ -63,7 +63,7 @@ TEST_P(RoundsTest, AreThoseOfDirectComputation) {
   EXPECT_EQ(a.replica().first(), b.replica().first()) << "both hold the published bits";
   EXPECT_EQ(a.replica().steps, static_cast<uint64_t>(kRounds * kInnerSteps));
   const StatusView status = island.coordinator().GetStatus(100);
-  EXPECT_EQ(status.state, RunStateView::kFinished);
+  EXPECT_EQ(status.state, RunState::kFinished);
   ASSERT_EQ(status.fragments.size(), 1u);
   EXPECT_EQ(status.fragments[0].version, Version(kRounds));
   EXPECT_EQ(status.evaluations.size(), static_cast<size_t>(kRounds + 1));
@@ -83,7 +83,7 @@ TEST(RoundsTest, FollowersByDifferencesHoldThePublishedBits) {
   EXPECT_NEAR(a.replica().first(), DirectComputation(1.0F, 3.0F, 7.0F), 0.02F);
   EXPECT_EQ(a.replica().first(), b.replica().first());
   const StatusView status = island.coordinator().GetStatus(100);
-  EXPECT_EQ(status.state, RunStateView::kFinished);
+  EXPECT_EQ(status.state, RunState::kFinished);
   // Version 0 in full and five differences, with framing; all of them in full would be more.
   const uint64_t values = PlanFragments(a.replica().manifest(), 1)->front().elements;
   for (const WorkerView& worker : island.coordinator().ListWorkers(true)) {
@@ -147,7 +147,7 @@ TEST(RoundsTest, AStoppedWorkerLeavesAndTheOtherFinishes) {
   EXPECT_EQ(b.Join().code, ExitCode::kOk);
   const WorkerEnd end = a.Join();
   EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
-  EXPECT_EQ(island.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(island.coordinator().GetStatus(0).state, RunState::kFinished);
 }
 
 struct OverlappedCase {
@@ -173,7 +173,7 @@ TEST_P(OverlappedRoundsTest, FourWorkersFinishTogether) {
     EXPECT_EQ(end.code, ExitCode::kOk) << end.status;
   }
   const StatusView status = island.coordinator().GetStatus(100);
-  EXPECT_EQ(status.state, RunStateView::kFinished);
+  EXPECT_EQ(status.state, RunState::kFinished);
   ASSERT_EQ(status.fragments.size(), 2u);
   EXPECT_GE(status.committed_tokens, status.total_tokens);
   // It ends with the version that spends the budget, and one more at most: of what was acknowledged by then.
@@ -213,7 +213,7 @@ TEST(RoundsTest, TwoWorkersWithOneNameButAnotherSecret) {
   while (island.coordinator().ListWorkers(false).empty()) std::this_thread::yield();
   GrpcConnection stranger({.address = island.address()}, MakeChannel({.address = island.address()}),
                           island.clock());
-  JoinParameters join{.worker = "worker-a", .secret = std::string(32, 'x')};
+  JoinCall join{.worker = "worker-a", .secret = std::string(32, 'x')};
   join.dataset = DatasetSummary{"bytes", 256, 100000, std::string(64, 'a')};
   const auto rejected = stranger.Join(join);
   EXPECT_EQ(RejectionReasonOf(rejected.status()), RejectionReason::kNameTaken) << rejected.status();

@@ -51,7 +51,7 @@ class Hammer {
 
   void Work(size_t index) {
     SplitMixGenerator random(index + 1);
-    Caller caller = callers_[index];
+    MemberRef caller = callers_[index];
     std::optional<uint64_t> have;
     while (!Done()) {
       const auto pulled = run_.Pull(caller, have, FragmentId(0), Seconds(0.5));
@@ -67,7 +67,7 @@ class Hammer {
     }
   }
 
-  void PushOnce(const Caller& caller, uint64_t base, SplitMixGenerator& random) {
+  void PushOnce(const MemberRef& caller, uint64_t base, SplitMixGenerator& random) {
     const auto scale = static_cast<float>(random.Uniform() * 1e-3);
     const std::vector<float> delta = Fill([&](size_t i) { return scale * static_cast<float>(i % 5); });
     auto pushed = run_.Push(caller, base, delta);
@@ -76,9 +76,9 @@ class Hammer {
       const auto again = run_.Push(caller, base, delta);
       EXPECT_TRUE(!again.ok() || again->duplicate);
       const auto status = run_.coordinator().GetPushStatus(
-          {.caller = caller, .fragment = FragmentId(0), .base = Version(base), .sequence = 0});
+          caller, {.fragment = FragmentId(0), .base = Version(base), .sequence = 0});
       ASSERT_TRUE(status.ok());
-      EXPECT_TRUE(status->state == PushState::kAccepted || status->state == PushState::kCommitted)
+      EXPECT_TRUE(status->stage == PushStage::kAccepted || status->stage == PushStage::kCommitted)
           << "what was acknowledged is never missed";
     } else {
       EXPECT_EQ(ReasonOf(pushed.status()), RejectionReason::kStaleBase) << pushed.status();
@@ -98,14 +98,14 @@ class Hammer {
   }
 
   TestRun run_;
-  std::vector<Caller> callers_;
+  std::vector<MemberRef> callers_;
   std::atomic<uint64_t> accepted_{0};
 };
 
 TEST(CoordinatorHammer, TheRecordsExplainTheRun) {
   Hammer hammer;
   hammer.Go();
-  const Caller reader = hammer.run().Join("reader", WorkerRole::kObserver);
+  const MemberRef reader = hammer.run().Join("reader", WorkerRole::kObserver);
   uint64_t counted = 0;
   hammer.run().Stop();
   ASSERT_TRUE(hammer.run().Restart().ok());

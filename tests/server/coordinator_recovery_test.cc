@@ -17,15 +17,15 @@ namespace {
 using testing::HasSubstr;
 
 float Start(size_t i) { return 0.5F + 0.01F * static_cast<float>(i % 13); }
-std::vector<float> DeltaOf(const Caller& worker, uint64_t base) {
+std::vector<float> DeltaOf(const MemberRef& worker, uint64_t base) {
   return Fill([&](size_t i) {
     return 0.01F * std::sin(static_cast<float>(i + base * 31 + static_cast<size_t>(worker.worker[0])));
   });
 }
 
-void Round(TestRun& run, const std::vector<Caller>& workers, uint64_t base) {
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  for (const Caller& worker : workers) {
+void Round(TestRun& run, const std::vector<MemberRef>& workers, uint64_t base) {
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const MemberRef& worker : workers) {
     const auto pushed = run.Push(worker, base, DeltaOf(worker, base));
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
@@ -34,20 +34,20 @@ void Round(TestRun& run, const std::vector<Caller>& workers, uint64_t base) {
 
 TEST(CoordinatorRecovery, ARunGoesOnWhereItStoppedWithTheSameBits) {
   TestRun undisturbed;
-  const std::vector<Caller> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 6; ++base) Round(undisturbed, reference, base);
 
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 6; ++base) {
     // In the middle of every round: one contribution is accepted, the other not there yet.
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
     ASSERT_TRUE(run.Push(workers[0], base, DeltaOf(workers[0], base)).ok());
     const absl::Status restarted = run.Restart();
     ASSERT_TRUE(restarted.ok()) << restarted;
-    const auto known = run.coordinator().GetPushStatus(
-        {.caller = workers[0], .fragment = {}, .base = Version(base), .sequence = 0});
-    EXPECT_EQ(known->state, PushState::kAccepted);
+    const auto known =
+        run.coordinator().GetPushStatus(workers[0], {.fragment = {}, .base = Version(base), .sequence = 0});
+    EXPECT_EQ(known->stage, PushStage::kAccepted);
     ASSERT_TRUE(run.Push(workers[1], base, DeltaOf(workers[1], base)).ok());
     ASSERT_TRUE(run.Pull(workers[0], base).ok());
   }
@@ -58,28 +58,27 @@ TEST(CoordinatorRecovery, ARunGoesOnWhereItStoppedWithTheSameBits) {
 }
 
 /// A round in which the workers train for so long.
-void TimedRound(TestRun& run, const std::vector<Caller>& workers, uint64_t base, Duration duration) {
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+void TimedRound(TestRun& run, const std::vector<MemberRef>& workers, uint64_t base, Duration duration) {
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   run.clock().Advance(duration);
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, base)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, base)).ok());
   ASSERT_TRUE(run.Pull(workers[0], base).ok());
 }
 
 TEST(CoordinatorRecovery, NoSpeedIsShownUntilAWholeRoundOfThisLifeWasTimed) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 3; ++base) TimedRound(run, workers, base, Seconds(8));
   const auto speed = [&] { return run.coordinator().GetStatus(0).tokens_per_second; };
   const auto left = [&] { return run.coordinator().GetStatus(0).eta_seconds; };
   ASSERT_DOUBLE_EQ(speed(), 16);
   run.clock().Advance(Seconds(7));
   ASSERT_TRUE(run.Restart().ok());
-  for (const Caller& worker : workers) {
+  for (const MemberRef& worker : workers) {
     HeartbeatCall call;
-    call.caller = worker;
     call.progress.tokens_per_second = 1;  // it has waited
-    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+    ASSERT_TRUE(run.coordinator().Heartbeat(worker, call).ok());
   }
   EXPECT_EQ(speed(), 0);
   // Most of it was trained while the coordinator was away.
@@ -93,10 +92,10 @@ TEST(CoordinatorRecovery, NoSpeedIsShownUntilAWholeRoundOfThisLifeWasTimed) {
 
 TEST(CoordinatorRecovery, ARoundThatWaitedForItsWorkersToJoinIsNoPartOfTheSpeed) {
   TestRun run;
-  std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 2; ++base) TimedRound(run, workers, base, Seconds(8));
   const auto speed = [&] { return run.coordinator().GetStatus(0).tokens_per_second; };
-  for (const Caller& worker : workers) ASSERT_TRUE(run.coordinator().Leave(worker, "moved").ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.coordinator().Leave(worker, "moved").ok());
   run.clock().Advance(Seconds(14));  // less than a lease
   workers = {run.Join("a"), run.Join("b")};
   EXPECT_DOUBLE_EQ(speed(), 16);
@@ -108,11 +107,11 @@ TEST(CoordinatorRecovery, ARoundThatWaitedForItsWorkersToJoinIsNoPartOfTheSpeed)
 
 TEST(CoordinatorRecovery, VersionsThatWereNotStoredAreReplayed) {
   TestRun undisturbed;
-  const std::vector<Caller> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 3; ++base) Round(undisturbed, reference, base);
 
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   Round(run, workers, 0);
   Round(run, workers, 1);
   run.WaitForStored(2);  // else the round would wait for it
@@ -130,25 +129,25 @@ TEST(CoordinatorRecovery, VersionsThatWereNotStoredAreReplayed) {
 
 TEST(CoordinatorRecovery, ADiskThatIsFullAtCommitLosesNothing) {
   TestRun undisturbed;
-  const std::vector<Caller> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> reference = undisturbed.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 2; ++base) Round(undisturbed, reference, base);
 
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   run.clock().Advance(Seconds(2));
   Round(run, workers, 0);
   EXPECT_GT(run.coordinator().GetStatus(0).tokens_per_second, 0);
   run.faults().commit = true;
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 1, DeltaOf(worker, 1)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 1, DeltaOf(worker, 1)).ok());
   ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
   const StatusView failing = run.coordinator().GetStatus(0);
   EXPECT_NE(failing.storage_error.find("no space left"), std::string::npos);
-  EXPECT_EQ(failing.state, RunStateView::kDegraded);
+  EXPECT_EQ(failing.state, RunState::kDegraded);
   EXPECT_EQ(failing.tokens_per_second, 0) << "nothing arrives";
   EXPECT_EQ(failing.eta_seconds, 0);
   EXPECT_EQ(failing.fragments[0].version, Version(1)) << "what is not on disk is not published";
-  const Caller late = run.Join("c");
+  const MemberRef late = run.Join("c");
   EXPECT_EQ(ReasonOf(run.Push(late, 1, DeltaOf(late, 1)).status()), RejectionReason::kStaleBase);
   run.faults().commit = false;
   run.clock().Advance(Seconds(1));
@@ -168,10 +167,10 @@ struct StorageWatch final : CoordinatorObserver {
 TEST(CoordinatorRecovery, TheMetricsAreToldThatTheDiskFailsAndWhenItWorksAgain) {
   StorageWatch watch;
   TestRun run(SmallRun(), {.observer = &watch});
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   EXPECT_FALSE(watch.failing);
   run.faults().commit = true;
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, DeltaOf(worker, 0)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, DeltaOf(worker, 0)).ok());
   EXPECT_TRUE(Eventually([&] { return watch.failing.load(); }));
   run.faults().commit = false;
   run.clock().Advance(Seconds(1));
@@ -181,11 +180,11 @@ TEST(CoordinatorRecovery, TheMetricsAreToldThatTheDiskFailsAndWhenItWorksAgain) 
 TEST(CoordinatorRecovery, ADamagedContributionIsNotMerged) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   Round(run, workers, 0);
   run.faults().payload = true;
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 1, DeltaOf(worker, 1)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 1, DeltaOf(worker, 1)).ok());
   ASSERT_TRUE(events.WaitFor(EventKind::kStorageFailing).has_value());
   const StatusView failing = run.coordinator().GetStatus(0);
   EXPECT_THAT(failing.storage_error,
@@ -201,7 +200,7 @@ TEST(CoordinatorRecovery, ADamagedContributionIsNotMerged) {
 
 TEST(CoordinatorRecovery, ADiskThatIsFullAtAcceptIsTriedAgain) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   run.faults().accept = true;
   const auto rejected = run.Push(workers[0], 0, DeltaOf(workers[0], 0));
   EXPECT_EQ(ReasonOf(rejected.status()), RejectionReason::kStorageFull);
@@ -222,7 +221,7 @@ TEST(CoordinatorRecovery, AJoinThatCannotBeRecordedIsRejected) {
 
 TEST(CoordinatorRecovery, MembersAreKnownAgain) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   Round(run, workers, 0);
   ASSERT_TRUE(run.coordinator().Leave(workers[1], "enough").ok());
   ASSERT_TRUE(run.Restart().ok());
@@ -231,26 +230,25 @@ TEST(CoordinatorRecovery, MembersAreKnownAgain) {
   const auto back = run.TryJoin("b");
   ASSERT_TRUE(back.ok());
   EXPECT_TRUE(back->returning);
-  EXPECT_GT(back->incarnation, workers[1].incarnation);
+  EXPECT_GT(back->member.incarnation, workers[1].incarnation);
   EXPECT_EQ(back->data->samples_consumed, 8) << "its position in the data, as committed";
   EXPECT_EQ(ReasonOf(run.TryJoin("a", "another secret").status()), RejectionReason::kNameTaken);
 }
 
 TEST(CoordinatorRecovery, AWorkerThatComputesIsWaitedForAfterARestart) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   Round(run, workers, 0);
   ASSERT_TRUE(run.Restart().ok());
   HeartbeatCall computing;
-  computing.caller = workers[1];
-  computing.progress.phase = WorkerPhaseView::kTraining;
+  computing.progress.phase = WorkerPhase::kTraining;
   computing.progress.base = Version(1);
-  ASSERT_TRUE(run.coordinator().Heartbeat(computing).ok());
+  ASSERT_TRUE(run.coordinator().Heartbeat(workers[1], computing).ok());
   ASSERT_TRUE(run.Push(workers[0], 1, DeltaOf(workers[0], 1)).ok());
   // Later than the time for which everybody is waited for.
   for (int i = 0; i < 3; ++i) {
     run.clock().Advance(Seconds(10));
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
   }
   EXPECT_EQ(run.coordinator().GetStatus(0).fragments[0].missing, std::vector<WorkerName>{"b"});
   EXPECT_EQ(run.Pull(workers[0], 1, FragmentId(0), Duration(0))->outcome, PullOutcome::kNotYet);
@@ -258,12 +256,11 @@ TEST(CoordinatorRecovery, AWorkerThatComputesIsWaitedForAfterARestart) {
 
 TEST(CoordinatorRecovery, EventsAndEvaluationsAreKept) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   ASSERT_TRUE(run.Pull(workers[0])->plan.evaluate);
   HeartbeatCall report;
-  report.caller = workers[0];
   report.evaluations.push_back({.version = Version(0), .loss = 5.5, .tokens = 10});
-  ASSERT_TRUE(run.coordinator().Heartbeat(report).ok());
+  ASSERT_TRUE(run.coordinator().Heartbeat(workers[0], report).ok());
   Round(run, workers, 0);
   uint64_t last = 0;
   {
@@ -285,14 +282,13 @@ TEST(CoordinatorRecovery, EventsAndEvaluationsAreKept) {
 
 TEST(CoordinatorRecovery, AnEvaluationThatOutlivesARestartIsTaken) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   ASSERT_TRUE(run.Pull(workers[0])->plan.evaluate);
   ASSERT_TRUE(run.Restart().ok());
-  const auto report = [&](const Caller& worker, double loss) {
+  const auto report = [&](const MemberRef& worker, double loss) {
     HeartbeatCall call;
-    call.caller = worker;
     call.evaluations.push_back({.version = Version(0), .loss = loss, .tokens = 10});
-    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+    ASSERT_TRUE(run.coordinator().Heartbeat(worker, call).ok());
   };
   report(run.Join("stranger"), 0.01);
   EXPECT_TRUE(run.coordinator().GetStatus(5).evaluations.empty())

@@ -16,28 +16,27 @@ std::vector<float> Delta() {
   return Fill([](size_t i) { return 0.001F * static_cast<float>(i % 7); });
 }
 
-PushStatusCall StatusOf(const Caller& caller) {
-  return {.caller = caller, .fragment = FragmentId(0), .base = Version(0), .sequence = 0};
-}
+/// Of a contribution to version 0.
+constexpr PushKey kFirst{.fragment = FragmentId(0), .base = Version(0), .sequence = 0};
 
 class CoordinatorRejections : public testing::Test {
  protected:
   void SetUp() override {
     workers_ = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-    for (const Caller& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
+    for (const MemberRef& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
   }
-  RejectionReason Reason(const Caller& caller, uint64_t base, const std::vector<float>& values,
+  RejectionReason Reason(const MemberRef& caller, uint64_t base, const std::vector<float>& values,
                          const PushVariation& variation = {}) {
     return ReasonOf(run_.Push(caller, base, values, variation).status());
   }
   void NothingArrived() { EXPECT_TRUE(run_.coordinator().GetStatus(0).fragments[0].arrived.empty()); }
 
   TestRun run_;
-  std::vector<Caller> workers_;
+  std::vector<MemberRef> workers_;
 };
 
 TEST_F(CoordinatorRejections, OfAnotherRunOrEpochOrLife) {
-  Caller caller = workers_[0];
+  MemberRef caller = workers_[0];
   caller.run_id = "0000000000000000";
   EXPECT_EQ(Reason(caller, 0, Delta()), RejectionReason::kWrongRun);
   caller = workers_[0];
@@ -53,9 +52,9 @@ TEST_F(CoordinatorRejections, OfAnotherRunOrEpochOrLife) {
 
 TEST_F(CoordinatorRejections, OfAnotherBase) {
   EXPECT_EQ(Reason(workers_[0], 1, Delta()), RejectionReason::kUnknownBase);
-  for (const Caller& worker : workers_) ASSERT_TRUE(run_.Push(worker, 0, Delta()).ok());
+  for (const MemberRef& worker : workers_) ASSERT_TRUE(run_.Push(worker, 0, Delta()).ok());
   ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
-  const Caller late = run_.Join("c");
+  const MemberRef late = run_.Join("c");
   EXPECT_EQ(Reason(late, 0, Delta()), RejectionReason::kStaleBase);
 }
 
@@ -71,18 +70,18 @@ TEST_F(CoordinatorRejections, OfAnotherForm) {
 TEST_F(CoordinatorRejections, ABrokenPayloadIsSentAgain) {
   EXPECT_EQ(Reason(workers_[0], 0, Delta(), {.crc = 12345}), RejectionReason::kBadChunk);
   NothingArrived();
-  const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
+  const auto status = run_.coordinator().GetPushStatus(workers_[0], kFirst);
   ASSERT_TRUE(status.ok());
-  EXPECT_EQ(status->state, PushState::kUnknown);
+  EXPECT_EQ(status->stage, PushStage::kUnknown);
   EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
 }
 
 TEST_F(CoordinatorRejections, AQuestionAfterAPushStartsNoUpload) {
   run_.faults().started_uploads = 0;
   for (int i = 0; i < 3; ++i) {
-    const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
+    const auto status = run_.coordinator().GetPushStatus(workers_[0], kFirst);
     ASSERT_TRUE(status.ok());
-    EXPECT_EQ(status->state, PushState::kUnknown);
+    EXPECT_EQ(status->stage, PushStage::kUnknown);
   }
   EXPECT_EQ(run_.faults().started_uploads, 0);
   EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
@@ -110,7 +109,7 @@ TEST_F(CoordinatorRejections, AnAbsurdLoss) {
         << pushed.status();
   }
   NothingArrived();
-  for (const Caller& worker : workers_) ASSERT_TRUE(run_.Push(worker, 0, Delta(), {.loss = 2.5}).ok());
+  for (const MemberRef& worker : workers_) ASSERT_TRUE(run_.Push(worker, 0, Delta(), {.loss = 2.5}).ok());
   ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
   EXPECT_DOUBLE_EQ(run_.coordinator().GetStatus(1).rounds.front().train_loss, 2.5);
 }
@@ -139,8 +138,8 @@ TEST_F(CoordinatorRejections, ASecondContributionToOneBase) {
   ASSERT_TRUE(committed.ok()) << committed.status();
   EXPECT_TRUE(committed->duplicate);
   EXPECT_EQ(committed->head, Version(1));
-  const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
-  EXPECT_EQ(status->state, PushState::kCommitted);
+  const auto status = run_.coordinator().GetPushStatus(workers_[0], kFirst);
+  EXPECT_EQ(status->stage, PushStage::kCommitted);
   EXPECT_EQ(run_.coordinator().GetStatus(1).committed_tokens, 128);
 }
 
@@ -169,7 +168,8 @@ TEST_F(CoordinatorRejections, AJoinThatDoesNotFitTheRun) {
   call.manifest_hash = "another model";
   EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RejectionReason::kManifestMismatch);
   call.manifest_hash = ManifestHash(SmallManifest());
-  call.dataset = DatasetView{.tokenizer = "gpt2", .vocabulary = 256, .train_tokens = 1, .fingerprint = "f"};
+  call.dataset =
+      DatasetSummary{.tokenizer = "gpt2", .vocabulary = 256, .train_tokens = 1, .fingerprint = "f"};
   EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RejectionReason::kDatasetMismatch);
   call.dataset->tokenizer = "bytes";
   EXPECT_TRUE(run_.coordinator().Join(call).ok());
@@ -187,17 +187,18 @@ TEST_F(CoordinatorRejections, AJoinThatDoesNotFitTheRun) {
 TEST_F(CoordinatorRejections, ABrokenUploadGoesOnWhereItStopped) {
   const std::vector<float> delta = Delta();
   const std::span<const std::byte> payload = AsBytes(delta);
-  const PushCall call = run_.MakePush(workers_[0], 0, payload);
+  const PushHeader header = run_.MakePush(0, payload);
   {
-    auto session = run_.coordinator().StartPush(call);
+    auto session = run_.coordinator().StartPush(workers_[0], header);
     ASSERT_TRUE(session.ok());
     ASSERT_TRUE((*session)->Append(0, payload.first(1000)).ok());
-    EXPECT_TRUE(absl::IsAborted(run_.coordinator().StartPush(call).status())) << "the first one still lives";
+    EXPECT_TRUE(absl::IsAborted(run_.coordinator().StartPush(workers_[0], header).status()))
+        << "the first one still lives";
   }
-  const auto status = run_.coordinator().GetPushStatus(StatusOf(workers_[0]));
-  EXPECT_EQ(status->state, PushState::kPartial);
+  const auto status = run_.coordinator().GetPushStatus(workers_[0], kFirst);
+  EXPECT_EQ(status->stage, PushStage::kPartial);
   EXPECT_EQ(status->received_bytes, 1000);
-  auto session = run_.coordinator().StartPush(call);
+  auto session = run_.coordinator().StartPush(workers_[0], header);
   ASSERT_TRUE(session.ok());
   EXPECT_EQ((*session)->received_bytes(), 1000);
   EXPECT_EQ(ReasonOf((*session)->Append(2000, payload.subspan(2000))), RejectionReason::kBadChunk);
@@ -211,7 +212,7 @@ TEST_F(CoordinatorRejections, AClientThatForgotBeginsAnew) {
   const std::span<const std::byte> payload = AsBytes(delta);
   const std::vector<float> other(250, 9.0F);
   {
-    auto session = run_.coordinator().StartPush(run_.MakePush(workers_[0], 0, payload));
+    auto session = run_.coordinator().StartPush(workers_[0], run_.MakePush(0, payload));
     ASSERT_TRUE((*session)->Append(0, AsBytes(other)).ok());
   }
   EXPECT_TRUE(run_.Push(workers_[0], 0, delta).ok());
@@ -221,13 +222,13 @@ TEST(CoordinatorBudget, UploadsInFlightAreBounded) {
   CoordinatorOptions options = SmallRun();
   options.run.contribution_budget_bytes = kSmallElements * 4 + 100;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   const std::vector<float> delta = Delta();
   const std::span<const std::byte> payload = AsBytes(delta);
   {
-    auto first = run.coordinator().StartPush(run.MakePush(workers[0], 0, payload));
+    auto first = run.coordinator().StartPush(workers[0], run.MakePush(0, payload));
     ASSERT_TRUE(first.ok());
-    const auto second = run.coordinator().StartPush(run.MakePush(workers[1], 0, payload));
+    const auto second = run.coordinator().StartPush(workers[1], run.MakePush(0, payload));
     EXPECT_EQ(ReasonOf(second.status()), RejectionReason::kOverBudget);
     EXPECT_TRUE(RejectionOf(second.status())->retry_after.has_value());
   }
@@ -237,7 +238,7 @@ TEST(CoordinatorBudget, UploadsInFlightAreBounded) {
 TEST(CoordinatorBudget, OneContributionToTheOpenRoundAlwaysFits) {
   // As set live together with a codec that needs less, while the open round still takes the one before.
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   run.options().run.contribution_budget_bytes = 16;
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_TRUE(run.Push(workers[0], 0, Delta()).ok());
@@ -245,13 +246,13 @@ TEST(CoordinatorBudget, OneContributionToTheOpenRoundAlwaysFits) {
 
 TEST(CoordinatorShutdown, EverythingIsAnswered) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   absl::Status answer;
   PullCall call;
-  call.caller = workers[0];
   call.after = Version(0);
   call.wait = Seconds(60);
-  run.coordinator().Pull(call, [&](const absl::StatusOr<PullResult>& result) { answer = result.status(); });
+  run.coordinator().Pull(workers[0], call,
+                         [&](const absl::StatusOr<PullResult>& result) { answer = result.status(); });
   run.coordinator().Shutdown();
   run.coordinator().Shutdown();
   EXPECT_EQ(ReasonOf(answer), RejectionReason::kShuttingDown);
@@ -262,7 +263,7 @@ TEST(CoordinatorShutdown, EverythingIsAnswered) {
 
 TEST_F(CoordinatorRejections, OneWorkersRejectedPushesDoNotFillTheEventLog) {
   EventCatcher events(&run_.coordinator());
-  Caller stranger = workers_[0];
+  MemberRef stranger = workers_[0];
   stranger.worker = "stranger";
   stranger.epoch = Epoch(99);
   for (int i = 0; i < 200; ++i) {
@@ -284,7 +285,7 @@ TEST_F(CoordinatorRejections, OneWorkersRejectedPushesDoNotFillTheEventLog) {
   EXPECT_EQ(run_.coordinator().ListWorkers(false)[0].contributions_refused, 200) << "all are counted";
   // Half an hour later there is room for news again.
   run_.clock().Advance(Seconds(1800));
-  const Caller back = run_.Join("a");
+  const MemberRef back = run_.Join("a");
   EXPECT_EQ(Reason(back, 0, Delta(), {.codec = CodecKind::kBf16}), RejectionReason::kWrongCodec);
   EXPECT_TRUE(events.WaitFor(EventKind::kContributionRefused, told["a"] + told["stranger"] + 1).has_value());
 }

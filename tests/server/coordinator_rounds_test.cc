@@ -40,11 +40,11 @@ struct Reference {
 TEST(CoordinatorRounds, VersionsFollowAnIndependentComputation) {
   TestRun run;
   const std::vector<float> start = Fill(Start);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, start);
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, start);
   EXPECT_EQ(run.Published(workers[0], std::nullopt), start);
   Reference reference(start);
   for (uint64_t base = 0; base < 5; ++base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
     ASSERT_TRUE(run.Push(workers[0], base, Fill(DeltaA)).ok());
     const auto last = run.Push(workers[1], base, Fill(DeltaB));
     ASSERT_TRUE(last.ok()) << last.status();
@@ -70,10 +70,10 @@ TEST(CoordinatorRounds, BitsDoNotDependOnArrivalOrThreads) {
     options.run.merge.weights = MergeWeighting::kTokens;
     options.merge_threads = reversed ? 3 : 1;
     TestRun run(options);
-    std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Fill(Start));
+    std::vector<MemberRef> workers = run.Begin({"a", "b", "c"}, Fill(Start));
     if (reversed) std::reverse(workers.begin(), workers.end());
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-    for (const Caller& worker : workers) {
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) {
       const float scale = 1.0F / static_cast<float>(worker.worker[0]);
       const auto pushed = run.Push(worker, 0, Fill([&](size_t i) { return scale * DeltaA(i); }),
                                    {.tokens = static_cast<uint64_t>(worker.worker[0] - 'a' + 30)});
@@ -89,12 +89,12 @@ TEST(CoordinatorRounds, TwoFragmentsGoTheirOwnWay) {
   options.fragments = 2;
   TestRun run(options);
   const std::vector<float> half(512, 0.0F);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, half);
-  for (const Caller& worker : workers) {
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, half);
+  for (const MemberRef& worker : workers) {
     ASSERT_TRUE(run.Pull(worker, std::nullopt, FragmentId(0)).ok());
     ASSERT_TRUE(run.Pull(worker, std::nullopt, FragmentId(1)).ok());
   }
-  for (const Caller& worker : workers) {
+  for (const MemberRef& worker : workers) {
     ASSERT_TRUE(run.Push(worker, 0, half, {.fragment = FragmentId(1)}).ok());
   }
   const auto pulled = run.Pull(workers[0], 0, FragmentId(1));
@@ -111,8 +111,8 @@ TEST(CoordinatorRounds, AQuorumClosesAfterTheGraceWithoutTheStraggler) {
   options.run.round.quorum = 0.5;
   options.run.round.grace = Seconds(5);
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Fill(DeltaA)).ok());
   EXPECT_EQ(run.coordinator().GetStatus(0).fragments[0].missing, std::vector<WorkerName>{"b"});
   run.clock().Advance(Seconds(6));
@@ -125,8 +125,8 @@ TEST(CoordinatorRounds, AQuorumClosesAfterTheGraceWithoutTheStraggler) {
 TEST(CoordinatorRounds, ALostWorkerIsNotWaitedFor) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Fill(DeltaA)).ok());
   run.clock().Advance(Seconds(10));
   ASSERT_TRUE(run.Heartbeat(workers[0]).ok());
@@ -144,8 +144,8 @@ TEST(CoordinatorRounds, AMergeThatOverflowsLeavesTheOffenderOut) {
   options.run.outer.learning_rate = 2;  // so that finite contributions give an infinite step
   TestRun run(options);
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Fill([](size_t) { return 3e38F; })).ok());
   ASSERT_TRUE(run.Push(workers[1], 0, Fill(DeltaB)).ok());
   Reference reference(Fill(Start));
@@ -159,26 +159,25 @@ TEST(CoordinatorRounds, TheRunEndsWithItsTokenBudget) {
   options.run.rounds = 2;
   TestRun run(options);
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 2; ++base) {
-    for (const Caller& worker : workers) {
+    for (const MemberRef& worker : workers) {
       const auto pulled = run.Pull(worker, base == 0 ? std::nullopt : std::optional<uint64_t>(base - 1));
       EXPECT_EQ(pulled->plan.evaluate, worker.worker == "a");
       EXPECT_EQ(pulled->plan.active_workers, 2);
     }
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, Fill(DeltaA)).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, base, Fill(DeltaA)).ok());
   }
   const auto last = run.Pull(workers[0], 1);
   ASSERT_EQ(last->outcome, PullOutcome::kParameters);
   EXPECT_TRUE(last->plan.evaluate);
-  EXPECT_EQ(last->state, RunStateView::kFinished);
+  EXPECT_EQ(last->state, RunState::kFinished);
   EXPECT_EQ(last->plan.committed_tokens, last->plan.total_tokens);
   EXPECT_EQ(run.Pull(workers[1], 2)->outcome, PullOutcome::kRunFinished);
   EXPECT_EQ(ReasonOf(run.Push(workers[1], 2, Fill(DeltaA)).status()), RejectionReason::kStaleBase);
   HeartbeatCall report;
-  report.caller = workers[0];
   report.evaluations.push_back({.version = Version(2), .loss = 1.25, .tokens = 100});
-  ASSERT_TRUE(run.coordinator().Heartbeat(report).ok());
+  ASSERT_TRUE(run.coordinator().Heartbeat(workers[0], report).ok());
   EXPECT_EQ(events.WaitFor(EventKind::kEvaluated)->evaluation->loss, 1.25);
   run.clock().Advance(Seconds(1));
   EXPECT_EQ(events.WaitFor(EventKind::kRunFinished)->version, Version(2));
@@ -189,12 +188,11 @@ TEST(CoordinatorRounds, TheRunEndsWithItsTokenBudget) {
 TEST(CoordinatorRounds, OnlyTheWorkerThatWasAskedWritesTheValidationCurve) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
-  const auto report = [&](const Caller& worker, uint64_t version, double loss) {
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
+  const auto report = [&](const MemberRef& worker, uint64_t version, double loss) {
     HeartbeatCall call;
-    call.caller = worker;
     call.evaluations.push_back({.version = Version(version), .loss = loss, .tokens = 100});
-    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+    ASSERT_TRUE(run.coordinator().Heartbeat(worker, call).ok());
   };
   ASSERT_TRUE(run.Pull(workers[0])->plan.evaluate);
   ASSERT_FALSE(run.Pull(workers[1])->plan.evaluate);

@@ -25,11 +25,10 @@ TEST(CoordinatorSeed, AsksForTheConfigurationWithoutJoining) {
   const auto asked = run.coordinator().Join(call);
   ASSERT_TRUE(asked.ok());
   EXPECT_EQ(asked->config_bytes, "config-1");
-  EXPECT_EQ(asked->incarnation, Incarnation(0));
+  EXPECT_EQ(asked->member.incarnation, Incarnation(0));
   EXPECT_FALSE(asked->seed_granted);
   EXPECT_TRUE(run.coordinator().ListWorkers(true).empty());
-  const Caller nobody{.run_id = asked->run_id, .epoch = asked->epoch, .worker = "a", .incarnation = {}};
-  EXPECT_EQ(ReasonOf(run.Heartbeat(nobody).status()), RejectionReason::kNotAMember);
+  EXPECT_EQ(ReasonOf(run.Heartbeat(asked->member).status()), RejectionReason::kNotAMember);
 }
 
 TEST(CoordinatorSeed, TheGrantPassesOnWhenItsHolderDies) {
@@ -37,8 +36,7 @@ TEST(CoordinatorSeed, TheGrantPassesOnWhenItsHolderDies) {
   EXPECT_TRUE(run.TryJoin("b")->seed_granted) << "the first one";
   const auto second = run.TryJoin("a");
   EXPECT_FALSE(second->seed_granted);
-  const Caller caller{
-      .run_id = second->run_id, .epoch = second->epoch, .worker = "a", .incarnation = second->incarnation};
+  const MemberRef caller = second->member;
   EXPECT_EQ(ReasonOf(run.Seed(caller, Ones()).status()), RejectionReason::kNotSeeded);
   run.clock().Advance(Seconds(10));
   EXPECT_FALSE(run.Heartbeat(caller)->seed_granted);
@@ -52,8 +50,8 @@ TEST(CoordinatorSeed, TheGrantPassesOnWhenItsHolderDies) {
 
 TEST(CoordinatorSeed, AHolderThatLostTheGrantDuringItsUploadIsRejected) {
   TestRun run;
-  const Caller first = run.Join("a");
-  const Caller second = run.Join("b");
+  const MemberRef first = run.Join("a");
+  const MemberRef second = run.Join("b");
   auto session = run.coordinator().StartSeed(first, SmallManifest());
   ASSERT_TRUE(session.ok());
   const std::vector<float> values = Ones();
@@ -65,16 +63,16 @@ TEST(CoordinatorSeed, AHolderThatLostTheGrantDuringItsUploadIsRejected) {
 
 TEST(CoordinatorSeed, TheGrantPassesOnWhenUploadsBreakOff) {
   TestRun run;
-  const Caller first = run.Join("a");
+  const MemberRef first = run.Join("a");
   const std::vector<float> values = Ones();
-  const auto break_off = [&](const Caller& worker) {
+  const auto break_off = [&](const MemberRef& worker) {
     auto session = run.coordinator().StartSeed(worker, SmallManifest());
     ASSERT_TRUE(session.ok()) << session.status();
     ASSERT_TRUE((*session)->Append(FragmentId(0), 0, AsBytes(values).first(16)).ok());
   };
   for (int i = 0; i < 4; ++i) break_off(first);
   EXPECT_TRUE(run.Heartbeat(first)->seed_granted) << "there is nobody else";
-  const Caller second = run.Join("b");
+  const MemberRef second = run.Join("b");
   EXPECT_FALSE(run.Heartbeat(second)->seed_granted);
   EXPECT_THAT(run.coordinator().GetStatus(0).waiting.front().what,
               HasSubstr("its upload has broken off 4 times"));
@@ -86,7 +84,7 @@ TEST(CoordinatorSeed, TheGrantPassesOnWhenUploadsBreakOff) {
 
 TEST(CoordinatorSeed, HappensOnce) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   EXPECT_TRUE(absl::IsAlreadyExists(run.Seed(workers[0], Ones()).status()));
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_TRUE(absl::IsAlreadyExists(run.Seed(workers[0], Ones()).status()));
@@ -95,7 +93,7 @@ TEST(CoordinatorSeed, HappensOnce) {
 
 TEST(CoordinatorSeed, WhatIsWrongIsRejectedAndNothingIsSeeded) {
   TestRun run;
-  const Caller caller = run.Join("a");
+  const MemberRef caller = run.Join("a");
   std::vector<float> values = Ones();
   values[7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(ReasonOf(run.Seed(caller, values).status()), RejectionReason::kNotFinite);
@@ -118,7 +116,7 @@ TEST(CoordinatorSeed, WhatIsWrongIsRejectedAndNothingIsSeeded) {
 TEST(CoordinatorSeed, ADiskThatRejectsItIsShownUntilItTakesIt) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const Caller seeder = run.Join("a");
+  const MemberRef seeder = run.Join("a");
   run.faults().seed = true;
   for (int attempt = 0; attempt < 2; ++attempt) {
     EXPECT_EQ(ReasonOf(run.Seed(seeder, Ones()).status()), RejectionReason::kStorageFull);
@@ -127,7 +125,7 @@ TEST(CoordinatorSeed, ADiskThatRejectsItIsShownUntilItTakesIt) {
   ASSERT_TRUE(failing.has_value());
   EXPECT_THAT(failing->message, HasSubstr("no space left"));
   const StatusView full = run.coordinator().GetStatus(0);
-  EXPECT_EQ(full.state, RunStateView::kDegraded);
+  EXPECT_EQ(full.state, RunState::kDegraded);
   EXPECT_THAT(full.state_reason, HasSubstr("no space left"));
   EXPECT_THAT(full.storage_error, HasSubstr("no space left"));
   ASSERT_EQ(full.waiting.size(), 2U);
@@ -140,13 +138,13 @@ TEST(CoordinatorSeed, ADiskThatRejectsItIsShownUntilItTakesIt) {
 
 TEST(CoordinatorSeed, APullWaitsForIt) {
   TestRun run;
-  const Caller seeder = run.Join("a");
-  const Caller other = run.Join("b");
+  const MemberRef seeder = run.Join("a");
+  const MemberRef other = run.Join("b");
   PullCall call;
-  call.caller = other;
   call.wait = Seconds(60);
   Version got(99);
-  run.coordinator().Pull(call, [&](absl::StatusOr<PullResult> result) { got = result->snapshot->version; });
+  run.coordinator().Pull(other, call,
+                         [&](absl::StatusOr<PullResult> result) { got = result->snapshot->version; });
   EXPECT_EQ(got, Version(99));
   ASSERT_TRUE(run.Seed(seeder, Ones()).ok());
   EXPECT_EQ(got, Version(0));
@@ -154,13 +152,12 @@ TEST(CoordinatorSeed, APullWaitsForIt) {
 
 TEST(CoordinatorSeed, APullCanBeCancelledAndRunsOut) {
   TestRun run;
-  const Caller caller = run.Join("a");
+  const MemberRef caller = run.Join("a");
   PullCall call;
-  call.caller = caller;
   call.wait = Seconds(30);
   absl::Status answer;
   const uint64_t id = run.coordinator().Pull(
-      call, [&](const absl::StatusOr<PullResult>& result) { answer = result.status(); });
+      caller, call, [&](const absl::StatusOr<PullResult>& result) { answer = result.status(); });
   run.coordinator().CancelPull(id);
   EXPECT_TRUE(absl::IsCancelled(answer));
   run.coordinator().CancelPull(id);
@@ -171,13 +168,13 @@ TEST(CoordinatorSeed, APullCanBeCancelledAndRunsOut) {
 
 TEST(CoordinatorSeed, AWorkerThatJoinedBeforeARestartSeedsTheRun) {
   TestRun run;
-  const Caller first = run.Join("a");
-  const Caller second = run.Join("b");
+  const MemberRef first = run.Join("a");
+  const MemberRef second = run.Join("b");
   ASSERT_TRUE(run.Restart().ok());
   // The coordinator has forgotten which models they have, so both join again.
   EXPECT_EQ(ReasonOf(run.Heartbeat(first).status()), RejectionReason::kNotAMember);
   EXPECT_EQ(ReasonOf(run.Pull(second).status()), RejectionReason::kNotAMember);
-  const Caller again = run.Join("b");
+  const MemberRef again = run.Join("b");
   ASSERT_TRUE(run.Heartbeat(again).ok());
   EXPECT_TRUE(run.Heartbeat(again)->seed_granted);
   EXPECT_TRUE(run.Seed(again, Ones()).ok());

@@ -123,8 +123,8 @@ absl::Status TestRun::Restart() {
   return Open();
 }
 
-absl::StatusOr<JoinResult> TestRun::TryJoin(const WorkerName& name, const std::string& secret_seed,
-                                            WorkerRole role) {
+absl::StatusOr<JoinReply> TestRun::TryJoin(const WorkerName& name, const std::string& secret_seed,
+                                           WorkerRole role) {
   JoinCall call;
   call.worker = name;
   call.secret = "0123456789abcdef-" + (secret_seed.empty() ? name : secret_seed);
@@ -133,15 +133,14 @@ absl::StatusOr<JoinResult> TestRun::TryJoin(const WorkerName& name, const std::s
   return coordinator_->Join(call);
 }
 
-Caller TestRun::Join(const WorkerName& name, WorkerRole role) {
+MemberRef TestRun::Join(const WorkerName& name, WorkerRole role) {
   const auto joined = TryJoin(name, "", role);
   EXPECT_TRUE(joined.ok()) << joined.status();
   if (!joined.ok()) return {};
-  return {
-      .run_id = joined->run_id, .epoch = joined->epoch, .worker = name, .incarnation = joined->incarnation};
+  return joined->member;
 }
 
-absl::StatusOr<SeedResult> TestRun::Seed(const Caller& caller, const std::vector<float>& values) {
+absl::StatusOr<SeedResult> TestRun::Seed(const MemberRef& caller, const std::vector<float>& values) {
   ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(SmallManifest(), options_.fragments));
   ATOLL_ASSIGN_OR_RETURN(const auto session, coordinator_->StartSeed(caller, SmallManifest()));
   for (const FragmentLayout& layout : layouts) {
@@ -152,53 +151,50 @@ absl::StatusOr<SeedResult> TestRun::Seed(const Caller& caller, const std::vector
   return session->Finish();
 }
 
-std::vector<Caller> TestRun::Begin(const std::vector<WorkerName>& names, const std::vector<float>& values) {
-  std::vector<Caller> callers;
+std::vector<MemberRef> TestRun::Begin(const std::vector<WorkerName>& names,
+                                      const std::vector<float>& values) {
+  std::vector<MemberRef> callers;
   for (const WorkerName& name : names) callers.push_back(Join(name));
   const auto seeded = Seed(callers.front(), values);
   EXPECT_TRUE(seeded.ok()) << seeded.status();
   return callers;
 }
 
-PushCall TestRun::MakePush(const Caller& caller, uint64_t base, std::span<const std::byte> payload,
-                           const PushVariation& variation) {
-  PushCall call;
-  call.caller = caller;
-  call.fragment = variation.fragment;
-  call.base = Version(base);
-  call.sequence = variation.sequence;
-  call.codec = variation.codec;
-  call.payload_bytes = variation.payload_bytes.value_or(payload.size());
-  call.payload_crc32c = variation.crc.value_or(Crc32c(payload));
-  call.tokens = variation.tokens;
-  call.steps = variation.steps;
-  call.partition = variation.partition;
-  call.samples_consumed = variation.samples;
-  call.mean_loss = variation.loss;
-  return call;
+PushHeader TestRun::MakePush(uint64_t base, std::span<const std::byte> payload,
+                             const PushVariation& variation) {
+  PushHeader header;
+  header.key = {.fragment = variation.fragment, .base = Version(base), .sequence = variation.sequence};
+  header.codec = variation.codec;
+  header.payload_bytes = variation.payload_bytes.value_or(payload.size());
+  header.payload_crc32c = variation.crc.value_or(Crc32c(payload));
+  header.tokens = variation.tokens;
+  header.steps = variation.steps;
+  header.partition = variation.partition;
+  header.samples_consumed = variation.samples;
+  header.mean_loss = variation.loss;
+  return header;
 }
 
-absl::StatusOr<PushResult> TestRun::Push(const Caller& caller, uint64_t base,
+absl::StatusOr<PushResult> TestRun::Push(const MemberRef& caller, uint64_t base,
                                          const std::vector<float>& values, const PushVariation& variation) {
   const Codec& codec = CodecFor(variation.codec);
   std::vector<std::byte> payload(codec.EncodedSize(values.size()));
   codec.Encode(values, payload);
   ATOLL_ASSIGN_OR_RETURN(const auto session,
-                         coordinator_->StartPush(MakePush(caller, base, payload, variation)));
+                         coordinator_->StartPush(caller, MakePush(base, payload, variation)));
   if (!session->already_accepted()) ATOLL_RETURN_IF_ERROR(session->Append(0, payload));
   return session->Finish();
 }
 
-absl::StatusOr<PullResult> TestRun::Pull(const Caller& caller, std::optional<uint64_t> after,
+absl::StatusOr<PullResult> TestRun::Pull(const MemberRef& caller, std::optional<uint64_t> after,
                                          FragmentId fragment, Duration wait) {
   PullCall call;
-  call.caller = caller;
   call.fragment = fragment;
   if (after) call.after = Version(*after);
   call.wait = wait;
   auto answer = std::make_shared<std::promise<absl::StatusOr<PullResult>>>();
   auto result = answer->get_future();
-  coordinator_->Pull(call,
+  coordinator_->Pull(caller, call,
                      [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
   if (result.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
     return absl::DeadlineExceededError("no answer to a pull within a minute");
@@ -206,7 +202,7 @@ absl::StatusOr<PullResult> TestRun::Pull(const Caller& caller, std::optional<uin
   return result.get();
 }
 
-std::vector<float> TestRun::Published(const Caller& caller, std::optional<uint64_t> after) {
+std::vector<float> TestRun::Published(const MemberRef& caller, std::optional<uint64_t> after) {
   const auto pulled = Pull(caller, after);
   EXPECT_TRUE(pulled.ok()) << pulled.status();
   if (!pulled.ok() || pulled->snapshot == nullptr) return {};
@@ -221,10 +217,8 @@ void TestRun::WaitForStored(uint64_t version) {
   }
 }
 
-absl::StatusOr<HeartbeatResult> TestRun::Heartbeat(const Caller& caller) {
-  HeartbeatCall call;
-  call.caller = caller;
-  return coordinator_->Heartbeat(call);
+absl::StatusOr<HeartbeatReply> TestRun::Heartbeat(const MemberRef& caller) {
+  return coordinator_->Heartbeat(caller, HeartbeatCall());
 }
 
 }  // namespace atl

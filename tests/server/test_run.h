@@ -89,25 +89,24 @@ class TestRun {
   Faults& faults() { return *faults_; }
   CoordinatorOptions& options() { return options_; }
 
-  absl::StatusOr<JoinResult> TryJoin(const WorkerName& name, const std::string& secret_seed = "",
-                                     WorkerRole role = WorkerRole::kTrainer);
+  absl::StatusOr<JoinReply> TryJoin(const WorkerName& name, const std::string& secret_seed = "",
+                                    WorkerRole role = WorkerRole::kTrainer);
   /// A trainer that has the model. Fails the test when it is refused.
-  Caller Join(const WorkerName& name, WorkerRole role = WorkerRole::kTrainer);
+  MemberRef Join(const WorkerName& name, WorkerRole role = WorkerRole::kTrainer);
   /// Version 0 of the small model, in one piece per fragment.
-  absl::StatusOr<SeedResult> Seed(const Caller& caller, const std::vector<float>& values);
+  absl::StatusOr<SeedResult> Seed(const MemberRef& caller, const std::vector<float>& values);
   /// Join the workers in this order and let the first seed `values`.
-  std::vector<Caller> Begin(const std::vector<WorkerName>& names, const std::vector<float>& values);
+  std::vector<MemberRef> Begin(const std::vector<WorkerName>& names, const std::vector<float>& values);
 
-  absl::StatusOr<PushResult> Push(const Caller& caller, uint64_t base, const std::vector<float>& values,
+  absl::StatusOr<PushResult> Push(const MemberRef& caller, uint64_t base, const std::vector<float>& values,
                                   const PushVariation& variation = {});
-  PushCall MakePush(const Caller& caller, uint64_t base, std::span<const std::byte> payload,
-                    const PushVariation& variation = {});
+  PushHeader MakePush(uint64_t base, std::span<const std::byte> payload, const PushVariation& variation = {});
   /// Waits for the answer.
-  absl::StatusOr<PullResult> Pull(const Caller& caller, std::optional<uint64_t> after = std::nullopt,
+  absl::StatusOr<PullResult> Pull(const MemberRef& caller, std::optional<uint64_t> after = std::nullopt,
                                   FragmentId fragment = FragmentId(0), Duration wait = Seconds(60));
   /// The published values of a version above `after`.
-  std::vector<float> Published(const Caller& caller, std::optional<uint64_t> after);
-  absl::StatusOr<HeartbeatResult> Heartbeat(const Caller& caller);
+  std::vector<float> Published(const MemberRef& caller, std::optional<uint64_t> after);
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& caller);
   /// Waits until the tensors of this version are on disk.
   void WaitForStored(uint64_t version);
 

@@ -37,8 +37,8 @@ inline WorkerEntry Worker() {
           .banned = true,
           .public_key = "key",
           .dataset_fingerprint = "cafe",
-          .order = 3,
-          .order_at_once = true,
+          .command = 3,
+          .command_at_once = true,
           .forgiven_until = 39};
 }
 

@@ -117,7 +117,7 @@ TEST(RecordTest, BodiesOfBeforeFieldsWereAddedHaveTheirDefaults) {
   const auto old_worker = DecodeRecord<WorkerEntry>("w", Sealed(kRecordFormat, RecordKind::kWorker, worker));
   ASSERT_TRUE(old_worker.ok()) << old_worker.status();
   EXPECT_EQ(old_worker->forgiven_until, 0u);
-  EXPECT_TRUE(old_worker->order_at_once);
+  EXPECT_TRUE(old_worker->command_at_once);
 }
 
 TEST(RecordTest, CutBodiesWithAGoodCrcNameTheField) {
@@ -175,7 +175,7 @@ TEST(RecordTest, UnknownFormatAndKindAreNamed) {
 
 TEST(RecordTest, ValuesThatNoFieldHasAreNamed) {
   std::string body = BodyOf(EncodeRecord(record_samples::Worker()));
-  // departed; then come banned, the public key, the fingerprint, the order and what is forgiven
+  // departed; then come banned, the public key, the fingerprint, the command and what is forgiven
   body[body.size() - 27] = 2;
   EXPECT_THAT(DecodeRecord<WorkerEntry>("w", Sealed(1, RecordKind::kWorker, body)).status().ToString(),
               HasSubstr("field departed has neither 0 nor 1"));

@@ -95,8 +95,8 @@ ALLOWED = {
 
 # A program's main file is where the parts are put together: it may include every folder of its side.
 WIRING = {
-    "server/main.cc": ["common", "core", "storage", "protos", "monitoring", "server"],
-    "worker/main.cc": ["common", "core", "protos", "monitoring", "worker"],
+    "server/main.cc": ["common", "core", "core/protocol", "storage", "protos", "monitoring", "server"],
+    "worker/main.cc": ["common", "core", "core/protocol", "protos", "monitoring", "worker"],
     "cli/data_main.cc": ["common", "core", "cli", "worker/data"],
 }
 

@@ -64,11 +64,11 @@ absl::Status GenerateFromRun(const GenerateFlags& flags, const Logger& log) {
   ATOLL_RETURN_IF_ERROR(security->CheckTarget(flags.coordinator));
   GrpcConnection connection({.address = flags.coordinator, .security = security},
                             MakeChannel({.address = flags.coordinator, .security = security}), &clock);
-  JoinParameters join;
+  JoinCall join;
   join.worker = "observer-" + ToHex(RandomBytes(4));
   join.secret = RandomBytes(32);
   join.role = WorkerRole::kObserver;
-  ATOLL_ASSIGN_OR_RETURN(const JoinInfo info, connection.Join(join));
+  ATOLL_ASSIGN_OR_RETURN(const JoinedRun info, connection.Join(join));
   auto model = MakeModel(flags, info.run);
   const absl::Status loaded = model.ok() ? LoadPublished(connection, info, **model) : model.status();
   connection.Leave(info.member, "done reading").IgnoreError();

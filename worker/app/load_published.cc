@@ -18,21 +18,21 @@ constexpr Duration kNewerWait = Seconds(2);
 /// Pulls one fragment at a time into the replica.
 class Loading {
  public:
-  Loading(CoordinatorConnection& connection, const JoinInfo& info, Replica& replica)
+  Loading(CoordinatorConnection& connection, const JoinedRun& info, Replica& replica)
       : connection_(connection), info_(info), replica_(replica), codec_(CodecFor(info.run.pull_codec)) {}
 
   /// The head, or a version above `after`; none: there is no such version yet.
   absl::StatusOr<std::optional<Version>> Load(const FragmentLayout& layout, std::optional<Version> after) {
     payload_.resize(codec_.EncodedSize(layout.elements));
     PullRequest request;
-    request.fragment = layout.id;
-    request.after = after;
-    if (after.has_value()) request.wait = kNewerWait;
+    request.call.fragment = layout.id;
+    request.call.after = after;
+    if (after.has_value()) request.call.wait = kNewerWait;
     request.codec = info_.run.pull_codec;
     request.elements = layout.elements;
-    request.zstd = info_.run.zstd;
+    request.call.zstd = info_.run.zstd;
     ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_.Pull(info_.member, request, payload_));
-    if (pulled.kind != PullKind::kParameters) return std::nullopt;
+    if (pulled.outcome != PullOutcome::kParameters) return std::nullopt;
     values_.resize(layout.elements);
     codec_.DecodeRange(payload_, layout.elements, 0, values_);
     ATOLL_RETURN_IF_ERROR(replica_.WriteFragment(layout, values_));
@@ -41,7 +41,7 @@ class Loading {
 
  private:
   CoordinatorConnection& connection_;
-  const JoinInfo& info_;
+  const JoinedRun& info_;
   Replica& replica_;
   const Codec& codec_;
   std::vector<std::byte> payload_;
@@ -50,7 +50,7 @@ class Loading {
 
 }  // namespace
 
-absl::Status LoadPublished(CoordinatorConnection& connection, const JoinInfo& info, Replica& replica) {
+absl::Status LoadPublished(CoordinatorConnection& connection, const JoinedRun& info, Replica& replica) {
   if (info.fragments.empty()) {
     return absl::FailedPreconditionError(
         "the run has no parameters yet: no worker has seeded it; start a worker first");

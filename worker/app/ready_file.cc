@@ -36,7 +36,7 @@ void ReadyFile::Set(bool ready) {
   if (file.get() < 0) log_.Warning("cannot make the file of --ready-file", {{"path", path_}});
 }
 
-void ReadyFile::OnJoined(const JoinInfo& info, bool rejoin) {
+void ReadyFile::OnJoined(const JoinedRun& info, bool rejoin) {
   {
     const MutexLock lock(&mutex_);
     joined_ = true;

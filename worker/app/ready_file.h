@@ -25,7 +25,7 @@ class ReadyFile final : public WorkerObserver {
   ReadyFile(std::string path, WorkerObserver* next, const Logger& log);
   ~ReadyFile() override;
 
-  void OnJoined(const JoinInfo& info, bool rejoin) override;
+  void OnJoined(const JoinedRun& info, bool rejoin) override;
   void OnPhase(WorkerPhase phase) override;
   void OnInnerStep(const InnerStepResult& step, double learning_rate, Duration compute) override;
   void OnPulled(FragmentId fragment, Version version, uint64_t wire_bytes, Duration waited,

@@ -48,7 +48,7 @@ DeviceDescription DescriptionOfDevice(const std::string& device, int threads) {
           .device_memory_bytes = hardware.device_memory_bytes};
 }
 
-absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinInfo& info,
+absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinedRun& info,
                                                       const Clock* clock) {
   TorchReplicaOptions options;
   options.run = info.run;
@@ -77,8 +77,8 @@ absl::StatusOr<DatasetSummary> SummaryOfData(const std::string& folder) {
 }
 
 /// What the worker says of itself when it joins.
-JoinParameters Introduction(const WorkerFlags& flags, const WorkerIdentity& identity, DatasetSummary data) {
-  JoinParameters join;
+JoinCall Introduction(const WorkerFlags& flags, const WorkerIdentity& identity, DatasetSummary data) {
+  JoinCall join;
   join.worker = identity.name;
   join.secret = identity.secret;
   join.role = flags.role == "evaluator" ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
@@ -151,7 +151,7 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger
                                      .sleeper = &parts.sleeper,
                                      .observer = &ready,
                                      .log = log,
-                                     .make_replica = [&](const JoinInfo& info) {
+                                     .make_replica = [&](const JoinedRun& info) {
                                        return BuildReplica(flags, info, &parts.clock);
                                      }});
   parts.registry.BeforeScrape(

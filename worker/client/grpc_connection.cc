@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "atoll/version.h"
+#include "protos/wire/confirmation.h"
+#include "protos/wire/heartbeat.h"
+#include "protos/wire/join.h"
+#include "protos/wire/push.h"
+#include "protos/wire/run_state.h"
 #include "worker/client/call_status.h"
 #include "worker/client/convert.h"
 
@@ -16,60 +22,66 @@ GrpcConnection::GrpcConnection(GrpcConnectionOptions options, const std::shared_
       push_(&setup_, channel),
       pull_(&setup_, channel, clock) {}
 
-absl::StatusOr<JoinInfo> GrpcConnection::Join(const JoinParameters& parameters) {
+absl::StatusOr<JoinedRun> GrpcConnection::Join(const JoinCall& call) {
   setup_.AwaitConnection(*channel_);
   grpc::ClientContext context;
   setup_.Begin(context, setup_.options().unary_deadline);
   v1::JoinReply reply;
-  const grpc::Status status = stub_->Join(&context, JoinRequestToProto(parameters), &reply);
+  JoinCall sent = call;
+  sent.device.software_version = std::string(kVersion);
+  const grpc::Status status = stub_->Join(&context, JoinCallToProto(sent), &reply);
   if (!status.ok()) return setup_.Translate(status);
-  return JoinInfoFromProto(reply, parameters);
+  return JoinedRunFromProto(reply, call);
 }
 
-absl::StatusOr<HeartbeatReply> GrpcConnection::Heartbeat(const MemberRef& member,
-                                                         const HeartbeatReport& heartbeat_report) {
+absl::StatusOr<HeartbeatReply> GrpcConnection::Heartbeat(const MemberRef& member, const HeartbeatCall& call) {
   setup_.AwaitConnection(*channel_);
   grpc::ClientContext context;
   setup_.Begin(context, setup_.options().unary_deadline);
   v1::HeartbeatReply reply;
-  const grpc::Status status =
-      stub_->Heartbeat(&context, HeartbeatToProto(member, heartbeat_report, setup_.options().device), &reply);
+  HeartbeatCall sent = call;
+  if (!setup_.options().device.device.empty()) {
+    sent.device = setup_.options().device;
+    sent.device->software_version = std::string(kVersion);
+  }
+  const grpc::Status status = stub_->Heartbeat(&context, HeartbeatCallToProto(member, sent), &reply);
   if (!status.ok()) return setup_.Translate(status);
   return HeartbeatReplyFromProto(reply);
 }
 
-absl::StatusOr<PushStatus> GrpcConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+absl::StatusOr<PushStatusReply> GrpcConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
   setup_.AwaitConnection(*channel_);
   grpc::ClientContext context;
   setup_.Begin(context, setup_.options().unary_deadline);
   v1::GetPushStatusReply reply;
-  const grpc::Status status = stub_->GetPushStatus(&context, PushStatusRequestToProto(member, key), &reply);
+  const grpc::Status status = stub_->GetPushStatus(&context, PushStatusCallToProto(member, key), &reply);
   if (!status.ok()) return setup_.Translate(status);
-  return PushStatusFromProto(reply);
+  return PushStatusReplyFromProto(reply);
 }
 
 absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& reason) {
   grpc::ClientContext context;
   setup_.Begin(context, setup_.options().leave_deadline);
   v1::LeaveRequest request;
-  *request.mutable_worker() = WorkerRefToProto(member);
+  *request.mutable_worker() = MemberRefToProto(member);
   request.set_reason(reason);
   v1::LeaveReply reply;
   return setup_.Translate(stub_->Leave(&context, request, &reply));
 }
 
-absl::StatusOr<ShownConfirmations> GrpcConnection::GetConfirmations(const MemberRef& member,
-                                                                    const ConfirmationsRequest& query) {
+absl::StatusOr<ConfirmationPage> GrpcConnection::GetConfirmations(const MemberRef& member,
+                                                                  const ConfirmationQuery& query,
+                                                                  Duration timeout) {
   // No AwaitConnection: the call may not last longer than its timeout.
   grpc::ClientContext context;
   const Duration longest = setup_.options().unary_deadline;
-  setup_.Begin(context, query.timeout > Duration(0) ? std::min(query.timeout, longest) : longest);
+  setup_.Begin(context, timeout > Duration(0) ? std::min(timeout, longest) : longest);
   v1::ConfirmationPage reply;
   const grpc::Status status =
-      stub_->GetConfirmations(&context, ConfirmationsRequestToProto(member, query), &reply);
+      stub_->GetConfirmations(&context, ConfirmationQueryToProto(member, query), &reply);
   // Not CallSetup::Translate, which may look at the connection for some seconds.
   if (!status.ok()) return StatusOfCall(status, setup_.options().address);
-  return ShownConfirmationsFromProto(reply);
+  return ConfirmationPageFromProto(reply);
 }
 
 absl::Status GrpcConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,

@@ -24,19 +24,18 @@ class GrpcConnection final : public CoordinatorConnection {
   GrpcConnection(GrpcConnectionOptions options, const std::shared_ptr<grpc::Channel>& channel,
                  const Clock* clock);
 
-  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member,
-                                           const HeartbeatReport& heartbeat_report) override;
+  absl::StatusOr<JoinedRun> Join(const JoinCall& call) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatCall& call) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& pull_request,
                                      std::span<std::byte> payload) override;
   absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& push_header,
                                    std::span<const std::byte> payload, uint64_t from) override;
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
-  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
-                                                      const ConfirmationsRequest& query) override;
+  absl::StatusOr<ConfirmationPage> GetConfirmations(const MemberRef& member, const ConfirmationQuery& query,
+                                                    Duration timeout) override;
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;

@@ -111,7 +111,7 @@ absl::StatusOr<PulledVersion> GrpcPull::Pull(const MemberRef& member, const Pull
   setup_->Introduce(context);
   const CallSet::Registration registration(&pulls_, &context);
   const MonoTime begin = clock_->Now();
-  StallGuard guard(&context, pull_request.wait + setup_->options().stall);
+  StallGuard guard(&context, pull_request.call.wait + setup_->options().stall);
   const std::unique_ptr<ByteReader> reader = StartPull(context, member, pull_request);
   uint64_t wire_bytes = 0;
   bool ended = false;
@@ -123,7 +123,7 @@ absl::StatusOr<PulledVersion> GrpcPull::Pull(const MemberRef& member, const Pull
       header.ok() ? PulledFromProto(*header, pull_request, !setup_->options().range_channels.empty())
                   : absl::StatusOr<PulledVersion>(header.status());
   absl::Status received = pulled.status();
-  if (received.ok() && pulled->kind == PullKind::kParameters) {
+  if (received.ok() && pulled->outcome == PullOutcome::kParameters) {
     received = Receive(member, pull_request, *pulled, payload, *reader, guard, &wire_bytes);
   }
   // What has ended by itself keeps the status that it ended with: a cancellation could overtake it.
@@ -132,7 +132,7 @@ absl::StatusOr<PulledVersion> GrpcPull::Pull(const MemberRef& member, const Pull
   if (given_up) context.TryCancel();
   const grpc::Status finished = reader->Finish();
   if (registration.cancelled())
-    return absl::CancelledError("the pull was cancelled: there is an order to follow");
+    return absl::CancelledError("the pull was cancelled: there is a command to follow");
   // The stream's own status says more than how it looked from here, unless it is our own cancellation.
   const bool ours = given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
   if (!finished.ok() && !ours) return setup_->Translate(finished, guard.stalled());

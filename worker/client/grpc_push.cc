@@ -9,9 +9,10 @@
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
 #include "protos/wire/manifest.h"
+#include "protos/wire/push.h"
+#include "protos/wire/run_state.h"
 #include "protos/wire/trace.h"
 #include "worker/client/chunks.h"
-#include "worker/client/convert.h"
 #include "worker/client/stall_guard.h"
 
 namespace atl {
@@ -53,14 +54,6 @@ class PushMessages {
   std::unique_ptr<BlockCompressor> compressor_;
 };
 
-PushReceipt ReceiptFrom(const v1::PushReply& reply, uint64_t wire_bytes) {
-  return {.duplicate = reply.duplicate(),
-          .head = Version(reply.head_version()),
-          .arrived = reply.arrived(),
-          .expected = reply.expected(),
-          .wire_bytes = wire_bytes};
-}
-
 constexpr char kPushMethod[] = "/atoll.v1.Coordinator/Push";
 
 }  // namespace
@@ -100,7 +93,7 @@ absl::StatusOr<PushReceipt> GrpcPush::Send(const MemberRef& member, const PushHe
   const std::unique_ptr<ByteWriter> writer(grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(
       channel_.get(), push_method_, &context, &answer));
   v1::PushChunk head;
-  *head.mutable_header() = PushHeaderToProto(member, push_header, payload.size());
+  *head.mutable_header() = PushHeaderToProto(member, push_header);
   grpc::ByteBuffer message = MessageToBytes(head);
   PushMessages messages(push_header, payload, owner);
   uint64_t wire_bytes = 0;
@@ -123,7 +116,7 @@ absl::StatusOr<PushReceipt> GrpcPush::Send(const MemberRef& member, const PushHe
   if (!MessageFromBytes(answer, &reply).ok()) {
     return absl::InternalError("the answer to a push cannot be read");
   }
-  return ReceiptFrom(reply, wire_bytes);
+  return PushReceipt{PushReplyFromProto(reply), wire_bytes};
 }
 
 absl::Status GrpcPush::Seed(const MemberRef& member, const Manifest& manifest,
@@ -135,7 +128,7 @@ absl::Status GrpcPush::Seed(const MemberRef& member, const Manifest& manifest,
   v1::SeedReply reply;
   const std::unique_ptr<grpc::ClientWriter<v1::SeedChunk>> writer = stub_->SeedParameters(&context, &reply);
   v1::SeedChunk head;
-  *head.mutable_header()->mutable_worker() = WorkerRefToProto(member);
+  *head.mutable_header()->mutable_worker() = MemberRefToProto(member);
   *head.mutable_header()->mutable_manifest() = ManifestToProto(manifest);
   bool open = writer->Write(head);
   v1::SeedChunk chunk;

@@ -3,7 +3,6 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "protos/wire/chunk_message.h"
-#include "worker/client/convert.h"
 
 namespace atl {
 namespace {

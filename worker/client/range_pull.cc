@@ -6,6 +6,7 @@
 #include "atoll/v1/coordinator.grpc.pb.h"
 #include "common/status.h"
 #include "common/trace_context.h"
+#include "protos/wire/pull.h"
 #include "worker/client/convert.h"
 #include "worker/client/pull_reading.h"
 
@@ -16,11 +17,10 @@ v1::PullRequest RequestFor(const MemberRef& member, PullRequest pull_request, co
                            uint64_t first, uint64_t end) {
   pull_request.progress = nullptr;
   v1::PullRequest request = PullRequestToProto(member, pull_request);
-  v1::PullRange& range = *request.mutable_range();
-  range.set_version(whole.version.value());
-  if (whole.delta_base.has_value()) range.set_delta_base(whole.delta_base->value());
-  range.set_first_byte(first);
-  if (end < whole.payload_bytes) range.set_end_byte(end);
+  *request.mutable_range() = PullPartToProto({.version = whole.version,
+                                              .delta_base = whole.delta_base,
+                                              .first_byte = first,
+                                              .end_byte = end < whole.payload_bytes ? end : 0});
   return request;
 }
 
@@ -62,7 +62,7 @@ absl::Status RangePull::Run() {
   if (given_up) context_.TryCancel();
   const grpc::Status finished = reader->Finish();
   if (registration.cancelled())
-    return absl::CancelledError("the pull was cancelled: there is an order to follow");
+    return absl::CancelledError("the pull was cancelled: there is a command to follow");
   // Cancel is of use only after another part has failed, whose status is the one that counts.
   const bool ours = given_up && finished.error_code() == grpc::StatusCode::CANCELLED && !guard.stalled();
   if (!finished.ok() && !ours) return call_.setup->Translate(finished, guard.stalled());

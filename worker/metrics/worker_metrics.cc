@@ -129,7 +129,7 @@ void WorkerMetrics::AddGauges() {
   }
 }
 
-void WorkerMetrics::OnJoined(const JoinInfo& info, bool rejoin) {
+void WorkerMetrics::OnJoined(const JoinedRun& info, bool rejoin) {
   (rejoin ? rejoins_ : first_joins_).Increment();
   connected_.Set(1);
 }

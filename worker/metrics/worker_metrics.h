@@ -18,7 +18,7 @@ class WorkerMetrics final : public WorkerObserver {
   /// `registry` outlives this.
   explicit WorkerMetrics(MetricsRegistry* registry);
 
-  void OnJoined(const JoinInfo& info, bool rejoin) override;
+  void OnJoined(const JoinedRun& info, bool rejoin) override;
   void OnPhase(WorkerPhase phase) override;
   void OnInnerStep(const InnerStepResult& step, double learning_rate, Duration compute) override;
   void OnPulled(FragmentId fragment, Version version, uint64_t wire_bytes, Duration waited,

@@ -42,7 +42,7 @@ absl::Status AnswerAdopter::Use(StreamedFragment& fragment, const ExchangeAnswer
                                                     : absl::OkStatus();
   }
   context_.worker_status->NoteRunState(answer.pulled->state);
-  if (answer.pulled->kind == PullKind::kParameters) return Adopt(fragment, answer);
+  if (answer.pulled->outcome == PullOutcome::kParameters) return Adopt(fragment, answer);
   fragment.finished = true;
   return absl::OkStatus();
 }
@@ -63,7 +63,7 @@ absl::Status AnswerAdopter::Adopt(StreamedFragment& fragment, const ExchangeAnsw
   TakeBase(fragment, pulled);
   if (pushed && !lost && fragment.generation == state_.generation) state_.guard.RoundCounted();
   if (lost) LogLost(fragment.encoder->header(), *answer.report, context_.log);
-  const PlannedRound& plan = fragment.base.plan;
+  const RoundPlan& plan = fragment.base.plan;
   if (late && plan.deadline > Duration(0)) {
     // The deadline counts from the publication, which those who were in time used at once.
     state_.schedule->CameLate(fragment.index(),
@@ -109,7 +109,7 @@ absl::Status AnswerAdopter::WriteAnswer(StreamedFragment& fragment, bool as_publ
 
 absl::Status AnswerAdopter::NoteFirst(uint64_t counted_to) {
   const StreamedFragment& fragment = state_.first();
-  const PlannedRound& plan = fragment.base.plan;
+  const RoundPlan& plan = fragment.base.plan;
   state_.committed_tokens = plan.committed_tokens;
   state_.committed_at = counted_to;
   state_.schedule->SetSteps(plan.inner_steps);

@@ -9,7 +9,7 @@ DataCursor::DataCursor(Session* session, Replica* replica, const WorkerContext& 
   if (session->info().data.has_value()) partition_ = session->info().data->partition;
 }
 
-absl::StatusOr<bool> DataCursor::Follow(const PlannedRound& plan, uint64_t position) {
+absl::StatusOr<bool> DataCursor::Follow(const RoundPlan& plan, uint64_t position) {
   const std::optional<DataPart>& data = plan.data;
   if (!data.has_value()) return false;
   if (partition_ == data->partition && position == data->samples_consumed) return false;

@@ -23,7 +23,7 @@ class DataCursor {
 
   /// Goes where the plan sends the worker. Does nothing when that is this partition at sample `position`,
   /// which is where the coordinator knows the worker to be. True: the replica moved.
-  absl::StatusOr<bool> Follow(const PlannedRound& plan, uint64_t position);
+  absl::StatusOr<bool> Follow(const RoundPlan& plan, uint64_t position);
 
  private:
   Session* const session_;

@@ -27,7 +27,7 @@ DeliveryReport LostBecause(const absl::Status& rejection) {
 }
 
 /// What became of it, where that is decided.
-std::optional<DeliveryReport> VerdictIn(const PushStatus& status, const PushHeader& header) {
+std::optional<DeliveryReport> VerdictIn(const PushStatusReply& status, const PushHeader& header) {
   switch (status.stage) {
     case PushStage::kAccepted:
     case PushStage::kCommitted:
@@ -154,14 +154,14 @@ DeliveryReport Delivery::Claim(const PushHeader& header, std::span<const std::by
   return {.duplicate = receipt->duplicate, .wire_bytes = receipt->wire_bytes, .head = receipt->head};
 }
 
-absl::StatusOr<PushStatus> Delivery::AskForStatus(const PushHeader& header) {
+absl::StatusOr<PushStatusReply> Delivery::AskForStatus(const PushHeader& header) {
   return session_->With(
       [&](const MemberRef& member) { return connection_->GetPushStatus(member, header.key); }, connection_);
 }
 
 absl::StatusOr<std::optional<DeliveryReport>> Delivery::Ask(const PushHeader& header, uint64_t payload_bytes,
                                                             uint64_t* from) {
-  ATOLL_ASSIGN_OR_RETURN(const PushStatus status, AskForStatus(header));
+  ATOLL_ASSIGN_OR_RETURN(const PushStatusReply status, AskForStatus(header));
   const bool partial = status.stage == PushStage::kPartial;
   *from = partial ? std::min<uint64_t>(status.received_bytes, payload_bytes) : 0;
   return VerdictIn(status, header);
@@ -169,7 +169,7 @@ absl::StatusOr<std::optional<DeliveryReport>> Delivery::Ask(const PushHeader& he
 
 absl::StatusOr<DeliveryReport> Delivery::AskForVerdict(const PushHeader& header) {
   while (true) {
-    ATOLL_ASSIGN_OR_RETURN(const PushStatus status, AskForStatus(header));
+    ATOLL_ASSIGN_OR_RETURN(const PushStatusReply status, AskForStatus(header));
     std::optional<DeliveryReport> report = VerdictIn(status, header);
     // Without a byte that is staged, "partial" is an upload that is being accepted at this moment.
     const bool being_accepted = status.stage == PushStage::kPartial && status.received_bytes == 0;

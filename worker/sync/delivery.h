@@ -76,7 +76,7 @@ class Delivery {
   DeliveryReport Claim(const PushHeader& header, std::span<const std::byte> payload,
                        const DeliveryReport& missed);
   absl::StatusOr<DeliveryReport> AskForVerdict(const PushHeader& header);
-  absl::StatusOr<PushStatus> AskForStatus(const PushHeader& header);
+  absl::StatusOr<PushStatusReply> AskForStatus(const PushHeader& header);
   /// A verdict, or none and where to send from.
   absl::StatusOr<std::optional<DeliveryReport>> Ask(const PushHeader& header, uint64_t payload_bytes,
                                                     uint64_t* from);

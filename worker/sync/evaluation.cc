@@ -44,7 +44,7 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
 void DeliverReport(Heartbeater& heartbeater, int attempts, const WorkerContext& context) {
   absl::Status last;
   const auto due = [&](int attempt) {
-    const HeartbeatReport heartbeat_report = context.worker_status->Report();
+    const HeartbeatCall heartbeat_report = context.worker_status->Report();
     const int worth =
         !heartbeat_report.evaluations.empty() ? attempts : std::min(attempts, kConfirmationAttempts);
     return (!heartbeat_report.evaluations.empty() || !heartbeat_report.confirmations.empty()) &&

@@ -104,7 +104,7 @@ void FragmentExchange::Pull(ExchangeChannel& channel, std::optional<Version> aft
   const bool holds = after.has_value() && after == parts_.base->version;
   PullRequest request =
       RequestFor(parts_.base->layout, parts_.pull, after, holds ? after : std::nullopt, kPullWait);
-  if (request.have.has_value()) std::ranges::copy(parts_.base->values, buffer_.begin());
+  if (request.call.have.has_value()) std::ranges::copy(parts_.base->values, buffer_.begin());
   channel.payload.resize(CodecFor(parts_.pull.full).EncodedSize(request.elements));
   while (channel.waits_for_versions()) {
     auto pulled = channel.session().With(
@@ -113,8 +113,8 @@ void FragmentExchange::Pull(ExchangeChannel& channel, std::optional<Version> aft
     answer.status = pulled.status();
     if (!pulled.ok()) return;
     answer.waited += pulled->waited;
-    if (pulled->kind == PullKind::kNotYet) continue;
-    if (pulled->kind == PullKind::kParameters) {
+    if (pulled->outcome == PullOutcome::kNotYet) continue;
+    if (pulled->outcome == PullOutcome::kParameters) {
       const absl::StatusOr<bool> decoded = Decode(channel, *pulled, request);
       answer.status = decoded.status();
       if (decoded.ok() && !*decoded) continue;
@@ -130,7 +130,7 @@ absl::StatusOr<bool> FragmentExchange::Decode(ExchangeChannel& channel, const Pu
   const Spending spending(channel.time(), TimeUse::kApply);
   ATOLL_RETURN_IF_ERROR(CheckEpoch(pulled, channel.session().member().epoch));
   ATOLL_ASSIGN_OR_RETURN(const Landing landing, Land(request, pulled, channel.payload, buffer_));
-  request.have = landing == Landing::kAstray ? std::nullopt : std::optional(pulled.version);
+  request.call.have = landing == Landing::kAstray ? std::nullopt : std::optional(pulled.version);
   return landing == Landing::kThere;
 }
 

@@ -17,7 +17,7 @@ constexpr int kTicks = 4;
 absl::Status Heartbeater::Beat() {
   const auto member = context_.worker_status->member();
   if (!member.has_value()) return absl::OkStatus();
-  HeartbeatReport report = context_.worker_status->Report();
+  HeartbeatCall report = context_.worker_status->Report();
   report.progress.memory_bytes = ResidentBytes().value_or(0);
   const auto reply = connection_->Heartbeat(*member, report);
   if (reply.ok()) {

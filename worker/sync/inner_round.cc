@@ -33,7 +33,7 @@ absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled
   return result;
 }
 
-absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
+absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const RoundPlan& plan,
                                          OptimizerWarmup& optimizer_warmup,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,
                                          const WorkerContext& context) {

@@ -32,7 +32,7 @@ absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled
 /// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step; true ends the
 /// round early. FailedPrecondition from the replica (loss or gradient not finite) comes back as it is, so do
 /// its other errors. `optimizer_warmup` lowers the learning rates while the inner optimizer is new.
-absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const PlannedRound& plan,
+absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const RoundPlan& plan,
                                          OptimizerWarmup& optimizer_warmup,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,
                                          const WorkerContext& context);

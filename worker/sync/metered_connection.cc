@@ -2,16 +2,16 @@
 
 namespace atl {
 
-absl::StatusOr<JoinInfo> MeteredConnection::Join(const JoinParameters& parameters) {
+absl::StatusOr<JoinedRun> MeteredConnection::Join(const JoinCall& call) {
   const Spending spending(context_.time, TimeUse::kStart);
-  return inner_->Join(parameters);
+  return inner_->Join(call);
 }
 
 absl::StatusOr<HeartbeatReply> MeteredConnection::Heartbeat(const MemberRef& member,
-                                                            const HeartbeatReport& report) {
+                                                            const HeartbeatCall& call) {
   // Beside the training, not instead of it: no time of the worker's is spent.
   const MonoTime begin = context_.clock->Now();
-  auto reply = inner_->Heartbeat(member, report);
+  auto reply = inner_->Heartbeat(member, call);
   context_.observer->OnHeartbeat(reply.ok(), context_.clock->Now() - begin);
   return reply;
 }
@@ -32,8 +32,8 @@ absl::StatusOr<PulledVersion> MeteredConnection::Pull(const MemberRef& member, c
                 spending.open() - (pulled.ok() ? pulled->transfer : Duration(0)));
   if (!pulled.ok()) return pulled;
   context_.observer->OnWaited(pulled->waited);
-  if (pulled->kind == PullKind::kParameters) {
-    context_.observer->OnPulled(request.fragment, pulled->version, pulled->wire_bytes, pulled->waited,
+  if (pulled->outcome == PullOutcome::kParameters) {
+    context_.observer->OnPulled(request.call.fragment, pulled->version, pulled->wire_bytes, pulled->waited,
                                 pulled->transfer);
   }
   return pulled;
@@ -45,7 +45,8 @@ absl::StatusOr<PushReceipt> MeteredConnection::Push(const MemberRef& member, con
   return inner_->Push(member, header, payload, from);
 }
 
-absl::StatusOr<PushStatus> MeteredConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+absl::StatusOr<PushStatusReply> MeteredConnection::GetPushStatus(const MemberRef& member,
+                                                                 const PushKey& key) {
   const Spending spending(context_.time, TimeUse::kPush);
   return inner_->GetPushStatus(member, key);
 }
@@ -55,9 +56,10 @@ absl::Status MeteredConnection::Leave(const MemberRef& member, const std::string
   return inner_->Leave(member, reason);
 }
 
-absl::StatusOr<ShownConfirmations> MeteredConnection::GetConfirmations(const MemberRef& member,
-                                                                       const ConfirmationsRequest& request) {
-  return inner_->GetConfirmations(member, request);
+absl::StatusOr<ConfirmationPage> MeteredConnection::GetConfirmations(const MemberRef& member,
+                                                                     const ConfirmationQuery& query,
+                                                                     Duration timeout) {
+  return inner_->GetConfirmations(member, query, timeout);
 }
 
 void MeteredConnection::CancelPulls() { inner_->CancelPulls(); }

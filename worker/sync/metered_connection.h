@@ -17,18 +17,18 @@ class MeteredConnection final : public CoordinatorConnection {
   MeteredConnection(CoordinatorConnection* inner, const WorkerContext& context)
       : inner_(inner), context_(context) {}
 
-  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
+  absl::StatusOr<JoinedRun> Join(const JoinCall& call) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatCall& call) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
   absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
-  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef& member,
-                                                      const ConfirmationsRequest& request) override;
+  absl::StatusOr<ConfirmationPage> GetConfirmations(const MemberRef& member, const ConfirmationQuery& query,
+                                                    Duration timeout) override;
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;

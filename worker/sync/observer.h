@@ -24,7 +24,7 @@ class WorkerObserver {
   virtual ~WorkerObserver() = default;
 
   /// After every successful Join; `rejoin` is false for the first of the process.
-  virtual void OnJoined(const JoinInfo& info, bool rejoin) {}
+  virtual void OnJoined(const JoinedRun& info, bool rejoin) {}
   virtual void OnPhase(WorkerPhase phase) {}
   /// One inner step: `compute` is its wall time.
   virtual void OnInnerStep(const InnerStepResult& step, double learning_rate, Duration compute) {}

@@ -71,7 +71,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::FollowCommands() {
 
 absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
   MarkAccepted(session_->info().accepted, puller_.fragments(), encoders_);
-  const PlannedRound& plan = puller_.plan();
+  const RoundPlan& plan = puller_.plan();
   if (puller_.config_version() > session_->info().config_version) {
     return NextMove{.end = SyncEnd::kReconfigured};
   }

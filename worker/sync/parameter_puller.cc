@@ -85,21 +85,21 @@ absl::StatusOr<ParameterPuller::Outcome> ParameterPuller::AdvanceFragment(Fragme
     if (absl::IsCancelled(pulled.status())) {
       if (CommandEndsWait(context_.worker_status->commands(), fragment.version.has_value()))
         return Outcome::kInterrupted;
-      // Ended for an order that has been followed already.
+      // Ended for a command that has been obeyed already.
       if (context_.sleeper->SleepFor(kCancelledPause)) continue;
     }
     ATOLL_RETURN_IF_ERROR(pulled.status());
     run_state_ = pulled->state;
     context_.worker_status->NoteRunState(pulled->state);
-    switch (pulled->kind) {
-      case PullKind::kParameters: {
+    switch (pulled->outcome) {
+      case PullOutcome::kParameters: {
         ATOLL_ASSIGN_OR_RETURN(const bool adopted, Adopt(fragment, *pulled, request));
         if (adopted) return Outcome::kAdopted;
         break;
       }
-      case PullKind::kRunFinished:
+      case PullOutcome::kRunFinished:
         return Outcome::kFinished;
-      case PullKind::kNotYet:
+      case PullOutcome::kNotYet:
         EnterPhase(context_, WorkerPhase::kWaiting, pulled->waiting_for);
         break;
     }
@@ -127,12 +127,12 @@ absl::StatusOr<bool> ParameterPuller::Adopt(FragmentBase& fragment, const Pulled
   if (landing == Landing::kAstray) {
     context_.log.Warning("what is held here is not what was published; pulling all of it",
                          {{"fragment", fragment.layout.id.value()}, {"version", pulled.version.value()}});
-    request.have = std::nullopt;
+    request.call.have = std::nullopt;
     return false;
   }
   fragment.version = pulled.version;
   fragment.served = pulled.published;
-  request.have = pulled.version;
+  request.call.have = pulled.version;
   if (landing == Landing::kOneStep) return false;
   ATOLL_RETURN_IF_ERROR(replica_->WriteFragment(fragment.layout, fragment.values));
   fragment.plan = pulled.plan;

@@ -22,7 +22,7 @@ struct FragmentBase {
   FragmentLayout layout;
   std::optional<Version> version;  // none: nothing was pulled yet
   std::vector<float> values;       // layout.elements, as published
-  PlannedRound plan = {};          // what to do with this version
+  RoundPlan plan = {};             // what to do with this version
   ContentHash served = {};         // of this version, as the coordinator sent it
 };
 
@@ -61,7 +61,7 @@ class ParameterPuller {
   /// Of the first fragment, for people and for evaluation.
   Version version() const { return fragments_.front().version.value_or(Version()); }
   /// What to do with the versions adopted last: that of the first fragment, with which tokens are counted.
-  const PlannedRound& plan() const { return fragments_.front().plan; }
+  const RoundPlan& plan() const { return fragments_.front().plan; }
   /// The newest configuration that is in force in a round of the versions adopted last. Fragments' rounds end
   /// one after the other, so they may differ.
   uint64_t config_version() const;

@@ -55,9 +55,9 @@ void PeerAudit::DropAbove(const std::vector<FragmentHead>& heads) {
   }
 }
 
-std::vector<ConfirmationsRequest> PeerAudit::Requests(const MemberRef& member) {
+std::vector<ConfirmationQuery> PeerAudit::Requests(const MemberRef& member) {
   const MutexLock lock(&mutex_);
-  std::vector<ConfirmationsRequest> requests;
+  std::vector<ConfirmationQuery> requests;
   if (epoch_ != member.epoch) return requests;
   if (not_shown_ && not_shown_->incarnation == member.incarnation &&
       context_.clock->Now() < not_shown_->until) {
@@ -69,16 +69,16 @@ std::vector<ConfirmationsRequest> PeerAudit::Requests(const MemberRef& member) {
     }
     requests.back().last = place.second;
   }
-  const auto first = std::ranges::lower_bound(requests, first_, {}, &ConfirmationsRequest::fragment);
+  const auto first = std::ranges::lower_bound(requests, first_, {}, &ConfirmationQuery::fragment);
   std::ranges::rotate(requests, first);
   return requests;
 }
 
 absl::Status PeerAudit::Compare(const MemberRef& member, Duration lease) {
-  const std::vector<ConfirmationsRequest> requests = Requests(member);
+  const std::vector<ConfirmationQuery> requests = Requests(member);
   const MonoTime end =
       context_.clock->Now() + (lease > Duration(0) ? std::min(kLongestLook, lease / 4) : kLongestLook);
-  for (const ConfirmationsRequest& request : requests) {
+  for (const ConfirmationQuery& request : requests) {
     const bool in_time = context_.clock->Now() < end;
     bool goes_on = false;
     if (in_time) {
@@ -102,11 +102,11 @@ void PeerAudit::NoteNotShown(const MemberRef& member) {
       {{"asks_again_after", HumanDuration(kAskAgain)}});
 }
 
-absl::StatusOr<bool> PeerAudit::Look(const MemberRef& member, ConfirmationsRequest request, MonoTime end) {
+absl::StatusOr<bool> PeerAudit::Look(const MemberRef& member, ConfirmationQuery request, MonoTime end) {
   for (int page = 0; page < kPages; ++page) {
-    request.timeout = end - context_.clock->Now();
-    if (request.timeout <= Duration(0)) return false;
-    const auto shown = connection_->GetConfirmations(member, request);
+    const Duration timeout = end - context_.clock->Now();
+    if (timeout <= Duration(0)) return false;
+    const auto shown = connection_->GetConfirmations(member, request, timeout);
     if (absl::IsUnimplemented(shown.status())) {
       NoteNotShown(member);
       return false;

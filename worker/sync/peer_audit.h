@@ -85,10 +85,10 @@ class PeerAudit {
     MonoTime until;
   };
 
-  std::vector<ConfirmationsRequest> Requests(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<ConfirmationQuery> Requests(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteNotShown(const MemberRef& member) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Whether the look may go on with another fragment.
-  absl::StatusOr<bool> Look(const MemberRef& member, ConfirmationsRequest request, MonoTime end)
+  absl::StatusOr<bool> Look(const MemberRef& member, ConfirmationQuery request, MonoTime end)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Note(const MemberRef& member, const SignedConfirmation& theirs) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status JudgeOldest() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -75,6 +75,7 @@ absl::Status PseudoGradientEncoder::Encode(const PushHeader& claims, std::span<f
   if (noisy_) header_.mean_loss = 0;  // a function of the data, without noise
   header_.codec = codec_;
   header_.zstd = zstd_;
+  header_.payload_bytes = payload_.size();
   header_.payload_crc32c = Crc32c(payload_);
   return absl::OkStatus();
 }
@@ -110,6 +111,7 @@ void PseudoGradientEncoder::Recode(PushRecord& kept) const {
   }
   kept.header.codec = codec_;
   kept.payload.assign(payload_.size(), std::byte{0});
+  kept.header.payload_bytes = kept.payload.size();
 }
 
 void PseudoGradientEncoder::Settle(Verdict verdict) {

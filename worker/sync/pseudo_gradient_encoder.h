@@ -104,7 +104,7 @@ class PseudoGradientEncoder {
 std::vector<PseudoGradientEncoder> MakeEncoders(const RunOptions& run,
                                                 const std::vector<FragmentLayout>& layout, Replica& replica);
 
-/// Marks the bases that the run has a contribution of this worker on, as a Join tells (JoinInfo::accepted).
+/// Marks the bases that the run has a contribution of this worker on, as a Join tells (JoinedRun::accepted).
 void MarkAccepted(const std::vector<PushKey>& accepted, std::span<const FragmentBase> bases,
                   std::span<PseudoGradientEncoder> encoders);
 

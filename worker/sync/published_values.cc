@@ -10,14 +10,12 @@ namespace atl {
 
 PullRequest RequestFor(const FragmentLayout& fragment, const PullEncoding& encoding,
                        std::optional<Version> after, std::optional<Version> have, Duration wait) {
-  PullRequest request{.fragment = fragment.id,
-                      .after = after,
-                      .wait = wait,
+  PullRequest request{.call = {.fragment = fragment.id, .after = after, .wait = wait},
                       .elements = fragment.elements,
                       .codec = encoding.full};
-  request.zstd = encoding.zstd;
+  request.call.zstd = encoding.zstd;
   if (encoding.delta.has_value() && have.has_value()) {
-    request.have = have;
+    request.call.have = have;
     request.delta_codec = *encoding.delta;
   }
   return request;

@@ -23,7 +23,7 @@ PushOutcome OutcomeOf(Verdict verdict) {
 }
 
 /// FailedPrecondition: of another epoch. DataLoss: its base is above the head.
-absl::Status CheckNotLost(const PushRecord& kept, const JoinInfo& run) {
+absl::Status CheckNotLost(const PushRecord& kept, const JoinedRun& run) {
   if (kept.epoch != run.member.epoch) {
     return absl::FailedPreconditionError("it is of an epoch before the run was restored");
   }
@@ -39,7 +39,7 @@ absl::Status CheckNotLost(const PushRecord& kept, const JoinInfo& run) {
 }  // namespace
 
 absl::Status PushJournal::TakeUp(const std::vector<FragmentLayout>& layout,
-                                 std::vector<PseudoGradientEncoder>& encoders, const JoinInfo& run,
+                                 std::vector<PseudoGradientEncoder>& encoders, const JoinedRun& run,
                                  std::optional<uint32_t> partition, Delivery& delivery, Replica& replica) {
   if (checkpoint_ == nullptr) return absl::OkStatus();
   for (size_t i = 0; i < encoders.size(); ++i) {
@@ -195,7 +195,7 @@ void CheckpointRound(const ResumeState& resume_state, Epoch epoch, Version base,
     resume_state.checkpoint->SaveRound();
 }
 
-void BeginOptimizerWarmup(const ResumeState& resume_state, const RunOptions& run, const PlannedRound& plan,
+void BeginOptimizerWarmup(const ResumeState& resume_state, const RunOptions& run, const RoundPlan& plan,
                           const WorkerContext& context) {
   OptimizerWarmup& optimizer_warmup = *resume_state.optimizer_warmup;
   if (!optimizer_warmup.cold()) return;

@@ -40,7 +40,7 @@ class PushJournal {
   /// `run`: of the latest Join or question. A push of another epoch, or on a base above the head, is of a
   /// version that is lost: it is not taken up.
   absl::Status TakeUp(const std::vector<FragmentLayout>& layout, std::vector<PseudoGradientEncoder>& encoders,
-                      const JoinInfo& run, std::optional<uint32_t> partition, Delivery& delivery,
+                      const JoinedRun& run, std::optional<uint32_t> partition, Delivery& delivery,
                       Replica& replica);
 
   /// Payload and residual, as the encoder holds them. Failing is logged: what is at stake is one residual.
@@ -77,7 +77,7 @@ void CheckpointRound(const ResumeState& resume_state, Epoch epoch, Version base,
                      Replica& replica, const WorkerContext& context);
 
 /// Warms the learning rate up when the inner optimizer is new while the run, whose plan this is, is not.
-void BeginOptimizerWarmup(const ResumeState& resume_state, const RunOptions& run, const PlannedRound& plan,
+void BeginOptimizerWarmup(const ResumeState& resume_state, const RunOptions& run, const RoundPlan& plan,
                           const WorkerContext& context);
 
 /// Signs that the worker's memory holds `published` as the version of this base, for the next heartbeat. It

@@ -45,13 +45,13 @@ auto RetryingConnection::RetryLoop(const std::string& what, Attempt attempt) -> 
   }
 }
 
-absl::StatusOr<JoinInfo> RetryingConnection::Join(const JoinParameters& parameters) {
-  return RetryLoop("to join", [&] { return inner_->Join(parameters); });
+absl::StatusOr<JoinedRun> RetryingConnection::Join(const JoinCall& call) {
+  return RetryLoop("to join", [&] { return inner_->Join(call); });
 }
 
 absl::StatusOr<HeartbeatReply> RetryingConnection::Heartbeat(const MemberRef& member,
-                                                             const HeartbeatReport& report) {
-  return inner_->Heartbeat(member, report);
+                                                             const HeartbeatCall& call) {
+  return inner_->Heartbeat(member, call);
 }
 
 absl::Status RetryingConnection::SeedParameters(const MemberRef& member, const Manifest& manifest,
@@ -61,8 +61,8 @@ absl::Status RetryingConnection::SeedParameters(const MemberRef& member, const M
 
 absl::StatusOr<PulledVersion> RetryingConnection::Pull(const MemberRef& member, const PullRequest& request,
                                                        std::span<std::byte> payload) {
-  const std::string what = request.after.has_value()
-                               ? absl::StrFormat("to pull a version above %d", request.after->value())
+  const std::string what = request.call.after.has_value()
+                               ? absl::StrFormat("to pull a version above %d", request.call.after->value())
                                : "to pull";
   // What one attempt has brought need not come again.
   PullProgress progress;
@@ -76,7 +76,8 @@ absl::StatusOr<PushReceipt> RetryingConnection::Push(const MemberRef& member, co
   return inner_->Push(member, header, payload, from);
 }
 
-absl::StatusOr<PushStatus> RetryingConnection::GetPushStatus(const MemberRef& member, const PushKey& key) {
+absl::StatusOr<PushStatusReply> RetryingConnection::GetPushStatus(const MemberRef& member,
+                                                                  const PushKey& key) {
   return RetryLoop(absl::StrFormat("to learn what became of the push on version %d", key.base.value()),
                    [&] { return inner_->GetPushStatus(member, key); });
 }
@@ -91,9 +92,10 @@ absl::Status RetryingConnection::Leave(const MemberRef& member, const std::strin
   }
 }
 
-absl::StatusOr<ShownConfirmations> RetryingConnection::GetConfirmations(const MemberRef& member,
-                                                                        const ConfirmationsRequest& request) {
-  return inner_->GetConfirmations(member, request);
+absl::StatusOr<ConfirmationPage> RetryingConnection::GetConfirmations(const MemberRef& member,
+                                                                      const ConfirmationQuery& query,
+                                                                      Duration timeout) {
+  return inner_->GetConfirmations(member, query, timeout);
 }
 
 void RetryingConnection::CancelPulls() { inner_->CancelPulls(); }

@@ -20,10 +20,10 @@ absl::Status Void(std::string_view what) {
 
 }  // namespace
 
-absl::StatusOr<JoinInfo> Session::Describe() {
-  JoinParameters question = parameters_;
+absl::StatusOr<JoinedRun> Session::Describe() {
+  JoinCall question = parameters_;
   question.manifest_hash.clear();
-  ATOLL_ASSIGN_OR_RETURN(JoinInfo info, connection_->Join(question));
+  ATOLL_ASSIGN_OR_RETURN(JoinedRun info, connection_->Join(question));
   parameters_.expected_run = info.member.run_id;
   return info;
 }
@@ -52,7 +52,7 @@ absl::Status Session::JoinOver(CoordinatorConnection& connection) {
 }
 
 absl::Status Session::Reconfigure() {
-  ATOLL_ASSIGN_OR_RETURN(const JoinInfo described, Describe());
+  ATOLL_ASSIGN_OR_RETURN(const JoinedRun described, Describe());
   if (described.member.epoch != info_.member.epoch) return Void("the run was restored");
   info_.run = described.run;
   info_.config_version = described.config_version;
@@ -73,7 +73,7 @@ absl::Status Session::RejoinAs(const MemberRef& used, const absl::Status& cause,
   const MutexLock joining(&joining_);
   if (restart_pending_) return Void("the run went on without it");
   if (used != member()) return absl::OkStatus();
-  const JoinInfo before = Snapshot();
+  const JoinedRun before = Snapshot();
   context_.log.Warning("no longer a member, joining again", {{"because", Explain(cause)}});
   ATOLL_RETURN_IF_ERROR(JoinOver(over != nullptr ? *over : *connection_));
   const absl::Status goes_on = CheckContinues(before, Snapshot());
@@ -94,15 +94,15 @@ absl::Status Session::SettledMembership(const WorkerCommands& commands) {
   return context_.worker_status->commands().membership;
 }
 
-JoinInfo Session::Snapshot() const {
+JoinedRun Session::Snapshot() const {
   const MutexLock lock(&mutex_);
   return info_;
 }
 
-absl::Status Session::CheckContinues(const JoinInfo& before, const JoinInfo& now) {
+absl::Status Session::CheckContinues(const JoinedRun& before, const JoinedRun& now) {
   if (now.member.epoch != before.member.epoch) return Void("the run was restored");
   if (now.config_version != before.config_version) return Void("the run's configuration changed");
-  const auto partition = [](const JoinInfo& info) {
+  const auto partition = [](const JoinedRun& info) {
     return info.data.has_value() ? std::optional(info.data->partition) : std::nullopt;
   };
   if (partition(now) != partition(before)) return Void("the worker's part of the data went to another");

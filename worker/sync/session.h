@@ -19,11 +19,11 @@ namespace atl {
 class Session {
  public:
   /// `connection` retries and outlives the session.
-  Session(CoordinatorConnection* connection, JoinParameters parameters, const WorkerContext& context)
+  Session(CoordinatorConnection* connection, JoinCall parameters, const WorkerContext& context)
       : connection_(connection), parameters_(std::move(parameters)), context_(context) {}
 
   /// The run's configuration, for building the model; not a member yet. From here on no other run is joined.
-  absl::StatusOr<JoinInfo> Describe();
+  absl::StatusOr<JoinedRun> Describe();
 
   /// Becomes a member with this model.
   absl::Status Join(const std::string& manifest_hash);
@@ -80,7 +80,7 @@ class Session {
   absl::Status SettledMembership(const WorkerCommands& commands) ABSL_LOCKS_EXCLUDED(joining_);
 
   /// Of the latest Join. Not while exchanges are under way, which may join again.
-  const JoinInfo& info() const { return info_; }
+  const JoinedRun& info() const { return info_; }
   bool joined() const { return joined_; }
   CoordinatorConnection* connection() const { return connection_; }
   /// Goodbye; a failure is logged and no more, since the lease ends by itself.
@@ -88,7 +88,7 @@ class Session {
 
  private:
   /// Before and after a Rejoin: OK when the worker may go on with its local progress.
-  static absl::Status CheckContinues(const JoinInfo& before, const JoinInfo& now);
+  static absl::Status CheckContinues(const JoinedRun& before, const JoinedRun& now);
   static const absl::Status& StatusOf(const absl::Status& status) { return status; }
   template <typename T>
   static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
@@ -96,14 +96,14 @@ class Session {
   }
 
   absl::Status JoinOver(CoordinatorConnection& connection);
-  JoinInfo Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
+  JoinedRun Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   CoordinatorConnection* const connection_;
-  JoinParameters parameters_;
+  JoinCall parameters_;
   const WorkerContext context_;
   Mutex joining_;        // held over a Join
   mutable Mutex mutex_;  // of info_, when it changes while others look
-  JoinInfo info_;
+  JoinedRun info_;
   bool joined_ = false;
   bool restart_pending_ ABSL_GUARDED_BY(joining_) = false;
 };

@@ -86,7 +86,7 @@ Worker::Worker(WorkerOptions options, WorkerDeps deps)
       heartbeater_(
           &metered_control_, context_,
           [this] {
-            // Who trains sees orders between two steps; who waits for the next version would wait its poll
+            // Who trains sees commands between two steps; who waits for the next version would wait its poll
             // out.
             if (!overlapping_) connection_.EndPulls();
           },
@@ -119,7 +119,7 @@ void Worker::RequestStop() {
 
 absl::StatusOr<SyncEnd> Worker::Live() {
   EnterPhase(context_, WorkerPhase::kJoining);
-  ATOLL_ASSIGN_OR_RETURN(JoinInfo described, session_.Describe());
+  ATOLL_ASSIGN_OR_RETURN(JoinedRun described, session_.Describe());
   reached_ = true;
   bool joins = true;
   while (true) {
@@ -157,7 +157,7 @@ void Worker::ForgetLostVersions() {
   audit_.DropAbove(session_.info().fragments);
 }
 
-absl::Status Worker::BuildReplica(const JoinInfo& info) {
+absl::Status Worker::BuildReplica(const JoinedRun& info) {
   ReplicaState carried;
   const bool carries = replica_ != nullptr && replica_->SaveState(carried).ok();
   replica_.reset();  // two models may not fit
@@ -174,7 +174,7 @@ absl::Status Worker::BuildReplica(const JoinInfo& info) {
   return absl::OkStatus();
 }
 
-absl::Status Worker::LoadCheckpoint(const JoinInfo& info) {
+absl::Status Worker::LoadCheckpoint(const JoinedRun& info) {
   if (options_.state_folder.empty() || options_.join.role != WorkerRole::kTrainer) return absl::OkStatus();
   checkpoint_.reset();
   ATOLL_ASSIGN_OR_RETURN(checkpoint_,
@@ -203,7 +203,7 @@ absl::Status Worker::LoadCheckpoint(const JoinInfo& info) {
 }
 
 absl::Status Worker::GoToAssignedData() {
-  const JoinInfo& info = session_.info();
+  const JoinedRun& info = session_.info();
   LogFields fields = {{"run", info.run.name}, {"returning", info.returning}};
   if (info.data.has_value()) {
     ATOLL_RETURN_IF_ERROR(replica_->SetPartition(info.data->partition, info.data->partitions));
@@ -218,7 +218,7 @@ absl::Status Worker::GoToAssignedData() {
 
 absl::StatusOr<SyncEnd> Worker::Synchronise() {
   const Spending spending(&training_time_, TimeUse::kOther);
-  const JoinInfo& info = session_.info();
+  const JoinedRun& info = session_.info();
   ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layout,
                          LayOutFragments(replica_->manifest(), info.fragments, info.run.sync));
   if (options_.join.role == WorkerRole::kTrainer) {

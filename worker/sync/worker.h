@@ -28,10 +28,10 @@
 namespace atl {
 
 /// Builds the model, its inner optimizer and its data from what the coordinator said.
-using ReplicaFactory = std::function<absl::StatusOr<std::unique_ptr<Replica>>(const JoinInfo& info)>;
+using ReplicaFactory = std::function<absl::StatusOr<std::unique_ptr<Replica>>(const JoinedRun& info)>;
 
 struct WorkerOptions {
-  JoinParameters join;  // without a manifest hash
+  JoinCall join;  // without a manifest hash
   OuterSyncOptions outer = {};
   RetryPolicyOptions retry_policy = {};
   std::string state_folder = {};                 // of WorkerCheckpoint; empty: nothing is kept
@@ -84,9 +84,9 @@ class Worker {
   absl::StatusOr<SyncEnd> Live();
   /// After a Join: nothing is kept of versions above the heads that it told (WentBack).
   void ForgetLostVersions();
-  absl::Status BuildReplica(const JoinInfo& info);
+  absl::Status BuildReplica(const JoinedRun& info);
   /// The state of the inner optimizer that an earlier life left.
-  absl::Status LoadCheckpoint(const JoinInfo& info);
+  absl::Status LoadCheckpoint(const JoinedRun& info);
   /// After a Join: to the part of the data that it gave, at the place that was committed.
   absl::Status GoToAssignedData();
   absl::StatusOr<SyncEnd> Synchronise();

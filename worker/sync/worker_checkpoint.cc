@@ -277,6 +277,7 @@ absl::StatusOr<PushRecord> WorkerCheckpoint::LoadPush(FragmentId fragment) {
   push.epoch = Epoch(file.Number<uint64_t>());
   push.header = TakeOffer(file);
   push.payload = file.Vector<std::byte>();
+  push.header.payload_bytes = push.payload.size();
   push.residual = file.Vector<float>();
   push.verdict = VerdictOf(file.mark());
   ATOLL_RETURN_IF_ERROR(file.Finish());

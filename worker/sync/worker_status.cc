@@ -91,8 +91,8 @@ void WorkerStatus::AddConfirmation(const Confirmation& confirmation) {
   confirmations_.push_back(confirmation);
 }
 
-HeartbeatReport WorkerStatus::Report() const {
-  HeartbeatReport report;
+HeartbeatCall WorkerStatus::Report() const {
+  HeartbeatCall report;
   {
     const MutexLock lock(&mutex_);
     report = {progress_, evaluations_, confirmations_};
@@ -107,7 +107,7 @@ void WorkerStatus::HideLosses(bool secret) {
   secret_losses_ = secret;
 }
 
-void WorkerStatus::ReportDelivered(const HeartbeatReport& report) {
+void WorkerStatus::ReportDelivered(const HeartbeatCall& report) {
   const MutexLock lock(&mutex_);
   const auto forget = [](auto& mine, const auto& delivered) {
     std::erase_if(mine, [&](const auto& one) {

@@ -85,8 +85,8 @@ class WorkerStatus {
   void HideLosses(bool secret) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// What the next heartbeat tells; what of it has arrived.
-  HeartbeatReport Report() const ABSL_LOCKS_EXCLUDED(mutex_);
-  void ReportDelivered(const HeartbeatReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
+  HeartbeatCall Report() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReportDelivered(const HeartbeatCall& report) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// What a heartbeat of `member` brought back; answers to a former life are ignored.
   void Receive(const MemberRef& member, const HeartbeatReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -55,8 +55,8 @@ class HostileWorker {
         continue;
       }
       ATOLL_RETURN_IF_ERROR(pulled.status());
-      if (pulled->kind == PullKind::kRunFinished) return absl::OutOfRangeError("the run has ended");
-      if (pulled->kind != PullKind::kParameters) continue;
+      if (pulled->outcome == PullOutcome::kRunFinished) return absl::OutOfRangeError("the run has ended");
+      if (pulled->outcome != PullOutcome::kParameters) continue;
       const absl::Status pushed = Push(*pulled);
       // Refused for what it is: it comes again with the next version. Refused as who it is: the next call
       // says.
@@ -68,8 +68,8 @@ class HostileWorker {
 
  private:
   absl::Status Join() {
-    JoinParameters parameters{.worker = name_, .secret = secret_};
-    ATOLL_ASSIGN_OR_RETURN(JoinInfo asked, connection_.Join(parameters));  // for the configuration
+    JoinCall parameters{.worker = name_, .secret = secret_};
+    ATOLL_ASSIGN_OR_RETURN(JoinedRun asked, connection_.Join(parameters));  // for the configuration
     const Manifest manifest = ManifestOf(asked.run.model);
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
     elements_ = layouts.front().elements;
@@ -77,7 +77,7 @@ class HostileWorker {
     // It leaves the seeding to the others.
     while (asked.manifest_hash.empty()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      JoinParameters again{.worker = name_, .secret = secret_};
+      JoinCall again{.worker = name_, .secret = secret_};
       ATOLL_ASSIGN_OR_RETURN(asked, connection_.Join(again));
     }
     ATOLL_ASSIGN_OR_RETURN(info_, connection_.Join(parameters));
@@ -86,11 +86,11 @@ class HostileWorker {
   }
 
   absl::StatusOr<PulledVersion> Pull() {
-    PullRequest request{.fragment = FragmentId(0), .after = base_, .wait = Seconds(1)};
+    PullRequest request{.call = {.fragment = FragmentId(0), .after = base_, .wait = Seconds(1)}};
     request.elements = elements_;
     std::vector<std::byte> payload(elements_ * sizeof(float));
     ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_.Pull(info_->member, request, payload));
-    if (pulled.kind != PullKind::kParameters) return pulled;
+    if (pulled.outcome != PullOutcome::kParameters) return pulled;
     before_ = std::exchange(now_, Values(elements_));
     CodecFor(CodecKind::kFp32).DecodeRange(payload, elements_, 0, now_);
     base_ = pulled.version;
@@ -115,6 +115,7 @@ class HostileWorker {
     const Values delta = Contribution();
     const auto payload = std::as_bytes(std::span(delta));
     PushHeader header{.key = {.fragment = FragmentId(0), .base = pulled.version, .sequence = 0},
+                      .payload_bytes = payload.size(),
                       .payload_crc32c = Crc32c(payload)};
     header.tokens = uint64_t{1} << 40;
     header.steps = 1;
@@ -128,7 +129,7 @@ class HostileWorker {
   const SystemClock clock_{};
   GrpcConnection connection_;
   SplitMixGenerator random_{RandomNonZero64()};
-  std::optional<JoinInfo> info_;
+  std::optional<JoinedRun> info_;
   uint64_t elements_ = 0;
   std::optional<Version> base_;
   Values before_;

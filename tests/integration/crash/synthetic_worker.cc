@@ -52,9 +52,9 @@ void SyntheticWorker::Run() {
 
 absl::Status SyntheticWorker::EnsureMember() {
   if (info_) return absl::OkStatus();
-  JoinParameters parameters{.worker = name_, .secret = "0123456789abcdef-" + name_};
+  JoinCall parameters{.worker = name_, .secret = "0123456789abcdef-" + name_};
   parameters.manifest_hash = ManifestHash(run_->manifest);
-  ATOLL_ASSIGN_OR_RETURN(JoinInfo joined, connection_->Join(parameters));
+  ATOLL_ASSIGN_OR_RETURN(JoinedRun joined, connection_->Join(parameters));
   // A contribution of another epoch is nobody's business any more.
   base_.reset();
   info_ = std::move(joined);
@@ -63,7 +63,7 @@ absl::Status SyntheticWorker::EnsureMember() {
 
 absl::Status SyntheticWorker::SeedIfAsked() {
   if (!info_->manifest_hash.empty()) return absl::OkStatus();
-  HeartbeatReport report;
+  HeartbeatCall report;
   ATOLL_ASSIGN_OR_RETURN(const HeartbeatReply reply, connection_->Heartbeat(info_->member, report));
   if (!reply.fragments.empty()) {
     info_.reset();  // seeded by somebody else: join again for what there is
@@ -78,10 +78,10 @@ absl::Status SyntheticWorker::SeedIfAsked() {
 }
 
 absl::StatusOr<bool> SyntheticWorker::PullNext() {
-  PullRequest request{.fragment = FragmentId(0), .after = base_, .wait = Seconds(0.5)};
+  PullRequest request{.call = {.fragment = FragmentId(0), .after = base_, .wait = Seconds(0.5)}};
   request.elements = run_->layout.elements;
   ATOLL_ASSIGN_OR_RETURN(const PulledVersion pulled, connection_->Pull(info_->member, request, payload_));
-  if (pulled.kind != PullKind::kParameters) return false;
+  if (pulled.outcome != PullOutcome::kParameters) return false;
   if (pulled.epoch != info_->member.epoch) {
     MutexLock lock(&mutex_);
     complaint_ =
@@ -98,7 +98,7 @@ absl::StatusOr<bool> SyntheticWorker::PullNext() {
 
 absl::Status SyntheticWorker::PushUntilKnown() {
   const PushKey key{.fragment = FragmentId(0), .base = *base_, .sequence = 0};
-  ATOLL_ASSIGN_OR_RETURN(const PushStatus status, connection_->GetPushStatus(info_->member, key));
+  ATOLL_ASSIGN_OR_RETURN(const PushStatusReply status, connection_->GetPushStatus(info_->member, key));
   promises_->HeadIs(status.head);
   if (status.stage == PushStage::kAccepted || status.stage == PushStage::kCommitted) {
     promises_->Accepted(info_->member.epoch, name_, *base_);
@@ -108,7 +108,7 @@ absl::Status SyntheticWorker::PushUntilKnown() {
   if (contributed_) return absl::OkStatus();
   const std::vector<float> delta = run_->Contribution(name_, *base_);
   const auto payload = std::as_bytes(std::span(delta));
-  PushHeader header{.key = key, .payload_crc32c = Crc32c(payload)};
+  PushHeader header{.key = key, .payload_bytes = payload.size(), .payload_crc32c = Crc32c(payload)};
   header.tokens = run_->TokensOf(name_);
   header.steps = run_->StepsOf(name_);
   header.mean_loss = 1;

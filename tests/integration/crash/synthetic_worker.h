@@ -41,9 +41,9 @@ class SyntheticWorker {
   const SystemClock clock_{};
   std::unique_ptr<GrpcConnection> connection_;
 
-  std::optional<JoinInfo> info_;  // absent: to join
-  std::optional<Version> base_;   // pulled, perhaps contributed to
-  bool contributed_ = false;      // what became of the contribution on it is known
+  std::optional<JoinedRun> info_;  // absent: to join
+  std::optional<Version> base_;    // pulled, perhaps contributed to
+  bool contributed_ = false;       // what became of the contribution on it is known
   std::vector<std::byte> payload_;
 
   mutable Mutex mutex_;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kStep = std::chrono::milliseconds(40);
 
-absl::StatusOr<std::unique_ptr<Replica>> MakeReplica(const JoinInfo&) {
+absl::StatusOr<std::unique_ptr<Replica>> MakeReplica(const JoinedRun&) {
   auto replica = std::make_unique<FakeReplica>(/*target=*/3.0F);
   replica->on_step = [](uint64_t) {
     std::this_thread::sleep_for(kStep);

@@ -51,10 +51,10 @@ TEST(ComputeUtilisationTest, IsThatOfTheLiveTrainersOrOfThoseThatWere) {
 
 TEST(RunSecondsTest, EndWithTheRun) {
   StatusView status;
-  status.state = RunStateView::kTraining;
+  status.state = RunState::kTraining;
   status.last_closed_unix_ns = 70'000'000'000;
   EXPECT_DOUBLE_EQ(RunSeconds(status, 10'000'000'000, 100'000'000'000), 90);
-  for (const RunStateView over : {RunStateView::kFinished, RunStateView::kStopped}) {
+  for (const RunState over : {RunState::kFinished, RunState::kStopped}) {
     status.state = over;
     EXPECT_DOUBLE_EQ(RunSeconds(status, 10'000'000'000, 100'000'000'000), 60);
   }
@@ -67,20 +67,19 @@ TEST(RunSecondsTest, EndWithTheRun) {
 TEST(AdminMetrics, TheRunIsExportedInOrderOfTime) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 3; ++base) {
     run.clock().Advance(Seconds(2));
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-    for (const Caller& worker : workers) {
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) {
       const double loss = 3.0 - static_cast<double>(base) + (worker.worker == "b" ? 0.5 : 0);
       ASSERT_TRUE(run.Push(worker, base, Fill([](size_t) { return 0.01F; }), {.loss = loss}).ok());
     }
     ASSERT_EQ(run.Pull(workers[0], base)->snapshot->version, Version(base + 1));
     HeartbeatCall report;
-    report.caller = workers[0];
     report.evaluations.push_back({.version = Version(base + 1), .loss = 4.0 - static_cast<double>(base)});
     run.clock().Advance(Seconds(1));
-    ASSERT_TRUE(run.coordinator().Heartbeat(report).ok());
+    ASSERT_TRUE(run.coordinator().Heartbeat(workers[0], report).ok());
   }
   ASSERT_TRUE(events.WaitFor(EventKind::kRoundClosed, 2));
 
@@ -130,11 +129,11 @@ TEST(AdminMetrics, RoundsAreListedWithWhoContributed) {
   TestRun run;
   EXPECT_TRUE(absl::IsNotFound(run.admin().ListRounds(FragmentId(0), Version(0), 10).status()));
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"b", "a"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"b", "a"}, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 4; ++base) {
     run.clock().Advance(Seconds(2));
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-    for (const Caller& worker : workers) {
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) {
       const double loss = worker.worker == "b" ? 3.0 : 2.0;
       ASSERT_TRUE(run.Push(worker, base, Fill([](size_t) { return 0.01F; }), {.loss = loss}).ok());
     }
@@ -171,8 +170,8 @@ TEST(AdminMetrics, RoundsAreListedWithWhoContributed) {
 
 TEST(AdminMetrics, AnExportEndsWhenNobodyWantsMore) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers)
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers)
     ASSERT_TRUE(run.Push(worker, 0, Fill([](size_t) { return 0.01F; })).ok());
   ASSERT_EQ(run.Pull(workers[0], 0)->snapshot->version, Version(1));
   int seen = 0;

@@ -31,9 +31,9 @@ size_t IndexOf(const std::vector<EventView>& events, EventKind kind) {
 TEST(AdminRun, APausedRunKeepsWhatArrivesAndGivesNoPlans) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  const Caller observer = run.Join("eyes", WorkerRole::kObserver);
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  const MemberRef observer = run.Join("eyes", WorkerRole::kObserver);
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Step()).ok());
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kPause, "new disks").ok());
   const auto pushed = run.Push(workers[1], 0, Step());  // was in flight
@@ -45,10 +45,10 @@ TEST(AdminRun, APausedRunKeepsWhatArrivesAndGivesNoPlans) {
     ASSERT_TRUE(waits.ok());
     EXPECT_EQ(waits->outcome, PullOutcome::kNotYet);
     EXPECT_EQ(waits->waiting_for, "paused by ann (10.0.0.7:5): new disks");
-    EXPECT_EQ(waits->state, RunStateView::kPaused);
+    EXPECT_EQ(waits->state, RunState::kPaused);
   }
   EXPECT_EQ(run.Pull(observer)->outcome, PullOutcome::kParameters) << "who does not train may read";
-  EXPECT_EQ(run.Heartbeat(workers[0])->state, RunStateView::kPaused);
+  EXPECT_EQ(run.Heartbeat(workers[0])->state, RunState::kPaused);
   EXPECT_EQ(run.coordinator().GetStatus(0).state_reason, "paused by ann (10.0.0.7:5): new disks");
 
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kResume, "").ok());
@@ -61,12 +61,11 @@ TEST(AdminRun, APausedRunKeepsWhatArrivesAndGivesNoPlans) {
 
 TEST(AdminRun, SpeedsAreZeroWhileTheRunIsPaused) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) {
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) {
     HeartbeatCall call;
-    call.caller = worker;
     call.progress.tokens_per_second = 500;
-    ASSERT_TRUE(run.coordinator().Heartbeat(call).ok());
+    ASSERT_TRUE(run.coordinator().Heartbeat(worker, call).ok());
   }
   const auto speeds = [&] {
     std::vector<double> all = {run.coordinator().GetStatus(0).tokens_per_second};
@@ -86,10 +85,10 @@ TEST(AdminRun, SpeedsAreZeroWhileTheRunIsPaused) {
 
 TEST(AdminRun, AWaitingPullIsAnsweredWhenTheRunGoesOn) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kPause, "").ok());
   std::promise<absl::StatusOr<PullResult>> answer;
-  run.coordinator().Pull({.caller = workers[0], .fragment = FragmentId(0), .after = {}, .wait = Seconds(60)},
+  run.coordinator().Pull(workers[0], {.fragment = FragmentId(0), .after = {}, .wait = Seconds(60)},
                          [&](absl::StatusOr<PullResult> result) { answer.set_value(std::move(result)); });
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kResume, "").ok());
   const auto result = answer.get_future().get();
@@ -99,17 +98,17 @@ TEST(AdminRun, AWaitingPullIsAnsweredWhenTheRunGoesOn) {
 
 TEST(AdminRun, AfterAPauseTheDeadlineCountsAnew) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Step()).ok());
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kPause, "").ok());
   for (int i = 0; i < 30; ++i) {  // three deadlines
     run.clock().Advance(Seconds(10));
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
   }
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kResume, "").ok());
   ASSERT_TRUE(Eventually([&] {
-    return run.coordinator().GetStatus(0).state == RunStateView::kTraining &&
+    return run.coordinator().GetStatus(0).state == RunState::kTraining &&
            run.coordinator().GetStatus(0).fragments[0].wait_ends_in_s > 0;
   }));
   const FragmentStatusView fragment = run.coordinator().GetStatus(0).fragments[0];
@@ -123,16 +122,16 @@ TEST(AdminRun, AfterAPauseTheDeadlineCountsAnew) {
 
 TEST(AdminRun, APauseSurvivesARestart) {
   TestRun run;
-  std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  for (const Caller& worker : workers) {
+  std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const MemberRef& worker : workers) {
     if (worker.worker == "b") {
       ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kPause, "move").ok());
     }
     ASSERT_TRUE(run.Push(worker, 0, Step()).ok());
   }
   ASSERT_TRUE(run.Restart().ok());
-  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kPaused);
+  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunState::kPaused);
   EXPECT_EQ(run.Pull(workers[0], std::nullopt, FragmentId(0), Duration(0))->outcome, PullOutcome::kNotYet);
   const auto twice = run.admin().ControlRun(kAnn, RunAction::kPause, "");
   EXPECT_EQ(twice.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -144,8 +143,8 @@ TEST(AdminRun, APauseSurvivesARestart) {
 TEST(AdminRun, AStoppedRunClosesWithWhatArrivedAndIsOver) {
   TestRun run;
   std::optional<EventCatcher> events(std::in_place, &run.coordinator());
-  std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Step()).ok());
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kStop, "enough").ok());
   EXPECT_EQ(run.Pull(workers[0], 0)->snapshot->version, Version(1));
@@ -162,7 +161,7 @@ TEST(AdminRun, AStoppedRunClosesWithWhatArrivedAndIsOver) {
     if (restarted) {
       ASSERT_TRUE(run.Restart().ok());
     }
-    EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kStopped);
+    EXPECT_EQ(run.coordinator().GetStatus(0).state, RunState::kStopped);
     EXPECT_EQ(run.Pull(workers[1], 1)->outcome, PullOutcome::kRunFinished);
     const auto resumed = run.admin().ControlRun(kAnn, RunAction::kResume, "");
     EXPECT_EQ(resumed.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -174,8 +173,8 @@ TEST(AdminRun, AStoppedRunClosesWithWhatArrivedAndIsOver) {
 
 TEST(AdminRun, AStoppedRunWithNothingInItIsOverAtOnce) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kStop, "").ok());
   EXPECT_EQ(run.Pull(workers[0], 0)->outcome, PullOutcome::kRunFinished);
   EXPECT_EQ(run.coordinator().GetStatus(0).fragments[0].version, Version(0));
@@ -183,7 +182,7 @@ TEST(AdminRun, AStoppedRunWithNothingInItIsOverAtOnce) {
 
 TEST(AdminRun, ARunThatNobodySeededCanBeStopped) {
   TestRun run;
-  const Caller worker = run.Join("a");
+  const MemberRef worker = run.Join("a");
   ASSERT_TRUE(run.admin().ControlRun(kAnn, RunAction::kStop, "").ok());
   EXPECT_EQ(run.Pull(worker)->outcome, PullOutcome::kRunFinished);
   const auto seeded = run.Seed(worker, Ones());
@@ -193,8 +192,8 @@ TEST(AdminRun, ARunThatNobodySeededCanBeStopped) {
 TEST(AdminRun, ARoundIsClosedWithWhatArrivedWhenAnOperatorSaysSo) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   const auto nothing = run.admin().ControlRun(kAnn, RunAction::kCloseRound, "");
   EXPECT_EQ(nothing.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(nothing.status().message()), HasSubstr("nothing has arrived"));
@@ -244,7 +243,7 @@ TEST(AdminRun, WhatCannotBeRecordedIsNotDone) {
   run.faults().member = true;
   const auto paused = run.admin().ControlRun(kAnn, RunAction::kPause, "");
   EXPECT_EQ(ReasonOf(paused.status()), RejectionReason::kStorageFull) << paused.status();
-  EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kPaused);
+  EXPECT_NE(run.coordinator().GetStatus(0).state, RunState::kPaused);
   run.faults().member = false;
   EXPECT_TRUE(run.admin().ControlRun(kAnn, RunAction::kPause, "").ok());
 }

@@ -42,23 +42,23 @@ WorkerView ViewOf(TestRun& run, const WorkerName& name) {
 TEST(AdminWorker, DrainIsRepeatedUntilTheWorkerLeaves) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kNone);
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, WorkerCommand::kNone);
   ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
   for (int i = 0; i < 2; ++i) {
     const auto beat = run.Heartbeat(workers[0]);
-    EXPECT_EQ(beat->command, CommandView::kDrain);
+    EXPECT_EQ(beat->command, WorkerCommand::kDrain);
     EXPECT_TRUE(beat->at_once);
   }
-  EXPECT_EQ(ViewOf(run, "a").pending_command, CommandView::kDrain);
-  EXPECT_EQ(run.Heartbeat(workers[1])->command, CommandView::kNone);
+  EXPECT_EQ(ViewOf(run, "a").pending_command, WorkerCommand::kDrain);
+  EXPECT_EQ(run.Heartbeat(workers[1])->command, WorkerCommand::kNone);
   // What it has done still counts, and the next round does not wait for it.
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, Step()).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, Step()).ok());
   EXPECT_EQ(run.Pull(workers[1], 0)->plan.active_workers, 1);
   ASSERT_TRUE(run.coordinator().Leave(workers[0], "told to").ok());
   EXPECT_EQ(events.WaitFor(EventKind::kWorkerDrained)->worker, "a");
-  EXPECT_EQ(ViewOf(run, "a").pending_command, CommandView::kNone);
+  EXPECT_EQ(ViewOf(run, "a").pending_command, WorkerCommand::kNone);
   EXPECT_EQ(Do(run, "a", kDrain).code(), absl::StatusCode::kFailedPrecondition) << "it has left";
 }
 
@@ -68,12 +68,12 @@ TEST(AdminWorker, ADrainedWorkersRoundWaitsForItAndTheEventSaysWhatCounted) {
   options.run.round.grace = Seconds(5);
   TestRun run(options);
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(Do(run, "a", kDrain).ok());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, Step()).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, Step()).ok());
   // It has not heard of the order yet and begins one more round.
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker, 0).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker, 0).ok());
   ASSERT_TRUE(run.Push(workers[1], 1, Step()).ok());
   EXPECT_THAT(run.coordinator().GetStatus(0).fragments[0].missing, testing::ElementsAre("a"));
   ASSERT_TRUE(run.Push(workers[0], 1, Step()).ok());
@@ -81,7 +81,7 @@ TEST(AdminWorker, ADrainedWorkersRoundWaitsForItAndTheEventSaysWhatCounted) {
   EXPECT_THAT(events.WaitFor(EventKind::kWorkerDrained)->message,
               HasSubstr("its last push, on version 1 of fragment 0, counted"));
 
-  const Caller again = run.Join("a");
+  const MemberRef again = run.Join("a");
   ASSERT_TRUE(run.Pull(workers[1], 1).ok());
   ASSERT_TRUE(run.Pull(again, 1).ok());
   ASSERT_TRUE(run.Push(workers[1], 2, Step()).ok());
@@ -96,63 +96,63 @@ TEST(AdminWorker, ADrainedWorkersRoundWaitsForItAndTheEventSaysWhatCounted) {
 
 TEST(AdminWorker, CommandsOutliveTheCoordinatorUntilTheyAreObeyed) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b", "c"}, Ones());
   ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
   ASSERT_TRUE(Do(run, "b", kRestart).ok());
   ASSERT_TRUE(Do(run, "c", kResync).ok());
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_EQ(ViewOf(run, "a").state, "draining");
   const auto drained = run.Heartbeat(workers[0]);
-  EXPECT_EQ(drained->command, CommandView::kDrain);
+  EXPECT_EQ(drained->command, WorkerCommand::kDrain);
   EXPECT_TRUE(drained->at_once);
   const auto restarted = run.Heartbeat(workers[1]);
-  EXPECT_EQ(restarted->command, CommandView::kRestart);
+  EXPECT_EQ(restarted->command, WorkerCommand::kRestart);
   EXPECT_FALSE(restarted->at_once);
-  EXPECT_EQ(run.Heartbeat(workers[2])->command, CommandView::kNone)
+  EXPECT_EQ(run.Heartbeat(workers[2])->command, WorkerCommand::kNone)
       << "it pulls the head with its next round";
   ASSERT_TRUE(run.coordinator().Leave(workers[0], "told to").ok());
-  const Caller again = run.Join("b");
+  const MemberRef again = run.Join("b");
   ASSERT_TRUE(run.Restart().ok());
-  EXPECT_EQ(run.Heartbeat(again)->command, CommandView::kNone) << "what was obeyed is not told again";
-  EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, CommandView::kNone);
+  EXPECT_EQ(run.Heartbeat(again)->command, WorkerCommand::kNone) << "what was obeyed is not told again";
+  EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, WorkerCommand::kNone);
 }
 
 TEST(AdminWorker, ACommandThatCannotBeRecordedIsGivenAndSaysSo) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   run.faults().member = true;
   const auto told = run.admin().ControlWorker(kAnn, {.worker = "a", .action = kDrain, .reason = ""});
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_THAT(*told, HasSubstr("could not be recorded"));
-  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kDrain);
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, WorkerCommand::kDrain);
 }
 
 TEST(AdminWorker, RestartIsToldUntilTheNameHasANewLife) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   ASSERT_TRUE(Do(run, "a", kRestart).ok());
   const auto beat = run.Heartbeat(workers[0]);
-  EXPECT_EQ(beat->command, CommandView::kRestart);
+  EXPECT_EQ(beat->command, WorkerCommand::kRestart);
   EXPECT_FALSE(beat->at_once);
-  const Caller again = run.Join("a");
+  const MemberRef again = run.Join("a");
   EXPECT_NE(again.incarnation, workers[0].incarnation);
-  EXPECT_EQ(run.Heartbeat(again)->command, CommandView::kNone);
+  EXPECT_EQ(run.Heartbeat(again)->command, WorkerCommand::kNone);
 }
 
 TEST(AdminWorker, ResyncIsToldUntilTheHeadWasPulled) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   ASSERT_TRUE(run.Pull(workers[0]).ok());
   ASSERT_TRUE(Do(run, "a", kResync).ok());
-  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kResync);
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, WorkerCommand::kResync);
   ASSERT_TRUE(run.Pull(workers[0]).ok());
-  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kNone);
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, WorkerCommand::kNone);
 }
 
 TEST(AdminWorker, AResyncDoesNotCancelACommandThatEndsThisLife) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
   ASSERT_TRUE(Do(run, "b", kRestart).ok());
   const absl::Status drains = Do(run, "a", kResync), restarts = Do(run, "b", kResync);
@@ -161,17 +161,17 @@ TEST(AdminWorker, AResyncDoesNotCancelACommandThatEndsThisLife) {
               AllOf(HasSubstr("told to drain"), HasSubstr("atollctl workers restart a")));
   EXPECT_EQ(restarts.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(restarts.message()), HasSubstr("told to restart"));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  EXPECT_EQ(run.Heartbeat(workers[0])->command, CommandView::kDrain);
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  EXPECT_EQ(run.Heartbeat(workers[0])->command, WorkerCommand::kDrain);
   EXPECT_TRUE(run.Heartbeat(workers[0])->at_once);
-  EXPECT_EQ(run.Heartbeat(workers[1])->command, CommandView::kRestart);
+  EXPECT_EQ(run.Heartbeat(workers[1])->command, WorkerCommand::kRestart);
 }
 
 TEST(AdminWorker, AnEvictedWorkerIsGoneAtOnceAndItsContributionStays) {
   TestRun run;
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, Step()).ok());
   ASSERT_TRUE(Do(run, "a", kEvict).ok());
   EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RejectionReason::kNotAMember);
@@ -186,7 +186,7 @@ TEST(AdminWorker, AnEvictedWorkerIsGoneAtOnceAndItsContributionStays) {
 TEST(AdminWorker, ABannedNameIsRejectedUntilItIsUnbanned) {
   TestRun run;
   std::optional<EventCatcher> events(std::in_place, &run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   ASSERT_TRUE(Do(run, "a", kBan).ok());
   EXPECT_EQ(events->WaitFor(EventKind::kWorkerBanned)->worker, "a");
   EXPECT_EQ(ReasonOf(run.Heartbeat(workers[0]).status()), RejectionReason::kNotAMember);
@@ -217,7 +217,7 @@ TEST(AdminWorker, ABanThatCannotBeStoredIsNone) {
 TEST(AdminWorker, WhatCannotBeStoredChangesNothing) {
   TestRun run;
   std::optional<EventCatcher> events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b", "c", "d"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b", "c", "d"}, Ones());
   ASSERT_TRUE(run.coordinator().Leave(workers[2], "").ok());
   ASSERT_TRUE(Do(run, "d", kBan).ok());
   run.clock().Advance(Seconds(1));
@@ -270,7 +270,7 @@ TEST(AdminWorker, WhatCannotBeStoredChangesNothing) {
 
 TEST(AdminWorker, WhatMakesNoSenseIsRejectedWithTheReason) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   run.Join("eyes", WorkerRole::kObserver);
   for (const WorkerAction action : {kDrain, kRestart, kEvict, kBan, kUnban, kResync, kForget}) {
     EXPECT_EQ(Do(run, "nobody", action).code(), absl::StatusCode::kNotFound) << static_cast<int>(action);
@@ -290,7 +290,7 @@ TEST(AdminWorker, WhatMakesNoSenseIsRejectedWithTheReason) {
 
 TEST(AdminWorker, AForgottenNameIsNew) {
   TestRun run;
-  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b", "c"}, Ones());
   EXPECT_EQ(Do(run, "b", kForget).code(), absl::StatusCode::kFailedPrecondition) << "it is live";
   for (const size_t i : {size_t{1}, size_t{2}}) ASSERT_TRUE(run.coordinator().Leave(workers[i], "").ok());
   EXPECT_EQ(run.TryJoin("b", "another secret").status().code(), absl::StatusCode::kOk)
@@ -308,14 +308,14 @@ TEST(AdminWorker, AForgottenNameIsNew) {
   const auto back = run.TryJoin("b");
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_FALSE(back->returning);
-  EXPECT_GT(back->incarnation, Incarnation(4)) << "no incarnation is issued twice";
+  EXPECT_GT(back->member.incarnation, Incarnation(4)) << "no incarnation is issued twice";
 }
 
 TEST(AdminWorker, DepartedWorkersAreForgottenByAge) {
   CoordinatorOptions options = SmallRun();
   options.run.forget_workers_after = Seconds(3600);
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b", "c"}, Ones());
   ASSERT_TRUE(run.coordinator().Leave(workers[1], "").ok());
   run.clock().Advance(Seconds(600));
   ASSERT_TRUE(run.Heartbeat(workers[0]).ok());
@@ -334,13 +334,13 @@ TEST(AdminWorker, DepartedWorkersAreForgottenByAge) {
 TEST(AdminWorker, ObserversLeaveNothingBehind) {
   TestRun run;
   auto events = std::make_unique<EventCatcher>(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   ASSERT_TRUE(events->WaitFor(EventKind::kSeeded).has_value());
   const size_t seen = events->events().size();
   const uint64_t traffic = run.coordinator().GetStatus(0).pull_bytes;
   // More of them than there are places for workers, one under a worker's name.
   for (int i = 0; i < 50; ++i) run.Join("eyes-" + std::to_string(i), WorkerRole::kObserver);
-  const Caller eyes = run.Join("a", WorkerRole::kObserver);
+  const MemberRef eyes = run.Join("a", WorkerRole::kObserver);
   EXPECT_EQ(run.Pull(eyes)->outcome, PullOutcome::kParameters);
   ASSERT_TRUE(run.Heartbeat(eyes).ok());
   EXPECT_EQ(run.Push(eyes, 0, Step()).status().code(), absl::StatusCode::kPermissionDenied);
@@ -378,10 +378,10 @@ class AdminLauncher : public testing::Test {
 };
 
 TEST_F(AdminLauncher, RestartsWhoDoesNotAnswerAndTellsWhoDoes) {
-  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  const std::vector<MemberRef> workers = run_.Begin({"w-0", "w-1"}, Ones());
   ASSERT_TRUE(Do(run_, "w-0", kRestart).ok());
   EXPECT_TRUE(restarted().empty()) << "it is live: its heartbeat tells it";
-  EXPECT_EQ(run_.Heartbeat(workers[0])->command, CommandView::kRestart);
+  EXPECT_EQ(run_.Heartbeat(workers[0])->command, WorkerCommand::kRestart);
   ASSERT_TRUE(run_.coordinator().Leave(workers[1], "").ok());
   ASSERT_TRUE(Do(run_, "w-1", kRestart).ok());
   ASSERT_TRUE(Do(run_, "w-9", kRestart).ok()) << "never joined, but the launcher's";
@@ -404,12 +404,12 @@ TEST_F(AdminLauncher, AWorkerThatHasNotJoinedIsNotDrained) {
 
 TEST_F(AdminLauncher, ADrainWhoseNumberCannotBeRecordedIsGivenAndSaysSo) {
   ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
-  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  const std::vector<MemberRef> workers = run_.Begin({"w-0", "w-1"}, Ones());
   run_.faults().member = true;
   const auto told = run_.admin().ControlWorker(kAnn, {.worker = "w-1", .action = kDrain, .reason = ""});
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_THAT(*told, HasSubstr("the number of workers could not be recorded"));
-  EXPECT_EQ(run_.Heartbeat(workers[1])->command, CommandView::kDrain);
+  EXPECT_EQ(run_.Heartbeat(workers[1])->command, WorkerCommand::kDrain);
 }
 
 TEST_F(AdminLauncher, ABannedWorkerIsNotRestarted) {
@@ -436,7 +436,7 @@ TEST_F(AdminLauncher, WhatWasScaledToIsWantedAgainAfterARestart) {
   ASSERT_TRUE(run_.admin().ControlRun(kAnn, RunAction::kPause, "").ok());
   ASSERT_TRUE(run_.Restart().ok());
   EXPECT_EQ(run_.admin().WantedWorkers(), 5) << "a supervisor starts it as before";
-  EXPECT_EQ(run_.coordinator().GetStatus(0).state, RunStateView::kPaused);
+  EXPECT_EQ(run_.coordinator().GetStatus(0).state, RunState::kPaused);
   run_.options().launch_workers = 3;
   ASSERT_TRUE(run_.Restart().ok());
   EXPECT_EQ(run_.admin().WantedWorkers(), 3) << "somebody has changed the start since";
@@ -444,13 +444,13 @@ TEST_F(AdminLauncher, WhatWasScaledToIsWantedAgainAfterARestart) {
 
 TEST_F(AdminLauncher, ADrainingWorkerThatIsToldToRestartIsWantedAgain) {
   ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
-  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  const std::vector<MemberRef> workers = run_.Begin({"w-0", "w-1"}, Ones());
   ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
   EXPECT_EQ(run_.admin().Launched().target, 1);
   const auto told = run_.admin().ControlWorker(kAnn, {.worker = "w-0", .action = kRestart, .reason = ""});
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_THAT(*told, HasSubstr("2 wanted now"));
-  EXPECT_EQ(run_.Heartbeat(workers[0])->command, CommandView::kRestart);
+  EXPECT_EQ(run_.Heartbeat(workers[0])->command, WorkerCommand::kRestart);
   EXPECT_EQ(run_.admin().Launched().target, 2);
   EXPECT_TRUE(run_.admin().Launched().drained.empty());
   EXPECT_TRUE(restarted().empty()) << "it restarts by itself";
@@ -460,7 +460,7 @@ TEST_F(AdminLauncher, ADrainingWorkerThatIsToldToRestartIsWantedAgain) {
 
 TEST_F(AdminLauncher, ADrainThatWasTakenBackStaysSoBeforeTheWorkerHasJoined) {
   ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
-  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  const std::vector<MemberRef> workers = run_.Begin({"w-0", "w-1"}, Ones());
   ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
   ASSERT_TRUE(run_.coordinator().Leave(workers[0], "drained").ok());
   ASSERT_TRUE(run_.Restart().ok());
@@ -496,7 +496,7 @@ TEST_F(AdminLauncher, ADrainThatTheWorkerHadNoTimeToObeyIsKept) {
 
 TEST_F(AdminLauncher, ALostWorkerThatIsWantedAgainIsNotToldToDrain) {
   ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
-  const std::vector<Caller> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  const std::vector<MemberRef> workers = run_.Begin({"w-0", "w-1"}, Ones());
   ASSERT_TRUE(Do(run_, "w-0", kDrain).ok());
   run_.clock().Advance(Seconds(20));
   ASSERT_TRUE(Eventually([&] { return ViewOf(run_, "w-0").state == "lost"; }));
@@ -504,7 +504,7 @@ TEST_F(AdminLauncher, ALostWorkerThatIsWantedAgainIsNotToldToDrain) {
   EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
   const auto back = run_.Heartbeat(workers[0]);  // it was only silent
   ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(back->command, CommandView::kNone);
+  EXPECT_EQ(back->command, WorkerCommand::kNone);
 }
 
 class BoundedLauncher : public testing::Test {
@@ -527,7 +527,7 @@ class BoundedLauncher : public testing::Test {
 
   std::shared_ptr<FakeLauncher::Log> log_ = std::make_shared<FakeLauncher::Log>();
   std::optional<TestRun> run_;
-  std::vector<Caller> workers_;
+  std::vector<MemberRef> workers_;
 };
 
 TEST_F(BoundedLauncher, ARestartOfADrainedWorkerNeedsAPartOfTheData) {
@@ -535,7 +535,7 @@ TEST_F(BoundedLauncher, ARestartOfADrainedWorkerNeedsAPartOfTheData) {
   const absl::Status draining = Do(*run_, "w-1", kRestart);
   EXPECT_EQ(draining.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(draining.message()), AllOf(HasSubstr("restart: 3 workers"), HasSubstr("2 parts")));
-  EXPECT_EQ(run_->Heartbeat(workers_[1])->command, CommandView::kDrain) << "it drains on";
+  EXPECT_EQ(run_->Heartbeat(workers_[1])->command, WorkerCommand::kDrain) << "it drains on";
   ASSERT_TRUE(run_->coordinator().Leave(workers_[1], "drained").ok());
   EXPECT_EQ(Do(*run_, "w-1", kRestart).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(run_->admin().Launched().wanted, (std::vector<WorkerName>{"w-0", "w-2"}));
@@ -599,7 +599,7 @@ TEST_F(AdminLauncher, OtherActionsDoNotWaitForALauncherThatDoesNotAnswer) {
   EXPECT_TRUE(absl::IsUnavailable(scaling.get()));
   EXPECT_TRUE(others.get().ok());
   EXPECT_EQ(run_.admin().WantedWorkers(), 0u) << "refused, so not remembered";
-  EXPECT_EQ(run_.coordinator().GetStatus(0).state, RunStateView::kPaused) << "the pause stays";
+  EXPECT_EQ(run_.coordinator().GetStatus(0).state, RunState::kPaused) << "the pause stays";
 }
 
 TEST_F(AdminLauncher, WhatIsRememberedIsWhatTheLauncherWasAskedForLast) {
@@ -628,20 +628,20 @@ TEST(AdminLaunch, ARestoreIntoAFinishedRunStartsItsWorkersAgain) {
     const MutexLock lock(&log->mutex);
     return log->started_again;
   };
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   const auto round = [&](uint64_t base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, Step()).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, base, Step()).ok());
     ASSERT_TRUE(run.Pull(workers[0], base).ok());
     run.WaitForStored(base + 1);
   };
   round(0);
   ASSERT_TRUE(run.admin().CreateCheckpoint(kAnn, "one").ok());
   round(1);
-  ASSERT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  ASSERT_EQ(run.coordinator().GetStatus(0).state, RunState::kFinished);
   EXPECT_EQ(started_again(), 0);
   ASSERT_TRUE(run.admin().RestoreCheckpoint(kAnn, "one").ok());
-  EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_NE(run.coordinator().GetStatus(0).state, RunState::kFinished);
   EXPECT_EQ(started_again(), 1);
   ASSERT_TRUE(run.admin().RestoreCheckpoint(kAnn, "one").ok());
   EXPECT_EQ(started_again(), 1) << "nobody had left";

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 const AdminCaller kAnn{.user = "ann", .peer = "test"};
 
 float Start(size_t i) { return 0.5F + 0.01F * static_cast<float>(i % 13); }
-std::vector<float> DeltaOf(const Caller& worker, uint64_t base) {
+std::vector<float> DeltaOf(const MemberRef& worker, uint64_t base) {
   return Fill([&](size_t i) {
     return 0.01F * std::sin(static_cast<float>(i + base * 31 + static_cast<size_t>(worker.worker[0])));
   });
@@ -32,15 +32,15 @@ class RestoreTest : public testing::Test {
  protected:
   void Begin() { workers_ = run_.Begin({"a", "b"}, Fill(Start)); }
   void Round(uint64_t base) {
-    for (const Caller& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
-    for (const Caller& worker : workers_) {
+    for (const MemberRef& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
+    for (const MemberRef& worker : workers_) {
       const auto pushed = run_.Push(worker, base, DeltaOf(worker, base));
       ASSERT_TRUE(pushed.ok()) << pushed.status();
     }
     ASSERT_TRUE(run_.Pull(workers_[0], base).ok());
   }
   void JoinAgain() {
-    for (Caller& worker : workers_) worker = run_.Join(worker.worker);
+    for (MemberRef& worker : workers_) worker = run_.Join(worker.worker);
   }
   AdminControl& admin() { return run_.coordinator().admin(); }
   RestoreResult Restore(const std::string& name) {
@@ -59,7 +59,7 @@ class RestoreTest : public testing::Test {
   uint64_t tokens() { return run_.coordinator().GetStatus(0).committed_tokens; }
 
   TestRun run_;
-  std::vector<Caller> workers_;
+  std::vector<MemberRef> workers_;
 };
 
 TEST_F(RestoreTest, OldContentsBecomeTheNextVersionUnderANewEpoch) {
@@ -106,8 +106,8 @@ TEST_F(RestoreTest, TheRunGoesOnAsItWouldHaveFromThere) {
   const std::vector<float> first = run_.Published(workers_[0], 2);
   (void)Restore("two");
   JoinAgain();
-  for (const Caller& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
-  for (const Caller& worker : workers_) ASSERT_TRUE(run_.Push(worker, 4, DeltaOf(worker, 2)).ok());
+  for (const MemberRef& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
+  for (const MemberRef& worker : workers_) ASSERT_TRUE(run_.Push(worker, 4, DeltaOf(worker, 2)).ok());
   EXPECT_EQ(run_.Published(workers_[0], 4), first);
 }
 
@@ -119,10 +119,10 @@ TEST_F(RestoreTest, OptimizersThatCountTheirStepsGoOnCounting) {
     options.run.outer.optimizer = kind;
     options.run.outer.delay = 3;
     TestRun run(options);
-    std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+    std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
     const auto round = [&](uint64_t base, uint64_t seed) {
-      for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-      for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, seed)).ok());
+      for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+      for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, seed)).ok());
       ASSERT_TRUE(run.Pull(workers[0], base).ok());
     };
     round(0, 0);
@@ -131,7 +131,7 @@ TEST_F(RestoreTest, OptimizersThatCountTheirStepsGoOnCounting) {
     round(2, 2);
     const std::vector<float> first = run.Published(workers[0], 2);
     ASSERT_TRUE(run.coordinator().admin().RestoreCheckpoint(kAnn, "one").ok());
-    for (Caller& worker : workers) worker = run.Join(worker.worker);
+    for (MemberRef& worker : workers) worker = run.Join(worker.worker);
     round(4, 1);
     ASSERT_TRUE(run.Restart().ok());
     round(5, 2);
@@ -156,7 +156,7 @@ TEST_F(RestoreTest, AcceptedContributionsOfTheOldEpochAreGone) {
   ASSERT_TRUE(run_.Push(workers_[0], 1, DeltaOf(workers_[0], 1)).ok());
   (void)Restore("one");
   JoinAgain();
-  for (const Caller& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
+  for (const MemberRef& worker : workers_) ASSERT_TRUE(run_.Pull(worker).ok());
   ASSERT_TRUE(run_.Push(workers_[1], 2, DeltaOf(workers_[1], 2)).ok());
   EXPECT_THAT(run_.coordinator().GetStatus(0).fragments[0].arrived, ElementsAre("b"));
   ASSERT_TRUE(run_.Restart().ok());
@@ -170,14 +170,14 @@ TEST_F(RestoreTest, AFinishedRunLivesAgain) {
   Begin();
   Round(0);
   ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
-  for (uint64_t base = 1; run.coordinator().GetStatus(0).state != RunStateView::kFinished; ++base) {
+  for (uint64_t base = 1; run.coordinator().GetStatus(0).state != RunState::kFinished; ++base) {
     ASSERT_LT(base, 20u);
     Round(base);
   }
   const Version end = run.coordinator().GetStatus(0).fragments[0].version;
   (void)Restore("one");
   JoinAgain();
-  EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_NE(run.coordinator().GetStatus(0).state, RunState::kFinished);
   Round(end.value() + 1);
 }
 
@@ -280,7 +280,7 @@ TEST_F(RestoreTest, RestoresWhileWorkersPushNeverMixEpochs) {
   ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
-  for (const Caller& first : workers_) {
+  for (const MemberRef& first : workers_) {
     threads.emplace_back([&, worker = first]() mutable {
       while (!stop) {
         const auto pulled = run_.Pull(worker, std::nullopt, FragmentId(0), Duration(0));
@@ -344,13 +344,13 @@ TEST_F(RestoreTest, AnUploadThatStartsOverAfterTheRestoreIsToComeAgain) {
   Round(0);
   ASSERT_TRUE(admin().CreateCheckpoint(kAnn, "one").ok());
   const std::vector<float> values = DeltaOf(workers_[0], 1);
-  const PushCall call = run_.MakePush(workers_[0], 1, AsBytes(values));
+  const PushHeader header = run_.MakePush(1, AsBytes(values));
   {
-    const auto broken = run_.coordinator().StartPush(call);
+    const auto broken = run_.coordinator().StartPush(workers_[0], header);
     ASSERT_TRUE(broken.ok()) << broken.status();
     ASSERT_TRUE((*broken)->Append(0, AsBytes(values).first(1000)).ok());
   }
-  const auto session = run_.coordinator().StartPush(call);
+  const auto session = run_.coordinator().StartPush(workers_[0], header);
   ASSERT_TRUE(session.ok()) << session.status();
   ASSERT_EQ((*session)->received_bytes(), 1000);
   run_.faults().before_upload = [&] { (void)Restore("one"); };

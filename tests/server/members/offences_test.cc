@@ -66,11 +66,11 @@ bool IsPublished(TestRun& run, uint64_t version) {
 
 /// One round on `base`: everybody is honest, but e pushes `attack`, unless that is empty or e is banned. It
 /// comes first: who joined after the round was opened is not waited for.
-void Round(TestRun& run, const std::vector<Caller>& workers, uint64_t base,
+void Round(TestRun& run, const std::vector<MemberRef>& workers, uint64_t base,
            const std::vector<float>& attack) {
   bool waits = attack.empty();
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  for (const Caller& worker : std::vector<Caller>(workers.rbegin(), workers.rend())) {
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const MemberRef& worker : std::vector<MemberRef>(workers.rbegin(), workers.rend())) {
     const bool attacker = worker.worker == "e";
     if (attacker && attack.empty()) continue;
     const auto pushed = run.Push(worker, base, attacker ? attack : Honest(worker.worker));
@@ -93,7 +93,7 @@ absl::Status Unban(TestRun& run, const WorkerName& name) {
 TEST(Offences, BanByTheRuleWithTheEvidenceAndAreForgivenByUnban) {
   TestRun run(Options({.ban_after = 2, .within = 4}));
   std::optional<EventCatcher> events(std::in_place, &run.coordinator());
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   Round(run, workers, 0, Honest("e", -50));
   const auto suspect = events->WaitFor(EventKind::kContributionSuspect);
   ASSERT_TRUE(suspect.has_value());
@@ -126,7 +126,7 @@ TEST(Offences, BanByTheRuleWithTheEvidenceAndAreForgivenByUnban) {
 
 TEST(Offences, AreKnownAfterARestartAndSoIsWhatWasForgiven) {
   TestRun run(Options({.ban_after = 2, .within = 4}));
-  std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   Round(run, workers, 0, Honest("e", -50));
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_EQ(ViewOf(run, "e").offences.recent(), 1u);
@@ -146,7 +146,7 @@ TEST(Offences, AreKnownAfterARestartAndSoIsWhatWasForgiven) {
 
 TEST(Offences, OfAForgottenNameAreForgottenToo) {
   TestRun run(Options({.ban_after = 2, .within = 4}));
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   Round(run, workers, 0, Honest("e", -50));
   ASSERT_EQ(ViewOf(run, "e").offences.recent(), 1u);
   ASSERT_TRUE(run.coordinator().Leave(workers.back(), "enough").ok());
@@ -160,7 +160,7 @@ TEST(Offences, OfAForgottenNameAreForgottenToo) {
 
 TEST(Offences, WhatIsNotFiniteCountsThoughItIsNeverMerged) {
   TestRun run(Options({.ban_after = 3, .within = 3}));
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 3; ++base) Round(run, workers, base, NotFinite());
   ASSERT_TRUE(Eventually([&] { return ViewOf(run, "e").banned; }));
   EXPECT_EQ(ViewOf(run, "e").offences.total(Offence::kNotFinite), 3u);
@@ -170,7 +170,7 @@ TEST(Offences, WhatIsNotFiniteCountsThoughItIsNeverMerged) {
 TEST(Offences, WhatWasSentBeforeIsRejectedAndCounts) {
   TestRun run(Options({.ban_after = 2, .within = 3}));
   std::optional<EventCatcher> events(std::in_place, &run.coordinator());
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   const std::vector<float> once = Honest("e");
   Round(run, workers, 0, once);
   EXPECT_EQ(run.coordinator().GetStatus(9).rounds.back().contributions, 5u);
@@ -187,7 +187,7 @@ TEST(Offences, WhatWasSentBeforeIsRejectedAndCounts) {
 
 TEST(Offences, WithoutTheRuleAreShownAndNobodyIsBanned) {
   TestRun run(Options({}));
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 4; ++base) Round(run, workers, base, Honest("e", 50));
   const WorkerView view = ViewOf(run, "e");
   EXPECT_FALSE(view.banned);
@@ -199,7 +199,7 @@ TEST(Offences, WithoutTheRuleAreShownAndNobodyIsBanned) {
 TEST(Offences, OfMoreThanHalfSayNothing) {
   // Three of five against two: who is wrong is not for the coordinator to say.
   TestRun run(Options({.ban_after = 1, .within = 1, .cosine = 1}));
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   Round(run, workers, 0, Honest("e", -50));
   for (const WorkerName& name : kNames) {
     EXPECT_EQ(ViewOf(run, name).offences.recent(), 0u) << name;
@@ -211,8 +211,8 @@ TEST(Offences, ClaimsOfManyTokensInFewStepsAreCut) {
   CoordinatorOptions options = Options({});
   options.run.merge = {.weights = MergeWeighting::kTokensSquaredPerStep};
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) {
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) {
     const bool liar = worker.worker == "e";
     const PushVariation claims{.tokens = liar ? uint64_t{1} << 60 : 64, .steps = liar ? 1U : 2U};
     ASSERT_TRUE(run.Push(worker, 0, Honest(worker.worker), claims).ok());
@@ -227,7 +227,7 @@ TEST(Privacy, IsAccountedForInStatusRoundsAndAcrossARestart) {
   options.run.merge = {.weights = MergeWeighting::kUniform};
   options.run.privacy = {.clip_norm = 1, .noise_multiplier = 4, .delta = 1e-5};
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin(kNames, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 3; ++base) Round(run, workers, base, Honest("e"));
   for (int life = 0; life < 2; ++life) {
     const StatusView status = run.coordinator().GetStatus(9);

@@ -64,7 +64,7 @@ TEST(RejectedJoins, AreInTheStatusUntilTheWorkerIsIn) {
   options.run.data.partitions = 2;
   TestRun run(options);
   EventCatcher events(&run.coordinator());
-  const Caller a = run.Join("a");
+  const MemberRef a = run.Join("a");
   run.Join("b");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(run.TryJoin("c").ok());
   const StatusView status = run.coordinator().GetStatus(0);

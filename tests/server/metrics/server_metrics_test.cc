@@ -60,7 +60,7 @@ void SayEverything(ServerMetrics& metrics) {
   metrics.OnCommitSeconds(0.01);
   metrics.OnStoreSeconds(0.02);
   metrics.OnWorkers(4, 1, 2);
-  metrics.OnRunState(RunStateView::kTraining);
+  metrics.OnRunState(RunState::kTraining);
   metrics.OnVersion(FragmentId(0), Version(7), Version(6));
   metrics.OnCommittedTokens(1000, 50000);
   metrics.OnStorageFailing(true);
@@ -129,13 +129,13 @@ TEST(ServerMetricsTest, EverythingThatIsSaidIsShown) {
                            "atoll_events_total{kind=\"round_closed\"} 2\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-  metrics.OnRunState(RunStateView::kPaused);
+  metrics.OnRunState(RunState::kPaused);
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"paused\"} 1\n"));
   metrics.OnNewestCheckpoint(1'700'000'000'500'000'000);
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_last_checkpoint_timestamp_seconds 1700000000.5\n"));
   metrics.OnContribution("something new");
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_contributions_total{result=\"other\"} 1\n"));
-  metrics.OnRunState(RunStateView::kFinished);
+  metrics.OnRunState(RunState::kFinished);
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"training\"} 0\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("atoll_run_state{state=\"finished\"} 1\n"));
 }
@@ -161,7 +161,7 @@ TEST(MemberMetricsTest, OnePhaseAtATimeAndCountersThatBeginAnewWithTheWorker) {
   MemberMetrics metrics(&registry);
   WorkerView worker = WorkerNamed("a", 10);
   worker.role = 1;
-  worker.progress.phase = WorkerPhaseView::kTraining;
+  worker.progress.phase = WorkerPhase::kTraining;
   worker.progress.training[TimeUse::kCompute] = 90;
   worker.contributions_refused = 2;
   metrics.Refresh({worker});
@@ -171,7 +171,7 @@ TEST(MemberMetricsTest, OnePhaseAtATimeAndCountersThatBeginAnewWithTheWorker) {
               HasSubstr("atoll_member_time_seconds_total{use=\"compute\",worker=\"a\"} 90\n"));
   EXPECT_THAT(registry.Text(),
               HasSubstr("atoll_member_contributions_total{result=\"refused\",worker=\"a\"} 2\n"));
-  worker.progress.phase = WorkerPhaseView::kPushing;
+  worker.progress.phase = WorkerPhase::kPushing;
   worker.progress.training[TimeUse::kCompute] = 4;  // its process was started again
   metrics.Refresh({worker});
   EXPECT_THAT(registry.Text(), Not(HasSubstr(phase)));

@@ -101,7 +101,7 @@ TEST(ConfirmationsTest, OneWorkersDivergencesDoNotFillTheEventLog) {
 /// A run of two workers that sign, on a coordinator with everything in it.
 class ConfirmedRunTest : public ::testing::Test {
  protected:
-  Caller Join(const WorkerName& name, const SigningKey& key) {
+  MemberRef Join(const WorkerName& name, const SigningKey& key) {
     JoinCall call;
     call.worker = name;
     call.secret = "0123456789abcdef-" + name;
@@ -109,19 +109,18 @@ class ConfirmedRunTest : public ::testing::Test {
     call.public_key = key.public_key();
     const auto joined = run_.coordinator().Join(call);
     EXPECT_TRUE(joined.ok()) << joined.status();
-    return {joined->run_id, joined->epoch, name, joined->incarnation};
+    return joined->member;
   }
 
-  static Confirmation Sign(const Caller& caller, const SigningKey& key, Version version,
+  static Confirmation Sign(const MemberRef& caller, const SigningKey& key, Version version,
                            const ContentHash& hash) {
     return Signed(key, {caller.run_id, caller.epoch, caller.worker}, version, hash);
   }
 
-  absl::StatusOr<HeartbeatResult> Beat(const Caller& caller, std::vector<Confirmation> confirmations) {
+  absl::StatusOr<HeartbeatReply> Beat(const MemberRef& caller, std::vector<Confirmation> confirmations) {
     HeartbeatCall call;
-    call.caller = caller;
     call.confirmations = std::move(confirmations);
-    return run_.coordinator().Heartbeat(call);
+    return run_.coordinator().Heartbeat(caller, call);
   }
 
   std::optional<Version> Confirmed(const WorkerName& name) {
@@ -137,15 +136,15 @@ class ConfirmedRunTest : public ::testing::Test {
 };
 
 TEST_F(ConfirmedRunTest, ARightOneIsCountedAndAWrongOneMeansPullAgain) {
-  const Caller a = Join("a", key_a_);
-  const Caller b = Join("b", key_b_);
+  const MemberRef a = Join("a", key_a_);
+  const MemberRef b = Join("b", key_b_);
   const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
   ASSERT_TRUE(seeded.ok()) << seeded.status();
   const ContentHash published = seeded->published.front();
 
   auto answer = Beat(a, {Sign(a, key_a_, Version(0), published)});
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->command, CommandView::kNone);
+  EXPECT_EQ(answer->command, WorkerCommand::kNone);
   EXPECT_EQ(Confirmed("a"), Version(0));
 
   EventCatcher events(&run_.coordinator());
@@ -153,7 +152,7 @@ TEST_F(ConfirmedRunTest, ARightOneIsCountedAndAWrongOneMeansPullAgain) {
   wrong.high ^= 1;
   answer = Beat(b, {Sign(b, key_b_, Version(0), wrong)});
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->command, CommandView::kResync);
+  EXPECT_EQ(answer->command, WorkerCommand::kResync);
   EXPECT_EQ(Confirmed("b"), std::nullopt);
   const auto event = events.WaitFor(EventKind::kReplicaDiverged);
   ASSERT_TRUE(event.has_value());
@@ -163,22 +162,22 @@ TEST_F(ConfirmedRunTest, ARightOneIsCountedAndAWrongOneMeansPullAgain) {
     EXPECT_THAT(event->message, HasSubstr(ToHex(Hash128{.low = hash.low, .high = hash.high})));
   }
   // Until it has pulled.
-  EXPECT_EQ(Beat(b, {})->command, CommandView::kResync);
+  EXPECT_EQ(Beat(b, {})->command, WorkerCommand::kResync);
   ASSERT_TRUE(run_.Pull(b).ok());
-  EXPECT_EQ(Beat(b, {})->command, CommandView::kNone);
+  EXPECT_EQ(Beat(b, {})->command, WorkerCommand::kNone);
 }
 
 TEST_F(ConfirmedRunTest, ADivergenceIsAnnouncedOnce) {
-  const Caller a = Join("a", key_a_);
-  const Caller b = Join("b", key_b_);
+  const MemberRef a = Join("a", key_a_);
+  const MemberRef b = Join("b", key_b_);
   const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
   ASSERT_TRUE(seeded.ok()) << seeded.status();
   EventCatcher events(&run_.coordinator());
   ContentHash wrong = seeded->published.front();
   wrong.high ^= 1;
   const std::vector<Confirmation> all(256, Sign(b, key_b_, Version(0), wrong));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(Beat(b, all)->command, CommandView::kResync);
-  EXPECT_EQ(Beat(a, {Sign(a, key_a_, Version(0), wrong)})->command, CommandView::kResync);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Beat(b, all)->command, WorkerCommand::kResync);
+  EXPECT_EQ(Beat(a, {Sign(a, key_a_, Version(0), wrong)})->command, WorkerCommand::kResync);
   ASSERT_TRUE(run_.coordinator().Leave(b, "enough").ok());
   ASSERT_TRUE(events.WaitFor(EventKind::kWorkerLeft).has_value());
   std::vector<WorkerName> told;
@@ -189,8 +188,8 @@ TEST_F(ConfirmedRunTest, ADivergenceIsAnnouncedOnce) {
 }
 
 TEST_F(ConfirmedRunTest, WhatAForgottenWorkerConfirmedIsForgotten) {
-  const Caller a = Join("a", key_a_);
-  const Caller b = Join("b", key_b_);
+  const MemberRef a = Join("a", key_a_);
+  const MemberRef b = Join("b", key_b_);
   const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
   ASSERT_TRUE(seeded.ok()) << seeded.status();
   ASSERT_TRUE(Beat(b, {Sign(b, key_b_, Version(0), seeded->published.front())}).ok());
@@ -205,26 +204,26 @@ TEST_F(ConfirmedRunTest, WhatAForgottenWorkerConfirmedIsForgotten) {
 }
 
 TEST_F(ConfirmedRunTest, AForgedOneChangesNothing) {
-  const Caller a = Join("a", key_a_);
-  const Caller b = Join("b", key_b_);
+  const MemberRef a = Join("a", key_a_);
+  const MemberRef b = Join("b", key_b_);
   const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
   ASSERT_TRUE(seeded.ok()) << seeded.status();
   // b speaks in a's name, and signs with its own key; then shows what a has signed as its own.
   auto answer = Beat(a, {Sign(a, key_b_, Version(0), {.low = 6, .high = 6})});
-  EXPECT_EQ(answer->command, CommandView::kNone);
+  EXPECT_EQ(answer->command, WorkerCommand::kNone);
   answer = Beat(b, {Sign(a, key_a_, Version(0), seeded->published.front())});
-  EXPECT_EQ(answer->command, CommandView::kNone);
+  EXPECT_EQ(answer->command, WorkerCommand::kNone);
   EXPECT_EQ(Confirmed("a"), std::nullopt);
   EXPECT_EQ(Confirmed("b"), std::nullopt);
 }
 
 TEST_F(ConfirmedRunTest, KeysAndHashesSurviveARestartOfTheCoordinator) {
-  const Caller a = Join("a", key_a_);
-  const Caller b = Join("b", key_b_);
+  const MemberRef a = Join("a", key_a_);
+  const MemberRef b = Join("b", key_b_);
   ASSERT_TRUE(run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); })).ok());
-  for (const Caller& caller : {a, b}) ASSERT_TRUE(run_.Pull(caller).ok());
+  for (const MemberRef& caller : {a, b}) ASSERT_TRUE(run_.Pull(caller).ok());
   const std::vector<float> delta = Fill([](size_t) { return 0.5F; });
-  for (const Caller& caller : {a, b}) ASSERT_TRUE(run_.Push(caller, 0, delta).ok());
+  for (const MemberRef& caller : {a, b}) ASSERT_TRUE(run_.Push(caller, 0, delta).ok());
   const auto pulled = run_.Pull(a, 0);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
   const ContentHash published = pulled->snapshot->published;
@@ -232,12 +231,12 @@ TEST_F(ConfirmedRunTest, KeysAndHashesSurviveARestartOfTheCoordinator) {
   const auto answer = Beat(a, {Sign(a, key_a_, Version(1), published)});
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(Confirmed("a"), Version(1));
-  EXPECT_EQ(Beat(b, {Sign(b, key_b_, Version(1), {.low = 6, .high = 6})})->command, CommandView::kResync);
+  EXPECT_EQ(Beat(b, {Sign(b, key_b_, Version(1), {.low = 6, .high = 6})})->command, WorkerCommand::kResync);
 }
 
 TEST_F(ConfirmedRunTest, WhatOthersSignedIsShownInPagesAlsoAfterARestart) {
-  const Caller a = Join("a", key_a_);
-  const Caller b = Join("b", key_b_);
+  const MemberRef a = Join("a", key_a_);
+  const MemberRef b = Join("b", key_b_);
   const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
   ASSERT_TRUE(seeded.ok()) << seeded.status();
   const ContentHash published = seeded->published.front();
@@ -272,7 +271,7 @@ TEST_F(ConfirmedRunTest, WhatOthersSignedIsShownInPagesAlsoAfterARestart) {
 }
 
 TEST_F(ConfirmedRunTest, WhatAWorkerSignedWithAFormerKeyIsNotShownUnderItsNewOne) {
-  const Caller a = Join("a", key_a_);
+  const MemberRef a = Join("a", key_a_);
   const auto seeded = run_.Seed(a, Fill([](size_t i) { return static_cast<float>(i); }));
   ASSERT_TRUE(seeded.ok()) << seeded.status();
   ASSERT_TRUE(Beat(a, {Sign(a, key_a_, Version(0), seeded->published.front())}).ok());

@@ -23,7 +23,7 @@ CoordinatorOptions DeltaRun(CodecKind codec) {
 }
 
 float Start(size_t i) { return 0.5F + 0.01F * static_cast<float>(i % 13); }
-std::vector<float> DeltaOf(const Caller& worker, uint64_t base) {
+std::vector<float> DeltaOf(const MemberRef& worker, uint64_t base) {
   return Fill([&](size_t i) {
     return 0.01F * std::sin(static_cast<float>(i + base * 31 + static_cast<size_t>(worker.worker[0])));
   });
@@ -32,7 +32,7 @@ std::vector<float> DeltaOf(const Caller& worker, uint64_t base) {
 /// A worker's view: what it holds, brought to the head by whatever the coordinator sends.
 class Follower {
  public:
-  Follower(TestRun* run, Caller caller) : run_(run), caller_(std::move(caller)) {}
+  Follower(TestRun* run, MemberRef caller) : run_(run), caller_(std::move(caller)) {}
 
   /// Fails the test when it does not get there.
   void CatchUp() {
@@ -64,22 +64,21 @@ class Follower {
     auto answer = std::make_shared<std::promise<absl::StatusOr<PullResult>>>();
     auto result = answer->get_future();
     PullCall call;
-    call.caller = caller_;
     call.wait = Seconds(60);
     call.have = version_;
     run_->coordinator().Pull(
-        call, [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
+        caller_, call, [answer](absl::StatusOr<PullResult> pulled) { answer->set_value(std::move(pulled)); });
     return result.get();
   }
 
   TestRun* const run_;
-  const Caller caller_;
+  const MemberRef caller_;
   std::optional<Version> version_;
   std::vector<float> values_;
 };
 
-void Round(TestRun& run, const std::vector<Caller>& workers, uint64_t base) {
-  for (const Caller& worker : workers) {
+void Round(TestRun& run, const std::vector<MemberRef>& workers, uint64_t base) {
+  for (const MemberRef& worker : workers) {
     const auto pushed = run.Push(worker, base, DeltaOf(worker, base));
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
@@ -88,16 +87,16 @@ void Round(TestRun& run, const std::vector<Caller>& workers, uint64_t base) {
 
 TEST(DeltaPull, FollowersAndJoinersHoldTheSameBitsOverAHundredVersions) {
   TestRun run(DeltaRun(CodecKind::kE3m0));
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   Follower always(&run, workers[0]);
   always.CatchUp();
   Follower sometimes(&run, workers[1]);
   for (uint64_t base = 0; base < 100; ++base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
     if (base == 50) {
       run.WaitForStored(base);
       ASSERT_TRUE(run.Restart().ok());
-      for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+      for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
     }
     Round(run, workers, base);
     Follower joiner(&run, workers[1]);
@@ -119,9 +118,9 @@ TEST(DeltaPull, FollowersAndJoinersHoldTheSameBitsOverAHundredVersions) {
 
 TEST(DeltaPull, ReplaysAndVerifiesBitForBit) {
   TestRun run(DeltaRun(CodecKind::kInt8));
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   for (uint64_t base = 0; base < 4; ++base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
     Round(run, workers, base);
   }
   const std::vector<float> before = run.Published(workers[0], std::nullopt);
@@ -142,10 +141,10 @@ TEST(DeltaPull, ReplaysAndVerifiesBitForBit) {
 
 TEST(DeltaPull, ARestoreBringsBackWhatWasPublished) {
   TestRun run(DeltaRun(CodecKind::kInt8));
-  std::vector<Caller> workers = run.Begin({"a", "b"}, Fill(Start));
+  std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill(Start));
   const auto round = [&](uint64_t base, uint64_t seed) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, seed)).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, base, DeltaOf(worker, seed)).ok());
     ASSERT_TRUE(run.Pull(workers[0], base).ok());
   };
   round(0, 0);
@@ -154,7 +153,7 @@ TEST(DeltaPull, ARestoreBringsBackWhatWasPublished) {
   round(1, 1);
   const std::vector<float> after = run.Published(workers[0], std::nullopt);
   ASSERT_TRUE(run.admin().RestoreCheckpoint(kAnn, "one").ok());
-  for (Caller& worker : workers) worker = run.Join(worker.worker);
+  for (MemberRef& worker : workers) worker = run.Join(worker.worker);
   EXPECT_EQ(run.Published(workers[0], std::nullopt), then);
   round(3, 1);
   EXPECT_EQ(run.Published(workers[0], std::nullopt), after) << "it goes on as it did then";

@@ -27,7 +27,7 @@ CoordinatorOptions FreeRun() {
 
 /// A worker in virtual time: it pulls what there is, computes for so long, pushes.
 struct Simulated {
-  Caller caller;
+  MemberRef caller;
   double seconds = 1;  // a round takes it
   double done_at = 0;
   uint64_t base = 0;
@@ -69,7 +69,7 @@ void PushDone(TestRun& run, Simulated& worker, Totals& totals) {
 TEST(FreeRounds, VersionsAndTokensAddUpOverSpeedsAndARestart) {
   TestRun run(FreeRun());
   std::vector<Simulated> workers;
-  const std::vector<Caller> callers =
+  const std::vector<MemberRef> callers =
       run.Begin({"fast", "medium", "slow"}, Fill([](size_t) { return 1.0F; }));
   const std::vector<double> seconds = {1.0, 2.7, 9.4};
   for (size_t i = 0; i < 3; ++i) workers.push_back({.caller = callers[i], .seconds = seconds[i]});
@@ -100,7 +100,7 @@ TEST(FreeRounds, VersionsAndTokensAddUpOverSpeedsAndARestart) {
 
 TEST(FreeRounds, NobodyWaitsForTheOthersToJoin) {
   TestRun run(FreeRun());
-  const std::vector<Caller> workers = run.Begin({"a"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a"}, Fill([](size_t) { return 1.0F; }));
   ASSERT_TRUE(run.Push(workers[0], 0, Fill([](size_t) { return 0.1F; })).ok());
   const auto pulled = run.Pull(workers[0], 0);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
@@ -109,7 +109,7 @@ TEST(FreeRounds, NobodyWaitsForTheOthersToJoin) {
 
 TEST(FreeRounds, WorkersOfEqualSpeedAreNotLate) {
   TestRun run(FreeRun());
-  const std::vector<Caller> workers = run.Begin({"a", "b", "c"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b", "c"}, Fill([](size_t) { return 1.0F; }));
   uint64_t late = 0;
   std::vector<uint64_t> bases(3, 0);
   for (int turn = 0; turn < 30; ++turn) {
@@ -129,8 +129,8 @@ TEST(FreeRounds, WorkersOfEqualSpeedAreNotLate) {
 TEST(FreeRounds, APushThatMustWaitForACommitIsNotCountedAsRejected) {
   TestRun run(FreeRun());
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   const std::vector<float> delta = Fill([](size_t) { return 0.5F; });
   run.faults().commit = true;
   ASSERT_TRUE(run.Push(workers[0], 0, delta).ok());

@@ -32,7 +32,7 @@ CoordinatorOptions DataRun() {
 
 /// A worker that reads where it is told to, and else where it stands.
 struct Reader {
-  Caller caller;
+  MemberRef caller;
   DataPlace at;
   std::optional<uint64_t> base;  // it is in the middle of a round on this
   bool there = true;
@@ -90,8 +90,7 @@ class DataRounds {
     const auto joined = run_.TryJoin(name);
     ASSERT_TRUE(joined.ok()) << joined.status();
     Reader& reader = readers_[name];
-    reader.caller = {
-        .run_id = joined->run_id, .epoch = joined->epoch, .worker = name, .incarnation = joined->incarnation};
+    reader.caller = joined->member;
     reader.at = {.partition = joined->data->partition, .position = joined->data->samples_consumed};
     Abandon(reader);
     reader.there = true;
@@ -189,9 +188,9 @@ TEST(DataRoundsTest, TheShareOfOneWhoIsGoneIsGivenOutByTheRound) {
   options.run.round.start_workers = 2;
   options.run.round.staleness_limit = 0;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   const std::vector<float> delta = Fill([](size_t) { return 0.001F; });
-  for (const Caller& worker : workers) EXPECT_FALSE(run.Pull(worker)->plan.data) << "each at its own";
+  for (const MemberRef& worker : workers) EXPECT_FALSE(run.Pull(worker)->plan.data) << "each at its own";
   for (uint32_t i = 0; i < 2; ++i) {
     ASSERT_TRUE(run.Push(workers[i], 0, delta, {.samples = kSamples, .partition = i}).ok());
   }
@@ -209,7 +208,7 @@ TEST(DataRoundsTest, TheShareOfOneWhoIsGoneIsGivenOutByTheRound) {
   EXPECT_EQ(lent->plan.data->partition, 1);
   EXPECT_EQ(lent->plan.data->samples_consumed, kSamples);
   // It returns while its part is being read: it reads a's for this round.
-  const Caller back = run.Join("b");
+  const MemberRef back = run.Join("b");
   const auto swapped = run.Pull(back);
   ASSERT_TRUE(swapped->plan.data.has_value());
   EXPECT_EQ(swapped->plan.data->partition, 0);
@@ -224,7 +223,7 @@ TEST(DataRoundsTest, TheShareOfOneWhoIsGoneIsGivenOutByTheRound) {
 
 TEST(DataRoundsTest, APositionIsCappedByWhatWasGiven) {
   TestRun run(DataRun());
-  const std::vector<Caller> workers = run.Begin({"a"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a"}, Fill([](size_t) { return 1.0F; }));
   ASSERT_TRUE(run.Pull(workers[0]).ok());
   const std::vector<float> delta = Fill([](size_t) { return 0.001F; });
   ASSERT_TRUE(run.Push(workers[0], 0, delta, {.samples = 1'000'000'000, .partition = 0}).ok());

@@ -64,7 +64,7 @@ TEST_F(FragmentRoundTest, AnAcceptanceThatFailsIsNot) {
 
 TEST_F(FragmentRoundTest, WhileItIsBeingAcceptedNothingIsSaidOfItsFate) {
   ASSERT_TRUE(fragment_.BeginAccept(From("a")).ok());
-  EXPECT_EQ(fragment_.StateOf(Version(4), "a"), PushState::kPartial);
+  EXPECT_EQ(fragment_.StateOf(Version(4), "a"), PushStage::kPartial);
   EXPECT_TRUE(absl::IsUnavailable(fragment_.BeginAccept(From("a"))));
   (void)fragment_.BeginClose(kNow);
   EXPECT_TRUE(absl::IsUnavailable(fragment_.Check(From("a")).status())) << "not stale: it may yet count";

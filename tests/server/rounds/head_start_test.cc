@@ -25,8 +25,8 @@ CoordinatorOptions LongRun() {
 Version Stored(TestRun& run) { return run.coordinator().GetStatus(0).fragments[0].stored; }
 
 /// Pushes of both workers on `base`, and one's pull of what comes of them.
-absl::StatusOr<PullResult> Exchange(TestRun& run, const std::vector<Caller>& workers, uint64_t base) {
-  for (const Caller& worker : workers) {
+absl::StatusOr<PullResult> Exchange(TestRun& run, const std::vector<MemberRef>& workers, uint64_t base) {
+  for (const MemberRef& worker : workers) {
     if (const auto pushed = run.Push(worker, base, Fill([](size_t) { return 0.25F; })); !pushed.ok()) {
       return pushed.status();
     }

@@ -29,8 +29,8 @@ CoordinatorOptions PatientRun() {
 
 uint64_t Head(TestRun& run) { return run.coordinator().GetStatus(0).fragments[0].version.value(); }
 
-void PullAll(TestRun& run, const std::vector<Caller>& workers) {
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+void PullAll(TestRun& run, const std::vector<MemberRef>& workers) {
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
 }
 
 TEST(MeasuredGrace, AStragglerThatWasCutOffIsWaitedForInTheNextRound) {
@@ -39,7 +39,7 @@ TEST(MeasuredGrace, AStragglerThatWasCutOffIsWaitedForInTheNextRound) {
   options.run.round.grace = Seconds(5);
   options.run.round.grace_mode = GraceMode::kAdaptive;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   PullAll(run, workers);
   ASSERT_TRUE(run.Push(workers[0], 0, Small()).ok());
   run.clock().Advance(Seconds(6));
@@ -63,8 +63,8 @@ TEST(MeasuredPace, ThoseOfDifferentSpeedGetStepsToArriveTogether) {
   options.run.inner.steps = 8;
   options.run.inner.pace = InnerPace::kAdaptive;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"fast", "slow"}, Ones());
-  for (const Caller& worker : workers) EXPECT_EQ(run.Pull(worker)->plan.inner_steps, 8) << "not known yet";
+  const std::vector<MemberRef> workers = run.Begin({"fast", "slow"}, Ones());
+  for (const MemberRef& worker : workers) EXPECT_EQ(run.Pull(worker)->plan.inner_steps, 8) << "not known yet";
   run.clock().Advance(Seconds(10));
   ASSERT_TRUE(run.Push(workers[0], 0, Small(), {.tokens = 8 * kStepTokens, .steps = 8}).ok());
   run.clock().Advance(Seconds(20));
@@ -81,7 +81,7 @@ TEST(MeasuredPace, ThoseOfDifferentSpeedGetStepsToArriveTogether) {
 
   // What is claimed is capped by what was given: 12 and 4 steps of 32 tokens, not what they say.
   const uint64_t before = run.coordinator().GetStatus(0).committed_tokens;
-  for (const Caller& worker : workers) {
+  for (const MemberRef& worker : workers) {
     ASSERT_TRUE(run.Push(worker, 1, Small(), {.tokens = 1'000'000, .steps = 1000}).ok());
   }
   ASSERT_TRUE(run.Pull(workers[0], 1).ok());
@@ -92,17 +92,17 @@ TEST(MeasuredPace, OfTheRunLeavesOutTheTimeWithoutWorkers) {
   CoordinatorOptions options = PatientRun();
   options.run.round.lease = Seconds(100);
   TestRun run(options);
-  std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   const auto round = [&](uint64_t base) {
     PullAll(run, workers);
     run.clock().Advance(Seconds(10));
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, base, Small()).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, base, Small()).ok());
     ASSERT_TRUE(run.Pull(workers[0], base).ok());
   };
   round(0);
   const double usual = run.coordinator().GetStatus(0).tokens_per_second;
   EXPECT_GT(usual, 0);
-  for (const Caller& worker : workers) ASSERT_TRUE(run.coordinator().Leave(worker, "").ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.coordinator().Leave(worker, "").ok());
   run.clock().Advance(Seconds(600));
   workers = {run.Join("a"), run.Join("b")};
   EXPECT_NEAR(run.coordinator().GetStatus(0).tokens_per_second, usual, usual * 0.01)
@@ -118,12 +118,12 @@ TEST(MeasuredPace, IsLearnedFromTheRecordsAfterARestart) {
   options.run.inner.steps = 8;
   options.run.inner.pace = InnerPace::kAdaptive;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"fast", "slow"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"fast", "slow"}, Ones());
   uint64_t base = 0;
   // 1.2 and 0.4 steps/s. The first round is of equal steps; from the second on they arrive together.
   for (; base < 8; ++base) {
     std::vector<uint32_t> steps;
-    for (const Caller& worker : workers) steps.push_back(run.Pull(worker)->plan.inner_steps);
+    for (const MemberRef& worker : workers) steps.push_back(run.Pull(worker)->plan.inner_steps);
     run.clock().Advance(Seconds(steps[0] / 1.2));
     ASSERT_TRUE(
         run.Push(workers[0], base, Small(), {.tokens = steps[0] * kStepTokens, .steps = steps[0]}).ok());
@@ -146,11 +146,11 @@ TEST(MeasuredPace, IsLearnedFromTheRecordsAfterARestart) {
 TEST(Waits, EveryOneSaysWhatForFromWhomAndUntilWhen) {
   TestRun run(PatientRun());
   EXPECT_THAT(run.coordinator().GetStatus(0).waiting.front().what, HasSubstr("worker to join and seed"));
-  const Caller a = run.Join("a");
+  const MemberRef a = run.Join("a");
   EXPECT_THAT(run.coordinator().GetStatus(0).waiting.front().from, ElementsAre("a"));
-  const Caller b = run.Join("b");
+  const MemberRef b = run.Join("b");
   ASSERT_TRUE(run.Seed(a, Ones()).ok());
-  for (const Caller& worker : {a, b}) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const MemberRef& worker : {a, b}) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(a, 0, Small()).ok());
   run.clock().Advance(Seconds(100));
   // The decision that is shown is made on the rounds' thread.
@@ -190,7 +190,7 @@ TEST(Clocks, AJumpOfTheWallClockChangesNothing) {
   options.run.round.quorum = 0.5;
   options.run.round.grace = Seconds(5);
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Ones());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
   EventCatcher events(&run.coordinator());
   for (uint64_t base = 0; base < 4; ++base) {
     PullAll(run, workers);
@@ -198,7 +198,7 @@ TEST(Clocks, AJumpOfTheWallClockChangesNothing) {
     run.clock().JumpWall(base % 2 == 0 ? Seconds(3600) : Seconds(-7200));
     // Neither the grace nor a lease has moved.
     run.clock().Advance(Seconds(4));
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Heartbeat(worker).ok());
     const auto waited = run.Pull(workers[0], base, FragmentId(0), Duration(0));
     ASSERT_TRUE(waited.ok());
     EXPECT_EQ(waited->outcome, PullOutcome::kNotYet);
@@ -214,17 +214,16 @@ TEST(Clocks, AJumpOfTheWallClockChangesNothing) {
   }
 }
 
-absl::StatusOr<Caller> JoinWithData(TestRun& run, const WorkerName& name, const std::string& fingerprint) {
+absl::StatusOr<MemberRef> JoinWithData(TestRun& run, const WorkerName& name, const std::string& fingerprint) {
   JoinCall call;
   call.worker = name;
   call.secret = "0123456789abcdef-" + name;
   call.manifest_hash = ManifestHash(SmallManifest());
-  call.dataset =
-      DatasetView{.tokenizer = "bytes", .vocabulary = 256, .train_tokens = 1000, .fingerprint = fingerprint};
+  call.dataset = DatasetSummary{
+      .tokenizer = "bytes", .vocabulary = 256, .train_tokens = 1000, .fingerprint = fingerprint};
   const auto joined = run.coordinator().Join(call);
   if (!joined.ok()) return joined.status();
-  return Caller{
-      .run_id = joined->run_id, .epoch = joined->epoch, .worker = name, .incarnation = joined->incarnation};
+  return joined->member;
 }
 
 RejectionReason DataRejection(TestRun& run, const WorkerName& name, const std::string& fingerprint) {

@@ -48,7 +48,7 @@ const Case kCases[] = {
 float Start(size_t i) { return 0.5F + 0.01F * static_cast<float>(i % 13); }
 
 // Different sizes and directions, so that every merge has something to do.
-std::vector<float> DeltaOf(const Caller& worker, uint64_t base) {
+std::vector<float> DeltaOf(const MemberRef& worker, uint64_t base) {
   const auto nth = static_cast<float>(worker.worker[0] - 'a' + 1);
   return Fill([&](size_t i) {
     return 0.01F * nth * (1 + std::sin(static_cast<float>(i) * nth + static_cast<float>(base)));
@@ -66,11 +66,11 @@ CoordinatorOptions OptionsOf(const Case& tested) {
   return options;
 }
 
-void Round(TestRun& run, std::vector<Caller> workers, uint64_t base, bool reversed = false) {
+void Round(TestRun& run, std::vector<MemberRef> workers, uint64_t base, bool reversed = false) {
   const CodecKind codec = run.options().run.push_codec;
   if (reversed) std::reverse(workers.begin(), workers.end());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  for (const Caller& worker : workers) {
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const MemberRef& worker : workers) {
     const uint64_t tokens = 16 + 8 * static_cast<uint64_t>(worker.worker[0] - 'a');
     const auto pushed = run.Push(worker, base, DeltaOf(worker, base), {.tokens = tokens, .codec = codec});
     ASSERT_TRUE(pushed.ok()) << pushed.status();
@@ -84,11 +84,11 @@ INSTANTIATE_TEST_SUITE_P(All, MergeMethods, testing::ValuesIn(kCases),
 
 TEST_P(MergeMethods, AreReplayedFromTheRecordWhateverIsConfiguredNow) {
   TestRun undisturbed(OptionsOf(GetParam()));
-  const std::vector<Caller> reference = undisturbed.Begin({"a", "b", "c", "d"}, Fill(Start));
+  const std::vector<MemberRef> reference = undisturbed.Begin({"a", "b", "c", "d"}, Fill(Start));
   for (uint64_t base = 0; base < 5; ++base) Round(undisturbed, reference, base);
 
   TestRun run(OptionsOf(GetParam()));
-  const std::vector<Caller> workers = run.Begin({"a", "b", "c", "d"}, Fill(Start));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b", "c", "d"}, Fill(Start));
   for (uint64_t base = 0; base < 4; ++base) Round(run, workers, base);
   run.WaitForStored(4);
   run.faults().store = true;
@@ -111,7 +111,7 @@ TEST_P(MergeMethods, DoNotDependOnArrivalOrThreads) {
     CoordinatorOptions options = OptionsOf(GetParam());
     options.merge_threads = threads;
     TestRun run(options);
-    const std::vector<Caller> workers = run.Begin({"a", "b", "c", "d"}, Fill(Start));
+    const std::vector<MemberRef> workers = run.Begin({"a", "b", "c", "d"}, Fill(Start));
     Round(run, workers, 0, threads == 2);
     Round(run, workers, 1, threads != 2);
     outcomes.push_back(run.Published(workers[0], 1));
@@ -126,9 +126,9 @@ TEST_P(MergeMethods, ThatOverflowLeaveTheLargestOutUntilTheyDoNot) {
   options.run.outer.learning_rate = 50;
   TestRun run(options);
   EventCatcher events(&run.coordinator());
-  const std::vector<Caller> workers = run.Begin({"a", "b", "c", "d"}, Fill(Start));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-  for (const Caller& worker : workers) {
+  const std::vector<MemberRef> workers = run.Begin({"a", "b", "c", "d"}, Fill(Start));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  for (const MemberRef& worker : workers) {
     // Two of four are beyond all bounds: no merge here stands that.
     const bool huge = worker.worker == "b" || worker.worker == "c";
     const auto pushed = run.Push(worker, 0, huge ? Fill([](size_t) { return 3e38F; }) : DeltaOf(worker, 0),

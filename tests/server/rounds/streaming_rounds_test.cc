@@ -36,12 +36,12 @@ uint64_t TokensIn(const absl::StatusOr<PullResult>& pulled) {
 
 TEST(StreamingRounds, EachFragmentHasAVersionAndACountOfItsOwn) {
   TestRun run(StreamingRun(100));
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 32, 1)).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 32, 1)).ok());
   EXPECT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(0))), 64);
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 1, kPart, Of(0, 64)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 1, kPart, Of(0, 64)).ok());
   EXPECT_EQ(TokensIn(run.Pull(workers[0], 1, FragmentId(0))), 64 + 128);
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 48)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 48)).ok());
   EXPECT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(1))), 96);
   StatusView status = run.coordinator().GetStatus(10);
   EXPECT_EQ(status.committed_tokens, 192) << "those of fragment 0";
@@ -50,42 +50,42 @@ TEST(StreamingRounds, EachFragmentHasAVersionAndACountOfItsOwn) {
 
   run.WaitForStored(2);
   ASSERT_TRUE(run.Restart().ok());
-  const Caller again = run.Join("a");
+  const MemberRef again = run.Join("a");
   EXPECT_EQ(TokensIn(run.Pull(again, std::nullopt, FragmentId(1))), 96);
   EXPECT_EQ(TokensIn(run.Pull(again, std::nullopt, FragmentId(0))), 192);
 }
 
 TEST(StreamingRounds, AFragmentIsFinishedWhenItsOwnTokensAreAll) {
   TestRun run(StreamingRun(1));
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 64)).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 64)).ok());
   const auto last = run.Pull(workers[0], 0, FragmentId(0));
   EXPECT_EQ(TokensIn(last), last->plan.total_tokens);
   EXPECT_EQ(run.Pull(workers[0], 1, FragmentId(0))->outcome, PullOutcome::kRunFinished);
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 40)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 40)).ok());
   EXPECT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(1))), 80);
-  EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kFinished) << "fragment 1 is short of 48";
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 1, kPart, Of(1, 24)).ok());
+  EXPECT_NE(run.coordinator().GetStatus(0).state, RunState::kFinished) << "fragment 1 is short of 48";
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 1, kPart, Of(1, 24)).ok());
   EXPECT_EQ(TokensIn(run.Pull(workers[0], 1, FragmentId(1))), 128);
-  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunState::kFinished);
 }
 
 TEST(StreamingRounds, BlockingFragmentsFinishWithFragmentZero) {
   CoordinatorOptions options = StreamingRun(1);
   options.run.sync.mode = SyncMode::kBlocking;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 40)).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 40)).ok());
   ASSERT_TRUE(run.Pull(workers[0], 0, FragmentId(1)).ok());
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 64)).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 64)).ok());
   ASSERT_TRUE(run.Pull(workers[0], 0, FragmentId(0)).ok());
-  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunState::kFinished);
 }
 
 TEST(StreamingRounds, AContributionMayBeOfMoreStepsThanThePlanButNotOfAnyNumber) {
   TestRun run(StreamingRun(100));
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   ASSERT_TRUE(run.Push(workers[0], 0, kPart, Of(0, 5 * kStepTokens, 5)).ok());
   ASSERT_TRUE(run.Push(workers[1], 0, kPart, Of(0, 50 * kStepTokens, 50)).ok());
   EXPECT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(0))), (5 + 8) * kStepTokens)
@@ -99,8 +99,8 @@ TEST(StreamingRounds, TheGraceIsWhatTheFirstToArriveDoesNotFeel) {
   options.run.round = {.deadline = Seconds(1000), .quorum = 0.5, .lease = Seconds(10000), .start_workers = 2};
   options.run.round.grace_mode = GraceMode::kAdaptive;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
   run.clock().Advance(Seconds(20));
   // One step a second: of the ten seconds that are hidden, eight are given to the other.
   ASSERT_TRUE(run.Push(workers[0], 0, kPart, Of(0, 20 * kStepTokens, 20)).ok());
@@ -119,25 +119,25 @@ TEST(StreamingRounds, AFinishedFragmentSaysSoAfterARestartBeforeTheOthersFinishe
   CoordinatorOptions options = StreamingRun(1);
   options.run.sync.mode = SyncMode::kBlocking;
   TestRun run(options);
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 64)).ok());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(0, 64)).ok());
   ASSERT_EQ(TokensIn(run.Pull(workers[0], 0, FragmentId(0))), 128);
   ASSERT_TRUE(run.Restart().ok());
   const auto ended = run.Pull(workers[0], 1, FragmentId(0), Duration(0));
   ASSERT_TRUE(ended.ok()) << ended.status();
   EXPECT_EQ(ended->outcome, PullOutcome::kRunFinished);
-  EXPECT_NE(run.coordinator().GetStatus(0).state, RunStateView::kFinished) << "fragment 1 is at version 0";
-  for (const Caller& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 64)).ok());
+  EXPECT_NE(run.coordinator().GetStatus(0).state, RunState::kFinished) << "fragment 1 is at version 0";
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, 0, kPart, Of(1, 64)).ok());
   ASSERT_TRUE(run.Pull(workers[0], 0, FragmentId(1)).ok());
   EXPECT_EQ(run.Pull(workers[0], 1, FragmentId(1))->outcome, PullOutcome::kRunFinished);
-  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunState::kFinished);
 }
 
 /// Fragment 1 is at its last version, and has accepted b's late contribution to the one before; fragment 0
 /// waits for b.
-std::vector<Caller> AlmostFinished(TestRun& run) {
-  std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) {
+std::vector<MemberRef> AlmostFinished(TestRun& run) {
+  std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) {
     for (const uint32_t fragment : {0U, 1U}) {
       EXPECT_TRUE(run.Pull(worker, std::nullopt, FragmentId(fragment)).ok());
     }
@@ -161,18 +161,18 @@ CoordinatorOptions LateBlockingRun() {
   return options;
 }
 
-PushState StateOf(TestRun& run, const Caller& worker) {
-  const auto status = run.coordinator().GetPushStatus(
-      {.caller = worker, .fragment = FragmentId(1), .base = Version(0), .sequence = 0});
+PushStage StateOf(TestRun& run, const MemberRef& worker) {
+  const auto status =
+      run.coordinator().GetPushStatus(worker, {.fragment = FragmentId(1), .base = Version(0), .sequence = 0});
   EXPECT_TRUE(status.ok()) << status.status();
-  return status.ok() ? status->state : PushState::kUnknown;
+  return status.ok() ? status->stage : PushStage::kUnknown;
 }
 
 TEST(StreamingRounds, WhatIsAcceptedAtTheEndOfTheRunBecomesPartOfAVersion) {
   for (const bool restarts : {false, true}) {
     TestRun run(LateBlockingRun());
-    const std::vector<Caller> workers = AlmostFinished(run);
-    EXPECT_EQ(StateOf(run, workers[1]), PushState::kAccepted);
+    const std::vector<MemberRef> workers = AlmostFinished(run);
+    EXPECT_EQ(StateOf(run, workers[1]), PushStage::kAccepted);
     run.faults().commit = restarts;
     ASSERT_TRUE(run.Push(workers[1], 0, kPart, Of(0, 64)).ok());
     if (restarts) {
@@ -181,8 +181,8 @@ TEST(StreamingRounds, WhatIsAcceptedAtTheEndOfTheRunBecomesPartOfAVersion) {
       ASSERT_TRUE(run.Restart().ok());
       run.clock().Advance(Seconds(6));
     }
-    EXPECT_TRUE(Eventually([&] { return run.coordinator().GetStatus(0).state == RunStateView::kFinished; }));
-    EXPECT_EQ(StateOf(run, workers[1]), PushState::kCommitted) << restarts;
+    EXPECT_TRUE(Eventually([&] { return run.coordinator().GetStatus(0).state == RunState::kFinished; }));
+    EXPECT_EQ(StateOf(run, workers[1]), PushStage::kCommitted) << restarts;
     EXPECT_EQ(run.coordinator().GetStatus(0).fragments[1].version, Version(2));
     EXPECT_EQ(run.Pull(workers[0], 2, FragmentId(1))->outcome, PullOutcome::kRunFinished);
   }

@@ -30,7 +30,7 @@ class AdminTest : public RpcFixture {
 };
 
 TEST_F(AdminTest, ActionsArriveWithWhoAskedAndAnswerWhatWillHappen) {
-  coordinator_.status_view.state = RunStateView::kPaused;
+  coordinator_.status_view.state = RunState::kPaused;
   Serve();
   v1::ControlRunRequest run;
   run.set_action(v1::ControlRunRequest::PAUSE);
@@ -195,7 +195,7 @@ TEST_F(AdminTest, OneWorkerIsFoundByNameAlsoWhenItHasLeft) {
   worker.name = "a";
   worker.state = "left";
   worker.banned = true;
-  worker.pending_command = CommandView::kDrain;
+  worker.pending_command = WorkerCommand::kDrain;
   coordinator_.worker_views.emplace_back().name = "b";
   Serve();
   v1::ListWorkersRequest request;
@@ -205,7 +205,7 @@ TEST_F(AdminTest, OneWorkerIsFoundByNameAlsoWhenItHasLeft) {
   ASSERT_EQ(reply.workers_size(), 1);
   EXPECT_TRUE(reply.workers(0).banned());
   EXPECT_EQ(reply.workers(0).pending_command(), v1::COMMAND_DRAIN);
-  coordinator_.worker_views[0].pending_command = static_cast<CommandView>(112);
+  coordinator_.worker_views[0].pending_command = static_cast<WorkerCommand>(112);
   ASSERT_TRUE(admin_->ListWorkers(Context().get(), request, &reply).ok());
   EXPECT_EQ(reply.workers(0).pending_command(), v1::COMMAND_UNSPECIFIED)
       << "only what the protocol has leaves";
@@ -325,9 +325,9 @@ TEST_F(AdminTest, SlowActionsAreNotInTheWayOfHeartbeats) {
 }
 
 TEST_F(AdminTest, CommandsReachTheWorkerWithItsHeartbeat) {
-  coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatResult> {
-    HeartbeatResult result;
-    result.command = CommandView::kDrain;
+  coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatReply> {
+    HeartbeatReply result;
+    result.command = WorkerCommand::kDrain;
     result.at_once = true;
     return result;
   };

@@ -44,8 +44,8 @@ class AdminConfig : public testing::Test {
     EXPECT_EQ(rejected.status().code(), code) << rejected.status();
     return std::string(rejected.status().message());
   }
-  void Round(const std::vector<Caller>& workers, uint64_t base) {
-    for (const Caller& worker : workers) {
+  void Round(const std::vector<MemberRef>& workers, uint64_t base) {
+    for (const MemberRef& worker : workers) {
       const auto pushed = run_.Push(worker, base, Fill([](size_t) { return 0.01F; }));
       EXPECT_TRUE(pushed.ok()) << pushed.status();
     }
@@ -67,8 +67,8 @@ class AdminConfig : public testing::Test {
 
 TEST_F(AdminConfig, IsInForceFromTheNextRound) {
   std::optional<EventCatcher> events(std::in_place, &run_.coordinator());
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) EXPECT_EQ(run_.Pull(worker)->plan.inner_steps, 2);
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) EXPECT_EQ(run_.Pull(worker)->plan.inner_steps, 2);
   const auto set = Set({{"outer.learning_rate", "0.25"}, {"inner.steps", "4"}, {"round.deadline_s", "50"}});
   ASSERT_TRUE(set.ok()) << set.status();
   EXPECT_EQ(set->version, 2);
@@ -80,7 +80,7 @@ TEST_F(AdminConfig, IsInForceFromTheNextRound) {
   EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 2) << "the open round keeps its own";
   Round(workers, 0);
   EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 4);
-  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
   Round(workers, 1);
   EXPECT_EQ(Exported("outer/learning_rate"), (std::map<uint64_t, double>{{1, 0.7}, {2, 0.25}}));
   EXPECT_EQ(Exported("round/config_version"), (std::map<uint64_t, double>{{1, 1}, {2, 2}}));
@@ -120,8 +120,8 @@ TEST_F(AdminConfig, StepsThatAreSetBackBringBackTheRounds) {
 }
 
 TEST_F(AdminConfig, ARestartChangesNothingOfTheOpenRound) {
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
   ASSERT_TRUE(Set({{"inner.steps", "4"}, {"outer.learning_rate", "0.25"}, {"round.quorum", "1"}}).ok());
   ASSERT_TRUE(run_.Restart().ok());
   EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 2);
@@ -136,17 +136,17 @@ TEST_F(AdminConfig, ARestartChangesNothingOfTheOpenRound) {
   run_.options().run = changed.run;
   ASSERT_TRUE(run_.Restart().ok());
   EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 4);
-  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
   Round(workers, 1);
   EXPECT_EQ(run_.Pull(workers[0])->plan.inner_steps, 2) << "the file's, from the next round";
-  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
   Round(workers, 2);
   EXPECT_EQ(Exported("outer/learning_rate"), (std::map<uint64_t, double>{{1, 0.7}, {2, 0.25}, {3, 0.125}}));
   EXPECT_EQ(Exported("round/config_version"), (std::map<uint64_t, double>{{1, 1}, {2, 2}, {3, 3}}));
 }
 
 TEST_F(AdminConfig, ALeaseIsThatOfTheNextHeartbeat) {
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   EXPECT_EQ(run_.Heartbeat(workers[0])->lease, Seconds(15));
   ASSERT_TRUE(Set({{"round.lease_s", "30"}}).ok());
   EXPECT_EQ(run_.Heartbeat(workers[0])->lease, Seconds(30));
@@ -162,8 +162,8 @@ TEST_F(AdminConfig, ALeaseIsThatOfTheNextHeartbeat) {
 }
 
 TEST_F(AdminConfig, TheDutyOfEvaluationMovesToAnEvaluatorAndBack) {
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  const Caller judge = run_.Join("judge", WorkerRole::kEvaluator);
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const MemberRef judge = run_.Join("judge", WorkerRole::kEvaluator);
   EXPECT_TRUE(run_.Pull(workers[0])->plan.evaluate);
   EXPECT_FALSE(run_.Pull(judge)->plan.evaluate);
   ASSERT_TRUE(Set({{"evaluation.by", "evaluator"}}).ok());
@@ -179,8 +179,8 @@ TEST_F(AdminConfig, TheDutyOfEvaluationMovesToAnEvaluatorAndBack) {
 }
 
 TEST_F(AdminConfig, ANewCodecIsThatOfTheNextRound) {
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
   ASSERT_TRUE(Set({{"codec.push", "fp16"}, {"inner.learning_rate", "0.01"}}).ok());
   EXPECT_EQ(run_.Pull(workers[0])->plan.config_version, 1);
   Round(workers, 0);
@@ -188,9 +188,9 @@ TEST_F(AdminConfig, ANewCodecIsThatOfTheNextRound) {
   const std::vector<float> values = Fill([](size_t) { return 0.01F; });
   std::vector<std::byte> payload(CodecFor(CodecKind::kFp16).EncodedSize(values.size()));
   CodecFor(CodecKind::kFp16).Encode(values, payload);
-  for (const Caller& worker : workers) {
+  for (const MemberRef& worker : workers) {
     const auto session =
-        run_.coordinator().StartPush(run_.MakePush(worker, 1, payload, {.codec = CodecKind::kFp16}));
+        run_.coordinator().StartPush(worker, run_.MakePush(1, payload, {.codec = CodecKind::kFp16}));
     ASSERT_TRUE(session.ok()) << session.status();
     ASSERT_TRUE((*session)->Append(0, payload).ok());
     ASSERT_TRUE((*session)->Finish().ok());
@@ -201,8 +201,8 @@ TEST_F(AdminConfig, ANewCodecIsThatOfTheNextRound) {
 }
 
 TEST_F(AdminConfig, ARoundTakesTheCodecsThatWereSetSinceItWasOpened) {
-  std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
-  for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+  std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
   ASSERT_TRUE(Set({{"codec.push", "fp16"}}).ok());
   ASSERT_TRUE(Set({{"codec.push", "bf16"}}).ok());
   // A worker that joins in the middle of the round is told of the newest configuration only; one that knows
@@ -211,11 +211,11 @@ TEST_F(AdminConfig, ARoundTakesTheCodecsThatWereSetSinceItWasOpened) {
   const std::vector<float> values = Fill([](size_t) { return 0.01F; });
   for (const auto& [worker, kind] :
        {std::pair(workers[0], CodecKind::kFp16), std::pair(workers[1], CodecKind::kBf16)}) {
-    const Caller back = run_.Join(worker.worker);
+    const MemberRef back = run_.Join(worker.worker);
     ASSERT_TRUE(run_.Pull(back).ok());
     std::vector<std::byte> payload(CodecFor(kind).EncodedSize(values.size()));
     CodecFor(kind).Encode(values, payload);
-    const auto session = run_.coordinator().StartPush(run_.MakePush(back, 0, payload, {.codec = kind}));
+    const auto session = run_.coordinator().StartPush(back, run_.MakePush(0, payload, {.codec = kind}));
     ASSERT_TRUE(session.ok()) << session.status();
     ASSERT_TRUE((*session)->Append(0, payload).ok());
     ASSERT_TRUE((*session)->Finish().ok());
@@ -415,9 +415,9 @@ TEST(DefaultPartitions, ARunThatRecordedNoneHasOneForEachPlannedWorker) {
 }
 
 TEST_F(AdminConfig, AnExtensionIsShownRecordedAndNeverRaisesTheLearningRate) {
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 20; ++base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
     Round(workers, base);
   }
   const double position = run_.coordinator().GetStatus(0).position_steps;
@@ -467,9 +467,9 @@ TEST_F(AdminConfig, AnExtensionIsShownRecordedAndNeverRaisesTheLearningRate) {
 }
 
 TEST_F(AdminConfig, AnotherRunsFileIsToldByItsNameAndNotByItsRounds) {
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 5; ++base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
     Round(workers, base);
   }
   const auto rejection = [&](std::string_view from, std::string_view to) {
@@ -516,9 +516,9 @@ TEST(AdminConfigWithLauncher, ALimitThatWasSetLowersTheLaunchAndARejectedStartTa
 }
 
 TEST_F(AdminConfig, AFileEndsARunEarlierButNotInThePast) {
-  const std::vector<Caller> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   for (uint64_t base = 0; base < 5; ++base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
     Round(workers, base);
   }
   const auto restart_with = [&](const std::string& rounds) {
@@ -540,10 +540,10 @@ TEST_F(AdminConfig, AFileEndsARunEarlierButNotInThePast) {
   ASSERT_TRUE(restart_with("7").ok());
   EXPECT_EQ(run_.admin().ListConfigs()->size(), 2u) << "a refused start leaves nothing";
   const StatusView status = run_.coordinator().GetStatus(0);
-  EXPECT_NE(status.state, RunStateView::kFinished);
+  EXPECT_NE(status.state, RunState::kFinished);
   EXPECT_EQ(status.total_tokens, run_.options().run.total_tokens());
   for (uint64_t base = 5; base < 7; ++base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run_.Pull(worker).ok());
     Round(workers, base);
   }
   EXPECT_EQ(run_.Pull(workers[0], 7)->outcome, PullOutcome::kRunFinished);
@@ -555,10 +555,10 @@ TEST_F(AdminConfig, AFinishedRunIsExtendedAndGoesOn) {
   brief.replace(brief.find("rounds: 100"), 11, "rounds: 2  ");
   brief.replace(brief.find("warmup_steps: 10"), 16, "warmup_steps: 1");
   TestRun run(ConfiguredRun(brief), {.config_codec = &kCodec});
-  const std::vector<Caller> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
   const auto round = [&](uint64_t base) {
-    for (const Caller& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
-    for (const Caller& worker : workers) {
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Pull(worker).ok());
+    for (const MemberRef& worker : workers) {
       ASSERT_TRUE(run.Push(worker, base, Fill([](size_t) { return 0.01F; })).ok());
     }
     ASSERT_EQ(run.Pull(workers[0], base)->snapshot->version, Version(base + 1));
@@ -573,7 +573,7 @@ TEST_F(AdminConfig, AFinishedRunIsExtendedAndGoesOn) {
   round(2);
   EXPECT_EQ(run.Pull(workers[0], 3)->outcome, PullOutcome::kRunFinished);
   ASSERT_TRUE(run.Restart().ok());
-  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunStateView::kFinished);
+  EXPECT_EQ(run.coordinator().GetStatus(0).state, RunState::kFinished);
   EXPECT_EQ(run.coordinator().GetStatus(0).fragments[0].version, Version(3));
 }
 

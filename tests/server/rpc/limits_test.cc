@@ -40,14 +40,14 @@ TEST_F(LimitsTest, WhatAWorkerSaysOfItselfHasALength) {
 }
 
 TEST_F(LimitsTest, HiddenCharactersStayOutside) {
-  CapabilitiesView joined, repeated;
+  DeviceDescription joined, repeated;
   std::string waits_for;
   coordinator_.on_join = [&](const JoinCall& call) {
-    joined = call.capabilities;
+    joined = call.device;
     return absl::UnavailableError("seen");
   };
   coordinator_.on_heartbeat = [&](const HeartbeatCall& call) {
-    repeated = call.capabilities.value_or(CapabilitiesView{});
+    repeated = call.device.value_or(DeviceDescription{});
     waits_for = call.progress.waiting_for;
     return absl::UnavailableError("seen");
   };
@@ -64,7 +64,7 @@ TEST_F(LimitsTest, HiddenCharactersStayOutside) {
   (void)Join(join);
   v1::HeartbeatReply reply;
   (void)data_->Heartbeat(Context().get(), heartbeat, &reply);
-  for (const CapabilitiesView& seen : {joined, repeated}) {
+  for (const DeviceDescription& seen : {joined, repeated}) {
     EXPECT_EQ(seen.device_name, "H100 80GB[2J");
     EXPECT_EQ(seen.device, "cuda:0");
     EXPECT_EQ(seen.software_version, "1.0");
@@ -74,7 +74,7 @@ TEST_F(LimitsTest, HiddenCharactersStayOutside) {
 
 TEST_F(LimitsTest, AReasonIsCutBetweenCharacters) {
   std::string seen;
-  coordinator_.on_leave = [&](const Caller&, const std::string& reason) {
+  coordinator_.on_leave = [&](const MemberRef&, const std::string& reason) {
     seen = reason;
     return absl::OkStatus();
   };

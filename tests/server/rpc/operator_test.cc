@@ -20,7 +20,7 @@ class OperatorTest : public RpcFixture {
     Serve(Options(), &run_.coordinator());
   }
   TestRun run_;
-  std::vector<Caller> workers_;
+  std::vector<MemberRef> workers_;
 };
 
 TEST_F(OperatorTest, PausesAndItIsOnRecord) {
@@ -70,7 +70,7 @@ TEST_F(OperatorTest, BansAWorkerWhichIsThenRejected) {
 }
 
 TEST_F(OperatorTest, MakesVerifiesAndRestoresACheckpoint) {
-  for (const Caller& worker : workers_) {
+  for (const MemberRef& worker : workers_) {
     ASSERT_TRUE(run_.Push(worker, 0, Fill([](size_t) { return 0.01F; })).ok());
   }
   ASSERT_EQ(run_.Pull(workers_[0], 0)->snapshot->version, Version(1));

@@ -64,8 +64,8 @@ class PullTest : public RpcFixture {
   }
 
   void SetUp() override {
-    coordinator_.on_heartbeat = [this](const HeartbeatCall&) -> absl::StatusOr<HeartbeatResult> {
-      HeartbeatResult result;
+    coordinator_.on_heartbeat = [this](const HeartbeatCall&) -> absl::StatusOr<HeartbeatReply> {
+      HeartbeatReply result;
       result.fragments = {{FragmentId(0), Version(head_), 256}};
       return result;
     };
@@ -149,7 +149,7 @@ TEST_F(PullTest, ChunksArePackedForWhoeverUnpacksThemInRunsThatSaySo) {
   std::atomic<bool> run_packs{true};
   coordinator_.on_pull = [&](const PullCall& call) -> absl::StatusOr<PullResult> {
     PullResult result = ParametersOf(snapshot);
-    result.zstd = call.unpacks_zstd && run_packs;
+    result.zstd = call.zstd && run_packs;
     return result;
   };
   Serve();
@@ -181,7 +181,7 @@ TEST_F(PullTest, PartsAreThoseOfTheVersionThatTheyAreAskedOf) {
   const SnapshotPtr snapshot = SnapshotOf(4, payload);
   coordinator_.on_pull = [&](const PullCall& call) -> absl::StatusOr<PullResult> {
     PullResult result = ParametersOf(snapshot);
-    result.zstd = call.unpacks_zstd;
+    result.zstd = call.zstd;
     return result;
   };
   Serve();
@@ -257,7 +257,7 @@ TEST_F(PullTest, ManyWhoPullAtOnceSharePackedChunks) {
   const SnapshotPtr snapshot = SnapshotOf(4, payload);
   coordinator_.on_pull = [&](const PullCall& call) -> absl::StatusOr<PullResult> {
     PullResult result = ParametersOf(snapshot);
-    result.zstd = call.unpacks_zstd;
+    result.zstd = call.zstd;
     return result;
   };
   Serve();

@@ -126,7 +126,7 @@ TEST_F(PushTest, WhatIsNoMessageIsRejectedAndTheServerGoesOn) {
 }
 
 TEST_F(PushTest, RejectionsOfTheCoordinatorEndTheStream) {
-  coordinator_.on_push_start = [](const PushCall&) {
+  coordinator_.on_push_start = [](const PushHeader&) {
     return Reject(RejectionReason::kStaleBase, "version 3 is not the head");
   };
   Serve();
@@ -136,7 +136,7 @@ TEST_F(PushTest, RejectionsOfTheCoordinatorEndTheStream) {
 }
 
 TEST_F(PushTest, WhatDoesNotFitTheBudgetIsToComeBackLater) {
-  coordinator_.on_push_start = [](const PushCall&) {
+  coordinator_.on_push_start = [](const PushHeader&) {
     return Reject(
         Rejection{.reason = RejectionReason::kOverBudget, .metadata = {}, .retry_after = Seconds(1)},
         "contributions in flight: 100 of 100 bytes are in use");

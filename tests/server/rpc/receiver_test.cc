@@ -45,10 +45,10 @@ std::string Packed(const std::string& text) {
   return out;
 }
 
-PushCall CallOf(uint64_t payload_bytes) {
-  PushCall call;
-  call.payload_bytes = payload_bytes;
-  return call;
+PushHeader HeaderOf(uint64_t payload_bytes) {
+  PushHeader header;
+  header.payload_bytes = payload_bytes;
+  return header;
 }
 
 TEST(CheckChunkTest, RejectsWhatItsChecksumDoesNotCover) {
@@ -70,7 +70,7 @@ TEST(CheckChunkTest, RejectsEmptyAndOversizedChunks) {
 TEST(PushReceiverTest, HandsOnChunksInOrderAndFinishes) {
   FakeCoordinator coordinator;
   PushReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), HeaderOf(6)).ok());
   ASSERT_TRUE(receiver.Chunk(TestChunk(0, "abc")).ok());
   ASSERT_TRUE(receiver.Chunk(TestChunk(3, "def")).ok());
   const auto result = receiver.End();
@@ -83,7 +83,7 @@ TEST(PushReceiverTest, GoesOnWhereABrokenUploadStopped) {
   FakeCoordinator coordinator;
   coordinator.push_resumes_at = 4;
   PushReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), HeaderOf(6)).ok());
   EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(0, "abcd"))), RejectionReason::kBadChunk);
   ASSERT_TRUE(receiver.Chunk(TestChunk(4, "ef")).ok());
   EXPECT_TRUE(receiver.End().ok());
@@ -92,7 +92,7 @@ TEST(PushReceiverTest, GoesOnWhereABrokenUploadStopped) {
 TEST(PushReceiverTest, RejectsGapsRepetitionsAndExcess) {
   FakeCoordinator coordinator;
   PushReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), HeaderOf(6)).ok());
   ASSERT_TRUE(receiver.Chunk(TestChunk(0, "abc")).ok());
   EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(4, "ef"))), RejectionReason::kBadChunk);
   EXPECT_EQ(ReasonOf(receiver.Chunk(TestChunk(0, "abc"))), RejectionReason::kBadChunk);
@@ -103,7 +103,7 @@ TEST(PushReceiverTest, RejectsGapsRepetitionsAndExcess) {
 TEST(PushReceiverTest, AShortStreamIsToBeResumed) {
   FakeCoordinator coordinator;
   PushReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), HeaderOf(6)).ok());
   ASSERT_TRUE(receiver.Chunk(TestChunk(0, "abc")).ok());
   const absl::Status status = receiver.End().status();
   EXPECT_EQ(ReasonOf(status), RejectionReason::kBadChunk);
@@ -114,7 +114,7 @@ TEST(PushReceiverTest, AnAcceptedContributionNeedsNoBytes) {
   FakeCoordinator coordinator;
   coordinator.push_already_accepted = true;
   PushReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(CallOf(6)).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), HeaderOf(6)).ok());
   EXPECT_TRUE(receiver.complete());
   const auto result = receiver.End();
   ASSERT_TRUE(result.ok());
@@ -127,7 +127,7 @@ TEST(PushReceiverTest, UnpacksWhatWasPackedAndChecksItsContents) {
   const std::string third(5000, 'b');
   FakeCoordinator coordinator;
   PushReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(CallOf(first.size() + second.size() + third.size())).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), HeaderOf(first.size() + second.size() + third.size())).ok());
   const std::string packed = Packed(first);
   ASSERT_LT(packed.size(), 1000u);
   ASSERT_TRUE(receiver.Chunk(PackedChunk(0, first, packed)).ok());
@@ -144,7 +144,7 @@ TEST(PushReceiverTest, UnpacksWhatWasPackedAndChecksItsContents) {
 TEST(PushReceiverTest, APackedChunkThatHoldsSomethingElseThanItSaysIsRejected) {
   FakeCoordinator coordinator;
   PushReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(CallOf(uint64_t{4} << 30)).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), HeaderOf(uint64_t{4} << 30)).ok());
   // A megabyte of zeros takes some fifty bytes: frames that unfold to far more than they announce.
   const std::string bomb = Packed(std::string(64 << 20, '\0'));
   const std::string text(1000, 'x');
@@ -172,7 +172,7 @@ TEST(PushReceiverTest, APackedChunkThatHoldsSomethingElseThanItSaysIsRejected) {
 TEST(SeedReceiverTest, HandsOnCheckedChunks) {
   FakeCoordinator coordinator;
   SeedReceiver receiver(&coordinator);
-  ASSERT_TRUE(receiver.Begin(Caller(), Manifest()).ok());
+  ASSERT_TRUE(receiver.Begin(MemberRef(), Manifest()).ok());
   ASSERT_TRUE(receiver.Chunk(FragmentId(0), TestChunk(0, "abc")).ok());
   const std::string def = "def";
   TestChunk damaged(3, def);

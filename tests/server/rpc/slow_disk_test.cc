@@ -31,7 +31,7 @@ TEST_F(SlowDiskTest, ChunksOfOthersGoOnWhileUploadsAreSynced) {
   coordinator_.on_push_finish = [&]() -> absl::StatusOr<PushResult> {
     ++syncing;
     disk.wait();
-    return PushResult{.head = Version(7), .arrived = 1, .expected = 2};
+    return PushResult{{.head = Version(7), .arrived = 1, .expected = 2}};
   };
   Serve(options);
   // More than upload threads: complete, and waiting for the disk.

@@ -48,9 +48,9 @@ class TokenBudget : public testing::Test {
     if (workers_.empty()) workers_ = run_.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
     for (const uint64_t end = head_ + rounds; head_ < end; ++head_) {
       uint32_t steps = 0;
-      for (const Caller& worker : workers_) steps = run_.Pull(worker)->plan.inner_steps;
+      for (const MemberRef& worker : workers_) steps = run_.Pull(worker)->plan.inner_steps;
       const PushVariation done{.tokens = steps * Now().tokens_per_step(), .steps = steps};
-      for (const Caller& worker : workers_) {
+      for (const MemberRef& worker : workers_) {
         const auto pushed = run_.Push(worker, head_, Fill([](size_t) { return 0.01F; }), done);
         ASSERT_TRUE(pushed.ok()) << pushed.status();
       }
@@ -72,7 +72,7 @@ class TokenBudget : public testing::Test {
   }
 
   TestRun run_{ConfiguredRun(kYaml), {.config_codec = &kCodec}};
-  std::vector<Caller> workers_;
+  std::vector<MemberRef> workers_;
   uint64_t head_ = 0;
 };
 
@@ -83,10 +83,10 @@ class FinishedBudget
 TEST_P(FinishedBudget, ARunStaysFinished) {
   const auto& [values, rounds] = GetParam();
   Train(6);
-  ASSERT_EQ(Status().state, RunStateView::kFinished);
+  ASSERT_EQ(Status().state, RunState::kFinished);
   const std::string file = With(values);
   ASSERT_TRUE(Start(file).ok());
-  EXPECT_EQ(Status().state, RunStateView::kFinished);
+  EXPECT_EQ(Status().state, RunState::kFinished);
   EXPECT_EQ(Status().total_tokens, kBudget);
   EXPECT_EQ(Now().rounds, rounds);
   EXPECT_DOUBLE_EQ(Status().learning_rate, Now().inner.learning_rate * 0.1);
@@ -280,10 +280,10 @@ TEST_F(TokenBudget, AFinishedExtendedRunRejectsARaisedFile) {
   Train(6);
   ASSERT_TRUE(run_.admin().ExtendRun(kAnn, 2, 0, false).ok());
   Train(2);
-  ASSERT_EQ(Status().state, RunStateView::kFinished);
+  ASSERT_EQ(Status().state, RunState::kFinished);
   EXPECT_EQ(Start(With({{"rounds: 6", "rounds: 7"}})).code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(Start(With({{"rounds: 6", "rounds: 5"}})).ok()) << "it ignores fewer";
-  EXPECT_EQ(Status().state, RunStateView::kFinished);
+  EXPECT_EQ(Status().state, RunState::kFinished);
   EXPECT_EQ(Status().total_tokens, 8 * kRound);
 }
 

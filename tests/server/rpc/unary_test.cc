@@ -20,9 +20,9 @@ class UnaryTest : public RpcFixture {
 };
 
 TEST_F(UnaryTest, AnotherProtocolMajorIsRejectedWithBothVersions) {
-  coordinator_.on_join = [](const JoinCall&) -> absl::StatusOr<JoinResult> {
+  coordinator_.on_join = [](const JoinCall&) -> absl::StatusOr<JoinReply> {
     ADD_FAILURE() << "the coordinator must not see it";
-    return JoinResult();
+    return JoinReply();
   };
   Serve();
   v1::JoinRequest request = JoinAs("w1");
@@ -64,21 +64,22 @@ TEST_F(UnaryTest, FieldsThatMeanNothingAreRejectedByName) {
 }
 
 TEST_F(UnaryTest, AJoinCarriesEverythingBothWays) {
-  coordinator_.on_join = [](const JoinCall& call) -> absl::StatusOr<JoinResult> {
+  coordinator_.on_join = [](const JoinCall& call) -> absl::StatusOr<JoinReply> {
     EXPECT_EQ(call.worker, "w1");
     EXPECT_EQ(call.role, WorkerRole::kTrainer);
     EXPECT_EQ(call.manifest_hash, "hash");
     EXPECT_EQ(call.dataset.value().train_tokens, 99u);
     EXPECT_EQ(call.expected_run, "mine");
-    JoinResult result;
-    result.run_id = "run";
-    result.epoch = Epoch(0xfedcba9876543210);
-    result.incarnation = Incarnation(3);
+    JoinReply result;
+    result.member = {.run_id = "run",
+                     .epoch = Epoch(0xfedcba9876543210),
+                     .worker = call.worker,
+                     .incarnation = Incarnation(3)};
     result.lease = Seconds(15);
     result.manifest = Manifest{{{.name = "t", .shape = {2, 3}, .embedding = true}}};
-    result.data = PartitionView{.partition = 1, .partitions = 4, .samples_consumed = 5};
+    result.data = DataPart{.partition = 1, .partitions = 4, .samples_consumed = 5};
     result.fragments = {{FragmentId(0), Version(8), 256}};
-    result.accepted = {{Epoch(1), FragmentId(0), Version(8), "w1", 0}};
+    result.accepted = {{FragmentId(0), Version(8), 0}};
     result.seed_granted = true;
     return result;
   };
@@ -101,10 +102,10 @@ TEST_F(UnaryTest, AJoinCarriesEverythingBothWays) {
 }
 
 TEST_F(UnaryTest, AbsurdTimesOfAHeartbeatAreNotKnown) {
-  ProgressView seen;
-  coordinator_.on_heartbeat = [&](const HeartbeatCall& call) -> absl::StatusOr<HeartbeatResult> {
+  ProgressReport seen;
+  coordinator_.on_heartbeat = [&](const HeartbeatCall& call) -> absl::StatusOr<HeartbeatReply> {
     seen = call.progress;
-    return HeartbeatResult();
+    return HeartbeatReply();
   };
   Serve();
   v1::HeartbeatRequest request;
@@ -136,7 +137,7 @@ struct ReasonCase {
 class RejectionTest : public RpcFixture, public ::testing::WithParamInterface<ReasonCase> {};
 
 TEST_P(RejectionTest, ArrivesWithCodeReasonMetadataAndDelay) {
-  coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatResult> {
+  coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatReply> {
     return Reject(
         {.reason = GetParam().reason, .metadata = {{"head_version", "12"}}, .retry_after = Seconds(2.5)},
         "because");
@@ -185,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(All, RejectionTest,
                          });
 
 TEST_F(UnaryTest, WhatMayBeTriedAgainSaysWhen) {
-  coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatResult> {
+  coordinator_.on_heartbeat = [](const HeartbeatCall&) -> absl::StatusOr<HeartbeatReply> {
     return absl::ResourceExhaustedError("full");
   };
   Serve();
@@ -200,10 +201,10 @@ TEST_F(UnaryTest, WhatMayBeTriedAgainSaysWhen) {
 TEST_F(UnaryTest, BeyondTheWaitingRoomCallsAreToldToComeBack) {
   std::latch release(1);
   std::atomic<int> inside{0};
-  coordinator_.on_heartbeat = [&](const HeartbeatCall&) -> absl::StatusOr<HeartbeatResult> {
+  coordinator_.on_heartbeat = [&](const HeartbeatCall&) -> absl::StatusOr<HeartbeatReply> {
     ++inside;
     release.wait();
-    return HeartbeatResult();
+    return HeartbeatReply();
   };
   RpcServerOptions options = Options();
   options.call_threads = 1;
@@ -234,7 +235,7 @@ TEST_F(UnaryTest, BeyondTheWaitingRoomCallsAreToldToComeBack) {
 TEST_F(UnaryTest, StatusAndWorkersAreShown) {
   StatusView& view = coordinator_.status_view;
   view.run_name = "tiny";
-  view.state = RunStateView::kTraining;
+  view.state = RunState::kTraining;
   view.fragments.emplace_back().version = Version(4);
   view.fragments[0].missing = {"b", "c"};
   view.rounds.emplace_back().close_reason = "complete";

@@ -54,8 +54,7 @@ class Run {
       const auto joined = state_->members().Join(call, now_, effects);
       EXPECT_TRUE(joined.ok()) << joined.status();
       if (!joined.ok()) return;
-      callers_.push_back(
-          {.run_id = "run", .epoch = Epoch(1), .worker = call.worker, .incarnation = joined->incarnation});
+      callers_.push_back(joined->member);
     }
   }
 
@@ -82,28 +81,22 @@ class Run {
   }
 
  private:
-  void Calls(const Caller& caller, const RoundRecord& record) {
+  void Calls(const MemberRef& caller, const RoundRecord& record) {
     now_ += Seconds(0.0001);
-    const PullCall pull{.caller = caller, .fragment = kFragment, .after = std::nullopt};
-    EXPECT_TRUE(state_->pulls().CheckPull(pull, now_, effects_).ok());
-    const RoundPlanView plan = state_->pulls().Deliver(caller.worker, kFragment, head_, 0, now_);
+    EXPECT_TRUE(state_->pulls().CheckPull(caller, kFragment, now_, effects_).ok());
+    const RoundPlan plan = state_->pulls().Deliver(caller.worker, kFragment, head_, 0, now_);
     HeartbeatCall beat;
-    beat.caller = caller;
-    beat.progress.phase = WorkerPhaseView::kTraining;
+    beat.progress.phase = WorkerPhase::kTraining;
     beat.progress.base = head_;
-    EXPECT_TRUE(state_->members().Heartbeat(beat, now_, 0, effects_).ok());
-    PushCall push;
-    push.caller = caller;
-    push.fragment = kFragment;
-    push.base = head_;
+    EXPECT_TRUE(state_->members().Heartbeat(caller, beat, now_, 0, effects_).ok());
+    PushHeader push;
+    push.key = {.fragment = kFragment, .base = head_};
     push.payload_bytes = CodecFor(push.codec).EncodedSize(elements_);
     push.steps = plan.inner_steps;
     push.tokens = 32;
     push.mean_loss = 2;
-    EXPECT_TRUE(state_->contributions()
-                    .PushStatus({.caller = caller, .fragment = kFragment, .base = head_}, now_, effects_)
-                    .ok());
-    const auto admission = state_->contributions().AdmitPush(push, now_, effects_);
+    EXPECT_TRUE(state_->contributions().PushStatus(caller, push.key, now_, effects_).ok());
+    const auto admission = state_->contributions().AdmitPush(caller, push, now_, effects_);
     ASSERT_TRUE(admission.ok()) << admission.status();
     ASSERT_TRUE(state_->contributions().BeginAccept(caller, *admission, now_).ok());
     const PushResult result = state_->contributions().EndAccept(*admission, true, now_, effects_);
@@ -113,7 +106,7 @@ class Run {
   }
 
   std::unique_ptr<CoordinatorState> state_;
-  std::vector<Caller> callers_;
+  std::vector<MemberRef> callers_;
   uint64_t elements_ = 0;
   MonoTime now_{Seconds(1000)};
   Version head_{0};

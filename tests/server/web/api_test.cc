@@ -99,7 +99,7 @@ TEST_F(WebApiTest, ThePageHasNothingFromElsewhereAndNothingInline) {
 
 TEST_F(WebApiTest, ShowsWhatTheAdminPortShows) {
   coordinator_.status_view.run_name = kHostile;
-  coordinator_.status_view.state = RunStateView::kDegraded;
+  coordinator_.status_view.state = RunState::kDegraded;
   coordinator_.status_view.waiting.push_back(
       {.what = "fragment 0: w2", .from = {"w2"}, .ends_in_s = 3, .since_s = 1.5});
   WorkerView worker;
@@ -232,7 +232,7 @@ TEST_F(WebApiTest, NothingIsDoneWithoutAnAdminsToken) {
 
 TEST_F(WebApiTest, AnAdminsActionsArriveWithWhoAsked) {
   WebApi& api = Api(&open_);
-  coordinator_.status_view.state = RunStateView::kPaused;
+  coordinator_.status_view.state = RunState::kPaused;
   const auto act = [&](const char* path, const char* body) {
     const WebReply reply = api.Answer(Post(std::string("/api/v1/") + path, body, "admin-token"));
     EXPECT_EQ(reply.status, 200) << reply.body;

@@ -22,7 +22,7 @@ void FillHostile(FakeCoordinator& coordinator) {
   const std::string bad = kScript;
   StatusView& status = coordinator.status_view;
   status.run_name = status.run_id = status.state_reason = status.data_directory = status.storage_error = bad;
-  status.state = RunStateView::kDegraded;
+  status.state = RunState::kDegraded;
   FragmentStatusView fragment;
   fragment.version = Version(3);
   fragment.missing = {bad, std::string(300, 'w')};
@@ -36,7 +36,7 @@ void FillHostile(FakeCoordinator& coordinator) {
     worker.name = name;
     worker.role = 1;
     worker.state = name == bad ? bad : "active";
-    worker.capabilities.device = bad;
+    worker.device.device = bad;
     worker.progress.waiting_for = bad;
     coordinator.worker_views.push_back(worker);
   }

@@ -26,17 +26,16 @@ class WebRun {
   /// Both push; the next version is published and evaluated.
   void Round() {
     run_.clock().Advance(Seconds(2));
-    for (const Caller& worker : workers_) (void)run_.Pull(worker);
-    for (const Caller& worker : workers_) {
+    for (const MemberRef& worker : workers_) (void)run_.Pull(worker);
+    for (const MemberRef& worker : workers_) {
       const double loss = 5.0 / static_cast<double>(head_ + 1) + (worker.worker == "w1" ? 0.25 : 0);
       (void)run_.Push(worker, head_, Fill([](size_t) { return 0.01F; }), {.loss = loss});
     }
     (void)run_.Pull(workers_[0], head_);
     ++head_;
     HeartbeatCall report;
-    report.caller = workers_[0];
     report.evaluations.push_back({.version = Version(head_), .loss = 5.5 / static_cast<double>(head_)});
-    (void)run_.coordinator().Heartbeat(report);
+    (void)run_.coordinator().Heartbeat(workers_[0], report);
   }
 
   absl::Status Checkpoint(const std::string& name) {
@@ -49,7 +48,7 @@ class WebRun {
     const auto restored = run_.admin().RestoreCheckpoint({.user = "ann", .peer = "test"}, name);
     if (!restored.ok()) return restored.status();
     head_ = restored->versions.front().value();
-    for (Caller& worker : workers_) worker = run_.Join(worker.worker);
+    for (MemberRef& worker : workers_) worker = run_.Join(worker.worker);
     return absl::OkStatus();
   }
 
@@ -65,7 +64,7 @@ class WebRun {
   const RunConfigCodec codec_;
   const std::shared_ptr<FakeLauncher::Log> log_ = std::make_shared<FakeLauncher::Log>();
   TestRun run_;
-  std::vector<Caller> workers_;
+  std::vector<MemberRef> workers_;
   uint64_t head_ = 0;
 };
 

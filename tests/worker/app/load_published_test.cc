@@ -16,7 +16,7 @@ class LoadPublishedTest : public ::testing::Test {
   LoadPublishedTest() { coordinator_.SeedWith(1.0F); }
 
   absl::Status Load() {
-    JoinParameters join;
+    JoinCall join;
     join.worker = "observer-1";
     join.role = WorkerRole::kObserver;
     return LoadPublished(coordinator_, coordinator_.Join(join).value(), replica_);

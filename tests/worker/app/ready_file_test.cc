@@ -10,7 +10,7 @@ namespace {
 /// What came through.
 class Counting final : public WorkerObserver {
  public:
-  void OnJoined(const JoinInfo&, bool) override { ++joins; }
+  void OnJoined(const JoinedRun&, bool) override { ++joins; }
   void OnHeartbeat(bool, Duration) override { ++heartbeats; }
   void OnRound(uint32_t steps, uint64_t, double, Duration) override { round_steps += steps; }
   int joins = 0;
@@ -30,7 +30,7 @@ TEST_F(ReadyFileTest, IsThereWhileTheCoordinatorAnswers) {
     ReadyFile ready(path_, &next_, Logger());
     ready.OnHeartbeat(true, Duration(0));
     EXPECT_FALSE(FileExists(path_)) << "not a member yet";
-    ready.OnJoined(JoinInfo(), false);
+    ready.OnJoined(JoinedRun(), false);
     EXPECT_TRUE(FileExists(path_));
     for (int missed = 1; missed < ReadyFile::kPatience; ++missed) {
       ready.OnHeartbeat(false, Duration(0));
@@ -63,7 +63,7 @@ TEST_F(ReadyFileTest, AFileWithContentsIsNotTheWorkers) {
 TEST_F(ReadyFileTest, HandsOnWhatItHears) {
   for (const std::string& path : {path_, std::string(), dir_.File("no/such/folder")}) {
     ReadyFile ready(path, &next_, Logger());
-    ready.OnJoined(JoinInfo(), false);
+    ready.OnJoined(JoinedRun(), false);
     ready.OnHeartbeat(true, Duration(0));
     ready.OnRound(7, 1, 0.5, Seconds(1));
   }

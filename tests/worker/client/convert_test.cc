@@ -19,7 +19,7 @@ constexpr char kYaml[] =
     "data: {tokenizer: bytes}\n"
     "inner: {steps: 4, learning_rate: 0.1, batch: 3}\n";
 
-const JoinParameters kMember{.worker = "w", .secret = "s", .manifest_hash = "abc"};
+const JoinCall kMember{.worker = "w", .secret = "s", .manifest_hash = "abc"};
 
 v1::JoinReply GoodReply() {
   v1::JoinReply reply;
@@ -33,7 +33,7 @@ v1::JoinReply GoodReply() {
   return reply;
 }
 
-TEST(JoinInfoFromProtoTest, EveryField) {
+TEST(JoinedRunFromProtoTest, EveryField) {
   v1::JoinReply reply = GoodReply();
   reply.set_manifest_hash("abc");
   reply.mutable_data()->set_partition(2);
@@ -46,7 +46,7 @@ TEST(JoinInfoFromProtoTest, EveryField) {
   reply.set_state(v1::RUN_STATE_TRAINING);
   reply.set_returning(true);
   reply.add_accepted()->set_base_version(12);
-  const auto info = JoinInfoFromProto(reply, kMember);
+  const auto info = JoinedRunFromProto(reply, kMember);
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->member, (MemberRef{"run-1", Epoch(7), "w", Incarnation(3)}));
   EXPECT_EQ(info->heartbeat, Seconds(5));
@@ -60,19 +60,19 @@ TEST(JoinInfoFromProtoTest, EveryField) {
   EXPECT_EQ(info->accepted, (std::vector<PushKey>{{FragmentId(0), Version(12), 0}}));
 }
 
-TEST(JoinInfoFromProtoTest, AnotherProtocolNamesBothVersions) {
+TEST(JoinedRunFromProtoTest, AnotherProtocolNamesBothVersions) {
   v1::JoinReply reply = GoodReply();
   reply.mutable_protocol()->set_major(kProtocolMajor + 1);
-  const auto info = JoinInfoFromProto(reply, kMember);
+  const auto info = JoinedRunFromProto(reply, kMember);
   EXPECT_EQ(RejectionReasonOf(info.status()), RejectionReason::kProtocolMismatch);
   EXPECT_THAT(std::string(info.status().message()), HasSubstr(std::to_string(kProtocolMajor + 1)));
 }
 
-TEST(JoinInfoFromProtoTest, NonsenseIsRejected) {
+TEST(JoinedRunFromProtoTest, NonsenseIsRejected) {
   const auto rejected = [](void (*damage)(v1::JoinReply&)) {
     v1::JoinReply reply = GoodReply();
     damage(reply);
-    return JoinInfoFromProto(reply, kMember).status().code() == absl::StatusCode::kInvalidArgument;
+    return JoinedRunFromProto(reply, kMember).status().code() == absl::StatusCode::kInvalidArgument;
   };
   EXPECT_TRUE(rejected([](v1::JoinReply& reply) { reply.clear_run_id(); }));
   EXPECT_TRUE(rejected([](v1::JoinReply& reply) { reply.clear_incarnation(); }));
@@ -83,53 +83,12 @@ TEST(JoinInfoFromProtoTest, NonsenseIsRejected) {
       rejected([](v1::JoinReply& reply) { reply.set_manifest_hash("x"); }));  // seeded, but no fragments
 }
 
-TEST(JoinInfoFromProtoTest, ADescriptionHasNoIncarnation) {
+TEST(JoinedRunFromProtoTest, ADescriptionHasNoIncarnation) {
   v1::JoinReply reply = GoodReply();
   reply.clear_incarnation();
-  JoinParameters question = kMember;
+  JoinCall question = kMember;
   question.manifest_hash.clear();
-  EXPECT_TRUE(JoinInfoFromProto(reply, question).ok());
-}
-
-TEST(HeartbeatTest, CarriesProgressEvaluationsAndConfirmations) {
-  HeartbeatReport heartbeat_report;
-  ProgressReport& progress = heartbeat_report.progress;
-  progress.phase = WorkerPhase::kWaiting;
-  progress.base = Version(4);
-  progress.step = 3;
-  progress.waiting_for = "the others";
-  heartbeat_report.evaluations = {{Version(4), 1.5, 100}};
-  heartbeat_report.confirmations = {
-      {.fragment = FragmentId(1), .version = Version(3), .published = {5, 6}, .signature = "signed"}};
-  const v1::HeartbeatRequest request =
-      HeartbeatToProto({"r", Epoch(1), "w", Incarnation(2)}, heartbeat_report,
-                       {.device = "cuda:0", .device_name = "an accelerator"});
-  // A coordinator that was restarted has forgotten what the worker said when it joined.
-  EXPECT_EQ(request.capabilities().device(), "cuda:0");
-  EXPECT_EQ(request.capabilities().device_name(), "an accelerator");
-  EXPECT_FALSE(request.capabilities().software_version().empty());
-  ASSERT_EQ(request.confirmations_size(), 1);
-  EXPECT_EQ(request.confirmations(0).fragment(), 1u);
-  EXPECT_EQ(request.confirmations(0).version(), 3u);
-  EXPECT_EQ(request.confirmations(0).published().low(), 5u);
-  EXPECT_EQ(request.confirmations(0).published().high(), 6u);
-  EXPECT_EQ(request.confirmations(0).signature(), "signed");
-  EXPECT_EQ(request.worker().incarnation(), 2u);
-  EXPECT_EQ(request.progress().phase(), v1::WORKER_PHASE_WAITING);
-  EXPECT_EQ(request.progress().base_version(), 4u);
-  EXPECT_EQ(request.progress().waiting_for(), "the others");
-  ASSERT_EQ(request.evaluations_size(), 1);
-  EXPECT_EQ(request.evaluations(0).loss(), 1.5);
-}
-
-TEST(HeartbeatTest, TheStatesOfAnOperatorAreUnderstood) {
-  v1::HeartbeatReply reply;
-  reply.set_state(v1::RUN_STATE_PAUSED);
-  reply.set_at_once(true);
-  EXPECT_EQ(HeartbeatReplyFromProto(reply).state, RunState::kPaused);
-  EXPECT_TRUE(HeartbeatReplyFromProto(reply).at_once);
-  reply.set_state(v1::RUN_STATE_STOPPED);
-  EXPECT_EQ(HeartbeatReplyFromProto(reply).state, RunState::kStopped);
+  EXPECT_TRUE(JoinedRunFromProto(reply, question).ok());
 }
 
 TEST(PlanFromProtoTest, DataOutsideItsPartitionsMakesNoSense) {
@@ -138,7 +97,7 @@ TEST(PlanFromProtoTest, DataOutsideItsPartitionsMakesNoSense) {
   header.set_codec(v1::CODEC_FP32);
   header.set_elements(4);
   header.set_payload_bytes(16);
-  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
+  const PullRequest pull_request{.call = {}, .elements = 4};
   ASSERT_TRUE(PulledFromProto(header, pull_request).ok());
   EXPECT_EQ(PulledFromProto(header, pull_request)->plan.data, std::nullopt);
   v1::DataAssignment& data = *header.mutable_plan()->mutable_data();
@@ -159,9 +118,9 @@ TEST(PulledFromProtoTest, ADifferenceIsToWhatIsHeld) {
   header.set_version(6);
   header.set_delta_base(5);
   header.set_head_version(7);
-  PullRequest pull_request{.fragment = {}, .after = {}, .wait = {}, .elements = 4};
+  PullRequest pull_request{.call = {}, .elements = 4};
   EXPECT_FALSE(PulledFromProto(header, pull_request).ok()) << "nothing is held";
-  pull_request.have = Version(5);
+  pull_request.call.have = Version(5);
   const auto pulled = PulledFromProto(header, pull_request);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
   EXPECT_EQ(pulled->delta_base, Version(5));
@@ -179,25 +138,11 @@ TEST(PulledFromProtoTest, ADifferenceIsToWhatIsHeld) {
   EXPECT_FALSE(with([](v1::PullHeader& h) { h.set_payload_bytes(16); }));
 }
 
-TEST(HeartbeatTest, EveryCommandIsUnderstood) {
-  const auto command = [](v1::Command from) {
-    v1::HeartbeatReply reply;
-    reply.set_command(from);
-    return HeartbeatReplyFromProto(reply).command;
-  };
-  EXPECT_EQ(command(v1::COMMAND_NONE), WorkerCommand::kNone);
-  EXPECT_EQ(command(v1::COMMAND_DRAIN), WorkerCommand::kDrain);
-  EXPECT_EQ(command(v1::COMMAND_RESTART), WorkerCommand::kRestart);
-  EXPECT_EQ(command(v1::COMMAND_STOP), WorkerCommand::kStop);
-  EXPECT_EQ(command(v1::COMMAND_RESYNC), WorkerCommand::kResync);
-  EXPECT_EQ(command(static_cast<v1::Command>(99)), WorkerCommand::kNone);
-}
-
 TEST(PullRequestTest, TheHeadIsAskedForWithoutAVersion) {
-  PullRequest pull_request{.fragment = FragmentId(1), .after = std::nullopt, .wait = Seconds(90)};
+  PullRequest pull_request{.call = {.fragment = FragmentId(1), .wait = Seconds(90)}};
   EXPECT_FALSE(PullRequestToProto({}, pull_request).has_after_version());
   EXPECT_EQ(PullRequestToProto({}, pull_request).wait_ms(), 60000u) << "the bound of the protocol";
-  pull_request.after = Version(0);
+  pull_request.call.after = Version(0);
   EXPECT_TRUE(PullRequestToProto({}, pull_request).has_after_version());
 }
 

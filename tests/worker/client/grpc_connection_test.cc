@@ -73,12 +73,14 @@ class GrpcConnectionTest : public ::testing::Test {
       return end;
     };
     received_.assign(payload_.size(), std::byte{0});
-    return connection_->Pull({}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements}, received_);
+    return connection_->Pull({}, {.call = {}, .elements = kElements}, received_);
   }
 
   absl::StatusOr<PushReceipt> Push(uint64_t from = 0) {
     return connection_->Push({"r", Epoch(7), "w", Incarnation(1)},
-                             {.key = {FragmentId(0), Version(3), 0}, .payload_crc32c = Crc32c(payload_)},
+                             {.key = {FragmentId(0), Version(3), 0},
+                              .payload_bytes = payload_.size(),
+                              .payload_crc32c = Crc32c(payload_)},
                              payload_, from);
   }
 
@@ -92,7 +94,7 @@ class GrpcConnectionTest : public ::testing::Test {
 TEST_F(GrpcConnectionTest, PullsInPlace) {
   const auto pulled = Pull(GoodPull());
   ASSERT_TRUE(pulled.ok()) << pulled.status();
-  EXPECT_EQ(pulled->kind, PullKind::kParameters);
+  EXPECT_EQ(pulled->outcome, PullOutcome::kParameters);
   EXPECT_EQ(pulled->version, Version(12));
   EXPECT_EQ(pulled->epoch, Epoch(7));
   EXPECT_EQ(received_, payload_);
@@ -106,7 +108,7 @@ TEST_F(GrpcConnectionTest, APullThatIsNotYetSaysWhatIsWaitedFor) {
   messages[0].mutable_header()->set_waiting_for("worker-b");
   const auto pulled = Pull(messages);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
-  EXPECT_EQ(pulled->kind, PullKind::kNotYet);
+  EXPECT_EQ(pulled->outcome, PullOutcome::kNotYet);
   EXPECT_EQ(pulled->waiting_for, "worker-b");
 }
 
@@ -142,8 +144,7 @@ TEST_F(GrpcConnectionTest, APullThatBreaksOffCanBeTriedAgain) {
 TEST_F(GrpcConnectionTest, APullGoesOnWhereItBroke) {
   const std::vector<v1::PullChunk> messages = GoodPull();
   PullProgress progress;
-  const PullRequest pull_request{
-      .fragment = {}, .after = {}, .wait = {}, .elements = kElements, .progress = &progress};
+  const PullRequest pull_request{.call = {}, .elements = kElements, .progress = &progress};
   std::vector<v1::PullRange> asked;
   uint64_t version = 12;
   service_.on_pull = [&](grpc::ServerContext*, const v1::PullRequest& request, auto* writer) {
@@ -194,9 +195,7 @@ class PullInPartsTest : public GrpcConnectionTest {
   }
 
   absl::StatusOr<PulledVersion> PullAll() {
-    return connection_->Pull(
-        {}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements, .progress = &progress_},
-        received_);
+    return connection_->Pull({}, {.call = {}, .elements = kElements, .progress = &progress_}, received_);
   }
 
   void BreakAt(uint64_t offset) {
@@ -330,8 +329,7 @@ TEST_F(GrpcConnectionTest, APullThatStandsStillIsGivenUp) {
     return grpc::Status::CANCELLED;
   };
   received_.resize(payload_.size());
-  const auto pulled =
-      connection_->Pull({}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements}, received_);
+  const auto pulled = connection_->Pull({}, {.call = {}, .elements = kElements}, received_);
   EXPECT_EQ(pulled.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(pulled.status().message()), HasSubstr("stood still"));
 }
@@ -346,8 +344,7 @@ TEST_F(GrpcConnectionTest, ASlowPullIsNotGivenUpWhileItMoves) {
     return grpc::Status::OK;
   };
   received_.resize(payload_.size());
-  const auto pulled =
-      connection_->Pull({}, {.fragment = {}, .after = {}, .wait = {}, .elements = kElements}, received_);
+  const auto pulled = connection_->Pull({}, {.call = {}, .elements = kElements}, received_);
   EXPECT_TRUE(pulled.ok()) << pulled.status();
 }
 
@@ -362,7 +359,7 @@ TEST_F(GrpcConnectionTest, CancelPullsEndsAWaitAndEveryLaterOne) {
     while (!waiting) std::this_thread::yield();
     connection_->CancelPulls();
   });
-  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
+  const PullRequest pull_request{.call = {.wait = Seconds(30)}, .elements = kElements};
   received_.resize(payload_.size());
   EXPECT_EQ(connection_->Pull({}, pull_request, received_).status().code(), absl::StatusCode::kCancelled);
   stopper.join();
@@ -380,7 +377,7 @@ TEST_F(GrpcConnectionTest, EndPullsEndsAWaitButNoTransferAndNoLaterPull) {
     while (!waiting) std::this_thread::yield();
     connection_->EndPulls();
   });
-  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = Seconds(30), .elements = kElements};
+  const PullRequest pull_request{.call = {.wait = Seconds(30)}, .elements = kElements};
   received_.resize(payload_.size());
   EXPECT_EQ(connection_->Pull({}, pull_request, received_).status().code(), absl::StatusCode::kCancelled);
   other.join();
@@ -451,8 +448,9 @@ TEST_F(GrpcConnectionTest, PacksTheChunksThatGetSmallerByIt) {
     while (reader->Read(&chunk)) chunks.push_back(chunk);
     return grpc::Status::OK;
   };
-  const auto receipt =
-      connection_->Push({}, {.key = {}, .payload_crc32c = Crc32c(payload_), .zstd = true}, payload_, 0);
+  const auto receipt = connection_->Push(
+      {}, {.key = {}, .payload_bytes = payload_.size(), .payload_crc32c = Crc32c(payload_), .zstd = true},
+      payload_, 0);
   ASSERT_TRUE(receipt.ok()) << receipt.status();
   EXPECT_LT(receipt->wire_bytes, payload_.size() / 2);
   ASSERT_EQ(chunks.size(), 3u);

@@ -77,7 +77,7 @@ using Calls = std::map<std::string, std::function<absl::Status(GrpcConnection&)>
 Calls AllCalls() {
   static std::vector<std::byte> payload(OneAnswer::kElements * sizeof(float));
   static const std::vector<float> values(16);
-  const PullRequest pull_request{.fragment = {}, .after = {}, .wait = {}, .elements = OneAnswer::kElements};
+  const PullRequest pull_request{.call = {}, .elements = OneAnswer::kElements};
   return {
       {"Join", [](GrpcConnection& c) { return c.Join({.worker = "w", .secret = {}}).status(); }},
       {"Heartbeat", [](GrpcConnection& c) { return c.Heartbeat({}, {}).status(); }},
@@ -90,7 +90,7 @@ Calls AllCalls() {
       {"Push", [](GrpcConnection& c) { return c.Push({}, {}, payload, 0).status(); }},
       {"GetPushStatus", [](GrpcConnection& c) { return c.GetPushStatus({}, {}).status(); }},
       {"Leave", [](GrpcConnection& c) { return c.Leave({}, "done"); }},
-      {"GetConfirmations", [](GrpcConnection& c) { return c.GetConfirmations({}, {}).status(); }},
+      {"GetConfirmations", [](GrpcConnection& c) { return c.GetConfirmations({}, {}, {}).status(); }},
   };
 }
 
@@ -143,9 +143,7 @@ TEST(StatusMatrixTest, AQuestionWithATimeoutOfItsOwnEndsThen) {
   options.unary_deadline = Seconds(30);
   GrpcConnection connection(options, MakeChannel({.address = service.address()}), &clock);
   const MonoTime begin = clock.Now();
-  ConfirmationsRequest query;
-  query.timeout = Seconds(0.2);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(connection.GetConfirmations({}, query).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(connection.GetConfirmations({}, {}, Seconds(0.2)).status()));
   EXPECT_LT(clock.Now() - begin, Seconds(15));
 }
 

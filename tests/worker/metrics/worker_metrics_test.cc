@@ -12,8 +12,8 @@ using ::testing::HasSubstr;
 
 /// Everything that a worker can say, once.
 void SayEverything(WorkerMetrics& metrics) {
-  metrics.OnJoined(JoinInfo(), false);
-  metrics.OnJoined(JoinInfo(), true);
+  metrics.OnJoined(JoinedRun(), false);
+  metrics.OnJoined(JoinedRun(), true);
   metrics.OnPhase(WorkerPhase::kPulling);
   metrics.OnPulled(FragmentId(0), Version(3), 1000, Seconds(4), Seconds(0.5));
   metrics.OnPhase(WorkerPhase::kTraining);

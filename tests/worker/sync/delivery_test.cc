@@ -20,8 +20,10 @@ class DeliveryTest : public ::testing::Test {
     h_.Start();
     const uint64_t elements = h_.session.info().fragments.at(0).elements;
     payload_.resize(elements * sizeof(float));
-    header_ = {
-        .key = {FragmentId(0), Version(0), 0}, .codec = CodecKind::kFp32, .payload_crc32c = Crc32c(payload_)};
+    header_ = {.key = {FragmentId(0), Version(0), 0},
+               .codec = CodecKind::kFp32,
+               .payload_bytes = payload_.size(),
+               .payload_crc32c = Crc32c(payload_)};
   }
 
   absl::StatusOr<DeliveryReport> Deliver() {

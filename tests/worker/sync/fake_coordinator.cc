@@ -95,10 +95,10 @@ void FakeCoordinator::Restore() {
   head_ = Next(head_);
 }
 
-absl::StatusOr<JoinInfo> FakeCoordinator::Join(const JoinParameters& parameters) {
+absl::StatusOr<JoinedRun> FakeCoordinator::Join(const JoinCall& parameters) {
   joins.push_back(parameters);
   if (const auto fault = NextFault("Join"); fault.has_value() && !fault->status.ok()) return fault->status;
-  JoinInfo info;
+  JoinedRun info;
   info.member = {"run-1", epoch_, parameters.worker, Incarnation()};
   info.lease = Seconds(15);
   info.heartbeat = Seconds(3600);  // tests beat by hand
@@ -118,7 +118,7 @@ absl::StatusOr<JoinInfo> FakeCoordinator::Join(const JoinParameters& parameters)
 }
 
 absl::StatusOr<HeartbeatReply> FakeCoordinator::Heartbeat(const MemberRef& member,
-                                                          const HeartbeatReport& report) {
+                                                          const HeartbeatCall& report) {
   const auto fault = NextFault("Heartbeat");
   if (fault.has_value() && !fault->applied) return fault->status;
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
@@ -149,18 +149,18 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
   PulledVersion pulled;
   pulled.epoch = epoch_;
   pulled.state = head_.value() >= finish_at ? RunState::kFinished : state;
-  const bool newer = seeded_ && head_ != request.after;
+  const bool newer = seeded_ && head_ != request.call.after;
   if (!newer && seeded_ && head_.value() >= finish_at) {
-    pulled.kind = PullKind::kRunFinished;
+    pulled.outcome = PullOutcome::kRunFinished;
     return pulled;
   }
   if (!newer) {
-    pulled.kind = PullKind::kNotYet;
+    pulled.outcome = PullOutcome::kNotYet;
     pulled.waiting_for = "the others";
     if (on_not_yet) on_not_yet(++not_yet_);
     return pulled;
   }
-  pulled.kind = PullKind::kParameters;
+  pulled.outcome = PullOutcome::kParameters;
   pulled.version = head_;
   pulled.plan = {.inner_steps = run.inner.steps,
                  .active_workers = 1,
@@ -170,8 +170,8 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
                  .deadline = Seconds(60),
                  .data = plan_data,
                  .config_version = config_version};
-  CodecFor(request.codec).Encode(theta_[request.fragment.value()], payload);
-  pulled.published = HashOf(request.fragment);
+  CodecFor(request.codec).Encode(theta_[request.call.fragment.value()], payload);
+  pulled.published = HashOf(request.call.fragment);
   pulled.wire_bytes = payload.size();
   return pulled;
 }
@@ -218,14 +218,13 @@ absl::StatusOr<PushReceipt> FakeCoordinator::Push(const MemberRef& member, const
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
   if (const absl::Status accepted = Accept(header, payload); !accepted.ok()) return accepted;
   if (fault.has_value() && !fault->status.ok()) return fault->status;
-  return PushReceipt{
-      .duplicate = false, .head = head_, .arrived = 1, .expected = 1, .wire_bytes = payload.size()};
+  return PushReceipt{{.duplicate = false, .head = head_, .arrived = 1, .expected = 1}, payload.size()};
 }
 
-absl::StatusOr<PushStatus> FakeCoordinator::GetPushStatus(const MemberRef& member, const PushKey& key) {
+absl::StatusOr<PushStatusReply> FakeCoordinator::GetPushStatus(const MemberRef& member, const PushKey& key) {
   if (const auto fault = NextFault("GetPushStatus"); fault.has_value()) return fault->status;
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
-  PushStatus status{.head = head_};
+  PushStatusReply status{.head = head_};
   const auto& held = held_[key.fragment.value()];
   if (accepting_for > 0) {
     --accepting_for;

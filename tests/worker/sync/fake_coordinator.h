@@ -51,15 +51,15 @@ class FakeCoordinator final : public CoordinatorConnection {
   const std::vector<float>& parameters() const { return theta_[0]; }
   bool seeded() const { return seeded_; }
 
-  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
+  absl::StatusOr<JoinedRun> Join(const JoinCall& parameters) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatCall& report) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
   absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override;
   void CancelPulls() override { pulls_cancelled = true; }
   void CancelPushes() override { pushes_cancelled = true; }
@@ -84,7 +84,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   void PublishHeld();
 
   // What was seen.
-  std::vector<JoinParameters> joins;
+  std::vector<JoinCall> joins;
   std::vector<PushHeader> headers;               // of every attempt
   std::vector<std::vector<std::byte>> payloads;  // of every attempt, whole
   std::vector<uint64_t> starts;                  // `from` of every attempt

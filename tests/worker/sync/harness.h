@@ -21,7 +21,7 @@ namespace atl {
 /// Counts what a worker shows of itself.
 class CountingObserver final : public WorkerObserver {
  public:
-  void OnJoined(const JoinInfo&, bool rejoin) override { rejoin ? ++rejoined : ++joined; }
+  void OnJoined(const JoinedRun&, bool rejoin) override { rejoin ? ++rejoined : ++joined; }
   void OnPushed(FragmentId, PushResultKind result, uint64_t, Duration) override { pushed.push_back(result); }
   void OnPulled(FragmentId, Version version, uint64_t, Duration, Duration) override {
     pulled.push_back(version.value());
@@ -39,7 +39,7 @@ class CountingObserver final : public WorkerObserver {
   std::vector<Duration> pauses;
 };
 
-inline JoinParameters TestJoin() { return {.worker = "w1", .secret = std::string(32, 's')}; }
+inline JoinCall TestJoin() { return {.worker = "w1", .secret = std::string(32, 's')}; }
 
 /// A worker's parts around a fake coordinator, a fake replica and a fake clock.
 struct Harness {

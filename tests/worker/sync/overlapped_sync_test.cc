@@ -564,7 +564,7 @@ void NextLifeOnlyWantsTheAnswer(AnswerUse answer, float expected) {
   StreamingHarness h(run);
   h.coordinator.workers = 2;  // the other one does not come
   h.coordinator.before_pull = [&](const PullRequest& request) {
-    if (!request.after.has_value()) return;
+    if (!request.call.after.has_value()) return;
     h.worker_status.RequestStop();
     h.coordinator.CancelPulls();
   };
@@ -574,8 +574,8 @@ void NextLifeOnlyWantsTheAnswer(AnswerUse answer, float expected) {
   // A process of its own, which has not been told to stop. The round of that push closes without the other.
   StreamingHarness next(&h.coordinator);
   h.coordinator.before_pull = [&](const PullRequest& request) {
-    if (request.after == Version(0)) h.coordinator.PublishWithout(request.fragment, 1.0F);
-    if (request.after != Version(1)) return;
+    if (request.call.after == Version(0)) h.coordinator.PublishWithout(request.call.fragment, 1.0F);
+    if (request.call.after != Version(1)) return;
     next.worker_status.RequestStop();
     h.coordinator.CancelPulls();
   };

@@ -23,8 +23,8 @@ constexpr ContentHash kOther{.low = 2, .high = 2};
 /// Shows what a test signed, two to a page. Nothing else of it is called.
 class Showing final : public CoordinatorConnection {
  public:
-  absl::StatusOr<JoinInfo> Join(const JoinParameters&) override { return absl::InternalError("unused"); }
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef&, const HeartbeatReport&) override {
+  absl::StatusOr<JoinedRun> Join(const JoinCall&) override { return absl::InternalError("unused"); }
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef&, const HeartbeatCall&) override {
     return HeartbeatReply{.lease = Seconds(10)};
   }
   absl::Status SeedParameters(const MemberRef&, const Manifest&, std::span<const SeedFragment>) override {
@@ -37,21 +37,20 @@ class Showing final : public CoordinatorConnection {
                                    uint64_t) override {
     return absl::InternalError("unused");
   }
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef&, const PushKey&) override {
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef&, const PushKey&) override {
     return absl::InternalError("unused");
   }
   absl::Status Leave(const MemberRef&, const std::string&) override { return absl::OkStatus(); }
   void CancelPulls() override {}
   void CancelPushes() override {}
 
-  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef&,
-                                                      const ConfirmationsRequest& request) override {
+  absl::StatusOr<ConfirmationPage> GetConfirmations(const MemberRef&, const ConfirmationQuery& request,
+                                                    Duration timeout) override {
     ++calls;
     asked.push_back(request.fragment.value());
-    if (clock != nullptr) clock->Advance(std::min(takes, request.timeout));
-    if (!error.ok() || takes > request.timeout)
-      return error.ok() ? absl::DeadlineExceededError("late") : error;
-    ShownConfirmations page;
+    if (clock != nullptr) clock->Advance(std::min(takes, timeout));
+    if (!error.ok() || takes > timeout) return error.ok() ? absl::DeadlineExceededError("late") : error;
+    ConfirmationPage page;
     for (const auto& [place, one] : shown) {
       const auto& [version, worker] = place;
       const bool behind =

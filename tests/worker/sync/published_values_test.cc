@@ -24,7 +24,7 @@ class LandTest : public testing::Test {
     theta_[7] = 1.25F;
     payload_.resize(codec_.EncodedSize(kElements));
     EXPECT_TRUE(EncodeDelta(codec_, theta_, from_, 0, payload_, to_).ok());
-    request_.have = Version(3);
+    request_.call.have = Version(3);
     request_.delta_codec = CodecKind::kInt8;
     pulled_.version = pulled_.head = Version(4);
     pulled_.delta_base = Version(3);

@@ -45,7 +45,7 @@ class ResumeStateTest : public ::testing::Test {
                    .sleeper = &sleeper_,
                    .observer = &observer_,
                    .log = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
-                   .make_replica = [this](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                   .make_replica = [this](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                      auto replica = std::make_unique<FakeReplica>(5.0F);
                      replica->on_step = on_step_;
                      replica_ = replica.get();
@@ -76,7 +76,7 @@ class ResumeStateTest : public ::testing::Test {
                    .sleeper = &sleeper,
                    .observer = &observer,
                    .log = Logger(),
-                   .make_replica = [](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                   .make_replica = [](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                      return std::make_unique<FakeReplica>(5.0F);
                    }});
     EXPECT_EQ(worker.Run().code, ExitCode::kOk);

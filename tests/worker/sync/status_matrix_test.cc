@@ -20,7 +20,7 @@ constexpr absl::StatusCode kFinal[] = {
 /// What heartbeats reach, from a thread of their own.
 class Control final : public CoordinatorConnection {
  public:
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef&, const HeartbeatReport& report) override {
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef&, const HeartbeatCall& report) override {
     const MutexLock lock(&mutex_);
     if (!faults_.empty()) {
       const absl::Status fault = faults_.back();
@@ -32,15 +32,15 @@ class Control final : public CoordinatorConnection {
     return HeartbeatReply{};
   }
   /// What all workers signed: nothing, as far as it answers.
-  absl::StatusOr<ShownConfirmations> GetConfirmations(const MemberRef&,
-                                                      const ConfirmationsRequest&) override {
+  absl::StatusOr<ConfirmationPage> GetConfirmations(const MemberRef&, const ConfirmationQuery&,
+                                                    Duration) override {
     const MutexLock lock(&mutex_);
     ++looks_;
     if (unshown_ > 0) {
       --unshown_;
       return hidden_;
     }
-    return ShownConfirmations{};
+    return ConfirmationPage{};
   }
   void Fail(const absl::Status& status, int times) {
     const MutexLock lock(&mutex_);
@@ -64,7 +64,7 @@ class Control final : public CoordinatorConnection {
     return confirmations_;
   }
 
-  absl::StatusOr<JoinInfo> Join(const JoinParameters&) override { return Never(); }
+  absl::StatusOr<JoinedRun> Join(const JoinCall&) override { return Never(); }
   absl::Status SeedParameters(const MemberRef&, const Manifest&, std::span<const SeedFragment>) override {
     return Never();
   }
@@ -75,7 +75,7 @@ class Control final : public CoordinatorConnection {
                                    uint64_t) override {
     return Never();
   }
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef&, const PushKey&) override { return Never(); }
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef&, const PushKey&) override { return Never(); }
   absl::Status Leave(const MemberRef&, const std::string&) override { return Never(); }
   void CancelPulls() override {}
   void CancelPushes() override {}
@@ -113,7 +113,7 @@ struct Life {
                     .sleeper = &sleeper,
                     .observer = &observer,
                     .log = Logger(),
-                    .make_replica = [](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                    .make_replica = [](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                       return std::make_unique<FakeReplica>(5.0F);
                     }};
     WorkerOptions options{.join = TestJoin()};
@@ -193,7 +193,7 @@ WorkerEnd RunWith(Life& life, Duration give_up_after) {
                   .sleeper = &life.sleeper,
                   .observer = &life.observer,
                   .log = Logger(),
-                  .make_replica = [](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                  .make_replica = [](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                     return std::make_unique<FakeReplica>(5.0F);
                   }};
   life.coordinator.grant_seed = true;

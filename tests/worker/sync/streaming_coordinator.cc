@@ -115,9 +115,9 @@ absl::Status StreamingCoordinator::CheckMember(const MemberRef& member) const {
   return current ? absl::OkStatus() : Rejection(RejectionReason::kNotAMember);
 }
 
-absl::StatusOr<JoinInfo> StreamingCoordinator::Join(const JoinParameters& parameters) {
+absl::StatusOr<JoinedRun> StreamingCoordinator::Join(const JoinCall& parameters) {
   const MutexLock lock(&mutex_);
-  JoinInfo info;
+  JoinedRun info;
   info.member = {"run-1", epoch_, parameters.worker, Incarnation()};
   info.lease = Seconds(15);
   info.heartbeat = Seconds(3600);
@@ -138,7 +138,7 @@ absl::StatusOr<JoinInfo> StreamingCoordinator::Join(const JoinParameters& parame
 }
 
 absl::StatusOr<HeartbeatReply> StreamingCoordinator::Heartbeat(const MemberRef& member,
-                                                               const HeartbeatReport& report) {
+                                                               const HeartbeatCall& report) {
   const MutexLock lock(&mutex_);
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
   evaluations_.insert(evaluations_.end(), report.evaluations.begin(), report.evaluations.end());
@@ -160,8 +160,8 @@ absl::StatusOr<PulledVersion> StreamingCoordinator::Pull(const MemberRef& member
   if (before_pull) before_pull(request);
   const MonoTime deadline = std::chrono::steady_clock::now() + kPoll;
   const MutexLock lock(&mutex_);
-  const Fragment& fragment = fragments_[request.fragment.value()];
-  const auto newer = [&] { return seeded_ && fragment.head != request.after; };
+  const Fragment& fragment = fragments_[request.call.fragment.value()];
+  const auto newer = [&] { return seeded_ && fragment.head != request.call.after; };
   while (!newer() && !Finished(fragment) && !cancelled_) {
     if (!published_.WaitUntil(&mutex_, deadline)) break;
   }
@@ -171,16 +171,16 @@ absl::StatusOr<PulledVersion> StreamingCoordinator::Pull(const MemberRef& member
   pulled.epoch = epoch_;
   pulled.state = RunState::kTraining;
   if (!newer()) {
-    pulled.kind = Finished(fragment) ? PullKind::kRunFinished : PullKind::kNotYet;
+    pulled.outcome = Finished(fragment) ? PullOutcome::kRunFinished : PullOutcome::kNotYet;
     return pulled;
   }
-  pulled.kind = PullKind::kParameters;
+  pulled.outcome = PullOutcome::kParameters;
   pulled.version = fragment.head;
   pulled.plan = {.inner_steps = run.inner.steps,
                  .active_workers = workers,
                  .committed_tokens = fragment.tokens,
                  .total_tokens = run.total_tokens(),
-                 .evaluate = evaluate_all && request.fragment == FragmentId(0),
+                 .evaluate = evaluate_all && request.call.fragment == FragmentId(0),
                  .deadline = Seconds(60),
                  .config_version = config_version};
   CodecFor(request.codec).Encode(fragment.theta, payload);
@@ -247,11 +247,12 @@ absl::StatusOr<PushReceipt> StreamingCoordinator::Push(const MemberRef& member, 
   return receipt;
 }
 
-absl::StatusOr<PushStatus> StreamingCoordinator::GetPushStatus(const MemberRef& member, const PushKey& key) {
+absl::StatusOr<PushStatusReply> StreamingCoordinator::GetPushStatus(const MemberRef& member,
+                                                                    const PushKey& key) {
   const MutexLock lock(&mutex_);
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
   const Fragment& fragment = fragments_[key.fragment.value()];
-  PushStatus status{.head = fragment.head};
+  PushStatusReply status{.head = fragment.head};
   const bool counts = std::ranges::find(counted_, std::pair(member.worker, key)) != counted_.end();
   if (counts) {
     status.stage = fragment.head > key.base ? PushStage::kCommitted : PushStage::kAccepted;

@@ -45,15 +45,15 @@ class StreamingCoordinator final : public CoordinatorConnection {
   /// For another worker's process after CancelPulls.
   void Reopen();
 
-  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override;
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override;
+  absl::StatusOr<JoinedRun> Join(const JoinCall& parameters) override;
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatCall& report) override;
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
                               std::span<const SeedFragment> fragments) override;
   absl::StatusOr<PulledVersion> Pull(const MemberRef& member, const PullRequest& request,
                                      std::span<std::byte> payload) override;
   absl::StatusOr<PushReceipt> Push(const MemberRef& member, const PushHeader& header,
                                    std::span<const std::byte> payload, uint64_t from) override;
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override;
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& member, const PushKey& key) override;
   absl::Status Leave(const MemberRef& member, const std::string& reason) override { return absl::OkStatus(); }
   void CancelPulls() override;
   void CancelPushes() override {}

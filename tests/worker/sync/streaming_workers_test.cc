@@ -26,10 +26,8 @@ RunOptions SharedRun(uint32_t workers) {
 class OwnConnection final : public CoordinatorConnection {
  public:
   explicit OwnConnection(CoordinatorConnection* shared) : shared_(shared) {}
-  absl::StatusOr<JoinInfo> Join(const JoinParameters& parameters) override {
-    return shared_->Join(parameters);
-  }
-  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatReport& report) override {
+  absl::StatusOr<JoinedRun> Join(const JoinCall& parameters) override { return shared_->Join(parameters); }
+  absl::StatusOr<HeartbeatReply> Heartbeat(const MemberRef& member, const HeartbeatCall& report) override {
     return shared_->Heartbeat(member, report);
   }
   absl::Status SeedParameters(const MemberRef& member, const Manifest& manifest,
@@ -45,7 +43,7 @@ class OwnConnection final : public CoordinatorConnection {
                                    std::span<const std::byte> payload, uint64_t from) override {
     return shared_->Push(member, header, payload, from);
   }
-  absl::StatusOr<PushStatus> GetPushStatus(const MemberRef& member, const PushKey& key) override {
+  absl::StatusOr<PushStatusReply> GetPushStatus(const MemberRef& member, const PushKey& key) override {
     return shared_->GetPushStatus(member, key);
   }
   absl::Status Leave(const MemberRef& member, const std::string& reason) override {
@@ -76,7 +74,7 @@ class WorkerThread {
                    .sleeper = &sleeper_,
                    .observer = &observer_,
                    .log = Logger(),
-                   .make_replica = [step](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                   .make_replica = [step](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                      auto replica = std::make_unique<FakeReplica>(5.0F);
                      replica->on_step = [step](uint64_t) {
                        std::this_thread::sleep_for(step);

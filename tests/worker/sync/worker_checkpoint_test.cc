@@ -59,6 +59,7 @@ class WorkerCheckpointTest : public ::testing::Test {
   static PushHeader Offer(const std::vector<std::byte>& payload) {
     return {.key = {FragmentId(1), Version(9), 0},
             .codec = CodecKind::kInt8,
+            .payload_bytes = payload.size(),
             .payload_crc32c = Crc32c(payload),
             .tokens = 2400,
             .steps = 50,

@@ -18,20 +18,21 @@ class WorkerTest : public ::testing::Test {
   WorkerEnd Run(WorkerRole role = WorkerRole::kTrainer) {
     WorkerOptions options{.join = TestJoin()};
     options.join.role = role;
-    WorkerDeps deps{.data = &coordinator_,
-                    .control = &coordinator_,
-                    .clock = &clock_,
-                    .sleeper = &sleeper_,
-                    .observer = &observer_,
-                    .log = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
-                    .make_replica = [this](const JoinInfo& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
-                      ++built_;
-                      if (!make_error_.ok()) return make_error_;
-                      auto replica = std::make_unique<FakeReplica>(5.0F);
-                      replica->on_step = on_step_;
-                      replica_ = replica.get();
-                      return replica;
-                    }};
+    WorkerDeps deps{
+        .data = &coordinator_,
+        .control = &coordinator_,
+        .clock = &clock_,
+        .sleeper = &sleeper_,
+        .observer = &observer_,
+        .log = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
+        .make_replica = [this](const JoinedRun& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
+          ++built_;
+          if (!make_error_.ok()) return make_error_;
+          auto replica = std::make_unique<FakeReplica>(5.0F);
+          replica->on_step = on_step_;
+          replica_ = replica.get();
+          return replica;
+        }};
     worker_.emplace(options, deps);
     return worker_->Run();
   }

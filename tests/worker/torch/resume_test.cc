@@ -105,7 +105,7 @@ class ResumeTest : public ::testing::Test {
                    .sleeper = &sleeper,
                    .observer = &observer,
                    .log = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
-                   .make_replica = [&](const JoinInfo&) -> absl::StatusOr<std::unique_ptr<Replica>> {
+                   .make_replica = [&](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
                      auto inner = CreateTorchReplica(replica_);
                      if (!inner.ok()) return inner.status();
                      return std::make_unique<MortalReplica>(*std::move(inner), dies_at_step);

@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_PUBLISH_CONFIRMATION_PAGE_H_
-#define ATOLL_SERVER_PUBLISH_CONFIRMATION_PAGE_H_
+#ifndef ATOLL_CORE_PROTOCOL_CONFIRMATION_PAGE_H_
+#define ATOLL_CORE_PROTOCOL_CONFIRMATION_PAGE_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,6 +26,7 @@ struct ConfirmationQuery {
 };
 inline constexpr uint32_t kMaxShownConfirmations = 512;
 
+/// Confirmations that the coordinator shows, of one fragment.
 struct ConfirmationPage {
   std::string run_id = {};
   std::vector<SignedConfirmation> confirmations = {};
@@ -34,4 +35,4 @@ struct ConfirmationPage {
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_PUBLISH_CONFIRMATION_PAGE_H_
+#endif  // ATOLL_CORE_PROTOCOL_CONFIRMATION_PAGE_H_
