@@ -256,7 +256,7 @@ class CommitBench {
         "%llu MiB a version, %u shards\n\n| what | median s | of raw | CPU s | written / MIB "
         "|\n|---|---|---|---|---|\n",
         static_cast<unsigned long long>(bytes_ >> 20), kShards);
-    // The new version, the one that is kept until it is there, and the contribution of the round.
+    // The new version, the previous one, and the contribution of the round.
     const double live = 2.0 * static_cast<double>(bytes_) + static_cast<double>(bytes_) / 4;
     std::printf("| most disk while storing, over live data and retained versions | | %.2f | | |\n",
                 static_cast<double>(most_disk_bytes_) / live);

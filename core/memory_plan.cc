@@ -63,7 +63,7 @@ CoordinatorMemory PlanCoordinatorMemory(const MemoryPlanInput& input) {
   memory.next = input.largest_fragment * kFloat;
   memory.published = 2 * encoded;
   if (input.pull_delta) {
-    // Those that are kept, and the one that is being made.
+    // The retained differences, and the one in progress.
     memory.published = (input.elements + input.largest_fragment) * kFloat +
                        (kDeltasKept + 1) * CodecFor(*input.pull_delta).EncodedSize(input.elements);
   }

@@ -24,7 +24,7 @@ namespace atl {
 ///   trimmed_mean    per coordinate, unweighted: without floor(trim * n) values at each end
 ///   median          per coordinate, unweighted; of an even number the mean of the middle two
 ///   centered_clip   v <- v + sum w_i (x_i - v) min(1, radius / |x_i - v|), clip_iterations times from v = 0
-///                   (Karimireddy, He, Jaggi, arXiv 2012.10333); radius 0: with clip_by_distance, anew at
+///                   (Karimireddy, He, Jaggi, arXiv 2012.10333); radius 0: with clip_by_distance, at
 ///                   every pass, the median of |x_i - v|, else the median norm
 ///
 /// Median norms are over contributions that are not zero (a worker that did nothing must not stop the

@@ -49,9 +49,9 @@ double EpsilonOf(double rho, double delta);
 /// What a run has released of its workers so far, from its round records. Neighbouring runs differ in one
 /// worker, all of whose pseudo-gradients are zero in one of them. Pure state, not thread-safe.
 ///
-/// local      against whoever sees the worker's pushes, the coordinator included: sensitivity C, its own
+/// local      against observers of the worker's pushes, the coordinator included: sensitivity C, its own
 ///            noise sigma * C, one release per contribution.
-/// published  against whoever sees published versions only: the noises of all workers of a round add up.
+/// published  against observers of published versions only: the noises of all workers of a round add up.
 ///            Only where the merge is a fixed sum (mean without norm guard); the weights are not secret.
 class PrivacyAccountant {
  public:

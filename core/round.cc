@@ -77,8 +77,8 @@ void Round::Joined(std::string_view worker, MonoTime now, const Membership& memb
   // Whatever an earlier life pulled is gone with it.
   if (const auto it = pulled_.find(worker); it != pulled_.end()) pulled_.erase(it);
   if (!Gathering(now)) {
-    // A worker that restarts in the middle of a round starts it anew, as a joiner does, and must delay
-    // nobody.
+    // A worker that restarts in the middle of a round starts it again, as a joiner does, and must delay
+    // no other.
     if (const auto it = candidates_.find(worker); it != candidates_.end() && !HasArrived(worker))
       candidates_.erase(it);
     if (!Abandoned(membership)) return;

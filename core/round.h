@@ -48,7 +48,7 @@ struct RoundOpening {
 /// contribution on this base nor counts toward quorum or minimum. (worker, base) counts once.
 ///
 /// Gathering. At version 0, and when a worker joins while no candidate is live and none has contributed, the
-/// round gathers: whoever is there or joins is a candidate. Gathering ends when `start_workers` candidates
+/// round gathers: members and joiners are candidates. Gathering ends when `start_workers` candidates
 /// are live, or some time after the first: the deadline at version 0, one lease later on. The round does not
 /// close while it gathers, and its deadline counts from the end of the gathering.
 class Round {
@@ -63,11 +63,11 @@ class Round {
   /// An active trainer joined, or came back as a new incarnation; the membership already has it.
   void Joined(std::string_view worker, MonoTime now, const Membership& membership);
 
-  /// A lost trainer renewed its lease: the same life goes on. If nobody else was there, the deadline counts
-  /// anew, else after an outage of all workers the first of them would close the round alone.
+  /// A lost trainer renewed its lease: the same life goes on. If nobody else was there, the deadline starts
+  /// again, else after an outage of all workers the first of them would close the round alone.
   void Revived(std::string_view worker, MonoTime now, const Membership& membership);
 
-  /// After a pause: deadline, grace and gathering count anew.
+  /// After a pause: deadline, grace and gathering start again.
   void Resumed(MonoTime now);
 
   /// A trainer began to pull this base, or reports that it computes on it (after a restart of the
@@ -75,7 +75,7 @@ class Round {
   void Pulled(std::string_view worker);
 
   /// What it pushed on this base was refused for what is in it: nobody waits for another one, though it would
-  /// count. Until it joins anew.
+  /// count. Until it joins again.
   void Rejected(std::string_view worker);
 
   enum class Arrival : uint8_t { kAccepted = 1, kDuplicate = 2 };

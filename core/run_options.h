@@ -87,7 +87,7 @@ struct MergeOptions {
   double trim = 0.2;       // trimmed_mean: fraction dropped at each end
   double clip_radius = 0;  // centered_clip; 0: a median, see clip_by_distance
   uint32_t clip_iterations = 5;
-  /// Of clip_radius 0: anew at every pass, the median distance from the center; else the median norm, which
+  /// Of clip_radius 0: at every pass, the median distance from the center; else the median norm, which
   /// rounds recorded by earlier versions had.
   bool clip_by_distance = false;
   bool norm_guard = false;                             // scale each by min(1, median norm / its norm)
@@ -165,13 +165,12 @@ struct RunOptions {
   PrivacyOptions privacy;
   CodecKind push_codec = CodecKind::kFp32;
   CodecKind pull_codec = CodecKind::kFp32;
-  std::optional<CodecKind> pull_delta =
-      std::nullopt;  // how a version travels to whoever holds the one before
+  std::optional<CodecKind> pull_delta = std::nullopt;  // how a version travels to holders of the one before
   bool error_feedback = true;
   double error_feedback_beta = 1;
   ErrorFeedbackForm error_feedback_form = ErrorFeedbackForm::kCarry;
   bool zstd = false;                  // chunks are packed on the wire
-  uint32_t error_feedback_reset = 0;  // versions after which the residual starts anew; 0: never
+  uint32_t error_feedback_reset = 0;  // versions after which the residual is reset; 0: never
   uint32_t evaluation_every = 1;
   uint32_t evaluation_batches = 40;
   EvaluatedBy evaluated_by = EvaluatedBy::kWorker;
@@ -179,7 +178,7 @@ struct RunOptions {
   uint32_t shards = 4;
   uint32_t checkpoint_every = 0;       // versions between automatic checkpoints; 0: none
   uint32_t checkpoint_keep = 3;        // the newest automatic ones
-  uint32_t checkpoint_keep_every = 0;  // every so-manieth is kept for good; 0: none
+  uint32_t checkpoint_keep_every = 0;  // every Nth is kept permanently; 0: none
   uint32_t max_workers = 1000;
   double joins_per_s = 200;
   Duration forget_workers_after = Seconds(168 * 3600.0);  // 0: never

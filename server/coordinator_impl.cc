@@ -398,7 +398,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOption
   auto engine =
       std::make_unique<MergeEngine>(options.merge_threads, options.run.pull_codec, options.run.pull_delta);
   ATOLL_ASSIGN_OR_RETURN(OpenedRun opened, OpenRun(options, deps, *engine));
-  // From here on there is one configuration: the recorded one that is in force, not that of the file.
+  // From here on only the recorded configuration counts, not that of the file.
   options.run = opened.config->run;
   options.config_bytes = opened.config->bytes;
   if (heartbeat_by_lease) options.heartbeat = options.run.round.lease / 3;

@@ -42,7 +42,7 @@ struct CoordinatorDeps {
   const Clock* clock = nullptr;  // outlives the coordinator
   Logger log;
   CoordinatorObserver* observer = nullptr;  // outlives the coordinator; null: nobody counts
-  /// Starts and stops workers; null: nobody does. Its events go to the run's log. Whoever stops the
+  /// Starts and stops workers; null: none. Its events go to the run's log. The owner that stops the
   /// coordinator calls its Shutdown first, so that workers can still say goodbye.
   std::unique_ptr<Launcher> launcher;
   /// Reads and changes recorded configurations. Outlives the coordinator. Null: of an earlier start's

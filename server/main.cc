@@ -63,7 +63,7 @@ namespace {
 
 constexpr char kStopped[] = "stopped; start it again with the same data directory to go on";
 constexpr char kStoppedForGood[] =
-    "stopped; the run was stopped for good: started again it serves what the run has, and trains no more";
+    "stopped; the run was stopped permanently: a new start serves its last version, and trains no more";
 
 const HelpText& ProgramHelp() {
   static const auto& text = *new HelpText{
@@ -335,13 +335,13 @@ absl::Status CheckAddresses(const Flags& flags, const ServerSecurity& security) 
                     flags.metrics_listen);
 }
 
-/// Before anything that takes time: who watches shall see the difference between starting and dead.
+/// Before anything that takes time: a probe must see the difference between starting and dead.
 absl::StatusOr<std::unique_ptr<HealthListener>> StartHealth(const Flags& flags) {
   if (flags.health_listen.empty()) return nullptr;
   return HealthListener::Start(flags.health_listen);
 }
 
-/// Those that there may not be are null.
+/// Disabled listeners are null.
 PortAddresses AddressesOf(const RpcServer& rpc, const MetricsEndpoint* metrics, const HealthListener* health,
                           const WebServer* web) {
   return {.data = rpc.data_address(),

@@ -39,7 +39,7 @@ struct RoundSummaryView {
   uint64_t payload_bytes = 0;
   std::string close_reason;
   int64_t closed_unix_ns = 0;
-  double epsilon = 0;  // spent so far, against whoever sees pushes; 0: no privacy
+  double epsilon = 0;  // spent so far, against observers of pushes; 0: no privacy
 };
 
 /// Values of RunEvent.Kind in types.proto.

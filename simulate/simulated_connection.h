@@ -13,7 +13,7 @@
 namespace atl {
 
 /// One worker's connection to the coordinator over a simulated link. Every message is converted as for the
-/// wire. A call fails when a message is lost, when the coordinator is down or dies meanwhile, and for good
+/// wire. A call fails when a message is lost, when the coordinator is down or dies meanwhile, and permanently
 /// when the worker was killed. Fibers of one scheduler only.
 class SimulatedConnection final : public CoordinatorConnection {
  public:

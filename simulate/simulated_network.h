@@ -19,7 +19,7 @@ class SimulatedLink {
   bool Repeats();
   bool Lies();
 
-  // Set by whoever makes the weather.
+  // Set by the owner of the faults.
   Duration latency = Seconds(0.02);  // one way, mean
   double loss = 0;                   // of messages
   double repeat = 0;                 // of requests

@@ -52,7 +52,7 @@ class StoreIndex {
   /// FailedPrecondition unless stored < version <= head, or version == stored (which repeats the retention).
   absl::Status CheckStore(const FragmentLayout& layout, Version version, const FragmentTensorsView& tensors,
                           uint32_t keep) const;
-  /// NotFound naming the versions that there are.
+  /// NotFound naming the existing versions.
   absl::Status CheckRead(const FragmentLayout& layout, Version version) const;
 
   /// NotFound, FailedPrecondition.

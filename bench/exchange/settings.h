@@ -30,7 +30,7 @@ struct ExchangeSettings {
   uint64_t mib = 256;  // of float32 parameters
   std::vector<Recipe> recipes;
   std::vector<StoreKind> stores = {StoreKind::kMemory, StoreKind::kDisk};
-  int rounds = 5;          // measured, after one that is not
+  int rounds = 5;          // measured, after a first unmeasured one
   double compute_s = 2;    // the timer in place of computing: what the coordinator writes behind a version is
                            // written meanwhile, as in a run
   std::string program;     // atoll-coordinator

@@ -2,7 +2,7 @@
 """atoll.rules.yaml as a PrometheusRule of the Prometheus operator, on standard output.
 
 prometheus_rule.py [--name atoll] [--namespace NS] [--runbooks https://git.example/atoll/blob/main/]
-prometheus_rule.py --write [FOLDER]    makes anew what k8s/ (or FOLDER) has of it: the object of the component `monitoring`,
+prometheus_rule.py --write [FOLDER]    renews the copies in k8s/ (or FOLDER): the object of the component `monitoring`,
                                        and the rules that the Helm chart puts into one
 --runbooks is put before each runbook link, which is a path in this repository.
 """

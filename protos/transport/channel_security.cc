@@ -41,9 +41,9 @@ LiveCertificateOptions CertificateOptions(const ClientSecurityFlags& flags, cons
       log.Warning("certificate files cannot be used; going on with what was read before",
                   {{"why", std::string(outcome.message())}});
     } else if (!now.certificate.empty()) {
-      log.Info("certificates read anew", {{"valid_until", UtcMinute(now.facts.not_after)}});
+      log.Info("certificates reloaded", {{"valid_until", UtcMinute(now.facts.not_after)}});
     } else {
-      log.Info("certificates read anew");
+      log.Info("certificates reloaded");
     }
   };
   return options;

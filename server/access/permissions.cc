@@ -14,7 +14,7 @@ std::string Describe(const Identity& who) {
 }
 
 absl::Status CheckName(const Identity& who, std::string_view name) {
-  // Whoever may be here may look.
+  // Every admitted caller may read.
   if (name.starts_with(kObserverPrefix)) return absl::OkStatus();
   if (who.role != Role::kWorker) {
     return absl::PermissionDeniedError(

@@ -103,9 +103,10 @@ absl::StatusOr<RestoreResult> AdminImpl::RestoreCheckpoint(const AdminCaller& ca
     MutexLock lock(&locks_.state);
     was_finished = context_.state->progress().finished();
     const ControlEntry control = context_.state->control().control();
-    restored = control.mode == RunMode::kStopped
-                   ? absl::FailedPreconditionError("the run is stopped, for good; a restore could not go on")
-                   : keeper_->Restore(name);
+    restored =
+        control.mode == RunMode::kStopped
+            ? absl::FailedPreconditionError("the run is stopped permanently; a restore could not continue it")
+            : keeper_->Restore(name);
   }
   // Workers that left because the run was finished are started again, where it goes on.
   if (restored.ok() && was_finished && launcher_ != nullptr) {

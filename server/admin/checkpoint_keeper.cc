@@ -31,7 +31,7 @@ CheckpointView ViewOf(const CheckpointEntry& entry) {
           .damage = entry.damage};
 }
 
-/// Nobody shall find out only when the version is to be recomputed.
+/// Named now, not only when somebody recomputes the version.
 std::string LeftOutText(const std::vector<std::string>& left_out) {
   if (left_out.empty()) return "";
   return absl::StrFormat(

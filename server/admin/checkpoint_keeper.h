@@ -35,11 +35,11 @@ class CheckpointKeeper {
   absl::StatusOr<RestoreResult> Restore(const std::string& name);
   absl::Status Delete(const std::string& name);
 
-  /// Tells the observer of the newest checkpoint that there is.
+  /// Reports the newest existing checkpoint to the observer.
   void ReportNewest() const;
   /// The tensors of this version are on disk: makes an automatic checkpoint when one is due. Does not block.
   void VersionStored(FragmentId fragment, Version version);
-  /// Finishes the one that is being made, joins. Idempotent.
+  /// Finishes the current checkpoint, joins the thread. Idempotent.
   void Stop() { queue_.Stop(); }
 
  private:

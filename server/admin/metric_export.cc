@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<MetricPointView>> DurationSource::Next() {
     }
     const auto event = DecodeEvent(page_.front().bytes);
     page_.pop_front();
-    // One that cannot be read is skipped, as whoever follows the log does.
+    // Skip unreadable events, as readers of the log do.
     if (!event.ok() || !event->round) continue;
     const RoundSummaryView& round = *event->round;
     MetricPointView point{.name = NameOf(round.fragment, "round/open_seconds"),

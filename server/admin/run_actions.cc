@@ -77,7 +77,7 @@ absl::StatusOr<std::string> RunActions::Act(const AdminCaller& caller, RunAction
     case RunAction::kStop:
       ATOLL_RETURN_IF_ERROR(ChangeMode(RunMode::kStopped, caller, reason));
       return std::string(
-          "the run is stopped, for good: the open round closes with what has arrived, then workers leave");
+          "the run is stopped permanently: the open round closes with what has arrived, then workers leave");
     case RunAction::kResetDataset: {
       ATOLL_RETURN_IF_ERROR(context_.effect_executor->RecordThen(
           [&]() -> absl::StatusOr<MemberRecords> {

@@ -9,7 +9,7 @@
 
 namespace atl {
 
-/// What the coordinator tells to whoever counts (monitoring implements it with prometheus-cpp). Called from
+/// What the coordinator reports to metrics (monitoring implements it with prometheus-cpp). Called from
 /// many threads at once, never under a lock of the coordinator; must not block. Every method does nothing
 /// unless overridden.
 class CoordinatorObserver {

@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<uint32_t>> KubernetesLauncher::GetSets() {
   std::vector<uint32_t> sets;
   while (true) {
     const auto replicas = GetReplicas(SetOf(static_cast<uint32_t>(sets.size())));
-    // A Role that names the sets answers "forbidden" for one that is not there.
+    // A Role that names the sets answers "forbidden" for a missing one.
     const bool end =
         absl::IsNotFound(replicas.status()) || (absl::IsPermissionDenied(replicas.status()) && !sets.empty());
     if (end) return sets;
@@ -333,7 +333,7 @@ uint64_t KubernetesLauncher::Scales() const {
 
 void KubernetesLauncher::Look() {
   const absl::Status asked = AskForFirstTarget();
-  // That it cannot be granted is no reason not to look at what there is.
+  // A number that cannot be granted is no reason not to look at the pods.
   if (!asked.ok() && !absl::IsFailedPrecondition(asked)) return Note(asked);
   const absl::Status given_up = GiveUpLeft();
   if (!given_up.ok()) return Note(given_up);

@@ -10,7 +10,7 @@
 
 namespace atl {
 
-/// Bounds how often Join is called: each may write to the disk, and each makes whoever it supersedes begin
+/// Bounds how often Join is called: each may write to the disk, and each makes a superseded process begin
 /// again. Two token buckets, one for all and one of half its size for each address, so that one machine that
 /// calls in a loop leaves room for the others. Pure state, not thread-safe.
 class JoinRateLimiter {

@@ -110,7 +110,7 @@ class MemberRegistry {
   /// A contribution of this worker counts: the first one pins the run to its token files. True when its
   /// record changed.
   bool NoteData(const WorkerName& name);
-  /// The next contribution pins the run anew. Names of the members whose records changed.
+  /// The next contribution pins the run again. Names of the members whose records changed.
   std::vector<WorkerName> ForgetData();
   /// Its part of the shared data, and where it goes on in it: behind what was accepted of it.
   DataPart Partition(const Member& member) const;

@@ -36,9 +36,9 @@ class OffenceTracker {
   /// What this worker sent up to this version is not held against it any more.
   void Forgive(const WorkerName& worker, Version until);
   Version forgiven_until(const WorkerName& worker) const;
-  /// Whoever joins under its name is new.
+  /// A worker that joins under its name is new.
   void Forget(const WorkerName& worker);
-  /// The run goes on from other contents: windows begin anew.
+  /// The run continues from other contents: windows begin again.
   void BeginEpoch();
 
   const OffenceRecord& Of(const WorkerName& worker) const;

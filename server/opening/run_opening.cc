@@ -306,7 +306,7 @@ absl::Status LeaveOldEpoch(const CoordinatorDeps& deps, MergeEngine& engine, Ope
                                       deps.clock->WallNow().time_since_epoch().count(), engine);
   ATOLL_RETURN_IF_ERROR(deps.store->BeginEpoch(start));
   recovery.identity.epoch = start.epoch;
-  // Nobody has joined this epoch yet: whoever was there when the checkpoint was made has no claim on its
+  // No worker has joined this epoch yet: members at the time of the checkpoint have no claim on their
   // name.
   for (WorkerEntry& worker : recovery.workers) worker.departed = true;
   for (FragmentRecovery& fragment : recovery.fragments) {

@@ -5,7 +5,7 @@
 
 namespace atl {
 
-/// Descriptors that the store, uploads and the program itself are left, whoever connects.
+/// Descriptors reserved for the store, uploads and the program itself.
 inline constexpr size_t kReservedDescriptors = 768;
 
 /// How many connections each of two ports can have (the health port has few): `wanted`, or what such a limit

@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<ServerSecurity>> ServerSecurity::Load(const Secur
   live.period = kLookEvery;
   live.on_change = [logger = security->log_](const absl::Status& outcome, const CertificateSet& now) {
     if (outcome.ok()) {
-      logger.Info("certificates read anew; they hold for connections from now on",
+      logger.Info("certificates reloaded; they hold for connections from now on",
                   {{"valid_until", UtcMinute(now.facts.not_after)}});
     } else {
       logger.Error("certificate files cannot be used; going on with what was read before",
@@ -158,8 +158,8 @@ std::string ServerSecurity::Warning(const std::vector<std::string>& addresses) c
   return absl::StrFormat(
       "INSECURE: other machines reach %s, and there is no TLS: %s; give --tls-cert and --tls-key",
       absl::StrJoin(reachable, " and "),
-      asks() ? "whoever listens on the way can read the model and take over the tokens"
-             : "whoever reaches them can read, change and stop this run, under any name");
+      asks() ? "anyone on the network path can read the model and the tokens"
+             : "anyone who reaches them can read, change and stop this run, under any name");
 }
 
 absl::StatusOr<std::vector<std::string>> ServerSecurity::LaunchedArguments(

@@ -81,7 +81,7 @@ class Confirmations {
   absl::StatusOr<ConfirmationPage> Show(const RunIdentity& run, const ConfirmationQuery& query,
                                         const KeyOf& key_of) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Whoever joins under its name is new. What it signed stays with the versions.
+  /// A worker that joins under its name is new. Its signatures stay with the versions.
   void Forget(const WorkerName& worker) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// The newest version of fragment 0 that the worker has confirmed to this coordinator.

@@ -51,7 +51,7 @@ class PublishedVersions {
   /// The next version of its fragment; answers those who waited for it. A version of another epoch gives a
   /// finished fragment another life.
   void Publish(SnapshotPtr snapshot);
-  /// No version above the head will come: whoever waits for one is answered kFinished, now and from now on.
+  /// No version above the head will come: waiting pulls get kFinished, now and from now on.
   void Finish(FragmentId fragment);
   /// There will be further versions after all.
   void Reopen(FragmentId fragment);

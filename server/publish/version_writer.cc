@@ -26,8 +26,8 @@ void VersionWriter::Store(const FragmentState* state, const SnapshotPtr& publish
 }
 
 void VersionWriter::LetReadersGoFirst(FragmentId fragment, const SnapshotWatch& published, MonoTime until) {
-  // The board holds it; whoever else does is sending it. No reader can be missed for long: who waited for the
-  // version got it when it was published.
+  // PublishedVersions holds it; other holders send it. No reader can be missed for long: pulls that waited
+  // for the version got it when it was published.
   while (published.use_count() > 1 && SteadyNow() < until) {
     const bool next_round_comes =
         context_.budget->used() > 0 ||

@@ -13,7 +13,7 @@
 namespace atl {
 
 /// Writes the tensors of published versions behind them, on a thread of its own, and tries again for as long
-/// as the disk refuses. Whoever pulls a version just published goes first: it is written when nobody reads it
+/// as the disk refuses. Pulls of a version just published go first: it is written when nobody reads it
 /// any more, but a second after its publication at the latest, and at once when the next round needs it soon,
 /// that is, when a contribution has begun to arrive. Nothing that was acknowledged hangs on it: the version's
 /// record is on disk already. Thread-safe.

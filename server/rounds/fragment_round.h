@@ -117,7 +117,7 @@ class FragmentRound {
 
   /// Trainers that were active when the base was published.
   uint32_t active_at_open() const { return active_at_open_; }
-  /// Of the open round; of one that is closing, why it does.
+  /// Of the open round; for a closing round, the reason of the close.
   RoundVerdict verdict;
   GraceEstimate grace;
   Version stored;

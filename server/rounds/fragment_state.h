@@ -12,7 +12,7 @@
 namespace atl {
 
 /// The tensors of one fragment at one version. theta is shared: with float32 pulls it is the published
-/// payload itself, read by whoever streams the snapshot; so it is never written again. The outer optimizer's
+/// payload itself, read by all streams of the snapshot; so it is never written again. The outer optimizer's
 /// state belongs to the coordinator alone and is updated in place, which is why the version before must be
 /// stored before the next one is computed. Memory: 4 bytes per parameter for theta, 4 for each state vector,
 /// and 4 for the next theta while a round is merged; with delta pulls as much again for what is published as

@@ -24,7 +24,7 @@ namespace atl {
 /// What a version hashes to (RoundRecord): parameters is the hash of theta's bytes, state that of the state
 /// vectors' blocks of 1 MiB one vector after the other (of one vector: the hash of its bytes; of none: that
 /// of the empty string), published that of the published payload (with delta pulls: of the values that
-/// whoever followed or joined holds, as float32).
+/// followers and joiners hold, as float32).
 struct VersionHashes {
   ContentHash parameters;
   ContentHash state;

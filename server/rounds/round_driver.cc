@@ -97,7 +97,7 @@ void RoundDriver::StepFragment(FragmentDriver& driver) {
   (void)context_.effect_executor->Execute(effects);
   if (decision.action != RoundDecision::Action::kClose) return;
   // The state is updated in place: the version before must be on disk first. Until then the round stays
-  // open, and whoever comes meanwhile is still counted.
+  // open, and contributions that arrive meanwhile still count.
   if (driver.storing) return context_.state->rounds().AwaitStorage(id);
   // Not there yet while an acceptance is in flight; its end wakes this thread.
   auto closed = context_.state->rounds().BeginClose(id, now);

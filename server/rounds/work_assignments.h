@@ -34,7 +34,7 @@ class WorkAssignments {
   /// data that it was reading from, which it gets again.
   void Joined(const Member& member);
   void Left(const WorkerName& worker) { shares_.Release(worker); }
-  /// Left; whoever joins under its name is new.
+  /// Left; a worker that joins under its name is new.
   void Forget(const WorkerName& worker);
 
   struct Assigned {
@@ -48,14 +48,14 @@ class WorkAssignments {
 
   /// Lowers what the contribution claims to what its worker was given, or could have been given at most if
   /// that is not known (after a restart); names the partition when it does not. InvalidArgument for a
-  /// partition that there is not.
+  /// nonexistent partition.
   absl::Status Cap(const Member& member, const RunOptions& run, Contribution& contribution) const;
 
   /// `claimed`: the position as the worker has it, before it was capped.
   void Accepted(const Contribution& contribution, uint64_t claimed, MonoTime now);
   /// It came too late; its worker keeps what is in it when `carried`.
   void Rejected(const Contribution& contribution, uint64_t claimed, bool carried);
-  /// Left out of its round for good; `others` of the same round are still to be committed.
+  /// Left out of its round permanently; `others` of the same round are still to be committed.
   void Excluded(const Contribution& contribution, const std::vector<Contribution>& others);
   /// Positions after a commit of these.
   std::vector<PartitionEntry> After(FragmentId fragment,

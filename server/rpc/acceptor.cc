@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<FileDescriptor>> ListenOnAll(const std::string& host,
   return listening;
 }
 
-/// Ends a connection for whoever serves it, who closes the descriptor, and for its peer, who is reset: a mere
+/// Ends a connection for its server, which closes the descriptor, and for its peer, which is reset: a mere
 /// shutdown would leave what has arrived to be read, which is megabytes, and the peer to wait.
 void Abort(int fd) {
   sockaddr nowhere = {};
@@ -275,7 +275,7 @@ void Acceptor::EndGreedy(MonoTime now) {
 }
 
 void Acceptor::TrimSometimes(MonoTime now) {
-  // What the greedy had filled is in pieces all over the heap, and is free once whoever serves them has
+  // Memory of the largest connections is scattered over the heap, and is free once their server has
   // noticed that they are gone.
   if (!trim_at_ || now < *trim_at_) return;
   ::malloc_trim(0);

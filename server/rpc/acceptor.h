@@ -46,9 +46,9 @@ struct AcceptorOptions {
   std::function<void(const std::string& peer)> on_ended_unheard = {};
 };
 
-/// Accepts the connections of one port, on a thread of its own, and hands each to whoever serves it, so that
+/// Accepts the connections of one port, on a thread of its own, and hands each to its server, so that
 /// their number is bounded. gRPC's own listener has no bound: it accepts until the process has no file
-/// descriptor left, and then stops listening for good.
+/// descriptor left, and then stops listening permanently.
 class Acceptor {
  public:
   /// Gets the ownership of a connection, non-blocking.

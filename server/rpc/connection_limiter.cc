@@ -177,7 +177,7 @@ void ConnectionLimiter::AddLargestViolations(Of of, Amounts amounts, uint64_t li
     total += each.amount;
     connections.push_back(each);
   }
-  // Together they have too much: whoever has most is not always the one connection that is in the middle of a
+  // Together they have too much: the largest holder is not always the connection in the middle of a
   // large message, but the address whose connections have most.
   while (all > limit_of_all) {
     auto& [total, connections] =

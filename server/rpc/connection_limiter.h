@@ -63,7 +63,7 @@ bool IsStillOpen(const OpenSocket& socket);
 using CountStreams = std::function<std::vector<uint64_t>(const std::vector<std::string>& peers)>;
 
 /// The connections of one port. Counts what was admitted, and looks which of it is gone only when a limit
-/// seems to be reached, and then not oftener than kLookInterval: a flood buys no more work than that. Not
+/// seems to be reached, and then at most every kLookInterval: a flood buys no more work than that. Not
 /// thread-safe.
 class ConnectionLimiter {
  public:

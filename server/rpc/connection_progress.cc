@@ -13,7 +13,7 @@ HeldMessage::HeldMessage(std::shared_ptr<ConnectionSigns> signs) : signs_(std::m
 
 HeldMessage::~HeldMessage() {
   if (signs_ == nullptr) return;
-  // First: whoever looks in between sees one of the two.
+  // First: a reader in between sees one of the two.
   signs_->moved = true;
   --signs_->held;
 }

@@ -28,7 +28,7 @@ constexpr int kMaxStreams = 16;
 constexpr size_t kMaxConnections = 64;
 constexpr size_t kMaxBufferBytes = size_t{16} << 20;
 constexpr int kMaxThreads = 8;
-// Whoever connects and stays is let go; a probe connects anew each time.
+// Idle connections are closed; a probe opens a new one each time.
 constexpr int kMaxIdleMs = 30'000;
 constexpr int kHandshakeMs = 5'000;
 constexpr int kMaxAgeMs = 300'000;

@@ -17,7 +17,7 @@ class Server;
 namespace atl {
 
 /// Asked about this service, the health port says SERVING for as long as the process answers at all: for a
-/// supervisor that shall not kill a coordinator which is still reading its disk.
+/// supervisor that must not kill a coordinator which is still reading its disk.
 inline constexpr char kLiveService[] = "live";
 
 /// A plaintext port with the standard health service (grpc.health.v1) and nothing else: no reflection, no

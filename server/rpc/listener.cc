@@ -33,7 +33,7 @@ absl::Status CheckExposure(const BindAddress& address, const RpcServerOptions& o
   const bool secured = options.security.certificates != nullptr;
   if (secured || options.exposure == Exposure::kAnyInterface || IsLoopback(address)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
-      "%s can be reached from other machines, and there is no TLS: whoever reaches the port can read and "
+      "%s can be reached from other machines, and there is no TLS: anyone who reaches the port can read and "
       "spoil the model. Give --tls-cert and --tls-key (docs/guides/security.md), "
       "listen on 127.0.0.1 and tunnel, or give --insecure-bind on a network that you trust",
       address.ToString()));

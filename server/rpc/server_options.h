@@ -48,7 +48,7 @@ struct RpcServerOptions {
       size_t{512} << 20;  // that gRPC may hold of messages on their way, both ports together
   Duration handshake_timeout = Seconds(10);     // from connecting to the end of TLS's and HTTP/2's greetings
   Duration connection_idle = Seconds(300);      // a connection without a call for that long is ended
-  Duration max_connection_age = Seconds(3600);  // with TLS: then a client is asked to connect anew
+  Duration max_connection_age = Seconds(3600);  // with TLS: then a client is asked to reconnect
   Duration stall_limit = Seconds(60);           // a stream without a message for this long is ended
   Duration watchdog_period = Seconds(1);
   Duration shutdown_grace = Seconds(5);  // for calls in progress

@@ -172,7 +172,7 @@ class UploadReactor final : public grpc::ServerReadReactor<Message>, public Live
   grpc::CallbackServerContext* const context_;
   const TraceContext trace_;
   Reply* const reply_;
-  std::unique_ptr<Sink> sink_;  // whoever works, or finishes
+  std::unique_ptr<Sink> sink_;  // used by the worker thread, or by the one that finishes
   const ConnectionProgress::Signs signs_;
   Message message_;
   bool admitted_ = false;                // OnReadDone only

@@ -132,7 +132,7 @@ class WriteStream : public grpc::ServerWriteReactor<Message>, public LiveStream 
                                  status.error_message().c_str(), nullptr);
   }
 
-  /// True when the stream has ended, whoever finishes it.
+  /// True when the stream has ended, on either side.
   bool MaybeFinish() {
     absl::Status outcome;
     {

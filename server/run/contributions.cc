@@ -73,7 +73,7 @@ absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const MemberRe
                                                                   Effects& effects) {
   MutexLock lock(&core_.mutex);
   ATOLL_RETURN_IF_ERROR(member_calls_.Renew(caller, now, effects));
-  // The store may be in the new epoch already, and would refuse the upload for good.
+  // The store may be in the new epoch already, and would reject the upload permanently.
   if (acceptances_held_) return BeingRestored();
   const Member* member = core_.members.membership().Find(caller.worker);
   if (member->role != WorkerRole::kTrainer) {

@@ -51,7 +51,7 @@ void Evaluations::Watch(MonoTime now, Effects& effects) {
     return;
   }
   if (!no_evaluator_since_) no_evaluator_since_ = now;
-  // One that is starting, or back from a restart, gets a lease's time. Once for each time that there is none.
+  // A starting or restarted evaluator gets a lease's time. Once for each absence.
   const MonoTime due = *no_evaluator_since_ + core_.configs.run().round.lease;
   if (now < due || due == evaluator_missed_) return;
   evaluator_missed_ = due;

@@ -32,7 +32,7 @@ class MemberActions {
                          Effects& effects);
   /// Forgets one departed worker. NotFound, FailedPrecondition (it is live, or banned).
   absl::Status Forget(const WorkerName& worker, Effects& effects);
-  /// The next contribution pins the token files of the run anew.
+  /// The next contribution pins the token files of the run again.
   void ResetDataset(Effects& effects);
 
   // The records of members as they will be after an action, which are stored before it.

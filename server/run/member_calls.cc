@@ -137,7 +137,7 @@ void MemberCalls::NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& c
   if (role == WorkerRole::kTrainer && computing) {
     // After a restart of the coordinator nobody has pulled, as far as the new rounds know; who computes on
     // the base is waited for all the same.
-    // Overlapped fragments have versions of their own, and whoever computes is on its way to each of them.
+    // Overlapped fragments have their own versions, and a computing worker contributes to each of them.
     const bool overlapped = core_.configs.run().sync.mode == SyncMode::kOverlapped;
     for (FragmentRound& fragment : core_.fragments) {
       const bool on_base = overlapped || fragment.head() == call.progress.base;

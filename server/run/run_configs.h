@@ -13,7 +13,7 @@
 namespace atl {
 
 /// The configuration in force, and what pushes are encoded with under it and under those before it that open
-/// rounds have. The one home of the run's options: whoever reads them keeps a pointer to this. Not
+/// rounds have. The one home of the run's options: readers keep a pointer to this. Not
 /// thread-safe.
 class RunConfigs {
  public:

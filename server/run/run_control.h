@@ -25,7 +25,7 @@ class RunControl {
   absl::Status CheckOpen() const;
   /// FailedPrecondition when the run is stopped.
   absl::Status CheckNotStopped() const;
-  /// What was recorded is in force: rounds wait, go on with their deadlines counting anew, or close for good.
+  /// Applies a recorded entry: rounds wait, continue with new deadlines, or close permanently.
   void SetControl(const ControlEntry& control, MonoTime now, Effects& effects);
   /// So many workers are wanted of the launcher: recorded, for the next start.
   void SetWorkers(const ControlEntry& control);

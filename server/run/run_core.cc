@@ -46,7 +46,8 @@ std::string RunCore::ControlText() const {
 absl::Status RunCore::CheckOpen() const {
   if (control.mode == RunMode::kStopped) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "the run is %s, for good; to go on from what it has, start a coordinator on a copy of a checkpoint "
+        "the run is %s permanently; to continue from its state, start a coordinator on a copy of a "
+        "checkpoint "
         "that was made before: cp -r DATA_DIR/checkpoints/NAME COPY, then atoll-coordinator --data-dir COPY",
         ControlText()));
   }

@@ -9,7 +9,7 @@ namespace atl {
 namespace {
 
 double Until(MonoTime end, MonoTime now) {
-  // 0 says that there is no limit: one that is just being passed is a moment away.
+  // 0 means no limit, so a limit that is just being passed is a moment away.
   return std::max(1e-3, ToSeconds(end - now));
 }
 

@@ -158,7 +158,7 @@ std::string WebServer::url() const {
 void WebServer::Shutdown() {
   if (parts_->ticks) parts_->ticks->Stop();
   if (parts_->daemon) parts_->daemon->StopListening();
-  parts_->pool.Stop();  // whoever waits for an answer has it from here on
+  parts_->pool.Stop();  // every waiting request has its answer from here on
   parts_->retired.clear();
   parts_->daemon.reset();
   parts_->listener.Reset();

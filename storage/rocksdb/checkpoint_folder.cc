@@ -92,7 +92,7 @@ absl::StatusOr<std::vector<CheckpointEntry>> CheckpointFolder::List(bool check_c
   if (!FileExists(path_)) return entries;
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(path_));
   for (const std::string& name : names) {
-    // One that is being made right now, or deleted, is none.
+    // A checkpoint in progress, or a deleted one, does not count.
     if (!CheckCheckpointName(name).ok()) continue;
     if (!FileExists(JoinPath(JoinPath(path_, name), kCheckpointManifestFile))) continue;
     entries.push_back(Inspect(name, check_contents));

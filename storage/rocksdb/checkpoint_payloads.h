@@ -30,7 +30,7 @@ struct CheckpointPayload {
 std::vector<CheckpointPayload> PayloadsOf(const StoreIndex& store_index);
 
 /// Compares the files of a checkpoint that is being made with the payloads that it must have. DataLoss naming
-/// a damaged one that is needed. Others that are damaged are removed from `files` and from the folder;
+/// a damaged payload that is needed. Other damaged payloads are removed from `files` and from the folder;
 /// returns their paths.
 absl::StatusOr<std::vector<std::string>> LeaveOutDamaged(const std::string& folder,
                                                          const std::vector<CheckpointPayload>& payloads,

@@ -15,7 +15,7 @@ absl::StatusOr<uint64_t> FolderBytes(const std::string& folder) {
   uint64_t bytes = 0;
   std::set<std::pair<dev_t, ino_t>> counted;
   std::error_code error;
-  // Files come and go meanwhile: one that is gone counts nothing.
+  // Files come and go meanwhile: a missing file counts nothing.
   for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     struct stat info;

@@ -141,7 +141,7 @@ absl::Status RocksDbRunStore::PutControl(const ControlEntry& control) {
 }
 
 absl::Status RocksDbRunStore::AppendEvent(const EventEntry& event) {
-  // The run is served: what became of the restore is known by now. Whoever only reads the run leaves the
+  // The run is served: what became of the restore is known by now. Readers of the run leave the
   // note.
   if (restore_note_left_.exchange(false)) RemoveFile(dir_.restore_note()).IgnoreError();
   return PutIfCreated(event, Durability::kBuffered);

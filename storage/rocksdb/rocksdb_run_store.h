@@ -84,7 +84,7 @@ class RocksDbRunStore final : public RunStore {
   const std::unique_ptr<MetaDb> meta_;
   const std::shared_ptr<ContributionFolder> contributions_;
   const CheckpointFolder checkpoints_;
-  std::unique_ptr<ShardSet> shards_;  // set once, before the index says that there is a run
+  std::unique_ptr<ShardSet> shards_;  // set once, before the index reports a run
 
   Mutex making_checkpoint_;  // held over the whole of it
   // Held while something that a checkpoint names may disappear, and while the parts of a checkpoint are

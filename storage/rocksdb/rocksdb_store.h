@@ -24,7 +24,7 @@ struct RocksDbStoreOptions {
 ///
 /// InvalidArgument: the directory holds files of others and no run, or it lies in one of the folders of a
 /// run. FailedPrecondition: another process holds the directory (its id is named), or the directory has
-/// another number of shards. NotFound: no directory, and it shall not be created. DataLoss: something
+/// another number of shards. NotFound: no directory, and it must not be created. DataLoss: something
 /// promised is missing or damaged; the message names it. ResourceExhausted: the disk is full.
 absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options);
 

@@ -110,7 +110,7 @@ TEST_F(SecurityProgramTest, TrainsOverMutualTlsAndRotatesEverythingMeanwhile) {
   while (Atollctl({"status"}).exit_code != 0 && std::chrono::steady_clock::now() < deadline) {
   }
   AwaitRounds(2);
-  EXPECT_THAT(Log(), HasSubstr("certificates read anew"));
+  EXPECT_THAT(Log(), HasSubstr("certificates reloaded"));
   for (const auto& worker : workers) EXPECT_EQ(worker->complaint(), "");
   const std::string metrics = HttpGet(PortOf("metrics"), "/metrics");
   EXPECT_THAT(metrics,

@@ -15,7 +15,7 @@ class BorrowedBuffer {
   BorrowedBuffer(const BorrowedBuffer&) = delete;
   BorrowedBuffer& operator=(const BorrowedBuffer&) = delete;
 
-  /// Whoever holds a copy may read the memory.
+  /// Every holder of a copy may read the memory.
   const std::shared_ptr<const void>& share() const { return share_; }
   /// The lender holds none any more.
   void Close() { share_.reset(); }

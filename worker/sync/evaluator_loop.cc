@@ -17,8 +17,8 @@ absl::StatusOr<SyncEnd> EvaluatorLoop::Run() {
         if (commands.stop) return SyncEnd::kStopped;
         if (commands.run_stopped) return SyncEnd::kRunStopped;
         if (commands.drain) return commands.restart ? SyncEnd::kRestart : SyncEnd::kDrained;
-        context_.worker_status->ResyncDone();
-        context_.worker_status->SeedGrantUsed();
+        context_.worker_status->Done(&WorkerCommands::resync);
+        context_.worker_status->Done(&WorkerCommands::seed_granted);
         until = ParameterPuller::Until::kHead;
         continue;
       }

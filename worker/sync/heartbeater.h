@@ -31,7 +31,7 @@ class Heartbeater {
   absl::Status Beat() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Beats every `period` until Stop, and every quarter of it while the coordinator does not answer: the
-  /// lease must not end because it was away. Oftener, down to that quarter, when the coordinator names a
+  /// lease must not end because it was away. More often, down to that quarter, when the coordinator names a
   /// lease shorter than three periods. A second call has no effect.
   void Start(Duration period) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Beats soon instead of waiting for the period: there is something to tell.

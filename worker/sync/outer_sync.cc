@@ -62,7 +62,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::FollowCommands() {
   if (commands.drain) return NextMove{.end = EndOfDrain(commands)};
   if (commands.resync) {
     context_.log.Info("ordered to drop local progress and pull the head");
-    context_.worker_status->ResyncDone();
+    context_.worker_status->Done(&WorkerCommands::resync);
   } else if (commands.seed_granted && !puller_.fragments().front().version.has_value()) {
     ATOLL_RETURN_IF_ERROR(UseSeedGrant(*session_, *replica_, layout_, *retry_policy_, context_));
   }

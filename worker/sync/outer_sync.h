@@ -38,8 +38,8 @@ class OuterSync {
             const std::vector<FragmentLayout>& layout, const ResumeState& resume_state,
             RetryPolicy* retry_policy, Heartbeater* heartbeater, const WorkerContext& context);
 
-  /// Runs until there is a reason to end. WRONG_EPOCH (rejection.h): local progress is void, join and begin
-  /// anew.
+  /// Runs until there is a reason to end. WRONG_EPOCH (rejection.h): local progress is void, join and start
+  /// again.
   absl::StatusOr<SyncEnd> Run();
 
   const PseudoGradientEncoder& encoder(size_t fragment) const { return encoders_[fragment]; }

@@ -44,7 +44,7 @@ absl::StatusOr<SyncEnd> OverlappedSync::Run() {
   parts_.setting->GiveUp();
   const bool goes_on = end.ok() ? *end == SyncEnd::kReconfigured
                                 : RejectionReasonOf(end.status()) == RejectionReason::kWrongEpoch;
-  // Nobody wants the versions that are waited for. A worker that begins anew pulls again, so only the waits
+  // Nobody wants the awaited versions any more. A worker that starts again pulls again, so only the waits
   // of now are ended, and again those that had just begun.
   CoordinatorConnection& connection = *parts_.session->connection();
   if (!goes_on) connection.CancelPulls();
@@ -87,7 +87,7 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Begin(ParameterPuller& 
     if (commands.run_stopped) return SyncEnd::kRunStopped;
     if (outcome == ParameterPuller::Outcome::kFinished) return SyncEnd::kFinished;
     if (commands.drain) return EndOfDrain(commands);
-    context_.worker_status->ResyncDone();
+    context_.worker_status->Done(&WorkerCommands::resync);
     if (commands.seed_granted && !puller.fragments().front().version.has_value()) {
       ATOLL_RETURN_IF_ERROR(
           UseSeedGrant(*parts_.session, *parts_.replica, layout_, *parts_.retry_policy, context_));
@@ -258,7 +258,7 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::AwaitAcknowledgments(Sy
 
 absl::Status OverlappedSync::Resync() {
   context_.log.Info("ordered to drop local progress and pull the head");
-  context_.worker_status->ResyncDone();
+  context_.worker_status->Done(&WorkerCommands::resync);
   EnterPhase(context_, WorkerPhase::kPulling);
   for (const auto& fragment : state_.fragments) {
     if (fragment->finished) continue;

@@ -46,7 +46,7 @@ class PeerAudit {
   static constexpr int kPages = 8;          // of one fragment, in one look
   static constexpr size_t kSilent = 16;     // versions in a row without a pinned worker: worth a warning
   /// Pause after UNIMPLEMENTED, unless the worker joins again. A coordinator of an earlier release answers
-  /// this for good, a proxy only while its coordinator restarts; the two cannot be told apart.
+  /// this permanently, a proxy only while its coordinator restarts; the two cannot be told apart.
   static constexpr Duration kAskAgain = std::chrono::seconds(60);
   /// All calls of one look together, however many fragments there are; a quarter of a shorter lease. A look
   /// takes the heartbeat's thread, so it may not last as long as a lease.

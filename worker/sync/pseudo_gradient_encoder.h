@@ -31,7 +31,7 @@ PushHeader ClaimsOf(const FragmentBase& base, const InnerRound& round, std::opti
 /// Not thread-safe. Memory: that of the FragmentEncoder, and the payload.
 class PseudoGradientEncoder {
  public:
-  /// `run` gives codec, error feedback and privacy; its residual starts anew when a multiple of
+  /// `run` gives codec, error feedback and privacy; its residual is reset when a multiple of
   /// run.error_feedback_reset versions lies between two bases. Without error feedback, what a refused push
   /// carried is lost.
   ///

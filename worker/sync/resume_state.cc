@@ -106,9 +106,9 @@ void PushJournal::Conclude(PseudoGradientEncoder& encoder, const PushRecord& kep
                            const DeliveryReport& report) {
   const Spending spending(context_.time, TimeUse::kSave);
   const PushKey& key = kept.header.key;
-  context_.worker_status->NotePush(key, OutcomeOf(report.verdict));
+  context_.worker_status->push_outcomes().Note(key, OutcomeOf(report.verdict));
   if (!report.open) {
-    // After Restore the file's verdict is the one that is left for the encoder.
+    // After Restore only the file's verdict is left for the encoder.
     encoder.Settle(kept.verdict.value_or(report.verdict));
     WriteDown(kept.header, report.verdict);
   }
@@ -142,7 +142,7 @@ void PushJournal::Forget(PseudoGradientEncoder& encoder, const DeliveryReport& r
       "the coordinator no longer knows whether it counted; its content is not sent again",
       {{"fragment", key.fragment.value()}, {"base", key.base.value()}, {"head", report.head.value()}});
   encoder.Forget();
-  context_.worker_status->NotePush(key, PushOutcome::kForgotten);
+  context_.worker_status->push_outcomes().Note(key, PushOutcome::kForgotten);
 }
 
 void PushJournal::Settle(PseudoGradientEncoder& encoder, const DeliveryReport& report, TimeAccount* time) {
@@ -153,7 +153,7 @@ void PushJournal::Settle(PseudoGradientEncoder& encoder, const DeliveryReport& r
 void PushJournal::Settle(PseudoGradientEncoder& encoder, Verdict verdict, TimeAccount* time) {
   const Spending spending(time, TimeUse::kSave);
   encoder.Settle(verdict);
-  context_.worker_status->NotePush(encoder.header().key, OutcomeOf(verdict));
+  context_.worker_status->push_outcomes().Note(encoder.header().key, OutcomeOf(verdict));
   WriteDown(encoder.header(), verdict);
 }
 

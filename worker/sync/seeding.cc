@@ -28,7 +28,7 @@ absl::Status SeedRun(Session& session, Replica& replica, const std::vector<Fragm
 absl::Status UseSeedGrant(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
                           RetryPolicy& retry_policy, const WorkerContext& context) {
   const absl::Status seeded = SeedRun(session, replica, layout, context);
-  context.worker_status->SeedGrantUsed();
+  context.worker_status->Done(&WorkerCommands::seed_granted);
   if (seeded.ok() || RejectionReasonOf(seeded) == RejectionReason::kWrongEpoch) return seeded;
   // Without a reason it may be what a run says that was seeded meanwhile.
   const bool known_or_defect =

@@ -43,7 +43,7 @@ class Session {
   /// From any thread: who the worker is now.
   MemberRef member() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Whether Rejoin has answered WRONG_EPOCH: the worker begins anew under the membership that it has
+  /// Whether Rejoin has answered WRONG_EPOCH: the worker starts again under the membership that it has
   /// already, without another Join, which the run would hear of as a second return. True once.
   bool TakeRestartPending() ABSL_LOCKS_EXCLUDED(joining_) {
     const MutexLock lock(&joining_);

@@ -12,7 +12,7 @@ enum class SyncEnd : uint8_t {
   kFinished,      // the run's budget is spent
   kRunStopped,    // an operator ended the run
   kDrained,       // ordered to leave, or SIGTERM: what was done is pushed
-  kReconfigured,  // the run has another configuration: build anew, and go on
+  kReconfigured,  // the run has another configuration: build again and continue
   kRestart,       // the same, to come back at once as a fresh process
   kStopped,       // ordered to leave, or out of time: nothing more is pushed
   kDiverged,      // too many rounds in a row were not finite

@@ -142,8 +142,7 @@ absl::StatusOr<SyncEnd> Worker::Live() {
       if (const absl::Status known = session_.Reconfigure(); !known.ok()) end = known;
     }
     if (!end.ok() && RejectionReasonOf(end.status()) == RejectionReason::kWrongEpoch) {
-      context_.log.Warning("beginning anew from the published parameters",
-                           {{"because", Explain(end.status())}});
+      context_.log.Warning("starting again from the published version", {{"because", Explain(end.status())}});
       joins = true;
     } else if (!end.ok() || *end != SyncEnd::kReconfigured) {
       return end;
@@ -185,13 +184,15 @@ absl::Status Worker::LoadCheckpoint(const JoinedRun& info) {
                                                 context_.log));
   const auto kept = checkpoint_->LoadRound();
   if (absl::IsNotFound(kept.status())) {
-    context_.log.Info("starts anew: nothing is kept of an earlier life", {{"folder", checkpoint_->folder()}});
+    context_.log.Info("no saved state; starting from the published version",
+                      {{"folder", checkpoint_->folder()}});
     optimizer_warmup_.SetCold();
     return absl::OkStatus();
   }
   const absl::Status taken_up = kept.ok() ? replica_->LoadState(kept->replica) : kept.status();
   if (!taken_up.ok()) {
-    context_.log.Info("joins cold: the inner optimizer starts anew", {{"because", Explain(taken_up)}});
+    context_.log.Info("joins cold: the inner optimizer starts without state",
+                      {{"because", Explain(taken_up)}});
     optimizer_warmup_.SetCold();
     return absl::OkStatus();
   }
@@ -288,7 +289,7 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
 }
 
 WorkerEnd Worker::EndOfDrain() {
-  const std::optional<UncountedPush> last = worker_status_.LastUncounted();
+  const std::optional<UncountedPush> last = worker_status_.push_outcomes().LastUncounted();
   if (!last.has_value()) {
     session_.Leave(std::string(ReasonText(SyncEnd::kDrained)));
     context_.log.Info("drained: nothing that was pushed last is lost");

@@ -69,7 +69,7 @@ class WorkerCheckpoint {
   void SaveRound();
   /// Waits for the save in progress.
   void Flush();
-  /// The newest that is sound; each one that is not is logged. NotFound when none was kept,
+  /// The newest valid one; invalid ones are logged. NotFound when none was kept,
   /// FailedPrecondition when none of those that were can be used.
   absl::StatusOr<RoundCheckpoint> LoadRound();
 

@@ -144,7 +144,7 @@ void WorkerStatus::Receive(const MemberRef& member, const HeartbeatReply& reply)
       commands_.restart = false;
       break;
     case WorkerCommand::kRestart:
-      // Who is leaving for good does not come back.
+      // A worker that leaves permanently does not come back.
       commands_.restart |= !commands_.drain;
       commands_.drain = true;
       commands_.at_once |= reply.at_once;
@@ -189,28 +189,9 @@ WorkerCommands WorkerStatus::commands() const {
   return commands;
 }
 
-void WorkerStatus::ResyncDone() {
+void WorkerStatus::Done(bool WorkerCommands::*command) {
   const MutexLock lock(&mutex_);
-  commands_.resync = false;
-}
-
-void WorkerStatus::SeedGrantUsed() {
-  const MutexLock lock(&mutex_);
-  commands_.seed_granted = false;
-}
-
-void WorkerStatus::NotePush(const PushKey& push, PushOutcome outcome) {
-  const MutexLock lock(&mutex_);
-  if (outcome == PushOutcome::kCounted) {
-    uncounted_.erase(push.fragment);
-  } else {
-    uncounted_.insert_or_assign(push.fragment, UncountedPush{push, outcome});
-  }
-}
-
-std::optional<UncountedPush> WorkerStatus::LastUncounted() const {
-  const MutexLock lock(&mutex_);
-  return uncounted_.empty() ? std::nullopt : std::optional(uncounted_.begin()->second);
+  commands_.*command = false;
 }
 
 }  // namespace atl

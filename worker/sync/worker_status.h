@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include "common/mutex.h"
 #include "worker/sync/compute_rate.h"
 #include "worker/sync/connection.h"
+#include "worker/sync/push_outcomes.h"
 #include "worker/sync/time_account.h"
 
 namespace atl {
@@ -23,25 +23,12 @@ struct WorkerCommands {
   bool stop = false;          // leave after the inner step in progress, push nothing
   bool drain = false;         // finish the round, push, leave
   bool at_once = false;       // with drain: do not finish it, push what is done
-  bool restart = false;       // with drain: do not leave, begin anew as a fresh process
+  bool restart = false;       // with drain: do not leave, restart as a new process
   bool resync = false;        // drop the round, pull the head
   bool seed_granted = false;  // this worker is to seed the run
   bool paused = false;        // the run: nobody trains until it is resumed
-  bool run_stopped = false;   // the run, for good
+  bool run_stopped = false;   // the run, permanently
   absl::Status membership;    // not OK: a heartbeat was refused like this, or Distrust; join again, or exit
-};
-
-/// What became of a push, and of the content that it carried.
-enum class PushOutcome : uint8_t {
-  kCounted,
-  kCarried,    // it does not count; the content is kept and goes into the next push
-  kDropped,    // it does not count; the content was not finite
-  kForgotten,  // the coordinator no longer knows whether it counted; the content is not sent again
-};
-
-struct UncountedPush {
-  PushKey key;
-  PushOutcome outcome = PushOutcome::kCarried;
 };
 
 /// What is exchanged between the training thread, which reports progress and follows commands, and the
@@ -92,7 +79,7 @@ class WorkerStatus {
   void Receive(const MemberRef& member, const HeartbeatReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void HeartbeatRejected(const MemberRef& member, const absl::Status& rejection) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// For good: the worker stops for this reason, whatever the coordinator answers.
+  /// Permanent: the worker stops for this reason, whatever the coordinator answers.
   void Distrust(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// The state of the run, as a pull has it.
@@ -102,16 +89,10 @@ class WorkerStatus {
   bool RequestDrain() ABSL_LOCKS_EXCLUDED(mutex_);
   void RequestStop() ABSL_LOCKS_EXCLUDED(mutex_);
   WorkerCommands commands() const ABSL_LOCKS_EXCLUDED(mutex_);
-  /// The command to resync was followed.
-  void ResyncDone() ABSL_LOCKS_EXCLUDED(mutex_);
-  /// The grant was used; a heartbeat may bring another one.
-  void SeedGrantUsed() ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The worker has carried out this command, or used the seed grant; a heartbeat may bring another one.
+  void Done(bool WorkerCommands::*command) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// What became of the newest push of a fragment.
-  void NotePush(const PushKey& push, PushOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// A fragment's newest push that is not known to count; none: every newest push counted, or nothing was
-  /// pushed.
-  std::optional<UncountedPush> LastUncounted() const ABSL_LOCKS_EXCLUDED(mutex_);
+  PushOutcomes& push_outcomes() { return push_outcomes_; }
 
  private:
   void FollowRunState(RunState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -120,6 +101,7 @@ class WorkerStatus {
 
   const TimeAccount* training_time_ = nullptr;
   const TimeAccounts* exchange_time_ = nullptr;
+  PushOutcomes push_outcomes_;
   mutable Mutex mutex_;
   std::optional<MemberRef> member_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
@@ -130,7 +112,6 @@ class WorkerStatus {
   WorkerCommands commands_ ABSL_GUARDED_BY(mutex_);
   absl::Status distrust_ ABSL_GUARDED_BY(mutex_);
   bool secret_losses_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<FragmentId, UncountedPush> uncounted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

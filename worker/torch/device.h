@@ -9,8 +9,8 @@
 
 namespace atl {
 
-/// "auto", "cpu", "cuda" or "cuda:N" as a device of this machine. InvalidArgument, saying what there is,
-/// otherwise.
+/// "auto", "cpu", "cuda" or "cuda:N" as a device of this machine. Otherwise InvalidArgument, naming the
+/// existing devices.
 absl::StatusOr<torch::Device> ParseDevice(const std::string& text);
 
 }  // namespace atl

@@ -67,8 +67,8 @@ class TorchReplica : public Replica {
 /// suffice.
 absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchReplicaOptions& options);
 
-/// What TorchReplicaOptions.device means on this machine: "cpu" or "cuda:N". InvalidArgument, saying what
-/// there is, when it is not there.
+/// What TorchReplicaOptions.device means on this machine: "cpu" or "cuda:N". InvalidArgument, naming the
+/// existing devices, when it is missing.
 absl::StatusOr<std::string> ResolveDevice(const std::string& device);
 
 /// Version of LibTorch that this program runs with, e.g. "1.13.0".

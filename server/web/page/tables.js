@@ -142,7 +142,7 @@ export class EventList {
     this.draw();
   }
 
-  /** Another life of the coordinator may number anew what was lost with power. */
+  /** A restarted coordinator may reuse the numbers of events that were lost with power. */
   clear() { this.events = []; }
 
   draw() {

@@ -223,7 +223,7 @@ TEST_F(ResumeStateTest, WithoutItsDiskItJoinsColdWarmsUpAndSaysSo) {
   ASSERT_TRUE(RemoveAll(folder_).ok());
   EXPECT_EQ(Live().code, ExitCode::kOk);
   EXPECT_EQ(loaded_, 0u);
-  EXPECT_THAT(log_.str(), HasSubstr("starts anew: nothing is kept of an earlier life"));
+  EXPECT_THAT(log_.str(), HasSubstr("no saved state; starting from the published version"));
   EXPECT_THAT(log_.str(), HasSubstr("warming up its learning rate"));
   // H = 4 bounds the warmup.
   ASSERT_GE(learning_rates_.size(), 6u);
@@ -234,7 +234,7 @@ TEST_F(ResumeStateTest, WithoutItsDiskItJoinsColdWarmsUpAndSaysSo) {
 
 TEST_F(ResumeStateTest, AtTheBeginningOfARunNobodyWarmsUpTwice) {
   EXPECT_EQ(Live().code, ExitCode::kOk);
-  EXPECT_THAT(log_.str(), HasSubstr("starts anew: nothing is kept of an earlier life"));
+  EXPECT_THAT(log_.str(), HasSubstr("no saved state; starting from the published version"));
   EXPECT_THAT(log_.str(), ::testing::Not(HasSubstr("NOT_FOUND"))) << "a first start has nothing to explain";
   EXPECT_THAT(log_.str(), ::testing::Not(HasSubstr("warming up")));
   EXPECT_DOUBLE_EQ(learning_rates_[0], 0.1);
