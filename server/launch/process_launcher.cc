@@ -186,7 +186,7 @@ LauncherView ProcessLauncher::view() const {
     const bool troubles = !shown.trouble.empty() && (!shown.settles_at || now < *shown.settles_at);
     if (troubles && troubled++ == 0) {
       const std::string next =
-          shown.settles_at ? "started again" : "next start in " + HumanDuration(worker.next_start);
+          shown.settles_at ? "restarting" : "next start in " + HumanDuration(worker.next_start);
       view.error = absl::StrFormat("%s %s; %s; its log: %s", worker.name, shown.trouble, next, shown.log);
     }
     view.workers.push_back(std::move(worker));

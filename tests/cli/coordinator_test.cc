@@ -75,9 +75,9 @@ TEST_F(CoordinatorTest, NamesThePortThatACommandNeeds) {
   const std::string admin = first_[1], data = first_[3];
   const Outcome events = Atollctl({"--coordinator", admin}).Run({"events"});
   EXPECT_EQ(events.exit_code, 5) << events.err;
-  EXPECT_THAT(events.err, HasSubstr("goes to its data port (--coordinator): this is its admin port"));
+  EXPECT_THAT(events.err, HasSubstr("goes to its data port (--coordinator): either this is its admin port"));
   const Outcome status = Atollctl({"--admin", data}).Run({"status"});
-  EXPECT_THAT(status.err, HasSubstr("goes to its admin port (--admin): this is its data port"));
+  EXPECT_THAT(status.err, HasSubstr("goes to its admin port (--admin): either this is its data port"));
 }
 
 TEST_F(CoordinatorTest, WatchSaysSoonThatTheCoordinatorIsAway) {

@@ -54,7 +54,7 @@ def cases():
         for command in configurations(name):
             yield command, code, words
     for name, words in [("pipe", "is a pipe (FIFO), not a file"), ("written.pipe", "did not end"), ("loop", "loop"),
-                        ("/dev/zero", "is a device, not a file"), ("large.yaml", "larger than the 1048576 bytes")]:
+                        ("/dev/zero", "is a device, not a file"), ("large.yaml", "larger than the limit of 1048576 bytes")]:
         for command in configurations(name):
             yield command, FILES, words
     for option in ("--tls-ca", "--token-file"):
@@ -83,8 +83,8 @@ def cases():
         yield ["atollctl", *AWAY, option, "absent.pem", "status"], FILES, "absent.pem"
         yield generate("--coordinator", "127.0.0.1:1", option, "absent.pem"), FILES, "absent.pem"
         yield worker(option, "absent.pem"), FILES, "absent.pem"
-    for name, code, words in [("absent.keys", FILES, "absent.keys"), ("large.yaml", FILES, "larger than the 1048576 bytes"),
-                              ("empty.keys", USAGE, "--peer-keys empty.keys: there is no key in it"),
+    for name, code, words in [("absent.keys", FILES, "absent.keys"), ("large.yaml", FILES, "larger than the limit of 1048576 bytes"),
+                              ("empty.keys", USAGE, "--peer-keys empty.keys: the file contains no key"),
                               ("bad.keys", USAGE, "--peer-keys bad.keys: line 2")]:
         yield worker("--peer-keys", name), code, words
         yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "signed.json", "--peer-keys", name], code, words

@@ -145,7 +145,7 @@ TEST_F(PullModelTest, FragmentsThatOvertakeEachOtherAreUnavailable) {
   };
   const absl::Status mixed = Pull(SyncMode::kBlocking).status();
   EXPECT_TRUE(absl::IsUnavailable(mixed)) << mixed;
-  EXPECT_THAT(std::string(mixed.message()), HasSubstr("also after 5 further pulls"));
+  EXPECT_THAT(std::string(mixed.message()), HasSubstr("even after 5 more pulls"));
   EXPECT_EQ(pulls_[0] + pulls_[1], 2 + 5);
 }
 

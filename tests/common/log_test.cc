@@ -135,7 +135,7 @@ TEST(LogTest, WritesToAFileAndReportsOneThatCannotBeOpened) {
 TEST(LogTest, ParsesLevels) {
   EXPECT_EQ(*ParseLogLevel("warning"), LogLevel::kWarning);
   EXPECT_EQ(std::string(ParseLogLevel("loud").status().message()),
-            "log level 'loud' is none of debug, info, warning, error, off");
+            "log level 'loud' is not one of debug, info, warning, error, off");
 }
 
 }  // namespace

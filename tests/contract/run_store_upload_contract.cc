@@ -130,7 +130,7 @@ TEST_P(RunStoreContract, AnUploadHoldsToWhatItAnnounced) {
   const std::string payload = PayloadFor(key);
   auto upload = store().StartUpload(key, payload.size());
   ASSERT_TRUE(AppendString(**upload, payload.substr(1)).ok());
-  EXPECT_THAT(AppendString(**upload, "xy").ToString(), HasSubstr("beyond its end"));
+  EXPECT_THAT(AppendString(**upload, "xy").ToString(), HasSubstr("exceed its size"));
   ASSERT_TRUE(AppendString(**upload, "x").ok());
   Contribution wrong = ContributionFor(key);
   wrong.payload_bytes -= 1;

@@ -425,7 +425,7 @@ TEST_F(RoundTest, RejectsWhatIsNotOfThisRound) {
     EXPECT_EQ(round_->Arrived(wrong, At(1)).status().code(), absl::StatusCode::kFailedPrecondition);
   }
   EXPECT_THAT(std::string(round_->Check(Of("a", 5)).status().message()),
-              HasSubstr("base version 5, the open round has 4"));
+              HasSubstr("base version 5, but the open round has 4"));
   EXPECT_THAT(round_->Contributions(), IsEmpty());
 }
 

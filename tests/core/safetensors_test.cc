@@ -70,7 +70,7 @@ TEST(Safetensors, RejectsHostileHeadersNamingTheTensor) {
       {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, "not a whole number"},
       {R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}})", 4, "is too large"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8, "gap or overlaps"},
-      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 8, "left over"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 8, "extra bytes after the last tensor"},
       {R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4, "lacks dtype"},
       {R"({"a":[[[[[[1]]]]]]})", 0, "not a JSON object"},
   };

@@ -114,7 +114,7 @@ TEST_F(KubernetesLauncherTest, TheDrainedPodWithTheHighestNumberIsGivenUpWhenItH
   launcher_->Left("train-worker-1");
   const auto highest = launcher_->Release("train-worker-2");
   ASSERT_TRUE(highest.ok());
-  EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
+  EXPECT_THAT(*highest, HasSubstr("when it has left, the StatefulSet is scaled to 2"));
   EXPECT_EQ(launcher_->view().target, 2u) << "wanted, and remembered for the next start";
   EXPECT_THAT(launcher_->view().drained, ::testing::ElementsAre("train-worker-2"));
   EXPECT_EQ(launcher_->view().workers[2].state, State::kDraining);
@@ -184,7 +184,7 @@ TEST_F(KubernetesLauncherTest, ALookThatReadTheReplicasBeforeAScaleDoesNotUndoIt
   const auto highest = launcher_->Release("train-worker-2");
   server_->Allow("the next look");
   ASSERT_TRUE(highest.ok());
-  EXPECT_THAT(*highest, HasSubstr("scaled to 2 when it has left"));
+  EXPECT_THAT(*highest, HasSubstr("when it has left, the StatefulSet is scaled to 2"));
 }
 
 TEST_F(KubernetesLauncherTest, AScaleIsNewerThanTheFirstNumberThatALookAsksFor) {

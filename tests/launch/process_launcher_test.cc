@@ -204,7 +204,7 @@ TEST_F(ProcessLauncherTest, OneThatIsWantedAgainWhileItDrainsIsStartedWhenItHasE
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
   // It had begun to leave, and does.
   ASSERT_TRUE(WriteFileAtomically(go, "").ok());
-  EXPECT_TRUE(HasEvent("-w0 was drained", "wanted again"));
+  EXPECT_TRUE(HasEvent("-w0 was drained", "the run needs it again"));
   EXPECT_TRUE(Logged("w0", "w0 runs\nw0 runs\n"));
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
   // Once: after that it ends when there is nothing more to do.

@@ -100,10 +100,10 @@ void WorkerMetrics::AddDurations() {
   };
   step_seconds_ = add("atoll_worker_inner_step_duration_seconds", "One inner step.", DurationBuckets());
   round_seconds_ = add("atoll_worker_round_duration_seconds", "One round.", RoundBuckets());
-  pull_seconds_ = add("atoll_worker_pull_duration_seconds", "One pull, from the answer to the last byte.",
-                      TransferBuckets());
-  push_seconds_ = add("atoll_worker_push_duration_seconds", "One push, from the first byte to the verdict.",
-                      TransferBuckets());
+  pull_seconds_ = add("atoll_worker_pull_duration_seconds",
+                      "Duration of one pull, from the answer to the last byte.", TransferBuckets());
+  push_seconds_ = add("atoll_worker_push_duration_seconds",
+                      "Duration of one push, from the first byte to the verdict.", TransferBuckets());
   heartbeat_seconds_ = add("atoll_worker_heartbeat_duration_seconds", "Round trip of an answered heartbeat.",
                            ShortDurationBuckets());
 }

@@ -81,7 +81,7 @@ TEST_F(PoliciesTest, AnOpenRunAsksNobodyAndStillKnowsATokenWhenItSeesOne) {
   const auto open = MakeOpenPolicy(tokens_.get());
   EXPECT_EQ(Show(open->Identify(Bearer(""))), "admin  none unverified");
   EXPECT_EQ(Show(open->Identify(Bearer(admin_token_))), "admin ann token");
-  EXPECT_THAT(Show(open->Identify(Bearer("atoll_x_y"))), HasSubstr("not known"));
+  EXPECT_THAT(Show(open->Identify(Bearer("atoll_x_y"))), HasSubstr("does not know the token"));
 }
 
 TEST_F(PoliciesTest, ByTokenAlone) {
@@ -112,7 +112,7 @@ TEST_F(PoliciesTest, ATokenBesideACertificateSaysWhoItIs) {
   EXPECT_EQ(Show(policy->Identify(Certificate({"w5"}, admin_token_))), "admin ann token");
   EXPECT_THAT(Show(policy->Identify(Certificate({"w4"}, worker_token_))),
               AllOf(HasSubstr("worker w4"), HasSubstr("worker w3")));
-  EXPECT_THAT(Show(policy->Identify(Certificate({"w3"}, "atoll_no_token"))), HasSubstr("not known"));
+  EXPECT_THAT(Show(policy->Identify(Certificate({"w3"}, "atoll_no_token"))), HasSubstr("does not know the token"));
 }
 
 TEST_F(PoliciesTest, ASeparateAdminCaAloneMakesOperators) {

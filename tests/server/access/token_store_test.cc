@@ -97,7 +97,7 @@ TEST_F(TokenStoreTest, WhatIsNotATokenIsNotKnown) {
   std::string close = made.text;
   close.back() = close.back() == '0' ? '1' : '0';
   EXPECT_THAT(WhyNot(close), HasSubstr("ask the run's operator"));
-  EXPECT_THAT(WhyNot(made.text + "0"), AllOf(HasSubstr("not known"), Not(HasSubstr("--"))))
+  EXPECT_THAT(WhyNot(made.text + "0"), AllOf(HasSubstr("does not know the token"), Not(HasSubstr("--"))))
       << "a web page shows it, too";
   EXPECT_TRUE(absl::IsUnauthenticated(store_->Find("").status()));
   EXPECT_TRUE(absl::IsUnauthenticated(store_->Find(made.record.sha256).status()));
@@ -139,10 +139,10 @@ TEST_F(TokenStoreTest, GivenTokensLiveAsLongAsTheProcess) {
   EXPECT_TRUE(absl::IsFailedPrecondition(store_->Revoke("admin-file").status()));
   // Another one in its place.
   ASSERT_TRUE(store_->Give("admin-file", Role::kAdmin, "operator", text + "x").ok());
-  EXPECT_THAT(WhyNot(text), HasSubstr("not known"));
+  EXPECT_THAT(WhyNot(text), HasSubstr("does not know the token"));
   EXPECT_TRUE(absl::IsInvalidArgument(store_->Give("admin-file", Role::kAdmin, "operator", "short")));
   Open();
-  EXPECT_THAT(WhyNot(text + "x"), HasSubstr("not known"));
+  EXPECT_THAT(WhyNot(text + "x"), HasSubstr("does not know the token"));
 }
 
 TEST_F(TokenStoreTest, WhatIsNoFileIsNamedAndSaysWhatToDo) {

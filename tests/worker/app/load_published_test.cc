@@ -54,7 +54,7 @@ TEST_F(LoadPublishedTest, FragmentsThatOvertakeEachOtherAreUnavailable) {
   for (int i = 0; i < 20; ++i) PublishBeforeTheNextPull();
   const absl::Status mixed = Load();
   EXPECT_TRUE(absl::IsUnavailable(mixed)) << mixed;
-  EXPECT_THAT(std::string(mixed.message()), HasSubstr("also after 5 further pulls"));
+  EXPECT_THAT(std::string(mixed.message()), HasSubstr("even after 5 more pulls"));
   EXPECT_EQ(coordinator_.Calls("Pull"), 2u + 5);
 }
 
