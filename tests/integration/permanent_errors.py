@@ -60,7 +60,7 @@ def wrong_workers(plain, secured, demanding, ours, other_ca):
         "tls-to-plain": (plain.data, tls, "does not use TLS"),
         "no-certificate": (demanding.data, tls, "because it requires a certificate"),
         "admin-port": (plain.admin, [], "admin port"),
-        "web-server": (plain.metrics_address, [], "another protocol"),
+        "web-server": (plain.metrics_address, [], "does not speak the protocol"),
         "not-there-yet": (f"127.0.0.1:{free_port()}", [], None),
         "told-to-wait": (secured.data, ["--tls-ca", other_ca / "ca.pem", "--wait-forever"], None),
     }

@@ -314,7 +314,7 @@ class PageTest(unittest.TestCase):
     def test_refused_joins_are_listed_and_stay_as_many(self):
         def refused():
             return [text for text in BROWSER.execute_script(
-                "return [...document.getElementById('notices').children].map((notice) => notice.textContent)") if "efused" in text]
+                "return [...document.getElementById('notices').children].map((notice) => notice.textContent)") if "ejected" in text]
         self.open("refusing")
         self.wait_live()
         self.wait("four workers and how many more", lambda: len(refused()) == 5)
@@ -563,7 +563,7 @@ class PageTest(unittest.TestCase):
         # A name of the attacker's that now leads here.
         port = target.rstrip("/").rsplit(":", 1)[1]
         BROWSER.get(f"http://rebound.example:{port}/api/v1/status")
-        self.assertIn("does not go by this name", BROWSER.find_element(By.TAG_NAME, "body").text)
+        self.assertIn("this host name is not allowed", BROWSER.find_element(By.TAG_NAME, "body").text)
         evil.shutdown()
         evil.server_close()
         self.assertEqual(SERVER.order("asked"), before)
