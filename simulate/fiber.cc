@@ -24,6 +24,7 @@
 
 #ifdef ATOLL_ASAN_FIBERS
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #endif
 #ifdef ATOLL_TSAN_FIBERS
 #include <sanitizer/tsan_interface.h>
@@ -46,10 +47,17 @@ FiberStack::FiberStack(size_t bytes) : bytes_(bytes) {
   if (memory == MAP_FAILED) Die("memory for the stack of a fiber");
   if (::mprotect(memory, guard, PROT_NONE) != 0) Die("the guard page of a fiber");
   bottom_ = static_cast<std::byte*>(memory) + guard;
+#ifdef ATOLL_ASAN_FIBERS
+  // An abandoned fiber owns what its stack points to.
+  __lsan_register_root_region(bottom_, bytes);
+#endif
 }
 
 FiberStack::~FiberStack() {
   if (bottom_ == nullptr) return;
+#ifdef ATOLL_ASAN_FIBERS
+  __lsan_unregister_root_region(bottom_, bytes_);
+#endif
   const size_t guard = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   ::munmap(bottom_ - guard, bytes_ + guard);
 }

@@ -30,7 +30,7 @@ absl::Status FiberScheduler::Core::Run(std::function<void()> main) {
     Task* const task = Next();
     if (task == nullptr || ++switches_now_ > kMostSwitchesAtOnce) {
       status = Stuck();
-      for (auto& [id, stuck] : tasks_) (void)stuck.release();  // its stack may be referred to
+      Abandon();
       tasks_.clear();
       break;
     }
@@ -38,6 +38,12 @@ absl::Status FiberScheduler::Core::Run(std::function<void()> main) {
   }
   current = nullptr;
   return status;
+}
+
+// Fibers that can never run again are kept: other fibers, and what the test or the simulation made, refer to their stacks.
+void FiberScheduler::Core::Abandon() {
+  static auto* const abandoned = new std::vector<std::unique_ptr<Task>>();
+  for (auto& [id, task] : tasks_) abandoned->push_back(std::move(task));
 }
 
 FiberScheduler::Core::Task* FiberScheduler::Core::Next() {

@@ -70,6 +70,7 @@ class FiberScheduler::Core {
   void RunOne(Task* task);
   void End(Task* task);
   absl::Status Stuck() const;
+  void Abandon();
   FiberStack TakeStack();
 
   const Options options_;
