@@ -161,7 +161,8 @@ TEST_P(RunStoreContract, StoredVersionsReadBack) {
     EXPECT_EQ(recovery().fragments[0].stored, Version(1));
     EXPECT_TRUE(recovery().fragments[0].to_replay.empty());
   }
-  EXPECT_THAT(store().ReadVersion(layout(), Version(2)).status().ToString(), HasSubstr("stored versions: 0, 1"));
+  EXPECT_THAT(store().ReadVersion(layout(), Version(2)).status().ToString(),
+              HasSubstr("stored versions: 0, 1"));
 }
 
 TEST_P(RunStoreContract, StoringIsRejectedAboveTheHeadAndBelowTheStored) {

@@ -112,7 +112,8 @@ TEST_F(PoliciesTest, ATokenBesideACertificateSaysWhoItIs) {
   EXPECT_EQ(Show(policy->Identify(Certificate({"w5"}, admin_token_))), "admin ann token");
   EXPECT_THAT(Show(policy->Identify(Certificate({"w4"}, worker_token_))),
               AllOf(HasSubstr("worker w4"), HasSubstr("worker w3")));
-  EXPECT_THAT(Show(policy->Identify(Certificate({"w3"}, "atoll_no_token"))), HasSubstr("does not know the token"));
+  EXPECT_THAT(Show(policy->Identify(Certificate({"w3"}, "atoll_no_token"))),
+              HasSubstr("does not know the token"));
 }
 
 TEST_F(PoliciesTest, ASeparateAdminCaAloneMakesOperators) {
