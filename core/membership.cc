@@ -21,6 +21,7 @@ Member FromRecord(const MemberRecord& record) {
   member.incarnation = record.incarnation;
   member.partition = record.partition;
   member.state = record.state;
+  member.told_to_drain = record.state == MemberState::kDraining;
   return member;
 }
 
@@ -213,7 +214,7 @@ absl::Status Membership::Renew(std::string_view name, Incarnation incarnation, M
     return absl::OkStatus();
   }
   Unindex(member);
-  member.state = MemberState::kActive;
+  member.state = member.told_to_drain ? MemberState::kDraining : MemberState::kActive;
   member.lease_expires_at = expires_at;
   Index(member);
   return absl::OkStatus();
@@ -253,14 +254,14 @@ absl::Status Membership::Evict(std::string_view name, MonoTime now) {
   return absl::OkStatus();
 }
 
-absl::Status Membership::Drain(std::string_view name, Incarnation incarnation) {
-  ATOLL_RETURN_IF_ERROR(CheckCurrent(name, incarnation));
-  Member& member = *FindMutable(name);
-  if (!member.live()) return absl::OkStatus();
-  Unindex(member);
-  member.state = MemberState::kDraining;
-  Index(member);
-  return absl::OkStatus();
+void Membership::SetDraining(std::string_view name, bool draining) {
+  Member* member = FindMutable(name);
+  if (member == nullptr || member->told_to_drain == draining) return;
+  member->told_to_drain = draining;
+  if (!member->live()) return;
+  Unindex(*member);
+  member->state = draining ? MemberState::kDraining : MemberState::kActive;
+  Index(*member);
 }
 
 absl::Status Membership::Forget(std::string_view name) {

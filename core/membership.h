@@ -42,6 +42,7 @@ struct Member {
   Incarnation incarnation = {};
   std::optional<uint32_t> partition = std::nullopt;  // of the shared data; trainers only
   MemberState state = MemberState::kActive;
+  bool told_to_drain = false;  // kept while it is lost: it drains when it is back
   MonoTime joined_at = {};
   MonoTime lease_expires_at = {};
 
@@ -128,9 +129,11 @@ class Membership {
   /// Marks members whose lease ran out as lost; their names, in order.
   std::vector<WorkerName> Expire(MonoTime now);
 
-  /// CheckCurrent, then the member is left (Leave) or draining (Drain).
+  /// CheckCurrent, then the member is left.
   absl::Status Leave(std::string_view name, Incarnation incarnation, MonoTime now);
-  absl::Status Drain(std::string_view name, Incarnation incarnation);
+  /// Makes a live member draining, or active again. A lost one gets that state when it is back. A new
+  /// incarnation is active. Does nothing for an unknown name.
+  void SetDraining(std::string_view name, bool draining);
   /// Removes the member without its consent; its process may join again. NotFound for an unknown name.
   absl::Status Evict(std::string_view name, MonoTime now);
 

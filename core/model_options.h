@@ -19,7 +19,7 @@ class ModelOptions {
 
   /// Of no size, until a configuration says otherwise.
   ModelOptions() = default;
-  // Implicit: the options of a family are a model.
+  // NOLINTNEXTLINE(google-explicit-constructor): the options of a family are a model
   ModelOptions(const GptOptions& gpt) : family_(gpt) {}
   ModelOptions& operator=(const GptOptions& gpt) {
     family_ = gpt;

@@ -231,14 +231,14 @@ void Round::MakeView(MonoTime now, const Membership& membership) const {
   }
   std::stable_sort(view.arrived.begin(), view.arrived.end(),
                    [](const ArrivalView& a, const ArrivalView& b) { return a.at < b.at; });
-  const auto not_pulled = [&](const WorkerName& name) { return !pulled_.contains(name); };
+  const auto not_pulled =
+      std::ranges::count_if(view.expected, [&](const WorkerName& name) { return !pulled_.contains(name); });
   kept_ = {.valid = true,
            .changes = membership.changes(),
            .gathering = Gathering(now),
            .may_yet_pull = MayYetPull(now),
            .abandoned = options_.mode != RoundMode::kAsync && Abandoned(membership),
-           .not_pulled =
-               static_cast<size_t>(std::count_if(view.expected.begin(), view.expected.end(), not_pulled)),
+           .not_pulled = static_cast<size_t>(not_pulled),
            .view = std::move(view)};
 }
 

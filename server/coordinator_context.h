@@ -17,7 +17,10 @@ namespace atl {
 
 /// What the parts of one coordinator share. Everything outlives every part.
 struct CoordinatorContext {
-  CoordinatorOptions options;
+  /// The configuration in force. Thread-safe.
+  ConfigPtr config() const { return state->settings().config(); }
+
+  ServingOptions options;
   RunIdentity identity;
   RunStore* store = nullptr;
   const Clock* clock = nullptr;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Duration kLongestPull = Seconds(60);
 
-CoordinatorStateOptions StateOptions(const CoordinatorOptions& options, const OpenedRun& opened) {
+CoordinatorStateOptions StateOptions(const ServingOptions& options, const OpenedRun& opened) {
   return {
       .config = opened.config,
       .earlier_configs = opened.earlier_configs,
@@ -55,7 +55,7 @@ void AddLauncherTrouble(const std::string& error, StatusView& status) {
 
 }  // namespace
 
-CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps deps,
+CoordinatorImpl::CoordinatorImpl(ServingOptions options, CoordinatorDeps deps,
                                  std::unique_ptr<MergeEngine> engine, OpenedRun opened)
     : store_(std::move(deps.store)),
       engine_(std::move(engine)),
@@ -65,7 +65,7 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
                                                  : static_cast<uint32_t>(opened.layouts.size())),
       events_(store_.get(), deps.clock, deps.log.With("component", "events"), observer_,
               opened.recovery.last_event_sequence),
-      budget_("contributions in flight", options.run.contribution_budget_bytes),
+      budget_("contributions in flight", opened.config->run.contribution_budget_bytes),
       effect_executor_(store_.get(), &state_, &events_, observer_, deps.log.With("component", "run")),
       confirmations_(store_.get(), deps.log.With("component", "confirmations")),
       context_(MakeContext(std::move(options), deps, opened)),
@@ -82,7 +82,7 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps dep
   Start(std::move(opened));
 }
 
-CoordinatorContext CoordinatorImpl::MakeContext(CoordinatorOptions options, const CoordinatorDeps& deps,
+CoordinatorContext CoordinatorImpl::MakeContext(ServingOptions options, const CoordinatorDeps& deps,
                                                 const OpenedRun& opened) {
   return {.options = std::move(options),
           .identity = opened.recovery.identity,
@@ -257,7 +257,7 @@ absl::StatusOr<PullResult> CoordinatorImpl::Answer(const MemberRef& caller, cons
     case PublishedVersions::Outcome::kSnapshot:
       if (caller.epoch != snapshot->epoch) return WrongEpoch(caller.worker, caller.epoch, snapshot->epoch);
       result.outcome = PullOutcome::kParameters;
-      result.zstd = call.zstd && context_.options.run.zstd;
+      result.zstd = call.zstd && context_.config()->run.zstd;
       if (call.have) result.delta = published_versions_.DeltaFrom(call.fragment, *call.have);
       if (result.delta != nullptr && result.delta->to != snapshot->version) {
         result.snapshot = std::move(snapshot);
@@ -399,10 +399,9 @@ absl::StatusOr<std::unique_ptr<Coordinator>> CreateCoordinator(CoordinatorOption
       std::make_unique<MergeEngine>(options.merge_threads, options.run.pull_codec, options.run.pull_delta);
   ATOLL_ASSIGN_OR_RETURN(OpenedRun opened, OpenRun(options, deps, *engine));
   // From here on only the recorded configuration counts, not that of the file.
-  options.run = opened.config->run;
-  options.config_bytes = opened.config->bytes;
-  if (heartbeat_by_lease) options.heartbeat = options.run.round.lease / 3;
-  return std::make_unique<CoordinatorImpl>(std::move(options), std::move(deps), std::move(engine),
+  ServingOptions serving = std::move(options);
+  if (heartbeat_by_lease) serving.heartbeat = opened.config->run.round.lease / 3;
+  return std::make_unique<CoordinatorImpl>(std::move(serving), std::move(deps), std::move(engine),
                                            std::move(opened));
 }
 

@@ -29,7 +29,7 @@ namespace atl {
 /// that it handed out must be destroyed before it.
 class CoordinatorImpl final : public Coordinator {
  public:
-  CoordinatorImpl(CoordinatorOptions options, CoordinatorDeps deps, std::unique_ptr<MergeEngine> engine,
+  CoordinatorImpl(ServingOptions options, CoordinatorDeps deps, std::unique_ptr<MergeEngine> engine,
                   OpenedRun opened);
   ~CoordinatorImpl() override;
 
@@ -53,7 +53,7 @@ class CoordinatorImpl final : public Coordinator {
   void Shutdown() override;
 
  private:
-  CoordinatorContext MakeContext(CoordinatorOptions options, const CoordinatorDeps& deps,
+  CoordinatorContext MakeContext(ServingOptions options, const CoordinatorDeps& deps,
                                  const OpenedRun& opened);
   void Start(OpenedRun opened);
   void FollowLauncher();

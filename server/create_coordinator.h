@@ -18,12 +18,9 @@
 
 namespace atl {
 
-struct CoordinatorOptions {
-  RunOptions run;               // checked by the parser of the configuration
-  std::string config_bytes;     // the same as serialised RunConfig: what workers get and the store keeps
-  bool staleness_open = false;  // the file leaves round.staleness_limit to the run
-  std::string data_directory;   // for people
-  std::string import_path;      // safetensors that seed a run without parameters; empty: a worker seeds it
+/// How a coordinator serves its run. Fixed while it lives, and no part of the run's configuration.
+struct ServingOptions {
+  std::string data_directory;  // for people
 
   uint32_t launch_workers = 0;                    // that the start asks of the launcher
   uint32_t fragments = 0;                         // of a new run; 0: run.sync.fragments
@@ -35,6 +32,13 @@ struct CoordinatorOptions {
   Duration final_evaluation_wait = Seconds(120);  // at most, before RUN_FINISHED is announced
   /// Contributions whose norm is above this are refused as not finite: their squares would overflow float32.
   double max_contribution_norm = 1e18;
+};
+
+struct CoordinatorOptions : ServingOptions {
+  RunOptions run;               // checked by the parser of the configuration
+  std::string config_bytes;     // the same as serialised RunConfig: what workers get and the store keeps
+  bool staleness_open = false;  // the file leaves round.staleness_limit to the run
+  std::string import_path;      // safetensors that seed a run without parameters; empty: a worker seeds it
 };
 
 struct CoordinatorDeps {

@@ -134,7 +134,7 @@ absl::Status AdminImpl::Verify(std::optional<Version> version, const VerifyRepor
   if (verifying_.exchange(true)) {
     return absl::FailedPreconditionError("another verification is under way; wait for it to end");
   }
-  Verifier verifier(context_.store, layouts, context_.options.run,
+  Verifier verifier(context_.store, layouts, context_.config()->run,
                     [this](FragmentId fragment, Version at, VerifyView& view) {
                       FillVotes(*context_.store, fragment, at, view.confirmed_by, view.denied_by);
                     });

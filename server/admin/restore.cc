@@ -91,8 +91,9 @@ absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, Roun
                                          const std::string& checkpoint) {
   ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened, context.store->OpenCheckpoint(checkpoint));
   ATOLL_RETURN_IF_ERROR(CheckSameRun(opened, context));
-  MergeEngine engine(1, context.options.run.pull_codec, context.options.run.pull_delta);
-  ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, context.options.run.sync.pattern, engine));
+  const ConfigPtr config = context.config();
+  MergeEngine engine(1, config->run.pull_codec, config->run.pull_delta);
+  ATOLL_ASSIGN_OR_RETURN(Contents contents, ReadContents(opened, config->run.sync.pattern, engine));
   absl::StatusOr<RestoreResult> result = absl::InternalError("the restore did not run");
   const absl::Status paused = driver.WhilePaused(kTimeout, [&] {
     const HeldAcceptances held(context.state);

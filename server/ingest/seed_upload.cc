@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Coordinator
   }
   ATOLL_ASSIGN_OR_RETURN(
       std::vector<FragmentLayout> layouts,
-      PlanFragments(manifest, context.options.fragments, context.options.run.sync.pattern));
+      PlanFragments(manifest, context.options.fragments, context.config()->run.sync.pattern));
   const absl::Status held = CheckContributionBudget(context.state->settings().config()->run, layouts);
   if (!held.ok()) return absl::FailedPreconditionError(held.message());
   ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
@@ -137,7 +137,7 @@ absl::Status SeedUpload::NotStored(const absl::Status& rejection) const {
 }
 
 absl::Status SeedUpload::StoreVersionZero() {
-  const size_t vectors = OuterStateVectors(context_.options.run.outer.optimizer);
+  const size_t vectors = OuterStateVectors(context_.config()->run.outer.optimizer);
   std::vector<FragmentState> fragments;
   std::vector<FragmentTensorsView> tensors;
   for (size_t i = 0; i < layouts_.size(); ++i) {
@@ -146,7 +146,7 @@ absl::Status SeedUpload::StoreVersionZero() {
     state.layout = layouts_[i];
     state.theta = std::make_shared<TensorBuffer>(std::move(buffers_[i]));
     for (size_t v = 0; v < vectors; ++v) state.state.push_back(TensorBuffer::Zeros(layouts_[i].elements));
-    if (context_.options.run.pull_delta) state.published = state.theta;
+    if (context_.config()->run.pull_delta) state.published = state.theta;
     tensors.push_back(state.view());
   }
   // The store takes one seed only: of two that come this far, one is refused.

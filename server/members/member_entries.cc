@@ -8,7 +8,7 @@ std::optional<WorkerEntry> EntryOf(const MemberRegistry& members, const WorkerNa
   const Member* member = members.membership().Find(name);
   if (member == nullptr) return std::nullopt;
   const WorkerAccount& account = members.FindAccount(name);
-  const PendingCommand& told = account.command;
+  const PendingCommand told = members.command(name);
   const bool kept = member->live() && told.kept();
   // One that was lost before it obeyed stays drained.
   const bool drained = !member->live() && (account.drained || told.command == WorkerCommand::kDrain);
@@ -60,7 +60,7 @@ std::vector<WorkerName> DrainedOf(const MemberRegistry& members) {
   std::vector<WorkerName> names;
   for (const auto& [name, account] : members.accounts()) {
     const bool has_drained = account.drained && !members.membership().IsLive(name);
-    if (has_drained || account.command.command == WorkerCommand::kDrain) names.push_back(name);
+    if (has_drained || members.command(name).command == WorkerCommand::kDrain) names.push_back(name);
   }
   return names;
 }
@@ -68,9 +68,10 @@ std::vector<WorkerName> DrainedOf(const MemberRegistry& members) {
 bool CancelDrain(MemberRegistry& members, const WorkerName& name) {
   if (!members.accounts().contains(name)) return false;
   WorkerAccount& account = members.account(name);
-  const bool ordered = account.command.command == WorkerCommand::kDrain && !members.membership().IsLive(name);
-  if (ordered) account.command = PendingCommand{};
-  return std::exchange(account.drained, false) || ordered;
+  const bool told =
+      members.command(name).command == WorkerCommand::kDrain && !members.membership().IsLive(name);
+  if (told) members.SetCommand(name, PendingCommand{});
+  return std::exchange(account.drained, false) || told;
 }
 
 }  // namespace atl

@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_format.h"
+
 namespace atl {
 
 std::vector<WorkerName> LiveOf(const MemberRegistry& members, WorkerRole role) {
@@ -47,6 +49,23 @@ double ReportedPace(const MemberRegistry& members) {
   return sum;
 }
 
+absl::Status CheckForget(const MemberRegistry& members, const WorkerName& name) {
+  if (members.banned(name)) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the name '%s' is banned; forgotten, it could join again. Unban it first", name));
+  }
+  const Member* member = members.membership().Find(name);
+  if (member == nullptr || !member->live()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat("worker '%s' is live; drain or evict it first", name));
+}
+
+DataPart DataPartOf(const MemberRegistry& members, const Member& member) {
+  const DataShares& shares = members.assignments().shares();
+  const uint32_t partition = member.partition.value_or(0);
+  return {
+      .partition = partition, .partitions = shares.count(), .samples_consumed = shares.promised(partition)};
+}
+
 WorkerView WorkerViewOf(const MemberRegistry& members, const Member& member, MonoTime now) {
   const WorkerAccount& account = members.FindAccount(member.name);
   WorkerView view;
@@ -57,7 +76,7 @@ WorkerView WorkerViewOf(const MemberRegistry& members, const Member& member, Mon
   if (member.live()) view.lease_remaining_s = std::max(0.0, ToSeconds(member.lease_expires_at - now));
   view.device = account.device;
   if (member.partition) {
-    view.data = members.Partition(member);
+    view.data = DataPartOf(members, member);
     view.data->samples_consumed = members.assignments().shares().consumed(*member.partition);
   }
   view.inner_steps = members.assignments().steps(member.name);
@@ -69,7 +88,7 @@ WorkerView WorkerViewOf(const MemberRegistry& members, const Member& member, Mon
   view.push_bytes = account.push_bytes;
   view.pull_bytes = account.pull_bytes;
   view.banned = members.banned(member.name);
-  view.pending_command = account.command.command;
+  view.pending_command = members.command(member.name).command;
   return view;
 }
 

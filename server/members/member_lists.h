@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/ids.h"
 #include "core/membership.h"
@@ -23,6 +24,11 @@ std::optional<MonoTime> MostJoinedAfter(const MemberRegistry& members, MonoTime 
                                         const std::vector<WorkerName>& names);
 /// Tokens per second as the live trainers report them.
 double ReportedPace(const MemberRegistry& members);
+
+/// FailedPrecondition when MemberRegistry::Forget would refuse this name: it is live, or banned.
+absl::Status CheckForget(const MemberRegistry& members, const WorkerName& name);
+/// Of a member with a partition: its part of the shared data, and where its next round begins in it.
+DataPart DataPartOf(const MemberRegistry& members, const Member& member);
 
 WorkerView WorkerViewOf(const MemberRegistry& members, const Member& member, MonoTime now);
 std::vector<WorkerView> WorkerViews(const MemberRegistry& members, bool all, MonoTime now);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/status.h"
+#include "server/members/member_lists.h"
 #include "server/rejection.h"
 
 namespace atl {
@@ -85,7 +86,7 @@ std::vector<WorkerName> MemberRegistry::Restore(const std::vector<WorkerEntry>& 
                         .state = StateOf(entry)};
     records.push_back(std::move(record));
     WorkerAccount& account = accounts_[entry.name];
-    account.command = CommandOf(entry);
+    if (const PendingCommand told = CommandOf(entry); told.kept()) commands_[entry.name] = told;
     account.last_seen_at = now;
     account.dataset_fingerprint = entry.dataset_fingerprint;
     account.data_counts = !entry.dataset_fingerprint.empty();
@@ -231,7 +232,7 @@ absl::StatusOr<JoinOutcome> MemberRegistry::Join(const JoinCall& call, MonoTime 
     account.data_counts = false;
   }
   account.progress = ProgressReport{};
-  account.command = PendingCommand{};  // a new life has obeyed whatever the old one was told
+  commands_.erase(call.worker);  // a new life has obeyed whatever the old one was told
   account.last_seen_at = account.joined_at = now;
   account.last_pushes.clear();
   if (call.role == WorkerRole::kTrainer) assignments_.Joined(*membership_.Find(call.worker));
@@ -274,20 +275,25 @@ absl::StatusOr<bool> MemberRegistry::Renew(const MemberRef& caller, MonoTime now
   return was_lost;
 }
 
-absl::Status MemberRegistry::CheckForget(const WorkerName& name) const {
-  if (banned(name)) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("the name '%s' is banned; forgotten, it could join again. Unban it first", name));
+PendingCommand MemberRegistry::command(const WorkerName& name) const {
+  const auto told = commands_.find(name);
+  return told == commands_.end() ? PendingCommand{} : told->second;
+}
+
+void MemberRegistry::SetCommand(const WorkerName& name, const PendingCommand& command) {
+  if (command.command == WorkerCommand::kNone) {
+    commands_.erase(name);
+  } else {
+    commands_.insert_or_assign(name, command);
   }
-  const Member* member = membership_.Find(name);
-  if (member == nullptr || !member->live()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat("worker '%s' is live; drain or evict it first", name));
+  membership_.SetDraining(name, command.command == WorkerCommand::kDrain);
 }
 
 absl::Status MemberRegistry::Forget(const WorkerName& name) {
-  ATOLL_RETURN_IF_ERROR(CheckForget(name));
+  ATOLL_RETURN_IF_ERROR(CheckForget(*this, name));
   ATOLL_RETURN_IF_ERROR(membership_.Forget(name));
   accounts_.erase(name);
+  commands_.erase(name);
   assignments_.Forget(name);
   return absl::OkStatus();
 }
@@ -307,13 +313,6 @@ void MemberRegistry::SetBanned(const WorkerName& name, bool banned) {
   } else {
     banned_.erase(name);
   }
-}
-
-DataPart MemberRegistry::Partition(const Member& member) const {
-  const uint32_t partition = member.partition.value_or(0);
-  return {.partition = partition,
-          .partitions = configs_->run().data.partitions,
-          .samples_consumed = assignments_.shares().promised(partition)};
 }
 
 }  // namespace atl

@@ -44,7 +44,6 @@ struct WorkerAccount {
     Version base;
     bool counted = false;
   };
-  PendingCommand command;
   DeviceDescription device;
   ProgressReport progress;
   MonoTime last_seen_at;
@@ -98,6 +97,10 @@ class MemberRegistry {
   /// What they were given to do.
   WorkAssignments& assignments() { return assignments_; }
   const WorkAssignments& assignments() const { return assignments_; }
+  /// kNone for a member that was told nothing, or has obeyed.
+  PendingCommand command(const WorkerName& name) const;
+  /// The only way to change it. A member drains in membership() exactly while its command is to drain.
+  void SetCommand(const WorkerName& name, const PendingCommand& command);
   Membership& membership() { return membership_; }
   const Membership& membership() const { return membership_; }
   /// Of a member.
@@ -112,13 +115,9 @@ class MemberRegistry {
   bool NoteData(const WorkerName& name);
   /// The next contribution pins the run again. Names of the members whose records changed.
   std::vector<WorkerName> ForgetData();
-  /// Its part of the shared data, and where it goes on in it: behind what was accepted of it.
-  DataPart Partition(const Member& member) const;
   /// Drops all that is remembered of a departed worker. NotFound, FailedPrecondition (live, or banned: the
   /// ban would go with it).
   absl::Status Forget(const WorkerName& name);
-  /// FailedPrecondition, as Forget says it.
-  absl::Status CheckForget(const WorkerName& name) const;
   /// Departed workers that may be forgotten, gone for longer than `age`; at most `limit`.
   std::vector<WorkerName> Forgettable(Duration age, size_t limit, MonoTime now) const;
   /// Its name is refused at Join until it is not banned any more.
@@ -136,6 +135,7 @@ class MemberRegistry {
   JoinRateLimiter observers_join_limiter_;  // apart: observers never keep a worker out
   WorkAssignments assignments_;
   std::map<WorkerName, WorkerAccount> accounts_;
+  std::map<WorkerName, PendingCommand> commands_;  // without kNone
   std::set<WorkerName> banned_;
   std::string fingerprint_;  // of the shared data: that of the first contribution; empty: nothing is pinned
   WorkerName pinned_by_;

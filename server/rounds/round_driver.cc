@@ -30,7 +30,8 @@ RoundDriver::~RoundDriver() { Stop(); }
 void RoundDriver::Adopt(std::vector<FragmentState> fragments, const std::vector<Version>& stored) {
   std::vector<std::unique_ptr<FragmentDriver>> drivers;
   // Not the driver's engine: this may run on the thread of a seeding call.
-  MergeEngine engine(1, context_.options.run.pull_codec, context_.options.run.pull_delta);
+  const ConfigPtr config = context_.config();
+  MergeEngine engine(1, config->run.pull_codec, config->run.pull_delta);
   for (size_t i = 0; i < fragments.size(); ++i) {
     auto driver = std::make_unique<FragmentDriver>();
     driver->state = std::move(fragments[i]);

@@ -61,14 +61,14 @@ absl::Status MemberActions::SetCommand(const WorkerName& worker, const PendingCo
         absl::StrFormat("worker '%s' is no live member (%s): only live members take commands", worker,
                         std::string(MemberStateName(member->state))));
   }
-  PendingCommand& told = core_.members.account(worker).command;
-  if (command.command == WorkerCommand::kResync) ATOLL_RETURN_IF_ERROR(CheckResync(worker, told.command));
-  told = command;
-  if (command.command != WorkerCommand::kResync) effects.members.push_back(worker);
-  if (command.command == WorkerCommand::kDrain) {
-    ATOLL_RETURN_IF_ERROR(core_.members.membership().Drain(worker, member->incarnation));
-    effects.rounds_changed = true;
+  const bool drained = member->state == MemberState::kDraining;
+  if (command.command == WorkerCommand::kResync) {
+    ATOLL_RETURN_IF_ERROR(CheckResync(worker, core_.members.command(worker).command));
+  } else {
+    effects.members.push_back(worker);
   }
+  core_.members.SetCommand(worker, command);
+  effects.rounds_changed = drained != (command.command == WorkerCommand::kDrain);
   return absl::OkStatus();
 }
 
@@ -96,7 +96,7 @@ absl::Status MemberActions::SetBanned(const WorkerName& worker, bool banned, con
 
 void MemberActions::Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {
   (void)core_.members.membership().Evict(worker, now);
-  core_.members.account(worker).command = PendingCommand{};
+  core_.members.SetCommand(worker, PendingCommand{});
   effects.members.push_back(worker);
   effects.Event(EventKind::kWorkerLeft, worker,
                 absl::StrFormat("worker '%s' was removed%s", worker, Because(why)));
@@ -177,7 +177,7 @@ absl::Status MemberActions::CheckAction(MemberAction action, const WorkerName& w
       return absl::FailedPreconditionError(
           absl::StrFormat("the name '%s' is %s", worker, banned ? "banned already" : "not banned"));
     case MemberAction::kForget:
-      return core_.members.CheckForget(worker);
+      return CheckForget(core_.members, worker);
   }
   return absl::InvalidArgumentError("action: no such action");
 }

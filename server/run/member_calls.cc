@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/planted_defect.h"
 #include "common/status.h"
+#include "server/members/member_lists.h"
 #include "server/rejection.h"
 
 namespace atl {
@@ -68,7 +69,8 @@ absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now,
   result.member.incarnation = outcome.incarnation;
   result.returning = outcome.returning;
   result.seed_granted = !core_.manifest && core_.grant.HeldBy(call.worker);
-  if (outcome.partition) result.data = core_.members.Partition(*core_.members.membership().Find(call.worker));
+  if (outcome.partition)
+    result.data = DataPartOf(core_.members, *core_.members.membership().Find(call.worker));
   for (const FragmentRound& fragment : core_.fragments) {
     if (fragment.round() == nullptr) continue;
     for (const ContributionKey& key : fragment.round()->KeysOf(call.worker)) {
@@ -119,12 +121,13 @@ absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, c
   NoteHeartbeat(caller.worker, call);
   evaluations_.Take(caller.worker, call, now, unix_ns, effects);
   core_.RefreshGrant(effects);
+  const PendingCommand told = core_.members.command(caller.worker);
   return HeartbeatReply{.lease = core_.configs.run().round.lease,
                         .state = views_.State(),
                         .fragments = core_.FragmentHeadList(),
                         .seed_granted = !core_.manifest && core_.grant.HeldBy(caller.worker),
-                        .command = core_.members.account(caller.worker).command.command,
-                        .at_once = core_.members.account(caller.worker).command.at_once};
+                        .command = told.command,
+                        .at_once = told.at_once};
 }
 
 void MemberCalls::NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call) {
@@ -154,14 +157,13 @@ absl::Status MemberCalls::Leave(const MemberRef& caller, const std::string& reas
   ATOLL_RETURN_IF_ERROR(core_.members.membership().Leave(caller.worker, caller.incarnation, now));
   core_.members.assignments().Left(caller.worker);
   effects.members.push_back(caller.worker);
-  PendingCommand& command = core_.members.account(caller.worker).command;
-  if (command.command == WorkerCommand::kDrain) {
+  if (core_.members.command(caller.worker).command == WorkerCommand::kDrain) {
     core_.members.account(caller.worker).drained = true;
     effects.Event(EventKind::kWorkerDrained, caller.worker,
                   absl::StrFormat("worker '%s' has drained: %s", caller.worker,
                                   LastPushText(core_.members.account(caller.worker))));
   }
-  command = PendingCommand{};
+  core_.members.SetCommand(caller.worker, PendingCommand{});
   effects.Event(EventKind::kWorkerLeft, caller.worker,
                 absl::StrFormat("worker '%s' left%s", caller.worker, reason.empty() ? "" : ": " + reason));
   effects.rounds_changed = true;

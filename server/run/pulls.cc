@@ -66,8 +66,8 @@ RoundPlan Pulls::Deliver(const WorkerName& worker, FragmentId id, Version versio
   FillPlan(*member, fragment, version, now, plan);
   if (version != fragment.head()) return plan;
   plan.config_version = fragment.config().version;
-  if (PendingCommand& told = core_.members.account(worker).command; told.command == WorkerCommand::kResync) {
-    told = PendingCommand{};  // it has the head now
+  if (core_.members.command(worker).command == WorkerCommand::kResync) {
+    core_.members.SetCommand(worker, PendingCommand{});  // it has the head now
   }
   if (Round* round = fragment.round(); round != nullptr) {
     if (member->role == WorkerRole::kTrainer) round->Pulled(worker);

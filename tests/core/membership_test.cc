@@ -101,7 +101,7 @@ TEST_F(MembershipTest, TheIndicesFollowEveryChange) {
         (void)members.Leave(name, life, At(now));
         break;
       case 4:
-        (void)members.Drain(name, life);
+        members.SetDraining(name, (noise >> 16) % 3 != 0);
         break;
       case 5:
         (void)members.Evict(name, At(now));
@@ -231,12 +231,35 @@ TEST_F(MembershipTest, LeavingAndUnknownWorkersMustJoinAgain) {
 
 TEST_F(MembershipTest, DrainingWorkerIsLiveButNotActive) {
   Join("a", 0);
-  ASSERT_TRUE(members_.Drain("a", Incarnation(1)).ok());
+  members_.SetDraining("a", true);
   EXPECT_TRUE(members_.IsLive("a"));
   EXPECT_THAT(members_.ActiveTrainers(), IsEmpty());
   EXPECT_THAT(members_.LiveTrainers(), ElementsAre("a"));
   ASSERT_TRUE(members_.Renew("a", Incarnation(1), At(1)).ok());
   EXPECT_EQ(members_.Find("a")->state, MemberState::kDraining);
+}
+
+TEST_F(MembershipTest, ALostWorkerThatWasToldToDrainIsDrainingWhenItIsBack) {
+  Join("a", 0);
+  members_.SetDraining("a", true);
+  EXPECT_THAT(members_.Expire(At(100)), ElementsAre("a"));
+  EXPECT_EQ(members_.Find("a")->state, MemberState::kLost);
+  ASSERT_TRUE(members_.Renew("a", Incarnation(1), At(101)).ok());
+  EXPECT_EQ(members_.Find("a")->state, MemberState::kDraining);
+  EXPECT_THAT(members_.ActiveTrainers(), IsEmpty());
+  members_.SetDraining("a", false);
+  EXPECT_THAT(members_.ActiveTrainers(), ElementsAre("a"));
+}
+
+TEST_F(MembershipTest, ADrainCanBeCancelledWhileTheWorkerIsLost) {
+  Join("a", 0);
+  members_.SetDraining("a", true);
+  (void)members_.Expire(At(100));
+  members_.SetDraining("a", false);
+  ASSERT_TRUE(members_.Renew("a", Incarnation(1), At(101)).ok());
+  EXPECT_EQ(members_.Find("a")->state, MemberState::kActive);
+  members_.SetDraining("ghost", true);
+  EXPECT_EQ(members_.Find("ghost"), nullptr);
 }
 
 TEST_F(MembershipTest, RestoresWhatWasStored) {

@@ -87,7 +87,7 @@ class RoundViewTest : public testing::TestWithParam<RoundMode> {
     if (what == 3 && Below(8) == 0) Both([&](Round& round) { round.Resumed(now_); });
     if (member == nullptr) return;
     if (what == 4 && Below(2) == 0) (void)members_->Leave(name, member->incarnation, now_);
-    if (what == 5 && Below(2) == 0) (void)members_->Drain(name, member->incarnation);
+    if (what == 5 && Below(2) == 0) members_->SetDraining(name, true);
     if (what == 6) Renew(*member);
     if (what == 7 && Below(4) == 0 && member->live()) Both([&](Round& round) { round.Rejected(name); });
     if (!member->live() || member->role != WorkerRole::kTrainer) return;

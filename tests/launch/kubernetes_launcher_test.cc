@@ -16,7 +16,6 @@ namespace atl {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using State = LaunchedWorker::State;
