@@ -171,6 +171,15 @@ class Story:
             terminal.close()
 
 
+def isolation_problem():
+    """Why guides cannot have namespaces of their own here, or an empty text."""
+    try:
+        done = subprocess.run([*ISOLATED, "ip", "link", "set", "lo", "up"], capture_output=True, check=False)
+    except FileNotFoundError:
+        return "unshare is not installed (scripts/setup.sh)"
+    return "" if done.returncode == 0 else "unshare may not make namespaces here, or ip is not installed (scripts/setup.sh)"
+
+
 def network(folder):
     """In namespaces of its own: the loopback, the coordinator's address, the host names, an empty /srv."""
     hosts, resolver = folder / "hosts", folder / "resolv.conf"
@@ -243,7 +252,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin")
-    parser.add_argument("--timeout", type=float, default=200)
+    parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--guides", type=pathlib.Path, default=GUIDES, help=argparse.SUPPRESS)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -266,8 +275,8 @@ def main():
     if missing := [name for name in PROGRAMS if not (arguments.bin / name).exists()]:
         print(f"skipped: {', '.join(missing)} not built in {arguments.bin}")
         return 77
-    if subprocess.run([*ISOLATED, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode != 0:
-        print("skipped: unshare may not make namespaces here, or ip is not installed (scripts/setup.sh)")
+    if problem := isolation_problem():
+        print(f"skipped: {problem}")
         return 77
     return run_all(arguments.names or list(guide_rules.RULES), arguments)
 
