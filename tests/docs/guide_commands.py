@@ -10,7 +10,7 @@ guides_elsewhere.txt lists the blocks that another test runs, or that no test ca
   --check      every block has a rule or a line in guides_elsewhere.txt, every rule and line has a block, every block is valid bash,
                and no other form of code could hide a command: fences are `sh`, `text` and `yaml`, and nothing is indented by four
   --bin DIR    our programs (default: build/release/bin)
-  --timeout N  seconds for one guide (default 200)
+  --timeout N  seconds for one guide (default 600)
   --keep       keep the scratch folders
 
 Each guide has namespaces of its own (unshare): network, so that default ports are free; mounts, so that host names and /srv are as the text
@@ -99,7 +99,7 @@ def check(guides, rules, elsewhere, only=()):
 # ---- a guide is run
 
 
-def checkout(folder, programs, rule):
+def checkout(folder, programs, rule, rounds):
     """A copy of what the guides use of the repository, with a small model in configs/small.yaml."""
     folder.mkdir(parents=True)
     for name in ("README.md", "docs", "scripts", "monitoring"):
@@ -109,7 +109,7 @@ def checkout(folder, programs, rule):
     (folder / "configs").mkdir()
     text = (ROOT / "configs/small.yaml").read_text()
     for pattern, replacement in guide_rules.SMALL:
-        text, count = re.subn(pattern, replacement.format(rounds=rule.rounds, steps=rule.steps), text)
+        text, count = re.subn(pattern, replacement.format(rounds=rounds, steps=rule.steps), text)
         if count != 1:
             raise Failed(f"configs/small.yaml has {count} lines like {pattern}: correct SMALL in tests/docs/guide_rules.py")
     (folder / "configs/small.yaml").write_text(text)
@@ -118,19 +118,19 @@ def checkout(folder, programs, rule):
 class Story:
     """One guide, run from its first block to its last."""
 
-    def __init__(self, folder, programs, rule, deadline):
-        self.folder, self.programs, self.rule, self.deadline = folder, programs, rule, deadline
+    def __init__(self, folder, programs, rule, text, deadline):
+        self.folder, self.programs, self.rule, self.text, self.deadline = folder, programs, rule, text, deadline
         self.terminals = {}
         (folder / "bin").mkdir()
-        for name, text in guide_rules.SHIMS.items():
-            (folder / "bin" / name).write_text(text.replace("{folder}", str(folder)))
+        for name, shim in guide_rules.SHIMS.items():
+            (folder / "bin" / name).write_text(shim.replace("{folder}", str(folder)))
             (folder / "bin" / name).chmod(0o755)
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("ATOLL_")}
         self.environment["PATH"] = f"{folder}/bin:{os.environ['PATH']}"
         # Many processes share two cores here: threads that wait must not spin.
         self.environment.update({"OMP_WAIT_POLICY": "passive", "USER": self.environment.get("USER", "reader")})
         for machine in sorted({m for machines in rule.headings.values() for m in machines} | {"here"}):
-            checkout(folder / "machines" / machine / "atoll", programs, rule)
+            checkout(folder / "machines" / machine / "atoll", programs, rule, guide_rules.rounds_of(text))
 
     def terminal(self, machine):
         if machine not in self.terminals:
@@ -148,11 +148,11 @@ class Story:
             block = block.replace(text, replacement)
         self.terminal(machine).run(block, self.deadline)
 
-    def tell(self, text):
+    def tell(self):
         if self.rule.given:
             self.run("here", self.rule.given)
         begun = set()
-        for heading, block in blocks_of(text):
+        for heading, block in blocks_of(self.text):
             if heading not in self.rule.headings:
                 continue
             machines = self.rule.headings[heading] or ("here",)
@@ -216,8 +216,8 @@ def run_guide(name, arguments):
     story = None
     try:
         network(folder)
-        story = Story(folder, arguments.bin, rule, begun + arguments.timeout)
-        story.tell((arguments.guides / name).read_text())
+        story = Story(folder, arguments.bin, rule, (arguments.guides / name).read_text(), begun + arguments.timeout)
+        story.tell()
     except Failed as failure:
         print(f"{name}: {failure}\n" + "\n".join(logs_of(folder)), flush=True)
         return 1

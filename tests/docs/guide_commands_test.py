@@ -2,6 +2,7 @@
 """guide_commands.py finds every block of the guides, and fails where a command of a block fails. Needs none of our programs."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,16 @@ class Coverage(unittest.TestCase):
             (pathlib.Path(folder) / "new.md").write_text(PAGE)
             found = list(guide_commands.check(pathlib.Path(folder), {"gone.md": None}, {}))
         self.assertEqual([text.split(":")[0] for text in found], ["gone.md", "new.md", "new.md"])
+
+    def test_a_run_ends_only_where_the_page_waits_for_its_end(self):
+        for name, rule in guide_rules.RULES.items():
+            text = (guide_commands.GUIDES / name).read_text()
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                guide_commands.Story(folder, folder, rule, text, time.monotonic())
+                for config in folder.glob("machines/*/atoll/configs/small.yaml"):
+                    rounds = int(re.search(r"(?m)^  rounds: (\d+)$", config.read_text())[1])
+                    self.assertEqual(rounds < 10**6, "--until-finished" in text, f"{rounds} rounds")
 
     def test_lines_of_the_list_have_three_parts(self):
         self.assertEqual(guide_commands.elsewhere_of("# c\np.md | A | why\n"), {"p.md": {"A": "why"}})
