@@ -173,6 +173,8 @@ STEPS = {"2. Install": install, "4. Scale": scale, "5. Upgrade": upgrade, "6. Ba
 def operate(desk, text):
     """docs/guides/kubernetes.md, from the first section to the last."""
     seen, begun = {}, time.monotonic()
+    identities = len(re.findall(r"--worker atoll-worker-\d", text))
+    expect(f"`run.workers: {identities}`" in text, f"the page makes {identities} identities, and names another number of workers")
     for heading, commands in page.blocks(text):
         done = seen.setdefault(heading, 0)
         if heading not in STEPS:
@@ -278,6 +280,8 @@ def follow(part):
     page_of = SOURCE / ("docs/guides/kubernetes.md" if part == "kubernetes" else "k8s/README.md")
     begun = time.monotonic()
     try:
+        if part != "kubernetes":  # this page says how to make them
+            desk.run("atoll-data tokenize --out tokens docs/*/*.md")
         PARTS[part](desk, page_of.read_text(encoding="utf-8"))
     except BaseException:
         desk.keep_logs()

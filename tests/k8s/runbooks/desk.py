@@ -23,19 +23,27 @@ round: {deadline_s: 60, lease_s: 5, minimum: 1}
 checkpoint: {every: 1000, keep: 2}
 """
 # kubectl without what needs SPDY inside of a WebSocket: the ports are this machine's own anyway (ATOLL_ADMIN and
-# ATOLL_COORDINATOR), so that it is only looked whether the service has the port.
+# ATOLL_COORDINATOR). A forward checks that the service has the port, and notes the pod that it leads to.
 KUBECTL = """#!/bin/bash
 case " $* " in
   *" port-forward "*)
     service=$(grep -o 'service/[a-z-]*' <<<"$*")
     port=$({kubectl} --namespace atoll get "$service" -o "jsonpath={{.spec.ports[?(@.port==${{*: -1}})].port}}")
     [ -n "$port" ] || echo "$*" >>{root}/not-forwarded
+    {coordinator} >{root}/forwarded-$port
     exit ;;
 esac
 exec {kubectl} "$@"
 """
-# `watch` draws for as long as somebody looks.
+COORDINATOR = "{kubectl} --namespace atoll get pod atoll-coordinator-0 -o 'jsonpath={{.metadata.uid}}'"
+# A port-forward ends with its pod: a call after that reaches nobody. `watch` draws for as long as somebody looks.
 ATOLLCTL = """#!/bin/bash
+for forward in {root}/forwarded-*; do
+  if [ -e "$forward" ] && [ "$(cat "$forward")" != "$({coordinator})" ]; then
+    echo "atollctl: no coordinator answers: the forward of port ${{forward##*-}} ended with its pod" >&2
+    exit 3
+  fi
+done
 case " $* " in *" watch "*) timeout 3 {atollctl} "$@" >/dev/null; [ $? -eq 124 ]; exit ;; esac
 exec {atollctl} "$@"
 """
@@ -78,11 +86,12 @@ class Desk:
                             "PATH": f"{self.root}/bin:{self.bin}:{self.tools}:{os.environ['PATH']}",
                             "ATOLL_ADMIN": f"127.0.0.1:{admin}", "ATOLL_COORDINATOR": f"127.0.0.1:{data}"}
         (self.root / "bin").mkdir()
-        for name, text in (("kubectl", KUBECTL.format(kubectl=self.tools / "kubectl", root=self.root)), ("atollctl", ATOLLCTL.format(atollctl=self.bin / "atollctl"))):
+        kubectl = self.tools / "kubectl"
+        names = {"kubectl": kubectl, "atollctl": self.bin / "atollctl", "root": self.root, "coordinator": COORDINATOR.format(kubectl=kubectl)}
+        for name, text in (("kubectl", KUBECTL.format(**names)), ("atollctl", ATOLLCTL.format(**names))):
             (self.root / "bin" / name).write_text(text, encoding="utf-8")
             (self.root / "bin" / name).chmod(0o755)
         self.exports = ""
-        self.run("atoll-data tokenize --out tokens docs/*/*.md")
 
     def cluster(self, folder, ports):
         kubelet = Kubelet(folder, self.bin, self.source, ports)
